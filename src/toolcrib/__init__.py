@@ -1,0 +1,1 @@
+"""Toolcrib: governed, observable, durable tools for AI agents."""

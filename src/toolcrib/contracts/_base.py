@@ -1,7 +1,7 @@
 """What every contract shares: strict, immutable pydantic models and the scalar types of the wire.
 
-This module holds no shape of its own. All JSON is snake_case; time is UTC with microseconds (RFC 3339); money is US dollars
-as an exact decimal in Python and a JSON number on the wire.
+This module holds no shape of its own. All JSON is snake_case; time is UTC with microseconds (RFC 3339); money is US
+dollars as an exact decimal in Python and a JSON number on the wire.
 """
 
 from datetime import UTC, datetime
@@ -46,4 +46,11 @@ Usd: TypeAlias = Annotated[Decimal, PlainSerializer(float, return_type=float, wh
 class Contract(BaseModel):
     """Base of all contracts: unknown fields are refused, instances are immutable."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True, validate_default=False, defer_build=True)
+    model_config = ConfigDict(
+        extra="forbid",
+        frozen=True,
+        defer_build=True,
+        serialize_by_alias=True,
+        validate_by_name=True,
+        validate_by_alias=True,
+    )

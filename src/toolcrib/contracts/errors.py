@@ -22,7 +22,7 @@ Each leaf has a stable `code`, says whether trying the same again can help (`ret
 """
 
 from enum import StrEnum
-from typing import ClassVar, Literal, TypeAlias, get_args
+from typing import ClassVar, Literal, TypeAlias, cast, get_args
 
 from toolcrib.contracts._base import Contract, Json
 
@@ -87,7 +87,8 @@ class ToolError(Contract):
     @property
     def reason(self) -> Reason | None:
         """The finer cause, if it is one of the closed vocabulary."""
-        value = self.details.get("reason") if isinstance(self.details, dict) else None  # pyright: ignore[reportUnknownMemberType, reportUnknownVariableType]
+        details = cast("dict[str, Json]", self.details) if isinstance(self.details, dict) else {}
+        value = details.get("reason")
         return Reason(value) if isinstance(value, str) and value in Reason else None
 
 

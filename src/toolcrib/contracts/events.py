@@ -1,0 +1,273 @@
+"""The journal's vocabulary: everything that can happen in a run, one model each.
+
+A run's events are numbered 1..n without a gap and only ever appended. No event repeats the history: a model call
+stores the messages that are new, a call its own input and output. Trace, cost, live timeline and recovery are
+readings of this log.
+"""
+
+from typing import Annotated, Literal, TypeAlias
+
+from pydantic import Field, TypeAdapter
+
+from toolcrib.contracts._base import Contract, Json, JsonObject, Timestamp, Usd
+from toolcrib.contracts.envelope import SideEffects, ToolEnvelope
+from toolcrib.contracts.errors import ModelErrorKind, Reason, ToolError
+from toolcrib.contracts.models import Usage
+from toolcrib.contracts.runs import ApprovalDecision, ClientResult, Purpose, RunRequest, RunStatus, StopReason
+
+SCHEMA_VERSION = 1
+"""Version of the persisted JSON of events; old ones stay readable."""
+
+Outcome: TypeAlias = Literal["allow", "deny", "ask"]
+ResumeCause: TypeAlias = Literal["crash", "approval", "client", "signal", "timer", "request"]
+
+
+class GuardDecision(Contract):
+    """What the policy guard said about one call, with the facts it said it on. No tool runs without one."""
+
+    outcome: Outcome
+    rule: str
+    """The rule that decided: `allow_list`, `side_effects`, `max_tool_calls`…"""
+    reason: Reason | None = None
+    message: str | None = None
+    inputs: JsonObject = Field(default_factory=dict)
+
+
+class RunStarted(Contract):
+    """A run exists; its definition is pinned by hash."""
+
+    type: Literal["run_started"] = "run_started"
+    request: RunRequest
+
+
+class RunResumed(Contract):
+    """A process has taken the run on, after a wait or after another one's death."""
+
+    type: Literal["run_resumed"] = "run_resumed"
+    epoch: int
+    cause: ResumeCause
+
+
+class RunSuspended(Contract):
+    """The run waits; nothing of it is held in memory."""
+
+    type: Literal["run_suspended"] = "run_suspended"
+    status: RunStatus
+    waiting_for: tuple[str, ...]
+    """Names of the signals."""
+    wake_at: Timestamp | None = None
+
+
+class RunFinished(Contract):
+    """The run's end: always the last event."""
+
+    type: Literal["run_finished"] = "run_finished"
+    status: RunStatus
+    stop_reason: StopReason
+    output: Json = None
+    error: ToolError | None = None
+    warnings: tuple[str, ...] = ()
+    usage: Usage = Usage()
+    cost_usd: Usd | None = None
+    cost_unknown: bool = False
+    iterations: int = 0
+    tool_calls: int = 0
+
+
+class ModelStarted(Contract):
+    """One attempt of a model call is about to be sent."""
+
+    type: Literal["model_started"] = "model_started"
+    position: str
+    purpose: Purpose
+    model: str
+    attempt: int = 1
+    prompt: str | None = None
+    """Digest of the blob with system prompt, tools and output schema."""
+    messages: Json = None
+    """Messages that are new and stand nowhere else in the journal; tool results are in their envelopes."""
+    history: int = 0
+    """Number of messages sent in all."""
+
+
+class ModelFailed(Contract):
+    """An attempt failed. `retry_in_s` is null if there will be no other."""
+
+    type: Literal["model_failed"] = "model_failed"
+    position: str
+    attempt: int
+    kind: ModelErrorKind
+    message: str
+    status: int = 0
+    retry_in_s: float | None = None
+
+
+class ModelFinished(Contract):
+    """A model answered."""
+
+    type: Literal["model_finished"] = "model_finished"
+    position: str
+    purpose: Purpose
+    model: str
+    response: Json
+    """The neutral response: parts, stop, usage, the provider's model name and id."""
+    usage: Usage = Usage()
+    cost_usd: Usd | None = None
+    cost_source: str | None = None
+    attempts: int = 1
+    duration_s: float = 0.0
+
+
+class CallStarted(Contract):
+    """The intent: committed before a tool with side effects is dispatched."""
+
+    type: Literal["call_started"] = "call_started"
+    position: str
+    call_id: str
+    name: str
+    version: str
+    content_hash: str
+    side_effects: SideEffects
+    input: Json
+    idempotency_key: str
+    decision: GuardDecision
+    attempt: int = 1
+    """2 and more: repeated after a crash."""
+
+
+class CallFinished(Contract):
+    """The outcome: an envelope, which is from now on what this call returns."""
+
+    type: Literal["call_finished"] = "call_finished"
+    position: str
+    envelope: ToolEnvelope
+    decision: GuardDecision | None = None
+    """Given for a call that was denied, and so has no `call_started`."""
+
+
+class ApprovalRequested(Contract):
+    """A call waits for a person. The decision must name these hashes."""
+
+    type: Literal["approval_requested"] = "approval_requested"
+    position: str
+    call_id: str
+    name: str
+    version: str
+    input: Json
+    arguments_hash: str
+    content_hash: str
+    message: str = ""
+    expires_at: Timestamp | None = None
+
+
+class ApprovalDecided(Contract):
+    """A person has decided, or the time is over (`decision` null)."""
+
+    type: Literal["approval_decided"] = "approval_decided"
+    position: str
+    decision: ApprovalDecision | None
+    made_by: str
+
+
+class ClientHandoff(Contract):
+    """A prepared call waits for a client to perform it."""
+
+    type: Literal["client_handoff"] = "client_handoff"
+    position: str
+    envelope: ToolEnvelope
+    """Its output is the prepared payload; `requires_client_execution` is true."""
+
+
+class ClientReturned(Contract):
+    """The client's result is there."""
+
+    type: Literal["client_returned"] = "client_returned"
+    position: str
+    result: ClientResult
+    made_by: str
+
+
+class SignalAwaited(Contract):
+    """The run asked for a signal that was not there yet."""
+
+    type: Literal["signal_awaited"] = "signal_awaited"
+    name: str
+    wake_at: Timestamp | None = None
+    """When the wait ends without it; a sleep is a wait for a signal that nobody sends."""
+
+
+class SignalReceived(Contract):
+    """The signal, or its time-out (`payload` null)."""
+
+    type: Literal["signal_received"] = "signal_received"
+    name: str
+    payload: JsonObject | None
+    made_by: str
+
+
+class ChildStarted(Contract):
+    """A nested run."""
+
+    type: Literal["child_started"] = "child_started"
+    position: str
+    child_run_id: str
+    tool: str
+
+
+class ProgressMade(Contract):
+    """Something the run's code wanted to tell; at most once per key."""
+
+    type: Literal["progress_made"] = "progress_made"
+    key: str
+    kind: str
+    data: Json = None
+
+
+class LimitReached(Contract):
+    """A limit ended or narrowed the run."""
+
+    type: Literal["limit_reached"] = "limit_reached"
+    limit: str
+    """Field of `Limits`."""
+    value: float
+    maximum: float
+    message: str
+
+
+Event: TypeAlias = Annotated[
+    RunStarted
+    | RunResumed
+    | RunSuspended
+    | RunFinished
+    | ModelStarted
+    | ModelFailed
+    | ModelFinished
+    | CallStarted
+    | CallFinished
+    | ApprovalRequested
+    | ApprovalDecided
+    | ClientHandoff
+    | ClientReturned
+    | SignalAwaited
+    | SignalReceived
+    | ChildStarted
+    | ProgressMade
+    | LimitReached,
+    Field(discriminator="type"),
+]
+
+
+class RunEvent(Contract):
+    """A numbered event of a run, as the journal keeps it and as every surface shows it."""
+
+    run_id: str
+    number: int = Field(ge=1)
+    at: Timestamp
+    realm: str
+    made_by: str
+    event: Event
+    schema_version: int = SCHEMA_VERSION
+
+
+EVENT: TypeAdapter[Event] = TypeAdapter(Event)
+"""Reads one event from its persisted JSON."""

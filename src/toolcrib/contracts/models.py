@@ -1,0 +1,73 @@
+"""How a model is chosen and bounded: the LLM configuration and the limits of a run (contracts, section 7)."""
+
+from decimal import Decimal
+
+from pydantic import Field
+
+from toolcrib.contracts._base import Contract, JsonObject, Usd
+
+
+class LLMConfig(Contract):
+    """Which model, and how it answers. Never holds a key, only where to find one."""
+
+    model: str = Field(min_length=1)
+    """`provider:model`, for example `anthropic:claude-sonnet-4`."""
+    temperature: float | None = Field(default=None, ge=0, le=1)
+    max_tokens: int | None = Field(default=None, ge=1)
+    """Output tokens per answer; an agentic tool allows 1,000 to 8,000."""
+    top_p: float | None = Field(default=None, ge=0, le=1)
+    frequency_penalty: float | None = Field(default=None, ge=-2, le=2)
+    presence_penalty: float | None = Field(default=None, ge=-2, le=2)
+    base_url: str | None = None
+    api_key_env: str | None = None
+    """Name of the environment variable that holds the key; the provider's usual one if null."""
+    extra: JsonObject = Field(default_factory=dict)
+    """Passed to the provider as it is."""
+
+
+class Limits(Contract):
+    """What one run may spend. Checked before spending, by reservation; a limit ends the run with its partial result."""
+
+    max_iterations: int = Field(default=10, ge=1)
+    """Model responses with their calls (`maxSteps` of 000)."""
+    max_tool_calls: int = Field(default=25, ge=0)
+    """Executor dispatches."""
+    timeout_s: float = Field(default=300.0, gt=0)
+    """Seconds of the whole run, waiting for people excluded."""
+    max_tokens_per_call: int = Field(default=4000, ge=1)
+    """Output tokens of one model call; a larger configured `max_tokens` raises it."""
+    max_total_tokens: int | None = Field(default=None, ge=1)
+    """Input and output tokens of all model calls; null for no limit."""
+    max_cost_usd: Usd | None = Field(default=Decimal("1.00"), ge=0)
+    """US dollars; applies where the price is known."""
+    max_parallel_calls: int = Field(default=8, ge=1)
+    max_requests: int = Field(default=200, ge=1)
+    """HTTP requests inside calls: pages and retries count."""
+
+
+class Usage(Contract):
+    """Tokens of model calls. `input_tokens` includes cached ones."""
+
+    input_tokens: int = 0
+    output_tokens: int = 0
+    cache_read_tokens: int = 0
+    cache_write_tokens: int = 0
+    reasoning_tokens: int = 0
+    estimated: bool = False
+    """The provider did not count; the numbers are estimates."""
+
+    @property
+    def total_tokens(self) -> int:
+        """Input and output tokens."""
+        return self.input_tokens + self.output_tokens
+
+    def __add__(self, other: "Usage") -> "Usage":
+        """The sum, estimated if either part is."""
+        return Usage(
+            input_tokens=self.input_tokens + other.input_tokens,
+            output_tokens=self.output_tokens + other.output_tokens,
+            cache_read_tokens=self.cache_read_tokens + other.cache_read_tokens,
+            cache_write_tokens=self.cache_write_tokens + other.cache_write_tokens,
+            reasoning_tokens=self.reasoning_tokens + other.reasoning_tokens,
+            estimated=self.estimated or other.estimated,
+        )

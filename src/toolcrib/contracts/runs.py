@@ -1,0 +1,128 @@
+"""Runs: one execution of a tool, an agentic tool, an agent or a workflow (contracts, section 6)."""
+
+from typing import Literal, TypeAlias
+
+from pydantic import Field
+
+from toolcrib.contracts._base import Contract, Json, JsonObject, Timestamp, Usd
+from toolcrib.contracts.errors import ToolError
+from toolcrib.contracts.models import Usage
+from toolcrib.contracts.principals import Principal
+
+RunKind: TypeAlias = Literal["tool", "agentic", "agent", "workflow"]
+RunStatus: TypeAlias = Literal[
+    "queued", "running", "awaiting_approval", "awaiting_client", "completed", "failed", "timed_out", "cancelled"
+]
+StopReason: TypeAlias = Literal[
+    "final_answer",
+    "max_iterations",
+    "max_tool_calls",
+    "max_cost",
+    "max_tokens",
+    "timeout",
+    "no_tools",
+    "policy",
+    "error",
+    "cancelled",
+]
+Purpose: TypeAlias = Literal[
+    "planning", "tool_selection", "result_review", "error_recovery", "formatting", "answer", "summary"
+]
+"""Why a model was called. The first four are of 000, section 4.2."""
+
+ENDED: frozenset[str] = frozenset({"completed", "failed", "timed_out", "cancelled"})
+WAITING: frozenset[str] = frozenset({"awaiting_approval", "awaiting_client"})
+
+
+class RunRequest(Contract):
+    """What is to be run. Stored with the run, so that any process can carry it on."""
+
+    kind: RunKind
+    tool: str
+    """`name@version` of the tool that the run executes."""
+    content_hash: str
+    input: Json = None
+    principal: Principal
+    parent_run_id: str | None = None
+    parent_position: str | None = None
+    depth: int = 0
+    conversation_id: str | None = None
+    session_id: str | None = None
+    dry_run: bool = False
+    """No tool with side effects is dispatched; its call is skipped."""
+
+
+class Run(Contract):
+    """A run as the store knows it."""
+
+    run_id: str
+    realm: str
+    made_by: str
+    status: RunStatus
+    stop_reason: StopReason | None = None
+    request: RunRequest
+    output: Json = None
+    error: ToolError | None = None
+    warnings: tuple[str, ...] = ()
+    usage: Usage = Usage()
+    cost_usd: Usd | None = None
+    cost_unknown: bool = False
+    """At least one paid call had no known price: `cost_usd` is a lower bound."""
+    epoch: int = 0
+    """How often a process has taken the run; fences those that came before."""
+    events: int = 0
+    """Number of the last event."""
+    created_at: Timestamp
+    updated_at: Timestamp
+    wake_at: Timestamp | None = None
+
+    @property
+    def ended(self) -> bool:
+        """Whether the run has reached a final status."""
+        return self.status in ENDED
+
+
+class RunResult(Contract):
+    """How a run ended, or where it stands if it waits."""
+
+    run_id: str
+    status: RunStatus
+    stop_reason: StopReason | None = None
+    output: Json = None
+    error: ToolError | None = None
+    warnings: tuple[str, ...] = ()
+    usage: Usage = Usage()
+    cost_usd: Usd | None = None
+    cost_unknown: bool = False
+    iterations: int = 0
+    tool_calls: int = 0
+
+
+class Signal(Contract):
+    """Something that a run waits for and that came from outside: a decision, a client's result."""
+
+    name: str
+    """`approval:POSITION`, `client:POSITION` or a name of the application's."""
+    payload: JsonObject
+    made_by: str
+    at: Timestamp
+
+
+class ApprovalDecision(Contract):
+    """A person's answer to a call that asked for confirmation; bound to the exact arguments and tool."""
+
+    approved: bool
+    arguments_hash: str
+    """Content hash of the arguments that were shown."""
+    content_hash: str
+    """Content hash of the tool's definition that was shown."""
+    edited_input: JsonObject | None = None
+    reason: str | None = None
+
+
+class ClientResult(Contract):
+    """What a client did with a prepared call."""
+
+    output: Json = None
+    error: ToolError | None = None
+    metadata: JsonObject = Field(default_factory=dict)

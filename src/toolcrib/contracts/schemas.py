@@ -1,0 +1,89 @@
+"""The contracts as JSON Schema 2020-12, for people and programs in other languages (`toolcrib schema`)."""
+
+import ast
+import inspect
+from functools import cache
+from itertools import pairwise
+from textwrap import dedent
+
+from pydantic import BaseModel
+
+from toolcrib.contracts._base import Contract, JsonObject, JsonSchema
+from toolcrib.contracts.agents import AgentOutputs, PinnedHandle
+from toolcrib.contracts.envelope import ToolEnvelope
+from toolcrib.contracts.errors import ToolError
+from toolcrib.contracts.events import RunEvent
+from toolcrib.contracts.models import Limits, LLMConfig
+from toolcrib.contracts.principals import Principal
+from toolcrib.contracts.providers import ProviderDefinition
+from toolcrib.contracts.runs import ApprovalDecision, ClientResult, Run, RunRequest, RunResult
+from toolcrib.contracts.stream import StreamEvent
+from toolcrib.contracts.tools import ToolDefinition, ToolRevision
+
+DIALECT = "https://json-schema.org/draft/2020-12/schema"
+
+
+class _Stream(Contract):
+    """One event of a run's stream."""
+
+    event: StreamEvent
+
+
+_EXPORTED: tuple[type[BaseModel], ...] = (
+    AgentOutputs,
+    ApprovalDecision,
+    ClientResult,
+    LLMConfig,
+    Limits,
+    PinnedHandle,
+    Principal,
+    ProviderDefinition,
+    Run,
+    RunEvent,
+    RunRequest,
+    RunResult,
+    ToolDefinition,
+    ToolEnvelope,
+    ToolError,
+    ToolRevision,
+)
+
+
+def contract_schemas() -> dict[str, JsonSchema]:
+    """The JSON schema of every public contract, by name, sorted; fields carry their documentation."""
+    schemas = {model.__name__: _schema(model) for model in _EXPORTED}
+    schemas["StreamEvent"] = _schema(_Stream)
+    return dict(sorted(schemas.items()))
+
+
+def _schema(model: type[BaseModel]) -> JsonSchema:
+    schema = model.model_json_schema(mode="serialization")
+    documented = {found.__name__: found for found in _subclasses(Contract)}
+    for name, part in [(model.__name__, schema), *schema.get("$defs", {}).items()]:
+        if name in documented:
+            _describe(part, documented[name])
+    return {"$schema": DIALECT, **schema}
+
+
+def _describe(schema: JsonObject, model: type[BaseModel]) -> None:
+    for field, text in _field_docs(model).items():
+        if field in schema.get("properties", {}):
+            schema["properties"][field].setdefault("description", text)
+
+
+@cache
+def _field_docs(model: type[BaseModel]) -> dict[str, str]:
+    """The string that stands under each field in the source of the class."""
+    tree = ast.parse(dedent(inspect.getsource(model))).body[0]
+    body = tree.body if isinstance(tree, ast.ClassDef) else []
+    docs: dict[str, str] = {}
+    for field, text in pairwise(body):
+        if not (isinstance(field, ast.AnnAssign) and isinstance(field.target, ast.Name)):
+            continue
+        if isinstance(text, ast.Expr) and isinstance(text.value, ast.Constant) and isinstance(text.value.value, str):
+            docs[field.target.id] = inspect.cleandoc(text.value.value)
+    return docs
+
+
+def _subclasses(model: type[BaseModel]) -> list[type[BaseModel]]:
+    return [found for child in model.__subclasses__() for found in (child, *_subclasses(child))]

@@ -1,0 +1,98 @@
+"""What a subscriber sees while a run goes on. Each carries the number of the journal's event, to re-attach at.
+
+Text deltas are no journal events: they carry the number of the model call's `model_started` and an offset into its
+text.
+"""
+
+from typing import Annotated, Literal, TypeAlias
+
+from pydantic import Field
+
+from toolcrib.contracts._base import Contract, Json
+from toolcrib.contracts.envelope import ToolEnvelope
+from toolcrib.contracts.errors import ToolError
+from toolcrib.contracts.runs import RunResult
+
+
+class ThinkingDelta(Contract):
+    """A piece of the model's reasoning."""
+
+    type: Literal["thinking"] = "thinking"
+    number: int
+    offset: int
+    text: str
+
+
+class TextDelta(Contract):
+    """A piece of the model's text."""
+
+    type: Literal["text_delta"] = "text_delta"
+    number: int
+    offset: int
+    text: str
+
+
+class ToolCallStart(Contract):
+    """A call is dispatched."""
+
+    type: Literal["tool_call_start"] = "tool_call_start"
+    number: int
+    position: str
+    call_id: str
+    name: str
+    input: Json
+
+
+class ToolCallEnd(Contract):
+    """A call has its envelope."""
+
+    type: Literal["tool_call_end"] = "tool_call_end"
+    number: int
+    envelope: ToolEnvelope
+
+
+class ApprovalPending(Contract):
+    """The run waits for a person."""
+
+    type: Literal["approval_requested"] = "approval_requested"
+    number: int
+    position: str
+    name: str
+    input: Json
+
+
+class HandoffPending(Contract):
+    """The run waits for a client."""
+
+    type: Literal["client_handoff"] = "client_handoff"
+    number: int
+    envelope: ToolEnvelope
+
+
+class StreamDone(Contract):
+    """The run has ended or waits."""
+
+    type: Literal["done"] = "done"
+    number: int
+    result: RunResult
+
+
+class StreamFailed(Contract):
+    """The run has failed."""
+
+    type: Literal["error"] = "error"
+    number: int
+    error: ToolError
+
+
+StreamEvent: TypeAlias = Annotated[
+    ThinkingDelta
+    | TextDelta
+    | ToolCallStart
+    | ToolCallEnd
+    | ApprovalPending
+    | HandoffPending
+    | StreamDone
+    | StreamFailed,
+    Field(discriminator="type"),
+]

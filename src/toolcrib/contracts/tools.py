@@ -1,0 +1,167 @@
+"""The definition of a tool, and the immutable revision under which it is stored.
+
+A definition is what an author writes; its content hash names it. A revision adds what the crib knows: number, life-
+cycle state, realm and author. Runs, pins, approvals and caches name the hash.
+"""
+
+from typing import Literal, TypeAlias
+
+from pydantic import Field
+
+from toolcrib.contracts._base import Contract, Json, JsonObject, JsonSchema, Timestamp, Usd
+from toolcrib.contracts.envelope import SideEffects
+from toolcrib.contracts.identity import content_hash
+from toolcrib.contracts.implementations import Implementation
+
+CachePolicy: TypeAlias = Literal["none", "ttl", "forever"]
+Backoff: TypeAlias = Literal["none", "linear", "exponential"]
+FailureAction: TypeAlias = Literal["retry", "clarify", "fail", "fallback"]
+LifeCycle: TypeAlias = Literal["active", "deprecated", "blocked"]
+ToolSource: TypeAlias = Literal["manual", "auto_generated", "imported", "authored_by_agent"]
+Surface: TypeAlias = Literal["tool", "workflow_step", "mcp_tool"]
+
+NAME_PATTERN = r"^[A-Za-z][A-Za-z0-9_.\-]{0,127}$"
+
+
+class Example(Contract):
+    """One use of a tool, for the model and for tests."""
+
+    scenario: str
+    input: JsonObject
+    output: Json = None
+
+
+class RetryPolicy(Contract):
+    """How often a failed attempt is repeated, and how long to wait in between."""
+
+    count: int = Field(default=0, ge=0, le=10)
+    """Retries after the first attempt."""
+    backoff: Backoff = "exponential"
+    base_s: float = Field(default=0.5, ge=0)
+    """Seconds of the first wait."""
+    max_s: float = Field(default=30.0, ge=0)
+    """Seconds of the longest wait; a longer `retry-after` of the other side ends the retries."""
+
+
+class ErrorRule(Contract):
+    """What one HTTP status or error code means for this tool (error semantics of 004)."""
+
+    when: str
+    """A status (`429`), a class (`5xx`) or an error code (`TIMEOUT`)."""
+    action: FailureAction
+    message: str | None = None
+    """Replaces the message that the model sees."""
+    fallback_tool: str | None = None
+
+
+class RateLimit(Contract):
+    """At most `count` executions in any `per_s` seconds, per realm."""
+
+    count: int = Field(ge=1)
+    per_s: float = Field(gt=0)
+
+
+class SecretReference(Contract):
+    """A credential that the tool needs, by reference. The value is resolved for the call and forgotten after it."""
+
+    name: str
+    """Key in the tool's `auth`."""
+    reference: str
+    """`${env:NAME}`."""
+    required: bool = True
+
+
+class ToolDefinition(Contract):
+    """Everything that an author says about a tool (contracts, section 4)."""
+
+    name: str = Field(pattern=NAME_PATTERN)
+    """Unique per realm."""
+    version: str = "1.0.0"
+    """Semantic version."""
+    title: str | None = None
+    description: str = ""
+    long_description: str | None = None
+    category: str = "utility"
+    tags: tuple[str, ...] = ()
+    usage: str | None = None
+    """Guidance for the model: when to use the tool and when not."""
+    examples: tuple[Example, ...] = ()
+    source: ToolSource = "manual"
+
+    input_schema: JsonSchema = Field(default_factory=lambda: {"type": "object"})
+    """JSON Schema 2020-12 of the arguments, an object."""
+    output_schema: JsonSchema | None = None
+    """JSON Schema 2020-12 of the output; null for anything."""
+
+    side_effects: SideEffects = "writes"
+    """Unless said otherwise a tool is taken to write."""
+    idempotent: bool = False
+    """Repeating a call with the same arguments changes nothing more."""
+    idempotency_key: str | None = None
+    """Header (`header:Idempotency-Key`) or argument that takes the call's key."""
+    reconcile: str | None = None
+    """Tool that answers whether a key took effect."""
+    transactional: bool = False
+    cache: CachePolicy = "none"
+    cache_ttl_s: float | None = Field(default=None, gt=0)
+    timeout_s: float = Field(default=60.0, gt=0)
+    """Seconds for all attempts of one call."""
+    retry: RetryPolicy = RetryPolicy()
+    error_handling: tuple[ErrorRule, ...] = ()
+    rate_limit: RateLimit | None = None
+    estimated_latency_s: float | None = None
+    cost_usd_per_call: Usd | None = None
+    cost_hint: str | None = None
+    requires_confirmation: bool = False
+    sequential: bool = False
+    """Runs alone: a barrier among the calls of one answer."""
+    max_output_bytes: int = Field(default=2 * 1024 * 1024, ge=1)
+    runs_on: Literal["server", "client"] = "server"
+    """`client`: the server side validates and prepares, the client performs the act (002)."""
+
+    security_uri: str | None = None
+    """Permission needed; `ai://tools/{category}/{name}/execute` if null."""
+    secrets: tuple[SecretReference, ...] = ()
+    available_as: tuple[Surface, ...] = ("tool", "workflow_step", "mcp_tool")
+    enabled: bool = True
+
+    implementation: Implementation
+
+    def content_hash(self) -> str:
+        """The hash of everything above, which names this content for ever."""
+        return content_hash(self.model_dump(mode="json"))
+
+    def parameter_names(self) -> tuple[str, ...]:
+        """Names of the declared arguments."""
+        return tuple(self.input_schema.get("properties", {}))
+
+
+class ToolRevision(Contract):
+    """A stored definition. Saving makes a new revision; only the life-cycle state of an old one can change."""
+
+    definition: ToolDefinition
+    revision: int = Field(ge=1)
+    """1, 2, 3… per name and realm."""
+    content_hash: str
+    status: LifeCycle = "active"
+    status_message: str | None = None
+    sunset: Timestamp | None = None
+    replacement: str | None = None
+    realm: str
+    made_by: str
+    created_at: Timestamp
+
+    @property
+    def name(self) -> str:
+        """The tool's name."""
+        return self.definition.name
+
+    @property
+    def version(self) -> str:
+        """The tool's semantic version."""
+        return self.definition.version
+
+    @property
+    def ref(self) -> str:
+        """`name@version`."""
+        return f"{self.definition.name}@{self.definition.version}"

@@ -22,9 +22,9 @@ Each leaf has a stable `code`, says whether trying the same again can help (`ret
 """
 
 from enum import StrEnum
-from typing import ClassVar, Literal, TypeAlias, cast, get_args
+from typing import ClassVar, Literal, TypeAlias, get_args
 
-from toolcrib.contracts._base import Contract, Json
+from toolcrib.contracts._base import Contract, JsonObject
 
 
 class ErrorCode(StrEnum):
@@ -79,16 +79,15 @@ class ToolError(Contract):
     code: ErrorCode
     message: str
     """Names the thing, the value, the limit and the next step. Never holds a secret."""
-    details: Json = None
-    """JSON; `details["reason"]` is a `Reason`, `details["problems"]` a list of `{path, problem}` for invalid input."""
+    details: JsonObject | None = None
+    """`details["reason"]` is a `Reason`, `details["problems"]` a list of `{path, problem}` for invalid input."""
     retry_after_s: float | None = None
     """Seconds to wait before the same call may work, where the other side said so."""
 
     @property
     def reason(self) -> Reason | None:
         """The finer cause, if it is one of the closed vocabulary."""
-        details = cast("dict[str, Json]", self.details) if isinstance(self.details, dict) else {}
-        value = details.get("reason")
+        value = (self.details or {}).get("reason")
         return Reason(value) if isinstance(value, str) and value in Reason else None
 
 

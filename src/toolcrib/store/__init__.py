@@ -1,0 +1,1 @@
+"""Definitions, journal, cache, blobs: what must survive the process."""

@@ -1,0 +1,275 @@
+"""What the rest of the house asks of a store. Two implementations keep these promises: in memory, and SQL.
+
+A store keeps definitions, runs with their numbered events, signals, cached results, API keys and blobs. It decides
+nothing: it knows no tool, no model and no policy. Every row carries its realm and who made it.
+"""
+
+from collections.abc import Awaitable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Literal, Protocol, TypeAlias
+
+from toolcrib.contracts import Event, JsonObject, LifeCycle, Run, RunEvent, RunResult, RunStatus, Signal
+
+DefinitionKind: TypeAlias = Literal["tool", "provider"]
+
+
+@dataclass(frozen=True, slots=True)
+class Definition:
+    """One immutable revision of a definition; only its life-cycle fields can change."""
+
+    kind: DefinitionKind
+    realm: str
+    name: str
+    version: str
+    revision: int
+    content_hash: str
+    body: JsonObject
+    made_by: str
+    created_at: datetime
+    status: LifeCycle = "active"
+    status_message: str | None = None
+    sunset: datetime | None = None
+    replacement: str | None = None
+
+
+class Definitions(Protocol):
+    """Immutable revisions, named by content hash."""
+
+    async def save(self, definition: Definition) -> Definition:
+        """Append a revision; its number is assigned here. Equal content under the same name and version is not saved
+        again: the existing revision is returned, and brought back if the name had been removed.
+        """
+        ...
+
+    async def get(self, realm: str, content_hash: str) -> Definition | None:
+        """The revision with this hash, even if its name was removed."""
+        ...
+
+    async def revisions(self, kind: DefinitionKind, realm: str, name: str | None = None) -> Sequence[Definition]:
+        """All revisions of one name, or of every name that was not removed; by name and revision."""
+        ...
+
+    async def set_status(
+        self,
+        kind: DefinitionKind,
+        realm: str,
+        name: str,
+        version: str,
+        *,
+        status: LifeCycle,
+        message: str | None = None,
+        sunset: datetime | None = None,
+        replacement: str | None = None,
+    ) -> int:
+        """Change the life-cycle state of a version's revisions; returns how many there are."""
+        ...
+
+    async def remove(self, kind: DefinitionKind, realm: str, name: str) -> int:
+        """Take a name out of all lists. Revisions stay readable by hash. Returns how many there were."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Claim:
+    """A run that this process now owns: its row after the epoch was raised, its whole log, its signals."""
+
+    run: Run
+    events: Sequence[RunEvent]
+    signals: Mapping[str, Signal]
+
+
+@dataclass(frozen=True, slots=True)
+class RunChange:
+    """New state of a run's row, written together with events."""
+
+    status: RunStatus
+    result: RunResult | None = None
+    """Given when the run has ended."""
+    waiting_for: tuple[str, ...] = ()
+    """Names of the signals of a run that waits. If one is there already, the run is queued instead."""
+    wake_at: datetime | None = None
+
+
+class Journal(Protocol):
+    """Runs and their append-only logs.
+
+    Order is everything: the events of a run become durable in the order of their numbers, so what survives a crash is
+    always a prefix. `append` may gather events of many runs into one commit (group commit).
+    """
+
+    async def create(self, run: Run, first: Event) -> None:
+        """Insert a run with its event number 1; durable on return. The run is owned by nobody.
+
+        Raises:
+            Conflict: A run with this id exists.
+        """
+        ...
+
+    async def claim(self, run_id: str, *, owner: str, now: datetime, lease_s: float) -> Claim | None:
+        """Take a run for this process: raises its epoch, sets status `running` and the lease.
+
+        Returns None if the run has ended, still waits (a signal or `wake_at` makes it claimable), or another owner's
+        lease is alive.
+
+        Raises:
+            NotFound: No such run.
+        """
+        ...
+
+    async def claimable(self, *, now: datetime, limit: int) -> Sequence[str]:
+        """Ids of runs that are queued, have an expired lease, or whose `wake_at` has come; oldest first."""
+        ...
+
+    async def renew(self, run_ids: Sequence[str], *, owner: str, now: datetime, lease_s: float) -> Sequence[str]:
+        """Prolong the leases this owner still holds; returns the ids of those that it does."""
+        ...
+
+    def append(
+        self, run_id: str, epoch: int, events: Sequence[RunEvent], change: RunChange | None = None
+    ) -> Awaitable[None]:
+        """Add events that follow the last one, and change the run's row, in one transaction.
+
+        Takes effect in the order of the calls, also if nobody awaits. The awaitable ends when all this is durable;
+        awaiting makes it happen at once, else it happens within a few milliseconds.
+
+        Raises (when awaited):
+            Fenced: Another process has claimed the run since this epoch; nothing was written.
+        """
+        ...
+
+    async def signal(self, run_id: str, signal: Signal) -> bool:
+        """Leave a signal for a run and make it claimable if it waits for it. False if one of that name was there:
+        first wins.
+
+        Raises:
+            NotFound: No such run.
+        """
+        ...
+
+    async def signals(self, run_id: str) -> Mapping[str, Signal]:
+        """The signals left for a run so far."""
+        ...
+
+    async def run(self, run_id: str) -> Run:
+        """The run's row.
+
+        Raises:
+            NotFound: No such run.
+        """
+        ...
+
+    async def runs(
+        self,
+        realm: str,
+        *,
+        tool: str | None = None,
+        status: RunStatus | None = None,
+        before: str | None = None,
+        limit: int = 50,
+    ) -> Sequence[Run]:
+        """A page of runs, newest first. `tool` is a name without version; `before` the last id of the page before."""
+        ...
+
+    async def events(self, run_id: str, *, after: int = 0, limit: int | None = None) -> Sequence[RunEvent]:
+        """The events with numbers above `after`, in order."""
+        ...
+
+
+class ResultCache(Protocol):
+    """Results of calls, for tools that allow it. Values are JSON."""
+
+    async def get(self, key: str, *, now: datetime) -> JsonObject | None:
+        """The stored value, unless it has expired."""
+        ...
+
+    async def put(self, key: str, value: JsonObject, *, realm: str, made_by: str, expires_at: datetime | None) -> None:
+        """Store or replace a value; null expiry for ever."""
+        ...
+
+
+class Blobs(Protocol):
+    """Byte strings by SHA-256 digest, stored once."""
+
+    async def put(self, data: bytes, *, realm: str, made_by: str, content_type: str = "application/json") -> str:
+        """Store bytes; returns the digest (64 hex characters). Durable on return."""
+        ...
+
+    async def get(self, realm: str, digest: str) -> bytes:
+        """The bytes.
+
+        Raises:
+            NotFound: This realm has no such blob.
+        """
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class ApiKey:
+    """A server's API key. Only an HMAC of the secret part is kept."""
+
+    key_id: str
+    realm: str
+    principal: str
+    secret_hash: str
+    made_by: str
+    created_at: datetime
+    expires_at: datetime | None = None
+    last_four: str = ""
+
+
+class ApiKeys(Protocol):
+    """API keys by id."""
+
+    async def add(self, key: ApiKey) -> None:
+        """Store a key."""
+        ...
+
+    async def get(self, key_id: str) -> ApiKey | None:
+        """The key, expired or not."""
+        ...
+
+    async def count(self) -> int:
+        """How many there are."""
+        ...
+
+
+class Store(Protocol):
+    """All of the above, opened and closed together."""
+
+    @property
+    def definitions(self) -> Definitions:
+        """Definitions."""
+        ...
+
+    @property
+    def journal(self) -> Journal:
+        """Runs and their logs."""
+        ...
+
+    @property
+    def cache(self) -> ResultCache:
+        """Cached results."""
+        ...
+
+    @property
+    def blobs(self) -> Blobs:
+        """Blobs."""
+        ...
+
+    @property
+    def api_keys(self) -> ApiKeys:
+        """API keys."""
+        ...
+
+    async def open(self) -> None:
+        """Connect, and bring the schema up to date; safe to call twice.
+
+        Raises:
+            Unavailable: The database cannot be reached or was written by a newer release.
+        """
+        ...
+
+    async def close(self) -> None:
+        """Write what is pending and let go of all connections."""
+        ...

@@ -1,0 +1,1 @@
+"""Candidates that run in the project's own environment, so that they share one aiohttp and one orjson."""

@@ -1,0 +1,68 @@
+# `make` lists the commands. Each one first brings .venv/ to what uv.lock says (quick when nothing changed).
+# On the machine: Python 3.11 or newer, make and a C compiler; the rest comes from the package index.
+
+.DEFAULT_GOAL := help
+.DELETE_ON_ERROR:
+
+BIN := .venv/bin
+READY := .venv/.ready
+DEBIAN_PACKAGES :=
+PYTHON ?= $(shell for name in python3.11 python3; do \
+	"$$name" -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && break; done; echo "$$name")
+
+export PYRIGHT_PYTHON_IGNORE_WARNINGS := 1
+
+.PHONY: help demo test quick lint static types format bench soak deps-system clean
+
+help: ## List the commands
+	@grep -E '^[a-z-]+:.*## ' Makefile | sed -E 's/^([a-z-]+):.*## /make \1\t/' | expand -t 20
+
+$(READY): pyproject.toml uv.lock
+	@"$(PYTHON)" tools/bootstrap.py
+	@touch $@
+
+demo: $(READY) ## Run the product against the example CRM (ARGS=... are handed on)
+	@$(BIN)/toolcrib demo crm $(ARGS)
+
+test: deps-system lint ## Run every check and every test, soak tests excepted
+	$(BIN)/python -m tools.suite $(ARGS)
+
+quick: lint ## Run every check and the unit tests
+	$(BIN)/pytest -n 2 tests/unit $(ARGS)
+
+lint: static types ## Check style, layers, sizes, requirements and types
+
+static: $(READY)
+	$(BIN)/ruff check --quiet .
+	$(BIN)/ruff format --quiet --check .
+	$(BIN)/lint-imports --no-cache --no-logo
+	$(BIN)/python -m tools.size_caps
+	$(BIN)/python -m tools.requirements_check
+
+types: $(READY) static
+	$(BIN)/pyright
+
+format: $(READY) ## Format the code and fix what can be fixed safely
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+bench: $(READY) ## Measure the agent loop beside its peers
+	$(BIN)/python benchmarks/agent_loop.py $(ARGS)
+
+soak: $(READY) ## Run the tests that take minutes
+	$(BIN)/pytest -m soak $(ARGS)
+
+deps-system: ## Install the Debian packages that the tests need (none at present)
+	@if [ -z "$(DEBIAN_PACKAGES)" ]; then \
+		echo "deps-system: no Debian packages are needed"; \
+	elif dpkg --status $(DEBIAN_PACKAGES) >/dev/null 2>&1; then \
+		echo "deps-system: already installed: $(DEBIAN_PACKAGES)"; \
+	elif [ "$$(id -u)" -eq 0 ] && command -v apt-get >/dev/null; then \
+		apt-get update --quiet && apt-get install --yes --no-install-recommends $(DEBIAN_PACKAGES); \
+	else \
+		echo "deps-system: not root, or no apt-get; install yourself: $(DEBIAN_PACKAGES)"; \
+	fi
+
+clean: ## Remove what the commands made, the environment included
+	rm -rf .venv .tools .pytest_cache .ruff_cache .hypothesis .import_linter_cache .coverage .coverage.* htmlcov dist
+	find src tests tools examples benchmarks -name __pycache__ -prune -exec rm -rf {} +

@@ -37,8 +37,10 @@ class Definitions(Protocol):
     """Immutable revisions, named by content hash."""
 
     async def save(self, definition: Definition) -> Definition:
-        """Append a revision; its number is assigned here. Equal content under the same name and version is not saved
-        again: the existing revision is returned, and brought back if the name had been removed.
+        """Append a revision; its number is assigned here.
+
+        Equal content under the same name and version is not saved again: the existing revision is returned, and brought
+        back if the name had been removed.
         """
         ...
 
@@ -139,8 +141,9 @@ class Journal(Protocol):
         ...
 
     async def signal(self, run_id: str, signal: Signal) -> bool:
-        """Leave a signal for a run and make it claimable if it waits for it. False if one of that name was there:
-        first wins.
+        """Leave a signal for a run, and make the run claimable if it waits for it.
+
+        Returns False if one of that name was there: the first wins.
 
         Raises:
             NotFound: No such run.

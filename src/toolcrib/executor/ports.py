@@ -1,0 +1,169 @@
+"""What the executor asks of the rest of the house. It knows no runtime, no store and no model, only these ports."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from decimal import Decimal
+from typing import Protocol
+
+from toolcrib.contracts import (
+    ApprovalDecision,
+    ApprovalRequested,
+    Attachment,
+    CallStarted,
+    ClientResult,
+    Json,
+    JsonObject,
+    Principal,
+    ToolEnvelope,
+    ToolError,
+    ToolRevision,
+)
+from toolcrib.policy import Budget, CallPolicy
+
+
+@dataclass(frozen=True, slots=True)
+class ToolCall:
+    """A call as data: any process can execute it."""
+
+    position: str
+    """The journal's key: fixed before anything runs."""
+    name: str
+    input: Json
+    """Arguments; a string that is no JSON object stays what the model wrote, and is refused by validation."""
+    version: str | None = None
+    """Semantic version range; null for what the policy or the registry offers."""
+
+
+class CallJournal(Protocol):
+    """How a call is made durable, asked about and handed over. A run's context is one; a bare call uses `Unrecorded`."""
+
+    async def intend(self, intent: CallStarted) -> None:
+        """Record the intent. For a call with side effects it is durable on return."""
+        ...
+
+    async def confirm(self, request: ApprovalRequested) -> ApprovalDecision | None:
+        """Ask a person; null if nobody decided in time. May suspend the run instead of returning."""
+        ...
+
+    async def hand_off(self, prepared: ToolEnvelope) -> ClientResult:
+        """Let a client perform a prepared call. May suspend the run instead of returning."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class CallContext:
+    """For whom, under which policy and in which run a call is made."""
+
+    principal: Principal
+    policy: CallPolicy
+    budget: Budget
+    journal: CallJournal
+    run_id: str
+    conversation_id: str | None = None
+    session_id: str | None = None
+    depth: int = 0
+    dry_run: bool = False
+    attempt: int = 1
+    """2 and more: the call is repeated after a crash."""
+
+
+@dataclass(frozen=True, slots=True)
+class Dispatch:
+    """One execution that a runtime is asked for: everything is validated, allowed, journaled."""
+
+    tool: ToolRevision
+    input: JsonObject
+    auth: Mapping[str, str]
+    """Resolved secrets by name; forgotten after the call."""
+    idempotency_key: str
+    position: str
+    attempt: int
+    context: CallContext
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What a runtime brings back from a success."""
+
+    output: Json
+    http_status: int | None = None
+    metadata: JsonObject = field(default_factory=dict[str, Json])
+    attachments: tuple[Attachment, ...] = ()
+    cost_usd: Decimal | None = None
+    secrets: tuple[str, ...] = ()
+    """Further values that must not appear in the envelope: tokens that a runtime fetched."""
+
+
+class CallFailed(Exception):
+    """Raised by a runtime: the call failed, and this is its error. Never leaves the executor."""
+
+    def __init__(self, error: ToolError, *, http_status: int | None = None, metadata: JsonObject | None = None) -> None:
+        super().__init__(error.message)
+        self.error = error
+        self.http_status = http_status
+        self.metadata: JsonObject = metadata or {}
+
+
+class Dispatcher(Protocol):
+    """Runs a tool by its kind of implementation."""
+
+    async def dispatch(self, dispatch: Dispatch) -> Outcome:
+        """Execute once.
+
+        Raises:
+            CallFailed: The tool failed in a way it can describe. Any other exception becomes an `UNKNOWN` error.
+        """
+        ...
+
+
+class Tools(Protocol):
+    """Finds the tool that a name and a range mean for a realm."""
+
+    def find(self, realm: str, name: str, version: str | None) -> ToolRevision | None:
+        """The newest fitting revision that is not blocked, else a blocked one, else null."""
+        ...
+
+
+class Secrets(Protocol):
+    """Resolves references to secrets inside a call."""
+
+    def resolve(self, reference: str, principal: Principal) -> str | None:
+        """The value behind `${env:NAME}`, or null if there is none."""
+        ...
+
+
+class Results(Protocol):
+    """Results of earlier calls."""
+
+    async def get(self, key: str, *, now: datetime) -> JsonObject | None:
+        """The stored envelope as JSON, unless it has expired."""
+        ...
+
+    async def put(self, key: str, value: JsonObject, *, realm: str, made_by: str, expires_at: datetime | None) -> None:
+        """Store an envelope as JSON; null expiry for ever."""
+        ...
+
+
+class Attic(Protocol):
+    """Keeps payloads that are too large for an envelope."""
+
+    async def put(self, data: bytes, *, realm: str, made_by: str, content_type: str = "application/json") -> str:
+        """Store bytes; returns their digest."""
+        ...
+
+
+class Clock(Protocol):
+    """Time, so that tests and replay control it."""
+
+    def now(self) -> datetime:
+        """The current moment in UTC."""
+        ...
+
+    def monotonic(self) -> float:
+        """Seconds of a clock that never goes back."""
+        ...
+
+    async def sleep(self, seconds: float) -> None:
+        """Let so much time pass."""
+        ...

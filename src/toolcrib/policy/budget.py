@@ -1,0 +1,143 @@
+"""What a run may still spend: reserved before, settled after, so that parallel calls and children can never overspend.
+
+A budget belongs to one run; a child's budget also draws on its parent's. It holds numbers only: whoever rebuilds a run from
+its journal settles what the journal tells.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from decimal import Decimal
+
+from toolcrib.contracts import Limits, Reason, StopReason
+
+
+@dataclass(frozen=True, slots=True)
+class Shortage:
+    """A reservation that was refused."""
+
+    limit: str
+    """Field of `Limits`."""
+    value: float
+    """What would have been used."""
+    maximum: float
+    reason: Reason
+    stop_reason: StopReason
+
+    @property
+    def message(self) -> str:
+        """One sentence with the numbers and what to do."""
+        return f"limit {self.limit} is {self.maximum:g} and this would make {self.value:g}; raise {self.limit} to go on"
+
+
+@dataclass(frozen=True, slots=True)
+class ModelReservation:
+    """What one model call may use at most."""
+
+    tokens: int
+    cost_usd: Decimal | None
+    """Null where the price is unknown."""
+
+
+@dataclass(slots=True)
+class Budget:
+    """Counters of one run against its limits. Not thread-safe: one event loop."""
+
+    limits: Limits
+    parent: "Budget | None" = None
+    iterations: int = 0
+    tool_calls: int = 0
+    requests: int = 0
+    tokens: int = 0
+    cost_usd: Decimal = field(default_factory=Decimal)
+    _reserved_tokens: int = 0
+    _reserved_usd: Decimal = field(default_factory=Decimal)
+
+    def take_tool_call(self) -> Shortage | None:
+        """Count one dispatch, here and in all parents, or say which limit forbids it."""
+        for budget in self._chain():
+            if budget.tool_calls + 1 > budget.limits.max_tool_calls:
+                return _shortage(
+                    "max_tool_calls",
+                    budget.tool_calls + 1,
+                    budget.limits.max_tool_calls,
+                    Reason.MAX_TOOL_CALLS_EXCEEDED,
+                    "max_tool_calls",
+                )
+        for budget in self._chain():
+            budget.tool_calls += 1
+        return None
+
+    def take_request(self) -> Shortage | None:
+        """Count one HTTP request inside a call (a page, a retry), or say that no more are allowed."""
+        for budget in self._chain():
+            if budget.requests + 1 > budget.limits.max_requests:
+                return _shortage(
+                    "max_requests",
+                    budget.requests + 1,
+                    budget.limits.max_requests,
+                    Reason.MAX_REQUESTS_EXCEEDED,
+                    "policy",
+                )
+        for budget in self._chain():
+            budget.requests += 1
+        return None
+
+    def iterations_left(self) -> int:
+        """How many more model answers with calls are allowed."""
+        return self.limits.max_iterations - self.iterations
+
+    def reserve_model(self, reservation: ModelReservation) -> Shortage | None:
+        """Set aside what a model call may use at most, here and in all parents."""
+        for budget in self._chain():
+            shortage = budget._model_shortage(reservation)
+            if shortage is not None:
+                return shortage
+        for budget in self._chain():
+            budget._reserved_tokens += reservation.tokens
+            budget._reserved_usd += reservation.cost_usd or 0
+        return None
+
+    def settle_model(self, reservation: ModelReservation | None, *, tokens: int, cost_usd: Decimal | None) -> None:
+        """Give back a reservation and count what was really used; null reservation when rebuilding from a journal."""
+        for budget in self._chain():
+            if reservation is not None:
+                budget._reserved_tokens -= reservation.tokens
+                budget._reserved_usd -= reservation.cost_usd or 0
+            budget.tokens += tokens
+            budget.cost_usd += cost_usd or 0
+
+    def add_cost(self, cost_usd: Decimal) -> None:
+        """Count what a tool call cost."""
+        for budget in self._chain():
+            budget.cost_usd += cost_usd
+
+    def cost_shortage(self, cost_usd: Decimal) -> Shortage | None:
+        """Whether so much more could be spent without crossing a cost limit."""
+        return next(
+            (found for budget in self._chain() if (found := budget._usd_shortage(cost_usd)) is not None),
+            None,
+        )
+
+    def _chain(self) -> Iterator["Budget"]:
+        budget: Budget | None = self
+        while budget is not None:
+            yield budget
+            budget = budget.parent
+
+    def _model_shortage(self, reservation: ModelReservation) -> Shortage | None:
+        maximum = self.limits.max_total_tokens
+        tokens = self.tokens + self._reserved_tokens + reservation.tokens
+        if maximum is not None and tokens > maximum:
+            return _shortage("max_total_tokens", tokens, maximum, Reason.MAX_TOKENS_EXCEEDED, "max_tokens")
+        return self._usd_shortage(reservation.cost_usd) if reservation.cost_usd is not None else None
+
+    def _usd_shortage(self, cost_usd: Decimal) -> Shortage | None:
+        maximum = self.limits.max_cost_usd
+        total = self.cost_usd + self._reserved_usd + cost_usd
+        if maximum is None or total <= maximum:
+            return None
+        return _shortage("max_cost_usd", float(total), float(maximum), Reason.MAX_COST_EXCEEDED, "max_cost")
+
+
+def _shortage(limit: str, value: float, maximum: float, reason: Reason, stop_reason: StopReason) -> Shortage:
+    return Shortage(limit=limit, value=value, maximum=maximum, reason=reason, stop_reason=stop_reason)

@@ -1,0 +1,5 @@
+"""The wire formats: one module per provider API. Pure parsing and rendering behind the `Wire` port; no I/O."""
+
+from toolcrib.llm.wires.chat import ChatWire
+
+__all__ = ["ChatWire"]

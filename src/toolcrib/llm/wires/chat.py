@@ -1,0 +1,222 @@
+"""OpenAI Chat Completions, and every server that speaks it: rendering and the `Wire` itself.
+
+Not here: what an answer means (`chat_answer`), and streams (`chat_stream`). A tool result's `is_error` has no field
+in this API; the result's text says it.
+https://platform.openai.com/docs/api-reference/chat
+"""
+
+from collections.abc import Mapping
+from typing import Any
+
+import msgspec
+import orjson
+
+from toolcrib.contracts.errors import ModelError
+from toolcrib.llm._json import arr, obj
+from toolcrib.llm.errors import Fault, fault_of, provider_error
+from toolcrib.llm.messages import (
+    Message,
+    NamedTool,
+    Opaque,
+    Request,
+    Response,
+    Text,
+    Thinking,
+    Tool,
+    ToolCall,
+    ToolResult,
+)
+from toolcrib.llm.quirks import Quirks
+from toolcrib.llm.strict import strict_schema
+from toolcrib.llm.wires._toolsets import RenderedToolSets
+from toolcrib.llm.wires.chat_answer import parse_answer
+from toolcrib.llm.wires.chat_stream import ChatDecoder
+
+_PATH = "/chat/completions"
+_fields_decoder = msgspec.json.Decoder(dict[str, msgspec.Raw])
+_items_decoder = msgspec.json.Decoder(list[msgspec.Raw])
+
+
+class ChatWire:
+    """The `Wire` of Chat Completions.
+
+    Args:
+        origin: The endpoint's name (`openai`, `groq`, ...), for errors and for what is sent back to its maker only.
+    """
+
+    def __init__(self, origin: str = "openai") -> None:
+        self.origin = origin
+        self._tools = RenderedToolSets()
+
+    def build(self, request: Request, quirks: Quirks, *, stream: bool) -> tuple[str, dict[str, Any]]:
+        """See `Wire.build`."""
+        body: dict[str, Any] = {"model": request.model, "messages": self._messages(request, quirks)}
+        if request.tools:
+            body["tools"] = self._tools.get(request.tools, strict=quirks.strict, render=_tool)
+            if request.tool_choice != "auto":
+                body["tool_choice"] = _tool_choice(request.tool_choice)
+        if request.output_schema is not None:
+            body.update(_response_format(request.output_name, request.output_schema, quirks))
+        max_tokens = request.max_tokens or quirks.max_tokens_default
+        if max_tokens is not None:
+            body[quirks.max_tokens_field] = max_tokens
+        _add_sampling(body, request, quirks)
+        if stream:
+            body["stream"] = True
+            if quirks.stream_usage:
+                body["stream_options"] = {"include_usage": True}
+        body.update(request.extra)
+        return _PATH, body
+
+    def headers(self, key: str | None) -> dict[str, str]:
+        """See `Wire.headers`."""
+        return {"authorization": f"Bearer {key}"} if key else {}
+
+    def parse(self, body: bytes) -> Response:
+        """See `Wire.parse`."""
+        return parse_answer(body, self.origin)
+
+    def decoder(self) -> ChatDecoder:
+        """See `Wire.decoder`."""
+        return ChatDecoder(self.origin)
+
+    def error(self, status: int, headers: Mapping[str, str], body: bytes) -> ModelError:
+        """See `Wire.error`."""
+        return provider_error(self.origin, _fault(body), status=status, headers=headers)
+
+    def _messages(self, request: Request, quirks: Quirks) -> list[dict[str, Any]]:
+        rendered: list[dict[str, Any]] = []
+        if request.system:
+            rendered.append({"role": quirks.system_role, "content": request.system})
+        for message in request.messages:
+            if message.role == "user":
+                _add_user(rendered, message)
+            else:
+                rendered.append(_assistant(message, self.origin, quirks))
+        return rendered
+
+
+def _fault(body: bytes) -> Fault:
+    """The shapes in use: `{"error".
+
+    {...}}`, `{"error": "text"}`, `[{"error": ...}]`, `{"message": ...}`, a page, nothing.
+    """
+    try:
+        value = orjson.loads(body)
+    except orjson.JSONDecodeError:
+        return Fault(body.decode("utf-8", "replace"))
+    content = obj(next(iter(arr(value)), value))
+    return fault_of(content.get("error") or content.get("detail") or content)
+
+
+def _tool(tool: Tool, /, *, strict: bool) -> dict[str, Any]:
+    function: dict[str, Any] = {"name": tool.name, "description": tool.description, "parameters": tool.schema}
+    if strict and tool.strict and (schema := strict_schema(tool.schema)) is not None:
+        function["parameters"] = schema
+        function["strict"] = True
+    return {"type": "function", "function": function}
+
+
+def _tool_choice(choice: str | NamedTool) -> Any:
+    return {"type": "function", "function": {"name": choice.name}} if isinstance(choice, NamedTool) else choice
+
+
+def _response_format(name: str, schema: dict[str, Any], quirks: Quirks) -> dict[str, Any]:
+    if quirks.structured == "json_object":
+        return {"response_format": {"type": "json_object"}}
+    if quirks.structured != "json_schema":
+        return {}
+    wanted: dict[str, Any] = {"name": name, "schema": schema}
+    if quirks.strict:
+        strict = strict_schema(schema)
+        wanted = {"name": name, "schema": strict or schema, "strict": strict is not None}
+    return {"response_format": {"type": "json_schema", "json_schema": wanted}}
+
+
+def _add_sampling(body: dict[str, Any], request: Request, quirks: Quirks) -> None:
+    ignored = quirks.ignored(request)
+    for name in ("temperature", "top_p", "frequency_penalty", "presence_penalty"):
+        value = getattr(request, name)
+        if value is not None and name not in ignored:
+            body[name] = value
+    if request.reasoning is not None and request.reasoning.effort is not None:
+        body["reasoning_effort"] = request.reasoning.effort
+
+
+def _add_user(rendered: list[dict[str, Any]], message: Message) -> None:
+    """Results come first, because they must follow the calls; then all texts as one message."""
+    texts: list[str] = []
+    for part in message.parts:
+        match part:
+            case ToolResult():
+                rendered.append({"role": "tool", "tool_call_id": part.id, "content": part.text})
+            case Text() | Opaque():
+                texts.append(part.text)
+            case Thinking() | ToolCall():
+                pass
+    if texts:
+        rendered.append({"role": "user", "content": "\n\n".join(texts)})
+
+
+class _Assistant:
+    """An assistant message under construction."""
+
+    __slots__ = ("calls", "fields", "pieces", "texts")
+
+    def __init__(self) -> None:
+        self.texts: list[str] = []
+        self.pieces: list[orjson.Fragment] = []
+        self.calls: list[dict[str, Any]] = []
+        self.fields: dict[str, Any] = {}
+
+    def think(self, field: str, text: str) -> None:
+        """Reasoning that the endpoint takes back in a field of its own."""
+        self.fields[field] = self.fields.get(field, "") + text
+
+    def replay(self, part: Opaque, accepted: frozenset[str]) -> None:
+        """The content pieces and message fields that an opaque part stands for, or its text if none is accepted."""
+        fields = _fields_decoder.decode(part.raw)
+        pieces = _items_decoder.decode(fields.pop("content")) if "content" in fields else []
+        known = {name: orjson.Fragment(bytes(raw)) for name, raw in fields.items() if name in accepted}
+        self.pieces += [orjson.Fragment(bytes(raw)) for raw in pieces]
+        self.fields.update(known)
+        if not pieces and not known:
+            self.say(part.text)
+
+    def say(self, text: str) -> None:
+        """Plain text."""
+        if text:
+            self.texts.append(text)
+
+    def rendered(self) -> dict[str, Any]:
+        """The message. Without calls it must have content, even if it is empty."""
+        message: dict[str, Any] = {"role": "assistant", "content": None, **self.fields}
+        if self.pieces:
+            message["content"] = [*({"type": "text", "text": text} for text in self.texts), *self.pieces]
+        elif self.texts or not self.calls:
+            message["content"] = "".join(self.texts)
+        if self.calls:
+            message["tool_calls"] = self.calls
+        return message
+
+
+def _assistant(message: Message, origin: str, quirks: Quirks) -> dict[str, Any]:
+    result = _Assistant()
+    for part in message.parts:
+        match part:
+            case Text():
+                result.say(part.text)
+            case ToolCall():
+                function = {"name": part.name, "arguments": part.args}
+                result.calls.append({"id": part.id, "type": "function", "function": function})
+            case Thinking():
+                if quirks.thinking_field and part.origin == origin and part.text:
+                    result.think(quirks.thinking_field, part.text)
+            case Opaque():
+                if part.origin == origin:
+                    result.replay(part, quirks.replay_fields)
+                else:
+                    result.say(part.text)
+            case ToolResult():
+                pass
+    return result.rendered()

@@ -1,7 +1,7 @@
 """What a run may still spend: reserved before, settled after, so that parallel calls and children can never overspend.
 
-A budget belongs to one run; a child's budget also draws on its parent's. It holds numbers only: whoever rebuilds a run from
-its journal settles what the journal tells.
+A budget belongs to one run; a child's budget also draws on its parent's. It holds numbers only: whoever rebuilds a
+run from its journal settles what the journal tells.
 """
 
 from collections.abc import Iterator
@@ -49,8 +49,9 @@ class Budget:
     requests: int = 0
     tokens: int = 0
     cost_usd: Decimal = field(default_factory=Decimal)
-    _reserved_tokens: int = 0
-    _reserved_usd: Decimal = field(default_factory=Decimal)
+    reserved_tokens: int = 0
+    """Set aside for model calls that are under way."""
+    reserved_usd: Decimal = field(default_factory=Decimal)
 
     def take_tool_call(self) -> Shortage | None:
         """Count one dispatch, here and in all parents, or say which limit forbids it."""
@@ -66,6 +67,11 @@ class Budget:
         for budget in self._chain():
             budget.tool_calls += 1
         return None
+
+    def return_tool_call(self) -> None:
+        """Give back a dispatch that was taken and did not happen."""
+        for budget in self._chain():
+            budget.tool_calls -= 1
 
     def take_request(self) -> Shortage | None:
         """Count one HTTP request inside a call (a page, a retry), or say that no more are allowed."""
@@ -89,20 +95,20 @@ class Budget:
     def reserve_model(self, reservation: ModelReservation) -> Shortage | None:
         """Set aside what a model call may use at most, here and in all parents."""
         for budget in self._chain():
-            shortage = budget._model_shortage(reservation)
+            shortage = _model_shortage(budget, reservation)
             if shortage is not None:
                 return shortage
         for budget in self._chain():
-            budget._reserved_tokens += reservation.tokens
-            budget._reserved_usd += reservation.cost_usd or 0
+            budget.reserved_tokens += reservation.tokens
+            budget.reserved_usd += reservation.cost_usd or 0
         return None
 
     def settle_model(self, reservation: ModelReservation | None, *, tokens: int, cost_usd: Decimal | None) -> None:
         """Give back a reservation and count what was really used; null reservation when rebuilding from a journal."""
         for budget in self._chain():
             if reservation is not None:
-                budget._reserved_tokens -= reservation.tokens
-                budget._reserved_usd -= reservation.cost_usd or 0
+                budget.reserved_tokens -= reservation.tokens
+                budget.reserved_usd -= reservation.cost_usd or 0
             budget.tokens += tokens
             budget.cost_usd += cost_usd or 0
 
@@ -114,7 +120,7 @@ class Budget:
     def cost_shortage(self, cost_usd: Decimal) -> Shortage | None:
         """Whether so much more could be spent without crossing a cost limit."""
         return next(
-            (found for budget in self._chain() if (found := budget._usd_shortage(cost_usd)) is not None),
+            (found for budget in self._chain() if (found := _usd_shortage(budget, cost_usd)) is not None),
             None,
         )
 
@@ -124,19 +130,21 @@ class Budget:
             yield budget
             budget = budget.parent
 
-    def _model_shortage(self, reservation: ModelReservation) -> Shortage | None:
-        maximum = self.limits.max_total_tokens
-        tokens = self.tokens + self._reserved_tokens + reservation.tokens
-        if maximum is not None and tokens > maximum:
-            return _shortage("max_total_tokens", tokens, maximum, Reason.MAX_TOKENS_EXCEEDED, "max_tokens")
-        return self._usd_shortage(reservation.cost_usd) if reservation.cost_usd is not None else None
 
-    def _usd_shortage(self, cost_usd: Decimal) -> Shortage | None:
-        maximum = self.limits.max_cost_usd
-        total = self.cost_usd + self._reserved_usd + cost_usd
-        if maximum is None or total <= maximum:
-            return None
-        return _shortage("max_cost_usd", float(total), float(maximum), Reason.MAX_COST_EXCEEDED, "max_cost")
+def _model_shortage(budget: Budget, reservation: ModelReservation) -> Shortage | None:
+    maximum = budget.limits.max_total_tokens
+    tokens = budget.tokens + budget.reserved_tokens + reservation.tokens
+    if maximum is not None and tokens > maximum:
+        return _shortage("max_total_tokens", tokens, maximum, Reason.MAX_TOKENS_EXCEEDED, "max_tokens")
+    return None if reservation.cost_usd is None else _usd_shortage(budget, reservation.cost_usd)
+
+
+def _usd_shortage(budget: Budget, cost_usd: Decimal) -> Shortage | None:
+    maximum = budget.limits.max_cost_usd
+    total = budget.cost_usd + budget.reserved_usd + cost_usd
+    if maximum is None or total <= maximum:
+        return None
+    return _shortage("max_cost_usd", float(total), float(maximum), Reason.MAX_COST_EXCEEDED, "max_cost")
 
 
 def _shortage(limit: str, value: float, maximum: float, reason: Reason, stop_reason: StopReason) -> Shortage:

@@ -1,0 +1,116 @@
+"""The gate before every call: allow-list, life cycle, side effects, limits, confirmation. Deny by default.
+
+The guard is a pure decision over facts, except that an allowed call is counted against the budget at once: a limit is
+reserved before anything is spent. It asks nobody and waits for nothing.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from difflib import get_close_matches
+
+from toolcrib.contracts import (
+    GuardDecision,
+    JsonObject,
+    JsonSchema,
+    Principal,
+    Reason,
+    SideEffects,
+    ToolRevision,
+    tool_uri,
+)
+from toolcrib.policy.budget import Budget
+from toolcrib.policy.permissions import permits
+
+_RANK: Mapping[SideEffects, int] = {"none": 0, "reads": 1, "writes": 2}
+
+
+@dataclass(frozen=True, slots=True)
+class CallPolicy:
+    """What the calls of one run may be."""
+
+    allowed: frozenset[str] | None = None
+    """Names of the tools that may be called; null for every tool that the principal may execute."""
+    side_effects: SideEffects = "writes"
+    """The most that a tool may do."""
+    confirm: frozenset[str] = frozenset()
+    """Tools whose calls wait for a person, besides those that say so themselves."""
+    narrowed: Mapping[str, JsonSchema] = field(default_factory=dict[str, JsonSchema])
+    """Schemas by tool name that arguments must meet besides the tool's own: live enums of reference data."""
+    versions: Mapping[str, str] = field(default_factory=dict[str, str])
+    """Version ranges by tool name, pinned by whoever made the run."""
+
+
+def decide(tool: ToolRevision, policy: CallPolicy, principal: Principal, budget: Budget) -> GuardDecision:
+    """Decide on one call, and count it if it is allowed.
+
+    Args:
+        tool: The revision that would run.
+        policy: The run's policy.
+        principal: Who calls.
+        budget: What the run may still spend; an allowed call is taken from it.
+
+    Returns:
+        `allow`, `ask` (a person must confirm) or `deny`, with the rule, the facts and a message to act on.
+    """
+    definition = tool.definition
+    inputs: JsonObject = {"side_effects": definition.side_effects, "tool_calls": budget.tool_calls}
+    denied = (
+        _allow_list(definition.name, policy)
+        or _life_cycle(tool)
+        or _side_effects(definition.name, definition.side_effects, policy)
+        or _permission(tool, principal)
+    )
+    if denied is not None:
+        rule, reason, message = denied
+        return GuardDecision(outcome="deny", rule=rule, reason=reason, message=message, inputs=inputs)
+    shortage = budget.take_tool_call()
+    if shortage is None and definition.cost_usd_per_call is not None:
+        shortage = budget.cost_shortage(definition.cost_usd_per_call)
+        if shortage is not None:
+            budget.return_tool_call()
+    if shortage is not None:
+        inputs["maximum"] = shortage.maximum
+        return GuardDecision(
+            outcome="deny", rule=shortage.limit, reason=shortage.reason, message=shortage.message, inputs=inputs
+        )
+    if definition.requires_confirmation or definition.name in policy.confirm:
+        return GuardDecision(outcome="ask", rule="confirmation", message="a person must confirm", inputs=inputs)
+    return GuardDecision(outcome="allow", rule="allowed", inputs=inputs)
+
+
+_Denied = tuple[str, Reason, str]
+
+
+def _allow_list(name: str, policy: CallPolicy) -> _Denied | None:
+    if policy.allowed is None or name in policy.allowed:
+        return None
+    names = sorted(policy.allowed)
+    near = get_close_matches(name, names, n=3) or names[:10]
+    hint = f"use one of: {', '.join(near)}" if near else "no tool may be called here"
+    return "allow_list", Reason.TOOL_NOT_ALLOWED, f"tool {name!r} is not among the {len(names)} allowed tools; {hint}"
+
+
+def _life_cycle(tool: ToolRevision) -> _Denied | None:
+    if tool.status == "blocked":
+        why = f": {tool.status_message}" if tool.status_message else ""
+        instead = f"; use {tool.replacement!r} instead" if tool.replacement else ""
+        return "life_cycle", Reason.TOOL_BLOCKED, f"tool {tool.ref!r} is blocked{why}{instead}"
+    if not tool.definition.enabled:
+        return "life_cycle", Reason.TOOL_DISABLED, f"tool {tool.ref!r} is disabled; enable it to call it"
+    return None
+
+
+def _side_effects(name: str, effects: SideEffects, policy: CallPolicy) -> _Denied | None:
+    if _RANK[effects] <= _RANK[policy.side_effects]:
+        return None
+    message = f"tool {name!r} {effects} and this run allows at most {policy.side_effects!r}"
+    return "side_effects", Reason.SIDE_EFFECTS_FORBIDDEN, message
+
+
+def _permission(tool: ToolRevision, principal: Principal) -> _Denied | None:
+    definition = tool.definition
+    uri = definition.security_uri or tool_uri(definition.category, definition.name)
+    if permits(principal.grants, uri) and principal.realm == tool.realm:
+        return None
+    message = f"principal {principal.id!r} has no grant for {uri!r}; ask the realm's owner for it"
+    return "permission", Reason.PERMISSION_MISSING, message

@@ -1,0 +1,181 @@
+"""The catalogue of tools: every definition that was saved, found by name and version range, with its life-cycle state.
+
+The store keeps the revisions; the registry keeps them at hand, because the executor asks for one at every call. A
+process sees what others saved after `refresh`.
+"""
+
+from collections import defaultdict
+from collections.abc import Sequence
+from datetime import datetime
+from difflib import get_close_matches
+
+from toolcrib.contracts import LifeCycle, NotFound, ToolDefinition, ToolRevision
+from toolcrib.registry.checks import check_definition
+from toolcrib.registry.versions import newest
+from toolcrib.store import Definition, Definitions
+
+
+class Registry:
+    """Tools by realm, name and version.
+
+    Args:
+        definitions: Where revisions are kept.
+    """
+
+    def __init__(self, definitions: Definitions) -> None:
+        self._definitions = definitions
+        self._tools: dict[tuple[str, str], list[ToolRevision]] = {}
+        self._by_hash: dict[tuple[str, str], ToolRevision] = {}
+
+    async def refresh(self, realm: str) -> None:
+        """Read what is stored now."""
+        found: defaultdict[tuple[str, str], list[ToolRevision]] = defaultdict(list)
+        for stored in await self._definitions.revisions("tool", realm):
+            revision = _revision(stored)
+            found[realm, stored.name].append(revision)
+            self._by_hash[realm, stored.content_hash] = revision
+        for key in [key for key in self._tools if key[0] == realm]:
+            del self._tools[key]
+        self._tools.update(found)
+
+    async def save(self, definition: ToolDefinition, *, realm: str, made_by: str, at: datetime) -> ToolRevision:
+        """Store a definition as a new revision; the same content again is the revision that is there.
+
+        Raises:
+            InvalidDefinition: The definition is not well formed.
+        """
+        check_definition(definition)
+        stored = await self._definitions.save(
+            Definition(
+                kind="tool",
+                realm=realm,
+                name=definition.name,
+                version=definition.version,
+                revision=0,
+                content_hash=definition.content_hash(),
+                body=definition.model_dump(mode="json"),
+                made_by=made_by,
+                created_at=at,
+            )
+        )
+        revision = _revision(stored)
+        revisions = self._tools.setdefault((realm, definition.name), [])
+        revisions[:] = [known for known in revisions if known.content_hash != revision.content_hash]
+        revisions.append(revision)
+        revisions.sort(key=lambda known: known.revision)
+        self._by_hash[realm, revision.content_hash] = revision
+        return revision
+
+    def find(self, realm: str, name: str, version: str | None) -> ToolRevision | None:
+        """The newest revision whose version is in the range, or null.
+
+        Blocked versions are found only if no other fits, so that the guard can say that they are blocked.
+        """
+        revisions = self._tools.get((realm, name))
+        if not revisions:
+            return None
+        if len(revisions) == 1 and version is None:
+            return revisions[0]
+        usable = [revision for revision in revisions if revision.status != "blocked"]
+        for candidates in (usable, revisions):
+            best = newest((revision.version for revision in candidates), version)
+            if best is not None:
+                return next(revision for revision in reversed(candidates) if revision.version == best)
+        return None
+
+    async def pinned(self, realm: str, content_hash: str) -> ToolRevision:
+        """The revision with this content, also if its name was removed since.
+
+        Raises:
+            NotFound: This realm never had it.
+        """
+        known = self._by_hash.get((realm, content_hash))
+        if known is not None:
+            return known
+        stored = await self._definitions.get(realm, content_hash)
+        if stored is None or stored.kind != "tool":
+            msg = f"realm {realm!r} has no tool with content hash {content_hash!r}"
+            raise NotFound(msg)
+        return _revision(stored)
+
+    def require(self, realm: str, ref: str) -> ToolRevision:
+        """The tool that `name` or `name@range` means.
+
+        Raises:
+            NotFound: There is none; names the nearest.
+        """
+        name, _, version = ref.partition("@")
+        found = self.find(realm, name, version or None)
+        if found is None:
+            names = self.names(realm)
+            near = get_close_matches(name, names, n=3) or names[:10]
+            msg = f"no tool {ref!r} in realm {realm!r}; {'there is: ' + ', '.join(near) if near else 'add it first'}"
+            raise NotFound(msg)
+        return found
+
+    def names(self, realm: str) -> Sequence[str]:
+        """Names of all tools of a realm, sorted."""
+        return sorted(name for known, name in self._tools if known == realm)
+
+    def current(self, realm: str) -> Sequence[ToolRevision]:
+        """The revision of every name that a call without a version would get, by name."""
+        found = (self.find(realm, name, None) for name in self.names(realm))
+        return [revision for revision in found if revision is not None]
+
+    async def revisions(self, realm: str, name: str) -> Sequence[ToolRevision]:
+        """All revisions of a name, oldest first."""
+        return [_revision(stored) for stored in await self._definitions.revisions("tool", realm, name)]
+
+    async def set_status(
+        self,
+        realm: str,
+        ref: str,
+        status: LifeCycle,
+        *,
+        message: str | None = None,
+        sunset: datetime | None = None,
+        replacement: str | None = None,
+    ) -> ToolRevision:
+        """Deprecate, block or bring back a version.
+
+        Raises:
+            NotFound: No such tool.
+        """
+        tool = self.require(realm, ref)
+        await self._definitions.set_status(
+            "tool",
+            realm,
+            tool.name,
+            tool.version,
+            status=status,
+            message=message,
+            sunset=sunset,
+            replacement=replacement,
+        )
+        await self.refresh(realm)
+        return self.require(realm, f"{tool.name}@{tool.version}")
+
+    async def remove(self, realm: str, name: str) -> None:
+        """Take a name out of the catalogue; runs that pinned its revisions still find them.
+
+        Raises:
+            NotFound: No such tool.
+        """
+        self.require(realm, name)
+        await self._definitions.remove("tool", realm, name)
+        self._tools.pop((realm, name), None)
+
+
+def _revision(stored: Definition) -> ToolRevision:
+    return ToolRevision(
+        definition=ToolDefinition.model_validate(stored.body),
+        revision=stored.revision,
+        content_hash=stored.content_hash,
+        status=stored.status,
+        status_message=stored.status_message,
+        sunset=stored.sunset,
+        replacement=stored.replacement,
+        realm=stored.realm,
+        made_by=stored.made_by,
+        created_at=stored.created_at,
+    )

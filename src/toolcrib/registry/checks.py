@@ -1,0 +1,35 @@
+"""Is a definition well formed? Checked when it is saved, so that no call meets a schema that is none."""
+
+from toolcrib.contracts import InvalidDefinition, JsonSchema, ToolDefinition
+from toolcrib.registry.validation import compile_schema
+from toolcrib.registry.versions import Version
+
+
+def check_definition(definition: ToolDefinition) -> None:
+    """Refuse a definition that could not run.
+
+    Raises:
+        InvalidDefinition: Names the tool, the field, what is wrong and what to do.
+    """
+    Version.parse(definition.version)
+    _check_schema(definition.name, "input_schema", definition.input_schema)
+    if definition.output_schema is not None:
+        _check_schema(definition.name, "output_schema", definition.output_schema)
+    kind = definition.input_schema.get("type", "object")
+    if kind != "object":
+        msg = f"tool {definition.name!r}: input_schema has type {kind!r}; arguments are an object, so use type 'object'"
+        raise InvalidDefinition(msg)
+    if definition.cache == "ttl" and definition.cache_ttl_s is None:
+        msg = f"tool {definition.name!r}: cache is 'ttl' without cache_ttl_s; give the seconds"
+        raise InvalidDefinition(msg)
+    if definition.cache != "none" and definition.side_effects == "writes":
+        msg = f"tool {definition.name!r} writes, so its results cannot be cached; set cache to 'none'"
+        raise InvalidDefinition(msg)
+
+
+def _check_schema(name: str, field: str, schema: JsonSchema) -> None:
+    try:
+        compile_schema(schema)
+    except InvalidDefinition as error:
+        msg = f"tool {name!r}: {field} is not a JSON Schema 2020-12 that can be used offline: {error}"
+        raise InvalidDefinition(msg) from error

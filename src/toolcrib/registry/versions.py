@@ -1,0 +1,157 @@
+"""Semantic versions and the ranges that npm made common: `1.2.3`, `^1.2`, `~1.2.3`, `>=1.0 <2.0`, `1.x`, `*`.
+
+Source: semver.org 2.0.0 for order, node-semver for ranges. A pre-release is chosen only by a range that names it
+exactly.
+"""
+
+import re
+from collections.abc import Iterable
+from functools import lru_cache, total_ordering
+from typing import NamedTuple
+
+from toolcrib.contracts import InvalidDefinition
+
+_NUMBER = r"0|[1-9][0-9]*"
+_VERSION = re.compile(
+    rf"({_NUMBER})\.({_NUMBER})\.({_NUMBER})(?:-([0-9A-Za-z-]+(?:\.[0-9A-Za-z-]+)*))?(?:\+([0-9A-Za-z.-]+))?"
+)
+_COMPARATOR = re.compile(
+    rf"(\^|~|>=|<=|>|<|=)?\s*v?({_NUMBER}|[xX*])(?:\.({_NUMBER}|[xX*]))?(?:\.({_NUMBER}|[xX*]))?(-[0-9A-Za-z.-]+)?"
+)
+
+
+@total_ordering
+class Version(NamedTuple):
+    """A semantic version; build metadata does not take part in the order and is dropped."""
+
+    major: int
+    minor: int
+    patch: int
+    prerelease: str = ""
+
+    @classmethod
+    def parse(cls, text: str) -> "Version":
+        """Read `major.minor.patch[-prerelease][+build]`.
+
+        Raises:
+            InvalidDefinition: The text is not a semantic version.
+        """
+        match = _VERSION.fullmatch(text)
+        if match is None:
+            msg = f"version {text!r} is not a semantic version; write it as major.minor.patch, e.g. 1.0.0"
+            raise InvalidDefinition(msg)
+        major, minor, patch, prerelease, _ = match.groups()
+        return cls(int(major), int(minor), int(patch), prerelease or "")
+
+    @property
+    def precedence(self) -> tuple[object, ...]:
+        """The sort key of semver.org, section 11: a release is higher than its pre-releases."""
+        parts = self.prerelease.split(".") if self.prerelease else []
+        ranked = tuple((0, int(part), "") if part.isdigit() else (1, 0, part) for part in parts)
+        return (self.major, self.minor, self.patch, not self.prerelease, ranked)
+
+    def __lt__(self, other: object) -> bool:
+        return isinstance(other, Version) and self.precedence < other.precedence
+
+    def __str__(self) -> str:
+        return f"{self.major}.{self.minor}.{self.patch}" + (f"-{self.prerelease}" if self.prerelease else "")
+
+
+class Span(NamedTuple):
+    """Versions from `low` on and below `high`; null for no bound."""
+
+    low: Version
+    high: Version | None
+
+    def holds(self, version: Version) -> bool:
+        """Whether the version lies inside."""
+        return self.low <= version and (self.high is None or version < self.high)
+
+
+@lru_cache(maxsize=1024)
+def parse_range(text: str) -> tuple[tuple[Span, ...], ...]:
+    """Read a range: alternatives separated by `||`, each a list of comparators that must all hold.
+
+    Raises:
+        InvalidDefinition: The text is not a range.
+    """
+    return tuple(_conjunction(part.strip(), text) for part in text.split("||"))
+
+
+def satisfies(version: Version, text: str) -> bool:
+    """Whether a version lies in a range. A pre-release does only if the range names its very version."""
+    if version.prerelease:
+        return any(str(version) in part.split() or f"={version}" in part.split() for part in text.split("||"))
+    return any(all(span.holds(version) for span in spans) for spans in parse_range(text))
+
+
+def newest(versions: Iterable[str], text: str | None) -> str | None:
+    """The highest of the versions that lie in the range.
+
+    A null range means any release, or a pre-release if there is no other.
+    """
+    parsed = {Version.parse(version): version for version in versions}
+    if text is None:
+        fitting = [version for version in parsed if not version.prerelease] or list(parsed)
+    else:
+        fitting = [version for version in parsed if satisfies(version, text)]
+    return parsed[max(fitting)] if fitting else None
+
+
+def _conjunction(part: str, whole: str) -> tuple[Span, ...]:
+    spans: list[Span] = []
+    rest = part or "*"
+    while rest:
+        match = _COMPARATOR.match(rest)
+        if match is None:
+            msg = (
+                f"version range {whole!r} is not understood at {rest!r}; write e.g. 1.2.3, ^1.2, ~1.2.3, >=1.0.0 <2.0.0"
+            )
+            raise InvalidDefinition(msg)
+        spans.append(_span(match))
+        rest = rest[match.end() :].strip(" ,")
+    return tuple(spans)
+
+
+def _span(match: re.Match[str]) -> Span:
+    operator, *texts, prerelease = match.groups()
+    numbers = [int(text) for text in texts if text is not None and text.isdigit()]
+    known = len(numbers)
+    major, minor, patch = [*numbers, 0, 0, 0][:3]
+    base = Version(major, minor, patch, (prerelease or "")[1:])
+    after = _next(base, known)
+    match operator:
+        case "^":
+            return Span(base, _caret(base, known))
+        case "~":
+            return Span(base, _next(base, min(known, 2)))
+        case ">=":
+            return Span(base, None)
+        case ">":
+            return Span(after or base, None)
+        case "<":
+            return Span(Version(0, 0, 0), base)
+        case "<=":
+            return Span(Version(0, 0, 0), after)
+        case _:
+            return Span(base, after)
+
+
+def _next(base: Version, known: int) -> Version | None:
+    """The first version after all that share the known numbers; null if none is known."""
+    match known:
+        case 0:
+            return None
+        case 1:
+            return Version(base.major + 1, 0, 0)
+        case 2:
+            return Version(base.major, base.minor + 1, 0)
+        case _:
+            return Version(base.major, base.minor, base.patch + 1)
+
+
+def _caret(base: Version, known: int) -> Version | None:
+    """The first version that may break what `base` promised: the leftmost number that is not zero changes."""
+    if base.major or known <= 1:
+        return _next(base, min(known, 1))
+    return _next(base, 2 if base.minor or known == 2 else 3)

@@ -56,10 +56,11 @@ def sync(uv: str) -> None:
 def main() -> int:
     """Returns 0, or 1 after one line that says what failed."""
     if sys.version_info[:2] < OLDEST_PYTHON:
+        oldest = ".".join(str(part) for part in OLDEST_PYTHON)
         print(
-            f"bootstrap: Python 3.11 or newer is needed; {sys.executable} is {sys.version.split()[0]}.", file=sys.stderr
+            f"bootstrap: needs Python {oldest} or newer; {sys.executable} is {sys.version.split()[0]}", file=sys.stderr
         )
-        print("bootstrap: install python3.11, or name another one: make PYTHON=/path/to/python3", file=sys.stderr)
+        print("bootstrap: install one, or name it: make PYTHON=/path/to/python3", file=sys.stderr)
         return 1
     tools = ROOT / ".tools"
     try:

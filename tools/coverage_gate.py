@@ -1,7 +1,7 @@
-"""Hold each package to its branch coverage: `python -m tools.coverage_gate [REPORT.json]`.
+"""Hold each package to its branch coverage: `python -m tools.coverage_gate`.
 
-It reads the report of `coverage json` (format 3), or makes one from the data file in the working directory. Lines and
-branches count alike, as in coverage's own total. Only packages that exist are judged.
+It reads the coverage data in the working directory. Lines and branches count alike, as in coverage's own total. Only
+packages that exist are judged; under the table, coverage's own report names what the failing ones miss.
 """
 
 import json
@@ -9,10 +9,11 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path, PurePath
 from typing import Any
 
+SOURCE = PurePath("src/toolcrib")
 COMPLETE = frozenset({"contracts", "executor", "policy", "runs"})
 """Packages in which every line and every branch is covered."""
 DEFAULT_PERCENT = 90.0
@@ -25,8 +26,6 @@ class Package:
     name: str
     covered: int = 0
     total: int = 0
-    gaps: list[str] = field(default_factory=list[str])
-    """One line per incomplete file: its path, missing lines and missing branches."""
 
     @property
     def required(self) -> float:
@@ -39,64 +38,67 @@ class Package:
         return 100.0 * self.covered / self.total if self.total else 100.0
 
     @property
+    def pattern(self) -> str:
+        """The package's files, as `coverage report --include` wants them."""
+        return f"{SOURCE}/*" if self.name == SOURCE.name else f"{SOURCE}/{self.name}/**"
+
+    @property
     def passes(self) -> bool:
         """Whether the package reaches what is required of it."""
         return self.reached >= self.required
 
 
 def packages(report: Mapping[str, Any]) -> list[Package]:
-    """The packages of a coverage report, by name; modules beside the packages are listed as `toolcrib`."""
+    """The packages of a `coverage json` report (format 3) by name; modules beside the packages count as `toolcrib`."""
     found: dict[str, Package] = {}
-    for path, file in sorted(report["files"].items()):
+    for path, file in report["files"].items():
         name = _package_of(PurePath(path))
         package = found.setdefault(name, Package(name))
         summary = file["summary"]
         package.covered += summary["covered_lines"] + summary["covered_branches"]
         package.total += summary["num_statements"] + summary["num_branches"]
-        if summary["missing_lines"] or summary["missing_branches"]:
-            package.gaps.append(f"{path}: {_missing(file)}")
     return [found[name] for name in sorted(found)]
 
 
 def _package_of(path: PurePath) -> str:
-    inside = path.parts[path.parts.index("toolcrib") + 1 :]
-    return inside[0] if len(inside) > 1 else "toolcrib"
-
-
-def _missing(file: Mapping[str, Any]) -> str:
-    lines = ", ".join(str(line) for line in file["missing_lines"])
-    branches = ", ".join(f"{start}->{'exit' if end < 0 else end}" for start, end in file["missing_branches"])
-    return "; ".join(f"{kind} {numbers}" for kind, numbers in (("lines", lines), ("branches", branches)) if numbers)
+    inside = path.relative_to(SOURCE).parts
+    return inside[0] if len(inside) > 1 else SOURCE.name
 
 
 def table(judged: Iterable[Package]) -> Iterator[str]:
-    """One line per package, and under a package that fails the gaps to close."""
+    """One line per package; `missing` counts lines and branches."""
     yield f"{'package':<14} {'required':>9} {'reached':>9} {'missing':>8}"
     for package in judged:
         verdict = "" if package.passes else "  FAILS"
         missing = package.total - package.covered
         yield f"{package.name:<14} {package.required:>8.0f}% {package.reached:>8.2f}% {missing:>8}{verdict}"
-        if not package.passes:
-            yield from (f"    {gap}" for gap in package.gaps)
 
 
-def read_report(path: Path | None) -> Mapping[str, Any]:
-    """The report in the file, or one made now from the working directory's coverage data."""
-    if path is not None:
-        return json.loads(path.read_text(encoding="utf-8"))
+def measure() -> list[Package]:
+    """The packages as the coverage data in the working directory has them."""
     with tempfile.TemporaryDirectory() as folder:
-        made = Path(folder) / "coverage.json"
-        subprocess.run([sys.executable, "-m", "coverage", "json", "--quiet", "-o", str(made)], check=True)
-        return json.loads(made.read_text(encoding="utf-8"))
+        report = Path(folder) / "coverage.json"
+        _coverage("json", "--quiet", "-o", str(report))
+        return packages(json.loads(report.read_text(encoding="utf-8")))
 
 
-def main(path: Path | None = None) -> int:
-    """Print the table; returns 1 if a package fails."""
-    judged = packages(read_report(path))
+def _coverage(*arguments: str) -> None:
+    subprocess.run([sys.executable, "-m", "coverage", *arguments], check=True)
+
+
+def main() -> int:
+    """Print the table, and what failing packages miss; returns 1 if there are any, or nothing was measured."""
+    try:
+        judged = measure()
+    except subprocess.CalledProcessError:
+        return 1  # coverage has said why
     for line in table(judged):
-        print(line)
-    return 0 if all(package.passes for package in judged) else 1
+        print(line, flush=True)
+    failing = [package.pattern for package in judged if not package.passes]
+    if failing:
+        _coverage("report", f"--include={','.join(failing)}")
+    return 1 if failing else 0
 
 
 if __name__ == "__main__":
-    sys.exit(main(Path(sys.argv[1]) if len(sys.argv) > 1 else None))
+    sys.exit(main())

@@ -1,8 +1,8 @@
 """Compare the requirement manifest with the tests: `python -m tools.requirements_check`.
 
 It collects the whole suite, soak tests included, without running it. A requirement without a test is a fault unless its
-entry names a gap; known gaps are listed. That a test names a known requirement is checked by `tests/conftest.py` at every
-collection.
+entry names a gap; known gaps are listed. That a test names a known requirement is checked by `tests/conftest.py`, at
+every collection.
 """
 
 import contextlib

@@ -1,0 +1,128 @@
+"""The decisions both stores share, as pure functions: what may follow in a log, and where a change leaves a run.
+
+No I/O, no state. An implementation supplies the row and stores what comes out.
+"""
+
+from collections.abc import Container, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Final
+
+from toolcrib.contracts import (
+    ENDED,
+    WAITING,
+    Conflict,
+    Event,
+    Fenced,
+    InvalidInput,
+    NotFound,
+    Run,
+    RunEvent,
+    RunStatus,
+    ToolcribError,
+)
+from toolcrib.store.ports import RunChange
+
+AT_ONCE: Final = datetime(1970, 1, 1, tzinfo=UTC)
+"""`claimable_at` of a run that anyone may take now, whatever the clocks say."""
+
+
+@dataclass(frozen=True, slots=True)
+class Standing:
+    """Where a run that no process owns stands."""
+
+    status: RunStatus
+    waiting_for: tuple[str, ...] = ()
+    wake_at: datetime | None = None
+    claimable_at: datetime | None = None
+    """From when on a process may claim it; null if only a signal can make it so, or it has ended."""
+
+
+READY: Final = Standing("queued", claimable_at=AT_ONCE)
+"""A run that waits for nothing but a process."""
+
+
+def check_new(run: Run) -> None:
+    """Refuse to create a run that has a past.
+
+    Raises:
+        InvalidInput: The run is not queued, or it has an epoch.
+    """
+    if run.status != "queued" or run.epoch:
+        msg = f"run {run.run_id} is {run.status} at epoch {run.epoch}; a run is created queued, at epoch 0"
+        raise InvalidInput(msg)
+
+
+def first_event(run: Run, event: Event) -> RunEvent:
+    """Event number 1 of a new run."""
+    return RunEvent(run_id=run.run_id, number=1, at=run.created_at, realm=run.realm, made_by=run.made_by, event=event)
+
+
+def tool_name(run: Run) -> str:
+    """The name, without version, of the tool that a run executes."""
+    return run.request.tool.partition("@")[0]
+
+
+def check_numbers(run_id: str, events: Sequence[RunEvent]) -> None:
+    """Refuse events that belong to another run or leave a gap between each other.
+
+    Raises:
+        InvalidInput: An event names another run.
+        Conflict: A number is not its predecessor's plus one.
+    """
+    number = events[0].number if events else 0
+    for event in events:
+        if event.run_id != run_id:
+            msg = f"event {event.number} of run {event.run_id} was appended to run {run_id}"
+            raise InvalidInput(msg)
+        if event.number != number:
+            msg = f"run {run_id}: event {event.number} follows event {number - 1}; numbers may leave no gap"
+            raise Conflict(msg)
+        number += 1
+
+
+def settle(change: RunChange, signals: Container[str]) -> Standing:
+    """Where `change` leaves a run for which `signals` have arrived already.
+
+    Raises:
+        InvalidInput: The change says `running`, which only a claim does.
+    """
+    if change.status == "running":
+        msg = "a run becomes running when a process claims it, not by a change"
+        raise InvalidInput(msg)
+    if change.status in ENDED:
+        return Standing(change.status)
+    waits = change.status in WAITING or change.waiting_for or change.wake_at
+    if not waits or any(name in signals for name in change.waiting_for):
+        return READY
+    return Standing(change.status, change.waiting_for, change.wake_at, claimable_at=change.wake_at)
+
+
+def refusal(run_id: str, *, asked: int, epoch: int, status: RunStatus, last: int, first: int | None) -> ToolcribError:
+    """Why an append did not fit the run's row.
+
+    Args:
+        run_id: The run.
+        asked: The epoch of the append.
+        epoch: The epoch of the row.
+        status: The status of the row.
+        last: The number of the last event.
+        first: The number of the first event appended; null if there was none.
+    """
+    if asked != epoch:
+        return Fenced(
+            f"run {run_id} is at epoch {epoch}, and this is epoch {asked}: another process has it; stop working on it"
+        )
+    if status in ENDED:
+        return Conflict(f"run {run_id} is {status}; nothing follows its last event, number {last}")
+    return Conflict(f"run {run_id}: event {first} cannot follow event {last}; the next number is {last + 1}")
+
+
+def taken(run_id: str) -> Conflict:
+    """The error for an id that is not new."""
+    return Conflict(f"a run {run_id} exists; make a new id")
+
+
+def no_run(run_id: str) -> NotFound:
+    """The error for an id that names no run."""
+    return NotFound(f"no run {run_id}; list the realm's runs for the ids there are")

@@ -1,0 +1,360 @@
+"""A store that lives and dies with the process: the in-memory twin of `SqlStore`, with the same promises but one.
+
+Nothing is durable and nothing is awaited: every operation takes effect before it returns. It keeps the objects that it
+is given; it is no cache in front of a database and is not shared between processes or threads.
+"""
+
+import heapq
+from collections.abc import Awaitable, Generator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import datetime, timedelta
+
+from pydantic_core import from_json, to_json
+
+from toolcrib.contracts import (
+    ENDED,
+    Conflict,
+    Event,
+    JsonObject,
+    LifeCycle,
+    NotFound,
+    Run,
+    RunEvent,
+    RunResult,
+    RunStatus,
+    Signal,
+    ToolcribError,
+    digest,
+)
+from toolcrib.store import _rules
+from toolcrib.store.ports import ApiKey, Claim, Definition, DefinitionKind, RunChange
+
+
+class MemoryStore:
+    """All ports of `Store`, in dictionaries."""
+
+    def __init__(self) -> None:
+        self._definitions = _Definitions()
+        self._journal = _Journal()
+        self._cache = _Cache()
+        self._blobs = _Blobs()
+        self._api_keys = _ApiKeys()
+
+    @property
+    def definitions(self) -> "_Definitions":
+        """Definitions."""
+        return self._definitions
+
+    @property
+    def journal(self) -> "_Journal":
+        """Runs and their logs."""
+        return self._journal
+
+    @property
+    def cache(self) -> "_Cache":
+        """Cached results."""
+        return self._cache
+
+    @property
+    def blobs(self) -> "_Blobs":
+        """Blobs."""
+        return self._blobs
+
+    @property
+    def api_keys(self) -> "_ApiKeys":
+        """API keys."""
+        return self._api_keys
+
+    async def open(self) -> None:
+        """Nothing to connect."""
+
+    async def close(self) -> None:
+        """Nothing to let go of; what was stored stays readable."""
+
+
+class _Definitions:
+    def __init__(self) -> None:
+        self._by_name: dict[tuple[DefinitionKind, str, str], list[Definition]] = {}
+        self._removed: set[tuple[DefinitionKind, str, str, int]] = set()
+
+    async def save(self, definition: Definition) -> Definition:
+        known = self._by_name.setdefault((definition.kind, definition.realm, definition.name), [])
+        for revision in known:
+            if (revision.version, revision.content_hash) == (definition.version, definition.content_hash):
+                self._removed.discard(_revision_key(revision))
+                return revision
+        saved = replace(definition, revision=len(known) + 1)
+        known.append(saved)
+        return saved
+
+    async def get(self, realm: str, content_hash: str) -> Definition | None:
+        found = (
+            revision
+            for (_, owner, _), known in sorted(self._by_name.items())
+            for revision in known
+            if owner == realm and revision.content_hash == content_hash
+        )
+        return next(found, None)
+
+    async def revisions(self, kind: DefinitionKind, realm: str, name: str | None = None) -> Sequence[Definition]:
+        return [
+            revision
+            for (of_kind, owner, named), known in sorted(self._by_name.items())
+            if (of_kind, owner) == (kind, realm) and name in {None, named}
+            for revision in known
+            if _revision_key(revision) not in self._removed
+        ]
+
+    async def set_status(
+        self,
+        kind: DefinitionKind,
+        realm: str,
+        name: str,
+        version: str,
+        *,
+        status: LifeCycle,
+        message: str | None = None,
+        sunset: datetime | None = None,
+        replacement: str | None = None,
+    ) -> int:
+        known = self._by_name.get((kind, realm, name), [])
+        places = [index for index, revision in enumerate(known) if revision.version == version]
+        for index in places:
+            known[index] = replace(
+                known[index], status=status, status_message=message, sunset=sunset, replacement=replacement
+            )
+        return len(places)
+
+    async def remove(self, kind: DefinitionKind, realm: str, name: str) -> int:
+        listed = {_revision_key(revision) for revision in await self.revisions(kind, realm, name)}
+        self._removed |= listed
+        return len(listed)
+
+
+def _revision_key(revision: Definition) -> tuple[DefinitionKind, str, str, int]:
+    return revision.kind, revision.realm, revision.name, revision.revision
+
+
+class _Done:
+    """An operation that has taken effect, or was refused."""
+
+    __slots__ = ("_error",)
+
+    def __init__(self, error: ToolcribError | None = None) -> None:
+        self._error = error
+
+    def __await__(self) -> Generator[None, None, None]:
+        if self._error is not None:
+            raise self._error
+        return
+        yield
+
+
+_DONE = _Done()
+
+
+@dataclass(slots=True)
+class _Row:
+    created: Run
+    log: list[RunEvent]
+    standing: _rules.Standing = _rules.READY
+    """Where it stands while nobody owns it."""
+    owner: str | None = None
+    lease_until: datetime = _rules.AT_ONCE
+    """Of the owner, while there is one."""
+    epoch: int = 0
+    updated_at: datetime = _rules.AT_ONCE
+    result: RunResult | None = None
+    signals: dict[str, Signal] = field(default_factory=dict[str, Signal])
+
+    @property
+    def status(self) -> RunStatus:
+        return self.standing.status if self.owner is None else "running"
+
+    @property
+    def claimable_at(self) -> datetime | None:
+        return self.standing.claimable_at if self.owner is None else self.lease_until
+
+    def view(self) -> Run:
+        now: JsonObject = {
+            "status": self.status,
+            "epoch": self.epoch,
+            "events": len(self.log),
+            "updated_at": self.updated_at,
+            "wake_at": self.standing.wake_at,
+        }
+        if self.result is not None:
+            now |= {name: getattr(self.result, name) for name in _OUTCOME}
+        return self.created.model_copy(update=now)
+
+
+_OUTCOME = ("stop_reason", "output", "error", "warnings", "usage", "cost_usd", "cost_unknown")
+
+
+class _Journal:
+    def __init__(self) -> None:
+        self._rows: dict[str, _Row] = {}
+        self._live: dict[str, _Row] = {}
+        """Those that have not ended."""
+
+    async def create(self, run: Run, first: Event) -> None:
+        _rules.check_new(run)
+        if run.run_id in self._rows:
+            raise _rules.taken(run.run_id)
+        event = _rules.first_event(run, first)
+        row = _Row(run, [event], updated_at=run.created_at)
+        self._rows[run.run_id] = self._live[run.run_id] = row
+
+    async def claim(self, run_id: str, *, owner: str, now: datetime, lease_s: float) -> Claim | None:
+        row = self._row(run_id)
+        if row.owner != owner and not _due(row, now):
+            return None
+        row.owner, row.lease_until = owner, now + timedelta(seconds=lease_s)
+        row.standing = _rules.READY
+        row.epoch += 1
+        row.updated_at = now
+        return Claim(row.view(), tuple(row.log), dict(row.signals))
+
+    async def claimable(self, *, now: datetime, limit: int) -> Sequence[str]:
+        due = (row.created for row in self._live.values() if _due(row, now))
+        return [run.run_id for run in heapq.nsmallest(limit, due, key=_age)]
+
+    async def renew(self, run_ids: Sequence[str], *, owner: str, now: datetime, lease_s: float) -> Sequence[str]:
+        held = [run_id for run_id in run_ids if run_id in self._live and self._live[run_id].owner == owner]
+        for run_id in held:
+            self._live[run_id].lease_until = now + timedelta(seconds=lease_s)
+        return held
+
+    def append(
+        self, run_id: str, epoch: int, events: Sequence[RunEvent], change: RunChange | None = None
+    ) -> Awaitable[None]:
+        try:
+            self._append(run_id, epoch, events, change)
+        except ToolcribError as error:
+            return _Done(error)
+        return _DONE
+
+    def _append(self, run_id: str, epoch: int, events: Sequence[RunEvent], change: RunChange | None) -> None:
+        row = self._row(run_id)
+        _rules.check_numbers(run_id, events)
+        standing = _rules.settle(change, row.signals) if change else None
+        last = len(row.log)
+        first = events[0].number if events else None
+        if epoch != row.epoch or row.status in ENDED or first not in {None, last + 1}:
+            raise _rules.refusal(run_id, asked=epoch, epoch=row.epoch, status=row.status, last=last, first=first)
+        if events:
+            row.log.extend(events)
+            row.updated_at = events[-1].at
+        if change is None or standing is None:
+            return
+        row.owner, row.standing = None, standing
+        row.result = change.result or row.result
+        if standing.status in ENDED:
+            del self._live[run_id]
+
+    async def signal(self, run_id: str, signal: Signal) -> bool:
+        row = self._row(run_id)
+        if signal.name in row.signals:
+            return False
+        row.signals[signal.name] = signal
+        if row.owner is None and signal.name in row.standing.waiting_for:
+            row.standing = _rules.READY
+            row.updated_at = signal.at
+        return True
+
+    async def signals(self, run_id: str) -> Mapping[str, Signal]:
+        row = self._rows.get(run_id)
+        return dict(row.signals) if row else {}
+
+    async def run(self, run_id: str) -> Run:
+        return self._row(run_id).view()
+
+    async def runs(
+        self,
+        realm: str,
+        *,
+        tool: str | None = None,
+        status: RunStatus | None = None,
+        before: str | None = None,
+        limit: int = 50,
+    ) -> Sequence[Run]:
+        youngest = _age(self._row(before).created) if before is not None else None
+        page = (
+            row
+            for row in self._rows.values()
+            if row.created.realm == realm
+            and tool in {None, _rules.tool_name(row.created)}
+            and status in {None, row.status}
+            and (youngest is None or _age(row.created) < youngest)
+        )
+        return [row.view() for row in heapq.nlargest(limit, page, key=lambda row: _age(row.created))]
+
+    async def events(self, run_id: str, *, after: int = 0, limit: int | None = None) -> Sequence[RunEvent]:
+        row = self._rows.get(run_id)
+        log = row.log if row else []
+        return tuple(log[after:] if limit is None else log[after : after + limit])
+
+    def _row(self, run_id: str) -> _Row:
+        row = self._rows.get(run_id)
+        if row is None:
+            raise _rules.no_run(run_id)
+        return row
+
+
+def _due(row: _Row, now: datetime) -> bool:
+    at = row.claimable_at
+    return at is not None and at <= now
+
+
+def _age(run: Run) -> tuple[datetime, str]:
+    return run.created_at, run.run_id
+
+
+class _Cache:
+    def __init__(self) -> None:
+        self._values: dict[str, tuple[bytes, datetime | None]] = {}
+
+    async def get(self, key: str, *, now: datetime) -> JsonObject | None:
+        value, expires_at = self._values.get(key, (None, None))
+        if value is None or (expires_at is not None and expires_at <= now):
+            return None
+        return from_json(value)
+
+    async def put(self, key: str, value: JsonObject, *, realm: str, made_by: str, expires_at: datetime | None) -> None:
+        del realm, made_by  # kept by stores that are asked who wrote what; this one forgets with the process
+        self._values[key] = (to_json(value), expires_at)
+
+
+class _Blobs:
+    def __init__(self) -> None:
+        self._data: dict[tuple[str, str], bytes] = {}
+
+    async def put(self, data: bytes, *, realm: str, made_by: str, content_type: str = "application/json") -> str:
+        del made_by, content_type
+        name = digest(data)
+        self._data[realm, name] = data
+        return name
+
+    async def get(self, realm: str, digest: str) -> bytes:
+        try:
+            return self._data[realm, digest]
+        except KeyError:
+            msg = f"realm {realm!r} has no blob {digest}"
+            raise NotFound(msg) from None
+
+
+class _ApiKeys:
+    def __init__(self) -> None:
+        self._keys: dict[str, ApiKey] = {}
+
+    async def add(self, key: ApiKey) -> None:
+        if key.key_id in self._keys:
+            msg = f"an API key {key.key_id} exists; make a new id"
+            raise Conflict(msg)
+        self._keys[key.key_id] = key
+
+    async def get(self, key_id: str) -> ApiKey | None:
+        return self._keys.get(key_id)
+
+    async def count(self) -> int:
+        return len(self._keys)

@@ -17,7 +17,7 @@ import tempfile
 import urllib.request
 from collections.abc import Generator, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -107,22 +107,23 @@ class Benchmark:
         self._candidates = candidates
         self._pythons = {c.name: peer_python(c.name) if c.peer else Path(sys.executable) for c in candidates}
 
-    def rounds(self, count: int, runs: int, in_flight: int, warm_up: int) -> None:
-        """Give each candidate one turn per round."""
+    def rounds(self, count: int, turn: Plan) -> None:
+        """Give each candidate one turn per round, in the same order."""
         for number in range(1, count + 1):
             for candidate, row in self._standing():
-                figures = self._load(candidate, model="agent", warm_up=warm_up, runs=runs, in_flight=in_flight)
+                figures = self._load(candidate, turn)
                 if figures and figures.failures:
-                    row.crashed = f"{figures.failures} of {runs} runs failed: {figures.first_failure}"
+                    row.crashed = f"{figures.failures} of {figures.runs} runs failed: {figures.first_failure}"
                 elif figures:
                     row.rounds.append(figures)
                     print(f"round {number}: {row.name} {figures.cpu_ms_per_run:.2f} ms / run", flush=True)
 
     def burst(self, runs: int) -> None:
         """Start `runs` runs at once for each candidate; failures are a result here, not a crash."""
+        plan = Plan(self.provider.base_url, "agent-slow", runs=runs, in_flight=runs, warm_up=1, least_cpu_s=0)
         for candidate, row in self._standing():
             before = self.provider.answered()
-            row.burst = self._load(candidate, model="agent-slow", warm_up=1, runs=runs, in_flight=runs)
+            row.burst = self._load(candidate, plan)
             if row.burst:
                 row.burst_requests_per_run = (self.provider.answered() - before) / (runs + 1)
                 print(f"burst: {row.name} {row.burst.failures} of {runs} failed", flush=True)
@@ -134,14 +135,13 @@ class Benchmark:
             if not (row.crashed or row.unavailable):
                 yield candidate, row
 
-    def _load(self, candidate: Candidate, *, model: str, warm_up: int, runs: int, in_flight: int) -> Figures | None:
+    def _load(self, candidate: Candidate, plan: Plan) -> Figures | None:
         """One load in one new process; notes on the candidate's row why there are no figures."""
         row = self.rows[candidate.name]
         with tempfile.TemporaryDirectory() as folder:
-            store = candidate.store.format(folder=folder)
-            plan = Plan(self.provider.base_url, model, store, warm_up, runs, in_flight)
+            own = replace(plan, store=candidate.store.format(folder=folder))
             try:
-                result = run_process(self._pythons[candidate.name], candidate, plan)
+                result = run_process(self._pythons[candidate.name], candidate, own)
             except CrashedError as failure:
                 row.crashed = str(failure)
                 return None
@@ -154,7 +154,8 @@ def parse_arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.agent_loop", description=__doc__)
     parser.formatter_class = argparse.RawDescriptionHelpFormatter
     parser.add_argument("--rounds", type=int, default=5, help="turns of each candidate")
-    parser.add_argument("--runs", type=int, default=200, help="measured runs per turn")
+    parser.add_argument("--runs", type=int, default=200, help="measured runs per turn, at least")
+    parser.add_argument("--least-cpu", type=float, default=1.0, help="CPU seconds per turn, at least")
     parser.add_argument("--in-flight", type=int, default=4, help="runs at a time in a turn")
     parser.add_argument("--warm-up", type=int, default=20, help="uncounted runs before each turn")
     parser.add_argument("--burst", type=int, default=500, help="concurrent runs after the rounds; 0 for none")
@@ -182,7 +183,15 @@ def main() -> int:
     candidates = chosen(options.only, options.peers)
     with mock_provider() as provider:
         benchmark = Benchmark(provider, candidates)
-        benchmark.rounds(options.rounds, options.runs, options.in_flight, options.warm_up)
+        turn = Plan(
+            provider.base_url,
+            "agent",
+            warm_up=options.warm_up,
+            runs=options.runs,
+            in_flight=options.in_flight,
+            least_cpu_s=options.least_cpu,
+        )
+        benchmark.rounds(options.rounds, turn)
         if options.burst:
             benchmark.burst(options.burst)
     imports = measure_imports(options.import_rounds)

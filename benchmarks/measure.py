@@ -10,7 +10,6 @@ import gc
 import json
 import resource
 import sys
-import time
 from collections.abc import Awaitable, Callable
 from contextlib import AbstractAsyncContextManager
 from dataclasses import asdict, dataclass
@@ -25,11 +24,14 @@ class Plan:
     base_url: str
     """Address of the mock provider's OpenAI API, with the trailing `/v1`."""
     model: str
-    store: str
-    """Journal address, e.g. `memory://`. Candidates without a journal ignore it."""
     warm_up: int
     runs: int
+    """Runs of one batch."""
     in_flight: int
+    least_cpu_s: float
+    """Batches are repeated until they used this much CPU, so that a light candidate is not judged by one moment."""
+    store: str = "memory://"
+    """Journal address. Candidates without a journal ignore it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +39,7 @@ class Figures:
     """What one load cost."""
 
     cpu_ms_per_run: float
-    wall_s: float
+    runs: int
     failures: int
     """Runs that raised, or that ended with another text than the script's."""
     first_failure: str | None
@@ -67,7 +69,7 @@ def peak_rss_mb() -> float:
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * unit / 2**20
 
 
-async def run_load(run: Run, runs: int, in_flight: int) -> list[str | BaseException]:
+async def run_batch(run: Run, runs: int, in_flight: int) -> list[str | BaseException]:
     """Make `runs` runs, at most `in_flight` of them at a time; a run's exception is its outcome."""
     gate = asyncio.Semaphore(in_flight)
 
@@ -87,13 +89,15 @@ async def carry_out(open_run: OpenRun, plan: Plan) -> Figures:
                 message = f"warm-up ended with {answer!r} instead of the script's {ANSWER!r}"
                 raise ValueError(message)
         gc.collect()
-        rss_before, wall_before, cpu_before = peak_rss_mb(), time.perf_counter(), cpu_ms()
-        outcomes = await run_load(run, plan.runs, plan.in_flight)
-        cpu, wall, rss = cpu_ms() - cpu_before, time.perf_counter() - wall_before, peak_rss_mb()
+        rss_before, cpu_before = peak_rss_mb(), cpu_ms()
+        outcomes = await run_batch(run, plan.runs, plan.in_flight)
+        while cpu_ms() - cpu_before < plan.least_cpu_s * 1000:
+            outcomes += await run_batch(run, plan.runs, plan.in_flight)
+        cpu, rss = cpu_ms() - cpu_before, peak_rss_mb()
     failures = [outcome for outcome in outcomes if outcome != ANSWER]
     return Figures(
-        cpu_ms_per_run=cpu / plan.runs,
-        wall_s=wall,
+        cpu_ms_per_run=cpu / len(outcomes),
+        runs=len(outcomes),
         failures=len(failures),
         first_failure=repr(failures[0])[:300] if failures else None,
         peak_rss_mb=rss,

@@ -1,7 +1,7 @@
 """The benchmark's result as Markdown: a table of the loops, one of the imports, and the bars with what was measured.
 
-Ratios and bars compare the least CPU of all rounds: other load on the machine can only add to a figure, so the least is
-the nearest to the true cost. The median stands beside it, to show how far the rounds lie apart.
+A ratio between two candidates is the median, over the rounds, of the ratio inside one round. A busy neighbour makes CPU
+time itself dearer, by half or more, for as long as it lasts; inside a round it does so to both sides.
 """
 
 import statistics
@@ -52,10 +52,18 @@ def ratio(value: float | None, reference: float | None) -> float | None:
     return None if value is None or not reference else value / reference
 
 
+def relative(row: Row | None, reference: Row | None) -> float | None:
+    """CPU per run of a candidate in units of the reference: the median of the rounds' own ratios."""
+    if row is None or reference is None or not row.rounds or not reference.rounds:
+        return None
+    pairs = zip(row.rounds, reference.rounds, strict=False)  # a candidate that crashed late has fewer rounds
+    return statistics.median(mine.cpu_ms_per_run / theirs.cpu_ms_per_run for mine, theirs in pairs)
+
+
 def best_peer(rows: Iterable[Row]) -> Row | None:
-    """The peer with the least CPU per run."""
+    """The peer with the least median CPU per run."""
     measured = [row for row in rows if row.peer and row.rounds]
-    return min(measured, key=lambda row: row.least or 0.0, default=None)
+    return min(measured, key=lambda row: row.median or 0.0, default=None)
 
 
 def at_most(promise: str, value: float | None, limit: float) -> Bar:
@@ -70,18 +78,17 @@ def at_least(promise: str, value: float | None, limit: float) -> Bar:
 
 def judge(rows: Sequence[Row], burst_runs: int, imports: Sequence[ImportCost]) -> list[Bar]:
     """Hold the figures against the bars of the project; `burst_runs` is how many runs the burst started at once."""
-    least = {row.name: row.least for row in rows}
-    best = best_peer(rows)
-    peer = best.least if best else None
+    named = {row.name: row for row in rows}
+    raw, memory, sqlite, peer = named.get(RAW), named.get(MEMORY), named.get(SQLITE), best_peer(rows)
     cost = {item.statement: item.least_ms for item in imports}
-    ours = cost[OURS] if cost[OURS_USED] is not None else None  # a package without its names would import for nothing
+    imported = ratio(cost[OURS], cost[PYDANTIC]) if cost[OURS_USED] else None  # without its names, it proves nothing
     return [
-        at_most("memory journal <= 2x raw", ratio(least.get(MEMORY), least.get(RAW)), 2),
-        at_least("memory journal 8x less than best peer", ratio(peer, least.get(MEMORY)), 8),
-        at_most("SQLite <= 4x raw", ratio(least.get(SQLITE), least.get(RAW)), 4),
-        at_least("SQLite 4x less than best peer", ratio(peer, least.get(SQLITE)), 4),
-        judge_bursts([row for row in rows if row.name in {MEMORY, SQLITE}], burst_runs),
-        at_most("import toolcrib <= 1.3x import pydantic", ratio(ours, cost[PYDANTIC]), 1.3),
+        at_most("memory journal <= 2x raw", relative(memory, raw), 2),
+        at_least("memory journal 8x less than best peer", relative(peer, memory), 8),
+        at_most("SQLite <= 4x raw", relative(sqlite, raw), 4),
+        at_least("SQLite 4x less than best peer", relative(peer, sqlite), 4),
+        judge_bursts([row for row in (memory, sqlite) if row], burst_runs),
+        at_most("import toolcrib <= 1.3x import pydantic", imported, 1.3),
     ]
 
 
@@ -104,7 +111,7 @@ def table(header: Sequence[str], lines: Iterable[Sequence[str]]) -> str:
 
 def loop_table(rows: Sequence[Row]) -> str:
     """CPU, ratios and the burst of every candidate that was measured, and a reason for each that was not."""
-    least_raw = next((row.least for row in rows if row.name == RAW), None)
+    raw = next((row for row in rows if row.name == RAW), None)
     best = best_peer(rows)
     header = [
         "candidate",
@@ -118,12 +125,12 @@ def loop_table(rows: Sequence[Row]) -> str:
         "burst: peak RSS MB",
         "burst: RSS growth MB",
     ]
-    lines = [loop_line(row, least_raw, best.least if best else None) for row in rows]
+    lines = [loop_line(row, raw, best) for row in rows]
     reasons = [f"- {row.name}: {row.crashed or row.unavailable}" for row in rows if row.crashed or row.unavailable]
     return "\n".join([table(header, lines), *([""] if reasons else []), *reasons])
 
 
-def loop_line(row: Row, least_raw: float | None, least_peer: float | None) -> list[str]:
+def loop_line(row: Row, raw: Row | None, best: Row | None) -> list[str]:
     """The cells of one candidate."""
     burst = row.burst
     if row.crashed or row.unavailable:
@@ -132,8 +139,8 @@ def loop_line(row: Row, least_raw: float | None, least_peer: float | None) -> li
         row.name,
         shown(row.least, "{:.2f}"),
         shown(row.median, "{:.2f}"),
-        shown(ratio(row.least, least_raw), "{:.2f}x"),
-        shown(ratio(row.least, least_peer), "{:.3f}x"),
+        shown(relative(row, raw), "{:.2f}x"),
+        shown(relative(row, best), "{:.3f}x"),
         shown(burst and burst.failures, "{}"),
         shown(burst and burst.cpu_ms_per_run, "{:.2f}"),
         shown(row.burst_requests_per_run, "{:.2f}"),

@@ -16,9 +16,6 @@ TURNS: tuple[tuple[tuple[str, str], ...], ...] = (
 )
 """For each answer with tool calls: the tool's name and its only argument, `city`, of each parallel call."""
 
-MODEL_CALLS = len(TURNS) + 1
-"""Requests that one run makes when nothing is retried."""
-
 
 async def get_weather(city: str) -> str:
     """Tell the weather in a city.

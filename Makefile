@@ -39,7 +39,7 @@ static: $(READY)
 	$(BIN)/python -m tools.size_caps
 	$(BIN)/python -m tools.requirements_check
 
-types: $(READY) static
+types: $(READY)
 	$(BIN)/pyright
 
 format: $(READY) ## Format the code and fix what can be fixed safely

@@ -42,7 +42,9 @@ def collect(arguments: Iterable[str] = ()) -> Counter[str]:
     proofs = Proofs()
     output = io.StringIO()
     with contextlib.redirect_stdout(output):
-        status = pytest.main(["--collect-only", "-m", "", "-p", "no:cacheprovider", *arguments], plugins=[proofs])
+        status = pytest.main(
+            ["--collect-only", "-qq", "-m", "", "-p", "no:cacheprovider", *arguments], plugins=[proofs]
+        )
     if status not in (pytest.ExitCode.OK, pytest.ExitCode.NO_TESTS_COLLECTED):
         raise CollectionFailedError(output.getvalue())
     return proofs.by_requirement

@@ -47,7 +47,7 @@ format: $(READY) ## Format the code and fix what can be fixed safely
 	$(BIN)/ruff format .
 
 bench: $(READY) ## Measure the agent loop beside its peers
-	$(BIN)/python benchmarks/agent_loop.py $(ARGS)
+	$(BIN)/python -m benchmarks.agent_loop $(ARGS)
 
 soak: $(READY) ## Run the tests that take minutes
 	$(BIN)/pytest -m soak $(ARGS)

@@ -78,8 +78,6 @@ class HttpImplementation(Contract):
     headers: dict[str, str] = Field(default_factory=dict)
     provider: str | None = None
     """Name of the provider whose authentication is used."""
-    response: str | None = None
-    """RFC 9535 path that selects the output from the response; null for the whole."""
     paging: CursorPaging | None = None
 
 

@@ -15,7 +15,7 @@ from toolcrib.contracts.implementations import Implementation
 
 CachePolicy: TypeAlias = Literal["none", "ttl", "forever"]
 Backoff: TypeAlias = Literal["none", "linear", "exponential"]
-FailureAction: TypeAlias = Literal["retry", "clarify", "fail", "fallback"]
+FailureAction: TypeAlias = Literal["retry", "clarify", "fail"]
 LifeCycle: TypeAlias = Literal["active", "deprecated", "blocked"]
 ToolSource: TypeAlias = Literal["manual", "auto_generated", "imported", "authored_by_agent"]
 Surface: TypeAlias = Literal["tool", "workflow_step", "mcp_tool"]
@@ -51,7 +51,6 @@ class ErrorRule(Contract):
     action: FailureAction
     message: str | None = None
     """Replaces the message that the model sees."""
-    fallback_tool: str | None = None
 
 
 class RateLimit(Contract):
@@ -92,6 +91,9 @@ class ToolDefinition(Contract):
     """JSON Schema 2020-12 of the arguments, an object."""
     output_schema: JsonSchema | None = None
     """JSON Schema 2020-12 of the output; null for anything."""
+
+    select: str | None = None
+    """RFC 9535 path that selects the output from what the implementation returns; null for the whole."""
 
     side_effects: SideEffects = "writes"
     """Unless said otherwise a tool is taken to write."""

@@ -15,10 +15,12 @@ from toolcrib.contracts import (
     Json,
     JsonObject,
     Principal,
+    RunResult,
     ToolEnvelope,
     ToolError,
     ToolRevision,
 )
+from toolcrib.executor.lanes import Lanes
 from toolcrib.policy import Budget, CallPolicy
 
 
@@ -36,7 +38,7 @@ class ToolCall:
 
 
 class CallJournal(Protocol):
-    """How a call is made durable, asked about and handed over. A run's context is one; a bare call uses `Unrecorded`."""
+    """How a call is made durable, asked about, handed over and delegated: the side of the run that a call sees."""
 
     async def intend(self, intent: CallStarted) -> None:
         """Record the intent. For a call with side effects it is durable on return."""
@@ -50,6 +52,10 @@ class CallJournal(Protocol):
         """Let a client perform a prepared call. May suspend the run instead of returning."""
         ...
 
+    async def spawn(self, position: str, tool: ToolRevision, arguments: JsonObject) -> RunResult:
+        """Run a nested run of an agentic tool under this one. May suspend the run instead of returning."""
+        ...
+
 
 @dataclass(frozen=True, slots=True)
 class CallContext:
@@ -59,6 +65,7 @@ class CallContext:
     policy: CallPolicy
     budget: Budget
     journal: CallJournal
+    lanes: Lanes
     run_id: str
     conversation_id: str | None = None
     session_id: str | None = None

@@ -40,13 +40,12 @@ class CallPolicy:
     """Version ranges by tool name, pinned by whoever made the run."""
 
 
-def decide(tool: ToolRevision, policy: CallPolicy, principal: Principal, budget: Budget) -> GuardDecision:
+def decide(tool: ToolRevision, policy: CallPolicy, budget: Budget) -> GuardDecision:
     """Decide on one call, and count it if it is allowed.
 
     Args:
         tool: The revision that would run.
         policy: The run's policy.
-        principal: Who calls.
         budget: What the run may still spend; an allowed call is taken from it.
 
     Returns:
@@ -58,7 +57,6 @@ def decide(tool: ToolRevision, policy: CallPolicy, principal: Principal, budget:
         _allow_list(definition.name, policy)
         or _life_cycle(tool)
         or _side_effects(definition.name, definition.side_effects, policy)
-        or _permission(tool, principal)
     )
     if denied is not None:
         rule, reason, message = denied
@@ -76,6 +74,16 @@ def decide(tool: ToolRevision, policy: CallPolicy, principal: Principal, budget:
     if definition.requires_confirmation or definition.name in policy.confirm:
         return GuardDecision(outcome="ask", rule="confirmation", message="a person must confirm", inputs=inputs)
     return GuardDecision(outcome="allow", rule="allowed", inputs=inputs)
+
+
+def permit(tool: ToolRevision, principal: Principal) -> GuardDecision | None:
+    """Whether the principal may execute the tool at all: null if so, else the denial, which names the missing grant."""
+    definition = tool.definition
+    uri = definition.security_uri or tool_uri(definition.category, definition.name)
+    if permits(principal.grants, uri) and principal.realm == tool.realm:
+        return None
+    message = f"principal {principal.id!r} has no grant for {uri!r}; ask the realm's owner for it"
+    return GuardDecision(outcome="deny", rule="permission", reason=Reason.PERMISSION_MISSING, message=message)
 
 
 _Denied = tuple[str, Reason, str]
@@ -105,12 +113,3 @@ def _side_effects(name: str, effects: SideEffects, policy: CallPolicy) -> _Denie
         return None
     message = f"tool {name!r} {effects} and this run allows at most {policy.side_effects!r}"
     return "side_effects", Reason.SIDE_EFFECTS_FORBIDDEN, message
-
-
-def _permission(tool: ToolRevision, principal: Principal) -> _Denied | None:
-    definition = tool.definition
-    uri = definition.security_uri or tool_uri(definition.category, definition.name)
-    if permits(principal.grants, uri) and principal.realm == tool.realm:
-        return None
-    message = f"principal {principal.id!r} has no grant for {uri!r}; ask the realm's owner for it"
-    return "permission", Reason.PERMISSION_MISSING, message

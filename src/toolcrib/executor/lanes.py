@@ -1,0 +1,70 @@
+"""Who may run now: calls go in parallel up to a number, and a sequential tool runs alone, in the order of the requests.
+
+One `Lanes` belongs to one run. Tickets are taken in the order in which calls were requested, so a sequential call is a
+barrier: it waits for all before it, and all after it wait for it.
+"""
+
+import asyncio
+from collections import deque
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
+
+
+class Lanes:
+    """First come, first served.
+
+    Args:
+        max_parallel: Calls at the same time.
+    """
+
+    def __init__(self, max_parallel: int) -> None:
+        self._max_parallel = max_parallel
+        self._running = 0
+        self._alone = False
+        self._queue: deque[tuple[bool, asyncio.Future[None]]] = deque()
+
+    @asynccontextmanager
+    async def slot(self, *, alone: bool) -> AsyncGenerator[None]:
+        """Hold a lane; `alone` for a sequential tool."""
+        await self._enter(alone=alone)
+        try:
+            yield
+        finally:
+            self._running -= 1
+            self._alone = False
+            self._admit()
+
+    async def _enter(self, *, alone: bool) -> None:
+        if not self._queue and self._has_room(alone=alone):
+            self._take(alone=alone)
+            return
+        turn: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self._queue.append((alone, turn))
+        try:
+            await turn
+        except asyncio.CancelledError:
+            self._forget(alone=alone, turn=turn)
+            raise
+
+    def _has_room(self, *, alone: bool) -> bool:
+        if alone:
+            return self._running == 0
+        return not self._alone and self._running < self._max_parallel
+
+    def _take(self, *, alone: bool) -> None:
+        self._running += 1
+        self._alone = alone
+
+    def _admit(self) -> None:
+        while self._queue and self._has_room(alone=self._queue[0][0]):
+            alone, turn = self._queue.popleft()
+            self._take(alone=alone)
+            turn.set_result(None)
+
+    def _forget(self, *, alone: bool, turn: asyncio.Future[None]) -> None:
+        if turn.done() and not turn.cancelled():
+            self._running -= 1
+            self._alone = False
+        else:
+            self._queue = deque(entry for entry in self._queue if entry != (alone, turn))
+        self._admit()

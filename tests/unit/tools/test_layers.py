@@ -16,9 +16,10 @@ LINT = ("-c", "from importlinter.cli import lint_imports_command as run; run(['-
         ("contracts/m.py", "import toolcrib.store", "toolcrib.contracts is not allowed to import toolcrib.store"),
         ("store/m.py", "import toolcrib.llm", "toolcrib.store is not allowed to import toolcrib.llm"),
         ("executor/m.py", "def f():\n    import toolcrib.runtimes", "toolcrib.executor is not allowed to import"),
+        ("executor/m.py", "import toolcrib.store", "toolcrib.executor is not allowed to import toolcrib.store"),
         ("odd/__init__.py", "", "toolcrib.odd"),
     ],
-    ids=["lower to higher", "neighbours", "late", "outside the layers"],
+    ids=["lower to higher", "neighbours", "late", "executor to a store", "outside the layers"],
 )
 def test_an_import_against_the_layers_is_named(repository: Repository, path: str, line: str, rule: str):
     for package in NEEDED:

@@ -3,6 +3,7 @@
 Nothing heavy loads on import: the HTTP client and the price data come with the first call that needs them.
 """
 
+from toolcrib.llm.catalog import PROVIDERS, Provider, open_model, resolve
 from toolcrib.llm.codec import decode_messages, decode_response, encode_messages, encode_response
 from toolcrib.llm.events import CallDelta, CallEnd, CallStart, Done, Event, TextDelta, ThinkingDelta, UsageUpdate
 from toolcrib.llm.messages import (
@@ -27,27 +28,47 @@ from toolcrib.llm.messages import (
     assistant,
     user,
 )
-from toolcrib.llm.prices import Cost
+from toolcrib.llm.model import Endpoint, LanguageModel, Model
+from toolcrib.llm.prices import Cost, Prices, RateTable
 from toolcrib.llm.quirks import Quirks
-from toolcrib.llm.scripted import ScriptedModel
+from toolcrib.llm.retry import RetryPolicy
+from toolcrib.llm.scripted import Script, ScriptedAnswer, ScriptedModel
+from toolcrib.llm.transport import MAX_RESPONSE_BYTES, HttpTransport, Transport
+from toolcrib.llm.wire import Decoder, Wire
+from toolcrib.llm.wires import AnthropicWire, ChatWire
 
 __all__ = [
+    "MAX_RESPONSE_BYTES",
     "MODEL_TIMEOUTS",
     "NO_TOOLS",
+    "PROVIDERS",
+    "AnthropicWire",
     "CallDelta",
     "CallEnd",
     "CallStart",
+    "ChatWire",
     "Cost",
+    "Decoder",
     "Done",
+    "Endpoint",
     "Event",
+    "HttpTransport",
+    "LanguageModel",
     "Message",
+    "Model",
     "NamedTool",
     "Opaque",
     "Part",
+    "Prices",
+    "Provider",
     "Quirks",
+    "RateTable",
     "Reasoning",
     "Request",
     "Response",
+    "RetryPolicy",
+    "Script",
+    "ScriptedAnswer",
     "ScriptedModel",
     "Stop",
     "Text",
@@ -59,12 +80,16 @@ __all__ = [
     "ToolChoice",
     "ToolResult",
     "ToolSet",
+    "Transport",
     "Usage",
     "UsageUpdate",
+    "Wire",
     "assistant",
     "decode_messages",
     "decode_response",
     "encode_messages",
     "encode_response",
+    "open_model",
+    "resolve",
     "user",
 ]

@@ -9,6 +9,7 @@ from typing import Literal, TypeAlias
 from msgspec import Struct
 
 from toolcrib.llm.messages import Request
+from toolcrib.llm.strict import StrictDialect
 
 StructuredMode: TypeAlias = Literal["json_schema", "json_object", "tool", "prompt"]
 """How an answer is made to follow a schema.
@@ -25,11 +26,13 @@ class Quirks(Struct, frozen=True, kw_only=True):
     max_tokens_field: str = "max_tokens"
     max_tokens_default: int | None = None
     """Sent when the request names no limit; for APIs that demand one."""
-    strict: bool = False
-    """Whether tools and output schemas may ask for strict mode.
+    strict: StrictDialect | None = None
+    """Which part of JSON Schema the endpoint enforces.
 
-    An unknown `strict` field is an error at some servers.
+    None sends schemas as they are, without asking for strictness.
     """
+    strict_tools: bool = False
+    """Whether tools ask for strictness too; an unknown `strict` field is an error at some servers."""
     structured: StructuredMode = "json_schema"
     stream_usage: bool = True
     """Whether `stream_options.include_usage` is understood."""

@@ -1,79 +1,102 @@
-"""JSON Schema for OpenAI's strict mode, or the finding that a schema has no strict form of the same meaning.
+"""JSON Schema as a provider can enforce it, or the finding that a schema has no such form of the same meaning.
 
-Strict mode wants every object closed and every property required, and knows part of JSON Schema only. A schema
-qualifies if closing objects that do not say otherwise, dropping annotations and rewriting equivalents is all that it
-takes. Making an optional property required, or opening a closed choice, would change what a model can say: such a
-schema stays as it is, and is sent without strict mode.
+Both dialects want every object closed and know part of JSON Schema only; OpenAI's also wants every property required. A
+schema qualifies if closing the objects that do not say otherwise, dropping annotations and rewriting equivalents is all
+that it takes. Making an optional property required, or dropping a constraint, would change what a model may say: such a
+schema has no strict form, and the caller sends it without strictness.
 https://platform.openai.com/docs/guides/structured-outputs#supported-schemas
+https://platform.claude.com/docs/en/build-with-claude/structured-outputs#json-schema-limitations
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from functools import lru_cache
-from typing import Any, cast
+from typing import Any, Literal, TypeAlias, cast
 
 import orjson
+from msgspec import Struct
 
-_MAX_DEPTH = 10
-_MAX_PROPERTIES = 5000
+StrictDialect: TypeAlias = Literal["openai", "anthropic"]
+"""Whose rules a strictly enforced schema must follow."""
 
-_ANNOTATIONS = frozenset({"$comment", "$id", "$schema", "default", "deprecated", "examples", "readOnly", "writeOnly"})
-_PLAIN = frozenset(
-    {"$ref", "const", "description", "enum", "exclusiveMaximum", "exclusiveMinimum", "format", "maximum", "maxItems"}
-    | {"minimum", "minItems", "multipleOf", "pattern", "title", "type"}
+
+class _Rules(Struct, frozen=True):
+    keywords: frozenset[str]
+    formats: frozenset[str]
+    all_required: bool
+    recursion: bool
+    max_depth: int = 10
+    max_properties: int = 5000
+
+
+_KEYWORDS = frozenset({"$ref", "const", "description", "enum", "format", "pattern", "title", "type"})
+_NUMBERS = frozenset({"exclusiveMaximum", "exclusiveMinimum", "maximum", "minimum", "multipleOf"})
+_LENGTHS = frozenset({"maxItems", "minItems"})
+_FORMATS = frozenset({"date", "date-time", "duration", "email", "hostname", "ipv4", "ipv6", "time", "uuid"})
+_RULES: dict[str, _Rules] = {
+    "openai": _Rules(keywords=_KEYWORDS | _NUMBERS | _LENGTHS, formats=_FORMATS, all_required=True, recursion=True),
+    "anthropic": _Rules(keywords=_KEYWORDS, formats=_FORMATS | {"uri"}, all_required=False, recursion=False),
+}
+_ANNOTATIONS = frozenset(
+    {"$comment", "$id", "$schema", "default", "deprecated", "examples", "readOnly", "writeOnly"},
 )
 _CHOICES = frozenset({"allOf", "anyOf", "oneOf"})
-_HANDLED = frozenset({"properties", "required", "additionalProperties", "discriminator"})
-_FORMATS = frozenset({"date", "date-time", "duration", "email", "hostname", "ipv4", "ipv6", "time", "uuid"})
+_OF_OBJECTS = frozenset({"properties", "required", "additionalProperties", "discriminator"})
 
 
 class _NotStrictError(Exception):
     """The schema has no strict form."""
 
 
-def strict_schema(schema: dict[str, Any]) -> dict[str, Any] | None:
+def strict_schema(schema: dict[str, Any], dialect: StrictDialect) -> dict[str, Any] | None:
     """The strict form of an object schema, or None if it has none. Equal schemas are worked on once."""
-    strict = _strict_json(orjson.dumps(schema))
+    strict = _strict_json(orjson.dumps(schema), dialect)
     return None if strict is None else orjson.loads(strict)
 
 
 @lru_cache(maxsize=1024)
-def _strict_json(schema: bytes) -> bytes | None:
-    walk = _Walk()
+def _strict_json(schema: bytes, dialect: StrictDialect) -> bytes | None:
+    rules = _RULES[dialect]
+    content: dict[str, Any] = orjson.loads(schema)
     try:
-        root = walk.schema(orjson.loads(schema), 0)
+        root = _Walk(rules).schema(content, 0)
     except _NotStrictError:
         return None
-    return orjson.dumps(root) if root.get("type") == "object" else None
+    if root.get("type") != "object" or not (rules.recursion or _is_finite(content)):
+        return None
+    return orjson.dumps(root)
 
 
 class _Walk:
     """One pass over one schema."""
 
-    def __init__(self) -> None:
+    def __init__(self, rules: _Rules) -> None:
+        self._rules = rules
         self._properties = 0
         self._keywords: dict[str, Callable[[Any, int], dict[str, Any]]] = {
             "allOf": self._all_of,
             "anyOf": self._any_of,
-            "oneOf": self._one_of,
+            "oneOf": self._any_of,
             "items": lambda value, depth: {"items": self.schema(value, depth + 1)},
             "$defs": lambda value, depth: {"$defs": self._each(value, depth)},
         }
 
     def schema(self, value: Any, depth: int) -> dict[str, Any]:
-        if not isinstance(value, dict) or depth > _MAX_DEPTH:
+        if not isinstance(value, dict) or depth > self._rules.max_depth:
             raise _NotStrictError
         schema = cast("dict[str, Any]", value)
         _refuse_unclear(schema)
-        strict: dict[str, Any] = self._object(schema, depth) if _has_type(schema, "object") else {}
+        strict: dict[str, Any] = {}
         for keyword, content in schema.items():
-            if keyword in _PLAIN:
+            if keyword in self._rules.keywords:
                 strict[keyword] = content
             elif keyword in self._keywords:
                 strict.update(self._keywords[keyword](content, depth))
-            elif keyword not in _ANNOTATIONS and keyword not in _HANDLED:
+            elif keyword not in _ANNOTATIONS and keyword not in _OF_OBJECTS:
                 raise _NotStrictError
-        if strict.get("format", "date") not in _FORMATS:
+        if "format" in strict and strict["format"] not in self._rules.formats:
             raise _NotStrictError
+        if _has_type(schema, "object"):
+            strict.update(self._object(schema, depth))
         return _reference_alone(strict)
 
     def _object(self, schema: dict[str, Any], depth: int) -> dict[str, Any]:
@@ -81,14 +104,13 @@ class _Walk:
         if not isinstance(properties, dict) or schema.get("additionalProperties", False) is not False:
             raise _NotStrictError
         names = set(cast("dict[str, Any]", properties))
+        required: list[str] = schema.get("required", [])
         self._properties += len(names)
-        if names != set(schema.get("required", ())) or self._properties > _MAX_PROPERTIES:
+        if self._properties > self._rules.max_properties or not names.issuperset(required):
             raise _NotStrictError
-        return {
-            "properties": self._each(properties, depth),
-            "required": schema.get("required", []),
-            "additionalProperties": False,
-        }
+        if self._rules.all_required and len(names) != len(required):
+            raise _NotStrictError
+        return {"properties": self._each(properties, depth), "required": required, "additionalProperties": False}
 
     def _each(self, schemas: Any, depth: int) -> dict[str, Any]:
         if not isinstance(schemas, dict):
@@ -100,24 +122,25 @@ class _Walk:
             raise _NotStrictError
         return {"anyOf": [self.schema(branch, depth) for branch in cast("list[Any]", value)]}
 
-    def _one_of(self, value: Any, depth: int) -> dict[str, Any]:
-        """With a discriminator the branches exclude each other, so any-of means the same."""
-        return self._any_of(value, depth)
-
     def _all_of(self, value: Any, depth: int) -> dict[str, Any]:
-        """One branch only: any-of one means the same."""
+        """All of one is any of one."""
         if not isinstance(value, list) or len(cast("list[Any]", value)) != 1:
             raise _NotStrictError
         return self._any_of(value, depth)
 
 
 def _refuse_unclear(schema: dict[str, Any]) -> None:
-    """Strict mode wants a shape in every place, and only one choice in each."""
+    """Every place needs a shape, and one choice at most.
+
+    One-of is any-of only if a discriminator tells the branches.
+    """
     if not schema.keys() & {"type", "$ref", "enum", "const", *_CHOICES} or len(schema.keys() & _CHOICES) > 1:
         raise _NotStrictError
     if "oneOf" in schema and "discriminator" not in schema:
         raise _NotStrictError
     if _has_type(schema, "array") and "items" not in schema:
+        raise _NotStrictError
+    if "properties" in schema and not _has_type(schema, "object"):
         raise _NotStrictError
 
 
@@ -134,3 +157,32 @@ def _reference_alone(schema: dict[str, Any]) -> dict[str, Any]:
         raise _NotStrictError
     rest = {keyword: value for keyword, value in schema.items() if keyword != "$ref"}
     return {"anyOf": [{"$ref": schema["$ref"]}], **rest}
+
+
+def _is_finite(schema: dict[str, Any]) -> bool:
+    """Whether no definition refers to itself, directly or through others.
+
+    References beside `#/$defs/` count as such.
+    """
+    definitions = cast("dict[str, Any]", schema.get("$defs", {}))
+    prefix = "#/$defs/"
+
+    def finite(name: str, above: frozenset[str]) -> bool:
+        if not name.startswith(prefix) or name in above or name.removeprefix(prefix) not in definitions:
+            return False
+        inside = _references(definitions[name.removeprefix(prefix)])
+        return all(finite(reference, above | {name}) for reference in inside)
+
+    return all(finite(reference, frozenset()) for reference in _references(schema))
+
+
+def _references(value: Any) -> Iterable[str]:
+    if isinstance(value, dict):
+        for name, inner in cast("dict[str, Any]", value).items():
+            if name == "$ref" and isinstance(inner, str):
+                yield inner
+            else:
+                yield from _references(inner)
+    elif isinstance(value, list):
+        for inner in cast("list[Any]", value):
+            yield from _references(inner)

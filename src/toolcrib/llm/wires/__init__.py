@@ -1,5 +1,6 @@
 """The wire formats: one module per provider API. Pure parsing and rendering behind the `Wire` port; no I/O."""
 
+from toolcrib.llm.wires.anthropic import AnthropicWire
 from toolcrib.llm.wires.chat import ChatWire
 
-__all__ = ["ChatWire"]
+__all__ = ["AnthropicWire", "ChatWire"]

@@ -52,7 +52,7 @@ class ChatWire:
         """See `Wire.build`."""
         body: dict[str, Any] = {"model": request.model, "messages": self._messages(request, quirks)}
         if request.tools:
-            body["tools"] = self._tools.get(request.tools, strict=quirks.strict, render=_tool)
+            body["tools"] = self._tools.get(request.tools, strict=quirks.strict_tools, render=_tool)
             if request.tool_choice != "auto":
                 body["tool_choice"] = _tool_choice(request.tool_choice)
         if request.output_schema is not None:
@@ -111,7 +111,7 @@ def _fault(body: bytes) -> Fault:
 
 def _tool(tool: Tool, /, *, strict: bool) -> dict[str, Any]:
     function: dict[str, Any] = {"name": tool.name, "description": tool.description, "parameters": tool.schema}
-    if strict and tool.strict and (schema := strict_schema(tool.schema)) is not None:
+    if strict and tool.strict and (schema := strict_schema(tool.schema, "openai")) is not None:
         function["parameters"] = schema
         function["strict"] = True
     return {"type": "function", "function": function}
@@ -127,8 +127,8 @@ def _response_format(name: str, schema: dict[str, Any], quirks: Quirks) -> dict[
     if quirks.structured != "json_schema":
         return {}
     wanted: dict[str, Any] = {"name": name, "schema": schema}
-    if quirks.strict:
-        strict = strict_schema(schema)
+    if quirks.strict is not None:
+        strict = strict_schema(schema, quirks.strict)
         wanted = {"name": name, "schema": strict or schema, "strict": strict is not None}
     return {"response_format": {"type": "json_schema", "json_schema": wanted}}
 

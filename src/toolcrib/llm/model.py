@@ -1,0 +1,179 @@
+"""One model at one endpoint: wire, transport, credential, quirks and prices put together.
+
+A call is a sequence of events that ends with `Done`; a call that does not stream has that one event only. Nothing is
+retried here, and no credential leaves: not in an error, not in a representation.
+"""
+
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterable
+from contextlib import aclosing
+from datetime import datetime
+from typing import Protocol, cast
+
+import msgspec
+import orjson
+from msgspec import Struct
+
+from toolcrib.contracts.errors import InvalidSettings, ModelError
+from toolcrib.llm.errors import cleaned
+from toolcrib.llm.events import Done, Event
+from toolcrib.llm.messages import Request, Response, Usage
+from toolcrib.llm.prices import Cost, Prices
+from toolcrib.llm.quirks import Quirks
+from toolcrib.llm.sse import SseParser
+from toolcrib.llm.structured import StructuredAnswer
+from toolcrib.llm.transport import Transport
+from toolcrib.llm.usage import estimated_usage
+from toolcrib.llm.wire import Wire
+
+
+class LanguageModel(Protocol):
+    """What answers requests: `Model`, or `ScriptedModel` in tests."""
+
+    name: str
+    """`provider:model`, as it is shown and recorded."""
+
+    async def request(self, request: Request) -> Response:
+        """The whole answer.
+
+        Raises:
+            ModelError: The provider failed.
+            InvalidSettings: The credential is missing.
+            EgressDenied: The address may not be reached.
+        """
+        ...
+
+    def stream(self, request: Request) -> AsyncIterator[Event]:
+        """The answer as it arrives; the last event is `Done`. Raises what `request` raises."""
+        ...
+
+    def cost(self, usage: Usage, at: datetime) -> Cost:
+        """What a call at that moment costs."""
+        ...
+
+
+class Endpoint(Struct, frozen=True, kw_only=True):
+    """Where a model is and how it is spoken to."""
+
+    provider: str
+    model: str
+    base_url: str
+    wire: Wire
+    quirks: Quirks = Quirks()
+    api_key_env: str | None = None
+    """The usual environment variable of the key, for messages."""
+    key_required: bool = True
+
+
+class Model:
+    """A model at a provider.
+
+    Args:
+        endpoint: Where it is.
+        transport: How it is reached.
+        key: Gives the credential; asked at each call, so that a rotated one is used at once.
+        prices: The rates.
+    """
+
+    def __init__(
+        self,
+        endpoint: Endpoint,
+        transport: Transport,
+        *,
+        key: Callable[[], str | None] = lambda: None,
+        prices: Prices | None = None,
+    ) -> None:
+        self.name = f"{endpoint.provider}:{endpoint.model}"
+        self.endpoint = endpoint
+        self._transport = transport
+        self._key = key
+        self._prices = prices or Prices()
+
+    def __repr__(self) -> str:
+        return f"Model({self.name!r})"
+
+    async def request(self, request: Request) -> Response:
+        """See `LanguageModel.request`."""
+        *_, done = [event async for event in self._events(request, stream=False)]
+        return cast("Done", done).response
+
+    def stream(self, request: Request) -> AsyncIterator[Event]:
+        """See `LanguageModel.stream`."""
+        return self._events(request, stream=True)
+
+    def cost(self, usage: Usage, at: datetime) -> Cost:
+        """See `LanguageModel.cost`."""
+        return self._prices.cost(usage, self.endpoint.provider, self.endpoint.model, at)
+
+    def credential(self) -> str | None:
+        """The key that a call would use.
+
+        Raises:
+            InvalidSettings: There is none and the endpoint needs one.
+        """
+        key = self._key()
+        if key or not self.endpoint.key_required:
+            return key or None
+        variable = self.endpoint.api_key_env or "the API key"
+        raise InvalidSettings(
+            f"{variable} is not set, and {self.name} needs it; export it, or choose another model, "
+            "for example a local one: ollama:NAME"
+        )
+
+    async def _events(self, request: Request, *, stream: bool) -> AsyncIterator[Event]:
+        key = self.credential()
+        answer = StructuredAnswer(self._named(request), self.endpoint.quirks)
+        send = self._streamed if stream else self._whole
+        try:
+            async with aclosing(send(answer.request, key)) as batches:
+                async for events in batches:
+                    for event in answer.read(events):
+                        yield self._counted(event, request)
+        except ModelError as error:
+            raise cleaned(error, key) from None
+
+    async def _whole(self, request: Request, key: str | None) -> AsyncGenerator[Iterable[Event]]:
+        url, body, headers = self._rendered(request, key, stream=False)
+        response = await self._transport.post(url, body, headers, request.timeouts)
+        if response.status >= 300:
+            raise self.endpoint.wire.error(response.status, response.headers, response.body)
+        yield (Done(self.endpoint.wire.parse(response.body)),)
+
+    async def _streamed(self, request: Request, key: str | None) -> AsyncGenerator[Iterable[Event]]:
+        url, body, headers = self._rendered(request, key, stream=True)
+        async with self._transport.stream(url, body, headers, request.timeouts) as stream:
+            if stream.status >= 300:
+                raise self.endpoint.wire.error(stream.status, stream.headers, await stream.read())
+            if _is_whole(stream.headers.get("content-type", "")):
+                yield (Done(self.endpoint.wire.parse(await stream.read())),)
+                return
+            parser, decoder = SseParser(), self.endpoint.wire.decoder()
+            async for chunk in stream.chunks:
+                for data in parser.feed(chunk):
+                    yield decoder.feed(data)
+            for data in parser.close():
+                yield decoder.feed(data)
+            yield decoder.close()
+
+    def _rendered(self, request: Request, key: str | None, *, stream: bool) -> tuple[str, bytes, dict[str, str]]:
+        path, body = self.endpoint.wire.build(request, self.endpoint.quirks, stream=stream)
+        headers = {
+            "content-type": "application/json",
+            "accept": "text/event-stream" if stream else "application/json",
+            **self.endpoint.wire.headers(key),
+        }
+        return self.endpoint.base_url + path, orjson.dumps(body), headers
+
+    def _named(self, request: Request) -> Request:
+        return request if request.model else msgspec.structs.replace(request, model=self.endpoint.model)
+
+    def _counted(self, event: Event, request: Request) -> Event:
+        """Usage that the provider did not give is estimated."""
+        if not isinstance(event, Done) or not event.response.usage.estimated:
+            return event
+        usage = estimated_usage(request, event.response.message)
+        return Done(msgspec.structs.replace(event.response, usage=usage))
+
+
+def _is_whole(content_type: str) -> bool:
+    """Whether a server answers a request for a stream with a whole answer, or with a page."""
+    return "json" in content_type or "html" in content_type

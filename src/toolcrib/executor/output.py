@@ -15,7 +15,7 @@ from toolcrib.contracts import (
 )
 from toolcrib.executor.ports import Attic, CallFailed
 from toolcrib.executor.receipt import error
-from toolcrib.expressions import select
+from toolcrib.expressions.jsonpath import select
 from toolcrib.registry import compile_schema
 
 

@@ -1,0 +1,305 @@
+"""The run context: the only way in which a program touches the world.
+
+It decides *whether* a call runs: a call that the journal knows returns its recorded envelope, one that a crash cut
+off is repeated only if that is safe, one that needs a person or a client suspends the run. *How* a call runs is the
+executor's matter. It is also the executor's `CallJournal`: intents, approvals, hand-offs and nested runs of its calls
+come back here.
+"""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Coroutine, Sequence
+from dataclasses import dataclass, replace
+from datetime import timedelta
+from typing import Any, TypeVar
+
+from toolcrib.contracts import (
+    ApprovalDecided,
+    ApprovalDecision,
+    ApprovalRequested,
+    CallFinished,
+    CallStarted,
+    ChildStarted,
+    ClientHandoff,
+    ClientResult,
+    ClientReturned,
+    GuardDecision,
+    Json,
+    JsonObject,
+    LimitReached,
+    ProgressMade,
+    Reason,
+    Run,
+    RunRequest,
+    RunResult,
+    Signal,
+    SignalAwaited,
+    SignalReceived,
+    ToolEnvelope,
+    ToolRevision,
+)
+from toolcrib.executor import CallContext, Clock, Executor, Lanes, ToolCall
+from toolcrib.llm import Response
+from toolcrib.policy import Budget, CallPolicy
+from toolcrib.runs.history import History
+from toolcrib.runs.indoubt import InDoubt
+from toolcrib.runs.log import RunLog
+from toolcrib.runs.modelcalls import ModelCall, ModelCalls
+from toolcrib.runs.pending import Pending, wait_all, wait_any
+from toolcrib.runs.program import Suspended
+from toolcrib.store import Blobs
+
+T = TypeVar("T")
+
+Signals = Callable[[str], Awaitable[Signal | None]]
+Spawn = Callable[["RunContext", str, ToolRevision, JsonObject], Awaitable[RunResult]]
+
+
+@dataclass(frozen=True, slots=True)
+class Surroundings:
+    """What a run context needs of the house, handed in by the engine."""
+
+    executor: Executor
+    in_doubt: InDoubt
+    blobs: Blobs
+    clock: Clock
+    signals: Signals
+    """Looks up a signal by name."""
+    spawn: Spawn
+    """Runs a nested run to its end, or raises `Suspended`."""
+
+
+class RunContext:
+    """One run, as its program sees it.
+
+    Args:
+        run: The row as it was claimed.
+        log: The writing end of its journal.
+        history: What the journal knew when the run was claimed.
+        models: Makes model calls.
+        budget: What the run may still spend.
+        policy: What its calls may be; a program may narrow it before its first call.
+        surroundings: The rest of the house.
+    """
+
+    def __init__(
+        self,
+        run: Run,
+        *,
+        log: RunLog,
+        history: History,
+        models: ModelCalls,
+        budget: Budget,
+        policy: CallPolicy,
+        surroundings: Surroundings,
+    ) -> None:
+        self.run = run
+        self.budget = budget
+        self.policy = policy
+        self.log = log
+        self.models = models
+        self._history = history
+        self._around = surroundings
+        self._lanes = Lanes(budget.limits.max_parallel_calls)
+        self._tasks: set[asyncio.Task[Any]] = set()
+
+    @property
+    def run_id(self) -> str:
+        """The run's id."""
+        return self.run.run_id
+
+    @property
+    def request(self) -> RunRequest:
+        """What the run was asked to do."""
+        return self.run.request
+
+    # What a program may do --------------------------------------------------------------------------------------------
+
+    def call(self, call: ToolCall) -> Pending[ToolEnvelope]:
+        """Start a tool call at once; calls start in the order of the requests.
+
+        Raises:
+            JournalDivergence: The journal has another call at this position.
+        """
+        envelope = self._history.envelopes.get(call.position)
+        if envelope is not None:
+            self._around.in_doubt.check_same(call, envelope.name)
+            self._recount(envelope)
+            return Pending(None, envelope)
+        return self._start(self._perform(call))
+
+    def model(self, call: ModelCall) -> Pending[Response]:
+        """Start a model call at once."""
+        return self._start(self.models.perform(call))
+
+    async def wait_any(self, pending: Sequence[Pending[T]]) -> set[Pending[T]]:
+        """Wait until at least one call is done; returns all that are."""
+        return await wait_any(pending)
+
+    async def wait_all(self, pending: Sequence[Pending[T]]) -> list[T]:
+        """Wait for all calls; results in order."""
+        return await wait_all(pending)
+
+    async def wait_signal(self, name: str, *, timeout_s: float | None = None) -> Signal | None:
+        """Wait for a signal from outside, for days if need be; null if the time is over before it comes."""
+        known = self._history.received.get(name)
+        if known is not None:
+            at = self._around.clock.now()
+            payload = known.payload
+            return None if payload is None else Signal(name=name, payload=payload, made_by=known.made_by, at=at)
+        signal = await self._around.signals(name)
+        wake_at = None
+        if signal is None:
+            wake_at = self._wake_at(name, timeout_s)
+            if wake_at is None or self._around.clock.now() < wake_at:
+                if name not in self._history.awaited:
+                    self.log.add(SignalAwaited(name=name, wake_at=wake_at))
+                raise Suspended("queued", name)
+        made_by = signal.made_by if signal else "clock"
+        self.log.add(SignalReceived(name=name, payload=signal.payload if signal else None, made_by=made_by))
+        return signal
+
+    async def sleep(self, name: str, seconds: float) -> None:
+        """Let time pass; the run holds nothing meanwhile."""
+        await self.wait_signal(f"sleep:{name}", timeout_s=seconds)
+
+    def start_child(self, position: str, tool: ToolRevision, arguments: JsonObject) -> Pending[RunResult]:
+        """Start a nested run at once."""
+        return self._start(self.spawn(position, tool, arguments))
+
+    async def emit(self, key: str, kind: str, data: Json = None) -> None:
+        """Tell something, once per key however often the program runs."""
+        if key not in self._history.progress:
+            self.log.add(ProgressMade(key=key, kind=kind, data=data))
+
+    async def keep(self, data: bytes) -> str:
+        """Keep a large text that many calls share, such as a prompt; returns its digest."""
+        return await self._around.blobs.put(data, realm=self.run.realm, made_by=self.run.made_by)
+
+    def note_limit(self, limit: str, value: float, maximum: float, message: str) -> None:
+        """Record that a limit was reached."""
+        self.log.add(LimitReached(limit=limit, value=value, maximum=maximum, message=message))
+
+    # What the executor asks back: CallJournal -------------------------------------------------------------------------
+
+    async def intend(self, intent: CallStarted) -> None:
+        """Record an intent; durable on return if the call has side effects."""
+        appended = self.log.add(intent)
+        if intent.side_effects == "writes":
+            await appended
+
+    async def confirm(self, request: ApprovalRequested) -> ApprovalDecision | None:
+        """Ask a person."""
+        decided = self._history.decisions.get(request.position)
+        if decided is not None:
+            return decided.decision
+        name = f"approval:{request.position}"
+        signal = await self._around.signals(name)
+        if signal is None:
+            if request.position not in self._history.approvals:
+                self.log.add(request)
+            raise Suspended("awaiting_approval", name)
+        decision = ApprovalDecision.model_validate(signal.payload)
+        self.log.add(ApprovalDecided(position=request.position, decision=decision, made_by=signal.made_by))
+        return decision
+
+    async def hand_off(self, prepared: ToolEnvelope) -> ClientResult:
+        """Let a client perform a prepared call."""
+        returned = self._history.returns.get(prepared.position)
+        if returned is not None:
+            return returned.result
+        name = f"client:{prepared.position}"
+        signal = await self._around.signals(name)
+        if signal is None:
+            if prepared.position not in self._history.handoffs:
+                self.log.add(ClientHandoff(position=prepared.position, envelope=prepared))
+            raise Suspended("awaiting_client", name)
+        result = ClientResult.model_validate(signal.payload)
+        self.log.add(ClientReturned(position=prepared.position, result=result, made_by=signal.made_by))
+        return result
+
+    async def spawn(self, position: str, tool: ToolRevision, arguments: JsonObject) -> RunResult:
+        """Run a nested run to its end."""
+        return await self._around.spawn(self, position, tool, arguments)
+
+    def child_started(self, position: str, child_run_id: str, tool: str) -> None:
+        """Record a nested run, once."""
+        if position not in self._history.children:
+            self.log.add(ChildStarted(position=position, child_run_id=child_run_id, tool=tool))
+
+    # Inside -----------------------------------------------------------------------------------------------------------
+
+    async def _perform(self, call: ToolCall) -> ToolEnvelope:
+        context = self._call_context()
+        intent = self._history.intents.get(call.position)
+        if intent is not None:
+            self._around.in_doubt.check_same(call, intent.name)
+            verdict = await self._around.in_doubt.judge(intent, context)
+            if verdict is not None:
+                self.budget.take_tool_call()
+                await self._conclude(verdict)
+                return verdict
+            context = replace(context, attempt=intent.attempt + 1)
+        envelope = await self._around.executor.execute(call, context)
+        await self._conclude(envelope)
+        return envelope
+
+    async def _conclude(self, envelope: ToolEnvelope) -> None:
+        decision = None
+        if envelope.status == "denied" and envelope.error is not None:
+            details = envelope.error.details or {}
+            decision = GuardDecision(
+                outcome="deny",
+                rule=details.get("rule", "resolve"),
+                reason=envelope.error.reason,
+                message=envelope.error.message,
+                inputs=details.get("inputs", {}),
+            )
+        appended = self.log.add(CallFinished(position=envelope.position, envelope=envelope, decision=decision))
+        if envelope.side_effects == "writes":
+            await appended
+
+    def _call_context(self) -> CallContext:
+        request = self.run.request
+        return CallContext(
+            principal=request.principal,
+            policy=self.policy,
+            budget=self.budget,
+            journal=self,
+            lanes=self._lanes,
+            run_id=self.run.run_id,
+            conversation_id=request.conversation_id,
+            session_id=request.session_id,
+            depth=request.depth,
+            dry_run=request.dry_run,
+        )
+
+    def _recount(self, envelope: ToolEnvelope) -> None:
+        """What a recorded call had taken from the budget is taken again."""
+        if envelope.attempts:
+            self.budget.take_tool_call()
+        if envelope.cost_usd is not None:
+            self.budget.add_cost(envelope.cost_usd)
+
+    def _wake_at(self, name: str, timeout_s: float | None) -> Any:
+        known = self._history.awaited.get(name)
+        if known is not None:
+            return known.wake_at
+        return None if timeout_s is None else self._around.clock.now() + timedelta(seconds=timeout_s)
+
+    def _start(self, work: Coroutine[Any, Any, T]) -> Pending[T]:
+        task = asyncio.ensure_future(work)
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+        return Pending(task)
+
+    async def stop(self) -> None:
+        """Cancel what is still under way and wait until it has stopped."""
+        tasks = list(self._tasks)
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+
+    def close_open_calls(self, reason: Reason) -> None:
+        """Give every call that was cut off its envelope, so that the journal tells what is known of it."""
+        for intent in list(self.log.open_calls.values()):
+            self.log.add(CallFinished(position=intent.position, envelope=self._around.in_doubt.cut_off(intent, reason)))

@@ -1,0 +1,96 @@
+"""What a run's journal already knows, by position: the memory that makes a program resumable."""
+
+from collections.abc import Iterable
+
+from toolcrib.contracts import (
+    ApprovalDecided,
+    ApprovalRequested,
+    CallFinished,
+    CallStarted,
+    ChildStarted,
+    ClientHandoff,
+    ClientReturned,
+    ModelFailed,
+    ModelFinished,
+    ModelStarted,
+    ProgressMade,
+    RunEvent,
+    RunResumed,
+    RunSuspended,
+    SignalAwaited,
+    SignalReceived,
+    ToolEnvelope,
+)
+
+
+class History:
+    """An index over the events of a run as they were when this process took it."""
+
+    def __init__(self, events: Iterable[RunEvent]) -> None:
+        self.envelopes: dict[str, ToolEnvelope] = {}
+        self.intents: dict[str, CallStarted] = {}
+        self.answers: dict[str, ModelFinished] = {}
+        self.attempts: dict[str, int] = {}
+        """Attempts of model calls that were sent, by position."""
+        self.failures: dict[str, ModelFailed] = {}
+        """Last failures of model calls after which no other attempt was planned."""
+        self.approvals: dict[str, ApprovalRequested] = {}
+        self.decisions: dict[str, ApprovalDecided] = {}
+        self.handoffs: dict[str, ClientHandoff] = {}
+        self.returns: dict[str, ClientReturned] = {}
+        self.awaited: dict[str, SignalAwaited] = {}
+        self.received: dict[str, SignalReceived] = {}
+        self.children: dict[str, ChildStarted] = {}
+        self.progress: set[str] = set()
+        self.active_s = 0.0
+        """Seconds in which the run was worked on, waiting excluded."""
+        self._read(list(events))
+
+    def _read(self, events: list[RunEvent]) -> None:
+        since = events[0].at if events else None
+        for entry in events:
+            self._take(entry)
+            if since is not None and isinstance(entry.event, RunResumed):
+                # After a crash the time since the last event was nobody's work; after a wait `since` is null anyway.
+                since = entry.at
+            elif since is None and not isinstance(entry.event, RunSuspended):
+                since = entry.at
+            elif since is not None:
+                self.active_s += max((entry.at - since).total_seconds(), 0.0)
+                since = None if isinstance(entry.event, RunSuspended) else entry.at
+
+    def _take(self, entry: RunEvent) -> None:
+        match entry.event:
+            case CallStarted() as event:
+                self.intents[event.position] = event
+            case CallFinished() as event:
+                self.envelopes[event.position] = event.envelope
+            case ModelStarted() as event:
+                self.attempts[event.position] = event.attempt
+            case ModelFinished() as event:
+                self.answers[event.position] = event
+            case ModelFailed(retry_in_s=None) as event:
+                self.failures[event.position] = event
+            case ChildStarted() as event:
+                self.children[event.position] = event
+            case ProgressMade() as event:
+                self.progress.add(event.key)
+            case _:
+                self._take_wait(entry)
+
+    def _take_wait(self, entry: RunEvent) -> None:
+        match entry.event:
+            case ApprovalRequested() as event:
+                self.approvals[event.position] = event
+            case ApprovalDecided() as event:
+                self.decisions[event.position] = event
+            case ClientHandoff() as event:
+                self.handoffs[event.position] = event
+            case ClientReturned() as event:
+                self.returns[event.position] = event
+            case SignalAwaited() as event:
+                self.awaited[event.name] = event
+            case SignalReceived() as event:
+                self.received[event.name] = event
+            case _:
+                pass

@@ -1,0 +1,104 @@
+"""Calls that were started and have no outcome: repeated, looked up, or labelled unknown.
+
+None is repeated if that could do twice. Source of the rule: contracts, section 2. `none` and `reads` are repeated;
+`writes` only if idempotent or keyed; else the tool's `reconcile` is asked whether the key took effect, and if it
+cannot tell, the outcome is unknown.
+"""
+
+from typing import Protocol, cast
+
+from toolcrib.contracts import (
+    CallStarted,
+    ErrorCode,
+    JournalDivergence,
+    Json,
+    Reason,
+    ToolEnvelope,
+    ToolError,
+    ToolRevision,
+)
+from toolcrib.executor import CallContext, Clock, Executor, ToolCall, error, is_repeatable
+
+
+class Pinned(Protocol):
+    """Finds the exact revision that a call was started with."""
+
+    async def pinned(self, realm: str, content_hash: str) -> ToolRevision:
+        """The revision with this content hash."""
+        ...
+
+
+class InDoubt:
+    """Decides what becomes of a call whose outcome the journal does not know.
+
+    Args:
+        executor: Runs a tool's `reconcile`.
+        tools: Finds the revision that was started.
+        clock: Time of the envelopes made here.
+    """
+
+    def __init__(self, executor: Executor, tools: Pinned, clock: Clock) -> None:
+        self._executor = executor
+        self._tools = tools
+        self._clock = clock
+
+    def check_same(self, call: ToolCall, recorded: str) -> None:
+        """Refuse a program that asks for another tool than the journal has at this position.
+
+        Raises:
+            JournalDivergence: It does.
+        """
+        if call.name != recorded:
+            msg = (
+                f"at {call.position!r} the journal has a call of {recorded!r} and the program asks for {call.name!r}; "
+                "the code changed while the run was open: finish it with the old code or start it anew"
+            )
+            raise JournalDivergence(msg)
+
+    async def judge(self, intent: CallStarted, context: CallContext) -> ToolEnvelope | None:
+        """The envelope of a call that must not be repeated, or null if it may be."""
+        tool = await self._tools.pinned(context.principal.realm, intent.content_hash)
+        if is_repeatable(tool.definition):
+            return None
+        if tool.definition.reconcile is not None:
+            answer = await self._reconcile(tool.definition.reconcile, intent, context)
+            if answer.get("found") is True:
+                return self._envelope(intent, output=answer.get("output"))
+            if answer.get("found") is False:
+                return None
+        message = (
+            f"{intent.name!r} was started and the process stopped before its outcome was known; it writes and is not "
+            "idempotent, so it was not repeated. Check whether it took effect"
+        )
+        return self._envelope(intent, error=error(ErrorCode.UNKNOWN, Reason.OUTCOME_UNKNOWN, message))
+
+    def cut_off(self, intent: CallStarted, reason: Reason) -> ToolEnvelope:
+        """The envelope of a call that was stopped from outside while it ran."""
+        if intent.side_effects == "writes":
+            message = f"{intent.name!r} was stopped ({reason}) while it ran; whether it took effect is unknown"
+            return self._envelope(intent, error=error(ErrorCode.UNKNOWN, Reason.OUTCOME_UNKNOWN, message))
+        message = f"{intent.name!r} was stopped ({reason}) before it ended"
+        return self._envelope(intent, error=error(ErrorCode.TIMEOUT, reason, message))
+
+    async def _reconcile(self, name: str, intent: CallStarted, context: CallContext) -> dict[str, Json]:
+        question = ToolCall(f"{intent.position}.reconcile", name, {"idempotency_key": intent.idempotency_key})
+        envelope = await self._executor.execute(question, context)
+        return cast("dict[str, Json]", envelope.output) if isinstance(envelope.output, dict) else {}
+
+    def _envelope(self, intent: CallStarted, *, output: Json = None, error: ToolError | None = None) -> ToolEnvelope:
+        now = self._clock.now()
+        return ToolEnvelope(
+            call_id=intent.call_id,
+            name=intent.name,
+            version=intent.version,
+            position=intent.position,
+            status="success" if error is None else "error",
+            input=intent.input,
+            output=output,
+            error=error,
+            t_start=now,
+            t_end=now,
+            attempts=intent.attempt,
+            side_effects=intent.side_effects,
+            content_hash=intent.content_hash,
+        )

@@ -1,0 +1,57 @@
+"""The writing end of a run's journal: numbers events, stamps them, and knows what is durable.
+
+One process at a time owns a run, so numbers are given here without asking the store; its epoch fences this process if
+another one has taken the run since.
+"""
+
+from collections.abc import Awaitable
+
+from toolcrib.contracts import CallFinished, CallStarted, Event, Run, RunEvent
+from toolcrib.executor import Clock
+from toolcrib.store import Journal, RunChange
+
+
+class RunLog:
+    """Appends to one run.
+
+    Args:
+        journal: Where events go.
+        run: The row as it was claimed, with epoch and number of the last event.
+        clock: Time of the events.
+    """
+
+    def __init__(self, journal: Journal, run: Run, clock: Clock) -> None:
+        self.open_calls: dict[str, CallStarted] = {}
+        """Intents of this process without an outcome yet."""
+        self._journal = journal
+        self._run = run
+        self._clock = clock
+        self._last = run.events
+
+    @property
+    def last(self) -> int:
+        """Number of the last event."""
+        return self._last
+
+    def add(self, *events: Event, change: RunChange | None = None) -> Awaitable[None]:
+        """Append events. Await the result where something must not happen before they are durable."""
+        now = self._clock.now()
+        run, number = self._run, self._last
+        entries = [
+            RunEvent(
+                run_id=run.run_id,
+                number=number + offset,
+                at=now,
+                realm=run.realm,
+                made_by=run.made_by,
+                event=event,
+            )
+            for offset, event in enumerate(events, start=1)
+        ]
+        self._last += len(entries)
+        for event in events:
+            if isinstance(event, CallStarted):
+                self.open_calls[event.position] = event
+            elif isinstance(event, CallFinished):
+                self.open_calls.pop(event.position, None)
+        return self._journal.append(run.run_id, run.epoch, entries, change)

@@ -1,0 +1,202 @@
+"""A database as the SQL store uses it: one connection that writes, in group commits, and a few that read.
+
+Statements are SQLAlchemy Core, compiled once and then run through the driver. This module knows no table.
+"""
+
+import asyncio
+from collections.abc import Callable, Hashable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any, TypeAlias, TypeVar
+
+import sqlalchemy as sa
+from sqlalchemy.exc import DBAPIError
+
+from toolcrib.contracts import InvalidInput, ToolcribError, Unavailable
+from toolcrib.store import _dialect
+from toolcrib.store._schema import bring_up_to_date
+from toolcrib.store._writer import Job, Writer
+
+T = TypeVar("T")
+Statement: TypeAlias = sa.UpdateBase | sa.Select[Any]
+Parameters: TypeAlias = Mapping[str, Any]
+
+_READERS = 2
+
+
+class Session:
+    """A connection that runs prepared statements; inside a job, the transaction that the job is part of."""
+
+    def __init__(self, connection: sa.Connection, prepared: dict[Statement, tuple[str, Parameters]]) -> None:
+        self.connection = connection
+        self._prepared = prepared
+        self._deferred: dict[Statement, list[Parameters]] = {}
+
+    def run(self, statement: Statement, parameters: Parameters) -> sa.CursorResult[Any]:
+        """Run a statement with one set of parameters, named as in the statement."""
+        text, constants = self._prepare(statement)
+        return self.connection.exec_driver_sql(text, {**constants, **parameters})
+
+    def defer(self, statement: Statement, rows: Sequence[Parameters]) -> None:
+        """Add rows that nobody reads before the commit, or before `flush`: they go to the database in one piece."""
+        if rows:
+            self._deferred.setdefault(statement, []).extend(rows)
+
+    def flush(self) -> None:
+        """Write the deferred rows."""
+        for statement, rows in self._deferred.items():
+            self.connection.exec_driver_sql(self._prepare(statement)[0], rows)
+        self._deferred.clear()
+
+    def begin(self) -> None:
+        """Start a transaction that may write."""
+        _dialect.begin(self.connection)
+
+    def commit(self) -> None:
+        """Make everything since `begin` durable."""
+        self.flush()
+        self.connection.commit()
+
+    def rollback(self) -> None:
+        """Undo everything since `begin`."""
+        self._deferred.clear()
+        self.connection.rollback()
+
+    def _prepare(self, statement: Statement) -> tuple[str, Parameters]:
+        known = self._prepared.get(statement)
+        if known is None:
+            compiled = statement.compile(dialect=self.connection.dialect)
+            constants = {name: value for name, value in compiled.params.items() if value is not None}
+            known = self._prepared[statement] = (str(compiled), constants)
+        return known
+
+
+class Database:
+    """Opens and closes the connections, and runs operations on them.
+
+    Args:
+        url: An SQLAlchemy URL.
+    """
+
+    def __init__(self, url: str) -> None:
+        self._engine = _dialect.make_engine(url)
+        self._prepared: dict[Statement, tuple[str, Parameters]] = {}
+        self._live: _Live | None = None
+
+    async def open(self) -> None:
+        """Connect, and bring the schema up to date; does nothing if it is open."""
+        if self._live is not None:
+            return
+        thread = ThreadPoolExecutor(1, "toolcrib-store-writer")
+        try:
+            session = await asyncio.get_running_loop().run_in_executor(thread, self._connect)
+        except BaseException:
+            thread.shutdown(wait=False)
+            raise
+        self._live = _Live(self._engine, session, thread)
+
+    def _connect(self) -> Session:
+        connection = _dialect.connect(self._engine)
+        try:
+            bring_up_to_date(connection)
+        except DBAPIError as error:
+            connection.close()
+            raise _dialect.unavailable(self._engine, error) from error
+        except BaseException:
+            connection.close()
+            raise
+        return Session(connection, self._prepared)
+
+    async def close(self) -> None:
+        """Commit what is queued and close all connections; does nothing if it is closed."""
+        live, self._live = self._live, None
+        if live is not None:
+            await live.close()
+
+    def write(self, work: Callable[[Session], T], chain: Hashable | None = None) -> Job[T]:
+        """Queue an operation for the next commit.
+
+        Args:
+            work: Runs in the writer's thread. It raises a `ToolcribError` before it writes anything, or never; it may
+                be run a second time if another operation spoiled the transaction.
+            chain: Names operations that build on each other; see `Job`.
+        """
+        return self._opened().writer.put(work, chain)
+
+    async def drain(self) -> None:
+        """Wait until all that is queued now has been committed or refused."""
+        await self._opened().writer.drain()
+
+    async def read(self, work: Callable[[Session], T]) -> T:
+        """Run an operation that only reads, in a thread of its own; it sees what was committed before."""
+        live = self._opened()
+        return await asyncio.get_running_loop().run_in_executor(live.readers, self._read, live, work)
+
+    def _read(self, live: "_Live", work: Callable[[Session], T]) -> T:
+        try:
+            session = live.idle.pop() if live.idle else Session(self._engine.connect(), self._prepared)
+            try:
+                return work(session)
+            finally:
+                session.rollback()
+                live.idle.append(session)
+        except DBAPIError as error:
+            raise _dialect.unavailable(self._engine, error) from error
+
+    def _opened(self) -> "_Live":
+        if self._live is None:
+            msg = f"the store {self._engine.url.database} is not open; call open() first"
+            raise Unavailable(msg)
+        return self._live
+
+
+class _Live:
+    """What exists between open and close."""
+
+    def __init__(self, engine: sa.Engine, session: Session, thread: ThreadPoolExecutor) -> None:
+        self.writer = Writer(self._commit, thread)
+        self.readers = ThreadPoolExecutor(_READERS, "toolcrib-store-reader")
+        self.idle: list[Session] = []
+        self._engine = engine
+        self._session = session
+        self._thread = thread
+
+    async def close(self) -> None:
+        await self.writer.drain()
+        self.readers.shutdown()
+        self._thread.shutdown()
+        for session in (self._session, *self.idle):
+            session.connection.close()
+
+    def _commit(self, jobs: Sequence[Job[Any]]) -> None:
+        """Run the jobs in one transaction; if one of them breaks it, run each in its own."""
+        try:
+            self._session.begin()
+        except DBAPIError as error:
+            self._session.rollback()
+            raise _dialect.unavailable(self._engine, error) from error
+        try:
+            for job in jobs:
+                self._run(job)
+            self._session.commit()
+        except (DBAPIError, ValueError, OverflowError) as error:
+            self._session.rollback()
+            if len(jobs) == 1:
+                jobs[0].error = self._explain(error)
+                return
+            for job in jobs:
+                self._commit([job])
+        except BaseException:
+            self._session.rollback()
+            raise
+
+    def _run(self, job: Job[Any]) -> None:
+        job.error = None
+        try:
+            job.result = job.work(self._session)
+        except ToolcribError as refused:
+            job.error = refused
+
+    def _explain(self, error: Exception) -> ToolcribError:
+        if isinstance(error, DBAPIError):
+            return _dialect.unavailable(self._engine, error)
+        return InvalidInput(f"a value cannot be stored: {error}")

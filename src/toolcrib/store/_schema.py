@@ -1,0 +1,81 @@
+"""Brings a database to this release's schema, under a lock, so that any number of processes may start at once.
+
+A new database is created from the tables and stamped; Alembic is imported only for one that an older release wrote.
+"""
+
+import threading
+from pathlib import Path
+from typing import Final
+
+import sqlalchemy as sa
+
+from toolcrib.contracts import Unavailable
+from toolcrib.store import _dialect
+from toolcrib.store._tables import HEAD, METADATA, STAMP
+
+MIGRATIONS: Final = Path(__file__).with_name("migrations")
+
+_ALEMBIC: Final = threading.Lock()
+"""Alembic keeps its context in a global."""
+
+
+def bring_up_to_date(connection: sa.Connection) -> None:
+    """Create or migrate the tables; a database that is up to date is only asked for its revision.
+
+    Raises:
+        Unavailable: The database is of a newer release, or holds tables of somebody else under our names.
+    """
+    if _revision(connection) == HEAD:
+        connection.rollback()
+        return
+    _dialect.begin(connection)
+    try:
+        _upgrade(connection)
+    except BaseException:
+        connection.rollback()
+        raise
+    connection.commit()
+
+
+def _upgrade(connection: sa.Connection) -> None:
+    revision = _revision(connection)
+    if revision is None:
+        _create(connection)
+    elif revision > HEAD:
+        msg = (
+            f"the store {connection.engine.url.database} has schema revision {revision}, and this release of Toolcrib "
+            f"knows revisions up to {HEAD}: a newer release wrote it; install that release, or open another file"
+        )
+        raise Unavailable(msg)
+    elif revision < HEAD:
+        migrate(connection)
+
+
+def _revision(connection: sa.Connection) -> str | None:
+    if not sa.inspect(connection).has_table(STAMP.name):
+        return None
+    return connection.execute(sa.select(STAMP.c.version_num)).scalar()
+
+
+def _create(connection: sa.Connection) -> None:
+    foreign = METADATA.tables.keys() & set(sa.inspect(connection).get_table_names())
+    if foreign:
+        msg = (
+            f"the store {connection.engine.url.database} has a table {min(foreign)!r} but no schema revision: "
+            "Toolcrib did not make it; open another file"
+        )
+        raise Unavailable(msg)
+    METADATA.create_all(connection, checkfirst=False)
+    connection.execute(sa.insert(STAMP).values(version_num=HEAD))
+
+
+def migrate(connection: sa.Connection, revision: str = HEAD) -> None:
+    """Run the migrations up to a revision in the connection's transaction, which the caller commits."""
+    from alembic import command  # noqa: PLC0415 - heavy, and needed once per release
+    from alembic.config import Config  # noqa: PLC0415 - as above
+
+    config = Config(attributes={"connection": connection})
+    config.set_main_option("script_location", str(MIGRATIONS).replace("%", "%%"))
+    config.set_main_option("path_separator", "os")
+    with _ALEMBIC:
+        command.upgrade(config, revision)

@@ -1,0 +1,47 @@
+"""Cached results in SQL."""
+
+from datetime import datetime
+from typing import Final
+
+import sqlalchemy as sa
+from pydantic_core import from_json
+
+from toolcrib.contracts import SCHEMA_VERSION, JsonObject
+from toolcrib.store._database import Database, Session
+from toolcrib.store._rows import encode, to_micros
+from toolcrib.store._tables import CACHE
+
+_THIS_KEY: Final = CACHE.c.key == sa.bindparam("this_key")
+_FRESH: Final = sa.select(CACHE.c.value).where(
+    _THIS_KEY, CACHE.c.expires_at.is_(None) | (CACHE.c.expires_at > sa.bindparam("now"))
+)
+_DELETE: Final = sa.delete(CACHE).where(_THIS_KEY)
+_INSERT: Final = sa.insert(CACHE)
+
+
+class SqlCache:
+    """Results by key, in the table `cache`."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    async def get(self, key: str, *, now: datetime) -> JsonObject | None:
+        parameters = {"this_key": key, "now": to_micros(now)}
+        value = await self._database.read(lambda session: session.run(_FRESH, parameters).scalar_one_or_none())
+        return None if value is None else from_json(value)
+
+    async def put(self, key: str, value: JsonObject, *, realm: str, made_by: str, expires_at: datetime | None) -> None:
+        row = {
+            "key": key,
+            "realm": realm,
+            "made_by": made_by,
+            "value": encode(value, "a result to cache"),
+            "expires_at": to_micros(expires_at),
+            "schema_version": SCHEMA_VERSION,
+        }
+
+        def work(session: Session) -> None:
+            session.run(_DELETE, {"this_key": key})
+            session.run(_INSERT, row)
+
+        await self._database.write(work)

@@ -1,0 +1,143 @@
+"""Definitions in SQL: one row per revision."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from datetime import datetime
+from typing import Any, Final
+
+import sqlalchemy as sa
+from pydantic_core import from_json
+
+from toolcrib.contracts import SCHEMA_VERSION, LifeCycle
+from toolcrib.store._database import Database, Session
+from toolcrib.store._rows import encode, to_micros, to_moment, to_moment_or_none
+from toolcrib.store._tables import DEFINITIONS
+from toolcrib.store.ports import Definition, DefinitionKind
+
+_C: Final = DEFINITIONS.c
+
+
+def _equal(*columns: str) -> list[sa.ColumnElement[bool]]:
+    return [_C[column] == sa.bindparam(f"this_{column}") for column in columns]
+
+
+_NAME: Final = _equal("realm", "kind", "name")
+_INSERT: Final = sa.insert(DEFINITIONS)
+_SAME: Final = sa.select(DEFINITIONS).where(*_NAME, *_equal("version", "content_hash"))
+_COUNT: Final = sa.select(sa.func.count()).select_from(DEFINITIONS).where(*_NAME)
+_BY_HASH: Final = (
+    sa.select(DEFINITIONS).where(*_equal("realm", "content_hash")).order_by(_C.kind, _C.name, _C.revision).limit(1)
+)
+_LISTED: Final = sa.select(DEFINITIONS).where(*_equal("realm", "kind"), _C.removed == 0).order_by(_C.name, _C.revision)
+_LISTED_NAME: Final = _LISTED.where(*_equal("name"))
+_RESTORE: Final = sa.update(DEFINITIONS).where(*_NAME, *_equal("revision")).values(removed=0)
+_REMOVE: Final = sa.update(DEFINITIONS).where(*_NAME, _C.removed == 0).values(removed=1)
+_SET_STATUS: Final = (
+    sa.update(DEFINITIONS)
+    .where(*_NAME, *_equal("version"))
+    .values({name: sa.bindparam(f"new_{name}") for name in ("status", "status_message", "sunset", "replacement")})
+)
+
+
+class SqlDefinitions:
+    """Immutable revisions, in the table `definitions`."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    async def save(self, definition: Definition) -> Definition:
+        row = _row(definition)
+        key = {f"this_{name}": value for name, value in row.items()}
+
+        def work(session: Session) -> Definition:
+            same = session.run(_SAME, key).one_or_none()
+            if same is None:
+                revision: int = session.run(_COUNT, key).scalar_one() + 1
+                session.run(_INSERT, {**row, "revision": revision})
+                return replace(definition, revision=revision)
+            if same.removed:
+                session.run(_RESTORE, {**key, "this_revision": same.revision})
+            return _definition(same)
+
+        return await self._database.write(work)
+
+    async def get(self, realm: str, content_hash: str) -> Definition | None:
+        def work(session: Session) -> Definition | None:
+            row = session.run(_BY_HASH, {"this_realm": realm, "this_content_hash": content_hash}).one_or_none()
+            return _definition(row) if row is not None else None
+
+        return await self._database.read(work)
+
+    async def revisions(self, kind: DefinitionKind, realm: str, name: str | None = None) -> Sequence[Definition]:
+        key = {"this_kind": kind, "this_realm": realm}
+
+        def work(session: Session) -> list[Definition]:
+            rows = session.run(_LISTED, key) if name is None else session.run(_LISTED_NAME, {**key, "this_name": name})
+            return [_definition(row) for row in rows.fetchall()]
+
+        return await self._database.read(work)
+
+    async def set_status(
+        self,
+        kind: DefinitionKind,
+        realm: str,
+        name: str,
+        version: str,
+        *,
+        status: LifeCycle,
+        message: str | None = None,
+        sunset: datetime | None = None,
+        replacement: str | None = None,
+    ) -> int:
+        parameters = {
+            "this_kind": kind,
+            "this_realm": realm,
+            "this_name": name,
+            "this_version": version,
+            "new_status": status,
+            "new_status_message": message,
+            "new_sunset": to_micros(sunset),
+            "new_replacement": replacement,
+        }
+        return await self._database.write(lambda session: session.run(_SET_STATUS, parameters).rowcount)
+
+    async def remove(self, kind: DefinitionKind, realm: str, name: str) -> int:
+        key = {"this_kind": kind, "this_realm": realm, "this_name": name}
+        return await self._database.write(lambda session: session.run(_REMOVE, key).rowcount)
+
+
+def _row(definition: Definition) -> dict[str, Any]:
+    return {
+        "realm": definition.realm,
+        "kind": definition.kind,
+        "name": definition.name,
+        "version": definition.version,
+        "content_hash": definition.content_hash,
+        "body": encode(definition.body, f"{definition.kind} {definition.name!r}"),
+        "made_by": definition.made_by,
+        "created_at": to_micros(definition.created_at),
+        "status": definition.status,
+        "status_message": definition.status_message,
+        "sunset": to_micros(definition.sunset),
+        "replacement": definition.replacement,
+        "removed": 0,
+        "schema_version": SCHEMA_VERSION,
+    }
+
+
+def _definition(row: sa.Row[Any]) -> Definition:
+    return Definition(
+        kind=row.kind,
+        realm=row.realm,
+        name=row.name,
+        version=row.version,
+        revision=row.revision,
+        content_hash=row.content_hash,
+        body=from_json(row.body),
+        made_by=row.made_by,
+        created_at=to_moment(row.created_at),
+        status=row.status,
+        status_message=row.status_message,
+        sunset=to_moment_or_none(row.sunset),
+        replacement=row.replacement,
+    )

@@ -1,0 +1,298 @@
+"""The journal in SQL.
+
+Two things guard a log: an append changes its run's row only where epoch and last number are what the writer thinks, and
+events are written in the same transaction as that row.
+"""
+
+import json
+from collections.abc import Awaitable, Mapping, Sequence
+from datetime import datetime, timedelta
+from functools import partial
+from typing import Any, Final
+
+import sqlalchemy as sa
+
+from toolcrib.contracts import ENDED, SCHEMA_VERSION, Event, Run, RunEvent, RunStatus, Signal, ToolcribError
+from toolcrib.store import _rules
+from toolcrib.store._database import Database, Session
+from toolcrib.store._dialect import insert_new
+from toolcrib.store._rows import encode, event_of, event_rows, run_of, run_row, signal_of, to_micros
+from toolcrib.store._tables import EVENTS, RUNS, SIGNALS
+from toolcrib.store.ports import Claim, RunChange
+
+_THIS_RUN: Final = RUNS.c.run_id == sa.bindparam("this_run")
+_NOT_ENDED: Final = RUNS.c.status.not_in([sa.literal_column(f"'{status}'") for status in sorted(ENDED)])
+
+_INSERT_RUN: Final = insert_new(RUNS)
+_INSERT_EVENTS: Final = sa.insert(EVENTS)
+_INSERT_SIGNAL: Final = insert_new(SIGNALS)
+
+_CLAIM: Final = (
+    sa.update(RUNS)
+    .where(_THIS_RUN, (RUNS.c.claimable_at <= sa.bindparam("now")) | (RUNS.c.owner == sa.bindparam("by")))
+    .values(
+        status="running",
+        epoch=RUNS.c.epoch + 1,
+        owner=sa.bindparam("by"),
+        claimable_at=sa.bindparam("until"),
+        waiting_for="[]",
+        wake_at=sa.null(),
+        updated_at=sa.bindparam("now"),
+    )
+    .returning(*RUNS.c)
+)
+_RENEW: Final = (
+    sa.update(RUNS).where(_THIS_RUN, RUNS.c.owner == sa.bindparam("by")).values(claimable_at=sa.bindparam("until"))
+)
+_ADVANCE: Final = (
+    sa.update(RUNS)
+    .where(
+        _THIS_RUN,
+        RUNS.c.epoch == sa.bindparam("in_epoch"),
+        RUNS.c.last_event == sa.bindparam("number") - sa.bindparam("count"),
+        _NOT_ENDED,
+    )
+    .values(last_event=sa.bindparam("number"), updated_at=sa.bindparam("now"))
+)
+_CHANGE: Final = (
+    sa.update(RUNS)
+    .where(_THIS_RUN)
+    .values(
+        status=sa.bindparam("standing"),
+        owner=sa.null(),
+        claimable_at=sa.bindparam("from"),
+        waiting_for=sa.bindparam("names"),
+        wake_at=sa.bindparam("wake"),
+        last_event=sa.bindparam("number"),
+        updated_at=sa.bindparam("now"),
+        result=sa.func.coalesce(sa.bindparam("outcome", type_=sa.Text), RUNS.c.result),
+    )
+)
+_RELEASE: Final = (
+    sa.update(RUNS)
+    .where(_THIS_RUN)
+    .values(status="queued", claimable_at=0, waiting_for="[]", wake_at=sa.null(), updated_at=sa.bindparam("now"))
+)
+
+_RUN: Final = sa.select(RUNS).where(_THIS_RUN)
+_LOCKED_RUN: Final = _RUN.with_for_update()
+_EVENTS: Final = (
+    sa.select(EVENTS)
+    .where(EVENTS.c.run_id == sa.bindparam("this_run"), EVENTS.c.number > sa.bindparam("after"))
+    .order_by(EVENTS.c.number)
+    .limit(sa.bindparam("limit"))
+)
+_SIGNALS: Final = (
+    sa.select(SIGNALS).where(SIGNALS.c.run_id == sa.bindparam("this_run")).order_by(SIGNALS.c.at, SIGNALS.c.name)
+)
+_CLAIMABLE: Final = (
+    sa.select(RUNS.c.run_id)
+    .where(RUNS.c.claimable_at <= sa.bindparam("now"))
+    .order_by(RUNS.c.created_at, RUNS.c.run_id)
+    .limit(sa.bindparam("limit"))
+)
+
+_ALL: Final = 2**62
+"""A limit that limits nothing."""
+
+
+class SqlJournal:
+    """Runs and their logs, in the tables `runs`, `events` and `signals`."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    async def create(self, run: Run, first: Event) -> None:
+        _rules.check_new(run)
+        row, events = run_row(run), event_rows([_rules.first_event(run, first)])
+
+        def work(session: Session) -> None:
+            if not session.run(_INSERT_RUN, row).rowcount:
+                raise _rules.taken(run.run_id)
+            session.defer(_INSERT_EVENTS, events)
+
+        await self._database.write(work)
+
+    async def claim(self, run_id: str, *, owner: str, now: datetime, lease_s: float) -> Claim | None:
+        lease = {
+            "this_run": run_id,
+            "by": owner,
+            "now": to_micros(now),
+            "until": to_micros(now + timedelta(seconds=lease_s)),
+        }
+
+        def work(session: Session) -> tuple[sa.Row[Any], Sequence[sa.Row[Any]], Sequence[sa.Row[Any]]] | None:
+            row = session.run(_CLAIM, lease).one_or_none()
+            if row is None:
+                _one(session, run_id)
+                return None
+            session.flush()
+            log = session.run(_EVENTS, {"this_run": run_id, "after": 0, "limit": _ALL}).fetchall()
+            return row, log, session.run(_SIGNALS, {"this_run": run_id}).fetchall()
+
+        rows = await self._database.write(work)
+        if rows is None:
+            return None
+        row, log, signals = rows
+        return Claim(run_of(row), tuple(map(event_of, log)), {signal.name: signal_of(signal) for signal in signals})
+
+    async def claimable(self, *, now: datetime, limit: int) -> Sequence[str]:
+        parameters = {"now": to_micros(now), "limit": limit}
+        await self._database.drain()
+        return await self._database.read(
+            lambda session: [row.run_id for row in session.run(_CLAIMABLE, parameters).fetchall()]
+        )
+
+    async def renew(self, run_ids: Sequence[str], *, owner: str, now: datetime, lease_s: float) -> Sequence[str]:
+        until = to_micros(now + timedelta(seconds=lease_s))
+
+        def work(session: Session) -> list[str]:
+            lease = {"by": owner, "until": until}
+            return [run_id for run_id in run_ids if session.run(_RENEW, {"this_run": run_id, **lease}).rowcount]
+
+        return await self._database.write(work)
+
+    def append(
+        self, run_id: str, epoch: int, events: Sequence[RunEvent], change: RunChange | None = None
+    ) -> Awaitable[None]:
+        append: _Append | ToolcribError
+        try:
+            append = _Append(run_id, epoch, events, change)
+        except ToolcribError as error:
+            append = error
+        return self._database.write(
+            append if isinstance(append, _Append) else partial(_refuse, append), (run_id, epoch)
+        )
+
+    async def signal(self, run_id: str, signal: Signal) -> bool:
+        payload = encode(signal.payload, f"signal {signal.name!r} for run {run_id}")
+
+        def work(session: Session) -> bool:
+            run = _one(session, run_id, _LOCKED_RUN)
+            row = {
+                "run_id": run_id,
+                "name": signal.name,
+                "realm": run.realm,
+                "made_by": signal.made_by,
+                "at": to_micros(signal.at),
+                "payload": payload,
+                "schema_version": SCHEMA_VERSION,
+            }
+            is_new = session.run(_INSERT_SIGNAL, row).rowcount == 1
+            if is_new and signal.name in json.loads(run.waiting_for):
+                session.run(_RELEASE, {"this_run": run_id, "now": to_micros(signal.at)})
+            return is_new
+
+        return await self._database.write(work)
+
+    async def signals(self, run_id: str) -> Mapping[str, Signal]:
+        def work(session: Session) -> dict[str, Signal]:
+            return {row.name: signal_of(row) for row in session.run(_SIGNALS, {"this_run": run_id}).fetchall()}
+
+        return await self._database.read(work)
+
+    async def run(self, run_id: str) -> Run:
+        await self._database.drain()
+        return await self._database.read(lambda session: run_of(_one(session, run_id)))
+
+    async def runs(
+        self,
+        realm: str,
+        *,
+        tool: str | None = None,
+        status: RunStatus | None = None,
+        before: str | None = None,
+        limit: int = 50,
+    ) -> Sequence[Run]:
+        given = {"realm": realm, "tool": tool, "status": status}
+
+        def work(session: Session) -> list[Run]:
+            page = sa.select(RUNS).order_by(RUNS.c.created_at.desc(), RUNS.c.run_id.desc()).limit(limit)
+            page = page.where(*(RUNS.c[name] == value for name, value in given.items() if value is not None))
+            if before is not None:
+                last = _one(session, before)
+                page = page.where(sa.tuple_(RUNS.c.created_at, RUNS.c.run_id) < (last.created_at, last.run_id))
+            return [run_of(row) for row in session.connection.execute(page)]
+
+        await self._database.drain()
+        return await self._database.read(work)
+
+    async def events(self, run_id: str, *, after: int = 0, limit: int | None = None) -> Sequence[RunEvent]:
+        parameters = {"this_run": run_id, "after": after, "limit": _ALL if limit is None else limit}
+        await self._database.drain()
+        return await self._database.read(
+            lambda session: tuple(map(event_of, session.run(_EVENTS, parameters).fetchall()))
+        )
+
+
+class _Append:
+    """One append as an operation: encoded when it was asked for, so that later changes to the objects do not matter."""
+
+    def __init__(self, run_id: str, epoch: int, events: Sequence[RunEvent], change: RunChange | None) -> None:
+        _rules.check_numbers(run_id, events)
+        if change is not None:
+            _rules.settle(change, ())
+        self._run_id = run_id
+        self._epoch = epoch
+        self._change = change
+        self._outcome = change.result.model_dump_json() if change is not None and change.result is not None else None
+        self._rows = event_rows(events)
+
+    def __call__(self, session: Session) -> None:
+        if self._change is not None or not self._advance(session):
+            self._alter(session)
+        session.defer(_INSERT_EVENTS, self._rows)
+
+    def _advance(self, session: Session) -> bool:
+        """The common case in one statement: events, and nothing else."""
+        if not self._rows:
+            return False
+        last = self._rows[-1]
+        parameters = {
+            "this_run": self._run_id,
+            "in_epoch": self._epoch,
+            "number": last["number"],
+            "count": len(self._rows),
+            "now": last["at"],
+        }
+        return session.run(_ADVANCE, parameters).rowcount == 1
+
+    def _alter(self, session: Session) -> None:
+        """Say what does not fit, or change the row."""
+        row = _one(session, self._run_id, _LOCKED_RUN)
+        first = self._rows[0]["number"] if self._rows else None
+        if row.epoch != self._epoch or row.status in ENDED or first not in {None, row.last_event + 1}:
+            raise _rules.refusal(
+                self._run_id, asked=self._epoch, epoch=row.epoch, status=row.status, last=row.last_event, first=first
+            )
+        if self._change is None:
+            return
+        signals = self._signals(session) if self._change.waiting_for else ()
+        standing = _rules.settle(self._change, signals)
+        last = self._rows[-1] if self._rows else {"number": row.last_event, "at": row.updated_at}
+        parameters = {
+            "this_run": self._run_id,
+            "standing": standing.status,
+            "from": to_micros(standing.claimable_at),
+            "names": json.dumps(standing.waiting_for),
+            "wake": to_micros(standing.wake_at),
+            "number": last["number"],
+            "now": last["at"],
+            "outcome": self._outcome,
+        }
+        session.run(_CHANGE, parameters)
+
+    def _signals(self, session: Session) -> set[str]:
+        return {row.name for row in session.run(_SIGNALS, {"this_run": self._run_id}).fetchall()}
+
+
+def _refuse(error: ToolcribError, session: Session) -> None:
+    del session
+    raise error
+
+
+def _one(session: Session, run_id: str, statement: sa.Select[Any] = _RUN) -> sa.Row[Any]:
+    row = session.run(statement, {"this_run": run_id}).one_or_none()
+    if row is None:
+        raise _rules.no_run(run_id)
+    return row

@@ -1,0 +1,139 @@
+"""The schema of a SQL store, as of revision `HEAD`. Older revisions and the ways between them are in `migrations/`.
+
+Every row carries its realm and who made it. Moments are integers: microseconds since 1970 in UTC. JSON is text, with
+the version of its schema beside it.
+"""
+
+from typing import Any, Final
+
+import sqlalchemy as sa
+
+HEAD: Final = "0001"
+"""The newest revision. Revisions are numbered, so a greater one is of a newer release."""
+
+METADATA: Final = sa.MetaData()
+
+
+def _text(name: str, *, null: bool = False, key: bool = False) -> sa.Column[Any]:
+    return sa.Column(name, sa.Text, nullable=null, primary_key=key)
+
+
+def _number(name: str, *, null: bool = False, key: bool = False) -> sa.Column[Any]:
+    return sa.Column(name, sa.BigInteger, nullable=null, primary_key=key, autoincrement=False)
+
+
+DEFINITIONS: Final = sa.Table(
+    "definitions",
+    METADATA,
+    _text("realm", key=True),
+    _text("kind", key=True),
+    _text("name", key=True),
+    _number("revision", key=True),
+    _text("version"),
+    _text("content_hash"),
+    _text("body"),
+    _text("made_by"),
+    _number("created_at"),
+    _text("status"),
+    _text("status_message", null=True),
+    _number("sunset", null=True),
+    _text("replacement", null=True),
+    _number("removed"),
+    _number("schema_version"),
+    sa.UniqueConstraint("realm", "kind", "name", "version", "content_hash", name="definitions_content"),
+    sa.Index("definitions_by_hash", "realm", "content_hash"),
+)
+
+RUNS: Final = sa.Table(
+    "runs",
+    METADATA,
+    _text("run_id", key=True),
+    _text("realm"),
+    _text("made_by"),
+    _text("tool"),
+    _text("request"),
+    _text("status"),
+    _text("result", null=True),
+    _number("epoch"),
+    _number("last_event"),
+    _text("owner", null=True),
+    _number(
+        "claimable_at", null=True
+    ),  # end of the owner's lease, or of the wait; null waits for a signal or has ended
+    _text("waiting_for"),
+    _number("wake_at", null=True),
+    _number("created_at"),
+    _number("updated_at"),
+    _number("schema_version"),
+    sa.Index("runs_by_age", "realm", "created_at", "run_id"),
+)
+sa.Index(
+    "runs_claimable",
+    RUNS.c.claimable_at,
+    sqlite_where=RUNS.c.claimable_at.is_not(None),
+    postgresql_where=RUNS.c.claimable_at.is_not(None),
+)
+
+EVENTS: Final = sa.Table(
+    "events",
+    METADATA,
+    sa.Column("run_id", sa.Text, sa.ForeignKey("runs.run_id"), primary_key=True),
+    _number("number", key=True),
+    _text("realm"),
+    _text("made_by"),
+    _number("at"),
+    _text("type"),
+    _text("body"),
+    _number("schema_version"),
+    sqlite_with_rowid=False,
+)
+
+SIGNALS: Final = sa.Table(
+    "signals",
+    METADATA,
+    sa.Column("run_id", sa.Text, sa.ForeignKey("runs.run_id"), primary_key=True),
+    _text("name", key=True),
+    _text("realm"),
+    _text("made_by"),
+    _number("at"),
+    _text("payload"),
+    _number("schema_version"),
+    sqlite_with_rowid=False,
+)
+
+CACHE: Final = sa.Table(
+    "cache",
+    METADATA,
+    _text("key", key=True),
+    _text("realm"),
+    _text("made_by"),
+    _text("value"),
+    _number("expires_at", null=True),
+    _number("schema_version"),
+)
+
+BLOBS: Final = sa.Table(
+    "blobs",
+    METADATA,
+    _text("realm", key=True),
+    _text("digest", key=True),
+    _text("made_by"),
+    _text("content_type"),
+    _number("size"),
+)
+
+API_KEYS: Final = sa.Table(
+    "api_keys",
+    METADATA,
+    _text("key_id", key=True),
+    _text("realm"),
+    _text("principal"),
+    _text("secret_hash"),
+    _text("last_four"),
+    _text("made_by"),
+    _number("created_at"),
+    _number("expires_at", null=True),
+)
+
+STAMP: Final = sa.Table("alembic_version", METADATA, sa.Column("version_num", sa.String(32), primary_key=True))
+"""Where Alembic keeps the revision of a database."""

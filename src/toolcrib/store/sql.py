@@ -1,0 +1,67 @@
+"""A store in a SQL database, SQLite so far, with blobs in a folder. It survives the process and the machine.
+
+Several processes may share one; within a process, one event loop. Importing this module loads SQLAlchemy.
+"""
+
+from pathlib import Path
+
+from toolcrib.store._database import Database
+from toolcrib.store._sql_api_keys import SqlApiKeys
+from toolcrib.store._sql_cache import SqlCache
+from toolcrib.store._sql_definitions import SqlDefinitions
+from toolcrib.store._sql_journal import SqlJournal
+from toolcrib.store.blobs import FolderBlobs
+
+
+class SqlStore:
+    """All ports of `Store`, in SQL.
+
+    Args:
+        url: `sqlite:///path`, as SQLAlchemy reads it.
+        blobs: Folder of the blobs; made when the first is stored.
+    """
+
+    def __init__(self, url: str, *, blobs: Path) -> None:
+        self._database = Database(url)
+        self._definitions = SqlDefinitions(self._database)
+        self._journal = SqlJournal(self._database)
+        self._cache = SqlCache(self._database)
+        self._blobs = FolderBlobs(blobs, self._database)
+        self._api_keys = SqlApiKeys(self._database)
+
+    @property
+    def definitions(self) -> SqlDefinitions:
+        """Definitions."""
+        return self._definitions
+
+    @property
+    def journal(self) -> SqlJournal:
+        """Runs and their logs."""
+        return self._journal
+
+    @property
+    def cache(self) -> SqlCache:
+        """Cached results."""
+        return self._cache
+
+    @property
+    def blobs(self) -> FolderBlobs:
+        """Blobs."""
+        return self._blobs
+
+    @property
+    def api_keys(self) -> SqlApiKeys:
+        """API keys."""
+        return self._api_keys
+
+    async def open(self) -> None:
+        """Connect, and bring the schema up to date; safe to call twice.
+
+        Raises:
+            Unavailable: The database cannot be opened or written, or was written by a newer release.
+        """
+        await self._database.open()
+
+    async def close(self) -> None:
+        """Write what is pending and let go of all connections."""
+        await self._database.close()

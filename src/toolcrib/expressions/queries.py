@@ -12,7 +12,6 @@ from jsonpath_rfc9535 import JSONPathEnvironment, JSONPathError
 from jsonpath_rfc9535.filter_expressions import (
     ComparisonExpression,
     Expression,
-    FilterExpression,
     FilterExpressionLiteral,
     FilterQuery,
     FunctionExtension,
@@ -41,13 +40,15 @@ from toolcrib.expressions.values import equal, is_list, is_number, is_object, le
 _NOTHING = object()
 """The result of a filter's query that selects no value (RFC 9535, section 2.4.1)."""
 
-_Part = TypeVar("_Part", FilterSelector, Expression)
-
 _REFUSED = frozenset({"match", "search"})
 
-
 _TESTS = (LogicalExpression, ComparisonExpression, PrefixExpression, FilterQuery)
+"""What is true or false: a function is not, since those that were are refused."""
+
 _OPERANDS = (FilterExpressionLiteral, FilterQuery, FunctionExtension)
+"""What can be compared."""
+
+_Part = TypeVar("_Part")
 
 
 class _Parser(Parser):
@@ -58,19 +59,12 @@ class _Parser(Parser):
         return _checked(selector, _TESTS, selector.expression.expression)
 
     def parse_prefix_expression(self, stream: TokenStream) -> Expression:
-        expression = super().parse_prefix_expression(stream)
-        return (
-            _checked(expression, _TESTS, expression.right) if isinstance(expression, PrefixExpression) else expression
-        )
+        negation = cast("PrefixExpression", super().parse_prefix_expression(stream))
+        return _checked(negation, _TESTS, negation.right)
 
     def parse_infix_expression(self, stream: TokenStream, left: Expression) -> Expression:
-        match expression := super().parse_infix_expression(stream, left):
-            case ComparisonExpression():
-                return _checked(expression, _OPERANDS, expression.left, expression.right)
-            case LogicalExpression():
-                return _checked(expression, _TESTS, expression.left, expression.right)
-            case _:
-                return expression
+        pair = cast("ComparisonExpression | LogicalExpression", super().parse_infix_expression(stream, left))
+        return _checked(pair, _OPERANDS if isinstance(pair, ComparisonExpression) else _TESTS, pair.left, pair.right)
 
 
 def _checked(whole: _Part, allowed: tuple[type, ...], *parts: Expression) -> _Part:
@@ -162,10 +156,9 @@ class _Selection:
                 return chosen
             case WildcardSelector():
                 return self._members(node)
-            case FilterSelector(expression=FilterExpression(expression=test)):
+            case _:  # the fifth and last selector of RFC 9535
+                test = cast("FilterSelector", selector).expression.expression
                 return [member for member in self._members(node) if self._holds(test, member)]
-            case _:
-                raise AssertionError(f"unknown selector {type(selector).__name__}")
 
     def _holds(self, test: Expression, current: Json) -> bool:
         match test:
@@ -177,10 +170,8 @@ class _Selection:
                 return not self._holds(test.right, current)
             case ComparisonExpression():
                 return self._compare(self._value(test.left, current), test.operator, self._value(test.right, current))
-            case FilterQuery():
-                return bool(self._query(test, current))
-            case _:
-                raise AssertionError(f"unknown filter {type(test).__name__}")
+            case _:  # the parser lets nothing else of `_TESTS` through
+                return bool(self._query(cast("FilterQuery", test), current))
 
     def _query(self, query: FilterQuery, current: Json) -> list[Json]:
         start = current if isinstance(query, RelativeFilterQuery) else self._root
@@ -195,13 +186,12 @@ class _Selection:
             case FunctionExtension(name="length"):
                 size = length(self._value(operand.args[0], current))
                 return _NOTHING if size is None else size
-            case FunctionExtension(args=[FilterQuery() as query]):
-                nodes = self._query(query, current)
-                if operand.name == "count":
+            case _:  # `count()` or `value()`, whose one argument is a query
+                function = cast("FunctionExtension", operand)
+                nodes = self._query(cast("FilterQuery", function.args[0]), current)
+                if function.name == "count":
                     return len(nodes)
                 return nodes[0] if len(nodes) == 1 else _NOTHING
-            case _:
-                raise AssertionError(f"unknown operand {type(operand).__name__}")
 
     def _compare(self, left: Json, operator: str, right: Json) -> bool:
         match operator:

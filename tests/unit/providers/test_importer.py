@@ -1,0 +1,234 @@
+"""Whole documents: providers, overrides, selection, losses."""
+
+from pathlib import Path
+from typing import Any
+
+import jsonschema_rs
+import pytest
+
+from tests.unit.providers.documents import NEXT, PAGE, answering, document, http, imported, whys
+from toolcrib.contracts import (
+    ApiKeyAuth,
+    BasicAuth,
+    BearerAuth,
+    InvalidDefinition,
+    NoAuth,
+    RateLimit,
+    RetryPolicy,
+    content_hash,
+)
+from toolcrib.providers import ToolOverride, import_openapi
+
+CRM = Path(__file__).parents[3] / "examples" / "crm" / "openapi.yaml"
+AFTER = {"name": "after", "in": "query", "schema": {"type": "string"}}
+
+
+@pytest.mark.requirement("providers.flat_arguments", "providers.schemas_valid", "providers.cursor_paging")
+def test_the_crm_is_imported_without_a_loss() -> None:
+    api = import_openapi(
+        CRM.read_bytes(),
+        name="crm",
+        base_url="http://crm.test:8123/",
+        overrides={"search_deals": ToolOverride(side_effects="reads", idempotent=True)},
+    )
+    tools = {tool.name: tool for tool in api.tools}
+    assert api.losses == ()
+    assert api.provider.auth == BearerAuth(token="${env:CRM_TOKEN}")
+    assert api.provider.base_url == "http://crm.test:8123"
+    assert {tool.category for tool in api.tools} == {"crm"}
+    assert {tool.source for tool in api.tools} == {"imported"}
+    for tool in api.tools:
+        jsonschema_rs.Draft202012Validator(tool.input_schema)
+        jsonschema_rs.Draft202012Validator(tool.output_schema or {})
+    assert tools["search_deals"].retry.count == 3
+    assert tools["update_deal"].idempotency_key == "header:Idempotency-Key"
+    assert list(tools["update_deal"].input_schema["properties"]) == ["deal_id", "If-Match", "properties"]
+    assert [name for name, tool in tools.items() if http(tool).paging] == [
+        "search_deals",
+        "search_companies",
+        "search_contacts",
+    ]
+
+
+@pytest.mark.requirement("providers.overrides")
+def test_an_override_replaces_the_given_fields_and_keeps_the_others() -> None:
+    override = ToolOverride(
+        name="find",
+        description="Finds.",
+        side_effects="reads",
+        timeout_s=5,
+        rate_limit=RateLimit(count=1, per_s=1),
+        cache="ttl",
+        cache_ttl_s=60,
+    )
+    (tool,) = imported({"/find": {"post": {"summary": "Find"}}}, overrides={"post_find": override}).tools
+    assert (tool.name, tool.description, tool.title, tool.side_effects) == ("find", "Finds.", "Find", "reads")
+    assert (tool.timeout_s, tool.cache, tool.cache_ttl_s, tool.retry.count) == (5, "ttl", 60, 3)
+    assert tool.rate_limit == RateLimit(count=1, per_s=1)
+
+
+@pytest.mark.requirement("providers.overrides", "providers.retries")
+def test_an_override_can_take_back_idempotence_and_set_retries() -> None:
+    paths: dict[str, Any] = {"/a": {"put": {}}}
+    (unsafe,) = imported(paths, overrides={"PUT /a": ToolOverride(idempotent=False)}).tools
+    (patient,) = imported(paths, overrides={"PUT /a": ToolOverride(retry=RetryPolicy(count=9))}).tools
+    assert (unsafe.idempotent, unsafe.retry.count, patient.retry.count) == (False, 0, 9)
+
+
+@pytest.mark.requirement("providers.overrides", "providers.cursor_paging")
+def test_an_override_of_null_turns_paging_off() -> None:
+    paths = {"/a": {"get": answering(PAGE, operationId="list", parameters=[AFTER])}}
+    components = {"schemas": {"Next": NEXT}}
+    (paged,) = imported(paths, components=components).tools
+    (single,) = imported(paths, components=components, overrides={"list": ToolOverride(paging=None)}).tools
+    assert http(paged).paging is not None
+    assert http(single).paging is None
+
+
+@pytest.mark.requirement("providers.overrides")
+def test_only_the_selected_operations_are_imported() -> None:
+    source = document({"/a": {"get": {"operationId": "first"}, "post": {}}, "/b": {"get": {}}})
+    api = import_openapi(source, name="crm", include=["first", "GET /b"])
+    assert [tool.name for tool in api.tools] == ["first", "get_b"]
+
+
+@pytest.mark.requirement("providers.overrides")
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"include": ["frist"]}, "no operation 'frist'; did you mean 'first'"),
+        ({"overrides": {"zzz": ToolOverride()}}, "no operation 'zzz'; use an operationId or 'GET /path'"),
+        ({"overrides": {"first": ToolOverride(name="get_b")}}, "two tools would be named 'get_b'"),
+    ],
+)
+def test_what_names_no_operation_or_one_name_twice_is_refused(options: Any, message: str) -> None:
+    source = document({"/a": {"get": {"operationId": "first"}}, "/b": {"get": {}}})
+    with pytest.raises(InvalidDefinition, match=message):
+        import_openapi(source, name="crm", **options)
+
+
+@pytest.mark.requirement("providers.servers")
+def test_the_first_server_is_used_with_the_defaults_of_its_variables() -> None:
+    server = {
+        "url": "https://{host}/v{n}/",
+        "variables": {"host": {"default": "a.test"}, "n": {"default": "2"}, "z": {}},
+    }
+    api = imported({"/x": {"get": {}}}, servers=[server, {"url": "https://b.test"}])
+    assert (api.provider.base_url, http(api.tools[0]).url) == ("https://a.test/v2", "https://a.test/v2/x")
+    assert whys(api) == {"servers": "only the first of 2 is used"}
+
+
+@pytest.mark.requirement("providers.servers")
+@pytest.mark.parametrize(
+    "servers",
+    [
+        [],
+        [{"url": "/v3"}],
+        [{"url": "ftp://a.test"}],
+        [{"url": "https://{x}.test"}],
+        [{}],
+        [{"url": "https://[a.test"}],
+    ],
+)
+def test_a_document_without_an_absolute_address_needs_one_from_the_caller(servers: Any) -> None:
+    with pytest.raises(InvalidDefinition, match="is not absolute; give base_url"):
+        imported({}, servers=servers)
+    api = import_openapi(document({}, servers=servers), name="crm", base_url="https://a.test")
+    assert api.provider.base_url == "https://a.test"
+
+
+@pytest.mark.requirement("providers.servers")
+def test_an_operation_elsewhere_keeps_its_address_and_gets_no_credentials() -> None:
+    paths: dict[str, Any] = {
+        "/near": {"get": {"servers": [{"url": "https://api.test/v2"}]}},
+        "/far": {"servers": [{"url": "https://files.test:444"}], "get": {}},
+        "/relative": {"get": {"servers": [{"url": "/v9"}]}},
+    }
+    api = imported(paths)
+    near, far, relative = map(http, api.tools)
+    assert (near.url, near.provider) == ("https://api.test/v2/near", "crm")
+    assert (far.url, far.provider) == ("https://files.test:444/far", None)
+    assert (relative.url, relative.provider) == ("https://api.test/v1/relative", "crm")
+    assert "without credentials" in whys(api)["GET /far servers"]
+
+
+@pytest.mark.requirement("providers.servers")
+def test_an_address_from_the_caller_replaces_all_servers_of_the_document() -> None:
+    paths = {"/far": {"get": {"servers": [{"url": "https://files.test"}]}}}
+    (tool,) = import_openapi(document(paths), name="crm", base_url="http://local.test:8000").tools
+    assert (http(tool).url, http(tool).provider) == ("http://local.test:8000/far", "crm")
+
+
+@pytest.mark.requirement("providers.import_auth")
+@pytest.mark.parametrize(
+    ("scheme", "auth"),
+    [
+        ({"type": "http", "scheme": "Bearer"}, BearerAuth(token="${env:MY_CRM_TOKEN}")),
+        (
+            {"type": "http", "scheme": "basic"},
+            BasicAuth(username="${env:MY_CRM_USERNAME}", password="${env:MY_CRM_PASSWORD}"),
+        ),
+        (
+            {"type": "apiKey", "in": "cookie", "name": "sid"},
+            ApiKeyAuth(key="${env:MY_CRM_TOKEN}", place="cookie", name="sid"),
+        ),
+        ({"type": "oauth2", "flows": {}}, BearerAuth(token="${env:MY_CRM_TOKEN}")),
+        ({"type": "mutualTLS"}, NoAuth()),
+        ({"type": "http", "scheme": "digest"}, NoAuth()),
+        ({"type": "apiKey", "in": "body", "name": "sid"}, NoAuth()),
+    ],
+)
+def test_security_schemes_become_references_to_secrets(scheme: Any, auth: Any) -> None:
+    source = document({"/a": {"get": {}}}, components={"securitySchemes": {"s": scheme}}, security=[{"s": []}])
+    api = import_openapi(source, name="my-crm")
+    assert api.provider.auth == auth
+    assert bool(api.losses) is (isinstance(auth, NoAuth) or scheme["type"] == "oauth2")
+
+
+@pytest.mark.requirement("providers.import_auth", "providers.losses")
+def test_the_scheme_that_most_operations_accept_wins_and_the_others_say_so() -> None:
+    schemes = {
+        "key": {"type": "apiKey", "in": "header", "name": "K"},
+        "token": {"type": "http", "scheme": "bearer"},
+    }
+    paths: dict[str, Any] = {
+        "/a": {"get": {"security": [{"key": []}]}, "post": {}, "put": {"security": []}},
+        "/b": {"get": {"security": [{"key": [], "token": []}]}, "post": {"security": [{"key": []}, {}]}, "put": {}},
+        "/c": {"get": {}},
+    }
+    api = imported(paths, components={"securitySchemes": schemes}, security=[{"token": []}, {"token": ["x"]}])
+    assert isinstance(api.provider.auth, BearerAuth)
+    assert whys(api) == {
+        "GET /a security": "asks for key; the provider authenticates with token only",
+        "GET /b security": "asks for key and token; the provider authenticates with token only",
+    }
+
+
+@pytest.mark.requirement("providers.import_auth")
+def test_authentication_from_the_caller_wins_over_the_document() -> None:
+    source = document({}, components={"securitySchemes": {"s": {"type": "mutualTLS"}}})
+    auth = BearerAuth(token="${env:OTHER}")
+    api = import_openapi(source, name="crm", auth=auth)
+    assert (api.provider.auth, api.losses) == (auth, ())
+
+
+@pytest.mark.requirement("providers.losses")
+def test_webhooks_and_callbacks_are_reported() -> None:
+    api = imported({"/a": {"post": {"callbacks": {"paid": {}}}}}, webhooks={"new": {}})
+    assert whys(api) == {
+        "webhooks": "left out: a tool receives no requests",
+        "POST /a callback paid": "left out: a tool receives no requests",
+    }
+
+
+@pytest.mark.requirement("providers.document_formats")
+def test_the_provider_says_which_document_it_came_from() -> None:
+    source = document({"x-not-a-path": {"get": {}}, "/broken": "text"})
+    api = import_openapi(source, name="crm")
+    assert api.tools == ()
+    assert api.provider.title == "Test"
+    assert api.provider.metadata == {
+        "openapi": "3.1.0",
+        "document_version": "1",
+        "document_hash": content_hash(source),
+    }

@@ -12,6 +12,7 @@ import logging
 import os
 import secrets
 import signal
+import sqlite3
 import sys
 import threading
 from collections.abc import Callable
@@ -51,8 +52,8 @@ def main() -> None:
     options = _options()
     try:
         store = Store(options.db, seed=options.seed, reset=options.reset)
-    except (ValueError, OSError) as error:
-        sys.exit(f"crm: {error}")
+    except (ValueError, OSError, sqlite3.Error) as error:
+        sys.exit(f"crm: {options.db}: {error}")
     try:
         asyncio.run(_serve(store, options))
     finally:

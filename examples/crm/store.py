@@ -28,7 +28,8 @@ class Store:
         reset: delete an existing file first.
 
     Raises:
-        ValueError: the file was made by another version of the CRM, or is no CRM database.
+        ValueError: the file was made by another version of the CRM, or for something else.
+        sqlite3.Error: the file cannot be opened, or is no database.
     """
 
     def __init__(self, path: Path, *, seed: int, reset: bool = False) -> None:
@@ -37,7 +38,7 @@ class Store:
                 path.with_name(path.name + suffix).unlink(missing_ok=True)
         self.connection = sqlite3.connect(path, isolation_level=None)
         try:
-            self._prepare(path, seed)
+            self._prepare(seed)
         except BaseException:
             self.connection.close()
             raise
@@ -67,7 +68,7 @@ class Store:
         sql = "SELECT 1 FROM tokens WHERE sha256 = ?"
         return self.connection.execute(sql, (_sha256(token),)).fetchone() is not None
 
-    def _prepare(self, path: Path, seed: int) -> None:
+    def _prepare(self, seed: int) -> None:
         self.connection.create_function("casefold", 1, _casefold, deterministic=True)
         for pragma in ("journal_mode = WAL", "synchronous = NORMAL", "foreign_keys = ON", "busy_timeout = 5000"):
             self.connection.execute(f"PRAGMA {pragma}")
@@ -77,7 +78,7 @@ class Store:
             self._create(seed)
         elif version != SCHEMA_VERSION:
             raise ValueError(
-                f"{path} is not a CRM database of schema version {SCHEMA_VERSION} (it says {version}); "
+                f"this is not a CRM database of schema version {SCHEMA_VERSION} (it says {version}); "
                 "name another file, or start with --reset to make it anew"
             )
 

@@ -9,7 +9,7 @@ come back here.
 import asyncio
 from collections.abc import Awaitable, Callable, Coroutine, Sequence
 from dataclasses import dataclass, replace
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import Any, TypeVar
 
 from toolcrib.contracts import (
@@ -99,6 +99,8 @@ class RunContext:
         self.models = models
         self._history = history
         self._around = surroundings
+        self.partial: Json = None
+        """What the run has so far: its output if time runs out."""
         self._lanes = Lanes(budget.limits.max_parallel_calls)
         self._tasks: set[asyncio.Task[Any]] = set()
 
@@ -153,7 +155,7 @@ class RunContext:
             if wake_at is None or self._around.clock.now() < wake_at:
                 if name not in self._history.awaited:
                     self.log.add(SignalAwaited(name=name, wake_at=wake_at))
-                raise Suspended("queued", name)
+                raise Suspended("awaiting_client", name, wake_at=wake_at)
         made_by = signal.made_by if signal else "clock"
         self.log.add(SignalReceived(name=name, payload=signal.payload if signal else None, made_by=made_by))
         return signal
@@ -280,7 +282,7 @@ class RunContext:
         if envelope.cost_usd is not None:
             self.budget.add_cost(envelope.cost_usd)
 
-    def _wake_at(self, name: str, timeout_s: float | None) -> Any:
+    def _wake_at(self, name: str, timeout_s: float | None) -> datetime | None:
         known = self._history.awaited.get(name)
         if known is not None:
             return known.wake_at
@@ -292,12 +294,14 @@ class RunContext:
         task.add_done_callback(self._tasks.discard)
         return Pending(task)
 
-    async def stop(self) -> None:
-        """Cancel what is still under way and wait until it has stopped."""
+    async def settle(self, *, cancel: bool) -> None:
+        """Wait until nothing is under way any more, cancelling it first if it shall not end by itself."""
         tasks = list(self._tasks)
         for task in tasks:
-            task.cancel()
-        await asyncio.gather(*tasks, return_exceptions=True)
+            if cancel:
+                task.cancel()
+        if tasks:
+            await asyncio.wait(tasks)
 
     def close_open_calls(self, reason: Reason) -> None:
         """Give every call that was cut off its envelope, so that the journal tells what is known of it."""

@@ -4,7 +4,7 @@ One process at a time owns a run, so numbers are given here without asking the s
 another one has taken the run since.
 """
 
-from collections.abc import Awaitable
+from collections.abc import Awaitable, Sequence
 
 from toolcrib.contracts import CallFinished, CallStarted, Event, Run, RunEvent
 from toolcrib.executor import Clock
@@ -18,9 +18,12 @@ class RunLog:
         journal: Where events go.
         run: The row as it was claimed, with epoch and number of the last event.
         clock: Time of the events.
+        events: The events as they were claimed.
     """
 
-    def __init__(self, journal: Journal, run: Run, clock: Clock) -> None:
+    def __init__(self, journal: Journal, run: Run, clock: Clock, events: Sequence[RunEvent]) -> None:
+        self.events: list[RunEvent] = list(events)
+        """All events of the run so far."""
         self.open_calls: dict[str, CallStarted] = {}
         """Intents of this process without an outcome yet."""
         self._journal = journal
@@ -49,6 +52,7 @@ class RunLog:
             for offset, event in enumerate(events, start=1)
         ]
         self._last += len(entries)
+        self.events += entries
         for event in events:
             if isinstance(event, CallStarted):
                 self.open_calls[event.position] = event

@@ -77,4 +77,6 @@ async def wait_all(pending: Sequence[Pending[T]]) -> list[T]:
 def _suspension(pending: Collection[Pending[T]]) -> Suspended:
     causes = [cause for call in pending if call.task and isinstance(cause := call.task.exception(), Suspended)]
     leading = next((cause for cause in causes if cause.status == "awaiting_approval"), causes[0])
-    return Suspended(leading.status, *(name for cause in causes for name in cause.signals))
+    moments = [cause.wake_at for cause in causes if cause.wake_at is not None]
+    names = (name for cause in causes for name in cause.signals)
+    return Suspended(leading.status, *names, wake_at=min(moments, default=None))

@@ -6,9 +6,10 @@ So it uses no clock, no randomness and no I/O of its own, and its calls have fix
 
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
+from datetime import datetime
 from typing import TYPE_CHECKING, TypeAlias
 
-from toolcrib.contracts import Json, RunStatus, StopReason, ToolError
+from toolcrib.contracts import Json, RunStatus, StopReason, ToolError, ToolRevision
 
 if TYPE_CHECKING:
     from toolcrib.runs.context import RunContext
@@ -25,8 +26,8 @@ class Ended:
     warnings: tuple[str, ...] = ()
 
 
-Program: TypeAlias = "Callable[[RunContext], Awaitable[Ended]]"
-"""The code of one kind of run."""
+Program: TypeAlias = "Callable[[RunContext, ToolRevision], Awaitable[Ended]]"
+"""The code of one kind of run; it gets the pinned revision of the tool that the run executes."""
 
 
 class Suspended(BaseException):
@@ -35,7 +36,8 @@ class Suspended(BaseException):
     Not an `Exception`: no tool and no program may catch it by accident.
     """
 
-    def __init__(self, status: RunStatus, *signals: str) -> None:
+    def __init__(self, status: RunStatus, *signals: str, wake_at: datetime | None = None) -> None:
         super().__init__(status, *signals)
         self.status: RunStatus = status
         self.signals = signals
+        self.wake_at = wake_at

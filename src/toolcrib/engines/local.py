@@ -1,0 +1,439 @@
+"""The local engine: this process drives runs, one lease each; the journal is the truth.
+
+A run is claimed, its program executed until it ends or must wait, and its row changed in the same transaction as its
+last event. If the process dies, the lease runs out and any process may claim the run; what that process writes raises
+the epoch, so a zombie can write nothing more.
+"""
+
+import asyncio
+import contextlib
+import hashlib
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from random import Random
+
+from toolcrib.contracts import (
+    Conflict,
+    ErrorCode,
+    Fenced,
+    JsonObject,
+    Limits,
+    Reason,
+    ResumeCause,
+    Run,
+    RunEvent,
+    RunFinished,
+    RunKind,
+    RunRequest,
+    RunResult,
+    RunResumed,
+    RunStarted,
+    RunSuspended,
+    Signal,
+    ToolcribError,
+    ToolError,
+    ToolRevision,
+)
+from toolcrib.executor import Clock, Executor, error
+from toolcrib.llm.retry import RetryPolicy
+from toolcrib.policy import Budget, CallPolicy
+from toolcrib.registry import Registry
+from toolcrib.runs import (
+    Ended,
+    History,
+    InDoubt,
+    ModelCalls,
+    Program,
+    RunContext,
+    RunLog,
+    Surroundings,
+    Suspended,
+    as_contract,
+)
+from toolcrib.store import Claim, RunChange, Store
+
+
+@dataclass(frozen=True, slots=True)
+class EngineSettings:
+    """How the engine holds and finds runs."""
+
+    owner: str
+    """Names this process in leases."""
+    lease_s: float = 10.0
+    """Seconds after which a dead process's runs are free; renewed at a third of it."""
+    poll_s: float = 0.5
+    """Seconds between looks for runs that can go on."""
+    max_runs: int = 500
+    """Runs at the same time."""
+    retry: RetryPolicy = field(default_factory=RetryPolicy)
+
+
+@dataclass(frozen=True, slots=True)
+class Driven:
+    """A run after this process has driven it: how it stands, and its events."""
+
+    result: RunResult
+    events: Sequence[RunEvent]
+
+
+class LocalEngine:
+    """Starts, suspends, resumes and recovers runs.
+
+    Args:
+        store: Journal, blobs.
+        registry: Finds the revisions that runs have pinned.
+        executor: Runs tool calls.
+        programs: The code of each kind of run.
+        clock: Time.
+        new_run_id: Makes ids.
+        settings: Leases and polling.
+    """
+
+    def __init__(
+        self,
+        *,
+        store: Store,
+        registry: Registry,
+        executor: Executor,
+        programs: Mapping[RunKind, Program],
+        clock: Clock,
+        new_run_id: Callable[[], str],
+        settings: EngineSettings,
+    ) -> None:
+        self._store = store
+        self._registry = registry
+        self._executor = executor
+        self._programs = programs
+        self._clock = clock
+        self._new_run_id = new_run_id
+        self._settings = settings
+        self._in_doubt = InDoubt(executor, registry, clock)
+        self._active: dict[str, asyncio.Task[object] | None] = {}
+        self._heart: asyncio.Task[None] | None = None
+
+    # Starting and driving ---------------------------------------------------------------------------------------------
+
+    async def create(self, request: RunRequest, *, run_id: str | None = None) -> str:
+        """Write a new run into the journal, queued; durable on return.
+
+        Raises:
+            Conflict: A run with this id exists.
+        """
+        now = self._clock.now()
+        run = Run(
+            run_id=run_id or self._new_run_id(),
+            realm=request.principal.realm,
+            made_by=request.principal.id,
+            status="queued",
+            request=request,
+            created_at=now,
+            updated_at=now,
+        )
+        await self._store.journal.create(run, RunStarted(request=request))
+        return run.run_id
+
+    async def start(self, request: RunRequest) -> Driven:
+        """Create a run and drive it until it ends or waits."""
+        return await self.drive(await self.create(request))
+
+    async def refuse(self, request: RunRequest, refusal: ToolError) -> Driven:
+        """Write a run that was not admitted: it is in the journal, ended, with the reason."""
+        run_id = await self.create(request)
+        claim = await self._claim(run_id)
+        stop = "policy" if refusal.code is ErrorCode.POLICY_DENIED else "error"
+        ended = Ended(status="failed", stop_reason=stop, error=refusal)
+        return await self._finish(_Drive(claim, self._clock, self._store), ended)
+
+    async def drive(self, run_id: str, parent: RunContext | None = None) -> Driven:
+        """Claim a run and execute its program until it ends or waits.
+
+        Raises:
+            Conflict: Another process holds the run.
+            Fenced: Another process took the run meanwhile.
+        """
+        stored = await self._store.journal.run(run_id)
+        if stored.ended:
+            return await self._stored(stored)
+        claim = await self._claim(run_id)
+        self._hold(run_id)
+        try:
+            return await self._execute(claim, parent)
+        finally:
+            self._active.pop(run_id, None)
+
+    async def resume(self, run_id: str) -> Driven:
+        """Drive a run that waits or whose process died; waits until a dead process's lease is over."""
+        while True:
+            try:
+                return await self.drive(run_id)
+            except Conflict:
+                run = await self._store.journal.run(run_id)
+                if run.status != "running":
+                    return await self._stored(run)
+            await self._clock.sleep(min(self._settings.poll_s, self._settings.lease_s / 4))
+
+    async def recover(self) -> Sequence[Driven]:
+        """Drive every run that can go on now, and return how they stand."""
+        found = await self._store.journal.claimable(now=self._clock.now(), limit=self._settings.max_runs)
+        driven = await asyncio.gather(*(self.drive(run_id) for run_id in found), return_exceptions=True)
+        return [outcome for outcome in driven if isinstance(outcome, Driven)]
+
+    async def signal(self, run_id: str, signal: Signal) -> bool:
+        """Leave a signal for a run. False if there was one of that name; the first wins."""
+        return await self._store.journal.signal(run_id, signal)
+
+    async def serve(self) -> None:
+        """Drive whatever can go on, for ever: waits that are over, runs of processes that died."""
+        running: set[asyncio.Task[object]] = set()
+        try:
+            while True:
+                room = self._settings.max_runs - len(self._active)
+                for run_id in await self._store.journal.claimable(now=self._clock.now(), limit=max(room, 0)):
+                    if run_id not in self._active:
+                        task = asyncio.create_task(self._drive_quietly(run_id))
+                        running.add(task)
+                        task.add_done_callback(running.discard)
+                await self._clock.sleep(self._settings.poll_s)
+        finally:
+            for task in running:
+                task.cancel()
+            await asyncio.gather(*running, return_exceptions=True)
+
+    async def close(self) -> None:
+        """Stop holding leases."""
+        if self._heart is not None:
+            self._heart.cancel()
+            with contextlib.suppress(asyncio.CancelledError):
+                await self._heart
+            self._heart = None
+
+    # Inside -----------------------------------------------------------------------------------------------------------
+
+    async def _claim(self, run_id: str) -> Claim:
+        settings = self._settings
+        claim = await self._store.journal.claim(
+            run_id, owner=settings.owner, now=self._clock.now(), lease_s=settings.lease_s
+        )
+        if claim is None:
+            msg = f"run {run_id!r} cannot be taken now: it waits for something, or another process holds it"
+            raise Conflict(msg)
+        return claim
+
+    async def _execute(self, claim: Claim, parent: RunContext | None) -> Driven:
+        drive = _Drive(claim, self._clock, self._store)
+        request = claim.run.request
+        tool = await self._registry.pinned(claim.run.realm, request.content_hash)
+        limits = limits_of(tool)
+        context = self._context(drive, limits, parent)
+        if claim.run.epoch > 1:
+            drive.log.add(RunResumed(epoch=claim.run.epoch, cause=_cause(claim)))
+        try:
+            ended = await self._run_program(context, tool, max(limits.timeout_s - drive.history.active_s, 0.0))
+        except Suspended as wait:
+            await context.settle(cancel=False)
+            return await self._suspend(drive, wait)
+        except asyncio.CancelledError:
+            await context.settle(cancel=True)
+            raise
+        await context.settle(cancel=True)
+        context.close_open_calls(Reason.RUN_TIMEOUT if ended.status == "timed_out" else Reason.CANCELLED)
+        return await self._finish(drive, ended, context)
+
+    async def _run_program(self, context: RunContext, tool: ToolRevision, seconds: float) -> Ended:
+        program = self._programs[context.request.kind]
+        try:
+            async with asyncio.timeout(seconds) as deadline:
+                return await program(context, tool)
+        except TimeoutError as crash:
+            if not deadline.expired():
+                return _crashed(crash)
+            message = f"the run did not end within timeout_s={limits_of(tool).timeout_s:g}; raise timeout_s to go on"
+            context.note_limit("timeout_s", limits_of(tool).timeout_s, limits_of(tool).timeout_s, message)
+            late = error(ErrorCode.TIMEOUT, Reason.RUN_TIMEOUT, message)
+            return Ended(
+                output=context.partial, status="timed_out", stop_reason="timeout", error=late, warnings=(message,)
+            )
+        except Fenced:
+            raise
+        except Exception as crash:  # noqa: BLE001 - the edge of a run: its failure is its end, in the journal
+            return _crashed(crash)
+
+    async def _suspend(self, drive: "_Drive", wait: Suspended) -> Driven:
+        change = RunChange(status=wait.status, waiting_for=wait.signals, wake_at=wait.wake_at)
+        await drive.add(RunSuspended(status=wait.status, waiting_for=wait.signals, wake_at=wait.wake_at), change=change)
+        result = RunResult(run_id=drive.run.run_id, status=wait.status)
+        return Driven(result, drive.events)
+
+    async def _finish(self, drive: "_Drive", ended: Ended, context: RunContext | None = None) -> Driven:
+        finished = _finished(ended, context)
+        result = RunResult(run_id=drive.run.run_id, **finished.model_dump(exclude={"type"}))
+        await drive.add(finished, change=RunChange(status=ended.status, result=result))
+        request = drive.run.request
+        if request.parent_run_id is not None:
+            at = self._clock.now()
+            done = Signal(name=f"child:{drive.run.run_id}", payload={}, made_by=drive.run.made_by, at=at)
+            await self._store.journal.signal(request.parent_run_id, done)
+        return Driven(result, drive.events)
+
+    async def _spawn(self, context: RunContext, position: str, tool: ToolRevision, arguments: JsonObject) -> RunResult:
+        child_id = child_run_id(context.run_id, position)
+        context.child_started(position, child_id, tool.ref)
+        mine = context.request
+        request = RunRequest(
+            kind="agentic",
+            tool=tool.ref,
+            content_hash=tool.content_hash,
+            input=arguments,
+            principal=mine.principal,
+            parent_run_id=context.run_id,
+            parent_position=position,
+            depth=mine.depth + 1,
+            conversation_id=mine.conversation_id,
+            session_id=mine.session_id,
+            dry_run=mine.dry_run,
+        )
+        with contextlib.suppress(Conflict):
+            await self.create(request, run_id=child_id)
+        try:
+            driven = await self.drive(child_id, parent=context)
+        except Conflict:
+            child = await self._store.journal.run(child_id)
+            raise Suspended(child.status, f"child:{child_id}") from None
+        if driven.result.status in ("awaiting_approval", "awaiting_client"):
+            raise Suspended(driven.result.status, f"child:{child_id}")
+        return driven.result
+
+    def _context(self, drive: "_Drive", limits: Limits, parent: RunContext | None) -> RunContext:
+        budget = Budget(limits, parent=parent.budget if parent else None)
+        run_id = drive.run.run_id
+
+        async def signal(name: str) -> Signal | None:
+            known = drive.signals.get(name)
+            return known or (await self._store.journal.signals(run_id)).get(name)
+
+        return RunContext(
+            drive.run,
+            log=drive.log,
+            history=drive.history,
+            models=ModelCalls(
+                drive.log,
+                drive.history,
+                budget,
+                self._clock,
+                jitter=Random(run_id).random,  # noqa: S311 - spreads retries, guards nothing
+                retry=self._settings.retry,
+            ),
+            budget=budget,
+            policy=CallPolicy(),
+            surroundings=Surroundings(
+                executor=self._executor,
+                in_doubt=self._in_doubt,
+                blobs=self._store.blobs,
+                clock=self._clock,
+                signals=signal,
+                spawn=self._spawn,
+            ),
+        )
+
+    async def _stored(self, run: Run) -> Driven:
+        result = RunResult(
+            run_id=run.run_id,
+            status=run.status,
+            stop_reason=run.stop_reason,
+            output=run.output,
+            error=run.error,
+            warnings=run.warnings,
+            usage=run.usage,
+            cost_usd=run.cost_usd,
+            cost_unknown=run.cost_unknown,
+        )
+        return Driven(result, await self._store.journal.events(run.run_id))
+
+    async def _drive_quietly(self, run_id: str) -> None:
+        with contextlib.suppress(Conflict, Fenced):
+            await self.drive(run_id)
+
+    def _hold(self, run_id: str) -> None:
+        self._active[run_id] = asyncio.current_task()
+        if self._heart is None or self._heart.done():
+            self._heart = asyncio.create_task(self._renew_leases())
+
+    async def _renew_leases(self) -> None:
+        """Prolong the leases of active runs; a run whose lease was lost is stopped."""
+        while self._active:
+            await self._clock.sleep(self._settings.lease_s / 3)
+            mine = list(self._active)
+            kept = await self._store.journal.renew(
+                mine, owner=self._settings.owner, now=self._clock.now(), lease_s=self._settings.lease_s
+            )
+            for run_id in set(mine) - set(kept):
+                task = self._active.pop(run_id, None)
+                if task is not None:
+                    task.cancel()
+
+
+class _Drive:
+    """One claim being worked on: row, history, log, and all events so far."""
+
+    def __init__(self, claim: Claim, clock: Clock, store: Store) -> None:
+        self.run = claim.run
+        self.signals = claim.signals
+        self.history = History(claim.events)
+        self.log = RunLog(store.journal, claim.run, clock, claim.events)
+        self.add = self.log.add
+
+    @property
+    def events(self) -> Sequence[RunEvent]:
+        return self.log.events
+
+
+def limits_of(tool: ToolRevision) -> Limits:
+    """The limits of a run of this tool; a larger configured `max_tokens` raises the tokens per call."""
+    implementation = tool.definition.implementation
+    if implementation.kind != "agentic":
+        return Limits(timeout_s=tool.definition.timeout_s + 1)
+    limits, wanted = implementation.limits, implementation.llm.max_tokens or 0
+    if wanted > limits.max_tokens_per_call:
+        return limits.model_copy(update={"max_tokens_per_call": wanted})
+    return limits
+
+
+def child_run_id(parent_run_id: str, position: str) -> str:
+    """The id of a nested run: a function of its parent and position, so that recovery finds it again."""
+    return "run_" + hashlib.sha256(f"{parent_run_id}/{position}".encode()).hexdigest()[:32]
+
+
+def _finished(ended: Ended, context: RunContext | None) -> RunFinished:
+    spending = context.models.spending if context else None
+    return RunFinished(
+        status=ended.status,
+        stop_reason=ended.stop_reason,
+        output=ended.output,
+        error=ended.error,
+        warnings=ended.warnings,
+        usage=as_contract(spending.usage) if spending else RunFinished.model_fields["usage"].default,
+        cost_usd=context.budget.cost_usd if context else None,
+        cost_unknown=spending.cost_unknown if spending else False,
+        iterations=context.budget.iterations if context else 0,
+        tool_calls=context.budget.tool_calls if context else 0,
+    )
+
+
+def _crashed(crash: Exception) -> Ended:
+    if isinstance(crash, ToolcribError):
+        message = str(crash)
+    else:
+        message = f"the run's program failed with {type(crash).__name__}: {str(crash)[:500]}"
+    failure = error(ErrorCode.UNKNOWN, Reason.TOOL_FAILED, message)
+    return Ended(status="failed", stop_reason="error", error=failure)
+
+
+def _cause(claim: Claim) -> ResumeCause:
+    last = claim.events[-1].event if claim.events else None
+    if not isinstance(last, RunSuspended):
+        return "crash"
+    arrived = next((name for name in last.waiting_for if name in claim.signals), None)
+    if arrived is None:
+        return "timer"
+    kind = arrived.partition(":")[0]
+    return kind if kind in ("approval", "client") else "signal"  # pyright: ignore[reportReturnType] - narrowed by the test

@@ -1,0 +1,23 @@
+"""Runs an agentic tool that another run calls: a nested run with a budget inside its parent's."""
+
+from toolcrib.contracts import ErrorCode, Reason
+from toolcrib.executor import CallFailed, Dispatch, Outcome, error
+
+MAX_DEPTH = 5
+"""Levels of agentic tools that call agentic tools."""
+
+
+class AgenticRuntime:
+    """Starts the nested run through the run that calls."""
+
+    async def run(self, dispatch: Dispatch) -> Outcome:
+        """Run the tool as a run of its own, and bring back its output."""
+        tool = dispatch.tool
+        if dispatch.context.depth >= MAX_DEPTH:
+            message = f"{tool.name!r} would be nested {dispatch.context.depth + 1} deep, and {MAX_DEPTH} is the most"
+            raise CallFailed(error(ErrorCode.POLICY_DENIED, Reason.TOOL_NOT_ALLOWED, message))
+        result = await dispatch.context.journal.spawn(dispatch.position, tool, dispatch.input)
+        if result.error is not None:
+            raise CallFailed(result.error, metadata={"run_id": result.run_id})
+        metadata = {"run_id": result.run_id, "stop_reason": result.stop_reason, "warnings": list(result.warnings)}
+        return Outcome(result.output, metadata=metadata, cost_usd=result.cost_usd)

@@ -1,0 +1,43 @@
+"""Runs Python functions that the application has added to its crib, found by content hash, never imported by name."""
+
+from pydantic import ValidationError
+
+from toolcrib.contracts import ErrorCode, Reason
+from toolcrib.executor import CallFailed, Dispatch, Outcome, error
+from toolcrib.registry import FunctionTool, ToolContext
+
+
+class PythonRuntime:
+    """Functions by the content hash of their definition."""
+
+    def __init__(self) -> None:
+        self._functions: dict[str, FunctionTool[..., object]] = {}
+
+    def bind(self, content_hash: str, function: FunctionTool[..., object]) -> None:
+        """Make a function the implementation of the definition with this hash."""
+        self._functions[content_hash] = function
+
+    async def run(self, dispatch: Dispatch) -> Outcome:
+        """Call the function with the validated arguments."""
+        tool = dispatch.tool
+        function = self._functions.get(tool.content_hash)
+        if function is None:
+            message = (
+                f"tool {tool.ref!r} is a Python function that this process has not added, or has in another form; "
+                "call crib.add(...) with it, unchanged, before the run goes on"
+            )
+            raise CallFailed(error(ErrorCode.UNKNOWN, Reason.RUNTIME_MISSING, message))
+        context = ToolContext(
+            run_id=dispatch.context.run_id,
+            position=dispatch.position,
+            realm=tool.realm,
+            principal=dispatch.context.principal.id,
+            idempotency_key=dispatch.idempotency_key,
+            attempt=dispatch.attempt,
+            auth=dispatch.auth,
+        )
+        try:
+            return Outcome(await function.run(dispatch.input, context))
+        except ValidationError as problem:
+            message = f"tool {tool.name!r} could not use its arguments or return its result: {problem}"
+            raise CallFailed(error(ErrorCode.VALIDATION_ERROR, Reason.INPUT_SCHEMA_MISMATCH, message)) from problem

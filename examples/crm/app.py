@@ -7,7 +7,7 @@ and its rate counted, and then exactly one operation of `routes.py` runs. Operat
 import json
 import logging
 import math
-from http import HTTPStatus
+from collections.abc import Iterable
 from typing import Final, cast
 
 from aiohttp import web
@@ -82,10 +82,12 @@ class _Edge:
             return await handler(request)
         except CrmError as error:
             return _refused(error)
-        except web.HTTPException as error:
-            return _refused(_routing_error(request, error))
+        except web.HTTPNotFound:
+            return _refused(_no_such_route(request))
+        except web.HTTPMethodNotAllowed as error:
+            return _refused(_no_such_method(request, error.allowed_methods))
         except Exception:
-            _logger.exception("%s %s failed", request.method, request.rel_url.raw_path)
+            _logger.exception("%s failed", _where(request))
             return _refused(InternalError())
 
     @web.middleware
@@ -167,12 +169,15 @@ def _too_large() -> CrmError:
     return TooLargeError(f"the body is over {MAX_BODY} bytes; send less in one request")
 
 
-def _routing_error(request: web.Request, error: web.HTTPException) -> CrmError:
-    """The CRM's error for one that aiohttp's router raised."""
-    where = f"{request.method} {request.rel_url.raw_path}"
-    if isinstance(error, web.HTTPMethodNotAllowed):
-        allowed = ", ".join(sorted(error.allowed_methods))
-        return MethodNotAllowedError(f"{where} does not exist; the path allows {allowed}", headers={"Allow": allowed})
-    if error.status == HTTPStatus.NOT_FOUND:
-        return NotFoundError(f"{where} does not exist; {DOCUMENT_PATH} lists what does")
-    raise error
+def _no_such_route(request: web.Request) -> CrmError:
+    return NotFoundError(f"{_where(request)} does not exist; {DOCUMENT_PATH} lists what does")
+
+
+def _no_such_method(request: web.Request, methods: Iterable[str]) -> CrmError:
+    allowed = ", ".join(sorted(methods))
+    message = f"{_where(request)} does not exist; the path allows {allowed}"
+    return MethodNotAllowedError(message, headers={"Allow": allowed})
+
+
+def _where(request: web.Request) -> str:
+    return f"{request.method} {request.rel_url.raw_path}"

@@ -78,6 +78,16 @@ async def test_a_file_of_something_else_ends_it_with_a_message(tmp_path: Path) -
     assert b"Traceback" not in errors
 
 
+async def test_a_rate_of_another_form_ends_it_with_a_message(tmp_path: Path) -> None:
+    script = str(FOLDER / "server.py")
+    process = await asyncio.create_subprocess_exec(
+        sys.executable, script, "--db", "crm.db", "--rate", "fast", cwd=tmp_path, stdout=PIPE, stderr=PIPE
+    )
+    output, errors = await process.communicate()
+    assert (process.returncode, output) == (2, b"")
+    assert b"N/SECONDS" in errors
+
+
 @pytest.mark.requirement("crm.foreign")
 @pytest.mark.parametrize("path", sorted(FOLDER.rglob("*.py")), ids=lambda path: path.name)
 def test_it_imports_only_itself_the_standard_library_aiohttp_and_yaml(path: Path) -> None:

@@ -127,6 +127,23 @@ async def test_a_sorted_search_visits_every_deal_once_and_unset_values_last(
     assert values == given + [None] * (237 - len(given))
 
 
+@pytest.mark.requirement("crm.search_order")
+async def test_pages_go_on_among_the_deals_without_the_sort_property(crm: Crm) -> None:
+    unset = where("amount", "NOT_HAS_PROPERTY")
+    found = await every_page(crm, unset, sorts=[{"property": "amount"}], limit=70, properties=["amount"])
+    assert len({entry["id"] for entry in found}) == len(found) == await count(crm, unset) > 140
+
+
+@FILTERS
+async def test_counts_are_compared_as_whole_numbers(crm: Crm) -> None:
+    def body(value: Any) -> dict[str, Any]:
+        return {"filter_groups": [{"filters": [where("employees", "GTE", value)]}], "limit": 1}
+
+    answer = await crm.send("POST", "/crm/v1/companies/search", body(200))
+    assert answer.body["total"] == crm.rows("SELECT count(*) FROM companies WHERE employees >= 200")[0][0]
+    assert "a whole number" in refused(await crm.send("POST", "/crm/v1/companies/search", body(2.5)))[1]
+
+
 @pytest.mark.requirement("crm.stable_paging")
 async def test_paging_skips_nothing_while_pages_are_changed_out_of_the_result(crm: Crm) -> None:
     target = (await crm.stages())["Negotiation"]

@@ -78,7 +78,6 @@ _ANTHROPIC = Provider(
         ("claude-*-[5-9]-*", _REASONING),
     ),
 )
-_PLAIN = Quirks()
 _THINKS_BACK = Quirks(thinking_field="reasoning_content", structured="json_object")
 
 PROVIDERS: Mapping[str, Provider] = {
@@ -90,21 +89,25 @@ PROVIDERS: Mapping[str, Provider] = {
         quirks=Quirks(structured="json_object", max_tokens_field="max_completion_tokens"),
         models=(("openai/gpt-oss-*", {"structured": "json_schema"}),),
     ),
-    "llamacpp": Provider(base_url="http://localhost:8080/v1", key_required=False, quirks=_PLAIN),
+    "llamacpp": Provider(base_url="http://localhost:8080/v1", key_required=False),
     "mistral": Provider(
         base_url="https://api.mistral.ai/v1", api_key_env="MISTRAL_API_KEY", quirks=Quirks(stream_usage=False)
     ),
-    "ollama": Provider(base_url="http://localhost:11434/v1", key_required=False, quirks=_PLAIN),
+    "ollama": Provider(base_url="http://localhost:11434/v1", key_required=False),
     "openai": _OPENAI,
     "openai-compatible": Provider(
-        base_url=None, api_key_env="OPENAI_COMPATIBLE_API_KEY", key_required=False, quirks=_PLAIN
+        base_url=None,
+        api_key_env="OPENAI_COMPATIBLE_API_KEY",
+        key_required=False,
+        # Google's endpoint of this API keeps its thought signatures in these fields.
+        quirks=Quirks(replay_fields=frozenset({"extra_content", "thought_signature"})),
     ),
     "openrouter": Provider(
         base_url="https://openrouter.ai/api/v1",
         api_key_env="OPENROUTER_API_KEY",
         quirks=Quirks(thinking_field="reasoning", replay_fields=frozenset({"reasoning_details"})),
     ),
-    "vllm": Provider(base_url="http://localhost:8000/v1", key_required=False, quirks=_PLAIN),
+    "vllm": Provider(base_url="http://localhost:8000/v1", key_required=False),
 }
 """All known providers; `openai-compatible` is any server of that API."""
 
@@ -133,7 +136,7 @@ def resolve(reference: str, *, base_url: str | None = None, api_key_env: str | N
         provider=name,
         model=model,
         base_url=_checked(reference, url),
-        wire=provider.wire(name),
+        wire=provider.wire(name if provider.base_url else f"{name}/{urlsplit(url).hostname}"),
         quirks=_quirks(provider, model),
         api_key_env=api_key_env or provider.api_key_env,
         key_required=provider.key_required or api_key_env is not None,

@@ -64,6 +64,7 @@ _STATUSES: dict[int, ModelErrorKind] = {
 
 _HINTS: dict[ModelErrorKind, str] = {
     "auth": "check the API key and what it may use",
+    "bad_response": "check base_url",
     "context_length": "send less history or smaller tool results",
     "not_found": "check the model's name and base_url",
     "quota": "check the account's plan and billing",
@@ -108,7 +109,7 @@ def provider_error(
         request_id: The provider's id of the request, if the body had it.
     """
     lower = {name.lower(): value for name, value in (headers or {}).items()}
-    failed = status if status >= 400 else fault.status
+    failed = status if status >= 300 else fault.status
     kind = _kind(fault, failed)
     code = fault.codes[0] if fault.codes else None
     what = " ".join(str(word) for word in (failed or "", code or "") if word) or "an error"
@@ -131,6 +132,8 @@ def _kind(fault: Fault, status: int) -> ModelErrorKind:
     for kind, phrases in _PHRASES:
         if any(phrase in message for phrase in phrases):
             return kind
+    if 300 <= status < 400:
+        return "bad_response"
     return _STATUSES.get(status) or ("bad_request" if 400 <= status < 500 else "server")
 
 

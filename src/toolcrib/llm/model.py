@@ -4,7 +4,7 @@ A call is a sequence of events that ends with `Done`; a call that does not strea
 retried here, and no credential leaves: not in an error, not in a representation.
 """
 
-from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterable
+from collections.abc import AsyncGenerator, Callable, Iterable
 from contextlib import aclosing
 from datetime import datetime
 from typing import Protocol, cast
@@ -42,8 +42,8 @@ class LanguageModel(Protocol):
         """
         ...
 
-    def stream(self, request: Request) -> AsyncIterator[Event]:
-        """The answer as it arrives; the last event is `Done`. Raises what `request` raises."""
+    def stream(self, request: Request) -> AsyncGenerator[Event]:
+        """The answer as it arrives; the last event is `Done`. Raises what `request` raises. Close it if you leave early."""
         ...
 
     def cost(self, usage: Usage, at: datetime) -> Cost:
@@ -96,7 +96,7 @@ class Model:
         *_, done = [event async for event in self._events(request, stream=False)]
         return cast("Done", done).response
 
-    def stream(self, request: Request) -> AsyncIterator[Event]:
+    def stream(self, request: Request) -> AsyncGenerator[Event]:
         """See `LanguageModel.stream`."""
         return self._events(request, stream=True)
 
@@ -119,7 +119,7 @@ class Model:
             "for example a local one: ollama:NAME"
         )
 
-    async def _events(self, request: Request, *, stream: bool) -> AsyncIterator[Event]:
+    async def _events(self, request: Request, *, stream: bool) -> AsyncGenerator[Event]:
         key = self.credential()
         answer = StructuredAnswer(self._named(request), self.endpoint.quirks)
         send = self._streamed if stream else self._whole

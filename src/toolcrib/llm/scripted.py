@@ -4,7 +4,7 @@ For tests, examples and offline development. It is visibly no real model: its na
 model's name is shown, its tokens are marked as estimated, and its price is 0 from the source `scripted`.
 """
 
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator
+from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable, Iterator
 from datetime import datetime
 from decimal import Decimal
 from inspect import isawaitable
@@ -67,7 +67,7 @@ class ScriptedModel:
             raise answer
         return self._response(request, answer)
 
-    async def stream(self, request: Request) -> AsyncIterator[Event]:
+    async def stream(self, request: Request) -> AsyncGenerator[Event]:
         """The next answer, word by word; raises what `request` raises."""
         response = await self.request(request)
         for event in _events(response):

@@ -29,6 +29,7 @@ from toolcrib.llm.messages import (
 )
 from toolcrib.llm.quirks import Quirks
 from toolcrib.llm.strict import strict_schema
+from toolcrib.llm.wires._signature import fields_of
 from toolcrib.llm.wires._toolsets import RenderedToolSets
 from toolcrib.llm.wires.anthropic_answer import parse_answer
 from toolcrib.llm.wires.anthropic_stream import AnthropicDecoder
@@ -134,9 +135,7 @@ def _block(part: Part, origin: str) -> Any:
 
 def _tool_use(call: ToolCall, origin: str) -> dict[str, Any]:
     block = {"type": "tool_use", "id": _id(call.id), "name": call.name, "input": _input(call.args)}
-    if call.signature is not None:
-        block.update(_own_fields(call.signature, origin))
-    return block
+    return block | fields_of(call.signature, origin)
 
 
 def _tool_result(result: ToolResult) -> dict[str, Any]:
@@ -167,14 +166,6 @@ def _input(args: str) -> Any:
     except orjson.JSONDecodeError:
         return {"invalid_json": args}
     return orjson.Fragment(args or "{}") if isinstance(value, dict) else {"not_an_object": value}
-
-
-def _own_fields(signature: str, origin: str) -> dict[str, Any]:
-    """The block's further fields, if the signature is of this origin (`anthropic_answer` wrote it)."""
-    try:
-        return obj(obj(orjson.loads(signature)).get(origin))
-    except orjson.JSONDecodeError:
-        return {}
 
 
 def _tool(tool: Tool, /, *, strict: bool) -> dict[str, Any]:

@@ -13,6 +13,7 @@ from msgspec import Raw, Struct
 from toolcrib.llm._json import count, load_object, missing, obj, text
 from toolcrib.llm.errors import fault_of, provider_error
 from toolcrib.llm.messages import Message, Opaque, Part, Response, Stop, Text, Thinking, ToolCall, Usage
+from toolcrib.llm.wires._signature import signed
 
 _STOPS: dict[str, Stop] = {
     "end_turn": "end",
@@ -112,9 +113,8 @@ def _tool_call(raw: bytes, block: dict[str, Any], index: int, origin: str) -> To
     if not name:
         raise missing(origin, f"content[{index}].name", block)
     more = {key: block[key] for key in block.keys() - _TOOL_USE_FIELDS if block[key] not in (None, _DIRECT)}
-    signature = orjson.dumps({origin: more}).decode() if more else None
     args = bytes(_tool_use_decoder.decode(raw).input).decode()
-    return ToolCall(text(block.get("id")) or f"call_{index}", name, args, signature)
+    return ToolCall(text(block.get("id")) or f"call_{index}", name, args, signed(origin, more))
 
 
 def _stop_without_reason(parts: tuple[Part, ...]) -> Stop:

@@ -28,6 +28,7 @@ from toolcrib.llm.messages import (
 )
 from toolcrib.llm.quirks import Quirks
 from toolcrib.llm.strict import strict_schema
+from toolcrib.llm.wires._signature import fields_of
 from toolcrib.llm.wires._toolsets import RenderedToolSets
 from toolcrib.llm.wires.chat_answer import parse_answer
 from toolcrib.llm.wires.chat_stream import ChatDecoder
@@ -208,7 +209,8 @@ def _assistant(message: Message, origin: str, quirks: Quirks) -> dict[str, Any]:
                 result.say(part.text)
             case ToolCall():
                 function = {"name": part.name, "arguments": part.args}
-                result.calls.append({"id": part.id, "type": "function", "function": function})
+                call = {"id": part.id, "type": "function", "function": function}
+                result.calls.append(call | fields_of(part.signature, origin))
             case Thinking():
                 if quirks.thinking_field and part.origin == origin and part.text:
                     result.think(quirks.thinking_field, part.text)

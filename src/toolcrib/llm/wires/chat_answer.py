@@ -12,12 +12,14 @@ from msgspec import Struct
 from toolcrib.llm._json import arr, count, json_text, load_object, missing, obj, text
 from toolcrib.llm.errors import fault_of, provider_error
 from toolcrib.llm.messages import Message, Opaque, Part, Response, Stop, Text, Thinking, ToolCall, Usage
+from toolcrib.llm.wires._signature import signed
 
 KNOWN_FIELDS = frozenset(
     {"role", "content", "reasoning_content", "reasoning", "tool_calls", "function_call", "refusal"}
 )
 """The message fields that have a neutral shape."""
 
+_CALL_FIELDS = frozenset({"function", "id", "index", "type"})
 _STOPS: dict[str, Stop] = {
     "stop": "end",
     "end_turn": "end",
@@ -79,7 +81,7 @@ def response_of(answer: Answer, origin: str) -> Response:
         *_thinking(answer.message, origin),
         *_content(answer.message.get("content"), origin),
         *_opaque(answer.message, origin),
-        *_calls(answer.message, origin),
+        *_calls(answer, origin),
     ]
     stop = _STOPS.get(answer.finish_reason, "other") if answer.finish_reason else "end"
     if stop == "end" and isinstance(parts[-1] if parts else None, ToolCall):
@@ -127,6 +129,16 @@ def content_piece(piece: Any) -> tuple[str, str]:
             return "", ""
 
 
+def generated_id(answer_id: str, index: int) -> str:
+    """The id of a call that came without one; unique in a conversation, and the same whole and streamed."""
+    return f"call_{answer_id}_{index}" if answer_id else f"call_{index}"
+
+
+def further_fields(call: dict[str, Any]) -> dict[str, Any]:
+    """What a call, or a delta of one, holds beside its id and function."""
+    return {name: call[name] for name in call.keys() - _CALL_FIELDS if call[name] is not None}
+
+
 def _thinking(message: dict[str, Any], origin: str) -> list[Part]:
     shown = thinking_text(message)
     return [Thinking(shown, origin=origin)] if shown else []
@@ -160,10 +172,10 @@ def _opaque(message: dict[str, Any], origin: str) -> list[Part]:
     return parts
 
 
-def _calls(message: dict[str, Any], origin: str) -> list[Part]:
-    calls = [obj(call) for call in arr(message.get("tool_calls"))]
-    if not calls and message.get("function_call"):
-        calls = [{"function": message["function_call"]}]
+def _calls(answer: Answer, origin: str) -> list[Part]:
+    calls = [obj(call) for call in arr(answer.message.get("tool_calls"))]
+    if not calls and answer.message.get("function_call"):
+        calls = [{"function": answer.message["function_call"]}]
     parts: list[Part] = []
     for index, call in enumerate(calls):
         function = obj(call.get("function"))
@@ -172,5 +184,6 @@ def _calls(message: dict[str, Any], origin: str) -> list[Part]:
             raise missing(origin, f"choices[0].message.tool_calls[{index}].function.name", function or call)
         arguments = function.get("arguments")
         args = "{}" if arguments is None else json_text(arguments)
-        parts.append(ToolCall(text(call.get("id")) or f"call_{index}", name, args))
+        signature = signed(origin, further_fields(call))
+        parts.append(ToolCall(text(call.get("id")) or generated_id(answer.id, index), name, args, signature))
     return parts

@@ -12,19 +12,29 @@ from toolcrib.llm._json import arr, json_text, load_object, obj, text
 from toolcrib.llm.errors import fault_of, provider_error
 from toolcrib.llm.events import CallDelta, CallEnd, CallStart, Done, Event, TextDelta, ThinkingDelta, UsageUpdate
 from toolcrib.llm.messages import Usage
-from toolcrib.llm.wires.chat_answer import KNOWN_FIELDS, Answer, content_piece, response_of, thinking_text, usage_of
+from toolcrib.llm.wires.chat_answer import (
+    KNOWN_FIELDS,
+    Answer,
+    content_piece,
+    further_fields,
+    generated_id,
+    response_of,
+    thinking_text,
+    usage_of,
+)
 
 
 class _Call:
     """A call under construction."""
 
-    __slots__ = ("args", "id", "name", "number")
+    __slots__ = ("args", "further", "id", "name", "number")
 
     def __init__(self, number: int, id_: str) -> None:
         self.number = number
-        self.id = id_ or f"call_{number}"
+        self.id = id_
         self.name = ""
         self.args: list[str] = []
+        self.further: dict[str, Any] = {}
 
 
 class ChatDecoder:
@@ -56,13 +66,13 @@ class ChatDecoder:
         if chunk.get("error"):
             raise provider_error(self._origin, fault_of(chunk["error"]))
         events: list[Event] = []
-        choices = arr(chunk.get("choices"))
-        if choices:
-            self._choice(obj(choices[0]), events)
         if not self._id:
             self._id = text(chunk.get("id"))
         if not self._model:
             self._model = text(chunk.get("model"))
+        choices = arr(chunk.get("choices"))
+        if choices:
+            self._choice(obj(choices[0]), events)
         usage = usage_of(chunk)
         if usage is not None:
             self._usage = usage
@@ -143,6 +153,7 @@ class ChatDecoder:
         if not call.name and (name := text(function.get("name"))):
             call.name = name
             events.append(CallStart(call.number, call.id, name))
+        call.further.update(further_fields(delta))
         arguments = function.get("arguments")
         if arguments:
             args = json_text(arguments)
@@ -157,7 +168,8 @@ class ChatDecoder:
                 return call
         elif self._calls and (not id_ or id_ == self._calls[-1].id) and not (name and not id_):
             return self._calls[-1]
-        call = _Call(len(self._calls), id_)
+        number = len(self._calls)
+        call = _Call(number, id_ or generated_id(self._id, number))
         self._calls.append(call)
         if isinstance(index, int):
             self._by_index[index] = call
@@ -172,7 +184,7 @@ class ChatDecoder:
         message["content"] = [{"type": "text", "text": said}, *self._pieces] if self._pieces else said
         message["refusal"] = "".join(self._refusal)
         message["tool_calls"] = [
-            {"id": call.id, "function": {"name": call.name, "arguments": "".join(call.args) or "{}"}}
+            {**call.further, "id": call.id, "function": {"name": call.name, "arguments": "".join(call.args) or "{}"}}
             for call in self._calls
         ]
         answer = Answer(message, self._finish_reason, self._usage, self._model, self._id)

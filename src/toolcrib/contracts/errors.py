@@ -88,7 +88,7 @@ class ToolError(Contract):
     def reason(self) -> Reason | None:
         """The finer cause, if it is one of the closed vocabulary."""
         value = (self.details or {}).get("reason")
-        return Reason(value) if isinstance(value, str) and value in Reason else None
+        return next((reason for reason in Reason if reason == value), None)
 
 
 class ToolcribError(Exception):

@@ -2,11 +2,14 @@
 
 Canonical is RFC 8785 (JSON Canonicalization Scheme): object keys sorted by UTF-16 code units, numbers in the shortest
 form of ECMAScript, no white space. Two equal JSON values have equal bytes, on every machine and in every release.
+
+One addition: integers that no double holds exactly lie outside of the RFC's domain (I-JSON), yet 64-bit ids and the
+bounds of `int64` are common. They are written digit by digit, so that two ids never share a key.
 """
 
 import hashlib
-import math
-from collections.abc import Iterator
+import sys
+from collections.abc import Iterator, Sequence
 from typing import Any, cast
 
 import orjson
@@ -14,7 +17,8 @@ import orjson
 from toolcrib.contracts._base import Json
 from toolcrib.contracts.errors import InvalidInput
 
-_MAX_EXACT_INTEGER = 2**53
+_MOST_LEVELS = 128
+"""Nesting that every JSON reader on the way copes with, a journal event around the value included."""
 _HASH_CHARACTERS = 32
 
 
@@ -22,17 +26,21 @@ def canonical(value: Json) -> bytes:
     """Encode a JSON value canonically.
 
     Args:
-        value: JSON with finite numbers.
+        value: JSON with finite numbers, at most 128 levels deep.
 
     Returns:
         UTF-8 bytes.
 
     Raises:
-        InvalidInput: The value is not JSON: a number is not finite or not exact, a key is no string, a type is foreign.
+        InvalidInput: The value is not JSON: a number is not finite, a key is no string, a string is not valid
+            Unicode, a type is foreign, or the nesting is too deep.
     """
-    if _is_plain(value):
-        return orjson.dumps(value, option=orjson.OPT_SORT_KEYS)
-    return "".join(_pieces(value)).encode("utf-8", "surrogatepass")
+    if _is_plain(value, _MOST_LEVELS):
+        try:
+            return orjson.dumps(value, option=orjson.OPT_SORT_KEYS)
+        except orjson.JSONEncodeError:
+            pass  # a lone surrogate; the other path says so
+    return "".join(_pieces(value, _MOST_LEVELS)).encode()
 
 
 def digest(data: bytes) -> str:
@@ -79,33 +87,39 @@ def idempotency_key(run_id: str, position: str) -> str:
     return f"{run_id}/{position}"
 
 
-def _is_plain(value: Json) -> bool:
-    """Whether orjson's sorted output is canonical already: ASCII keys, exact integers, no floats."""
+def _is_plain(value: Json, levels: int) -> bool:
+    """Whether orjson's sorted output is canonical already: ASCII keys, 64-bit integers, no floats, not too deep."""
     if value is None or isinstance(value, str | bool):
         return True
     if isinstance(value, int):
-        return -_MAX_EXACT_INTEGER <= value <= _MAX_EXACT_INTEGER
+        return -(2**63) <= value < 2**64
+    if not levels:
+        return False
     if isinstance(value, list):
-        return all(map(_is_plain, cast("list[Json]", value)))
+        return all(_is_plain(item, levels - 1) for item in cast("list[Json]", value))
     if isinstance(value, dict):
         items = cast("dict[Any, Json]", value)
-        return all(type(key) is str and key.isascii() for key in items) and all(map(_is_plain, items.values()))
+        return all(type(key) is str and key.isascii() and _is_plain(item, levels - 1) for key, item in items.items())
     return False
 
 
-def _pieces(value: Json) -> Iterator[str]:
+def _pieces(value: Json, levels: int) -> Iterator[str]:
+    if isinstance(value, dict | list | tuple) and not levels:
+        msg = f"the JSON is nested more than {_MOST_LEVELS} levels deep; flatten it"
+        raise InvalidInput(msg)
     if isinstance(value, dict):
+        items = cast("dict[Any, Json]", value)
         yield "{"
-        for index, key in enumerate(sorted(_string_keys(cast("dict[Any, Json]", value)), key=_utf16)):
+        for index, key in enumerate(sorted(_string_keys(items), key=_utf16)):
             yield ("," if index else "") + _text(key) + ":"
-            yield from _pieces(value[key])
+            yield from _pieces(items[key], levels - 1)
         yield "}"
     elif isinstance(value, list | tuple):
         yield "["
-        for index, item in enumerate(value):  # pyright: ignore[reportUnknownVariableType, reportUnknownArgumentType]
+        for index, item in enumerate(cast("Sequence[Json]", value)):
             if index:
                 yield ","
-            yield from _pieces(item)
+            yield from _pieces(item, levels - 1)
         yield "]"
     else:
         yield _scalar(value)
@@ -145,17 +159,16 @@ def _utf16(key: str) -> bytes:
 
 
 def _number(value: float) -> str:
-    """A number as ECMAScript writes it (RFC 8785, section 3.2.2.3)."""
-    if isinstance(value, int) and abs(value) <= _MAX_EXACT_INTEGER:
-        return str(value)
-    number = float(value)
-    if not math.isfinite(number) or (isinstance(value, int) and int(number) != value):
-        msg = f"number {value!r} cannot be written exactly in JSON; send it as a string"
+    """An integer digit by digit, any other number as ECMAScript writes it (RFC 8785, section 3.2.2.3)."""
+    if not abs(value) <= sys.float_info.max:
+        msg = "a number that is not finite, or beyond 1.8e308, cannot be written in JSON; send it as a string"
         raise InvalidInput(msg)
-    if number == 0:
+    if isinstance(value, int):
+        return format(value, "d")
+    if not value:
         return "0"
-    sign = "-" if number < 0 else ""
-    mantissa, _, exponent = f"{abs(number)!r}".partition("e")
+    sign = "-" if value < 0 else ""
+    mantissa, _, exponent = float.__repr__(abs(value)).partition("e")
     whole, _, fraction = mantissa.partition(".")
     digits = (whole + fraction).lstrip("0")
     point = len(whole) + int(exponent or 0) - (len(whole + fraction) - len(digits))

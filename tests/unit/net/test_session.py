@@ -275,8 +275,6 @@ async def test_untrusted_certificate_is_a_failed_connection_and_the_server_is_to
     self_signed: ssl.SSLContext,
 ) -> None:
     names: list[object] = []
-    context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
-    context.load_cert_chain(certificate, key)
     self_signed.sni_callback = lambda sock, name, context: names.append(name)
     async with serving(echo, tls=self_signed) as port:
         policy = EgressPolicy(allow=(f"inside.test:{port}",))

@@ -52,9 +52,10 @@ def _upgrade(connection: sa.Connection) -> None:
 
 
 def _revision(connection: sa.Connection) -> str | None:
+    """The database's revision: null if it has no stamp, empty if Alembic took all revisions back."""
     if not sa.inspect(connection).has_table(STAMP.name):
         return None
-    return connection.execute(sa.select(STAMP.c.version_num)).scalar()
+    return connection.execute(sa.select(STAMP.c.version_num)).scalar() or ""
 
 
 def _create(connection: sa.Connection) -> None:

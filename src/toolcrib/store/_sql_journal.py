@@ -211,6 +211,8 @@ class SqlJournal:
             page = page.where(*(RUNS.c[name] == value for name, value in given.items() if value is not None))
             if before is not None:
                 last = _one(session, before)
+                if last.realm != realm:
+                    raise _rules.no_run(before)
                 page = page.where(sa.tuple_(RUNS.c.created_at, RUNS.c.run_id) < (last.created_at, last.run_id))
             return [run_of(row) for row in session.connection.execute(page)]
 

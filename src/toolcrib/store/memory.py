@@ -278,14 +278,16 @@ class _Journal:
         before: str | None = None,
         limit: int = 50,
     ) -> Sequence[Run]:
-        youngest = _age(self._row(before).created) if before is not None else None
+        last = self._row(before).created if before is not None else None
+        if last is not None and last.realm != realm:
+            raise _rules.no_run(last.run_id)
         page = (
             row
             for row in self._rows.values()
             if row.created.realm == realm
             and tool in {None, _rules.tool_name(row.created)}
             and status in {None, row.status}
-            and (youngest is None or _age(row.created) < youngest)
+            and (last is None or _age(row.created) < _age(last))
         )
         return [row.view() for row in heapq.nlargest(limit, page, key=lambda row: _age(row.created))]
 

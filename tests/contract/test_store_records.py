@@ -1,0 +1,221 @@
+"""Definitions, cached results, blobs and API keys: their promises, on every store."""
+
+from collections.abc import AsyncGenerator
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from tests.unit.store.samples import KINDS, NOON, StoreKind, definition, later, opened
+from toolcrib.contracts import Conflict, JsonObject, NotFound, digest
+from toolcrib.store import ApiKey, Store
+
+
+@pytest.fixture(params=KINDS)
+async def store(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncGenerator[Store]:
+    kind: StoreKind = request.param
+    async with opened(kind, tmp_path) as opened_store:
+        yield opened_store
+
+
+@pytest.mark.requirement("store.revisions")
+async def test_revisions_of_a_name_are_counted_across_versions(store: Store):
+    first = await store.definitions.save(definition())
+    second = await store.definitions.save(definition(content="b"))
+    third = await store.definitions.save(definition(content="c", version="2.0.0"))
+
+    assert [saved.revision for saved in (first, second, third)] == [1, 2, 3]
+    assert first == definition(revision=1)
+    assert list(await store.definitions.revisions("tool", "default", "search")) == [first, second, third]
+    assert await store.definitions.get("default", "sha256:search-b") == second
+
+
+@pytest.mark.requirement("store.revisions")
+async def test_an_equal_content_is_not_saved_again(store: Store):
+    first = await store.definitions.save(definition())
+    again = await store.definitions.save(definition(made_by="someone", created_at=later(9)))
+
+    assert again == first
+    assert len(await store.definitions.revisions("tool", "default")) == 1
+
+
+@pytest.mark.requirement("store.revisions")
+async def test_every_name_is_listed_by_name_and_revision(store: Store):
+    for name, content in (("b", "1"), ("a", "1"), ("b", "2"), ("B", "1")):
+        await store.definitions.save(definition(name, content))
+    await store.definitions.save(definition("c", kind="provider"))
+
+    listed = await store.definitions.revisions("tool", "default")
+    assert [(each.name, each.revision) for each in listed] == [("B", 1), ("a", 1), ("b", 1), ("b", 2)]
+    assert [each.name for each in await store.definitions.revisions("provider", "default")] == ["c"]
+
+
+@pytest.mark.requirement("store.removal")
+async def test_a_removed_name_is_in_no_list_but_readable_by_hash(store: Store):
+    first = await store.definitions.save(definition())
+    await store.definitions.save(definition(content="b"))
+
+    assert await store.definitions.remove("tool", "default", "search") == 2
+    assert await store.definitions.remove("tool", "default", "search") == 0
+    assert list(await store.definitions.revisions("tool", "default")) == []
+    assert list(await store.definitions.revisions("tool", "default", "search")) == []
+    assert await store.definitions.get("default", first.content_hash) == first
+
+
+@pytest.mark.requirement("store.removal")
+async def test_what_was_removed_comes_back_when_it_is_saved_again(store: Store):
+    first = await store.definitions.save(definition())
+    await store.definitions.save(definition(content="b"))
+    await store.definitions.remove("tool", "default", "search")
+
+    assert await store.definitions.save(definition()) == first
+    third = await store.definitions.save(definition(content="c"))
+
+    assert third.revision == 3
+    assert list(await store.definitions.revisions("tool", "default", "search")) == [first, third]
+
+
+@pytest.mark.requirement("store.life_cycle")
+async def test_the_status_of_a_version_changes_with_all_its_revisions(store: Store):
+    first = await store.definitions.save(definition())
+    second = await store.definitions.save(definition(content="b"))
+    other = await store.definitions.save(definition(content="c", version="2.0.0"))
+
+    count = await store.definitions.set_status(
+        "tool", "default", "search", "1.0.0", status="deprecated", message="use 2", sunset=later(60), replacement="x@2"
+    )
+
+    change = {"status": "deprecated", "status_message": "use 2", "sunset": later(60), "replacement": "x@2"}
+    assert count == 2
+    assert list(await store.definitions.revisions("tool", "default")) == [
+        replace(first, **change),
+        replace(second, **change),
+        other,
+    ]
+
+
+@pytest.mark.requirement("store.life_cycle")
+async def test_a_status_is_taken_back_and_an_unknown_version_has_none(store: Store):
+    saved = await store.definitions.save(definition())
+    await store.definitions.set_status("tool", "default", "search", "1.0.0", status="blocked", message="unsafe")
+    await store.definitions.set_status("tool", "default", "search", "1.0.0", status="active")
+
+    assert await store.definitions.get("default", saved.content_hash) == saved
+    assert await store.definitions.set_status("tool", "default", "search", "9.0.0", status="blocked") == 0
+    assert await store.definitions.set_status("tool", "default", "none", "1.0.0", status="blocked") == 0
+
+
+@pytest.mark.requirement("store.life_cycle", "store.removal")
+async def test_a_removed_version_can_be_blocked_for_those_who_pinned_it(store: Store):
+    saved = await store.definitions.save(definition())
+    await store.definitions.remove("tool", "default", "search")
+
+    assert await store.definitions.set_status("tool", "default", "search", "1.0.0", status="blocked") == 1
+    assert await store.definitions.get("default", saved.content_hash) == replace(saved, status="blocked")
+    assert (await store.definitions.save(definition())).status == "blocked"
+
+
+@pytest.mark.requirement("store.realms")
+async def test_definitions_of_another_realm_are_not_seen(store: Store):
+    await store.definitions.save(definition())
+    theirs = await store.definitions.save(definition(realm="other"))
+
+    assert theirs.revision == 1
+    assert await store.definitions.remove("tool", "default", "search") == 1
+    assert list(await store.definitions.revisions("tool", "other")) == [theirs]
+    assert await store.definitions.get("third", theirs.content_hash) is None
+
+
+@pytest.mark.requirement("store.cache")
+async def test_a_cached_result_is_found_until_it_expires(store: Store):
+    await store.cache.put("k", {"n": 1}, realm="default", made_by="owner", expires_at=later(10))
+
+    assert await store.cache.get("k", now=later(9.999)) == {"n": 1}
+    assert await store.cache.get("k", now=later(10)) is None
+    assert await store.cache.get("other", now=NOON) is None
+
+
+@pytest.mark.requirement("store.cache")
+async def test_a_cached_result_is_replaced_and_may_be_kept_for_ever(store: Store):
+    await store.cache.put("k", {"n": 1}, realm="default", made_by="owner", expires_at=later(10))
+    await store.cache.put("k", {"n": 2}, realm="default", made_by="owner", expires_at=None)
+
+    assert await store.cache.get("k", now=later(10**9)) == {"n": 2}
+
+
+@pytest.mark.requirement("store.cache")
+async def test_who_holds_a_result_cannot_change_the_cached_one(store: Store):
+    value: JsonObject = {"list": [1]}
+    await store.cache.put("k", value, realm="default", made_by="owner", expires_at=None)
+    value["list"].append(2)
+    read = await store.cache.get("k", now=NOON)
+    assert read is not None
+    assert read == {"list": [1]}
+    read["list"].append(3)
+
+    assert await store.cache.get("k", now=NOON) == {"list": [1]}
+
+
+@pytest.mark.requirement("store.blobs")
+async def test_a_blob_is_named_by_its_digest_and_read_back(store: Store):
+    data = b'{"prompt": "\x00\xff"}'
+    name = await store.blobs.put(data, realm="default", made_by="owner")
+
+    assert name == digest(data)
+    assert await store.blobs.get("default", name) == data
+    assert await store.blobs.put(data, realm="default", made_by="someone", content_type="text/plain") == name
+    assert await store.blobs.put(b"", realm="default", made_by="owner") == digest(b"")
+    assert await store.blobs.get("default", digest(b"")) == b""
+
+
+@pytest.mark.requirement("store.blobs", "store.realms")
+@pytest.mark.parametrize("name", [digest(b"none"), "../../etc/passwd", "", "A" * 64])
+async def test_a_blob_that_is_not_there_is_not_found(store: Store, name: str):
+    with pytest.raises(NotFound, match="'default'"):
+        await store.blobs.get("default", name)
+
+
+@pytest.mark.requirement("store.realms")
+async def test_a_blob_of_another_realm_is_not_found(store: Store):
+    name = await store.blobs.put(b"secret", realm="default", made_by="owner")
+
+    with pytest.raises(NotFound):
+        await store.blobs.get("other", name)
+    await store.blobs.put(b"secret", realm="other", made_by="owner")
+    assert await store.blobs.get("other", name) == b"secret"
+
+
+@pytest.mark.requirement("store.api_keys")
+async def test_api_keys_are_found_by_id_and_counted(store: Store):
+    key = ApiKey("k1", "default", "owner", "hmac", "owner", NOON, later(60), "wxyz")
+    lasting = ApiKey("k2", "other", "bot", "hmac2", "owner", NOON)
+
+    assert await store.api_keys.count() == 0
+    await store.api_keys.add(key)
+    await store.api_keys.add(lasting)
+
+    assert await store.api_keys.count() == 2
+    assert await store.api_keys.get("k1") == key
+    assert await store.api_keys.get("k2") == lasting
+    assert await store.api_keys.get("k3") is None
+
+
+@pytest.mark.requirement("store.api_keys")
+async def test_the_id_of_an_api_key_is_used_once(store: Store):
+    key = ApiKey("k1", "default", "owner", "hmac", "owner", NOON)
+    await store.api_keys.add(key)
+
+    with pytest.raises(Conflict, match="k1"):
+        await store.api_keys.add(replace(key, secret_hash="stolen"))
+    assert await store.api_keys.get("k1") == key
+
+
+@pytest.mark.requirement("store.opening")
+async def test_a_store_may_be_opened_and_closed_twice(store: Store):
+    await store.open()
+    await store.api_keys.add(ApiKey("k1", "default", "owner", "hmac", "owner", NOON))
+    await store.close()
+    await store.close()
+    await store.open()
+
+    assert await store.api_keys.count() == 1

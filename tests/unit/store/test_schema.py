@@ -1,0 +1,126 @@
+"""Schema revisions: the migrations lead to the tables of the code, and nothing newer is touched."""
+
+import sqlite3
+from collections.abc import Generator, Iterator
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+import sqlalchemy as sa
+from alembic.autogenerate import compare_metadata
+from alembic.config import Config
+from alembic.migration import MigrationContext
+from alembic.script import ScriptDirectory
+
+from tests.unit.store.samples import opened
+from toolcrib.contracts import Unavailable
+from toolcrib.store import _dialect
+from toolcrib.store._schema import MIGRATIONS, bring_up_to_date, migrate
+from toolcrib.store._tables import HEAD, METADATA, STAMP
+
+pytestmark = pytest.mark.requirement("store.schema")
+
+
+@pytest.fixture
+def migrated(tmp_path: Path) -> Generator[sa.Connection]:
+    engine = _dialect.make_engine(f"sqlite:///{tmp_path}/migrated.db")
+    with _dialect.connect(engine) as connection:
+        _dialect.begin(connection)
+        migrate(connection)
+        connection.commit()
+        yield connection
+
+
+@pytest.fixture
+def created(tmp_path: Path) -> Generator[sa.Connection]:
+    engine = _dialect.make_engine(f"sqlite:///{tmp_path}/created.db")
+    with _dialect.connect(engine) as connection:
+        bring_up_to_date(connection)
+        yield connection
+
+
+def keys(connection: sa.Connection, table: str) -> Iterator[tuple[object, ...]]:
+    """Uniqueness, origin, partiality and columns of each index, without the names that SQLite gives some of them."""
+    for _, name, *kind in connection.exec_driver_sql(f"PRAGMA index_list({table})").fetchall():
+        columns = connection.exec_driver_sql(f"PRAGMA index_info({name})").fetchall()
+        yield (*kind, *(column for _, _, column in columns))
+
+
+def described(connection: sa.Connection) -> dict[str, object]:
+    rows = connection.exec_driver_sql("SELECT name, sql FROM sqlite_master WHERE sql IS NOT NULL").fetchall()
+    indexes = {name: " ".join(sql.split()).replace('"', "") for name, sql in rows if sql.startswith("CREATE INDEX")}
+    tables = {
+        table: (
+            connection.exec_driver_sql(f"PRAGMA table_xinfo({table})").fetchall(),
+            connection.exec_driver_sql(f"PRAGMA foreign_key_list({table})").fetchall(),
+            sorted(keys(connection, table)),
+        )
+        for table in METADATA.tables
+        if table != STAMP.name
+    }
+    rowless = {name for name, sql in rows if "WITHOUT ROWID" in sql}
+    return {"tables": tables, "indexes": indexes, "rowless": rowless}
+
+
+def test_the_code_knows_the_newest_revision():
+    config = Config()
+    config.set_main_option("script_location", str(MIGRATIONS))
+    config.set_main_option("path_separator", "os")
+
+    assert ScriptDirectory.from_config(config).get_current_head() == HEAD
+
+
+def test_the_migrations_make_the_tables_of_the_code(migrated: sa.Connection, created: sa.Connection):
+    assert described(migrated) == described(created)
+    context = MigrationContext.configure(migrated, opts={"compare_type": True})
+    assert compare_metadata(context, METADATA) == []
+
+
+def test_a_database_of_an_older_revision_is_migrated(tmp_path: Path):
+    engine = _dialect.make_engine(f"sqlite:///{tmp_path}/crib.db")
+    with _dialect.connect(engine) as connection:
+        STAMP.create(connection)
+        connection.commit()
+        bring_up_to_date(connection)
+
+        assert connection.execute(sa.select(STAMP)).scalar_one() == HEAD
+
+
+async def test_a_database_of_a_newer_release_is_left_alone(tmp_path: Path):
+    async with opened("sqlite", tmp_path):
+        pass
+    with closing(sqlite3.connect(tmp_path / "crib.db")) as connection:
+        connection.execute("UPDATE alembic_version SET version_num = '0999'")
+        connection.commit()
+
+    with pytest.raises(Unavailable, match=f"revision 0999.*up to {HEAD}.*newer release"):
+        async with opened("sqlite", tmp_path):
+            pass
+
+
+async def test_tables_of_somebody_else_are_left_alone(tmp_path: Path):
+    with closing(sqlite3.connect(tmp_path / "crib.db")) as connection:
+        connection.execute("CREATE TABLE runs (marathon TEXT)")
+        connection.commit()
+
+    with pytest.raises(Unavailable, match="table 'runs' but no schema revision"):
+        async with opened("sqlite", tmp_path):
+            pass
+    with closing(sqlite3.connect(tmp_path / "crib.db")) as connection:
+        assert connection.execute("SELECT name FROM sqlite_master").fetchall() == [("runs",)]
+
+
+async def test_a_stamp_of_somebody_else_is_reported(tmp_path: Path):
+    with closing(sqlite3.connect(tmp_path / "crib.db")) as connection:
+        connection.execute("CREATE TABLE alembic_version (colour TEXT)")
+        connection.commit()
+
+    with pytest.raises(Unavailable, match=r"crib\.db failed: no such column"):
+        async with opened("sqlite", tmp_path):
+            pass
+
+
+async def test_every_row_has_a_realm_and_who_made_it():
+    owned = [table for table in METADATA.tables.values() if table is not STAMP]
+
+    assert [table.name for table in owned if not {"realm", "made_by"} <= set(table.c.keys())] == []

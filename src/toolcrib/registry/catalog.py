@@ -107,11 +107,17 @@ class Registry:
         name, _, version = ref.partition("@")
         found = self.find(realm, name, version or None)
         if found is None:
-            names = self.names(realm)
-            near = get_close_matches(name, names, n=3) or names[:10]
-            msg = f"no tool {ref!r} in realm {realm!r}; {'there is: ' + ', '.join(near) if near else 'add it first'}"
+            known = self._nearest(realm, name)
+            msg = f"no tool {ref!r} in realm {realm!r}; {'there is: ' + ', '.join(known) if known else 'add it first'}"
             raise NotFound(msg)
         return found
+
+    def _nearest(self, realm: str, name: str) -> Sequence[str]:
+        """The versions of a name that is known, else names that look like it, else some names."""
+        if (realm, name) in self._tools:
+            return list(dict.fromkeys(revision.ref for revision in self._tools[realm, name]))[-10:]
+        names = self.names(realm)
+        return get_close_matches(name, names, n=3) or names[:10]
 
     def names(self, realm: str) -> Sequence[str]:
         """Names of all tools of a realm, sorted."""

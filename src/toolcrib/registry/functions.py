@@ -9,11 +9,12 @@ import inspect
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cached_property, update_wrapper
-from typing import Any, Generic, ParamSpec, TypedDict, TypeVar, Unpack, cast, get_type_hints, overload
+from typing import Any, Generic, ParamSpec, TypedDict, TypeVar, Unpack, cast, get_args, get_type_hints, overload
 
+from docstring_parser import Docstring
 from docstring_parser import parse as parse_docstring
-from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, create_model
-from pydantic.errors import PydanticSchemaGenerationError, PydanticUserError
+from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError, create_model
+from pydantic.errors import PydanticUserError
 
 from toolcrib.contracts import (
     CachePolicy,
@@ -31,6 +32,7 @@ from toolcrib.contracts import (
     ToolDefinition,
     Usd,
 )
+from toolcrib.registry.validation import compile_schema
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -98,17 +100,27 @@ class FunctionTool(Generic[P, R]):
         """The definition, with schemas from the type hints and texts from the docstring.
 
         Raises:
-            InvalidDefinition: A parameter has no usable type.
+            InvalidDefinition: The signature cannot be expressed in JSON, or an option is wrong.
         """
-        documentation = parse_docstring(inspect.getdoc(self._function) or "")
+        documentation = self._documentation
         summary = "\n\n".join(filter(None, (documentation.short_description, documentation.long_description)))
         fields: JsonObject = {"name": self._name, "description": summary, **self._options}
-        return ToolDefinition(
-            **fields,
-            input_schema=_lean(self._arguments.model_json_schema()),
-            output_schema=self._output_schema,
-            implementation=PythonImplementation(function=f"{self._function.__module__}:{self._function.__qualname__}"),
-        )
+        try:
+            return ToolDefinition(
+                **fields,
+                input_schema=self._input_schema,
+                output_schema=self._output_schema,
+                implementation=PythonImplementation(
+                    function=f"{self._function.__module__}:{self._function.__qualname__}"
+                ),
+            )
+        except PydanticUserError as error:
+            msg = f"tool {self._name!r}: a type in its signature has no form in JSON: {error.message}"
+            raise InvalidDefinition(msg) from error
+        except ValidationError as error:
+            listed = "; ".join(f"{'.'.join(map(str, found['loc']))}: {found['msg']}" for found in error.errors())
+            msg = f"tool {self._name!r} is not well formed: {listed}; correct it in @tool(...)"
+            raise InvalidDefinition(msg) from error
 
     async def run(self, arguments: JsonObject, context: ToolContext) -> Json:
         """Call the function with JSON arguments that match its schema, and bring its result back as JSON.
@@ -116,12 +128,13 @@ class FunctionTool(Generic[P, R]):
         A plain function runs in a thread, so that it does not hold up the event loop.
         """
         values = self._arguments.model_validate(arguments)
-        given: dict[str, Any] = {name: getattr(values, name) for name in values.model_fields_set}
+        fields = self._arguments.model_fields
+        given: dict[str, Any] = {str(fields[name].alias): getattr(values, name) for name in values.model_fields_set}
         if self._context_parameter is not None:
             given[self._context_parameter] = context
         call = cast("Callable[..., Any]", self._function)
         result = await call(**given) if self._is_async else await asyncio.to_thread(call, **given)
-        return self._result.dump_python(result, mode="json")
+        return self._result.dump_python(result, mode="json", warnings=False)  # the output schema is checked by the crib
 
     @property
     def _name(self) -> str:
@@ -129,34 +142,61 @@ class FunctionTool(Generic[P, R]):
 
     @cached_property
     def _hints(self) -> dict[str, Any]:
-        return get_type_hints(self._function, include_extras=True)
+        try:
+            return get_type_hints(self._function, include_extras=True)
+        except NameError as error:
+            msg = (
+                f"tool {self._name!r}: {error}; import or define it where the function's module can see it at run time"
+            )
+            raise InvalidDefinition(msg) from error
+
+    @cached_property
+    def _documentation(self) -> Docstring:
+        return parse_docstring(inspect.getdoc(self._function) or "")
 
     @cached_property
     def _context_parameter(self) -> str | None:
-        return next((name for name, hint in self._hints.items() if hint is ToolContext), None)
+        hints = ((name, self._hints.get(name)) for name in inspect.signature(self._function).parameters)
+        return next((name for name, hint in hints if ToolContext in (hint, *get_args(hint))), None)
 
     @cached_property
     def _arguments(self) -> type[BaseModel]:
-        documentation = parse_docstring(inspect.getdoc(self._function) or "")
-        texts = {parameter.arg_name: parameter.description for parameter in documentation.params}
+        """A model whose fields have the parameters' names as aliases only, so that one may be called `json` or `copy`."""
+        texts = {parameter.arg_name: parameter.description for parameter in self._documentation.params}
         fields: dict[str, Any] = {}
         for name, parameter in inspect.signature(self._function).parameters.items():
             if name == self._context_parameter:
                 continue
-            if parameter.kind in (parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD, parameter.POSITIONAL_ONLY):
-                msg = f"tool {self._name!r}: parameter {name!r} cannot be named in JSON; use ordinary parameters"
+            self._check_parameter(parameter)
+            info: dict[str, Any] = {"alias": name}
+            if parameter.default is not parameter.empty:
+                info["default"] = parameter.default
+            if texts.get(name):
+                info["description"] = texts[name]
+            fields[f"argument_{len(fields)}"] = (self._hints[name], Field(**info))
+        return create_model(self._function.__name__, __config__=ConfigDict(extra="forbid"), **fields)
+
+    def _check_parameter(self, parameter: inspect.Parameter) -> None:
+        name = parameter.name
+        if parameter.kind in (parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD, parameter.POSITIONAL_ONLY):
+            msg = f"tool {self._name!r}: parameter {name!r} cannot be named in JSON; use ordinary parameters"
+            raise InvalidDefinition(msg)
+        if name not in self._hints:
+            msg = f"tool {self._name!r}: parameter {name!r} has no type hint; add one, e.g. {name}: str"
+            raise InvalidDefinition(msg)
+
+    @property
+    def _input_schema(self) -> JsonSchema:
+        schema = _lean(self._arguments.model_json_schema())
+        definitions = schema.get("$defs", {})
+        for name, part in schema["properties"].items():
+            if "default" in part and compile_schema({"$defs": definitions, **part}).problems(part["default"]):
+                msg = (
+                    f"tool {self._name!r}: the default {part['default']!r} of parameter {name!r} is not of its type; "
+                    "change one of them, e.g. to `... | None` for None"
+                )
                 raise InvalidDefinition(msg)
-            if name not in self._hints:
-                msg = f"tool {self._name!r}: parameter {name!r} has no type hint; add one, e.g. {name}: str"
-                raise InvalidDefinition(msg)
-            default = ... if parameter.default is parameter.empty else parameter.default
-            fields[name] = (self._hints[name], Field(default, description=texts.get(name)))
-        try:
-            config = ConfigDict(extra="forbid", arbitrary_types_allowed=False)
-            return create_model(self._function.__name__, __config__=config, **fields)
-        except (PydanticSchemaGenerationError, PydanticUserError) as error:
-            msg = f"tool {self._name!r}: a parameter's type is not expressible in JSON: {error}"
-            raise InvalidDefinition(msg) from error
+        return schema
 
     @cached_property
     def _result(self) -> TypeAdapter[Any]:
@@ -190,19 +230,26 @@ def tool(function: Callable[..., Any] | None = None, /, **options: Unpack[ToolOp
     return decorate
 
 
+_NAMED = frozenset({"properties", "patternProperties", "$defs"})
+"""Keywords whose values are schemas by name."""
+_DATA = frozenset({"default", "const", "enum", "examples"})
+"""Keywords whose values are no schemas."""
+
+
 def _lean(schema: JsonSchema) -> JsonSchema:
     """The schema without the titles that pydantic makes from names: a model pays for every token."""
-    return cast("JsonSchema", _without_titles(schema, is_schema=True))
+    lean: JsonSchema = {}
+    for key, value in schema.items():
+        if key in _NAMED:
+            lean[key] = {name: _lean_part(part) for name, part in value.items()}
+        elif key in _DATA:
+            lean[key] = value
+        elif key != "title":
+            lean[key] = _lean_part(value)
+    return lean
 
 
-def _without_titles(node: Json, *, is_schema: bool) -> Json:
-    if isinstance(node, list):
-        return [_without_titles(item, is_schema=is_schema) for item in cast("list[Json]", node)]
-    if not isinstance(node, dict):
-        return node
-    entries = cast("JsonObject", node)
-    return {
-        key: _without_titles(value, is_schema=not is_schema or key not in ("properties", "$defs"))
-        for key, value in entries.items()
-        if not (is_schema and key == "title" and isinstance(value, str))
-    }
+def _lean_part(part: Json) -> Json:
+    if isinstance(part, list):
+        return [_lean_part(item) for item in cast("list[Json]", part)]
+    return _lean(cast("JsonSchema", part)) if isinstance(part, dict) else part

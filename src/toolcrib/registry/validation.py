@@ -2,14 +2,17 @@
 
 Validators come from jsonschema-rs, always offline: by default that library would fetch remote and file references.
 Schemas are compiled once. Patterns are limited to what a linear-time engine can match, so a schema cannot hold up the
-process.
+process. Formats are annotations, not assertions, as 2020-12 has it.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from copy import deepcopy
 from dataclasses import dataclass
 from difflib import get_close_matches
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, cast
+
+import orjson
 
 from toolcrib.contracts import InvalidDefinition, Json, JsonObject, JsonSchema, canonical
 
@@ -40,7 +43,11 @@ class Problem:
 
 
 class SchemaValidator:
-    """A compiled schema."""
+    """A compiled schema.
+
+    Raises:
+        InvalidDefinition: The document is not a schema, or refers to something outside itself.
+    """
 
     def __init__(self, schema: JsonSchema) -> None:
         import jsonschema_rs  # noqa: PLC0415 - a binary module, loaded when the first schema is compiled
@@ -50,9 +57,8 @@ class SchemaValidator:
             self._validator = jsonschema_rs.Draft202012Validator(
                 schema, offline=True, pattern_options=jsonschema_rs.RegexOptions()
             )
-        except (jsonschema_rs.ValidationError, jsonschema_rs.ReferencingError, ValueError) as error:
-            place = "/".join(map(str, getattr(error, "instance_path", None) or ()))
-            raise InvalidDefinition(f"at /{place}: {getattr(error, 'message', error)}") from None
+        except jsonschema_rs.ValidationError as error:
+            raise InvalidDefinition(f"at {_pointer(error.instance_path) or '/'}: {_explain_schema(error)}") from None
         self._defaults = _has_defaults(schema)
 
     def is_valid(self, value: Json) -> bool:
@@ -68,26 +74,56 @@ class SchemaValidator:
 
     def with_defaults(self, value: JsonObject) -> JsonObject:
         """The object with the defaults of absent properties filled in, also in nested objects."""
-        return cast("JsonObject", _fill(self.schema, value)) if self._defaults else value
+        return cast("JsonObject", self._fill(self.schema, value)) if self._defaults else value
+
+    def _fill(self, schema: Json, value: Json) -> Json:
+        if not (isinstance(schema, dict) and isinstance(value, dict)):
+            return value
+        declared = self._properties(cast("JsonSchema", schema))
+        filled = dict(cast("JsonObject", value))
+        for name, part in declared.items():
+            if name in filled:
+                filled[name] = self._fill(part, filled[name])
+            elif isinstance(part, dict) and "default" in part:
+                filled[name] = deepcopy(cast("JsonObject", part)["default"])
+        return filled
+
+    def _properties(self, schema: JsonSchema) -> JsonObject:
+        reference = schema.get("$ref", "")
+        if reference.startswith("#/"):
+            names = (part.replace("~1", "/").replace("~0", "~") for part in reference[2:].split("/"))
+            schema = {**self._node(names), **schema}
+        return cast("JsonObject", schema.get("properties", {}))
 
     def _explain(self, error: "jsonschema_rs.ValidationError") -> Problem:
-        path = "".join(f"/{_escape(part)}" for part in error.instance_path)
-        if type(error.kind).__name__.endswith("Enum"):
-            parent = self._node(list(error.schema_path)[:-1])
-            return Problem(path, _explain_enum(error.instance, parent))
-        if type(error.kind).__name__.endswith("AdditionalProperties"):
-            parent = self._node(list(error.schema_path)[:-1])
-            return Problem(path, _explain_unexpected(error.instance, parent) or error.message)
-        return Problem(path, _short(error.message))
+        kind = error.kind
+        message = _short(error.message)
+        if kind.name == "enum":
+            message = _explain_enum(error.instance, kind.value, self._parent(error).get(LABELS, {}))
+        elif kind.name == "additionalProperties":
+            message = _explain_unexpected(kind.value, self._parent(error).get("properties", {}))
+        elif kind.name in ("anyOf", "oneOf"):
+            message = self._explain_alternatives(error, kind.value) or message
+        return Problem(_pointer(error.instance_path), message)
 
-    def _node(self, path: Sequence[str | int]) -> JsonSchema:
+    def _explain_alternatives(
+        self, error: "jsonschema_rs.ValidationError", branches: "Sequence[Sequence[jsonschema_rs.ValidationError]]"
+    ) -> str:
+        """What the value would need to be, leaving out alternatives of another type, such as null, if others remain."""
+        firsts = [branch[0] for branch in branches if branch]
+        here = list(error.instance_path)
+        close = [first for first in firsts if first.kind.name != "type" or list(first.instance_path) != here]
+        found = [self._explain(first) for first in close or firsts]
+        return _short("; or ".join(part.problem if part.path == _pointer(here) else str(part) for part in found))
+
+    def _parent(self, error: "jsonschema_rs.ValidationError") -> JsonSchema:
+        return self._node(list(error.schema_path)[:-1])
+
+    def _node(self, path: Iterable[str | int]) -> JsonSchema:
         node: Any = self.schema
         for part in path:
-            if isinstance(node, dict) and part == "$ref":
-                reference = str(cast("JsonObject", node).get("$ref", ""))
-                node = _pointer(self.schema, reference)
-            elif isinstance(node, dict):
-                node = cast("JsonObject", node).get(str(part), {})
+            if isinstance(node, dict):
+                node = cast("JsonObject", node).get(str(part))
             elif isinstance(node, list) and isinstance(part, int):
                 node = cast("list[Json]", node)[part]
         return cast("JsonSchema", node) if isinstance(node, dict) else {}
@@ -104,63 +140,56 @@ def compile_schema(schema: JsonSchema) -> SchemaValidator:
 
 @lru_cache(maxsize=4096)
 def _compile(content: bytes) -> SchemaValidator:
-    import orjson  # noqa: PLC0415 - see SchemaValidator
-
     return SchemaValidator(orjson.loads(content))
 
 
-def _explain_enum(value: Json, schema: JsonSchema) -> str:
-    values = cast("list[Json]", schema.get("enum", []))
-    labels = cast("Mapping[str, str]", schema.get(LABELS, {}))
+def _explain_schema(error: "jsonschema_rs.ValidationError") -> str:
+    if error.kind.name == "format" and error.kind.value == "regex":
+        return (
+            f"pattern {_short(str(error.instance))!r} is not a regular expression that matches in linear time; "
+            "write it without look-around, back-references and large counted repetitions"
+        )
+    if error.kind.name == "$ref":
+        return f"{error.message}; put what $ref names into $defs of the same schema"
+    return _short(error.message)
+
+
+def _explain_enum(value: Json, values: Sequence[Json], labels: Mapping[str, str]) -> str:
     spoken = {str(labels.get(str(item), item)).casefold(): item for item in values}
     spoken.update({str(item).casefold(): item for item in values})
-    near = [spoken[text] for text in get_close_matches(str(value).casefold(), list(spoken), n=5, cutoff=0.5)]
-    unique = list(dict.fromkeys(map(str, near)))[:3]
-    shown = unique or [str(item) for item in values[:_MOST_VALUES]]
-    names = ", ".join(f"{item!r} ({labels[item]})" if item in labels else repr(item) for item in shown)
-    kind = "nearest" if unique else "valid"
-    return f"{_short(repr(value))} is not one of the {len(values)} valid values; {kind}: {names}"
+    near = [_named(spoken[text], labels) for text in get_close_matches(str(value).casefold(), spoken, n=5, cutoff=0.5)]
+    shown = list(dict.fromkeys(near))[:3] or [_named(item, labels) for item in values[:_MOST_VALUES]]
+    kind = "nearest" if near else "valid"
+    return f"{_short(_text(value))} is not one of the {len(values)} valid values; {kind}: {', '.join(shown)}"
 
 
-def _explain_unexpected(value: Json, schema: JsonSchema) -> str | None:
-    known = sorted(cast("JsonObject", schema.get("properties", {})))
-    extra = [name for name in cast("JsonObject", value) if name not in known]
-    if not extra:
-        return None
-    near = get_close_matches(extra[0], known, n=3) or known[:_MOST_VALUES]
-    return f"{extra[0]!r} is not a property here; known: {', '.join(near) or 'none'}"
+def _explain_unexpected(names: Sequence[str], properties: Mapping[str, Json]) -> str:
+    known = sorted(properties)
+    near = get_close_matches(names[0], known, n=3) or known[:_MOST_VALUES]
+    return f"{names[0]!r} is not a property here; known: {', '.join(near) or 'none'}"
 
 
-def _pointer(schema: JsonSchema, reference: str) -> Json:
-    node: Any = schema
-    for part in reference.removeprefix("#").split("/")[1:]:
-        name = part.replace("~1", "/").replace("~0", "~")
-        node = cast("JsonObject", node).get(name, {}) if isinstance(node, dict) else {}
-    return node
+def _named(value: Json, labels: Mapping[str, str]) -> str:
+    text = _text(value)
+    label = labels.get(str(value))
+    return f"{text} ({label})" if label is not None else text
 
 
-def _escape(part: str | int) -> str:
-    return str(part).replace("~", "~0").replace("/", "~1")
+def _text(value: Json) -> str:
+    """A value as the sender would have to write it, with the quotes of this module's messages."""
+    return repr(value) if isinstance(value, str) else canonical(value).decode()
 
 
-def _short(text: str, limit: int = 300) -> str:
-    return text if len(text) <= limit else f"{text[:limit]}… ({len(text)} characters)"
+def _pointer(path: Iterable[str | int]) -> str:
+    return "".join("/" + str(part).replace("~", "~0").replace("/", "~1") for part in path)
+
+
+def _short(text: str, ends: int = 150) -> str:
+    """The text, without the middle of a long one: messages begin with the value and end with what is wrong with it."""
+    return text if len(text) <= 2 * ends else f"{text[:ends]}…{text[-ends:]}"
 
 
 def _has_defaults(schema: Json) -> bool:
-    if not isinstance(schema, dict):
-        return False
-    properties = cast("JsonObject", cast("JsonObject", schema).get("properties", {}))
-    return any(isinstance(item, dict) and ("default" in item or _has_defaults(item)) for item in properties.values())
-
-
-def _fill(schema: Json, value: Json) -> Json:
-    if not (isinstance(schema, dict) and isinstance(value, dict)):
-        return value
-    filled = dict(cast("JsonObject", value))
-    for name, part in cast("JsonObject", cast("JsonObject", schema).get("properties", {})).items():
-        if name in filled:
-            filled[name] = _fill(part, filled[name])
-        elif isinstance(part, dict) and "default" in part:
-            filled[name] = part["default"]
-    return filled
+    if isinstance(schema, dict):
+        return "default" in schema or any(map(_has_defaults, cast("JsonObject", schema).values()))
+    return isinstance(schema, list) and any(map(_has_defaults, cast("list[Json]", schema)))

@@ -6,22 +6,28 @@ exactly.
 
 import re
 from collections.abc import Iterable
+from dataclasses import dataclass
 from functools import lru_cache, total_ordering
 from typing import NamedTuple
 
 from toolcrib.contracts import InvalidDefinition
 
-_NUMBER = r"0|[1-9][0-9]*"
-_VERSION = re.compile(
-    rf"({_NUMBER})\.({_NUMBER})\.({_NUMBER})(?:-([0-9A-Za-z-]+(?:\.[0-9A-Za-z-]+)*))?(?:\+([0-9A-Za-z.-]+))?"
-)
-_COMPARATOR = re.compile(
-    rf"(\^|~|>=|<=|>|<|=)?\s*v?({_NUMBER}|[xX*])(?:\.({_NUMBER}|[xX*]))?(?:\.({_NUMBER}|[xX*]))?(-[0-9A-Za-z.-]+)?"
-)
+_NUMBER = r"(?:0|[1-9][0-9]*)"
+_LABEL = rf"(?:{_NUMBER}|[0-9]*[A-Za-z-][0-9A-Za-z-]*)"
+_PRERELEASE = rf"{_LABEL}(?:\.{_LABEL})*"
+_BUILD = r"[0-9A-Za-z-]+(?:\.[0-9A-Za-z-]+)*"
+_VERSION = re.compile(rf"({_NUMBER})\.({_NUMBER})\.({_NUMBER})(?:-({_PRERELEASE}))?(?:\+{_BUILD})?")
+_OPERATOR = r"(\^|~|>=|<=|>|<|=)"
+_PLACE = rf"({_NUMBER}|[xX*])"
+_COMPARATOR = re.compile(rf"{_OPERATOR}?v?{_PLACE}(?:\.{_PLACE}(?:\.{_PLACE}(?:-({_PRERELEASE}))?(?:\+{_BUILD})?)?)?")
+_GAP_AFTER_OPERATOR = re.compile(rf"{_OPERATOR}\s+")
+_LONGEST = 256
+"""Characters, as in node-semver."""
 
 
 @total_ordering
-class Version(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class Version:
     """A semantic version; build metadata does not take part in the order and is dropped."""
 
     major: int
@@ -36,11 +42,11 @@ class Version(NamedTuple):
         Raises:
             InvalidDefinition: The text is not a semantic version.
         """
-        match = _VERSION.fullmatch(text)
+        match = _VERSION.fullmatch(text) if len(text) <= _LONGEST else None
         if match is None:
-            msg = f"version {text!r} is not a semantic version; write it as major.minor.patch, e.g. 1.0.0"
+            msg = f"version {text[:_LONGEST]!r} is not a semantic version; write it as major.minor.patch, e.g. 1.0.0"
             raise InvalidDefinition(msg)
-        major, minor, patch, prerelease, _ = match.groups()
+        major, minor, patch, prerelease = match.groups()
         return cls(int(major), int(minor), int(patch), prerelease or "")
 
     @property
@@ -50,8 +56,8 @@ class Version(NamedTuple):
         ranked = tuple((0, int(part), "") if part.isdigit() else (1, 0, part) for part in parts)
         return (self.major, self.minor, self.patch, not self.prerelease, ranked)
 
-    def __lt__(self, other: object) -> bool:
-        return isinstance(other, Version) and self.precedence < other.precedence
+    def __lt__(self, other: "Version") -> bool:
+        return self.precedence < other.precedence
 
     def __str__(self) -> str:
         return f"{self.major}.{self.minor}.{self.patch}" + (f"-{self.prerelease}" if self.prerelease else "")
@@ -68,6 +74,10 @@ class Span(NamedTuple):
         return self.low <= version and (self.high is None or version < self.high)
 
 
+_FIRST = Version(0, 0, 0)
+_NOTHING = Span(_FIRST, _FIRST)
+
+
 @lru_cache(maxsize=1024)
 def parse_range(text: str) -> tuple[tuple[Span, ...], ...]:
     """Read a range: alternatives separated by `||`, each a list of comparators that must all hold.
@@ -75,14 +85,19 @@ def parse_range(text: str) -> tuple[tuple[Span, ...], ...]:
     Raises:
         InvalidDefinition: The text is not a range.
     """
-    return tuple(_conjunction(part.strip(), text) for part in text.split("||"))
+    if len(text) > _LONGEST:
+        msg = f"a version range has at most {_LONGEST} characters, and this one {len(text)}; shorten it"
+        raise InvalidDefinition(msg)
+    return tuple(_conjunction(part, text) for part in text.split("||"))
 
 
 def satisfies(version: Version, text: str) -> bool:
     """Whether a version lies in a range. A pre-release does only if the range names its very version."""
-    if version.prerelease:
-        return any(str(version) in part.split() or f"={version}" in part.split() for part in text.split("||"))
-    return any(all(span.holds(version) for span in spans) for spans in parse_range(text))
+    named = Span(version, _after(version, 3))
+    return any(
+        all(span.holds(version) for span in spans) and (not version.prerelease or named in spans)
+        for spans in parse_range(text)
+    )
 
 
 def newest(versions: Iterable[str], text: str | None) -> str | None:
@@ -99,27 +114,20 @@ def newest(versions: Iterable[str], text: str | None) -> str | None:
 
 
 def _conjunction(part: str, whole: str) -> tuple[Span, ...]:
-    spans: list[Span] = []
-    rest = part or "*"
-    while rest:
-        match = _COMPARATOR.match(rest)
-        if match is None:
-            msg = (
-                f"version range {whole!r} is not understood at {rest!r}; write e.g. 1.2.3, ^1.2, ~1.2.3, >=1.0.0 <2.0.0"
-            )
-            raise InvalidDefinition(msg)
-        spans.append(_span(match))
-        rest = rest[match.end() :].strip(" ,")
-    return tuple(spans)
+    words = _GAP_AFTER_OPERATOR.sub(r"\1", part).replace(",", " ").split()
+    return tuple(_span(word, whole) for word in words or ["*"])
 
 
-def _span(match: re.Match[str]) -> Span:
-    operator, *texts, prerelease = match.groups()
-    numbers = [int(text) for text in texts if text is not None and text.isdigit()]
-    known = len(numbers)
-    major, minor, patch = [*numbers, 0, 0, 0][:3]
-    base = Version(major, minor, patch, (prerelease or "")[1:])
-    after = _next(base, known)
+def _span(word: str, whole: str) -> Span:
+    match = _COMPARATOR.fullmatch(word)
+    if match is None:
+        msg = f"version range {whole!r} is not understood at {word!r}; write e.g. 1.2.3, ^1.2, ~1.2.3, >=1.0.0 <2.0.0"
+        raise InvalidDefinition(msg)
+    operator, *places, prerelease = match.groups()
+    known = next((index for index, place in enumerate(places) if not (place or "").isdigit()), 3)
+    major, minor, patch = [*map(int, places[:known]), 0, 0, 0][:3]
+    base = Version(major, minor, patch, (prerelease or "") if known == 3 else "")
+    after = _after(base, known)
     match operator:
         case "^":
             return Span(base, _caret(base, known))
@@ -128,17 +136,24 @@ def _span(match: re.Match[str]) -> Span:
         case ">=":
             return Span(base, None)
         case ">":
-            return Span(after or base, None)
+            return Span(after, None) if after else _NOTHING
         case "<":
-            return Span(Version(0, 0, 0), base)
+            return Span(_FIRST, base)
         case "<=":
-            return Span(Version(0, 0, 0), after)
+            return Span(_FIRST, after)
         case _:
             return Span(base, after)
 
 
+def _after(base: Version, known: int) -> Version | None:
+    """The next version at all that does not share the known numbers, or the pre-release; null if nothing is known."""
+    if base.prerelease:
+        return Version(base.major, base.minor, base.patch, f"{base.prerelease}.0")
+    return _next(base, known)
+
+
 def _next(base: Version, known: int) -> Version | None:
-    """The first version after all that share the known numbers; null if none is known."""
+    """The first release after all that share the known numbers; null if none is known."""
     match known:
         case 0:
             return None

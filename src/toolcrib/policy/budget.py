@@ -26,7 +26,8 @@ class Shortage:
     @property
     def message(self) -> str:
         """One sentence with the numbers and what to do."""
-        return f"limit {self.limit} is {self.maximum:g} and this would make {self.value:g}; raise {self.limit} to go on"
+        allowed, wanted = f"{self.maximum:.12g}", f"{self.value:.12g}"
+        return f"limit {self.limit} is {allowed} and this would make {wanted}; raise {self.limit} to go on"
 
 
 @dataclass(frozen=True, slots=True)

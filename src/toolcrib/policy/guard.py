@@ -111,5 +111,8 @@ def _life_cycle(tool: ToolRevision) -> _Denied | None:
 def _side_effects(name: str, effects: SideEffects, policy: CallPolicy) -> _Denied | None:
     if _RANK[effects] <= _RANK[policy.side_effects]:
         return None
-    message = f"tool {name!r} {effects} and this run allows at most {policy.side_effects!r}"
+    message = (
+        f"tool {name!r} {effects} and this run allows at most {policy.side_effects!r}; "
+        f"use a tool that does no more, or start the run with side_effects {effects!r}"
+    )
     return "side_effects", Reason.SIDE_EFFECTS_FORBIDDEN, message

@@ -3,6 +3,20 @@
 Pure functions over contracts: nothing here opens a connection or stores a definition.
 """
 
+from toolcrib.providers.auth import Credentials, credentials_for
 from toolcrib.providers.openapi import ImportedApi, Loss, ToolOverride, import_openapi
+from toolcrib.providers.references import ReferenceItem, ReferenceList, closest, read_reference, resolve
 
-__all__ = ["ImportedApi", "Loss", "ToolOverride", "import_openapi"]
+__all__ = [
+    "Credentials",
+    "ImportedApi",
+    "Loss",
+    "ReferenceItem",
+    "ReferenceList",
+    "ToolOverride",
+    "closest",
+    "credentials_for",
+    "import_openapi",
+    "read_reference",
+    "resolve",
+]

@@ -1,16 +1,13 @@
 """Where an API is: the base address of the document, or of the operations that live elsewhere."""
 
 from collections.abc import Sequence
-from typing import Final
-from urllib.parse import urlsplit
 
 from toolcrib.contracts import InvalidDefinition, JsonObject
 from toolcrib.providers.openapi.document import Document
 from toolcrib.providers.openapi.losses import Losses
 from toolcrib.providers.openapi.operations import Operation
 from toolcrib.providers.openapi.views import members, objects
-
-_SCHEMES: Final = frozenset({"http", "https"})
+from toolcrib.providers.origins import origin_of
 
 
 def document_base(document: Document, given: str | None, losses: Losses) -> str:
@@ -28,7 +25,7 @@ def document_base(document: Document, given: str | None, losses: Losses) -> str:
     if given is None and len(servers) > 1:
         losses.note("servers", f"only the first of {len(servers)} is used")
     base = given if given is not None else _first(servers)
-    if not is_absolute(base):
+    if not _is_absolute(base):
         raise InvalidDefinition(
             f"base address {base!r} is not absolute; give base_url, like 'https://api.example.com/v1'"
         )
@@ -44,28 +41,13 @@ def operation_base(operation: Operation, base: str, *, given: bool) -> str | Non
         given: Whether that address replaces the document's, and with it every server in it.
     """
     own = _first(operation.servers).rstrip("/")
-    if given or not is_absolute(own) or own == base:
+    if given or not _is_absolute(own) or own == base:
         return None
     return own
 
 
-def same_origin(first: str, second: str) -> bool:
-    """Whether two absolute URLs lead to the same scheme, host and port."""
-    return _origin(first) == _origin(second)
-
-
-def is_absolute(url: str) -> bool:
-    """Whether a URL has a scheme of HTTP, a host, and no placeholder left."""
-    try:
-        parts = urlsplit(url)
-    except ValueError:
-        return False
-    return parts.scheme in _SCHEMES and bool(parts.hostname) and not {"{", "}"} & set(url)
-
-
-def _origin(url: str) -> tuple[str, str | None, int | None]:
-    parts = urlsplit(url)
-    return parts.scheme, parts.hostname, parts.port or {"http": 80, "https": 443}.get(parts.scheme)
+def _is_absolute(url: str) -> bool:
+    return origin_of(url) is not None and not {"{", "}"} & set(url)
 
 
 def _first(servers: Sequence[JsonObject]) -> str:

@@ -19,9 +19,10 @@ from toolcrib.providers.openapi.overrides import ToolOverride
 from toolcrib.providers.openapi.parameters import KEY_HEADER, takes_key
 from toolcrib.providers.openapi.responses import Answers, find_paging, output_schema, read_answers
 from toolcrib.providers.openapi.schemas import Schemas
-from toolcrib.providers.openapi.servers import operation_base, same_origin
+from toolcrib.providers.openapi.servers import operation_base
 from toolcrib.providers.openapi.text import plain, trimmed
 from toolcrib.providers.openapi.views import members, texts
+from toolcrib.providers.origins import origin_of
 
 _RETRIES: Final = RetryPolicy(count=3)
 _TRANSIENT: Final = (ErrorRule(when="429", action="retry"), ErrorRule(when="5xx", action="retry"))
@@ -117,7 +118,7 @@ def _implementation(
 ) -> HttpImplementation:
     base = source.provider.base_url
     own = operation_base(operation, base, given=source.base_given)
-    foreign = own is not None and not same_origin(own, base)
+    foreign = own is not None and origin_of(own) != origin_of(base)
     if foreign:
         operation.losses.note("servers", f"called at {own} without credentials, which only {base} gets")
     return HttpImplementation(

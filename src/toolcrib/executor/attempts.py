@@ -1,6 +1,11 @@
-"""Whether a failed attempt is repeated, and when: the tool's error semantics (004), as pure decisions."""
+"""What a failed attempt means, and whether it is repeated: the tool's error semantics (004), as pure decisions."""
 
-from toolcrib.contracts import ErrorCode, ErrorRule, RetryPolicy, ToolDefinition, ToolError
+import asyncio
+import traceback
+
+from toolcrib.contracts import ErrorCode, ErrorRule, Reason, RetryPolicy, ToolDefinition, ToolError
+from toolcrib.executor.ports import CallFailed
+from toolcrib.executor.receipt import error
 
 _TRANSIENT = frozenset({ErrorCode.RATE_LIMIT, ErrorCode.TIMEOUT, ErrorCode.PROVIDER_ERROR, ErrorCode.NETWORK_ERROR})
 
@@ -15,15 +20,29 @@ def is_repeatable(tool: ToolDefinition) -> bool:
     )
 
 
-def rule_for(tool: ToolDefinition, error: ToolError, http_status: int | None) -> ErrorRule | None:
+def crashed(tool: ToolDefinition, crash: BaseException) -> CallFailed:
+    """The failure that an unforeseen exception of a tool is."""
+    match crash:
+        case TimeoutError():
+            code, reason = ErrorCode.TIMEOUT, Reason.TOOL_TIMEOUT
+        case asyncio.CancelledError():
+            code, reason = ErrorCode.UNKNOWN, Reason.CANCELLED
+        case _:
+            code, reason = ErrorCode.UNKNOWN, Reason.TOOL_FAILED
+    # Unlike str(), this survives an exception whose own __str__ fails.
+    said = "".join(traceback.format_exception_only(crash)).strip()
+    return CallFailed(error(code, reason, f"tool {tool.name!r} raised {said}"))
+
+
+def rule_for(tool: ToolDefinition, failure: ToolError, http_status: int | None) -> ErrorRule | None:
     """The first rule that names the error's status, its class (`5xx`) or its code."""
-    names = {error.code.value}
+    names = {failure.code.value}
     if http_status is not None:
         names |= {str(http_status), f"{http_status // 100}xx"}
     return next((rule for rule in tool.error_handling if rule.when in names), None)
 
 
-def wait_before_retry(tool: ToolDefinition, error: ToolError, http_status: int | None, attempt: int) -> float | None:
+def wait_before_retry(tool: ToolDefinition, failure: ToolError, http_status: int | None, attempt: int) -> float | None:
     """Seconds until the next attempt, or null if there will be none.
 
     A rule decides if one fits; else transient errors are retried. A call that is not repeatable is retried only if
@@ -32,26 +51,26 @@ def wait_before_retry(tool: ToolDefinition, error: ToolError, http_status: int |
 
     Args:
         tool: The definition with its retry policy and rules.
-        error: How the attempt failed.
+        failure: How the attempt failed.
         http_status: Status of the answer, if there was one.
         attempt: Number of the failed attempt, from 1.
     """
     if attempt > tool.retry.count:
         return None
-    rule = rule_for(tool, error, http_status)
-    wanted = rule.action == "retry" if rule is not None else error.code in _TRANSIENT
-    if not wanted or not (is_repeatable(tool) or error.code is ErrorCode.RATE_LIMIT):
+    rule = rule_for(tool, failure, http_status)
+    wanted = rule.action == "retry" if rule is not None else failure.code in _TRANSIENT
+    if not wanted or not (is_repeatable(tool) or failure.code is ErrorCode.RATE_LIMIT):
         return None
-    wait = max(_backoff(tool.retry, attempt), error.retry_after_s or 0.0)
+    wait = max(_backoff(tool.retry, attempt), failure.retry_after_s or 0.0)
     return wait if wait <= tool.retry.max_s else None
 
 
-def explained(tool: ToolDefinition, error: ToolError, http_status: int | None) -> ToolError:
+def explained(tool: ToolDefinition, failure: ToolError, http_status: int | None) -> ToolError:
     """The error with the message that the tool's author wrote for it, if there is one."""
-    rule = rule_for(tool, error, http_status)
+    rule = rule_for(tool, failure, http_status)
     if rule is None or rule.message is None:
-        return error
-    return error.model_copy(update={"message": f"{rule.message} ({error.message})"})
+        return failure
+    return failure.model_copy(update={"message": f"{rule.message} ({failure.message})"})
 
 
 def _backoff(policy: RetryPolicy, attempt: int) -> float:

@@ -58,8 +58,9 @@ class Lanes:
     def _admit(self) -> None:
         while self._queue and self._has_room(alone=self._queue[0][0]):
             alone, turn = self._queue.popleft()
-            self._take(alone=alone)
-            turn.set_result(None)
+            if not turn.cancelled():
+                self._take(alone=alone)
+                turn.set_result(None)
 
     def _forget(self, *, alone: bool, turn: asyncio.Future[None]) -> None:
         if turn.done() and not turn.cancelled():

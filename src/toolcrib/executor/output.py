@@ -1,6 +1,9 @@
-"""From what a runtime brought back to what the envelope may hold: selected, checked, redacted, cut to size."""
+"""From what a runtime brought back to what the envelope may hold: plain, redacted, selected, checked, cut to size.
 
-from typing import cast
+The effect has happened by now, so nothing here may lose its outcome for a lesser reason than that it is unusable.
+"""
+
+from typing import NamedTuple, cast
 
 import orjson
 
@@ -8,15 +11,43 @@ from toolcrib.contracts import (
     Attachment,
     ErrorCode,
     InvalidExpression,
+    InvalidInput,
     Json,
     JsonObject,
     Reason,
     ToolDefinition,
+    Unavailable,
 )
+from toolcrib.executor.plain import plain
 from toolcrib.executor.ports import Attic, CallFailed
 from toolcrib.executor.receipt import error
 from toolcrib.expressions.jsonpath import select
-from toolcrib.registry import compile_schema
+from toolcrib.registry import SchemaValidator
+from toolcrib.secrets import Redactor
+
+
+class Fitted(NamedTuple):
+    """What of an output fits into the envelope."""
+
+    output: Json
+    truncated: bool = False
+    attachments: tuple[Attachment, ...] = ()
+    """Names the whole."""
+    warning: str | None = None
+    """Why the whole is lost, if it is."""
+
+
+def take(tool: ToolDefinition, output: Json, redactor: Redactor) -> Json:
+    """A runtime's or a client's output as plain JSON without secrets.
+
+    Raises:
+        CallFailed: It is not JSON.
+    """
+    try:
+        return redactor.json(plain(output))
+    except InvalidInput as problem:
+        message = f"tool {tool.name!r} ran, but its output is not JSON: {problem}"
+        raise CallFailed(error(ErrorCode.PROVIDER_ERROR, Reason.BAD_RESPONSE, message)) from problem
 
 
 def select_output(tool: ToolDefinition, output: Json) -> Json:
@@ -35,7 +66,9 @@ def select_output(tool: ToolDefinition, output: Json) -> Json:
     return found[0] if len(found) == 1 else found or None
 
 
-def check_output(tool: ToolDefinition, output: Json, metadata: JsonObject) -> JsonObject:
+def check_output(
+    tool: ToolDefinition, schema: SchemaValidator | None, output: Json, metadata: JsonObject
+) -> JsonObject:
     """Hold the output against the tool's schema.
 
     What our own tools promise must hold. What an imported document promises about a foreign system often does not:
@@ -47,21 +80,23 @@ def check_output(tool: ToolDefinition, output: Json, metadata: JsonObject) -> Js
     Raises:
         CallFailed: The output of a tool that was not imported does not match.
     """
-    if tool.output_schema is None:
-        return metadata
-    problems = compile_schema(tool.output_schema).problems(output)
+    problems = schema.problems(output) if schema is not None else ()
     if not problems:
         return metadata
     message = f"tool {tool.name!r} ran, but its output does not match its output_schema: {problems[0]}"
     if tool.source == "imported":
-        return {**metadata, "warnings": [message]}
+        return warned(metadata, message)
     found = [problem.as_json() for problem in problems]
     raise CallFailed(error(ErrorCode.PROVIDER_ERROR, Reason.OUTPUT_SCHEMA_MISMATCH, message, problems=found))
 
 
-async def fit(
-    output: Json, limit: int, attic: Attic, *, realm: str, made_by: str
-) -> tuple[Json, tuple[Attachment, ...]]:
+def warned(metadata: JsonObject, warning: str) -> JsonObject:
+    """The metadata with one warning more."""
+    earlier = metadata.get("warnings", [])
+    return {**metadata, "warnings": [*(earlier if isinstance(earlier, list) else [earlier]), warning]}
+
+
+async def fit(output: Json, limit: int, attic: Attic, *, realm: str, made_by: str) -> Fitted:
     """Cut an output that is larger than the limit, and keep the whole of it as a blob.
 
     Args:
@@ -70,20 +105,21 @@ async def fit(
         attic: Where the whole goes.
         realm: Owner of the blob.
         made_by: Who made the call.
-
-    Returns:
-        What fits, and the attachment that names the whole; the output itself and nothing if it fits.
     """
     data = orjson.dumps(output)
     if len(data) <= limit:
-        return output, ()
-    digest = await attic.put(data, realm=realm, made_by=made_by)
+        return Fitted(output)
+    cut = _cut(output, data, limit)
+    try:
+        digest = await attic.put(data, realm=realm, made_by=made_by)
+    except Unavailable as problem:
+        return Fitted(cut, truncated=True, warning=f"the whole output ({len(data)} bytes) could not be kept: {problem}")
     whole = Attachment(kind="blob", url=f"blob:sha256:{digest}", content_type="application/json", bytes=len(data))
-    return _cut(output, data, limit), (whole,)
+    return Fitted(cut, truncated=True, attachments=(whole,))
 
 
 def _cut(output: Json, data: bytes, limit: int) -> Json:
-    """As many leading items of a list as fit; of anything else, the beginning of its text."""
+    """As many leading items of a list as fit; if none does, and of anything else, the beginning of its text."""
     if isinstance(output, list):
         kept: list[Json] = []
         size = 2
@@ -92,6 +128,19 @@ def _cut(output: Json, data: bytes, limit: int) -> Json:
             if size > limit:
                 break
             kept.append(item)
-        return kept
+        if kept:
+            return kept
     text = output.encode() if isinstance(output, str) else data
-    return text[: max(limit - 2, 0)].decode(errors="ignore")
+    return _beginning(text, limit)
+
+
+def _beginning(text: bytes, limit: int) -> str:
+    """As much of a text as is at most `limit` bytes long in JSON, where quotes and controls take more than one."""
+    size = limit - 2
+    while size > 0:
+        beginning = text[:size].decode(errors="ignore")
+        taken = len(orjson.dumps(beginning))
+        if taken <= limit:
+            return beginning
+        size = min(size * limit // taken, size - 1)
+    return ""

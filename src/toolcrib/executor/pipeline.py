@@ -2,33 +2,41 @@
 
 resolve, guard, validate, permit, confirm, rate limit, cache, secrets, intent, dispatch with retries, response
 mapping, output check, redaction, truncation, envelope. Whatever kind a tool is and whichever surface asked, it goes
-through here, so a denied call is denied everywhere. A tool's failure is an envelope; nothing but cancellation and
-suspension leaves `execute` otherwise.
+through here, so a denied call is denied everywhere. A tool's failure is an envelope. What leaves `execute` otherwise is
+not about the tool: cancellation, suspension, and a journal that does not take the intent.
 """
 
 import asyncio
-from collections.abc import Mapping
+import contextlib
+from collections.abc import Mapping, Sequence
 from datetime import timedelta
 from typing import cast
+
+import orjson
 
 from toolcrib.contracts import (
     ApprovalRequested,
     Attachment,
     CallStarted,
     ErrorCode,
+    Fenced,
     GuardDecision,
+    InvalidInput,
+    Json,
     JsonObject,
     Reason,
+    ToolcribError,
     ToolDefinition,
     ToolEnvelope,
     ToolError,
     ToolRevision,
+    Unavailable,
     cache_key,
-    content_hash,
+    digest,
     idempotency_key,
 )
-from toolcrib.executor.attempts import explained, wait_before_retry
-from toolcrib.executor.output import check_output, fit, select_output
+from toolcrib.executor.attempts import crashed, explained, wait_before_retry
+from toolcrib.executor.output import check_output, fit, select_output, take, warned
 from toolcrib.executor.ports import (
     Attic,
     CallContext,
@@ -44,9 +52,12 @@ from toolcrib.executor.ports import (
 )
 from toolcrib.executor.rates import Rates
 from toolcrib.executor.receipt import Receipt, error
+from toolcrib.executor.schemas import CompiledSchemas, Schemas
 from toolcrib.policy import decide, permit
-from toolcrib.registry import Problem, compile_schema
-from toolcrib.secrets import Redactor
+from toolcrib.registry import Problem, SchemaValidator, compile_schema
+
+_MOST_SHOWN = 200
+"""Characters of an unknown name in a message."""
 
 
 class Denied(CallFailed):
@@ -84,6 +95,7 @@ class Executor:
         self._attic = attic
         self._rates = rates
         self._clock = clock
+        self._schemas = CompiledSchemas()
 
     async def execute(self, call: ToolCall, context: CallContext) -> ToolEnvelope:
         """Run one call to its end.
@@ -104,6 +116,7 @@ class Executor:
         except Denied as refusal:
             return receipt.seal("denied", error=refusal.error)
         except CallFailed as failure:
+            receipt.hide(failure.secrets)
             return receipt.seal(
                 "error", error=failure.error, http_status=failure.http_status, metadata=failure.metadata
             )
@@ -127,19 +140,20 @@ class Executor:
         decision = self._guard(receipt, tool)
         taken = True
         try:
-            arguments = self._validate(receipt, tool)
+            schemas, arguments = self._validate(receipt, tool)
             self._permit(receipt, tool)
-            if decision.outcome == "ask":
-                arguments = await self._confirm(receipt, tool)
             if context.dry_run and definition.side_effects == "writes":
                 return receipt.seal("skipped", metadata={"dry_run": True})
+            if decision.outcome == "ask":
+                arguments = await self._confirm(receipt, tool)
             self._limit_rate(receipt, tool)
             key = self._cache_key(receipt, tool)
-            cached = await self._results.get(key, now=self._clock.now()) if key else None
+            cached = await self._recall(key) if key else None
             if cached is not None:
                 receipt.spent("policy")
                 return _from_cache(receipt, cached)
             auth = self._resolve_secrets(definition, context)
+            receipt.hide(tuple(auth.values()))
             await context.journal.intend(self._intent(receipt, tool, decision))
             receipt.spent("policy")
             taken = False
@@ -147,7 +161,7 @@ class Executor:
         finally:
             if taken:
                 context.budget.return_tool_call()
-        envelope = await self._finish(receipt, tool, outcome, auth)
+        envelope = await self._finish(receipt, tool, outcome, schemas.output)
         if key and envelope.ok and not envelope.truncated:
             await self._remember(key, tool, envelope, context)
         return envelope
@@ -156,10 +170,14 @@ class Executor:
 
     def _resolve(self, call: ToolCall, context: CallContext) -> ToolRevision:
         version = call.version or context.policy.versions.get(call.name)
-        tool = self._tools.find(context.principal.realm, call.name, version)
+        wanted = f"{call.name[:_MOST_SHOWN]}@{version[:_MOST_SHOWN]}" if version else call.name[:_MOST_SHOWN]
+        try:
+            tool = self._tools.find(context.principal.realm, call.name, version)
+        except InvalidInput as problem:
+            message = f"there is no tool {wanted!r}: {problem}"
+            raise Denied(error(ErrorCode.POLICY_DENIED, Reason.TOOL_NOT_FOUND, message)) from problem
         if tool is not None:
             return tool
-        wanted = f"{call.name}@{version}" if version else call.name
         allowed = sorted(context.policy.allowed or ())
         hint = f"; the tools are: {', '.join(allowed[:20])}" if allowed else ""
         message = f"there is no tool {wanted!r}{hint}"
@@ -178,25 +196,32 @@ class Executor:
         if denied is not None:
             raise _denial(denied)
 
-    def _validate(self, receipt: Receipt, tool: ToolRevision) -> JsonObject:
+    def _validate(self, receipt: Receipt, tool: ToolRevision) -> tuple[Schemas, JsonObject]:
         arguments = receipt.input
         if not isinstance(arguments, dict):
-            message = f"the arguments of {tool.name!r} must be one JSON object; send it again, complete"
+            why = f", and these are not JSON: {receipt.not_json}" if receipt.not_json else ""
+            message = f"the arguments of {tool.name!r} must be one JSON object{why}; send it again, complete"
             raise CallFailed(error(ErrorCode.VALIDATION_ERROR, Reason.INVALID_ARGUMENTS_JSON, message))
-        schema = compile_schema(tool.definition.input_schema)
-        filled = schema.with_defaults(cast("JsonObject", arguments))
-        problems = list(schema.problems(filled))
-        narrowed = receipt.context.policy.narrowed.get(tool.name)
-        if narrowed is not None:
-            problems = list(compile_schema(narrowed).problems(filled)) or problems
+        schemas, narrowed = self._compile(receipt, tool)
+        filled = schemas.input.with_defaults(cast("JsonObject", arguments))
+        problems = narrowed.problems(filled) if narrowed is not None else ()
+        problems = problems or schemas.input.problems(filled)
         if problems:
             raise CallFailed(_invalid(tool, problems))
         receipt.accept(filled)
         receipt.spent("validate")
-        return filled
+        return schemas, filled
+
+    def _compile(self, receipt: Receipt, tool: ToolRevision) -> tuple[Schemas, SchemaValidator | None]:
+        narrowed = receipt.context.policy.narrowed.get(tool.name)
+        try:
+            return self._schemas.of(tool), None if narrowed is None else compile_schema(narrowed)
+        except InvalidInput as problem:
+            message = f"the arguments of {tool.name!r} cannot be checked, because a schema is not usable: {problem}"
+            raise CallFailed(error(ErrorCode.VALIDATION_ERROR, Reason.INPUT_SCHEMA_MISMATCH, message)) from problem
 
     async def _confirm(self, receipt: Receipt, tool: ToolRevision) -> JsonObject:
-        shown = content_hash(receipt.input)
+        shown = f"sha256:{digest(receipt.arguments)}"
         request = ApprovalRequested(
             position=receipt.call.position,
             call_id=receipt.call_id,
@@ -219,9 +244,10 @@ class Executor:
             raise Denied(error(ErrorCode.POLICY_DENIED, Reason.APPROVAL_REJECTED, message))
         if answer.edited_input is None:
             return receipt.input
-        receipt.accept(answer.edited_input)
-        receipt.approved_input = answer.edited_input
-        return self._validate(receipt, tool)
+        receipt.ask(answer.edited_input)
+        receipt.approved_input = receipt.input
+        _, arguments = self._validate(receipt, tool)
+        return arguments
 
     def _limit_rate(self, receipt: Receipt, tool: ToolRevision) -> None:
         limit = tool.definition.rate_limit
@@ -240,10 +266,22 @@ class Executor:
         scope = receipt.context.principal.id if definition.secrets else ""
         return cache_key(tool.realm, scope, tool.name, tool.content_hash, receipt.arguments)
 
+    async def _recall(self, key: str) -> JsonObject | None:
+        """A cache that is not there is a miss."""
+        with contextlib.suppress(Unavailable):
+            return await self._results.get(key, now=self._clock.now())
+        return None
+
     def _resolve_secrets(self, definition: ToolDefinition, context: CallContext) -> Mapping[str, str]:
         found: dict[str, str] = {}
         for secret in definition.secrets:
-            value = self._secrets.resolve(secret.reference, context.principal)
+            try:
+                value = self._secrets.resolve(secret.reference, context.principal)
+            except ToolcribError as problem:
+                message = (
+                    f"tool {definition.name!r} needs its secret {secret.name!r}, which cannot be resolved: {problem}"
+                )
+                raise CallFailed(error(ErrorCode.AUTH_REQUIRED, Reason.MISSING_SECRET, message)) from problem
             if value is not None:
                 found[secret.name] = value
             elif secret.required:
@@ -271,16 +309,15 @@ class Executor:
         self, receipt: Receipt, tool: ToolRevision, arguments: JsonObject, auth: Mapping[str, str]
     ) -> Outcome:
         definition = tool.definition
-        redactor = Redactor(auth.values())
         try:
             async with asyncio.timeout(definition.timeout_s):
                 return await self._attempt_until_done(receipt, tool, arguments, auth)
         except TimeoutError:
             message = f"tool {tool.name!r} did not end within timeout_s={definition.timeout_s:g}; the effect is unknown"
-            raise CallFailed(error(ErrorCode.TIMEOUT, Reason.TOOL_TIMEOUT, message)) from None
+            late = error(ErrorCode.TIMEOUT, Reason.TOOL_TIMEOUT, message)
+            raise CallFailed(explained(definition, late, None)) from None
         except CallFailed as failure:
-            failure.error = _redacted(explained(definition, failure.error, failure.http_status), redactor)
-            failure.metadata = redactor.json(failure.metadata)
+            failure.error = explained(definition, failure.error, failure.http_status)
             raise
         finally:
             receipt.spent("execute")
@@ -289,11 +326,12 @@ class Executor:
         self, receipt: Receipt, tool: ToolRevision, arguments: JsonObject, auth: Mapping[str, str]
     ) -> Outcome:
         key = idempotency_key(receipt.context.run_id, receipt.call.position)
+        text = orjson.dumps(arguments)
         while True:
             receipt.attempts += 1
             dispatch = Dispatch(
                 tool=tool,
-                input=arguments,
+                input=orjson.loads(text),
                 auth=auth,
                 idempotency_key=key,
                 position=receipt.call.position,
@@ -311,55 +349,74 @@ class Executor:
     async def _attempt(self, dispatch: Dispatch) -> Outcome:
         try:
             return await self._dispatcher.dispatch(dispatch)
-        except (CallFailed, TimeoutError):
+        except (CallFailed, Fenced):
             raise
-        except Exception as crash:
-            name = dispatch.tool.name
-            message = f"tool {name!r} raised {type(crash).__name__}: {str(crash)[:500]}"
-            raise CallFailed(error(ErrorCode.UNKNOWN, Reason.TOOL_FAILED, message)) from crash
+        except asyncio.CancelledError as crash:
+            if _is_cancelled():
+                raise
+            raise crashed(dispatch.tool.definition, crash) from crash
+        except (Exception, SystemExit) as crash:
+            raise crashed(dispatch.tool.definition, crash) from crash
 
     async def _finish(
-        self, receipt: Receipt, tool: ToolRevision, outcome: Outcome, auth: Mapping[str, str]
+        self, receipt: Receipt, tool: ToolRevision, outcome: Outcome, promised: SchemaValidator | None
     ) -> ToolEnvelope:
-        definition, context = tool.definition, receipt.context
-        redactor = Redactor((*auth.values(), *outcome.secrets))
-        output = redactor.json(select_output(definition, outcome.output))
-        metadata = check_output(definition, output, redactor.json(outcome.metadata))
-        output, whole = await fit(
-            output, definition.max_output_bytes, self._attic, realm=tool.realm, made_by=context.principal.id
-        )
-        cost = outcome.cost_usd if outcome.cost_usd is not None else definition.cost_usd_per_call
-        if definition.cost_usd_per_call is not None:
-            context.budget.add_cost(definition.cost_usd_per_call)
+        definition, paid = tool.definition, tool.definition.cost_usd_per_call
+        receipt.cost_usd = outcome.cost_usd if outcome.cost_usd is not None else paid
+        if paid is not None:
+            receipt.context.budget.add_cost(paid)
+        receipt.hide(outcome.secrets)
+        output = select_output(definition, take(definition, outcome.output, receipt.redactor))
+        metadata = check_output(definition, promised, output, outcome.metadata)
         for_client = definition.runs_on == "client"
-        envelope = receipt.seal(
-            "success",
-            output=output,
+        envelope = await self._pack(
+            receipt,
+            tool,
+            output,
+            metadata,
             http_status=outcome.http_status,
-            metadata=metadata,
-            attachments=(*outcome.attachments, *whole),
-            cost_usd=cost,
-            truncated=bool(whole),
+            attachments=outcome.attachments,
             for_client=for_client,
         )
-        return await self._hand_off(receipt, envelope) if for_client else envelope
+        return await self._hand_off(receipt, tool, envelope) if for_client else envelope
 
-    async def _hand_off(self, receipt: Receipt, prepared: ToolEnvelope) -> ToolEnvelope:
+    async def _pack(
+        self,
+        receipt: Receipt,
+        tool: ToolRevision,
+        output: Json,
+        metadata: JsonObject,
+        *,
+        http_status: int | None = None,
+        attachments: tuple[Attachment, ...] = (),
+        for_client: bool = False,
+    ) -> ToolEnvelope:
+        limit, owner = tool.definition.max_output_bytes, receipt.context.principal.id
+        fitted = await fit(output, limit, self._attic, realm=tool.realm, made_by=owner)
+        return receipt.seal(
+            "success",
+            output=fitted.output,
+            http_status=http_status,
+            metadata=warned(metadata, fitted.warning) if fitted.warning else metadata,
+            attachments=(*attachments, *fitted.attachments),
+            truncated=fitted.truncated,
+            for_client=for_client,
+        )
+
+    async def _hand_off(self, receipt: Receipt, tool: ToolRevision, prepared: ToolEnvelope) -> ToolEnvelope:
         result = await receipt.context.journal.hand_off(prepared)
         receipt.spent("wait")
-        return receipt.seal(
-            "success" if result.error is None else "error",
-            output=result.output if result.error is None else None,
-            error=result.error,
-            metadata=result.metadata,
-            cost_usd=prepared.cost_usd,
-        )
+        if result.error is not None:
+            raise CallFailed(result.error, metadata=result.metadata)
+        output = take(tool.definition, result.output, receipt.redactor)
+        return await self._pack(receipt, tool, output, result.metadata)
 
     async def _remember(self, key: str, tool: ToolRevision, envelope: ToolEnvelope, context: CallContext) -> None:
         lifetime = tool.definition.cache_ttl_s
         expires = None if lifetime is None else self._clock.now() + timedelta(seconds=lifetime)
         value = envelope.model_dump(mode="json", include={"output", "http_status", "metadata", "attachments"})
-        await self._results.put(key, value, realm=tool.realm, made_by=context.principal.id, expires_at=expires)
+        with contextlib.suppress(Unavailable):
+            await self._results.put(key, value, realm=tool.realm, made_by=context.principal.id, expires_at=expires)
 
 
 def _denial(decision: GuardDecision) -> Denied:
@@ -368,19 +425,17 @@ def _denial(decision: GuardDecision) -> Denied:
     return Denied(error(ErrorCode.POLICY_DENIED, reason, message, rule=decision.rule, inputs=decision.inputs))
 
 
-def _invalid(tool: ToolRevision, problems: list[Problem]) -> ToolError:
+def _invalid(tool: ToolRevision, problems: Sequence[Problem]) -> ToolError:
     listed = "; ".join(map(str, problems[:5]))
     message = f"the arguments of {tool.name!r} are not valid: {listed}. Correct them and call again"
     found = [problem.as_json() for problem in problems]
     return error(ErrorCode.VALIDATION_ERROR, Reason.INPUT_SCHEMA_MISMATCH, message, problems=found)
 
 
-def _redacted(failure: ToolError, redactor: Redactor) -> ToolError:
-    if not redactor:
-        return failure
-    return failure.model_copy(
-        update={"message": redactor.text(failure.message), "details": redactor.json(failure.details)}
-    )
+def _is_cancelled() -> bool:
+    """Whether the cancellation that was caught is ours, and not that of something which the tool had waited for."""
+    task = asyncio.current_task()
+    return task is None or task.cancelling() > 0
 
 
 def _from_cache(receipt: Receipt, stored: JsonObject) -> ToolEnvelope:

@@ -81,6 +81,7 @@ class Dispatch:
 
     tool: ToolRevision
     input: JsonObject
+    """A copy of its own for each attempt: nobody else sees what a tool does to it."""
     auth: Mapping[str, str]
     """Resolved secrets by name; forgotten after the call."""
     idempotency_key: str
@@ -105,11 +106,20 @@ class Outcome:
 class CallFailed(Exception):
     """Raised by a runtime: the call failed, and this is its error. Never leaves the executor."""
 
-    def __init__(self, error: ToolError, *, http_status: int | None = None, metadata: JsonObject | None = None) -> None:
+    def __init__(
+        self,
+        error: ToolError,
+        *,
+        http_status: int | None = None,
+        metadata: JsonObject | None = None,
+        secrets: tuple[str, ...] = (),
+    ) -> None:
         super().__init__(error.message)
         self.error = error
         self.http_status = http_status
         self.metadata: JsonObject = metadata or {}
+        self.secrets = secrets
+        """As in `Outcome`: values that must not appear in the envelope."""
 
 
 class Dispatcher(Protocol):

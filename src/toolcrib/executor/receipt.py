@@ -1,13 +1,21 @@
-"""The envelope in the making: what is known of a call so far, and where its time went."""
+"""The envelope in the making: what is known of a call so far, where its time went, and what must not be told.
 
-from collections.abc import Mapping
+Every envelope of the executor is sealed here, so what must hold for all of them is held here: only JSON, no secrets in
+what accompanies the output, timings that add up.
+"""
+
+from collections.abc import Iterable, Mapping
 from datetime import datetime
 from decimal import Decimal
 from typing import Literal, TypeAlias
 
+import orjson
+
 from toolcrib.contracts import (
     Attachment,
     CallStatus,
+    ErrorCode,
+    InvalidInput,
     Json,
     JsonObject,
     Reason,
@@ -18,15 +26,20 @@ from toolcrib.contracts import (
     canonical,
     hash_call,
 )
-from toolcrib.contracts.errors import ErrorCode, InvalidInput
+from toolcrib.executor.plain import legible, plain
 from toolcrib.executor.ports import CallContext, Clock, ToolCall
+from toolcrib.secrets import Redactor
 
 Span: TypeAlias = Literal["queue", "validate", "policy", "wait", "execute", "serialize"]
+
+_NOTHING = Redactor(())
+_MOST_CHARACTERS = 2_000
+"""Of an error's message: a model reads it."""
 
 
 def error(code: ErrorCode, reason: Reason, message: str, **details: Json) -> ToolError:
     """A `ToolError` with its reason in the details."""
-    return ToolError(code=code, message=message, details={"reason": reason.value, **details})
+    return ToolError(code=code, message=legible(message), details={"reason": reason.value, **details})
 
 
 class Receipt:
@@ -34,26 +47,33 @@ class Receipt:
 
     def __init__(self, call: ToolCall, context: CallContext, clock: Clock) -> None:
         self.call = call
+        self.name = legible(call.name)
         self.context = context
         self.tool: ToolRevision | None = None
-        self.input: Json = call.input
+        self.input: Json = None
+        self.not_json: str | None = None
+        """Why the arguments are not JSON, if they are not."""
         self.approved_input: Json = None
         self.attempts = 0
+        self.cost_usd: Decimal | None = None
+        self.redactor = _NOTHING
+        self._hidden: tuple[str, ...] = ()
         self._clock = clock
         self._started: datetime = clock.now()
         self._last = clock.monotonic()
         self._spans: dict[str, float] = {}
         self._canonical: bytes | None = None
         self._id: str | None = None
+        self.ask(call.input)
 
     @property
     def arguments(self) -> bytes:
-        """The arguments in canonical form; raw ones if they are no JSON."""
+        """The arguments in canonical form; only sorted if a number of theirs has none."""
         if self._canonical is None:
             try:
                 self._canonical = canonical(self.input)
             except InvalidInput:
-                self._canonical = repr(self.input).encode(errors="replace")
+                self._canonical = orjson.dumps(self.input, option=orjson.OPT_SORT_KEYS)
         return self._canonical
 
     @property
@@ -61,13 +81,28 @@ class Receipt:
         """The id of the call; fixed by the first use, so an approval that edits arguments keeps it."""
         if self._id is None:
             version = self.tool.version if self.tool else ""
-            self._id = hash_call(self.call.name, version, self.arguments, self.call.position)
+            self._id = hash_call(self.name, version, self.arguments, self.call.position)
         return self._id
+
+    def ask(self, arguments: Json) -> None:
+        """Take arguments as somebody gave them. Of what is no JSON only text is kept."""
+        self._canonical = None
+        try:
+            self.input, self.not_json = plain(arguments), None
+        except InvalidInput as problem:
+            self.input = legible(arguments) if isinstance(arguments, str) else None
+            self.not_json = str(problem)
 
     def accept(self, arguments: JsonObject) -> None:
         """Take the validated arguments, defaults filled in."""
         self.input = arguments
         self._canonical = None
+
+    def hide(self, secrets: tuple[str, ...]) -> None:
+        """Keep these values, too, out of the envelope."""
+        if secrets:
+            self._hidden += secrets
+            self.redactor = Redactor(self._hidden)
 
     def spent(self, span: Span) -> None:
         """All time since the last call of this belongs to the span."""
@@ -84,42 +119,66 @@ class Receipt:
         http_status: int | None = None,
         metadata: JsonObject | None = None,
         attachments: tuple[Attachment, ...] = (),
-        cost_usd: Decimal | None = None,
         cached: bool = False,
         truncated: bool = False,
         for_client: bool = False,
     ) -> ToolEnvelope:
-        """The envelope. What is not given is known already."""
+        """The envelope, of what is given and known. The output is plain and without secrets; the rest is made so."""
         self.spent("serialize")
         definition = self.tool.definition if self.tool else None
         call_id = self.call_id
         return ToolEnvelope(
             call_id=call_id,
-            name=self.call.name,
+            name=self.name,
             version=self.tool.version if self.tool else "",
             position=self.call.position,
             status=status,
             input=self.input,
             approved_input=self.approved_input,
             output=output,
-            error=error,
+            error=self._told(error) if error else None,
             t_start=self._started,
             t_end=self._clock.now(),
             cached=cached,
             truncated=truncated,
-            attachments=attachments,
+            attachments=self._shown(attachments) if attachments else (),
             http_status=http_status,
-            metadata=metadata or {},
+            metadata=self._clean(metadata) if metadata else {},
             requires_client_execution=for_client,
             run_id=self.context.run_id,
             conversation_id=self.context.conversation_id,
             session_id=self.context.session_id,
             attempts=self.attempts,
             timings=_timings(self._spans),
-            cost_usd=cost_usd,
+            cost_usd=self.cost_usd,
             side_effects=definition.side_effects if definition else "none",
             content_hash=self.tool.content_hash if self.tool else None,
         )
+
+    def _told(self, failure: ToolError) -> ToolError:
+        message = self.redactor.text(legible(failure.message))
+        if len(message) > _MOST_CHARACTERS:
+            message = f"{message[:_MOST_CHARACTERS]}… ({len(message)} characters)"
+        details = None if failure.details is None else self._clean(failure.details)
+        return failure.model_copy(update={"message": message, "details": details})
+
+    def _shown(self, attachments: tuple[Attachment, ...]) -> tuple[Attachment, ...]:
+        return tuple(item.model_copy(update={"url": self.redactor.text(item.url)}) for item in attachments)
+
+    def _clean(self, companion: JsonObject) -> JsonObject:
+        """An object that accompanies the output; what in it is not JSON is left out, and named."""
+        try:
+            return self.redactor.json(plain(companion))
+        except InvalidInput:
+            return self.redactor.json(dict(_plain_entries(companion)))
+
+
+def _plain_entries(companion: JsonObject) -> Iterable[tuple[str, Json]]:
+    for key, value in companion.items():
+        try:
+            yield legible(str(key)), plain(value)
+        except InvalidInput as problem:
+            yield legible(str(key)), f"(left out: {problem})"
 
 
 def _timings(spans: Mapping[str, float]) -> Timings:

@@ -1,1 +1,69 @@
-"""Toolcrib: governed, observable, durable tools for AI agents."""
+"""Toolcrib: governed, observable, durable tools for AI agents.
+
+    from toolcrib import Crib, tool
+
+Names load when they are first used, so that importing the package costs nothing.
+"""
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from toolcrib.contracts import (
+        AgenticContext,
+        AgenticStep,
+        AllocatedTool,
+        Limits,
+        LLMConfig,
+        Principal,
+        ReferenceSource,
+        ToolcribError,
+        ToolDefinition,
+        ToolEnvelope,
+    )
+    from toolcrib.crib import AgenticTool, Crib
+    from toolcrib.llm import ScriptedModel
+    from toolcrib.net import EgressPolicy
+    from toolcrib.registry import FunctionTool, ToolContext, tool
+    from toolcrib.runs import Result
+
+__all__ = [
+    "AgenticContext",
+    "AgenticStep",
+    "AgenticTool",
+    "AllocatedTool",
+    "Crib",
+    "EgressPolicy",
+    "FunctionTool",
+    "LLMConfig",
+    "Limits",
+    "Principal",
+    "ReferenceSource",
+    "Result",
+    "ScriptedModel",
+    "ToolContext",
+    "ToolDefinition",
+    "ToolEnvelope",
+    "ToolcribError",
+    "tool",
+]
+
+_HOMES = {
+    "AgenticTool": "toolcrib.crib",
+    "Crib": "toolcrib.crib",
+    "EgressPolicy": "toolcrib.net",
+    "FunctionTool": "toolcrib.registry",
+    "Result": "toolcrib.runs",
+    "ScriptedModel": "toolcrib.llm",
+    "ToolContext": "toolcrib.registry",
+    "tool": "toolcrib.registry",
+}
+
+
+def __getattr__(name: str) -> Any:
+    if name not in __all__:
+        msg = f"module {__name__!r} has no attribute {name!r}"
+        raise AttributeError(msg)
+    value = getattr(import_module(_HOMES.get(name, "toolcrib.contracts")), name)
+    globals()[name] = value
+    return value

@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 from decimal import Decimal
 from typing import Annotated, Any, TypeAlias
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, PlainSerializer
+from pydantic import AfterValidator, BaseModel, ConfigDict, PlainSerializer, WithJsonSchema
 
 Json: TypeAlias = Any
 """A JSON value: object, array, string, number, boolean or null."""
@@ -35,7 +35,10 @@ def _in_utc(moment: datetime) -> datetime:
 
 
 Timestamp: TypeAlias = Annotated[
-    datetime, AfterValidator(_in_utc), PlainSerializer(format_timestamp, return_type=str, when_used="json")
+    datetime,
+    AfterValidator(_in_utc),
+    PlainSerializer(format_timestamp, return_type=str, when_used="json"),
+    WithJsonSchema({"type": "string", "format": "date-time"}, mode="serialization"),
 ]
 """A moment in UTC, microsecond resolution."""
 

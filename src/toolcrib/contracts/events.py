@@ -82,8 +82,10 @@ class ModelStarted(Contract):
     purpose: Purpose
     model: str
     attempt: int = 1
-    prompt: str | None = None
-    """Digest of the blob with system prompt, tools and output schema."""
+    system: str | None = None
+    """System prompt, where it is new."""
+    tools: str | None = None
+    """Digest of the blob with the tools that the model was offered."""
     messages: Json = None
     """Messages that are new and stand nowhere else in the journal; tool results are in their envelopes."""
     history: int = 0

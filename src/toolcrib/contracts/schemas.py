@@ -2,11 +2,13 @@
 
 import ast
 import inspect
+import json
 from functools import cache
 from itertools import pairwise
 from textwrap import dedent
+from typing import Any
 
-from pydantic import BaseModel
+from pydantic import BaseModel, TypeAdapter
 
 from toolcrib.contracts._base import Contract, JsonObject, JsonSchema
 from toolcrib.contracts.agents import AgentOutputs, PinnedHandle
@@ -21,12 +23,6 @@ from toolcrib.contracts.stream import StreamEvent
 from toolcrib.contracts.tools import ToolDefinition, ToolRevision
 
 DIALECT = "https://json-schema.org/draft/2020-12/schema"
-
-
-class _Stream(Contract):
-    """One event of a run's stream."""
-
-    event: StreamEvent
 
 
 _EXPORTED: tuple[type[BaseModel], ...] = (
@@ -51,15 +47,23 @@ _EXPORTED: tuple[type[BaseModel], ...] = (
 
 def contract_schemas() -> dict[str, JsonSchema]:
     """The JSON schema of every public contract, by name, sorted; fields carry their documentation."""
-    schemas = {model.__name__: _schema(model) for model in _EXPORTED}
-    schemas["StreamEvent"] = _schema(_Stream)
+    schemas = {model.__name__: _schema(model.__name__, TypeAdapter(model)) for model in _EXPORTED}
+    schemas["StreamEvent"] = _schema("StreamEvent", TypeAdapter(StreamEvent))
     return dict(sorted(schemas.items()))
 
 
-def _schema(model: type[BaseModel]) -> JsonSchema:
-    schema = model.model_json_schema(mode="serialization")
+def schema_files() -> dict[str, str]:
+    """The same as files, by name: `Run.json`, indented, ending with a line feed."""
+    return {
+        f"{name}.json": json.dumps(schema, indent=2, ensure_ascii=False) + "\n"
+        for name, schema in contract_schemas().items()
+    }
+
+
+def _schema(title: str, shape: TypeAdapter[Any]) -> JsonSchema:
+    schema: JsonSchema = {"title": title, **shape.json_schema(mode="serialization")}
     documented = {found.__name__: found for found in _subclasses(Contract)}
-    for name, part in [(model.__name__, schema), *schema.get("$defs", {}).items()]:
+    for name, part in [(title, schema), *schema.get("$defs", {}).items()]:
         if name in documented:
             _describe(part, documented[name])
     return {"$schema": DIALECT, **schema}

@@ -33,6 +33,7 @@ from toolcrib.contracts import (
     ToolcribError,
     ToolError,
     ToolRevision,
+    Usage,
 )
 from toolcrib.executor import Clock, Executor, error
 from toolcrib.llm.retry import RetryPolicy
@@ -241,8 +242,9 @@ class LocalEngine:
 
     async def _run_program(self, context: RunContext, tool: ToolRevision, seconds: float) -> Ended:
         program = self._programs[context.request.kind]
+        deadline = asyncio.timeout(seconds)
         try:
-            async with asyncio.timeout(seconds) as deadline:
+            async with deadline:
                 return await program(context, tool)
         except TimeoutError as crash:
             if not deadline.expired():
@@ -411,7 +413,7 @@ def _finished(ended: Ended, context: RunContext | None) -> RunFinished:
         output=ended.output,
         error=ended.error,
         warnings=ended.warnings,
-        usage=as_contract(spending.usage) if spending else RunFinished.model_fields["usage"].default,
+        usage=as_contract(spending.usage) if spending else Usage(),
         cost_usd=context.budget.cost_usd if context else None,
         cost_unknown=spending.cost_unknown if spending else False,
         iterations=context.budget.iterations if context else 0,

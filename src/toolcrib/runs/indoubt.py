@@ -83,7 +83,8 @@ class InDoubt:
     async def _reconcile(self, name: str, intent: CallStarted, context: CallContext) -> dict[str, Json]:
         question = ToolCall(f"{intent.position}.reconcile", name, {"idempotency_key": intent.idempotency_key})
         envelope = await self._executor.execute(question, context)
-        return cast("dict[str, Json]", envelope.output) if isinstance(envelope.output, dict) else {}
+        output: Json = envelope.output
+        return cast("dict[str, Json]", output) if isinstance(output, dict) else {}
 
     def _envelope(self, intent: CallStarted, *, output: Json = None, error: ToolError | None = None) -> ToolEnvelope:
         now = self._clock.now()

@@ -44,8 +44,10 @@ class ModelCall:
     request: Request
     new: tuple[Message, ...] = ()
     """Messages that stand nowhere else in the journal."""
-    prompt: str | None = None
-    """Digest of the blob with system prompt and tools."""
+    system: str | None = None
+    """System prompt, if it stands nowhere else in the journal."""
+    tools: str | None = None
+    """Digest of the blob with the offered tools."""
 
 
 class BudgetExhausted(ToolcribError):
@@ -149,7 +151,8 @@ class ModelCalls:
                     purpose=call.purpose,
                     model=call.model.name,
                     attempt=attempt,
-                    prompt=call.prompt,
+                    system=call.system if attempt == 1 else None,
+                    tools=call.tools,
                     messages=orjson.loads(encode_messages(call.new)) if call.new and attempt == 1 else None,
                     history=len(call.request.messages),
                 )

@@ -1,0 +1,85 @@
+"""Getting JSON out of a model: asked by schema, checked, and asked again with the problems named."""
+
+from typing import cast
+
+import orjson
+
+from toolcrib.agents.setup import Setup
+from toolcrib.contracts import InvalidInput, Json, JsonObject, JsonSchema, Purpose
+from toolcrib.llm import Message, user
+from toolcrib.registry import compile_schema
+
+_REPAIRS = 2
+_FENCE = "```"
+
+
+class UnusableAnswer(InvalidInput):
+    """A model answered prose or wrong JSON where a schema was asked for, also after it was told what is wrong."""
+
+    code = "unusable_answer"
+
+
+async def ask_json(
+    setup: Setup,
+    position: str,
+    purpose: Purpose,
+    question: str,
+    schema: JsonSchema,
+    *,
+    name: str,
+    system: str,
+) -> JsonObject:
+    """Ask for an object that meets a schema.
+
+    Args:
+        setup: The run.
+        position: Journal position of the first model call; repairs follow as `position.fix1`, `position.fix2`.
+        purpose: Why the model is asked; repairs have the purpose `error_recovery`.
+        question: The user message.
+        schema: What the answer must meet.
+        name: Name of the schema for the provider.
+        system: System prompt.
+
+    Raises:
+        UnusableAnswer: No answer met the schema.
+        ModelError: The provider failed.
+        BudgetExhausted: The run may not spend another call.
+    """
+    messages: tuple[Message, ...] = (user(question),)
+    new, problem = messages, ""
+    for attempt in range(_REPAIRS + 1):
+        request = setup.request(messages, system=system, output_schema=schema, output_name=name)
+        call = setup.call(
+            position if attempt == 0 else f"{position}.fix{attempt}",
+            purpose if attempt == 0 else "error_recovery",
+            request,
+            new=new,
+            system=system if attempt == 0 else None,
+        )
+        response = await setup.context.model(call)
+        found = read_object(response.message.text)
+        problem = _problem(found, schema, stopped=response.stop == "length")
+        if not problem:
+            return cast("JsonObject", found)
+        new = (user(f"That cannot be used: {problem}. Answer again with the whole corrected JSON object only."),)
+        messages = (*messages, response.message, *new)
+    msg = f"the model {setup.model.name!r} gave no usable {name} after {_REPAIRS + 1} answers: {problem}"
+    raise UnusableAnswer(msg)
+
+
+def read_object(text: str) -> Json:
+    """The JSON value in a model's answer: the whole text, or what stands in its first fence; null if there is none."""
+    candidate = text.strip()
+    if _FENCE in candidate:
+        inside = candidate.split(_FENCE)[1]
+        candidate = inside.partition("\n")[2] if not inside.lstrip().startswith("{") else inside
+    try:
+        return orjson.loads(candidate)
+    except orjson.JSONDecodeError:
+        return None
+
+
+def _problem(found: Json, schema: JsonSchema, *, stopped: bool) -> str:
+    if not isinstance(found, dict):
+        return "the answer was cut off at max_tokens" if stopped else "the answer is not one JSON object"
+    return "; ".join(str(problem) for problem in compile_schema(schema).problems(cast("JsonObject", found))[:5])

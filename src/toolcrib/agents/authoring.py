@@ -1,0 +1,166 @@
+"""Making the definition of an agentic tool: a default system prompt, parameters, and checks that need the catalogue."""
+
+import re
+from collections.abc import Sequence
+
+from toolcrib.agents.setup import PLACEHOLDERS, allocation
+from toolcrib.contracts import (
+    AgenticContext,
+    AgenticImplementation,
+    AgenticMode,
+    AgenticStep,
+    AllocatedTool,
+    InvalidDefinition,
+    InvalidExpression,
+    JsonSchema,
+    Limits,
+    LLMConfig,
+    SideEffects,
+    ToolDefinition,
+)
+from toolcrib.expressions import Template
+from toolcrib.registry import Registry
+
+TASK_INPUT: JsonSchema = {
+    "type": "object",
+    "properties": {"task": {"type": "string", "description": "What to do, in plain words.", "minLength": 1}},
+    "required": ["task"],
+    "additionalProperties": False,
+}
+
+DETERMINISTIC_PROMPT = """You carry out tasks with a fixed sequence of operations. You fill in their inputs.
+
+# Operations, in this order
+{{available_tools}}
+
+# Schemas of their inputs
+{{integration_schema}}
+
+# Valid values
+{{reference_data}}
+
+Use field names and values exactly as the schemas say. If the task cannot be done with these operations, ask a \
+question instead of guessing."""
+
+AGENTIC_PROMPT = """You carry out tasks with the tools that you are given.
+
+# Tools
+{{available_tools}}
+
+# Valid values
+{{reference_data}}
+
+Choose the tools that the task needs, look at each result, and correct yourself after an error. When the task is done, \
+answer with a short and truthful summary; name your sources where there are any."""
+
+_MOST_FIRST: tuple[SideEffects, ...] = ("writes", "reads")
+_LEAST_TOKENS, _MOST_TOKENS = 1000, 8000
+_NOT_IDENTIFIER = re.compile(r"\W+")
+
+
+def agentic_definition(
+    name: str,
+    *,
+    mode: AgenticMode,
+    llm: LLMConfig,
+    steps: Sequence[str | AgenticStep] = (),
+    tools: Sequence[str | AllocatedTool] = (),
+    description: str = "",
+    system_prompt: str | None = None,
+    context: AgenticContext | None = None,
+    limits: Limits | None = None,
+    input_schema: JsonSchema | None = None,
+    result_schema: JsonSchema | None = None,
+    version: str = "1.0.0",
+) -> ToolDefinition:
+    """The definition of an agentic tool, with defaults where nothing is given.
+
+    Args:
+        name: The tool's name.
+        mode: `deterministic` uses `steps` in their order; `agentic` lets the model choose among `tools`.
+        llm: The embedded model.
+        steps: Tools of the fixed sequence, as references or with ids and purposes.
+        tools: Tools to choose from, as references or with priorities.
+        description: What a parent agent reads.
+        system_prompt: A template; the default one of the mode if null.
+        context: Reference data, documentation.
+        limits: What a run may spend.
+        input_schema: Parameters; one `task` if null.
+        result_schema: Shape of the answer; `{"summary": text}` if null.
+        version: Semantic version.
+    """
+    return ToolDefinition(
+        name=name,
+        version=version,
+        description=description,
+        category="agentic",
+        input_schema=input_schema or TASK_INPUT,
+        output_schema=None,
+        timeout_s=(limits or Limits()).timeout_s,
+        implementation=AgenticImplementation(
+            mode=mode,
+            llm=llm,
+            system_prompt=system_prompt or (DETERMINISTIC_PROMPT if mode == "deterministic" else AGENTIC_PROMPT),
+            steps=_steps(steps),
+            tools=tuple(item if isinstance(item, AllocatedTool) else AllocatedTool(tool=item) for item in tools),
+            context=context or AgenticContext(),
+            limits=limits or Limits(),
+            result_schema=result_schema,
+        ),
+    )
+
+
+def check_agentic(definition: ToolDefinition, registry: Registry, realm: str) -> ToolDefinition:
+    """Hold an agentic definition against the catalogue, and take its side effects from its tools.
+
+    Raises:
+        InvalidDefinition: A placeholder is unknown, `max_tokens` is out of range, a step's id stands twice.
+        NotFound: An allotted tool does not exist.
+    """
+    implementation = definition.implementation
+    if implementation.kind != "agentic":
+        return definition
+    tools = [registry.require(realm, ref) for ref, _ in allocation(implementation)]
+    if definition.name in {tool.name for tool in tools}:
+        msg = f"agentic tool {definition.name!r} is allotted to itself; take it out of its own tools"
+        raise InvalidDefinition(msg)
+    _check_prompt(definition.name, implementation)
+    _check_steps(definition.name, implementation)
+    tokens = implementation.llm.max_tokens
+    if tokens is not None and not _LEAST_TOKENS <= tokens <= _MOST_TOKENS:
+        msg = f"agentic tool {definition.name!r}: max_tokens is {tokens}; it must be {_LEAST_TOKENS} to {_MOST_TOKENS}"
+        raise InvalidDefinition(msg)
+    effects = {tool.definition.side_effects for tool in tools}
+    return definition.model_copy(
+        update={"side_effects": next((most for most in _MOST_FIRST if most in effects), "none")}
+    )
+
+
+def _steps(steps: Sequence[str | AgenticStep]) -> tuple[AgenticStep, ...]:
+    made: list[AgenticStep] = []
+    for step in steps:
+        if isinstance(step, AgenticStep):
+            made.append(step)
+            continue
+        base = _NOT_IDENTIFIER.sub("_", step.partition("@")[0])
+        taken = sum(1 for other in made if other.id == base or other.id.startswith(f"{base}_"))
+        made.append(AgenticStep(id=f"{base}_{taken + 1}" if taken else base, tool=step))
+    return tuple(made)
+
+
+def _check_prompt(name: str, implementation: AgenticImplementation) -> None:
+    known = {*PLACEHOLDERS, *(f"reference_data.{source.name}" for source in implementation.context.reference_data)}
+    try:
+        Template.parse(implementation.system_prompt, "{{}}").check(known)
+    except InvalidExpression as problem:
+        msg = f"agentic tool {name!r}: system_prompt: {problem}"
+        raise InvalidDefinition(msg) from problem
+
+
+def _check_steps(name: str, implementation: AgenticImplementation) -> None:
+    ids = [step.id for step in implementation.steps]
+    reserved = {"reasoning", "question", "plan", "format", "input", "item"}
+    for place, step in enumerate(ids):
+        if step in ids[:place] or step in reserved:
+            msg = f"agentic tool {name!r}: step id {step!r} is taken; give every step an id of its own"
+            raise InvalidDefinition(msg)

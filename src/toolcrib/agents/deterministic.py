@@ -1,0 +1,281 @@
+"""The deterministic mode: plan, a fixed sequence of steps, a review only where one is needed, a formatted answer.
+
+One model call fills in every step. The steps run through the run's calls, fanned out where the plan says so. Only if a
+reference cannot be resolved or a call is refused as invalid is the model asked again, about that step alone. One last
+call makes the answer. Nothing is written by a plan that does not meet its schema.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from toolcrib.agents.answers import UnusableAnswer, ask_json
+from toolcrib.agents.failures import model_failure
+from toolcrib.agents.plan import StepPlan, expand, plan_schema, step_schema
+from toolcrib.agents.previews import preview
+from toolcrib.agents.setup import Allotted, Models, Setup, describe, prepare
+from toolcrib.contracts import (
+    AgenticStep,
+    ErrorCode,
+    InvalidExpression,
+    Json,
+    JsonObject,
+    JsonSchema,
+    ModelError,
+    Reason,
+    StopReason,
+    ToolEnvelope,
+    ToolError,
+    ToolRevision,
+)
+from toolcrib.executor import ToolCall, error
+from toolcrib.registry import Registry
+from toolcrib.runs import BudgetExhausted, Ended, RunContext
+
+DEFAULT_RESULT: JsonSchema = {
+    "type": "object",
+    "properties": {"summary": {"type": "string", "description": "What was done, in one or two sentences."}},
+    "required": ["summary"],
+    "additionalProperties": False,
+}
+_LIMIT_REASONS: dict[Reason, StopReason] = {
+    Reason.MAX_TOOL_CALLS_EXCEEDED: "max_tool_calls",
+    Reason.MAX_COST_EXCEEDED: "max_cost",
+}
+
+
+@dataclass(slots=True)
+class Progress:
+    """What the steps have brought so far."""
+
+    outputs: dict[str, Json] = field(default_factory=dict[str, Json])
+    """Output by step id; the outputs of a fanned-out step as a list."""
+    envelopes: dict[str, Sequence[ToolEnvelope]] = field(default_factory=dict[str, Sequence[ToolEnvelope]])
+    skipped: list[str] = field(default_factory=list[str])
+    warnings: list[str] = field(default_factory=list[str])
+    failure: ToolError | None = None
+    stop_reason: StopReason = "final_answer"
+
+    def report(self) -> JsonObject:
+        """Facts about every step that ran, for the model that writes the answer and for partial results."""
+        return {step: _facts(envelopes, self.outputs.get(step)) for step, envelopes in self.envelopes.items()}
+
+
+class Deterministic:
+    """The program of a deterministic agentic tool.
+
+    Args:
+        models: Opens models.
+        registry: Finds the tools of the steps.
+    """
+
+    def __init__(self, models: Models, registry: Registry) -> None:
+        self._models = models
+        self._registry = registry
+
+    async def __call__(self, context: RunContext, tool: ToolRevision) -> Ended:
+        """Run to the end; whatever goes wrong is an end too, with what was reached until then."""
+        progress = Progress()
+        try:
+            setup = await prepare(context, tool, self._models, self._registry)
+            return await self._run(setup, progress)
+        except BudgetExhausted as limit:
+            return Ended(
+                output={"steps": progress.report()},
+                stop_reason=limit.shortage.stop_reason,
+                warnings=(*progress.warnings, str(limit)),
+            )
+        except (ModelError, UnusableAnswer) as failure:
+            return Ended(
+                output={"steps": progress.report()} if progress.envelopes else None,
+                status="failed",
+                stop_reason="error",
+                error=model_failure(failure),
+                warnings=tuple(progress.warnings),
+            )
+
+    async def _run(self, setup: Setup, progress: Progress) -> Ended:
+        steps = setup.implementation.steps
+        if not steps:
+            return _no_steps(setup.tool)
+        inputs = {step.id: item.schema for step, item in zip(steps, setup.allotted, strict=True)}
+        plan = await self._plan(setup, inputs)
+        question = plan.get("question")
+        if question:
+            return Ended(output={"question": question}, warnings=("the task was not carried out: it needs an answer",))
+        for number, (step, item) in enumerate(zip(steps, setup.allotted, strict=True)):
+            wanted = StepPlan.read(plan[step.id])
+            await self._step(setup, progress, step, item, wanted, first=number == 0)
+            setup.context.partial = {"steps": progress.report()}
+            if progress.failure is not None or progress.stop_reason != "final_answer":
+                break
+        return await self._conclude(setup, progress)
+
+    async def _plan(self, setup: Setup, inputs: dict[str, JsonSchema]) -> JsonObject:
+        steps = setup.implementation.steps
+        lines = [
+            f"{number}. {step.id}: {step.purpose or describe(item.tool)}"
+            for number, (step, item) in enumerate(zip(steps, setup.allotted, strict=True), start=1)
+        ]
+        question = _PLAN_QUESTION.format(task=setup.task, steps="\n".join(lines), outputs=_shapes(setup))
+        schema = plan_schema(steps, inputs)
+        return await ask_json(setup, "plan", "planning", question, schema, name="plan", system=setup.system_prompt())
+
+    async def _step(
+        self, setup: Setup, progress: Progress, step: AgenticStep, item: Allotted, plan: StepPlan, *, first: bool
+    ) -> None:
+        """Run one step; ask the model once more if its input cannot be used."""
+        if plan.skip:
+            progress.skipped.append(step.id)
+            return
+        problem = await self._attempt(setup, progress, step, item, plan, suffix="")
+        if problem is None:
+            return
+        corrected = await self._review(setup, progress, step, item, problem, first=first)
+        if corrected.skip:
+            progress.skipped.append(step.id)
+            return
+        problem = await self._attempt(setup, progress, step, item, corrected, suffix=".again")
+        if problem is not None:
+            message = f"step {step.id!r} could not be carried out: {problem}"
+            progress.failure = error(ErrorCode.VALIDATION_ERROR, Reason.REFERENCE_UNRESOLVED, message)
+
+    async def _attempt(
+        self, setup: Setup, progress: Progress, step: AgenticStep, item: Allotted, plan: StepPlan, *, suffix: str
+    ) -> str | None:
+        """Run the step's calls; returns what the model has to correct, or null."""
+        scope = {**progress.outputs, "input": setup.context.request.input}
+        try:
+            inputs = expand(plan, item.tool.definition.input_schema, scope)
+        except InvalidExpression as problem:
+            return str(problem)
+        many = plan.for_each is not None
+        calls = [
+            setup.context.call(
+                ToolCall(f"{step.id}{suffix}[{index}]" if many else f"{step.id}{suffix}", item.tool.name, arguments)
+            )
+            for index, arguments in enumerate(inputs)
+        ]
+        envelopes = await setup.context.wait_all(calls)
+        refused = [found for found in envelopes if found.error and found.error.code is ErrorCode.VALIDATION_ERROR]
+        if refused and len(refused) == len(envelopes) and not suffix:
+            return refused[0].error.message if refused[0].error else None
+        progress.envelopes[step.id] = envelopes
+        progress.outputs[step.id] = [found.output for found in envelopes] if many else envelopes[0].output
+        _take_failures(progress, step, envelopes)
+        return None
+
+    async def _review(
+        self, setup: Setup, progress: Progress, step: AgenticStep, item: Allotted, problem: str, *, first: bool
+    ) -> StepPlan:
+        question = _REVIEW_QUESTION.format(
+            task=setup.task, step=step.id, problem=problem, results=preview(progress.report())
+        )
+        schema = step_schema(step, item.schema, first=first)
+        answer = await ask_json(
+            setup,
+            f"{step.id}.review",
+            "result_review",
+            question,
+            schema,
+            name="step",
+            system=setup.system_prompt(preview(progress.report(), 1000)),
+        )
+        return StepPlan.read(answer)
+
+    async def _conclude(self, setup: Setup, progress: Progress) -> Ended:
+        schema = setup.implementation.result_schema or DEFAULT_RESULT
+        question = _FORMAT_QUESTION.format(
+            task=setup.task,
+            results=preview(progress.report(), 6000),
+            skipped=", ".join(progress.skipped) or "none",
+            problems="; ".join(progress.warnings) or "none",
+        )
+        status = "failed" if progress.failure is not None else "completed"
+        try:
+            output: Json = await ask_json(
+                setup, "format", "formatting", question, schema, name="answer", system=_FORMAT_SYSTEM
+            )
+        except (ModelError, UnusableAnswer, BudgetExhausted) as failure:
+            # What was done is done: the answer is then the facts, without the model's words.
+            progress.warnings.append(f"the answer could not be formatted: {failure}")
+            output = {"summary": "Done, without a summary by the model.", "steps": progress.report()}
+        return Ended(
+            output=output,
+            status=status,
+            stop_reason="error" if progress.failure is not None else progress.stop_reason,
+            error=progress.failure,
+            warnings=tuple(progress.warnings),
+        )
+
+
+_PLAN_QUESTION = r"""Task: {task}
+
+Fill in the input of every step. The steps run in this order:
+{steps}
+
+Rules:
+- Set only what the task asks for. Leave every other optional field out.
+- A value of an earlier step is written as a reference: ${{STEP.field}}.
+- To do a step for every item of an earlier list, set for_each to the list, e.g. ${{STEP.results}}, and write the
+input for \ one item with ${{item.field}}. Where the input has a list, write exactly one element: it is repeated for
+all items. - Never guess ids; take them from references or from the valid values. - If a step is not needed for the
+task, set skip to true and its input to {{}}.
+{outputs}"""
+
+_REVIEW_QUESTION = """Task: {task}
+
+Step {step} could not be carried out: {problem}
+
+Results so far: {results}
+
+Write the corrected step."""
+
+_FORMAT_SYSTEM = "You report what was done for a task, truthfully and briefly, from the facts that you are given."
+
+_FORMAT_QUESTION = """Task: {task}
+
+Facts of the steps that ran: {results}
+Steps not needed: {skipped}
+Problems: {problems}
+
+Report what was done. Numbers must come from the facts."""
+
+
+def _shapes(setup: Setup) -> str:
+    """What earlier steps give back, as far as their schemas say: the names that references can use."""
+    lines: list[str] = []
+    for step, item in list(zip(setup.implementation.steps, setup.allotted, strict=True))[:-1]:
+        schema = item.tool.definition.output_schema
+        if schema is not None:
+            lines.append(f"- {step.id} returns {preview(schema, 1200)}")
+    return "Results:\n" + "\n".join(lines) if lines else ""
+
+
+def _facts(envelopes: Sequence[ToolEnvelope], output: Json) -> JsonObject:
+    failed = [found for found in envelopes if found.error is not None]
+    facts: JsonObject = {"tool": envelopes[0].name if envelopes else None, "calls": len(envelopes)}
+    if failed:
+        facts["failed"] = len(failed)
+        facts["first_error"] = failed[0].error.message if failed[0].error else None
+    facts["output"] = output
+    return facts
+
+
+def _take_failures(progress: Progress, step: AgenticStep, envelopes: Sequence[ToolEnvelope]) -> None:
+    """Calls that failed are a warning; if all did, the step ends the run; a limit ends it with what there is."""
+    failed = [(found, found.error) for found in envelopes if found.error is not None]
+    if not failed:
+        return
+    first = failed[0][1]
+    progress.warnings.append(f"step {step.id!r}: {len(failed)} of {len(envelopes)} calls failed: {first.message}")
+    limit = _LIMIT_REASONS.get(first.reason) if first.reason else None
+    if limit is not None:
+        progress.stop_reason = limit
+    elif len(failed) == len(envelopes):
+        progress.failure = first
+
+
+def _no_steps(tool: ToolRevision) -> Ended:
+    message = f"agentic tool {tool.ref!r} has no steps; allot at least one tool"
+    none = error(ErrorCode.POLICY_DENIED, Reason.TOOL_NOT_ALLOWED, message)
+    return Ended(status="failed", stop_reason="no_tools", error=none)

@@ -1,0 +1,40 @@
+"""The programs of runs: a single tool call, and agentic tools in both modes."""
+
+from collections.abc import Mapping
+
+from toolcrib.agents.deterministic import Deterministic
+from toolcrib.agents.loop import Agentic
+from toolcrib.agents.setup import Models
+from toolcrib.contracts import RunKind, ToolRevision
+from toolcrib.executor import ToolCall
+from toolcrib.registry import Registry
+from toolcrib.runs import Ended, Program, RunContext
+
+CALL = "call"
+"""Position of the only call of a run of kind `tool`."""
+
+
+def programs(models: Models, registry: Registry) -> Mapping[RunKind, Program]:
+    """The program of every kind of run.
+
+    Args:
+        models: Opens the model that a configuration names.
+        registry: Finds the tools that agentic tools are allotted.
+    """
+    deterministic, agentic = Deterministic(models, registry), Agentic(models, registry)
+
+    async def run_agentic(context: RunContext, tool: ToolRevision) -> Ended:
+        implementation = tool.definition.implementation
+        fixed = implementation.kind == "agentic" and implementation.mode == "deterministic"
+        return await (deterministic if fixed else agentic)(context, tool)
+
+    return {"tool": call_once, "agentic": run_agentic}
+
+
+async def call_once(context: RunContext, tool: ToolRevision) -> Ended:
+    """One call of one tool; its envelope is the run's end."""
+    envelope = await context.call(ToolCall(CALL, tool.name, context.request.input, f"={tool.version}"))
+    if envelope.error is None:
+        return Ended(output=envelope.output)
+    denied = envelope.status == "denied"
+    return Ended(status="failed", stop_reason="policy" if denied else "error", error=envelope.error)

@@ -1,0 +1,229 @@
+"""Everything an agentic tool's run needs before its first model call: model, tools, reference data, prompt, policy.
+
+Built anew at each start and resume from what the run has pinned; reference data comes through the run's own calls, so a
+resumed run sees the same lists.
+"""
+
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import TypeAlias, cast
+
+import msgspec
+import orjson
+
+from toolcrib.agents.narrowing import enums_of, narrow, shown_to_models
+from toolcrib.contracts import (
+    AgenticImplementation,
+    InvalidDefinition,
+    Json,
+    JsonObject,
+    JsonSchema,
+    LLMConfig,
+    Purpose,
+    ReferenceSource,
+    ToolcribError,
+    ToolEnvelope,
+    ToolRevision,
+)
+from toolcrib.executor import ToolCall
+from toolcrib.expressions import Template
+from toolcrib.llm import Message, Request, Tool, ToolSet
+from toolcrib.llm.model import LanguageModel
+from toolcrib.policy import CallPolicy
+from toolcrib.providers import ReferenceList, read_reference
+from toolcrib.registry import Registry
+from toolcrib.runs import ModelCall, Pending, RunContext
+
+Models: TypeAlias = Callable[[LLMConfig], LanguageModel]
+"""Opens the model that a configuration names."""
+
+PLACEHOLDERS = ("integration_schema", "reference_data", "user_task", "available_tools", "execution_history", "input")
+"""Names that a system prompt may use (000, section 4.4); `input` holds all parameters of the tool."""
+
+DEFAULT_TEMPERATURE = 0.2
+_MODEL_NAME = re.compile(r"[^A-Za-z0-9_-]")
+
+
+class ReferenceUnavailable(ToolcribError):
+    """A reference list could not be read, so nothing that depends on it may be written."""
+
+    code = "reference_unavailable"
+
+
+@dataclass(frozen=True, slots=True)
+class Allotted:
+    """One tool that the embedded model may use, as this run sees it."""
+
+    tool: ToolRevision
+    alias: str
+    """The name that models accept: letters, digits, `_` and `-`, 64 characters."""
+    schema: JsonSchema
+    """Input schema with live enums."""
+    purpose: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Setup:
+    """The furnished workplace of one run."""
+
+    context: RunContext
+    tool: ToolRevision
+    implementation: AgenticImplementation
+    model: LanguageModel
+    allotted: tuple[Allotted, ...]
+    task: str
+    scope: Mapping[str, Json]
+
+    def system_prompt(self, history: str = "") -> str:
+        """The system prompt with this run's context filled in."""
+        template = Template.parse(self.implementation.system_prompt, "{{}}")
+        return template.render_text({**self.scope, "execution_history": history})
+
+    def tools(self) -> ToolSet:
+        """The allotted tools as models see them."""
+        return ToolSet(
+            [
+                Tool(item.alias, describe(item.tool), cast("JsonSchema", shown_to_models(item.schema)))
+                for item in self.allotted
+            ]
+        )
+
+    def named(self, alias: str) -> str:
+        """The tool's real name behind a model's name for it; an unknown one stays as it is."""
+        return next((item.tool.name for item in self.allotted if item.alias == alias), alias)
+
+    def request(self, messages: tuple[Message, ...], *, system: str, **fields: object) -> Request:
+        """A model request with the tool's configuration."""
+        llm = self.implementation.llm
+        limits = self.context.budget.limits
+        settings = Request(
+            messages=messages,
+            system=system,
+            max_tokens=llm.max_tokens or limits.max_tokens_per_call,
+            temperature=DEFAULT_TEMPERATURE if llm.temperature is None else llm.temperature,
+            top_p=llm.top_p,
+            frequency_penalty=llm.frequency_penalty,
+            presence_penalty=llm.presence_penalty,
+            extra=llm.extra,
+        )
+        return msgspec.structs.replace(settings, **fields)
+
+    def call(
+        self,
+        position: str,
+        purpose: Purpose,
+        request: Request,
+        *,
+        new: tuple[Message, ...],
+        system: str | None = None,
+        tools: str | None = None,
+    ) -> ModelCall:
+        """A model call of this run."""
+        return ModelCall(position, purpose, self.model, request, new=new, system=system, tools=tools)
+
+
+async def prepare(context: RunContext, tool: ToolRevision, models: Models, registry: Registry) -> Setup:
+    """Furnish a run.
+
+    Raises:
+        InvalidSettings: The model cannot be opened.
+        NotFound: An allotted tool does not exist.
+        ReferenceUnavailable: A reference list could not be read.
+    """
+    implementation = tool.definition.implementation
+    if implementation.kind != "agentic":
+        msg = f"tool {tool.ref!r} is of kind {implementation.kind!r}, not agentic"
+        raise InvalidDefinition(msg)
+    model = models(implementation.llm)
+    references = await _read_references(context, implementation)
+    lists = [(source.applies_to, references[source.name]) for source in implementation.context.reference_data]
+    enums = enums_of(lists)
+    allotted = tuple(
+        _allot(registry.require(tool.realm, ref), purpose, enums) for ref, purpose in allocation(implementation)
+    )
+    context.policy = CallPolicy(
+        allowed=frozenset(item.tool.name for item in allotted),
+        narrowed={item.tool.name: item.schema for item in allotted if item.schema != item.tool.definition.input_schema},
+        versions={item.tool.name: item.tool.version for item in allotted},
+    )
+    task = _task(context.request.input)
+    scope = _scope(implementation, allotted, references, task, context.request.input)
+    return Setup(context, tool, implementation, model, allotted, task, scope)
+
+
+def allocation(implementation: AgenticImplementation) -> list[tuple[str, str]]:
+    """References of the allotted tools with the purpose of each, in order of use or priority."""
+    if implementation.mode == "deterministic":
+        return [(step.tool, step.purpose) for step in implementation.steps]
+    return [(item.tool, "") for item in sorted(implementation.tools, key=lambda item: -item.priority)]
+
+
+def describe(tool: ToolRevision) -> str:
+    """A tool's description for a model: what it does and when to use it."""
+    definition = tool.definition
+    return "\n".join(filter(None, (definition.description, definition.usage)))
+
+
+async def _read_references(context: RunContext, implementation: AgenticImplementation) -> Mapping[str, ReferenceList]:
+    sources = implementation.context.reference_data
+    context.policy = CallPolicy(
+        allowed=frozenset(source.tool.partition("@")[0] for source in sources if source.tool), side_effects="reads"
+    )
+    pending = {source.name: _fetch(context, source) for source in sources if source.tool}
+    await context.wait_all(list(pending.values()))
+    found: dict[str, ReferenceList] = {}
+    for source in sources:
+        output: Json = list(source.values)
+        fetched_at = context.run.created_at
+        if source.name in pending:
+            envelope = pending[source.name].result()
+            if envelope.error is not None:
+                msg = f"reference data {source.name!r} could not be read: {envelope.error.message}"
+                raise ReferenceUnavailable(msg)
+            output, fetched_at = envelope.output, envelope.t_end
+        found[source.name] = read_reference(source, output, fetched_at=fetched_at)
+    return found
+
+
+def _fetch(context: RunContext, source: ReferenceSource) -> Pending[ToolEnvelope]:
+    name, _, version = (source.tool or "").partition("@")
+    return context.call(ToolCall(f"reference.{source.name}", name, dict(source.input), version or None))
+
+
+def _allot(tool: ToolRevision, purpose: str, enums: Mapping[str, ReferenceList]) -> Allotted:
+    alias = _MODEL_NAME.sub("_", tool.name)[:64]
+    return Allotted(tool, alias, narrow(tool.definition.input_schema, enums), purpose)
+
+
+def _task(arguments: Json) -> str:
+    given = cast("JsonObject", arguments) if isinstance(arguments, dict) else {}
+    task = given.get("task")
+    return task if isinstance(task, str) else orjson.dumps(arguments).decode()
+
+
+def _scope(
+    implementation: AgenticImplementation,
+    allotted: tuple[Allotted, ...],
+    references: Mapping[str, ReferenceList],
+    task: str,
+    arguments: Json,
+) -> Mapping[str, Json]:
+    schemas = [
+        f"{item.alias}: {orjson.dumps(shown_to_models(item.schema)).decode()}"
+        for item in allotted
+        if implementation.context.include_schemas
+    ]
+    return {
+        "integration_schema": "\n".join(schemas),
+        "reference_data": {name: _listed(values) for name, values in references.items()},
+        "user_task": task,
+        "available_tools": "\n".join(f"- {item.alias}: {describe(item.tool)}" for item in allotted),
+        "input": arguments,
+    }
+
+
+def _listed(values: ReferenceList) -> str:
+    return "; ".join(
+        str(item.value) if item.label == str(item.value) else f"{item.value} = {item.label}" for item in values.items
+    )

@@ -1,0 +1,527 @@
+"""The crib: the one object that wires the house together, and the Python API.
+
+    crib = Crib()                                # SQLite in the working directory
+    crib.add(search_deals, update_deals)
+    deals = crib.agentic_tool("deals", mode="deterministic", model="anthropic:claude-sonnet-4",
+                              steps=["search_deals", "update_deals"])
+    result = await deals("Update all Acme Corp deals to Negotiation")
+
+Nothing is connected until the first call. Everything that a crib does goes through its executor and its journal.
+"""
+
+import asyncio
+import os
+import socket
+from collections.abc import Callable, Mapping, Sequence
+from types import TracebackType
+from typing import Any, Self, cast
+from urllib.parse import urlsplit
+
+from toolcrib.agents import agentic_definition, check_agentic, programs
+from toolcrib.contracts import (
+    OWNER,
+    AgenticContext,
+    AgenticMode,
+    AgenticStep,
+    AllocatedTool,
+    ApprovalDecision,
+    ApprovalRequested,
+    ClientResult,
+    Conflict,
+    Json,
+    JsonObject,
+    JsonSchema,
+    Limits,
+    LLMConfig,
+    Principal,
+    ProviderAuth,
+    ProviderDefinition,
+    RunKind,
+    RunRequest,
+    Signal,
+    ToolDefinition,
+    ToolEnvelope,
+    ToolRevision,
+    content_hash,
+)
+from toolcrib.engines import Driven, EngineSettings, LocalEngine, SystemClock, new_run_id
+from toolcrib.executor import CallContext, CallFailed, Clock, Executor, Lanes, SlidingWindow, ToolCall
+from toolcrib.llm import LanguageModel, open_model, resolve
+from toolcrib.llm.prices import Prices
+from toolcrib.llm.transport import HttpTransport
+from toolcrib.net import EgressPolicy, HttpSession
+from toolcrib.policy import Budget, CallPolicy
+from toolcrib.providers import ImportedApi, ToolOverride, import_openapi
+from toolcrib.registry import FunctionTool, Registry
+from toolcrib.registry import tool as as_tool
+from toolcrib.runs import History, Result, Unrecorded
+from toolcrib.runtimes import AgenticRuntime, HttpRuntime, PythonRuntime, RuntimeDispatcher
+from toolcrib.secrets import EnvironmentSecrets
+from toolcrib.store import Definition, Store, open_store
+
+
+class Crib:
+    """A crib of tools with its store, executor and engine.
+
+    Args:
+        store: A URL (`sqlite:///toolcrib.db`, `memory://`) or a store.
+        principal: Who acts when nobody else is named.
+        egress: Which addresses HTTP tools and models may reach.
+        models: Models by reference that are used instead of opening one: scripted ones for tests and demonstrations.
+        environment: Where `${env:NAME}` and API keys are looked up; `os.environ` if null.
+        released: Patterns of the variables that tools may use as secrets.
+        prices: What models cost.
+        clock: Time.
+        lease_s: Seconds after which the runs of a process that died are free.
+    """
+
+    def __init__(
+        self,
+        store: str | Store = "sqlite:///toolcrib.db",
+        *,
+        principal: Principal = OWNER,
+        egress: EgressPolicy | None = None,
+        models: Mapping[str, LanguageModel] | None = None,
+        environment: Mapping[str, str] | None = None,
+        released: tuple[str, ...] = ("*",),
+        prices: Prices | None = None,
+        clock: Clock | None = None,
+        lease_s: float = 10.0,
+    ) -> None:
+        self.principal = principal
+        self.store = open_store(store) if isinstance(store, str) else store
+        self.clock: Clock = clock or SystemClock()
+        self.registry = Registry(self.store.definitions)
+        self.egress = egress or EgressPolicy()
+        self._environment: Mapping[str, str] = os.environ if environment is None else environment
+        self._secrets = EnvironmentSecrets(self._environment, released)
+        self._models: dict[str, LanguageModel] = dict(models or {})
+        self._prices = prices or Prices()
+        self._session = HttpSession(self.egress)
+        self._trusted: dict[str, HttpSession] = {}
+        self._providers: dict[tuple[str, str], ProviderDefinition] = {}
+        self._functions = PythonRuntime()
+        self._pending: list[ToolDefinition | FunctionTool[..., Any]] = []
+        self._trusted_urls: set[str] = set()
+        self._open = False
+        self._opening = asyncio.Lock()
+        self.executor = Executor(
+            tools=self.registry,
+            dispatcher=RuntimeDispatcher(
+                {
+                    "python": self._functions,
+                    "http": HttpRuntime(self._session, self._provider, self._secrets, clock=self.clock),
+                    "agentic": AgenticRuntime(),
+                }
+            ),
+            secrets=self._secrets,
+            results=self.store.cache,
+            attic=self.store.blobs,
+            rates=SlidingWindow(),
+            clock=self.clock,
+        )
+        self.engine = LocalEngine(
+            store=self.store,
+            registry=self.registry,
+            executor=self.executor,
+            programs=programs(self.model, self.registry),
+            clock=self.clock,
+            new_run_id=new_run_id,
+            settings=EngineSettings(owner=f"{socket.gethostname()}/{os.getpid()}", lease_s=lease_s),
+        )
+
+    # Defining ---------------------------------------------------------------------------------------------------------
+
+    def add(self, *tools: FunctionTool[..., Any] | Callable[..., Any] | ToolDefinition) -> None:
+        """Add tools: decorated functions, plain ones (taken to write), or definitions. Saved before the next call."""
+        self._pending += [item if isinstance(item, ToolDefinition) else _as_function_tool(item) for item in tools]
+
+    def agentic_tool(
+        self,
+        name: str,
+        *,
+        mode: AgenticMode,
+        model: str | LLMConfig,
+        steps: Sequence[str | AgenticStep] = (),
+        tools: Sequence[str | AllocatedTool] = (),
+        description: str = "",
+        system_prompt: str | None = None,
+        context: AgenticContext | None = None,
+        limits: Limits | None = None,
+        input_schema: JsonSchema | None = None,
+        result_schema: JsonSchema | None = None,
+        base_url: str | None = None,
+        version: str = "1.0.0",
+    ) -> "AgenticTool":
+        """Define a tool with a model inside, and get a handle to call it.
+
+        Args:
+            name: The tool's name.
+            mode: `deterministic` with `steps`, or `agentic` with `tools`.
+            model: `provider:model`, or a whole configuration.
+            steps: The fixed sequence.
+            tools: What the model may choose from.
+            description: What a parent agent reads.
+            system_prompt: A template; a default one if null.
+            context: Reference data, documentation.
+            limits: What a run may spend.
+            input_schema: Parameters; one `task` if null.
+            result_schema: Shape of the answer; `{"summary": text}` if null.
+            base_url: Address of the model's server. Given here, in code, it is trusted: it may be a local one.
+            version: Semantic version.
+        """
+        llm = model if isinstance(model, LLMConfig) else LLMConfig(model=model, base_url=base_url)
+        if llm.base_url is not None:
+            self._trusted_urls.add(llm.base_url)
+        definition = agentic_definition(
+            name,
+            mode=mode,
+            llm=llm,
+            steps=steps,
+            tools=tools,
+            description=description,
+            system_prompt=system_prompt,
+            context=context,
+            limits=limits,
+            input_schema=input_schema,
+            result_schema=result_schema,
+            version=version,
+        )
+        self._pending.append(definition)
+        return AgenticTool(self, definition)
+
+    async def import_openapi(
+        self,
+        document: bytes | str | Mapping[str, Json],
+        *,
+        name: str,
+        base_url: str | None = None,
+        auth: ProviderAuth | None = None,
+        overrides: Mapping[str, ToolOverride] | None = None,
+    ) -> ImportedApi:
+        """Import an OpenAPI document: a provider and a tool per operation.
+
+        Args:
+            document: JSON or YAML text, what it parses to, or an http(s) URL to fetch it from.
+            name: The provider's name.
+            base_url: Address of the API, instead of the document's servers.
+            auth: Authentication, instead of the document's.
+            overrides: Corrections by operationId.
+        """
+        await self.open()
+        if isinstance(document, str) and document.startswith(("http://", "https://")):
+            document = (await self._session.request("GET", document)).body
+        imported = import_openapi(document, name=name, base_url=base_url, auth=auth, overrides=overrides or {})
+        await self.save_provider(imported.provider)
+        for tool in imported.tools:
+            await self.save(tool)
+        return imported
+
+    async def save(self, definition: ToolDefinition, *, principal: Principal | None = None) -> ToolRevision:
+        """Check a definition and store it as a revision.
+
+        Raises:
+            InvalidDefinition: It is not well formed.
+            NotFound: It is allotted a tool that does not exist.
+        """
+        await self.open()
+        return await self._save(definition, principal or self.principal)
+
+    async def _save(self, definition: ToolDefinition, who: Principal) -> ToolRevision:
+        checked = check_agentic(definition, self.registry, who.realm)
+        implementation = checked.implementation
+        if implementation.kind == "agentic" and implementation.llm.model not in self._models:
+            resolve(implementation.llm.model, base_url=implementation.llm.base_url)
+        return await self.registry.save(checked, realm=who.realm, made_by=who.id, at=self.clock.now())
+
+    async def save_provider(self, provider: ProviderDefinition, *, principal: Principal | None = None) -> None:
+        """Store a provider."""
+        await self.open()
+        who = principal or self.principal
+        body = provider.model_dump(mode="json")
+        await self.store.definitions.save(
+            Definition(
+                kind="provider",
+                realm=who.realm,
+                name=provider.name,
+                version="1.0.0",
+                revision=0,
+                content_hash=content_hash(body),
+                body=body,
+                made_by=who.id,
+                created_at=self.clock.now(),
+            )
+        )
+        self._providers[who.realm, provider.name] = provider
+
+    # Running ----------------------------------------------------------------------------------------------------------
+
+    async def invoke(
+        self,
+        ref: str,
+        arguments: JsonObject,
+        *,
+        principal: Principal | None = None,
+        conversation_id: str | None = None,
+        session_id: str | None = None,
+        dry_run: bool = False,
+    ) -> Result:
+        """Run a tool of any kind and wait until the run ends or suspends.
+
+        Args:
+            ref: `name` or `name@range`.
+            arguments: The tool's input.
+            principal: Who calls.
+            conversation_id: Conversation that the run belongs to.
+            session_id: Session that the run belongs to.
+            dry_run: Skip every call that would write.
+
+        Raises:
+            NotFound: No such tool. Everything else that goes wrong is in the result.
+        """
+        run_id, refused = await self.submit(
+            ref,
+            arguments,
+            principal=principal,
+            conversation_id=conversation_id,
+            session_id=session_id,
+            dry_run=dry_run,
+        )
+        return _result(refused or await self.engine.drive(run_id))
+
+    async def submit(
+        self,
+        ref: str,
+        arguments: JsonObject,
+        *,
+        principal: Principal | None = None,
+        conversation_id: str | None = None,
+        session_id: str | None = None,
+        dry_run: bool = False,
+    ) -> tuple[str, Driven | None]:
+        """Write a run into the journal without driving it; refused ones are written as failed.
+
+        Returns:
+            The run's id, and the ended run if it was refused.
+        """
+        await self.open()
+        who = principal or self.principal
+        tool = self.registry.require(who.realm, ref)
+        kind: RunKind = "agentic" if tool.definition.implementation.kind == "agentic" else "tool"
+        request = RunRequest(
+            kind=kind,
+            tool=tool.ref,
+            content_hash=tool.content_hash,
+            input=arguments,
+            principal=who,
+            conversation_id=conversation_id,
+            session_id=session_id,
+            dry_run=dry_run,
+        )
+        if kind == "agentic":
+            try:
+                self.executor.admit(ToolCall("call", tool.name, arguments, f"={tool.version}"), _outside(who))
+            except CallFailed as refusal:
+                driven = await self.engine.refuse(request, refusal.error)
+                return driven.result.run_id, driven
+        return await self.engine.create(request), None
+
+    async def call(self, ref: str, arguments: JsonObject | None = None, **keywords: Json) -> ToolEnvelope:
+        """Call a tool once and get its envelope.
+
+        Args:
+            ref: `name` or `name@range`.
+            arguments: The tool's input.
+            **keywords: The same, as keywords.
+
+        Raises:
+            NotFound: No such tool.
+            Conflict: The call waits for a person or a client; its run can be resumed.
+        """
+        result = await self.invoke(ref, {**(arguments or {}), **keywords})
+        if not result.envelopes:
+            msg = f"run {result.run_id} {result.summary.status.replace('_', ' ')}; decide it and resume it"
+            raise Conflict(msg)
+        return result.envelopes[-1]
+
+    async def resume(self, run_id: str) -> Result:
+        """Carry a run on: after a decision, or after the process that drove it died."""
+        await self.open()
+        return _result(await self.engine.resume(run_id))
+
+    async def recover(self) -> Sequence[Result]:
+        """Carry on every run that can go on now."""
+        await self.open()
+        return [_result(driven) for driven in await self.engine.recover()]
+
+    async def pending_approvals(self, run_id: str) -> Sequence[ApprovalRequested]:
+        """Calls of a run that wait for a person."""
+        await self.open()
+        history = History(await self.store.journal.events(run_id))
+        signals = await self.store.journal.signals(run_id)
+        settled = history.decisions.keys() | history.envelopes.keys()
+        return [
+            request
+            for position, request in history.approvals.items()
+            if position not in settled and f"approval:{position}" not in signals
+        ]
+
+    async def decide(
+        self,
+        run_id: str,
+        position: str,
+        *,
+        approve: bool,
+        edited_input: JsonObject | None = None,
+        reason: str | None = None,
+        principal: Principal | None = None,
+    ) -> bool:
+        """Approve or reject a call that waits. The first decision counts; false if there was one.
+
+        Raises:
+            Conflict: No call at this position waits for a person.
+        """
+        waiting = {request.position: request for request in await self.pending_approvals(run_id)}
+        request = waiting.get(position)
+        if request is None:
+            positions = ", ".join(sorted(waiting)) or "none"
+            msg = f"run {run_id} has no call at {position!r} that waits for approval; waiting: {positions}"
+            raise Conflict(msg)
+        decision = ApprovalDecision(
+            approved=approve,
+            arguments_hash=request.arguments_hash,
+            content_hash=request.content_hash,
+            edited_input=edited_input,
+            reason=reason,
+        )
+        return await self._signal(run_id, f"approval:{position}", decision.model_dump(mode="json"), principal)
+
+    async def return_client_result(
+        self, run_id: str, position: str, result: ClientResult, *, principal: Principal | None = None
+    ) -> bool:
+        """Bring back what a client did with a prepared call. The first result counts; false if there was one."""
+        await self.open()
+        return await self._signal(run_id, f"client:{position}", result.model_dump(mode="json"), principal)
+
+    # Life -------------------------------------------------------------------------------------------------------------
+
+    async def open(self) -> None:
+        """Connect the store and save what was added; called by everything that needs it."""
+        if self._open and not self._pending:
+            return
+        async with self._opening:
+            if not self._open:
+                await self.store.open()
+                await self.refresh()
+                self._open = True
+            while self._pending:
+                await self._save_added(self._pending[0])
+                del self._pending[0]
+
+    async def refresh(self, realm: str | None = None) -> None:
+        """Read definitions that other processes have saved."""
+        realm = realm or self.principal.realm
+        await self.registry.refresh(realm)
+        for stored in await self.store.definitions.revisions("provider", realm):
+            self._providers[realm, stored.name] = ProviderDefinition.model_validate(stored.body)
+
+    async def close(self) -> None:
+        """Let go of leases, connections and the store."""
+        await self.engine.close()
+        for session in (self._session, *self._trusted.values()):
+            await session.close()
+        await self.store.close()
+        self._open = False
+
+    async def __aenter__(self) -> Self:
+        await self.open()
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        await self.close()
+
+    def model(self, llm: LLMConfig) -> LanguageModel:
+        """The model that a configuration names; the same one for the same configuration.
+
+        Raises:
+            InvalidSettings: The reference is malformed or its provider unknown.
+        """
+        given = self._models.get(llm.model)
+        if given is not None:
+            return given
+        key = f"{llm.model} {llm.base_url} {llm.api_key_env}"
+        if key not in self._models:
+            endpoint = resolve(llm.model, base_url=llm.base_url, api_key_env=llm.api_key_env)
+            variable = endpoint.api_key_env
+            trusted = llm.base_url is None or llm.base_url in self._trusted_urls
+            self._models[key] = open_model(
+                llm.model,
+                HttpTransport(self._session_for(endpoint.base_url) if trusted else self._session),
+                base_url=llm.base_url,
+                api_key_env=llm.api_key_env,
+                key=lambda: self._environment.get(variable) if variable else None,
+                prices=self._prices,
+            )
+        return self._models[key]
+
+    def _session_for(self, base_url: str) -> HttpSession:
+        """A session that may also reach this very address, which the operator or the catalogue of providers named."""
+        parts = urlsplit(base_url)
+        port = parts.port or {"https": 443, "http": 80}[parts.scheme]
+        host = f"[{parts.hostname}]" if ":" in (parts.hostname or "") else parts.hostname
+        origin = f"{host}:{port}"
+        if origin not in self._trusted:
+            policy = EgressPolicy(hosts=self.egress.hosts, ports=self.egress.ports, allow=(*self.egress.allow, origin))
+            self._trusted[origin] = HttpSession(policy)
+        return self._trusted[origin]
+
+    def _provider(self, realm: str, name: str) -> ProviderDefinition | None:
+        return self._providers.get((realm, name))
+
+    async def _save_added(self, added: ToolDefinition | FunctionTool[..., Any]) -> None:
+        if isinstance(added, ToolDefinition):
+            await self._save(added, self.principal)
+            return
+        revision = await self._save(added.definition, self.principal)
+        self._functions.bind(revision.content_hash, added)
+
+    async def _signal(self, run_id: str, name: str, payload: JsonObject, principal: Principal | None) -> bool:
+        made_by = (principal or self.principal).id
+        signal = Signal(name=name, payload=payload, made_by=made_by, at=self.clock.now())
+        return await self.engine.signal(run_id, signal)
+
+
+class AgenticTool:
+    """A handle to an agentic tool: await it with a task."""
+
+    def __init__(self, crib: Crib, definition: ToolDefinition) -> None:
+        self._crib = crib
+        self.definition = definition
+
+    async def __call__(self, task: str | None = None, **parameters: Json) -> Result:
+        """Run the tool and wait until the run ends or suspends."""
+        arguments = parameters if task is None else {"task": task, **parameters}
+        return await self._crib.invoke(f"{self.definition.name}@{self.definition.version}", arguments)
+
+
+def _as_function_tool(function: FunctionTool[..., Any] | Callable[..., Any]) -> FunctionTool[..., Any]:
+    return cast("FunctionTool[..., Any]", function) if isinstance(function, FunctionTool) else as_tool(function)
+
+
+def _outside(principal: Principal) -> CallContext:
+    """The context of a call that comes from outside any run."""
+    limits = Limits()
+    return CallContext(
+        principal=principal,
+        policy=CallPolicy(),
+        budget=Budget(limits),
+        journal=Unrecorded(),
+        lanes=Lanes(limits.max_parallel_calls),
+        run_id="",
+    )
+
+
+def _result(driven: Driven) -> Result:
+    return Result(driven.result, driven.events)

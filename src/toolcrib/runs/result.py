@@ -1,0 +1,47 @@
+"""How a run ended, with its events at hand: what the Python API returns."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from decimal import Decimal
+from functools import cached_property
+
+from toolcrib.contracts import CallFinished, Json, RunEvent, RunResult, ToolEnvelope
+from toolcrib.runs.trace import Trace, trace_of
+
+
+@dataclass(frozen=True)
+class Result:
+    """A run that ended or waits."""
+
+    summary: RunResult
+    events: Sequence[RunEvent] = field(repr=False)
+
+    @property
+    def run_id(self) -> str:
+        """The run's id."""
+        return self.summary.run_id
+
+    @property
+    def ok(self) -> bool:
+        """Whether the run completed."""
+        return self.summary.status == "completed"
+
+    @property
+    def output(self) -> Json:
+        """The answer; what was reached if a limit ended the run."""
+        return self.summary.output
+
+    @property
+    def cost_usd(self) -> Decimal | None:
+        """US dollars; null means unknown."""
+        return self.summary.cost_usd
+
+    @property
+    def envelopes(self) -> Sequence[ToolEnvelope]:
+        """The envelopes of the run's calls, in the order in which they ended."""
+        return [entry.event.envelope for entry in self.events if isinstance(entry.event, CallFinished)]
+
+    @cached_property
+    def trace(self) -> Trace:
+        """What happened, step by step."""
+        return trace_of(self.events)

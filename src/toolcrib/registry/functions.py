@@ -161,7 +161,7 @@ class FunctionTool(Generic[P, R]):
 
     @cached_property
     def _arguments(self) -> type[BaseModel]:
-        """A model whose fields have the parameters' names as aliases only, so that one may be called `json` or `copy`."""
+        """A model whose fields have the parameters' names as aliases only, so that one may be called `json`."""
         texts = {parameter.arg_name: parameter.description for parameter in self._documentation.params}
         fields: dict[str, Any] = {}
         for name, parameter in inspect.signature(self._function).parameters.items():

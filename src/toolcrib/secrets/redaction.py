@@ -5,20 +5,21 @@ shorter than eight characters are left alone, because replacing them would destr
 """
 
 import base64
+import json
 from collections.abc import Iterable
 from typing import cast
-from urllib.parse import quote
-
-import orjson
+from urllib.parse import quote, quote_plus
 
 from toolcrib.contracts import Json
 
 PLACEHOLDER = "[secret]"
 _SHORTEST = 8
+_URL_SAFE = str.maketrans("+/", "-_")
+"""RFC 4648, section 5."""
 
 
 class Redactor:
-    """Replaces the given values and their usual encodings: base64, URL, JSON and hex."""
+    """Replaces the given values and their usual encodings: base64 (also inside a longer text), URL, JSON and hex."""
 
     def __init__(self, values: Iterable[str]) -> None:
         spellings = {spelling for value in values if len(value) >= _SHORTEST for spelling in _spellings(value)}
@@ -49,10 +50,12 @@ class Redactor:
 
 def _spellings(value: str) -> set[str]:
     data = value.encode()
-    found = {value, quote(value, safe=""), data.hex(), orjson.dumps(value).decode()[1:-1]}
+    found = {value, quote(value, safe=""), quote(value), quote_plus(value), data.hex(), data.hex().upper()}
+    found |= {json.dumps(value, ensure_ascii=ascii_only)[1:-1] for ascii_only in (True, False)}
     for offset in range(3):
         # Base64 of a longer text that contains the value: keep only the characters that depend on the value alone.
         encoded = base64.b64encode(b"\0" * offset + data).decode().rstrip("=")
         head, tail = (0, 2, 3)[offset], 1 if (offset + len(data)) % 3 else 0
-        found.add(encoded[head : len(encoded) - tail])
+        piece = encoded[head : len(encoded) - tail]
+        found |= {piece, piece.translate(_URL_SAFE)}
     return {spelling for spelling in found if len(spelling) >= _SHORTEST}

@@ -74,8 +74,9 @@ _ANTHROPIC = Provider(
         ("claude-opus-4-0", _TOOL),
         ("claude-opus-4-2025*", _TOOL),
         ("claude-opus-4-[7-9]*", _REASONING),
-        ("claude-*-[5-9]", _REASONING),
-        ("claude-*-[5-9]-*", _REASONING),
+        ("claude-haiku-[5-9]*", _REASONING),
+        ("claude-opus-[5-9]*", _REASONING),
+        ("claude-sonnet-[5-9]*", _REASONING),
     ),
 )
 _THINKS_BACK = Quirks(thinking_field="reasoning_content", structured="json_object")

@@ -43,7 +43,7 @@ class LanguageModel(Protocol):
         ...
 
     def stream(self, request: Request) -> AsyncGenerator[Event]:
-        """The answer as it arrives; the last event is `Done`. Raises what `request` raises. Close it if you leave early."""
+        """The answer as it arrives, `Done` last; raises as `request`. Close it if you leave early."""
         ...
 
     def cost(self, usage: Usage, at: datetime) -> Cost:

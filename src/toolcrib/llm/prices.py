@@ -9,7 +9,8 @@ from collections.abc import Mapping
 from datetime import UTC, datetime
 from decimal import Decimal, InvalidOperation
 from fnmatch import fnmatchcase
-from functools import cache, lru_cache
+from functools import lru_cache
+from importlib import metadata
 from typing import Any, TypeAlias
 
 from msgspec import Struct
@@ -125,12 +126,12 @@ def _amount(pattern: str, name: str, value: Decimal | float | str) -> Decimal:
 @lru_cache(maxsize=1024)
 def _shipped(provider: str, model: str, hour: datetime) -> _Rates | str:
     """The rates of `genai-prices`, or why there are none."""
-    version = _shipped_version()
-    if version is None:
+    try:
+        from genai_prices import Usage as NoUsage  # noqa: PLC0415 - an optional package of 170 ms
+        from genai_prices import calc_price  # noqa: PLC0415 - as above
+    except ImportError:
         return "unknown: install the extra toolcrib[prices], or configure the model's price"
-    from genai_prices import Usage as NoUsage  # noqa: PLC0415 - an optional package of 170 ms
-    from genai_prices import calc_price  # noqa: PLC0415 - as above
-
+    version = metadata.version("genai-prices")
     try:
         price = calc_price(NoUsage(), model, provider_id=provider, genai_request_timestamp=hour).model_price
     except LookupError:
@@ -159,13 +160,3 @@ def _rate(price: Any) -> _Rate:
         return _Rate(price / _MILLION)
     tiers = sorted(((tier.start, tier.price / _MILLION) for tier in price.tiers), reverse=True)
     return _Rate(price.base / _MILLION, tuple(tiers))
-
-
-@cache
-def _shipped_version() -> str | None:
-    from importlib import metadata  # noqa: PLC0415 - needed once, and costs 10 ms
-
-    try:
-        return metadata.version("genai-prices")
-    except metadata.PackageNotFoundError:
-        return None

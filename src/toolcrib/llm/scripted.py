@@ -22,7 +22,6 @@ from toolcrib.llm.messages import (
     Text,
     Thinking,
     ToolCall,
-    ToolResult,
     Usage,
     assistant,
 )
@@ -111,7 +110,7 @@ def _events(response: Response) -> Iterator[Event]:
                 yield CallDelta(index, part.args)
                 yield CallEnd(index, part)
                 index += 1
-            case ToolResult():
+            case _:
                 pass
 
 

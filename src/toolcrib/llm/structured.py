@@ -31,16 +31,14 @@ class StructuredAnswer:
         """The request to send."""
         if request.output_schema is None:
             return
-        match _mode(request.output_schema, quirks):
-            case "json_schema":
-                pass
-            case "tool":
-                self._tool = _free_name(request)
-                self.request = _with_tool(request, self._tool)
-            case "json_object":
-                self.request = msgspec.structs.replace(request, system=_prompted(request))
-            case "prompt":
-                self.request = msgspec.structs.replace(request, system=_prompted(request), output_schema=None)
+        mode = _mode(request.output_schema, quirks)
+        if mode == "tool":
+            self._tool = _free_name(request)
+            self.request = _with_tool(request, self._tool)
+        elif mode == "json_object":
+            self.request = msgspec.structs.replace(request, system=_prompted(request))
+        elif mode == "prompt":
+            self.request = msgspec.structs.replace(request, system=_prompted(request), output_schema=None)
 
     def read(self, events: Iterable[Event]) -> Iterable[Event]:
         """The events as the caller shall see them."""

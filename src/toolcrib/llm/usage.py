@@ -3,7 +3,7 @@
 Four characters are one token. Good for limits and for tests, not for bills.
 """
 
-from toolcrib.llm.messages import Message, Opaque, Request, Text, Thinking, ToolCall, ToolResult, Usage
+from toolcrib.llm.messages import Message, Request, Text, Thinking, ToolCall, ToolResult, Usage
 
 _CHARACTERS_PER_TOKEN = 4
 
@@ -28,6 +28,6 @@ def _size(message: Message) -> int:
                 size += len(part.text) + len(part.signature or "")
             case ToolCall():
                 size += len(part.name) + len(part.args)
-            case Opaque():
+            case _:
                 size += len(part.raw)
     return size

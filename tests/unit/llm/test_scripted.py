@@ -13,6 +13,7 @@ from toolcrib.llm import (
     Cost,
     Done,
     Message,
+    Opaque,
     Request,
     Response,
     ScriptedModel,
@@ -21,6 +22,7 @@ from toolcrib.llm import (
     Thinking,
     ThinkingDelta,
     ToolCall,
+    ToolResult,
     Usage,
     UsageUpdate,
     assistant,
@@ -76,6 +78,21 @@ async def test_tokens_are_estimated_by_characters_and_marked():
     answer = await ScriptedModel(["four"]).request(Request(messages=(user("a" * 40),), system="b" * 40))
 
     assert answer.usage == Usage(input=21, output=1, estimated=True)
+
+
+async def test_every_part_counts_for_the_estimate_and_only_what_is_said_is_streamed():
+    parts = (
+        Thinking("1234", "5678"),
+        Opaque("x", "123456", "said"),
+        ToolResult("c", "f", "12"),
+        ToolCall("c", "f", "123"),
+    )
+
+    events = [event async for event in ScriptedModel([Message("assistant", parts)]).stream(ASK)]
+
+    assert "".join(event.text for event in events if isinstance(event, TextDelta)) == "said"
+    assert isinstance(events[-1], Done)
+    assert events[-1].response.usage.output == 5
 
 
 async def test_a_response_s_own_usage_stands():

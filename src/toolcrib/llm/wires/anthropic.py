@@ -127,10 +127,14 @@ def _block(part: Part, origin: str) -> Any:
             return _tool_result(part)
         case Thinking():
             return _thinking(part) if part.origin == origin and part.signature else None
-        case Opaque():
-            if part.origin == origin:
-                return orjson.Fragment(part.raw)
-            return {"type": "text", "text": part.text} if part.text else None
+        case _:
+            return _opaque(part, origin)
+
+
+def _opaque(part: Opaque, origin: str) -> Any:
+    if part.origin == origin:
+        return orjson.Fragment(part.raw)
+    return {"type": "text", "text": part.text} if part.text else None
 
 
 def _tool_use(call: ToolCall, origin: str) -> dict[str, Any]:

@@ -153,7 +153,7 @@ def _add_user(rendered: list[dict[str, Any]], message: Message) -> None:
                 rendered.append({"role": "tool", "tool_call_id": part.id, "content": part.text})
             case Text() | Opaque():
                 texts.append(part.text)
-            case Thinking() | ToolCall():
+            case _:
                 pass
     if texts:
         rendered.append({"role": "user", "content": "\n\n".join(texts)})
@@ -219,6 +219,6 @@ def _assistant(message: Message, origin: str, quirks: Quirks) -> dict[str, Any]:
                     result.replay(part, quirks.replay_fields)
                 else:
                     result.say(part.text)
-            case ToolResult():
+            case _:
                 pass
     return result.rendered()

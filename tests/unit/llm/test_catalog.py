@@ -1,0 +1,114 @@
+"""Model references, and models opened by them."""
+
+import pytest
+
+from toolcrib.contracts.errors import InvalidSettings
+from toolcrib.llm import PROVIDERS, HttpTransport, Model, Request, open_model, resolve, user
+from toolcrib.net import HttpSession
+
+pytestmark = pytest.mark.requirement("llm.model_references")
+
+
+@pytest.mark.parametrize(
+    ("reference", "provider", "model", "url", "key"),
+    [
+        ("openai:gpt-4o", "openai", "gpt-4o", "https://api.openai.com/v1", "OPENAI_API_KEY"),
+        ("anthropic:claude-sonnet-4", "anthropic", "claude-sonnet-4", "https://api.anthropic.com", "ANTHROPIC_API_KEY"),
+        (" ollama:llama3.2:3b ", "ollama", "llama3.2:3b", "http://localhost:11434/v1", None),
+        ("openrouter:a/m-1", "openrouter", "a/m-1", "https://openrouter.ai/api/v1", "OPENROUTER_API_KEY"),
+    ],
+)
+def test_a_reference_names_provider_and_model(reference: str, provider: str, model: str, url: str, key: str | None):
+    endpoint = resolve(reference)
+
+    assert (endpoint.provider, endpoint.model, endpoint.base_url) == (provider, model, url)
+    assert endpoint.api_key_env == key
+
+
+@pytest.mark.parametrize(
+    ("reference", "message"),
+    [
+        ("gpt-4o", "not written provider:model; did you mean openai:gpt-4o?"),
+        ("claude-sonnet-4", "did you mean anthropic:claude-sonnet-4?"),
+        ("some-model", "not written provider:model, for example openai:gpt-4o"),
+        ("openai:", "not written provider:model"),
+        ("", "not written provider:model"),
+        ("opena:gpt-4o", "'opena' is no known provider, did you mean 'openai'?; known providers are anthropic"),
+        ("zzz:x", "'zzz' is no known provider; known providers are anthropic"),
+        ("openai-compatible:x", "needs base_url, for example http://localhost:8000/v1"),
+    ],
+)
+def test_a_reference_that_cannot_be_resolved_says_what_to_write(reference: str, message: str):
+    with pytest.raises(InvalidSettings) as caught:
+        resolve(reference)
+    assert message in str(caught.value)
+
+
+@pytest.mark.parametrize("url", ["localhost:8000", "ftp://x/v1", "http://"])
+def test_a_base_url_must_be_one(url: str):
+    with pytest.raises(InvalidSettings, match="is no http or https URL"):
+        resolve("vllm:x", base_url=url)
+
+
+def test_a_base_url_and_a_key_s_variable_may_be_replaced():
+    endpoint = resolve("openai-compatible:x", base_url="http://gpu:8000/v1/", api_key_env="GPU_KEY")
+
+    assert (endpoint.base_url, endpoint.api_key_env, endpoint.key_required) == ("http://gpu:8000/v1", "GPU_KEY", True)
+    assert endpoint.wire.origin == "openai-compatible/gpu"
+
+
+@pytest.mark.parametrize(
+    ("reference", "structured", "sampling"),
+    [
+        ("openai:gpt-4o", "json_schema", True),
+        ("openai:gpt-5.4-mini", "json_schema", False),
+        ("openai:o3-mini", "json_schema", False),
+        ("openai:gpt-3.5-turbo", "json_object", True),
+        ("openai:gpt-4-turbo", "json_object", True),
+        ("openai:gpt-4.1", "json_schema", True),
+        ("anthropic:claude-sonnet-4", "tool", True),
+        ("anthropic:claude-sonnet-4-20250514", "tool", True),
+        ("anthropic:claude-3-5-haiku-latest", "tool", True),
+        ("anthropic:claude-sonnet-4-5", "json_schema", True),
+        ("anthropic:claude-haiku-4-5-20251001", "json_schema", True),
+        ("anthropic:claude-opus-4-1", "json_schema", True),
+        ("anthropic:claude-opus-4-7", "json_schema", False),
+        ("anthropic:claude-opus-4-8-20260601", "json_schema", False),
+        ("anthropic:claude-sonnet-5", "json_schema", False),
+        ("groq:llama-3.3-70b", "json_object", True),
+        ("groq:openai/gpt-oss-120b", "json_schema", True),
+    ],
+)
+def test_models_of_one_provider_differ(reference: str, structured: str, sampling: bool):
+    quirks = resolve(reference).quirks
+
+    assert (quirks.structured, quirks.sampling) == (structured, sampling)
+
+
+def test_every_provider_of_the_table_can_be_resolved():
+    for name in PROVIDERS:
+        endpoint = resolve(f"{name}:m", base_url="https://proxy.example.com")
+        assert endpoint.wire.origin.startswith(name)
+
+
+async def test_a_missing_key_is_reported_before_any_request(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.delenv("OPENAI_API_KEY", raising=False)
+    model = open_model("openai:gpt-4o", HttpTransport(HttpSession()))
+
+    with pytest.raises(InvalidSettings, match="OPENAI_API_KEY is not set, and openai:gpt-4o needs it; export it, or"):
+        await model.request(Request(messages=(user("x"),)))
+
+
+def test_a_key_is_read_from_its_variable_at_each_call(monkeypatch: pytest.MonkeyPatch):
+    model = open_model("openai:gpt-4o", HttpTransport(HttpSession()))
+
+    monkeypatch.setenv("OPENAI_API_KEY", "first")
+    assert model.credential() == "first"
+    monkeypatch.setenv("OPENAI_API_KEY", "second")
+    assert model.credential() == "second"
+    assert repr(model) == "Model('openai:gpt-4o')"
+
+
+def test_a_local_model_needs_no_key():
+    assert open_model("ollama:x", HttpTransport(HttpSession())).credential() is None
+    assert Model(resolve("ollama:x"), HttpTransport(HttpSession())).credential() is None

@@ -1,0 +1,100 @@
+"""What calls cost."""
+
+import sys
+from datetime import UTC, datetime
+from decimal import Decimal
+from typing import Any
+
+import pytest
+
+from toolcrib.contracts.errors import InvalidSettings
+from toolcrib.llm import Prices, Usage
+
+pytestmark = pytest.mark.requirement("llm.prices")
+
+NOON = datetime(2026, 11, 20, 12, tzinfo=UTC)
+MILLION = 1_000_000
+
+
+def test_shipped_rates_price_fresh_cached_and_written_tokens_apart():
+    cost = Prices().cost(Usage(input=2 * MILLION, output=MILLION, cache_read=MILLION), "openai", "gpt-4o", NOON)
+
+    assert cost.usd == Decimal("2.5") + Decimal("1.25") + Decimal(10)
+    assert cost.source.startswith("genai-prices 0.")
+
+
+def test_a_tier_holds_for_all_tokens_of_a_call_above_its_threshold():
+    def rate(tokens: int) -> Decimal:
+        usd = Prices().cost(Usage(input=tokens), "google", "gemini-2.5-pro", NOON).usd
+        assert usd is not None
+        return usd / tokens * MILLION
+
+    assert (rate(200_000), rate(200_001)) == (Decimal("1.25"), Decimal("2.5"))
+
+
+@pytest.mark.parametrize(
+    ("provider", "model"), [("openai", "gpt-none"), ("ollama", "llama3.2"), ("openai-compatible", "x")]
+)
+def test_an_unknown_model_costs_none_and_never_zero(provider: str, model: str):
+    cost = Prices().cost(Usage(10, 10), provider, model, NOON)
+
+    assert cost.usd is None
+    assert f"has no {provider}:{model}; configure its price" in cost.source
+
+
+def test_a_model_that_is_not_priced_by_tokens_is_unknown():
+    cost = Prices().cost(Usage(10, 10), "openai", "whisper-1", NOON)
+
+    assert cost.usd is None
+    assert "no token rates" in cost.source
+
+
+def test_without_the_package_every_price_is_unknown(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setitem(sys.modules, "genai_prices", None)
+
+    cost = Prices().cost(Usage(10, 10), "openai", "gpt-4o-not-asked-before", NOON)
+
+    assert cost.usd is None
+    assert "install the extra toolcrib[prices]" in cost.source
+
+
+def test_configured_rates_win_over_shipped_ones():
+    prices = Prices(
+        {
+            "openai:gpt-4o*": {"input": 1, "output": "2.5", "cache_read": 0.1, "cache_write": 3},
+            "llama*": {"input": 0, "output": 0},
+        }
+    )
+    usage = Usage(input=3 * MILLION, output=MILLION, cache_read=MILLION, cache_write=MILLION)
+
+    known = prices.cost(usage, "openai", "gpt-4o-mini", NOON)
+    assert (known.usd, known.source) == (Decimal("6.6"), "configured openai:gpt-4o*")
+    assert prices.cost(usage, "ollama", "llama3.2", NOON).usd == 0
+    assert prices.cost(usage, "openai", "gpt-4.1", NOON).source.startswith("genai-prices")
+
+
+def test_cached_tokens_cost_as_fresh_ones_where_nothing_else_is_said():
+    prices = Prices({"m": {"input": 2, "output": 4}})
+
+    assert prices.cost(Usage(MILLION, 0, cache_read=MILLION // 2), "x", "m", NOON).usd == 2
+
+
+def test_a_cost_of_estimated_tokens_says_so():
+    cost = Prices().cost(Usage(10, 10, estimated=True), "openai", "gpt-4o", NOON)
+
+    assert cost.source.endswith(", tokens estimated")
+
+
+@pytest.mark.parametrize(
+    ("rates", "message"),
+    [
+        ({"input": 1, "output": 1, "cached": 1}, "'cached' is no rate; known are input, output"),
+        ({"input": 1}, "'output' is missing"),
+        ({"input": -1, "output": 1}, "input is -1; give USD per million tokens"),
+        ({"input": "free", "output": 1}, "input is 'free'"),
+        ({"input": float("nan"), "output": 1}, "input is nan"),
+    ],
+)
+def test_rates_that_make_no_sense_are_refused(rates: dict[str, Any], message: str):
+    with pytest.raises(InvalidSettings, match=f"price of 'm': .*{message}"):
+        Prices({"m": rates})

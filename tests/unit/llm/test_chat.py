@@ -112,6 +112,8 @@ def test_parts_that_a_side_cannot_say_are_left_out():
     messages = body_of(ask(Message("user", (call, Text("hi"))), Message("assistant", (result, Text("ho")))))["messages"]
 
     assert messages == [{"role": "user", "content": "hi"}, {"role": "assistant", "content": "ho"}]
+    only_results = body_of(ask(Message("user", (result,))))["messages"]
+    assert only_results == [{"role": "tool", "tool_call_id": "c", "content": "seen"}]
 
 
 @pytest.mark.requirement("llm.chat_requests")

@@ -12,7 +12,7 @@ from toolcrib.agents.answers import UnusableAnswer, ask_json
 from toolcrib.agents.failures import model_failure
 from toolcrib.agents.plan import StepPlan, expand, plan_schema, step_schema
 from toolcrib.agents.previews import preview
-from toolcrib.agents.setup import Allotted, Models, Setup, describe, prepare
+from toolcrib.agents.setup import Allotted, Furnisher, Setup, describe
 from toolcrib.contracts import (
     AgenticStep,
     ErrorCode,
@@ -28,7 +28,6 @@ from toolcrib.contracts import (
     ToolRevision,
 )
 from toolcrib.executor import ToolCall, error
-from toolcrib.registry import Registry
 from toolcrib.runs import BudgetExhausted, Ended, RunContext
 
 DEFAULT_RESULT: JsonSchema = {
@@ -64,19 +63,17 @@ class Deterministic:
     """The program of a deterministic agentic tool.
 
     Args:
-        models: Opens models.
-        registry: Finds the tools of the steps.
+        furnisher: Furnishes runs.
     """
 
-    def __init__(self, models: Models, registry: Registry) -> None:
-        self._models = models
-        self._registry = registry
+    def __init__(self, furnisher: Furnisher) -> None:
+        self._furnisher = furnisher
 
     async def __call__(self, context: RunContext, tool: ToolRevision) -> Ended:
         """Run to the end; whatever goes wrong is an end too, with what was reached until then."""
         progress = Progress()
         try:
-            setup = await prepare(context, tool, self._models, self._registry)
+            setup = await self._furnisher.prepare(context, tool)
             return await self._run(setup, progress)
         except BudgetExhausted as limit:
             return Ended(

@@ -13,7 +13,7 @@ import orjson
 from toolcrib.agents.answers import UnusableAnswer, ask_json, read_object
 from toolcrib.agents.failures import model_failure
 from toolcrib.agents.previews import preview, result_text
-from toolcrib.agents.setup import Models, Setup, prepare
+from toolcrib.agents.setup import Furnisher, Setup
 from toolcrib.contracts import (
     ErrorCode,
     Json,
@@ -27,7 +27,7 @@ from toolcrib.contracts import (
 from toolcrib.executor import ToolCall, error
 from toolcrib.llm import Message, Response, ToolResult, user
 from toolcrib.llm import ToolCall as ModelToolCall
-from toolcrib.registry import Registry, compile_schema
+from toolcrib.registry import compile_schema
 from toolcrib.runs import BudgetExhausted, Ended, RunContext
 
 
@@ -35,19 +35,17 @@ class Agentic:
     """The program of an agentic tool in agentic mode.
 
     Args:
-        models: Opens models.
-        registry: Finds the allotted tools.
+        furnisher: Furnishes runs.
     """
 
-    def __init__(self, models: Models, registry: Registry) -> None:
-        self._models = models
-        self._registry = registry
+    def __init__(self, furnisher: Furnisher) -> None:
+        self._furnisher = furnisher
 
     async def __call__(self, context: RunContext, tool: ToolRevision) -> Ended:
         """Run to the end; whatever goes wrong is an end too, with what was reached until then."""
         done: list[ToolEnvelope] = []
         try:
-            setup = await prepare(context, tool, self._models, self._registry)
+            setup = await self._furnisher.prepare(context, tool)
             if not setup.allotted:
                 message = f"agentic tool {tool.ref!r} has no tools to choose from; allot at least one"
                 none = error(ErrorCode.POLICY_DENIED, Reason.TOOL_NOT_ALLOWED, message)
@@ -62,9 +60,9 @@ class Agentic:
     async def _converse(self, setup: Setup, done: list[ToolEnvelope]) -> Ended:
         context, budget = setup.context, setup.context.budget
         messages: tuple[Message, ...] = (user(setup.task),)
-        tools = setup.tools()
+        tools = setup.place.tools
         system = setup.system_prompt()
-        offered = await context.keep(orjson.dumps([item.alias for item in setup.allotted]))
+        offered = await context.keep(setup.place.offered)
         purpose: Purpose = "tool_selection"
         turn = 0
         while budget.iterations_left() > 0:

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 
 from toolcrib.agents.deterministic import Deterministic
 from toolcrib.agents.loop import Agentic
-from toolcrib.agents.setup import Models
+from toolcrib.agents.setup import Furnisher, Models
 from toolcrib.contracts import RunKind, ToolRevision
 from toolcrib.executor import ToolCall
 from toolcrib.registry import Registry
@@ -21,7 +21,8 @@ def programs(models: Models, registry: Registry) -> Mapping[RunKind, Program]:
         models: Opens the model that a configuration names.
         registry: Finds the tools that agentic tools are allotted.
     """
-    deterministic, agentic = Deterministic(models, registry), Agentic(models, registry)
+    furnisher = Furnisher(models, registry)
+    deterministic, agentic = Deterministic(furnisher), Agentic(furnisher)
 
     async def run_agentic(context: RunContext, tool: ToolRevision) -> Ended:
         implementation = tool.definition.implementation

@@ -5,7 +5,7 @@ resumed run sees the same lists.
 """
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TypeAlias, cast
 
@@ -28,7 +28,7 @@ from toolcrib.contracts import (
 )
 from toolcrib.executor import ToolCall
 from toolcrib.expressions import Template
-from toolcrib.llm import Message, Request, Tool, ToolSet
+from toolcrib.llm import NO_TOOLS, Message, Request, Tool, ToolSet
 from toolcrib.llm.model import LanguageModel
 from toolcrib.policy import CallPolicy
 from toolcrib.providers import ReferenceList, read_reference
@@ -42,6 +42,7 @@ PLACEHOLDERS = ("integration_schema", "reference_data", "user_task", "available_
 """Names that a system prompt may use (000, section 4.4); `input` holds all parameters of the tool."""
 
 DEFAULT_TEMPERATURE = 0.2
+_MOST_PLACES = 1000
 _MODEL_NAME = re.compile(r"[^A-Za-z0-9_-]")
 
 
@@ -64,6 +65,21 @@ class Allotted:
 
 
 @dataclass(frozen=True, slots=True)
+class Workplace:
+    """What all runs of one agentic tool have in common, as long as its tools and its reference data are the same."""
+
+    allotted: tuple[Allotted, ...]
+    policy: CallPolicy
+    tools: ToolSet
+    """The allotted tools as models see them."""
+    offered: bytes
+    """The same as JSON, for the journal's blob."""
+    prompt: Template
+    scope: Mapping[str, Json]
+    """What the prompt may use besides the task."""
+
+
+@dataclass(frozen=True, slots=True)
 class Setup:
     """The furnished workplace of one run."""
 
@@ -71,43 +87,52 @@ class Setup:
     tool: ToolRevision
     implementation: AgenticImplementation
     model: LanguageModel
-    allotted: tuple[Allotted, ...]
+    place: Workplace
     task: str
-    scope: Mapping[str, Json]
+
+    @property
+    def allotted(self) -> tuple[Allotted, ...]:
+        """The tools that the embedded model may use."""
+        return self.place.allotted
 
     def system_prompt(self, history: str = "") -> str:
-        """The system prompt with this run's context filled in."""
-        template = Template.parse(self.implementation.system_prompt, "{{}}")
-        return template.render_text({**self.scope, "execution_history": history})
-
-    def tools(self) -> ToolSet:
-        """The allotted tools as models see them."""
-        return ToolSet(
-            [
-                Tool(item.alias, describe(item.tool), cast("JsonSchema", shown_to_models(item.schema)))
-                for item in self.allotted
-            ]
-        )
+        """The system prompt with this run's task and what was done so far."""
+        scope = {
+            **self.place.scope,
+            "user_task": self.task,
+            "input": self.context.request.input,
+            "execution_history": history,
+        }
+        return self.place.prompt.render_text(scope)
 
     def named(self, alias: str) -> str:
         """The tool's real name behind a model's name for it; an unknown one stays as it is."""
-        return next((item.tool.name for item in self.allotted if item.alias == alias), alias)
+        return next((item.tool.name for item in self.place.allotted if item.alias == alias), alias)
 
-    def request(self, messages: tuple[Message, ...], *, system: str, **fields: object) -> Request:
+    def request(
+        self,
+        messages: tuple[Message, ...],
+        *,
+        system: str,
+        tools: ToolSet = NO_TOOLS,
+        output_schema: JsonSchema | None = None,
+        output_name: str = "answer",
+    ) -> Request:
         """A model request with the tool's configuration."""
         llm = self.implementation.llm
-        limits = self.context.budget.limits
-        settings = Request(
+        return Request(
             messages=messages,
             system=system,
-            max_tokens=llm.max_tokens or limits.max_tokens_per_call,
+            tools=tools,
+            output_schema=output_schema,
+            output_name=output_name,
+            max_tokens=llm.max_tokens or self.context.budget.limits.max_tokens_per_call,
             temperature=DEFAULT_TEMPERATURE if llm.temperature is None else llm.temperature,
             top_p=llm.top_p,
             frequency_penalty=llm.frequency_penalty,
             presence_penalty=llm.presence_penalty,
             extra=llm.extra,
         )
-        return msgspec.structs.replace(settings, **fields)
 
     def call(
         self,
@@ -123,33 +148,46 @@ class Setup:
         return ModelCall(position, purpose, self.model, request, new=new, system=system, tools=tools)
 
 
-async def prepare(context: RunContext, tool: ToolRevision, models: Models, registry: Registry) -> Setup:
-    """Furnish a run.
+class Furnisher:
+    """Furnishes runs of agentic tools.
 
-    Raises:
-        InvalidSettings: The model cannot be opened.
-        NotFound: An allotted tool does not exist.
-        ReferenceUnavailable: A reference list could not be read.
+    Args:
+        models: Opens models.
+        registry: Finds the allotted tools.
     """
-    implementation = tool.definition.implementation
-    if implementation.kind != "agentic":
-        msg = f"tool {tool.ref!r} is of kind {implementation.kind!r}, not agentic"
-        raise InvalidDefinition(msg)
-    model = models(implementation.llm)
-    references = await _read_references(context, implementation)
-    lists = [(source.applies_to, references[source.name]) for source in implementation.context.reference_data]
-    enums = enums_of(lists)
-    allotted = tuple(
-        _allot(registry.require(tool.realm, ref), purpose, enums) for ref, purpose in allocation(implementation)
-    )
-    context.policy = CallPolicy(
-        allowed=frozenset(item.tool.name for item in allotted),
-        narrowed={item.tool.name: item.schema for item in allotted if item.schema != item.tool.definition.input_schema},
-        versions={item.tool.name: item.tool.version for item in allotted},
-    )
-    task = _task(context.request.input)
-    scope = _scope(implementation, allotted, references, task, context.request.input)
-    return Setup(context, tool, implementation, model, allotted, task, scope)
+
+    def __init__(self, models: Models, registry: Registry) -> None:
+        self._models = models
+        self._registry = registry
+        self._places: dict[tuple[str, ...], Workplace] = {}
+
+    async def prepare(self, context: RunContext, tool: ToolRevision) -> Setup:
+        """Open the model, find the tools, read the reference data, and set the run's policy.
+
+        Raises:
+            InvalidSettings: The model cannot be opened.
+            NotFound: An allotted tool does not exist.
+            ReferenceUnavailable: A reference list could not be read.
+        """
+        implementation = tool.definition.implementation
+        if implementation.kind != "agentic":
+            msg = f"tool {tool.ref!r} is of kind {implementation.kind!r}, not agentic"
+            raise InvalidDefinition(msg)
+        model = self._models(implementation.llm)
+        place = await self._place(context, tool, implementation)
+        context.policy = place.policy
+        return Setup(context, tool, implementation, model, place, _task(context.request.input))
+
+    async def _place(self, context: RunContext, tool: ToolRevision, implementation: AgenticImplementation) -> Workplace:
+        found = [(self._registry.require(tool.realm, ref), purpose) for ref, purpose in allocation(implementation)]
+        if implementation.context.reference_data:
+            return _furnish(implementation, found, await _read_references(context, implementation))
+        key = (tool.content_hash, *(revision.content_hash for revision, _ in found))
+        if key not in self._places:
+            if len(self._places) >= _MOST_PLACES:
+                self._places.clear()
+            self._places[key] = _furnish(implementation, found, {})
+        return self._places[key]
 
 
 def allocation(implementation: AgenticImplementation) -> list[tuple[str, str]]:
@@ -191,6 +229,32 @@ def _fetch(context: RunContext, source: ReferenceSource) -> Pending[ToolEnvelope
     return context.call(ToolCall(f"reference.{source.name}", name, dict(source.input), version or None))
 
 
+def _furnish(
+    implementation: AgenticImplementation,
+    found: Sequence[tuple[ToolRevision, str]],
+    references: Mapping[str, ReferenceList],
+) -> Workplace:
+    lists = [(source.applies_to, references[source.name]) for source in implementation.context.reference_data]
+    enums = enums_of(lists)
+    allotted = tuple(_allot(revision, purpose, enums) for revision, purpose in found)
+    tools = ToolSet(
+        [Tool(item.alias, describe(item.tool), cast("JsonSchema", shown_to_models(item.schema))) for item in allotted]
+    )
+    narrowed = {item.tool.name: item.schema for item in allotted if item.schema != item.tool.definition.input_schema}
+    return Workplace(
+        allotted=allotted,
+        policy=CallPolicy(
+            allowed=frozenset(item.tool.name for item in allotted),
+            narrowed=narrowed,
+            versions={item.tool.name: item.tool.version for item in allotted},
+        ),
+        tools=tools,
+        offered=msgspec.json.encode(tools.tools),
+        prompt=Template.parse(implementation.system_prompt, "{{}}"),
+        scope=_scope(implementation, allotted, references),
+    )
+
+
 def _allot(tool: ToolRevision, purpose: str, enums: Mapping[str, ReferenceList]) -> Allotted:
     alias = _MODEL_NAME.sub("_", tool.name)[:64]
     return Allotted(tool, alias, narrow(tool.definition.input_schema, enums), purpose)
@@ -203,11 +267,7 @@ def _task(arguments: Json) -> str:
 
 
 def _scope(
-    implementation: AgenticImplementation,
-    allotted: tuple[Allotted, ...],
-    references: Mapping[str, ReferenceList],
-    task: str,
-    arguments: Json,
+    implementation: AgenticImplementation, allotted: Sequence[Allotted], references: Mapping[str, ReferenceList]
 ) -> Mapping[str, Json]:
     schemas = [
         f"{item.alias}: {orjson.dumps(shown_to_models(item.schema)).decode()}"
@@ -217,9 +277,7 @@ def _scope(
     return {
         "integration_schema": "\n".join(schemas),
         "reference_data": {name: _listed(values) for name, values in references.items()},
-        "user_task": task,
         "available_tools": "\n".join(f"- {item.alias}: {describe(item.tool)}" for item in allotted),
-        "input": arguments,
     }
 
 

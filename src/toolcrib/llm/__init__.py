@@ -4,7 +4,14 @@ Nothing heavy loads on import: the HTTP client and the price data come with the 
 """
 
 from toolcrib.llm.catalog import PROVIDERS, Provider, open_model, resolve
-from toolcrib.llm.codec import decode_messages, decode_response, encode_messages, encode_response
+from toolcrib.llm.codec import (
+    decode_messages,
+    decode_response,
+    encode_messages,
+    encode_response,
+    messages_as_json,
+    response_as_json,
+)
 from toolcrib.llm.events import CallDelta, CallEnd, CallStart, Done, Event, TextDelta, ThinkingDelta, UsageUpdate
 from toolcrib.llm.messages import (
     MODEL_TIMEOUTS,
@@ -89,7 +96,9 @@ __all__ = [
     "decode_response",
     "encode_messages",
     "encode_response",
+    "messages_as_json",
     "open_model",
     "resolve",
+    "response_as_json",
     "user",
 ]

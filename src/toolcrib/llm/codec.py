@@ -11,6 +11,7 @@ from typing import TypeVar
 import msgspec
 from msgspec import Struct
 
+from toolcrib.contracts import JsonObject
 from toolcrib.contracts.errors import InvalidInput
 from toolcrib.llm.messages import Message, Response
 
@@ -42,6 +43,16 @@ _version_decoder = msgspec.json.Decoder(_Version)
 def encode_messages(messages: tuple[Message, ...]) -> bytes:
     """A conversation as stored bytes."""
     return _encoder.encode(_StoredMessages(SCHEMA_VERSION, messages))
+
+
+def messages_as_json(messages: tuple[Message, ...]) -> JsonObject:
+    """What `encode_messages` writes, as a JSON value."""
+    return msgspec.to_builtins(_StoredMessages(SCHEMA_VERSION, messages))
+
+
+def response_as_json(response: Response) -> JsonObject:
+    """What `encode_response` writes, as a JSON value."""
+    return msgspec.to_builtins(_StoredResponse(SCHEMA_VERSION, response))
 
 
 def decode_messages(data: bytes | str) -> tuple[Message, ...]:

@@ -14,6 +14,8 @@ from toolcrib.registry.checks import check_definition
 from toolcrib.registry.versions import newest
 from toolcrib.store import Definition, Definitions
 
+_MOST_ANSWERS = 10_000
+
 
 class Registry:
     """Tools by realm, name and version.
@@ -26,6 +28,8 @@ class Registry:
         self._definitions = definitions
         self._tools: dict[tuple[str, str], list[ToolRevision]] = {}
         self._by_hash: dict[tuple[str, str], ToolRevision] = {}
+        self._found: dict[tuple[str, str, str | None], ToolRevision | None] = {}
+        """Answers of `find`, until something changes."""
 
     async def refresh(self, realm: str) -> None:
         """Read what is stored now."""
@@ -37,6 +41,7 @@ class Registry:
         for key in [key for key in self._tools if key[0] == realm]:
             del self._tools[key]
         self._tools.update(found)
+        self._found.clear()
 
     async def save(self, definition: ToolDefinition, *, realm: str, made_by: str, at: datetime) -> ToolRevision:
         """Store a definition as a new revision; the same content again is the revision that is there.
@@ -64,6 +69,7 @@ class Registry:
         revisions.append(revision)
         revisions.sort(key=lambda known: known.revision)
         self._by_hash[realm, revision.content_hash] = revision
+        self._found.clear()
         return revision
 
     def find(self, realm: str, name: str, version: str | None) -> ToolRevision | None:
@@ -71,11 +77,15 @@ class Registry:
 
         Blocked versions are found only if no other fits, so that the guard can say that they are blocked.
         """
-        revisions = self._tools.get((realm, name))
-        if not revisions:
-            return None
-        if len(revisions) == 1 and version is None:
-            return revisions[0]
+        key = (realm, name, version)
+        if key not in self._found:
+            if len(self._found) > _MOST_ANSWERS:
+                self._found.clear()
+            self._found[key] = self._search(realm, name, version)
+        return self._found[key]
+
+    def _search(self, realm: str, name: str, version: str | None) -> ToolRevision | None:
+        revisions = self._tools.get((realm, name), [])
         usable = [revision for revision in revisions if revision.status != "blocked"]
         for candidates in (usable, revisions):
             best = newest((revision.version for revision in candidates), version)
@@ -170,6 +180,7 @@ class Registry:
         self.require(realm, name)
         await self._definitions.remove("tool", realm, name)
         self._tools.pop((realm, name), None)
+        self._found.clear()
 
 
 def _revision(stored: Definition) -> ToolRevision:

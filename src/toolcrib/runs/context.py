@@ -129,9 +129,14 @@ class RunContext:
             return Pending(None, envelope)
         return self._start(self._perform(call))
 
-    def model(self, call: ModelCall) -> Pending[Response]:
-        """Start a model call at once."""
-        return self._start(self.models.perform(call))
+    async def model(self, call: ModelCall) -> Response:
+        """The answer of a model.
+
+        Raises:
+            BudgetExhausted: The run may not spend what the call could cost.
+            ModelError: The provider failed for good.
+        """
+        return await self.models.perform(call)
 
     async def wait_any(self, pending: Sequence[Pending[T]]) -> set[Pending[T]]:
         """Wait until at least one call is done; returns all that are."""

@@ -22,7 +22,7 @@ from toolcrib.contracts import (
     Usage,
 )
 from toolcrib.executor import Clock
-from toolcrib.llm import Cost, Message, Request, Response, decode_response, encode_messages, encode_response
+from toolcrib.llm import Cost, Message, Request, Response, decode_response, messages_as_json, response_as_json
 from toolcrib.llm import Usage as ModelUsage
 from toolcrib.llm.model import LanguageModel
 from toolcrib.llm.retry import RetryPolicy
@@ -153,7 +153,7 @@ class ModelCalls:
                     attempt=attempt,
                     system=call.system if attempt == 1 else None,
                     tools=call.tools,
-                    messages=orjson.loads(encode_messages(call.new)) if call.new and attempt == 1 else None,
+                    messages=messages_as_json(call.new) if call.new and attempt == 1 else None,
                     history=len(call.request.messages),
                 )
             )
@@ -185,7 +185,7 @@ class ModelCalls:
                 position=call.position,
                 purpose=call.purpose,
                 model=call.model.name,
-                response=orjson.loads(encode_response(response)),
+                response=response_as_json(response),
                 usage=as_contract(response.usage),
                 cost_usd=cost.usd,
                 cost_source=cost.source,

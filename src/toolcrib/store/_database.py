@@ -9,7 +9,6 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Any, TypeAlias, TypeVar
 
 import sqlalchemy as sa
-from sqlalchemy.exc import DBAPIError
 
 from toolcrib.contracts import InvalidInput, ToolcribError, Unavailable
 from toolcrib.store import _dialect
@@ -19,6 +18,9 @@ from toolcrib.store._writer import Job, Writer
 T = TypeVar("T")
 Statement: TypeAlias = sa.UpdateBase | sa.Select[Any]
 Parameters: TypeAlias = Mapping[str, Any]
+Row: TypeAlias = dict[str, Any]
+Prepared: TypeAlias = dict[Statement, tuple[str, Parameters]]
+"""Statements as the driver takes them, with the values that stand in the statement itself."""
 
 _READERS = 2
 
@@ -26,15 +28,29 @@ _READERS = 2
 class Session:
     """A connection that runs prepared statements; inside a job, the transaction that the job is part of."""
 
-    def __init__(self, connection: sa.Connection, prepared: dict[Statement, tuple[str, Parameters]]) -> None:
+    def __init__(self, connection: sa.Connection, prepared: Prepared) -> None:
         self.connection = connection
+        self._driver = connection.connection
+        self._cursor = self._driver.cursor()
         self._prepared = prepared
         self._deferred: dict[Statement, list[Parameters]] = {}
 
-    def run(self, statement: Statement, parameters: Parameters) -> sa.CursorResult[Any]:
-        """Run a statement with one set of parameters, named as in the statement."""
+    def run(self, statement: Statement, parameters: Parameters) -> int:
+        """Run a statement with parameters named as in the statement; returns how many rows it changed."""
         text, constants = self._prepare(statement)
-        return self.connection.exec_driver_sql(text, {**constants, **parameters})
+        self._cursor.execute(text, {**constants, **parameters})
+        return self._cursor.rowcount
+
+    def rows(self, statement: Statement, parameters: Parameters) -> list[Row]:
+        """Run a statement that returns rows."""
+        self.run(statement, parameters)
+        names = [column[0] for column in self._cursor.description or ()]
+        return [dict(zip(names, values, strict=True)) for values in self._cursor.fetchall()]
+
+    def row(self, statement: Statement, parameters: Parameters) -> Row | None:
+        """Run a statement that returns one row or none."""
+        found = self.rows(statement, parameters)
+        return found[0] if found else None
 
     def defer(self, statement: Statement, rows: Sequence[Parameters]) -> None:
         """Add rows that nobody reads before the commit, or before `flush`: they go to the database in one piece."""
@@ -44,22 +60,22 @@ class Session:
     def flush(self) -> None:
         """Write the deferred rows."""
         for statement, rows in self._deferred.items():
-            self.connection.exec_driver_sql(self._prepare(statement)[0], rows)
+            self._cursor.executemany(self._prepare(statement)[0], rows)
         self._deferred.clear()
 
     def begin(self) -> None:
         """Start a transaction that may write."""
-        _dialect.begin(self.connection)
+        self._cursor.execute(_dialect.BEGIN)
 
     def commit(self) -> None:
         """Make everything since `begin` durable."""
         self.flush()
-        self.connection.commit()
+        self._driver.commit()
 
     def rollback(self) -> None:
         """Undo everything since `begin`."""
         self._deferred.clear()
-        self.connection.rollback()
+        self._driver.rollback()
 
     def _prepare(self, statement: Statement) -> tuple[str, Parameters]:
         known = self._prepared.get(statement)
@@ -79,7 +95,7 @@ class Database:
 
     def __init__(self, url: str) -> None:
         self._engine = _dialect.make_engine(url)
-        self._prepared: dict[Statement, tuple[str, Parameters]] = {}
+        self._prepared: Prepared = {}
         self._live: _Live | None = None
 
     async def open(self) -> None:
@@ -98,7 +114,7 @@ class Database:
         connection = _dialect.connect(self._engine)
         try:
             bring_up_to_date(connection)
-        except DBAPIError as error:
+        except _dialect.FAILURES as error:
             connection.close()
             raise _dialect.unavailable(self._engine, error) from error
         except BaseException:
@@ -139,7 +155,7 @@ class Database:
             finally:
                 session.rollback()
                 live.idle.append(session)
-        except DBAPIError as error:
+        except _dialect.FAILURES as error:
             raise _dialect.unavailable(self._engine, error) from error
 
     def _opened(self) -> "_Live":
@@ -171,14 +187,14 @@ class _Live:
         """Run the jobs in one transaction; if one of them breaks it, run each in its own."""
         try:
             self._session.begin()
-        except DBAPIError as error:
+        except _dialect.FAILURES as error:
             self._session.rollback()
             raise _dialect.unavailable(self._engine, error) from error
         try:
             for job in jobs:
                 self._run(job)
             self._session.commit()
-        except (DBAPIError, ValueError, OverflowError) as error:
+        except (*_dialect.FAILURES, ValueError, OverflowError) as error:
             self._session.rollback()
             if len(jobs) == 1:
                 jobs[0].error = self._explain(error)
@@ -197,6 +213,6 @@ class _Live:
             job.error = refused
 
     def _explain(self, error: Exception) -> ToolcribError:
-        if isinstance(error, DBAPIError):
+        if isinstance(error, _dialect.FAILURES):
             return _dialect.unavailable(self._engine, error)
         return InvalidInput(f"a value cannot be stored: {error}")

@@ -4,6 +4,7 @@ Durability: write-ahead log, and a sync of the file at every commit (`synchronou
 the machine. Writers take turns: `BEGIN IMMEDIATE` waits for the lock before it reads anything.
 """
 
+import sqlite3
 import time
 from pathlib import Path
 from typing import Final
@@ -15,6 +16,11 @@ from sqlalchemy.exc import DBAPIError, OperationalError
 from sqlalchemy.pool import NullPool, PoolProxiedConnection
 
 from toolcrib.contracts import Unavailable
+
+BEGIN: Final = "BEGIN IMMEDIATE"
+"""Starts a transaction that may write."""
+FAILURES: Final = (DBAPIError, sqlite3.Error)
+"""What a failing database raises, through SQLAlchemy and past it."""
 
 _BUSY_S: Final = 10.0
 """Seconds to wait for another process's transaction."""
@@ -51,11 +57,11 @@ def connect(engine: sa.Engine) -> sa.Connection:
         raise Unavailable(msg)
     try:
         connection = engine.connect()
-    except DBAPIError as error:
+    except FAILURES as error:
         raise unavailable(engine, error) from error
     try:
         _use_wal(connection)
-    except DBAPIError as error:
+    except FAILURES as error:
         connection.close()
         raise unavailable(engine, error) from error
     return connection
@@ -76,18 +82,13 @@ def _use_wal(connection: sa.Connection) -> None:
             return
 
 
-def begin(connection: sa.Connection) -> None:
-    """Start a transaction that may write."""
-    connection.exec_driver_sql("BEGIN IMMEDIATE")
-
-
 def insert_new(table: sa.Table) -> sa.Insert:
     """Insert a row unless its key is taken; the row count says which."""
     return insert(table).on_conflict_do_nothing()
 
 
-def unavailable(engine: sa.Engine, error: DBAPIError) -> Unavailable:
+def unavailable(engine: sa.Engine, error: Exception) -> Unavailable:
     """What a failure of the database means to the caller; the statement and its values stay out of the message."""
-    return Unavailable(
-        f"the store {engine.url.database} failed: {error.orig}; check that it is a writable SQLite database"
-    )
+    cause = error.orig if isinstance(error, DBAPIError) else error
+    file = engine.url.database
+    return Unavailable(f"the store {file} failed: {cause}; check that it is a SQLite database and can be written")

@@ -7,10 +7,10 @@ from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Any, Final, overload
 
-import sqlalchemy as sa
 from pydantic_core import PydanticSerializationError, from_json, to_json
 
 from toolcrib.contracts import EVENT, SCHEMA_VERSION, InvalidInput, Json, Run, RunEvent, RunRequest, RunResult, Signal
+from toolcrib.store._database import Row
 from toolcrib.store._rules import tool_name
 
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
@@ -74,16 +74,16 @@ def event_rows(events: Sequence[RunEvent]) -> list[dict[str, Any]]:
         raise InvalidInput(msg) from error
 
 
-def event_of(row: sa.Row[Any]) -> RunEvent:
+def event_of(row: Row) -> RunEvent:
     """The event of a row."""
     return RunEvent(
-        run_id=row.run_id,
-        number=row.number,
-        at=to_moment(row.at),
-        realm=row.realm,
-        made_by=row.made_by,
-        event=EVENT.validate_json(row.body),
-        schema_version=row.schema_version,
+        run_id=row["run_id"],
+        number=row["number"],
+        at=to_moment(row["at"]),
+        realm=row["realm"],
+        made_by=row["made_by"],
+        event=EVENT.validate_json(row["body"]),
+        schema_version=row["schema_version"],
     )
 
 
@@ -109,27 +109,27 @@ def run_row(run: Run) -> dict[str, Any]:
     }
 
 
-def run_of(row: sa.Row[Any]) -> Run:
+def run_of(row: Row) -> Run:
     """The run of a row."""
     values: dict[str, Any] = {}
-    if row.result is not None:
-        result = RunResult.model_validate_json(row.result)
+    if row["result"] is not None:
+        result = RunResult.model_validate_json(row["result"])
         values = {name: getattr(result, name) for name in RunResult.model_fields.keys() & Run.model_fields.keys()}
     values |= {
-        "run_id": row.run_id,
-        "realm": row.realm,
-        "made_by": row.made_by,
-        "status": row.status,
-        "request": RunRequest.model_validate_json(row.request),
-        "epoch": row.epoch,
-        "events": row.last_event,
-        "created_at": to_moment(row.created_at),
-        "updated_at": to_moment(row.updated_at),
-        "wake_at": to_moment_or_none(row.wake_at),
+        "run_id": row["run_id"],
+        "realm": row["realm"],
+        "made_by": row["made_by"],
+        "status": row["status"],
+        "request": RunRequest.model_validate_json(row["request"]),
+        "epoch": row["epoch"],
+        "events": row["last_event"],
+        "created_at": to_moment(row["created_at"]),
+        "updated_at": to_moment(row["updated_at"]),
+        "wake_at": to_moment_or_none(row["wake_at"]),
     }
     return Run(**values)
 
 
-def signal_of(row: sa.Row[Any]) -> Signal:
+def signal_of(row: Row) -> Signal:
     """The signal of a row."""
-    return Signal(name=row.name, payload=from_json(row.payload), made_by=row.made_by, at=to_moment(row.at))
+    return Signal(name=row["name"], payload=from_json(row["payload"]), made_by=row["made_by"], at=to_moment(row["at"]))

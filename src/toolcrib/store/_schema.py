@@ -28,7 +28,7 @@ def bring_up_to_date(connection: sa.Connection) -> None:
     if _revision(connection) == HEAD:
         connection.rollback()
         return
-    _dialect.begin(connection)
+    connection.exec_driver_sql(_dialect.BEGIN)
     try:
         _upgrade(connection)
     except BaseException:

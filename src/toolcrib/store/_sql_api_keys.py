@@ -13,7 +13,7 @@ from toolcrib.store.ports import ApiKey
 
 _INSERT: Final = insert_new(API_KEYS)
 _GET: Final = sa.select(API_KEYS).where(API_KEYS.c.key_id == sa.bindparam("this_key"))
-_COUNT: Final = sa.select(sa.func.count()).select_from(API_KEYS)
+_COUNT: Final = sa.select(sa.func.count().label("count")).select_from(API_KEYS)
 
 
 class SqlApiKeys:
@@ -35,7 +35,7 @@ class SqlApiKeys:
         }
 
         def work(session: Session) -> None:
-            if not session.run(_INSERT, row).rowcount:
+            if not session.run(_INSERT, row):
                 msg = f"an API key {key.key_id} exists; make a new id"
                 raise Conflict(msg)
 
@@ -43,21 +43,21 @@ class SqlApiKeys:
 
     async def get(self, key_id: str) -> ApiKey | None:
         def work(session: Session) -> ApiKey | None:
-            row = session.run(_GET, {"this_key": key_id}).one_or_none()
+            row = session.row(_GET, {"this_key": key_id})
             if row is None:
                 return None
             return ApiKey(
-                key_id=row.key_id,
-                realm=row.realm,
-                principal=row.principal,
-                secret_hash=row.secret_hash,
-                made_by=row.made_by,
-                created_at=to_moment(row.created_at),
-                expires_at=to_moment_or_none(row.expires_at),
-                last_four=row.last_four,
+                key_id=row["key_id"],
+                realm=row["realm"],
+                principal=row["principal"],
+                secret_hash=row["secret_hash"],
+                made_by=row["made_by"],
+                created_at=to_moment(row["created_at"]),
+                expires_at=to_moment_or_none(row["expires_at"]),
+                last_four=row["last_four"],
             )
 
         return await self._database.read(work)
 
     async def count(self) -> int:
-        return await self._database.read(lambda session: session.run(_COUNT, {}).scalar_one())
+        return await self._database.read(lambda session: session.rows(_COUNT, {})[0]["count"])

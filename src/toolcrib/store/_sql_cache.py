@@ -27,8 +27,8 @@ class SqlCache:
 
     async def get(self, key: str, *, now: datetime) -> JsonObject | None:
         parameters = {"this_key": key, "now": to_micros(now)}
-        value = await self._database.read(lambda session: session.run(_FRESH, parameters).scalar_one_or_none())
-        return None if value is None else from_json(value)
+        row = await self._database.read(lambda session: session.row(_FRESH, parameters))
+        return None if row is None else from_json(row["value"])
 
     async def put(self, key: str, value: JsonObject, *, realm: str, made_by: str, expires_at: datetime | None) -> None:
         row = {

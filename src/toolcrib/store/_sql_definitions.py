@@ -9,7 +9,7 @@ import sqlalchemy as sa
 from pydantic_core import from_json
 
 from toolcrib.contracts import SCHEMA_VERSION, LifeCycle
-from toolcrib.store._database import Database, Session
+from toolcrib.store._database import Database, Row, Session
 from toolcrib.store._rows import encode, to_micros, to_moment, to_moment_or_none
 from toolcrib.store._tables import DEFINITIONS
 from toolcrib.store.ports import Definition, DefinitionKind
@@ -24,7 +24,7 @@ def _equal(*columns: str) -> list[sa.ColumnElement[bool]]:
 _NAME: Final = _equal("realm", "kind", "name")
 _INSERT: Final = sa.insert(DEFINITIONS)
 _SAME: Final = sa.select(DEFINITIONS).where(*_NAME, *_equal("version", "content_hash"))
-_COUNT: Final = sa.select(sa.func.count()).select_from(DEFINITIONS).where(*_NAME)
+_COUNT: Final = sa.select(sa.func.count().label("count")).select_from(DEFINITIONS).where(*_NAME)
 _BY_HASH: Final = (
     sa.select(DEFINITIONS).where(*_equal("realm", "content_hash")).order_by(_C.kind, _C.name, _C.revision).limit(1)
 )
@@ -50,30 +50,30 @@ class SqlDefinitions:
         key = {f"this_{name}": value for name, value in row.items()}
 
         def work(session: Session) -> Definition:
-            same = session.run(_SAME, key).one_or_none()
+            same = session.row(_SAME, key)
             if same is None:
-                revision: int = session.run(_COUNT, key).scalar_one() + 1
+                revision: int = session.rows(_COUNT, key)[0]["count"] + 1
                 session.run(_INSERT, {**row, "revision": revision})
                 return replace(definition, revision=revision)
-            if same.removed:
-                session.run(_RESTORE, {**key, "this_revision": same.revision})
+            if same["removed"]:
+                session.run(_RESTORE, {**key, "this_revision": same["revision"]})
             return _definition(same)
 
         return await self._database.write(work)
 
     async def get(self, realm: str, content_hash: str) -> Definition | None:
         def work(session: Session) -> Definition | None:
-            row = session.run(_BY_HASH, {"this_realm": realm, "this_content_hash": content_hash}).one_or_none()
+            row = session.row(_BY_HASH, {"this_realm": realm, "this_content_hash": content_hash})
             return _definition(row) if row is not None else None
 
         return await self._database.read(work)
 
     async def revisions(self, kind: DefinitionKind, realm: str, name: str | None = None) -> Sequence[Definition]:
-        key = {"this_kind": kind, "this_realm": realm}
+        listed = _LISTED if name is None else _LISTED_NAME
+        key = {"this_kind": kind, "this_realm": realm, "this_name": name}
 
         def work(session: Session) -> list[Definition]:
-            rows = session.run(_LISTED, key) if name is None else session.run(_LISTED_NAME, {**key, "this_name": name})
-            return [_definition(row) for row in rows.fetchall()]
+            return [_definition(row) for row in session.rows(listed, key)]
 
         return await self._database.read(work)
 
@@ -99,11 +99,11 @@ class SqlDefinitions:
             "new_sunset": to_micros(sunset),
             "new_replacement": replacement,
         }
-        return await self._database.write(lambda session: session.run(_SET_STATUS, parameters).rowcount)
+        return await self._database.write(lambda session: session.run(_SET_STATUS, parameters))
 
     async def remove(self, kind: DefinitionKind, realm: str, name: str) -> int:
         key = {"this_kind": kind, "this_realm": realm, "this_name": name}
-        return await self._database.write(lambda session: session.run(_REMOVE, key).rowcount)
+        return await self._database.write(lambda session: session.run(_REMOVE, key))
 
 
 def _row(definition: Definition) -> dict[str, Any]:
@@ -125,19 +125,19 @@ def _row(definition: Definition) -> dict[str, Any]:
     }
 
 
-def _definition(row: sa.Row[Any]) -> Definition:
+def _definition(row: Row) -> Definition:
     return Definition(
-        kind=row.kind,
-        realm=row.realm,
-        name=row.name,
-        version=row.version,
-        revision=row.revision,
-        content_hash=row.content_hash,
-        body=from_json(row.body),
-        made_by=row.made_by,
-        created_at=to_moment(row.created_at),
-        status=row.status,
-        status_message=row.status_message,
-        sunset=to_moment_or_none(row.sunset),
-        replacement=row.replacement,
+        kind=row["kind"],
+        realm=row["realm"],
+        name=row["name"],
+        version=row["version"],
+        revision=row["revision"],
+        content_hash=row["content_hash"],
+        body=from_json(row["body"]),
+        made_by=row["made_by"],
+        created_at=to_moment(row["created_at"]),
+        status=row["status"],
+        status_message=row["status_message"],
+        sunset=to_moment_or_none(row["sunset"]),
+        replacement=row["replacement"],
     )

@@ -14,7 +14,7 @@ import sqlalchemy as sa
 
 from toolcrib.contracts import ENDED, SCHEMA_VERSION, Event, Run, RunEvent, RunStatus, Signal, ToolcribError
 from toolcrib.store import _rules
-from toolcrib.store._database import Database, Session
+from toolcrib.store._database import Database, Row, Session
 from toolcrib.store._dialect import insert_new
 from toolcrib.store._rows import encode, event_of, event_rows, run_of, run_row, signal_of, to_micros
 from toolcrib.store._tables import EVENTS, RUNS, SIGNALS
@@ -107,7 +107,7 @@ class SqlJournal:
         row, events = run_row(run), event_rows([_rules.first_event(run, first)])
 
         def work(session: Session) -> None:
-            if not session.run(_INSERT_RUN, row).rowcount:
+            if not session.run(_INSERT_RUN, row):
                 raise _rules.taken(run.run_id)
             session.defer(_INSERT_EVENTS, events)
 
@@ -121,26 +121,26 @@ class SqlJournal:
             "until": to_micros(now + timedelta(seconds=lease_s)),
         }
 
-        def work(session: Session) -> tuple[sa.Row[Any], Sequence[sa.Row[Any]], Sequence[sa.Row[Any]]] | None:
-            row = session.run(_CLAIM, lease).one_or_none()
+        def work(session: Session) -> tuple[Row, list[Row], list[Row]] | None:
+            row = session.row(_CLAIM, lease)
             if row is None:
                 _one(session, run_id)
                 return None
             session.flush()
-            log = session.run(_EVENTS, {"this_run": run_id, "after": 0, "limit": _ALL}).fetchall()
-            return row, log, session.run(_SIGNALS, {"this_run": run_id}).fetchall()
+            log = session.rows(_EVENTS, {"this_run": run_id, "after": 0, "limit": _ALL})
+            return row, log, session.rows(_SIGNALS, {"this_run": run_id})
 
         rows = await self._database.write(work)
         if rows is None:
             return None
         row, log, signals = rows
-        return Claim(run_of(row), tuple(map(event_of, log)), {signal.name: signal_of(signal) for signal in signals})
+        return Claim(run_of(row), tuple(map(event_of, log)), {signal["name"]: signal_of(signal) for signal in signals})
 
     async def claimable(self, *, now: datetime, limit: int) -> Sequence[str]:
         parameters = {"now": to_micros(now), "limit": limit}
         await self._database.drain()
         return await self._database.read(
-            lambda session: [row.run_id for row in session.run(_CLAIMABLE, parameters).fetchall()]
+            lambda session: [row["run_id"] for row in session.rows(_CLAIMABLE, parameters)]
         )
 
     async def renew(self, run_ids: Sequence[str], *, owner: str, now: datetime, lease_s: float) -> Sequence[str]:
@@ -148,7 +148,7 @@ class SqlJournal:
 
         def work(session: Session) -> list[str]:
             lease = {"by": owner, "until": until}
-            return [run_id for run_id in run_ids if session.run(_RENEW, {"this_run": run_id, **lease}).rowcount]
+            return [run_id for run_id in run_ids if session.run(_RENEW, {"this_run": run_id, **lease})]
 
         return await self._database.write(work)
 
@@ -172,14 +172,14 @@ class SqlJournal:
             row = {
                 "run_id": run_id,
                 "name": signal.name,
-                "realm": run.realm,
+                "realm": run["realm"],
                 "made_by": signal.made_by,
                 "at": to_micros(signal.at),
                 "payload": payload,
                 "schema_version": SCHEMA_VERSION,
             }
-            is_new = session.run(_INSERT_SIGNAL, row).rowcount == 1
-            if is_new and signal.name in json.loads(run.waiting_for):
+            is_new = session.run(_INSERT_SIGNAL, row) == 1
+            if is_new and signal.name in json.loads(run["waiting_for"]):
                 session.run(_RELEASE, {"this_run": run_id, "now": to_micros(signal.at)})
             return is_new
 
@@ -187,7 +187,7 @@ class SqlJournal:
 
     async def signals(self, run_id: str) -> Mapping[str, Signal]:
         def work(session: Session) -> dict[str, Signal]:
-            return {row.name: signal_of(row) for row in session.run(_SIGNALS, {"this_run": run_id}).fetchall()}
+            return {row["name"]: signal_of(row) for row in session.rows(_SIGNALS, {"this_run": run_id})}
 
         return await self._database.read(work)
 
@@ -211,10 +211,10 @@ class SqlJournal:
             page = page.where(*(RUNS.c[name] == value for name, value in given.items() if value is not None))
             if before is not None:
                 last = _one(session, before)
-                if last.realm != realm:
+                if last["realm"] != realm:
                     raise _rules.no_run(before)
-                page = page.where(sa.tuple_(RUNS.c.created_at, RUNS.c.run_id) < (last.created_at, last.run_id))
-            return [run_of(row) for row in session.connection.execute(page)]
+                page = page.where(sa.tuple_(RUNS.c.created_at, RUNS.c.run_id) < (last["created_at"], last["run_id"]))
+            return [run_of(dict(row)) for row in session.connection.execute(page).mappings()]
 
         await self._database.drain()
         return await self._database.read(work)
@@ -222,9 +222,7 @@ class SqlJournal:
     async def events(self, run_id: str, *, after: int = 0, limit: int | None = None) -> Sequence[RunEvent]:
         parameters = {"this_run": run_id, "after": after, "limit": _ALL if limit is None else limit}
         await self._database.drain()
-        return await self._database.read(
-            lambda session: tuple(map(event_of, session.run(_EVENTS, parameters).fetchall()))
-        )
+        return await self._database.read(lambda session: tuple(map(event_of, session.rows(_EVENTS, parameters))))
 
 
 class _Append:
@@ -257,21 +255,26 @@ class _Append:
             "count": len(self._rows),
             "now": last["at"],
         }
-        return session.run(_ADVANCE, parameters).rowcount == 1
+        return session.run(_ADVANCE, parameters) == 1
 
     def _alter(self, session: Session) -> None:
         """Say what does not fit, or change the row."""
         row = _one(session, self._run_id, _LOCKED_RUN)
         first = self._rows[0]["number"] if self._rows else None
-        if row.epoch != self._epoch or row.status in ENDED or first not in {None, row.last_event + 1}:
+        if row["epoch"] != self._epoch or row["status"] in ENDED or first not in {None, row["last_event"] + 1}:
             raise _rules.refusal(
-                self._run_id, asked=self._epoch, epoch=row.epoch, status=row.status, last=row.last_event, first=first
+                self._run_id,
+                asked=self._epoch,
+                epoch=row["epoch"],
+                status=row["status"],
+                last=row["last_event"],
+                first=first,
             )
         if self._change is None:
             return
         signals = self._signals(session) if self._change.waiting_for else ()
         standing = _rules.settle(self._change, signals)
-        last = self._rows[-1] if self._rows else {"number": row.last_event, "at": row.updated_at}
+        last = self._rows[-1] if self._rows else {"number": row["last_event"], "at": row["updated_at"]}
         parameters = {
             "this_run": self._run_id,
             "standing": standing.status,
@@ -285,7 +288,7 @@ class _Append:
         session.run(_CHANGE, parameters)
 
     def _signals(self, session: Session) -> set[str]:
-        return {row.name for row in session.run(_SIGNALS, {"this_run": self._run_id}).fetchall()}
+        return {row["name"] for row in session.rows(_SIGNALS, {"this_run": self._run_id})}
 
 
 def _refuse(error: ToolcribError, session: Session) -> None:
@@ -293,8 +296,8 @@ def _refuse(error: ToolcribError, session: Session) -> None:
     raise error
 
 
-def _one(session: Session, run_id: str, statement: sa.Select[Any] = _RUN) -> sa.Row[Any]:
-    row = session.run(statement, {"this_run": run_id}).one_or_none()
+def _one(session: Session, run_id: str, statement: sa.Select[Any] = _RUN) -> Row:
+    row = session.row(statement, {"this_run": run_id})
     if row is None:
         raise _rules.no_run(run_id)
     return row

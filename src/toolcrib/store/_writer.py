@@ -7,7 +7,7 @@ knows no SQL: what a commit is comes in as a function.
 
 import asyncio
 from collections.abc import Callable, Generator, Hashable, Sequence
-from concurrent.futures import Executor
+from concurrent.futures import Executor, Future
 from typing import Any, Generic, TypeVar, cast
 
 T = TypeVar("T")
@@ -114,9 +114,13 @@ class Writer:
         self._in_flight, self._queue = self._queue, []
         for job in self._in_flight:
             job.take()
-        self._loop.run_in_executor(self._thread, self._commit, self._in_flight).add_done_callback(self._land)
+        self._thread.submit(self._commit, self._in_flight).add_done_callback(self._report)
 
-    def _land(self, commit: asyncio.Future[None]) -> None:
+    def _report(self, commit: Future[None]) -> None:
+        """Called in the thread."""
+        self._loop.call_soon_threadsafe(self._land, commit)
+
+    def _land(self, commit: Future[None]) -> None:
         landed, self._in_flight = self._in_flight, []
         failure = commit.exception()
         for job in landed:

@@ -25,7 +25,7 @@ pytestmark = pytest.mark.requirement("store.schema")
 def migrated(tmp_path: Path) -> Generator[sa.Connection]:
     engine = _dialect.make_engine(f"sqlite:///{tmp_path}/migrated.db")
     with _dialect.connect(engine) as connection:
-        _dialect.begin(connection)
+        connection.exec_driver_sql(_dialect.BEGIN)
         migrate(connection)
         connection.commit()
         yield connection

@@ -186,7 +186,7 @@ async def test_an_operation_with_a_fault_of_its_own_leaves_the_store_usable(tmp_
 
     with pytest.raises(ZeroDivisionError):
         await database.write(faulty)
-    revisions = await database.write(lambda session: session.run(sa.select(STAMP), {}).fetchall())
+    revisions = await database.write(lambda session: session.rows(sa.select(STAMP), {}))
     assert len(revisions) == 1
     await database.close()
 

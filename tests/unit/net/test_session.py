@@ -110,9 +110,11 @@ async def test_cookies_and_proxy_variables_are_ignored(monkeypatch: pytest.Monke
     async def handler(request: web.BaseRequest) -> web.Response:
         return web.Response(text=request.headers.get("Cookie", "none"), headers={"Set-Cookie": "a=b; Path=/"})
 
-    async with serving(handler) as port, session_for(port) as session:
-        for _ in range(2):
-            assert (await session.request("GET", f"http://127.0.0.1:{port}/")).body == b"none"
+    async with serving(handler) as port:
+        policy = EgressPolicy(allow=(f"inside.test:{port}",))
+        async with HttpSession(policy, resolver=TableResolver({"inside.test": [["127.0.0.1"]]})) as session:
+            for _ in range(2):
+                assert (await session.request("GET", f"http://inside.test:{port}/")).body == b"none"
 
 
 @pytest.mark.requirement("net.body_bounded")

@@ -41,6 +41,7 @@ from toolcrib.contracts import (
     Signal,
     ToolDefinition,
     ToolEnvelope,
+    ToolError,
     ToolRevision,
     content_hash,
 )
@@ -279,7 +280,7 @@ class Crib:
         Raises:
             NotFound: No such tool. Everything else that goes wrong is in the result.
         """
-        run_id, refused = await self.submit(
+        request, refusal = await self._admit(
             ref,
             arguments,
             principal=principal,
@@ -287,7 +288,8 @@ class Crib:
             session_id=session_id,
             dry_run=dry_run,
         )
-        return _result(refused or await self.engine.drive(run_id))
+        driven = self.engine.start(request) if refusal is None else self.engine.refuse(request, refusal)
+        return _result(await driven)
 
     async def submit(
         self,
@@ -298,12 +300,31 @@ class Crib:
         conversation_id: str | None = None,
         session_id: str | None = None,
         dry_run: bool = False,
-    ) -> tuple[str, Driven | None]:
-        """Write a run into the journal without driving it; refused ones are written as failed.
+    ) -> str:
+        """Write a run into the journal for a serving engine to drive; a refused one is ended at once. Returns its id."""
+        request, refusal = await self._admit(
+            ref,
+            arguments,
+            principal=principal,
+            conversation_id=conversation_id,
+            session_id=session_id,
+            dry_run=dry_run,
+        )
+        if refusal is not None:
+            return (await self.engine.refuse(request, refusal)).result.run_id
+        return await self.engine.create(request)
 
-        Returns:
-            The run's id, and the ended run if it was refused.
-        """
+    async def _admit(
+        self,
+        ref: str,
+        arguments: JsonObject,
+        *,
+        principal: Principal | None,
+        conversation_id: str | None,
+        session_id: str | None,
+        dry_run: bool,
+    ) -> tuple[RunRequest, ToolError | None]:
+        """The request of a run, and why it is refused, if it is. A single call is judged inside its run."""
         await self.open()
         who = principal or self.principal
         tool = self.registry.require(who.realm, ref)
@@ -320,11 +341,10 @@ class Crib:
         )
         if kind == "agentic":
             try:
-                self.executor.admit(ToolCall("call", tool.name, arguments, f"={tool.version}"), _outside(who))
+                self.executor.admit(ToolCall("call", tool.name, arguments, tool.version), _outside(who))
             except CallFailed as refusal:
-                driven = await self.engine.refuse(request, refusal.error)
-                return driven.result.run_id, driven
-        return await self.engine.create(request), None
+                return request, refusal.error
+        return request, None
 
     async def call(self, ref: str, arguments: JsonObject | None = None, **keywords: Json) -> ToolEnvelope:
         """Call a tool once and get its envelope.

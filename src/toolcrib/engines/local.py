@@ -10,9 +10,11 @@ import contextlib
 import hashlib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from datetime import datetime, timedelta
 from random import Random
 
 from toolcrib.contracts import (
+    WAITING,
     Conflict,
     ErrorCode,
     Fenced,
@@ -51,7 +53,7 @@ from toolcrib.runs import (
     Suspended,
     as_contract,
 )
-from toolcrib.store import Claim, RunChange, Store
+from toolcrib.store import Claim, Lease, RunChange, Store
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,58 +111,55 @@ class LocalEngine:
         self._new_run_id = new_run_id
         self._settings = settings
         self._in_doubt = InDoubt(executor, registry, clock)
+        self._driving: set[str] = set()
+        """Runs that a task of this process drives or is about to claim."""
         self._active: dict[str, asyncio.Task[object] | None] = {}
         self._heart: asyncio.Task[None] | None = None
 
     # Starting and driving ---------------------------------------------------------------------------------------------
 
     async def create(self, request: RunRequest, *, run_id: str | None = None) -> str:
-        """Write a new run into the journal, queued; durable on return.
+        """Write a new run into the journal, queued for whoever claims it; durable on return.
 
         Raises:
             Conflict: A run with this id exists.
         """
-        now = self._clock.now()
-        run = Run(
-            run_id=run_id or self._new_run_id(),
-            realm=request.principal.realm,
-            made_by=request.principal.id,
-            status="queued",
-            request=request,
-            created_at=now,
-            updated_at=now,
-        )
+        run = _new_run(request, run_id or self._new_run_id(), self._clock.now())
         await self._store.journal.create(run, RunStarted(request=request))
         return run.run_id
 
     async def start(self, request: RunRequest) -> Driven:
-        """Create a run and drive it until it ends or waits."""
-        return await self.drive(await self.create(request))
+        """Create a run and drive it at once until it ends or waits."""
+        claim = self._create_claimed(request)
+        return await self._drive_claimed(claim, None)
 
     async def refuse(self, request: RunRequest, refusal: ToolError) -> Driven:
         """Write a run that was not admitted: it is in the journal, ended, with the reason."""
-        run_id = await self.create(request)
-        claim = await self._claim(run_id)
+        drive = _Drive(self._create_claimed(request), self._clock, self._store)
         stop = "policy" if refusal.code is ErrorCode.POLICY_DENIED else "error"
-        ended = Ended(status="failed", stop_reason=stop, error=refusal)
-        return await self._finish(_Drive(claim, self._clock, self._store), ended)
+        return await self._finish(drive, Ended(status="failed", stop_reason=stop, error=refusal))
 
     async def drive(self, run_id: str, parent: RunContext | None = None) -> Driven:
         """Claim a run and execute its program until it ends or waits.
 
         Raises:
-            Conflict: Another process holds the run.
+            Conflict: Another task or process holds the run.
             Fenced: Another process took the run meanwhile.
         """
-        stored = await self._store.journal.run(run_id)
-        if stored.ended:
-            return await self._stored(stored)
-        claim = await self._claim(run_id)
-        self._hold(run_id)
+        if run_id in self._driving:
+            msg = f"run {run_id!r} is being driven by this process already; resume it to wait for its end"
+            raise Conflict(msg)
+        self._driving.add(run_id)
         try:
+            stored = await self._store.journal.run(run_id)
+            if stored.ended:
+                return await self._stored(stored)
+            claim = await self._claim(run_id)
+            self._hold(run_id)
             return await self._execute(claim, parent)
         finally:
             self._active.pop(run_id, None)
+            self._driving.discard(run_id)
 
     async def resume(self, run_id: str) -> Driven:
         """Drive a run that waits or whose process died; waits until a dead process's lease is over."""
@@ -169,7 +168,7 @@ class LocalEngine:
                 return await self.drive(run_id)
             except Conflict:
                 run = await self._store.journal.run(run_id)
-                if run.status != "running":
+                if run.ended or run.status in WAITING:
                     return await self._stored(run)
             await self._clock.sleep(min(self._settings.poll_s, self._settings.lease_s / 4))
 
@@ -188,9 +187,9 @@ class LocalEngine:
         running: set[asyncio.Task[object]] = set()
         try:
             while True:
-                room = self._settings.max_runs - len(self._active)
+                room = self._settings.max_runs - len(self._driving)
                 for run_id in await self._store.journal.claimable(now=self._clock.now(), limit=max(room, 0)):
-                    if run_id not in self._active:
+                    if run_id not in self._driving:
                         task = asyncio.create_task(self._drive_quietly(run_id))
                         running.add(task)
                         task.add_done_callback(running.discard)
@@ -209,6 +208,26 @@ class LocalEngine:
             self._heart = None
 
     # Inside -----------------------------------------------------------------------------------------------------------
+
+    def _create_claimed(self, request: RunRequest) -> Claim:
+        """Create a run that is this process's from the start; it becomes durable with what follows it."""
+        now, settings = self._clock.now(), self._settings
+        run = _new_run(request, self._new_run_id(), now, owned=True)
+        first = RunStarted(request=request)
+        lease = Lease(settings.owner, now + timedelta(seconds=settings.lease_s))
+        self._store.journal.create(run, first, lease=lease)
+        started = RunEvent(run_id=run.run_id, number=1, at=now, realm=run.realm, made_by=run.made_by, event=first)
+        return Claim(run, [started], {})
+
+    async def _drive_claimed(self, claim: Claim, parent: RunContext | None) -> Driven:
+        run_id = claim.run.run_id
+        self._driving.add(run_id)
+        self._hold(run_id)
+        try:
+            return await self._execute(claim, parent)
+        finally:
+            self._active.pop(run_id, None)
+            self._driving.discard(run_id)
 
     async def _claim(self, run_id: str) -> Claim:
         settings = self._settings
@@ -387,6 +406,20 @@ class _Drive:
     @property
     def events(self) -> Sequence[RunEvent]:
         return self.log.events
+
+
+def _new_run(request: RunRequest, run_id: str, now: datetime, *, owned: bool = False) -> Run:
+    return Run(
+        run_id=run_id,
+        realm=request.principal.realm,
+        made_by=request.principal.id,
+        status="running" if owned else "queued",
+        request=request,
+        epoch=1 if owned else 0,
+        events=1,
+        created_at=now,
+        updated_at=now,
+    )
 
 
 def limits_of(tool: ToolRevision) -> Limits:

@@ -200,7 +200,7 @@ class Reasoning(Struct, frozen=True):
     budget_tokens: int | None = None
 
 
-MODEL_TIMEOUTS = Timeouts(connect_s=30.0, read_idle_s=120.0, total_s=600.0)
+MODEL_TIMEOUTS = Timeouts(connect_s=30.0, read_idle_s=300.0, total_s=300.0)
 """Generous: a busy event loop must not look like a dead provider, and a model may think before its first byte."""
 
 

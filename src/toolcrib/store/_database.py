@@ -4,8 +4,9 @@ Statements are SQLAlchemy Core, compiled once and then run through the driver. T
 """
 
 import asyncio
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections.abc import Callable, Generator, Hashable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from typing import Any, TypeAlias, TypeVar
 
 import sqlalchemy as sa
@@ -149,12 +150,8 @@ class Database:
 
     def _read(self, live: "_Live", work: Callable[[Session], T]) -> T:
         try:
-            session = live.idle.pop() if live.idle else Session(self._engine.connect(), self._prepared)
-            try:
+            with live.reader(self._prepared) as session:
                 return work(session)
-            finally:
-                session.rollback()
-                live.idle.append(session)
         except _dialect.FAILURES as error:
             raise _dialect.unavailable(self._engine, error) from error
 
@@ -171,16 +168,30 @@ class _Live:
     def __init__(self, engine: sa.Engine, session: Session, thread: ThreadPoolExecutor) -> None:
         self.writer = Writer(self._commit, thread)
         self.readers = ThreadPoolExecutor(_READERS, "toolcrib-store-reader")
-        self.idle: list[Session] = []
         self._engine = engine
         self._session = session
         self._thread = thread
+        self._idle: list[Session] = []
+        """Connections that read, and that no thread uses now."""
+
+    @contextmanager
+    def reader(self, prepared: Prepared) -> Generator[Session]:
+        """A session for one thread."""
+        try:
+            session = self._idle.pop()
+        except IndexError:
+            session = Session(self._engine.connect(), prepared)
+        try:
+            yield session
+        finally:
+            session.rollback()
+            self._idle.append(session)
 
     async def close(self) -> None:
         await self.writer.drain()
         self.readers.shutdown()
         self._thread.shutdown()
-        for session in (self._session, *self.idle):
+        for session in (self._session, *self._idle):
             session.connection.close()
 
     def _commit(self, jobs: Sequence[Job[Any]]) -> None:

@@ -12,6 +12,7 @@ from pydantic_core import PydanticSerializationError, from_json, to_json
 from toolcrib.contracts import EVENT, SCHEMA_VERSION, InvalidInput, Json, Run, RunEvent, RunRequest, RunResult, Signal
 from toolcrib.store._database import Row
 from toolcrib.store._rules import tool_name
+from toolcrib.store.ports import Lease
 
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 _MICROSECOND: Final = timedelta(microseconds=1)
@@ -87,7 +88,7 @@ def event_of(row: Row) -> RunEvent:
     )
 
 
-def run_row(run: Run) -> dict[str, Any]:
+def run_row(run: Run, lease: Lease | None) -> dict[str, Any]:
     """The row of a new run with one event."""
     return {
         "run_id": run.run_id,
@@ -97,10 +98,10 @@ def run_row(run: Run) -> dict[str, Any]:
         "request": run.request.model_dump_json(),
         "status": run.status,
         "result": None,
-        "epoch": 0,
+        "epoch": run.epoch,
         "last_event": 1,
-        "owner": None,
-        "claimable_at": 0,
+        "owner": lease.owner if lease else None,
+        "claimable_at": to_micros(lease.until) if lease else 0,
         "waiting_for": "[]",
         "wake_at": None,
         "created_at": to_micros(run.created_at),

@@ -21,7 +21,7 @@ from toolcrib.contracts import (
     RunStatus,
     ToolcribError,
 )
-from toolcrib.store.ports import RunChange
+from toolcrib.store.ports import Lease, RunChange
 
 AT_ONCE: Final = datetime(1970, 1, 1, tzinfo=UTC)
 """`claimable_at` of a run that anyone may take now, whatever the clocks say."""
@@ -42,14 +42,15 @@ READY: Final = Standing("queued", claimable_at=AT_ONCE)
 """A run that waits for nothing but a process."""
 
 
-def check_new(run: Run) -> None:
+def check_new(run: Run, lease: Lease | None) -> None:
     """Refuse to create a run that has a past.
 
     Raises:
-        InvalidInput: The run is not queued, or it has an epoch.
+        InvalidInput: Status and epoch are not those of a new run, with or without an owner.
     """
-    if run.status != "queued" or run.epoch:
-        msg = f"run {run.run_id} is {run.status} at epoch {run.epoch}; a run is created queued, at epoch 0"
+    status, epoch = ("queued", 0) if lease is None else ("running", 1)
+    if run.status != status or run.epoch != epoch:
+        msg = f"run {run.run_id} is {run.status} at epoch {run.epoch}; a run is created {status}, at epoch {epoch}"
         raise InvalidInput(msg)
 
 

@@ -18,7 +18,7 @@ from toolcrib.store._database import Database, Row, Session
 from toolcrib.store._dialect import insert_new
 from toolcrib.store._rows import encode, event_of, event_rows, run_of, run_row, signal_of, to_micros
 from toolcrib.store._tables import EVENTS, RUNS, SIGNALS
-from toolcrib.store.ports import Claim, RunChange
+from toolcrib.store.ports import Claim, Lease, RunChange
 
 _THIS_RUN: Final = RUNS.c.run_id == sa.bindparam("this_run")
 _NOT_ENDED: Final = RUNS.c.status.not_in([sa.literal_column(f"'{status}'") for status in sorted(ENDED)])
@@ -102,16 +102,20 @@ class SqlJournal:
     def __init__(self, database: Database) -> None:
         self._database = database
 
-    async def create(self, run: Run, first: Event) -> None:
-        _rules.check_new(run)
-        row, events = run_row(run), event_rows([_rules.first_event(run, first)])
+    def create(self, run: Run, first: Event, *, lease: Lease | None = None) -> Awaitable[None]:
+        chain = (run.run_id, run.epoch)
+        try:
+            _rules.check_new(run, lease)
+            row, events = run_row(run, lease), event_rows([_rules.first_event(run, first)])
+        except ToolcribError as error:
+            return self._database.write(partial(_refuse, error), chain)
 
         def work(session: Session) -> None:
             if not session.run(_INSERT_RUN, row):
                 raise _rules.taken(run.run_id)
             session.defer(_INSERT_EVENTS, events)
 
-        await self._database.write(work)
+        return self._database.write(work, chain)
 
     async def claim(self, run_id: str, *, owner: str, now: datetime, lease_s: float) -> Claim | None:
         lease = {

@@ -85,7 +85,6 @@ EVENTS: Final = sa.Table(
     _text("type"),
     _text("body"),
     _number("schema_version"),
-    sqlite_with_rowid=False,
 )
 
 SIGNALS: Final = sa.Table(
@@ -98,7 +97,6 @@ SIGNALS: Final = sa.Table(
     _number("at"),
     _text("payload"),
     _number("schema_version"),
-    sqlite_with_rowid=False,
 )
 
 CACHE: Final = sa.Table(

@@ -91,11 +91,15 @@ class FolderBlobs:
 
     def _read(self, realm: str, digest: str) -> bytes:
         import obstore  # noqa: PLC0415 - a binary module, needed with the first blob
+        from obstore.exceptions import BaseError  # noqa: PLC0415 - as above
 
         try:
             return bytes(obstore.get(self._files(), _path(realm, digest)).bytes())
         except FileNotFoundError:
             raise _no_blob(realm, digest) from None
+        except (BaseError, OSError) as error:
+            msg = f"cannot read from the blobs' folder {self._folder}: {error}"
+            raise Unavailable(msg) from error
 
     def _files(self) -> "LocalStore":
         from obstore.store import LocalStore  # noqa: PLC0415 - a binary module, needed with the first blob

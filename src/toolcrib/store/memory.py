@@ -27,7 +27,7 @@ from toolcrib.contracts import (
     digest,
 )
 from toolcrib.store import _rules
-from toolcrib.store.ports import ApiKey, Claim, Definition, DefinitionKind, RunChange
+from toolcrib.store.ports import ApiKey, Claim, Definition, DefinitionKind, Lease, RunChange
 
 
 class MemoryStore:
@@ -75,6 +75,8 @@ class MemoryStore:
 class _Definitions:
     def __init__(self) -> None:
         self._by_name: dict[tuple[DefinitionKind, str, str], list[Definition]] = {}
+        self._by_hash: dict[tuple[str, str], tuple[list[Definition], int]] = {}
+        """Where the revision is, as only the list knows its status."""
         self._removed: set[tuple[DefinitionKind, str, str, int]] = set()
 
     async def save(self, definition: Definition) -> Definition:
@@ -84,17 +86,13 @@ class _Definitions:
                 self._removed.discard(_revision_key(revision))
                 return revision
         saved = replace(definition, revision=len(known) + 1)
+        self._by_hash.setdefault((saved.realm, saved.content_hash), (known, len(known)))
         known.append(saved)
         return saved
 
     async def get(self, realm: str, content_hash: str) -> Definition | None:
-        found = (
-            revision
-            for (_, owner, _), known in sorted(self._by_name.items())
-            for revision in known
-            if owner == realm and revision.content_hash == content_hash
-        )
-        return next(found, None)
+        known, index = self._by_hash.get((realm, content_hash), ([], 0))
+        return known[index] if known else None
 
     async def revisions(self, kind: DefinitionKind, realm: str, name: str | None = None) -> Sequence[Definition]:
         return [
@@ -197,13 +195,18 @@ class _Journal:
         self._live: dict[str, _Row] = {}
         """Those that have not ended."""
 
-    async def create(self, run: Run, first: Event) -> None:
-        _rules.check_new(run)
-        if run.run_id in self._rows:
-            raise _rules.taken(run.run_id)
-        event = _rules.first_event(run, first)
-        row = _Row(run, [event], updated_at=run.created_at)
+    def create(self, run: Run, first: Event, *, lease: Lease | None = None) -> Awaitable[None]:
+        try:
+            _rules.check_new(run, lease)
+            if run.run_id in self._rows:
+                raise _rules.taken(run.run_id)
+        except ToolcribError as error:
+            return _Done(error)
+        row = _Row(run, [_rules.first_event(run, first)], updated_at=run.created_at)
+        if lease is not None:
+            row.owner, row.lease_until, row.epoch = lease.owner, lease.until, run.epoch
         self._rows[run.run_id] = self._live[run.run_id] = row
+        return _DONE
 
     async def claim(self, run_id: str, *, owner: str, now: datetime, lease_s: float) -> Claim | None:
         row = self._row(run_id)

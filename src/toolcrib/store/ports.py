@@ -82,6 +82,14 @@ class Claim:
 
 
 @dataclass(frozen=True, slots=True)
+class Lease:
+    """Who owns a run, and until when without renewing it."""
+
+    owner: str
+    until: datetime
+
+
+@dataclass(frozen=True, slots=True)
 class RunChange:
     """New state of a run's row, written together with events."""
 
@@ -100,11 +108,15 @@ class Journal(Protocol):
     always a prefix. `append` may gather events of many runs into one commit (group commit).
     """
 
-    async def create(self, run: Run, first: Event) -> None:
-        """Insert a run with its event number 1; durable on return. The run is owned by nobody.
+    def create(self, run: Run, first: Event, *, lease: Lease | None = None) -> Awaitable[None]:
+        """Insert a run with its event number 1. Takes effect in the order of the calls, like `append`.
 
-        Raises:
+        Without a lease the run is queued, at epoch 0, and owned by nobody. With one, this process drives it at once:
+        the run is `running`, at epoch 1.
+
+        Raises (when awaited):
             Conflict: A run with this id exists.
+            InvalidInput: Status and epoch are not those of a new run.
         """
         ...
 

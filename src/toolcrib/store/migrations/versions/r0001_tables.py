@@ -90,7 +90,6 @@ def _logs() -> None:
         _number("schema_version"),
         sa.PrimaryKeyConstraint("run_id", "number"),
         sa.ForeignKeyConstraint(["run_id"], ["runs.run_id"]),
-        sqlite_with_rowid=False,
     )
     op.create_table(
         "signals",
@@ -103,7 +102,6 @@ def _logs() -> None:
         _number("schema_version"),
         sa.PrimaryKeyConstraint("run_id", "name"),
         sa.ForeignKeyConstraint(["run_id"], ["runs.run_id"]),
-        sqlite_with_rowid=False,
     )
 
 

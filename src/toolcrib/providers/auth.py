@@ -15,7 +15,6 @@ from toolcrib.contracts import (
     BearerAuth,
     ErrorCode,
     NoAuth,
-    ProviderAuth,
     ProviderDefinition,
     Reason,
 )
@@ -57,10 +56,8 @@ def credentials_for(provider: ProviderDefinition, url: str, resolve: Callable[[s
     return _credentials(provider.auth, lambda reference: _secret(provider, reference, resolve))
 
 
-def _credentials(auth: ProviderAuth, secret: Callable[[str], str]) -> Credentials:
+def _credentials(auth: BearerAuth | BasicAuth | ApiKeyAuth, secret: Callable[[str], str]) -> Credentials:
     match auth:
-        case NoAuth():
-            return Credentials()
         case BearerAuth():
             token = secret(auth.token)
             return Credentials(headers={"authorization": f"Bearer {token}"}, secrets=(token,))

@@ -14,7 +14,7 @@ from collections.abc import Iterator, Mapping
 from datetime import datetime
 from http import HTTPStatus
 from itertools import chain, islice
-from typing import Final, cast
+from typing import Final, assert_never, cast
 
 import orjson
 
@@ -68,6 +68,8 @@ def unanswered(tool: ToolDefinition, problem: EgressDenied | NetworkError | Inva
             code, reason = ErrorCode.NETWORK_ERROR, Reason.TOOL_FAILED
         case InvalidInput():
             code, reason = ErrorCode.VALIDATION_ERROR, Reason.INPUT_SCHEMA_MISMATCH
+        case _:
+            assert_never(problem)
     return CallFailed(error(code, reason, f"tool {tool.name!r}: {problem}"))
 
 
@@ -90,7 +92,10 @@ def _meaning(status: int) -> tuple[ErrorCode, Reason]:
 
 
 def _phrase(status: int) -> str:
-    return HTTPStatus(status).phrase if status in HTTPStatus else ""
+    try:
+        return HTTPStatus(status).phrase
+    except ValueError:
+        return ""
 
 
 def _explanation(response: HttpResponse) -> Json:

@@ -60,8 +60,31 @@ def build_request(
         credentials: Of the provider; an argument never replaces them.
 
     Raises:
-        CallFailed: `VALIDATION_ERROR`: a path argument is missing or would change the path, or a header would break.
+        CallFailed: `VALIDATION_ERROR`: a path argument is missing or would change the path, a header would break, or a
+            string is no Unicode.
     """
+    try:
+        return _build(
+            tool,
+            implementation,
+            arguments,
+            idempotency_key=idempotency_key,
+            headers=headers,
+            credentials=credentials,
+        )
+    except (UnicodeEncodeError, orjson.JSONEncodeError):
+        raise _refused(tool, "a string holds a lone surrogate, which is no Unicode") from None
+
+
+def _build(
+    tool: ToolDefinition,
+    implementation: HttpImplementation,
+    arguments: JsonObject,
+    *,
+    idempotency_key: str,
+    headers: Mapping[str, str],
+    credentials: Credentials,
+) -> Request:
     given = _with_key(tool, arguments, idempotency_key)
     parameters = [found for found in implementation.parameters if given.get(found.argument) is not None]
     body = _body(tool, implementation.body, given)

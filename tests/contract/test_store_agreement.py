@@ -17,7 +17,7 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, 
 
 from tests.unit.store.samples import FIRST, LEASE_S, entry, later, new_run, signal
 from toolcrib.contracts import RunResult, RunStatus, ToolcribError
-from toolcrib.store import Journal, MemoryStore, RunChange, Store, open_store
+from toolcrib.store import Journal, Lease, MemoryStore, RunChange, Store, open_store
 
 pytestmark = [pytest.mark.requirement("store.agreement", "store.fencing", "store.waiting"), pytest.mark.slow]
 
@@ -45,7 +45,7 @@ class Agreement(RuleBasedStateMachine):
         self.folder = tempfile.TemporaryDirectory()
         self.runner = asyncio.Runner()
         self.seconds = 0.0
-        self.created: dict[str, int] = {}
+        self.created: set[str] = set()
         self.stores: list[Store] = [MemoryStore(), open_store(f"sqlite:///{Path(self.folder.name)}/crib.db")]
         self.each(lambda store: store.open())
 
@@ -70,11 +70,14 @@ class Agreement(RuleBasedStateMachine):
     def journals(self, operation: Callable[[Journal], Awaitable[Any]]) -> Any:
         return self.each(lambda store: operation(store.journal))
 
-    @rule(run_id=RUNS)
-    def create(self, run_id: str) -> None:
-        run = new_run(run_id, created_at=later(self.seconds))
-        self.journals(lambda journal: journal.create(run, FIRST))
-        self.created[run_id] = 1
+    @rule(run_id=RUNS, owner=st.none() | OWNERS)
+    def create(self, run_id: str, owner: str | None) -> None:
+        now = later(self.seconds)
+        new = {} if owner is None else {"status": "running", "epoch": 1}
+        lease = None if owner is None else Lease(owner, later(self.seconds + LEASE_S))
+        run = new_run(run_id, created_at=now, **new)
+        self.journals(lambda journal: journal.create(run, FIRST, lease=lease))
+        self.created.add(run_id)
 
     @precondition(lambda self: self.created)
     @rule(run_id=RUNS, owner=OWNERS)

@@ -34,7 +34,7 @@ from toolcrib.contracts import (
     ToolError,
     Usage,
 )
-from toolcrib.store import Journal, RunChange
+from toolcrib.store import Journal, Lease, RunChange
 
 
 @pytest.fixture(params=KINDS)
@@ -74,6 +74,26 @@ async def test_an_id_is_used_once(journal: Journal):
 async def test_a_run_with_a_past_is_not_created(journal: Journal, past: dict[str, Any]):
     with pytest.raises(InvalidInput, match="created queued, at epoch 0"):
         await journal.create(new_run(**past), FIRST)
+
+
+@pytest.mark.requirement("store.create", "store.claim")
+async def test_a_run_that_is_created_with_a_lease_is_driven_at_once(journal: Journal):
+    journal.create(new_run(status="running", epoch=1), FIRST, lease=Lease("p1", later(LEASE_S)))
+    await journal.append("r1", 1, [entry(2)])
+
+    run = await journal.run("r1")
+    assert (run.status, run.epoch, run.events) == ("running", 1, 2)
+    assert await journal.claim("r1", owner="p2", now=later(LEASE_S - 0.001), lease_s=LEASE_S) is None
+    assert list(await journal.renew(["r1"], owner="p1", now=later(5), lease_s=LEASE_S)) == ["r1"]
+    assert await journal.claimable(now=later(5 + LEASE_S - 0.001), limit=10) == []
+    assert (await claimed(journal, owner="p2", at=later(5 + LEASE_S))).run.epoch == 2
+
+
+@pytest.mark.requirement("store.create")
+@pytest.mark.parametrize("wrong", [{}, {"status": "running"}, {"epoch": 1}, {"status": "running", "epoch": 2}])
+async def test_a_run_with_a_lease_is_created_running_at_epoch_1(journal: Journal, wrong: dict[str, Any]):
+    with pytest.raises(InvalidInput, match="created running, at epoch 1"):
+        await journal.create(new_run(**wrong), FIRST, lease=Lease("p1", later(LEASE_S)))
 
 
 @pytest.mark.requirement("store.claim")

@@ -21,20 +21,28 @@ class Job(Generic[T]):
     A failure that nobody has heard of is reported by the next job of the same chain, never by a warning of the loop.
     """
 
-    __slots__ = ("_settled", "_taken", "_waiters", "_writer", "chain", "error", "result", "work")
+    __slots__ = ("_settled", "_taken", "_waiters", "_writer", "chain", "error", "listeners", "result", "work")
 
     def __init__(self, writer: "Writer", work: Callable[[Any], T], chain: Hashable | None = None) -> None:
         self.work = work
         self.chain = chain
         self.result: T | None = None
         self.error: BaseException | None = None
+        self.listeners = 0
+        """How many will hear of the error."""
         self._writer = writer
         self._taken = self._settled = False
         self._waiters: list[asyncio.Future[None]] = []
 
     def __await__(self) -> Generator[Any, None, T]:
         """Wait until the operation is durable or refused."""
-        yield from self.ended().__await__()
+        self.listeners += 1
+        try:
+            yield from self.ended().__await__()
+        except BaseException:
+            self.listeners -= 1
+            self._writer.note(self)
+            raise
         if self.error is not None:
             self._writer.lost.pop(self.chain, None)
             raise self.error
@@ -102,6 +110,11 @@ class Writer:
             self._start.cancel()
             self._start = self._loop.call_soon(self._launch)
 
+    def note(self, job: Job[Any]) -> None:
+        """Keep a failure that nobody will hear of for the next of its chain."""
+        if job.error is not None and job.chain is not None and not job.listeners:
+            self.lost.setdefault(job.chain, job.error)
+
     async def drain(self) -> None:
         """Wait until all that is queued now has been committed or refused."""
         pending = self._queue or self._in_flight
@@ -125,8 +138,9 @@ class Writer:
         failure = commit.exception()
         for job in landed:
             job.error = job.error or failure
-            if job.error is not None and job.chain is not None:
-                job.error = self.lost.setdefault(job.chain, job.error)
+            if job.error is not None and job.chain in self.lost:
+                job.error = self.lost[job.chain]
+            self.note(job)
             job.settle()
         if self._queue:
             delayed = self._loop.call_later(_LINGER_S, self._launch) if not self._urgent else None

@@ -58,8 +58,7 @@ def described(connection: sa.Connection) -> dict[str, object]:
         for table in METADATA.tables
         if table != STAMP.name
     }
-    rowless = {name for name, sql in rows if "WITHOUT ROWID" in sql}
-    return {"tables": tables, "indexes": indexes, "rowless": rowless}
+    return {"tables": tables, "indexes": indexes}
 
 
 def test_the_code_knows_the_newest_revision():

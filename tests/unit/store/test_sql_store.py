@@ -229,6 +229,8 @@ async def test_a_folder_that_cannot_hold_blobs_is_unavailable(store: Store, tmp_
 
     with pytest.raises(Unavailable, match="crib-blobs"):
         await store.blobs.put(b"x", realm="default", made_by="owner")
+    with pytest.raises(Unavailable, match="crib-blobs"):
+        await store.blobs.get("default", digest(b"x"))
 
 
 @pytest.mark.requirement("store.blob_files")

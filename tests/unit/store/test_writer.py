@@ -177,6 +177,31 @@ async def test_a_failure_that_was_heard_late_is_not_raised_again(writer: Writer)
 
 
 @pytest.mark.requirement("store.unheard_failures")
+async def test_a_failure_that_somebody_awaits_breaks_no_chain(writer: Writer):
+    refused = asyncio.ensure_future(writer.put(refuse("no"), "r1"))
+    await writer.drain()
+
+    assert await writer.put(result(1), "r1") == 1
+    with pytest.raises(Conflict, match="no"):
+        await refused
+
+
+@pytest.mark.requirement("store.unheard_failures")
+async def test_a_failure_is_kept_when_those_who_awaited_it_are_gone(writer: Writer, committer: Committer):
+    committer.gate.clear()
+    task = asyncio.ensure_future(writer.put(refuse("no"), "r1"))
+    await asyncio.sleep(0)
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+    committer.gate.set()
+    await writer.drain()
+
+    with pytest.raises(Conflict, match="no"):
+        await writer.put(result(1), "r1")
+
+
+@pytest.mark.requirement("store.unheard_failures")
 async def test_a_commit_that_fails_as_a_whole_fails_each_of_its_jobs(writer: Writer, committer: Committer):
     committer.broken = True
     jobs = [writer.put(result(number)) for number in (1, 2)]

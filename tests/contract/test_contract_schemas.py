@@ -1,0 +1,175 @@
+"""The contracts as others see them: their JSON Schemas, committed, and the events that old releases wrote."""
+
+import json
+from pathlib import Path
+from typing import Any, cast, get_args
+
+import jsonschema_rs
+import pytest
+from pydantic import BaseModel, TypeAdapter
+
+from toolcrib.contracts import (
+    OWNER,
+    SCHEMA_VERSION,
+    AgentOutputs,
+    ApprovalDecision,
+    ClientResult,
+    Event,
+    Limits,
+    LLMConfig,
+    PinnedHandle,
+    PinSelector,
+    ProviderDefinition,
+    PythonImplementation,
+    Run,
+    RunEvent,
+    RunRequest,
+    RunResult,
+    StreamDone,
+    StreamEvent,
+    ToolDefinition,
+    ToolEnvelope,
+    ToolError,
+    ToolRevision,
+)
+from toolcrib.contracts.schemas import DIALECT, contract_schemas, schema_files
+
+ROOT = Path(__file__).parents[2]
+COMMITTED = ROOT / "docs" / "schemas"
+PAYLOADS = sorted((Path(__file__).parent / "payloads").glob("v*/*.json"))
+SCHEMAS = contract_schemas()
+EVENTS = get_args(get_args(Event)[0])
+
+MOMENT = "2026-01-31T12:00:00.000000Z"
+HASH = "sha256:" + "0" * 64
+
+
+def read(path: Path) -> Any:
+    return json.loads(path.read_text(encoding="utf-8"))
+
+
+def event_payload(type_: str) -> Any:
+    return read(Path(__file__).parent / "payloads" / "v1" / f"{type_}.json")["event"]
+
+
+ENVELOPE = ToolEnvelope.model_validate(event_payload("call_finished")["envelope"])
+REQUEST = RunRequest(kind="tool", tool="search@1.0.0", content_hash=HASH, principal=OWNER)
+DEFINITION = ToolDefinition(name="search", implementation=PythonImplementation(function="crm:search"))
+RESULT = RunResult(run_id="run_1", status="completed", stop_reason="final_answer", output={"n": 1})
+
+WRITTEN: dict[str, BaseModel] = {
+    "AgentOutputs": AgentOutputs(response="done", tools_by_id={"a": ENVELOPE}, tool_order=("a",), last_tool=ENVELOPE),
+    "ApprovalDecision": ApprovalDecision(approved=True, arguments_hash=HASH, content_hash=HASH),
+    "ClientResult": ClientResult(output=[1]),
+    "LLMConfig": LLMConfig(model="anthropic:claude-sonnet-4", temperature=0.2),
+    "Limits": Limits(),
+    "PinnedHandle": PinnedHandle(name="deals", selector=PinSelector(tool="search")),
+    "Principal": OWNER,
+    "ProviderDefinition": ProviderDefinition(name="crm", base_url="https://crm.example"),
+    "Run": Run.model_validate(
+        {
+            "run_id": "run_1",
+            "realm": "default",
+            "made_by": "owner",
+            "status": "queued",
+            "request": REQUEST,
+            "created_at": MOMENT,
+            "updated_at": MOMENT,
+            "cost_usd": "0.25",
+        }
+    ),
+    "RunEvent": RunEvent.model_validate_json(PAYLOADS[0].read_bytes()),
+    "RunRequest": REQUEST,
+    "RunResult": RESULT,
+    "StreamEvent": StreamDone(number=4, result=RESULT),
+    "ToolDefinition": DEFINITION,
+    "ToolEnvelope": ENVELOPE,
+    "ToolError": ToolError.model_validate({"code": "TIMEOUT", "message": "too slow"}),
+    "ToolRevision": ToolRevision.model_validate(
+        {
+            "definition": DEFINITION,
+            "revision": 1,
+            "content_hash": DEFINITION.content_hash(),
+            "realm": "default",
+            "made_by": "owner",
+            "created_at": MOMENT,
+        }
+    ),
+}
+"""One value of every exported contract."""
+
+
+def validator(name: str) -> jsonschema_rs.Draft202012Validator:
+    return jsonschema_rs.Draft202012Validator(SCHEMAS[name], offline=True)
+
+
+@pytest.mark.requirement("contracts.schemas_valid")
+@pytest.mark.parametrize("name", SCHEMAS)
+def test_every_schema_is_valid_2020_12_and_accepts_what_its_contract_writes(name: str):
+    jsonschema_rs.meta.validate(SCHEMAS[name])
+    assert SCHEMAS[name]["$schema"] == DIALECT
+
+    written = json.loads(WRITTEN[name].model_dump_json())
+
+    assert [error.message for error in validator(name).iter_errors(written)] == []
+
+
+@pytest.mark.requirement("contracts.schemas_valid", "contracts.wire_names")
+@pytest.mark.parametrize("name", SCHEMAS)
+def test_a_contract_reads_what_it_writes(name: str):
+    shape: Any = StreamEvent if name == "StreamEvent" else type(WRITTEN[name])
+
+    assert TypeAdapter[Any](shape).validate_json(WRITTEN[name].model_dump_json()) == WRITTEN[name]
+
+
+@pytest.mark.requirement("contracts.schemas_valid", "contracts.strict")
+@pytest.mark.parametrize("name", [name for name in SCHEMAS if name != "StreamEvent"])
+def test_a_schema_refuses_a_field_that_its_contract_does_not_have(name: str):
+    written = json.loads(WRITTEN[name].model_dump_json())
+
+    assert not validator(name).is_valid({**written, "surprise": 1})
+
+
+@pytest.mark.requirement("contracts.schemas_documented")
+def test_the_text_under_a_field_is_its_description_in_every_schema_that_has_it():
+    envelope, event = SCHEMAS["ToolEnvelope"], SCHEMAS["RunEvent"]
+
+    assert envelope["properties"]["cost_usd"]["description"] == "Null means unknown, never 0 for a paid call."
+    assert event["$defs"]["ToolEnvelope"]["properties"]["cost_usd"] == envelope["properties"]["cost_usd"]
+    assert event["$defs"]["Timings"]["properties"]["policy"]["description"].startswith("Guard, permission")
+
+
+@pytest.mark.requirement("contracts.schemas_committed")
+def test_the_committed_schemas_are_those_of_the_contracts():
+    committed = {path.name: path.read_text(encoding="utf-8") for path in COMMITTED.iterdir()}
+    current = schema_files()
+    differing = sorted(name for name in committed.keys() | current if committed.get(name) != current.get(name))
+
+    assert differing == [], (
+        "these contracts differ from docs/schemas. If the change of the public API is meant, run "
+        "`toolcrib schema --write docs/schemas` and commit the result"
+    )
+
+
+@pytest.mark.requirement("contracts.old_payloads")
+@pytest.mark.parametrize("type_", [event.model_fields["type"].default for event in EVENTS])
+def test_every_event_type_has_a_stored_payload_of_this_schema_version(type_: str):
+    assert Path(__file__).parent / "payloads" / f"v{SCHEMA_VERSION}" / f"{type_}.json" in PAYLOADS
+
+
+def missing(old: Any, new: Any, path: str = "") -> list[str]:
+    """Places where `old` holds something that `new` does not hold."""
+    if isinstance(old, dict) and isinstance(new, dict):
+        then, now = cast("dict[str, Any]", old), cast("dict[str, Any]", new)
+        return [found for key, value in then.items() for found in missing(value, now.get(key), f"{path}/{key}")]
+    return [] if old == new else [f"{path}: {old!r} became {new!r}"]
+
+
+@pytest.mark.requirement("contracts.old_payloads")
+@pytest.mark.parametrize("path", PAYLOADS, ids=[f"{path.parent.name}-{path.stem}" for path in PAYLOADS])
+def test_a_payload_that_was_ever_written_is_read_without_loss(path: Path):
+    event = RunEvent.model_validate_json(path.read_bytes())
+
+    assert missing(read(path), event.model_dump(mode="json")) == []
+    assert RunEvent.model_validate_json(event.model_dump_json()) == event
+    assert validator("RunEvent").is_valid(read(path))

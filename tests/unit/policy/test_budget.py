@@ -1,0 +1,140 @@
+"""Budgets: what is taken, reserved, settled and refused, in one run and through its parents."""
+
+from decimal import Decimal
+from typing import Any
+
+import pytest
+
+from toolcrib.contracts import Limits, Reason
+from toolcrib.policy import Budget, ModelReservation, Shortage
+
+
+def budget(parent: Budget | None = None, **limits: Any) -> Budget:
+    return Budget(Limits.model_validate(limits), parent)
+
+
+def reservation(tokens: int = 100, cost_usd: str | None = "0.10") -> ModelReservation:
+    return ModelReservation(tokens, None if cost_usd is None else Decimal(cost_usd))
+
+
+@pytest.mark.requirement("policy.never_overspends", "policy.shortage")
+def test_a_child_s_call_counts_in_its_parents_and_stops_at_the_nearest_limit():
+    root = budget(max_tool_calls=2)
+    child = budget(root, max_tool_calls=10)
+
+    assert [child.take_tool_call(), root.take_tool_call()] == [None, None]
+    shortage = child.take_tool_call()
+
+    assert shortage == Shortage("max_tool_calls", 3, 2, Reason.MAX_TOOL_CALLS_EXCEEDED, "max_tool_calls")
+    assert (root.tool_calls, child.tool_calls) == (2, 1)
+
+
+@pytest.mark.requirement("policy.reservations")
+def test_a_call_that_did_not_happen_is_given_back_everywhere():
+    root = budget(max_tool_calls=1)
+    child = budget(root)
+    child.take_tool_call()
+
+    child.return_tool_call()
+
+    assert (root.tool_calls, child.tool_calls) == (0, 0)
+    assert child.take_tool_call() is None
+
+
+@pytest.mark.requirement("policy.never_overspends", "policy.shortage")
+def test_requests_count_in_all_parents_up_to_their_limits():
+    root = budget(max_requests=1)
+    child = budget(root)
+
+    assert child.take_request() is None
+    assert child.take_request() == Shortage("max_requests", 2, 1, Reason.MAX_REQUESTS_EXCEEDED, "policy")
+    assert (root.requests, child.requests) == (1, 1)
+
+
+@pytest.mark.requirement("policy.never_overspends")
+def test_iterations_are_a_run_s_own():
+    child = budget(budget(max_iterations=1), max_iterations=3)
+    child.iterations += 1
+
+    assert child.iterations_left() == 2
+
+
+@pytest.mark.requirement("policy.never_overspends", "policy.shortage")
+def test_a_model_call_is_refused_while_others_hold_the_rest_of_the_tokens():
+    root = budget(max_total_tokens=250)
+    children = [budget(root), budget(root)]
+    assert [child.reserve_model(reservation()) for child in children] == [None, None]
+
+    shortage = children[0].reserve_model(reservation())
+
+    assert shortage == Shortage("max_total_tokens", 300, 250, Reason.MAX_TOKENS_EXCEEDED, "max_tokens")
+    assert (root.reserved_tokens, children[0].reserved_tokens) == (200, 100)
+
+
+@pytest.mark.requirement("policy.never_overspends", "policy.shortage")
+def test_a_model_call_is_refused_when_it_could_cross_the_cost_limit_of_a_parent():
+    root = budget(max_cost_usd="0.25")
+    child = budget(root, max_cost_usd="5")
+    child.add_cost(Decimal("0.16"))
+
+    shortage = child.reserve_model(reservation())
+
+    assert shortage == Shortage("max_cost_usd", 0.26, 0.25, Reason.MAX_COST_EXCEEDED, "max_cost")
+    assert child.reserve_model(reservation(cost_usd="0.09")) is None
+    assert child.cost_shortage(Decimal("0.01")) is not None
+    assert child.cost_shortage(Decimal(0)) is None
+
+
+@pytest.mark.requirement("policy.reservations")
+def test_a_settled_reservation_leaves_only_what_was_used():
+    root = budget(max_total_tokens=100)
+    child = budget(root)
+    held = reservation()
+    child.reserve_model(held)
+
+    child.settle_model(held, tokens=30, cost_usd=Decimal("0.02"))
+
+    for spent in (root, child):
+        assert (spent.reserved_tokens, spent.reserved_usd) == (0, 0)
+        assert (spent.tokens, spent.cost_usd) == (30, Decimal("0.02"))
+    assert child.reserve_model(reservation(tokens=70)) is None
+
+
+@pytest.mark.requirement("policy.unknown_price")
+def test_with_an_unknown_price_tokens_are_limited_and_costs_are_not():
+    left = budget(max_cost_usd="0", max_total_tokens=150)
+    held = reservation(cost_usd=None)
+
+    assert left.reserve_model(held) is None
+    assert left.reserve_model(held) is not None
+    left.settle_model(held, tokens=150, cost_usd=None)
+    assert (left.tokens, left.cost_usd, left.reserved_usd) == (150, 0, 0)
+
+
+@pytest.mark.requirement("policy.unknown_price")
+def test_null_limits_do_not_limit():
+    left = budget(max_cost_usd=None, max_total_tokens=None)
+
+    assert left.reserve_model(reservation(tokens=10**9, cost_usd="1000000")) is None
+    assert left.cost_shortage(Decimal(10**9)) is None
+
+
+@pytest.mark.requirement("policy.reservations")
+def test_a_run_rebuilt_from_its_journal_settles_without_a_reservation():
+    rebuilt = budget()
+
+    rebuilt.settle_model(None, tokens=70, cost_usd=Decimal("0.5"))
+
+    assert (rebuilt.tokens, rebuilt.cost_usd, rebuilt.reserved_tokens) == (70, Decimal("0.5"), 0)
+
+
+@pytest.mark.requirement("policy.shortage", "policy.actionable")
+def test_a_shortage_says_both_numbers_in_full_and_what_to_do():
+    left = budget(max_total_tokens=1_000_000)
+
+    shortage = left.reserve_model(reservation(tokens=1_000_123))
+
+    assert shortage is not None
+    assert shortage.message == (
+        "limit max_total_tokens is 1000000 and this would make 1000123; raise max_total_tokens to go on"
+    )

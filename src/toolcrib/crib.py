@@ -26,6 +26,7 @@ from toolcrib.contracts import (
     AllocatedTool,
     ApprovalDecision,
     ApprovalRequested,
+    ChildStarted,
     ClientResult,
     Conflict,
     Json,
@@ -36,6 +37,7 @@ from toolcrib.contracts import (
     Principal,
     ProviderAuth,
     ProviderDefinition,
+    RunEvent,
     RunKind,
     RunRequest,
     Signal,
@@ -43,6 +45,7 @@ from toolcrib.contracts import (
     ToolEnvelope,
     ToolError,
     ToolRevision,
+    Trace,
     content_hash,
 )
 from toolcrib.engines import Driven, EngineSettings, LocalEngine, SystemClock, new_run_id
@@ -55,7 +58,7 @@ from toolcrib.policy import Budget, CallPolicy
 from toolcrib.providers import ImportedApi, ToolOverride, import_openapi
 from toolcrib.registry import FunctionTool, Registry
 from toolcrib.registry import tool as as_tool
-from toolcrib.runs import History, Result, Unrecorded
+from toolcrib.runs import History, Result, Unrecorded, trace_of
 from toolcrib.runtimes import AgenticRuntime, HttpRuntime, PythonRuntime, RuntimeDispatcher
 from toolcrib.secrets import EnvironmentSecrets
 from toolcrib.store import Definition, Store, open_store
@@ -374,6 +377,16 @@ class Crib:
         await self.open()
         return [_result(driven) for driven in await self.engine.recover()]
 
+    async def trace(self, run_id: str) -> Trace:
+        """What a run has done so far, step by step, with its nested runs.
+
+        Raises:
+            NotFound: No such run.
+        """
+        await self.open()
+        await self.store.journal.run(run_id)
+        return await self._trace(await self.store.journal.events(run_id))
+
     async def pending_approvals(self, run_id: str) -> Sequence[ApprovalRequested]:
         """Calls of a run that wait for a person."""
         await self.open()
@@ -496,6 +509,11 @@ class Crib:
             policy = EgressPolicy(hosts=self.egress.hosts, ports=self.egress.ports, allow=(*self.egress.allow, origin))
             self._trusted[origin] = HttpSession(policy)
         return self._trusted[origin]
+
+    async def _trace(self, events: Sequence[RunEvent]) -> Trace:
+        nested = [entry.event.child_run_id for entry in events if isinstance(entry.event, ChildStarted)]
+        logs = [await self.store.journal.events(child) for child in nested]
+        return trace_of(events, {log[0].run_id: await self._trace(log) for log in logs if log})
 
     def _provider(self, realm: str, name: str) -> ProviderDefinition | None:
         return self._providers.get((realm, name))

@@ -8,7 +8,8 @@ from toolcrib.runs.modelcalls import BudgetExhausted, ModelCall, ModelCalls, as_
 from toolcrib.runs.pending import Pending
 from toolcrib.runs.program import Ended, Program, Suspended
 from toolcrib.runs.result import Result
-from toolcrib.runs.trace import LLMStep, ToolStep, Trace, trace_of
+from toolcrib.runs.shortening import clipped, shortened
+from toolcrib.runs.trace import trace_of
 from toolcrib.runs.unrecorded import Unrecorded
 
 __all__ = [
@@ -16,7 +17,6 @@ __all__ = [
     "Ended",
     "History",
     "InDoubt",
-    "LLMStep",
     "ModelCall",
     "ModelCalls",
     "Pending",
@@ -26,9 +26,9 @@ __all__ = [
     "RunLog",
     "Surroundings",
     "Suspended",
-    "ToolStep",
-    "Trace",
     "Unrecorded",
     "as_contract",
+    "clipped",
+    "shortened",
     "trace_of",
 ]

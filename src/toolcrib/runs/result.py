@@ -5,8 +5,8 @@ from dataclasses import dataclass, field
 from decimal import Decimal
 from functools import cached_property
 
-from toolcrib.contracts import CallFinished, Json, RunEvent, RunResult, ToolEnvelope
-from toolcrib.runs.trace import Trace, trace_of
+from toolcrib.contracts import CallFinished, Json, RunEvent, RunResult, ToolEnvelope, Trace
+from toolcrib.runs.trace import trace_of
 
 
 @dataclass(frozen=True)
@@ -43,5 +43,5 @@ class Result:
 
     @cached_property
     def trace(self) -> Trace:
-        """What happened, step by step."""
+        """What happened, step by step; `Crib.trace` also has nested runs."""
         return trace_of(self.events)

@@ -98,18 +98,22 @@ class Database:
         self._engine = _dialect.make_engine(url)
         self._prepared: Prepared = {}
         self._live: _Live | None = None
+        self._opening = asyncio.Lock()
 
     async def open(self) -> None:
         """Connect, and bring the schema up to date; does nothing if it is open."""
-        if self._live is not None:
-            return
+        async with self._opening:
+            if self._live is None:
+                self._live = await self._open()
+
+    async def _open(self) -> "_Live":
         thread = ThreadPoolExecutor(1, "toolcrib-store-writer")
         try:
             session = await asyncio.get_running_loop().run_in_executor(thread, self._connect)
         except BaseException:
             thread.shutdown(wait=False)
             raise
-        self._live = _Live(self._engine, session, thread)
+        return _Live(self._engine, session, thread)
 
     def _connect(self) -> Session:
         connection = _dialect.connect(self._engine)
@@ -200,7 +204,9 @@ class _Live:
             self._session.begin()
         except _dialect.FAILURES as error:
             self._session.rollback()
-            raise _dialect.unavailable(self._engine, error) from error
+            for job in jobs:
+                job.error = self._explain(error)
+            return
         try:
             for job in jobs:
                 self._run(job)

@@ -90,5 +90,7 @@ def insert_new(table: sa.Table) -> sa.Insert:
 def unavailable(engine: sa.Engine, error: Exception) -> Unavailable:
     """What a failure of the database means to the caller; the statement and its values stay out of the message."""
     cause = error.orig if isinstance(error, DBAPIError) else error
-    file = engine.url.database
-    return Unavailable(f"the store {file} failed: {cause}; check that it is a SQLite database and can be written")
+    advice = "check that it is a SQLite database and can be written"
+    if _LOCKED in str(cause):
+        advice = f"another process has kept it locked for more than {_BUSY_S:g} s; try again"
+    return Unavailable(f"the store {engine.url.database} failed: {cause}; {advice}")

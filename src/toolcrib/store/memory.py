@@ -5,6 +5,7 @@ is given; it is no cache in front of a database and is not shared between proces
 """
 
 import heapq
+from collections import deque
 from collections.abc import Awaitable, Generator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
@@ -31,11 +32,16 @@ from toolcrib.store.ports import ApiKey, Claim, Definition, DefinitionKind, Leas
 
 
 class MemoryStore:
-    """All ports of `Store`, in dictionaries."""
+    """All ports of `Store`, in dictionaries.
 
-    def __init__(self) -> None:
+    Args:
+        keep_ended: How many ended runs are kept; the ones that ended first are forgotten, so that a long-lived process
+            does not grow for ever.
+    """
+
+    def __init__(self, *, keep_ended: int = 1000) -> None:
         self._definitions = _Definitions()
-        self._journal = _Journal()
+        self._journal = _Journal(keep_ended)
         self._cache = _Cache()
         self._blobs = _Blobs()
         self._api_keys = _ApiKeys()
@@ -190,7 +196,9 @@ _OUTCOME = ("stop_reason", "output", "error", "warnings", "usage", "cost_usd", "
 
 
 class _Journal:
-    def __init__(self) -> None:
+    def __init__(self, keep_ended: int) -> None:
+        self._keep_ended = keep_ended
+        self._ended: deque[str] = deque()
         self._rows: dict[str, _Row] = {}
         self._live: dict[str, _Row] = {}
         """Those that have not ended."""
@@ -254,6 +262,9 @@ class _Journal:
         row.result = change.result or row.result
         if standing.status in ENDED:
             del self._live[run_id]
+            self._ended.append(run_id)
+            if len(self._ended) > self._keep_ended:
+                del self._rows[self._ended.popleft()]
 
     async def signal(self, run_id: str, signal: Signal) -> bool:
         row = self._row(run_id)

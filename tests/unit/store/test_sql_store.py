@@ -151,7 +151,7 @@ async def test_a_database_that_stays_locked_is_unavailable_and_usable_afterwards
         await started(store.journal)
         with closing(sqlite3.connect(tmp_path / "crib.db", isolation_level=None)) as other:
             other.execute("BEGIN IMMEDIATE")
-            with pytest.raises(Unavailable, match="database is locked"):
+            with pytest.raises(Unavailable, match="database is locked; another process has kept it locked"):
                 await store.journal.append("r1", 1, [entry(2)])
             other.execute("ROLLBACK")
 

@@ -74,10 +74,5 @@ def explained(tool: ToolDefinition, failure: ToolError, http_status: int | None)
 
 
 def _backoff(policy: RetryPolicy, attempt: int) -> float:
-    match policy.backoff:
-        case "none":
-            return 0.0
-        case "linear":
-            return min(policy.base_s * attempt, policy.max_s)
-        case "exponential":
-            return min(policy.base_s * 2 ** (attempt - 1), policy.max_s)
+    factor = {"none": 0, "linear": attempt, "exponential": 2 ** (attempt - 1)}[policy.backoff]
+    return min(policy.base_s * factor, policy.max_s)

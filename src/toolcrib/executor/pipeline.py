@@ -37,6 +37,7 @@ from toolcrib.contracts import (
 )
 from toolcrib.executor.attempts import crashed, explained, wait_before_retry
 from toolcrib.executor.output import check_output, fit, select_output, take, warned
+from toolcrib.executor.plain import plain
 from toolcrib.executor.ports import (
     Attic,
     CallContext,
@@ -202,23 +203,20 @@ class Executor:
             why = f", and these are not JSON: {receipt.not_json}" if receipt.not_json else ""
             message = f"the arguments of {tool.name!r} must be one JSON object{why}; send it again, complete"
             raise CallFailed(error(ErrorCode.VALIDATION_ERROR, Reason.INVALID_ARGUMENTS_JSON, message))
-        schemas, narrowed = self._compile(receipt, tool)
-        filled = schemas.input.with_defaults(cast("JsonObject", arguments))
-        problems = narrowed.problems(filled) if narrowed is not None else ()
+        narrowed = receipt.context.policy.narrowed.get(tool.name)
+        try:
+            schemas = self._schemas.of(tool)
+            filled: JsonObject = plain(schemas.input.with_defaults(cast("JsonObject", arguments)))
+            problems = compile_schema(narrowed).problems(filled) if narrowed is not None else ()
+        except InvalidInput as problem:
+            message = f"the arguments of {tool.name!r} cannot be checked, because a schema is not usable: {problem}"
+            raise CallFailed(error(ErrorCode.VALIDATION_ERROR, Reason.INPUT_SCHEMA_MISMATCH, message)) from problem
         problems = problems or schemas.input.problems(filled)
         if problems:
             raise CallFailed(_invalid(tool, problems))
         receipt.accept(filled)
         receipt.spent("validate")
         return schemas, filled
-
-    def _compile(self, receipt: Receipt, tool: ToolRevision) -> tuple[Schemas, SchemaValidator | None]:
-        narrowed = receipt.context.policy.narrowed.get(tool.name)
-        try:
-            return self._schemas.of(tool), None if narrowed is None else compile_schema(narrowed)
-        except InvalidInput as problem:
-            message = f"the arguments of {tool.name!r} cannot be checked, because a schema is not usable: {problem}"
-            raise CallFailed(error(ErrorCode.VALIDATION_ERROR, Reason.INPUT_SCHEMA_MISMATCH, message)) from problem
 
     async def _confirm(self, receipt: Receipt, tool: ToolRevision) -> JsonObject:
         shown = f"sha256:{digest(receipt.arguments)}"

@@ -9,8 +9,6 @@ from datetime import datetime
 from decimal import Decimal
 from typing import Literal, TypeAlias
 
-import orjson
-
 from toolcrib.contracts import (
     Attachment,
     CallStatus,
@@ -68,12 +66,9 @@ class Receipt:
 
     @property
     def arguments(self) -> bytes:
-        """The arguments in canonical form; only sorted if a number of theirs has none."""
+        """The arguments in canonical form."""
         if self._canonical is None:
-            try:
-                self._canonical = canonical(self.input)
-            except InvalidInput:
-                self._canonical = orjson.dumps(self.input, option=orjson.OPT_SORT_KEYS)
+            self._canonical = canonical(self.input)
         return self._canonical
 
     @property

@@ -1,0 +1,119 @@
+"""The executor's ports, answered by dictionaries and functions that remember what they were asked."""
+
+import asyncio
+import inspect
+from collections.abc import Awaitable, Callable, Mapping
+from typing import TypeAlias
+
+from toolcrib.contracts import (
+    ApprovalDecision,
+    ApprovalRequested,
+    CallStarted,
+    ClientResult,
+    JsonObject,
+    Principal,
+    RunResult,
+    ToolEnvelope,
+    ToolRevision,
+)
+from toolcrib.executor import Dispatch, Outcome
+
+Behaviour: TypeAlias = Callable[[Dispatch], Outcome | Awaitable[Outcome]]
+"""Runs a tool; raises as a runtime would."""
+
+
+def echo(dispatch: Dispatch) -> Outcome:
+    """The behaviour of a tool whose output is its input."""
+    return Outcome(dispatch.input)
+
+
+class FunctionDispatcher:
+    """Runs every tool by one function, and keeps what it was asked for.
+
+    Args:
+        behaviour: Gets the dispatch, returns an `Outcome` or a coroutine of one; by default the input is the output.
+    """
+
+    def __init__(self, behaviour: Behaviour = echo) -> None:
+        self.behaviour = behaviour
+        self.dispatched: list[Dispatch] = []
+
+    async def dispatch(self, dispatch: Dispatch) -> Outcome:
+        """Execute once."""
+        self.dispatched.append(dispatch)
+        result = self.behaviour(dispatch)
+        return await result if inspect.isawaitable(result) else result
+
+
+class RecordingJournal:
+    """A run's side of a call: answers at once, and keeps all that it was told.
+
+    Every answer first gives others a turn, so that a caller who forgets to await is found out.
+    """
+
+    def __init__(self) -> None:
+        self.intents: list[CallStarted] = []
+        self.requests: list[ApprovalRequested] = []
+        self.handed: list[ToolEnvelope] = []
+        self.spawned: list[tuple[str, str, JsonObject]] = []
+        self.refusal: BaseException | None = None
+        """Raised instead of recording an intent."""
+        self.decide: Callable[[ApprovalRequested], ApprovalDecision | None] = approve
+        self.perform: Callable[[ToolEnvelope], ClientResult] = lambda prepared: ClientResult(output=prepared.output)
+        self.child: RunResult = RunResult(run_id="child", status="completed")
+
+    async def intend(self, intent: CallStarted) -> None:
+        """Record the intent."""
+        await asyncio.sleep(0)
+        if self.refusal is not None:
+            raise self.refusal
+        self.intents.append(intent)
+
+    async def confirm(self, request: ApprovalRequested) -> ApprovalDecision | None:
+        """Ask `decide`."""
+        await asyncio.sleep(0)
+        self.requests.append(request)
+        return self.decide(request)
+
+    async def hand_off(self, prepared: ToolEnvelope) -> ClientResult:
+        """Let `perform` act."""
+        await asyncio.sleep(0)
+        self.handed.append(prepared)
+        return self.perform(prepared)
+
+    async def spawn(self, position: str, tool: ToolRevision, arguments: JsonObject) -> RunResult:
+        """Return `child`."""
+        await asyncio.sleep(0)
+        self.spawned.append((position, tool.name, arguments))
+        return self.child
+
+
+def approve(request: ApprovalRequested) -> ApprovalDecision:
+    """The answer of a person who agrees to what was shown."""
+    return ApprovalDecision(approved=True, arguments_hash=request.arguments_hash, content_hash=request.content_hash)
+
+
+class DictSecrets:
+    """Secrets by reference."""
+
+    def __init__(self, values: Mapping[str, str] | None = None) -> None:
+        self.values = dict(values or {})
+        self.asked: list[tuple[str, str]] = []
+        """References and principals, in order."""
+
+    def resolve(self, reference: str, principal: Principal) -> str | None:
+        """The value of a reference."""
+        self.asked.append((reference, principal.id))
+        return self.values.get(reference)
+
+
+class DictTools:
+    """Tools by realm and name; a version must match exactly."""
+
+    def __init__(self, *tools: ToolRevision) -> None:
+        self._tools = {(tool.realm, tool.name): tool for tool in tools}
+
+    def find(self, realm: str, name: str, version: str | None) -> ToolRevision | None:
+        """The tool of that name, if its version is the one that is asked for."""
+        tool = self._tools.get((realm, name))
+        return tool if tool is not None and version in (None, tool.version) else None

@@ -1,4 +1,4 @@
-"""A store that lives and dies with the process: the in-memory twin of `SqlStore`, with the same promises but one.
+"""A store that lives and dies with the process: the in-memory twin of `SqlStore`, with its promises but durability.
 
 Nothing is durable and nothing is awaited: every operation takes effect before it returns. It keeps the objects that it
 is given; it is no cache in front of a database and is not shared between processes or threads.

@@ -1,8 +1,8 @@
 """What is the memory store's own: it forgets."""
 
 import pytest
-from tests.unit.store.samples import entry, started
 
+from tests.unit.store.samples import entry, started
 from toolcrib.contracts import NotFound
 from toolcrib.store import MemoryStore, RunChange
 

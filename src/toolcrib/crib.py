@@ -15,7 +15,6 @@ import socket
 from collections.abc import Callable, Mapping, Sequence
 from types import TracebackType
 from typing import Any, Self, cast
-from urllib.parse import urlsplit
 
 from toolcrib.agents import agentic_definition, check_agentic, programs
 from toolcrib.contracts import (
@@ -29,6 +28,7 @@ from toolcrib.contracts import (
     ChildStarted,
     ClientResult,
     Conflict,
+    InvalidInput,
     Json,
     JsonObject,
     JsonSchema,
@@ -50,15 +50,14 @@ from toolcrib.contracts import (
 )
 from toolcrib.engines import Driven, EngineSettings, LocalEngine, SystemClock, new_run_id
 from toolcrib.executor import CallContext, CallFailed, Clock, Executor, Lanes, SlidingWindow, ToolCall
-from toolcrib.llm import LanguageModel, open_model, resolve
+from toolcrib.llm import LanguageModel, ModelPool
 from toolcrib.llm.prices import Prices
-from toolcrib.llm.transport import HttpTransport
 from toolcrib.net import EgressPolicy, HttpSession
 from toolcrib.policy import Budget, CallPolicy
 from toolcrib.providers import ImportedApi, ToolOverride, import_openapi
-from toolcrib.registry import FunctionTool, Registry
+from toolcrib.registry import FunctionTool, Registry, check_definition
 from toolcrib.registry import tool as as_tool
-from toolcrib.runs import History, Result, Unrecorded, trace_of
+from toolcrib.runs import Ended, History, Program, Result, RunContext, Unrecorded, trace_of
 from toolcrib.runtimes import AgenticRuntime, HttpRuntime, PythonRuntime, RuntimeDispatcher
 from toolcrib.secrets import EnvironmentSecrets
 from toolcrib.store import Definition, Store, open_store
@@ -97,16 +96,20 @@ class Crib:
         self.clock: Clock = clock or SystemClock()
         self.registry = Registry(self.store.definitions)
         self.egress = egress or EgressPolicy()
-        self._environment: Mapping[str, str] = os.environ if environment is None else environment
-        self._secrets = EnvironmentSecrets(self._environment, released)
-        self._models: dict[str, LanguageModel] = dict(models or {})
-        self._prices = prices or Prices()
+        environment = os.environ if environment is None else environment
+        secrets = EnvironmentSecrets(environment, released)
         self._session = HttpSession(self.egress)
-        self._trusted: dict[str, HttpSession] = {}
+        self._models = ModelPool(
+            self._session,
+            given=models or {},
+            environment=environment,
+            is_released=secrets.is_released,
+            prices=prices or Prices(),
+        )
         self._providers: dict[tuple[str, str], ProviderDefinition] = {}
         self._functions = PythonRuntime()
         self._pending: list[ToolDefinition | FunctionTool[..., Any]] = []
-        self._trusted_urls: set[str] = set()
+        self._realms: set[str] = set()
         self._open = False
         self._opening = asyncio.Lock()
         self.executor = Executor(
@@ -114,11 +117,11 @@ class Crib:
             dispatcher=RuntimeDispatcher(
                 {
                     "python": self._functions,
-                    "http": HttpRuntime(self._session, self._provider, self._secrets, clock=self.clock),
+                    "http": HttpRuntime(self._session, self._provider, secrets, clock=self.clock),
                     "agentic": AgenticRuntime(),
                 }
             ),
-            secrets=self._secrets,
+            secrets=secrets,
             results=self.store.cache,
             attic=self.store.blobs,
             rates=SlidingWindow(),
@@ -128,7 +131,9 @@ class Crib:
             store=self.store,
             registry=self.registry,
             executor=self.executor,
-            programs=programs(self.model, self.registry),
+            programs={
+                kind: self._at_home(program) for kind, program in programs(self._models.model, self.registry).items()
+            },
             clock=self.clock,
             new_run_id=new_run_id,
             settings=EngineSettings(owner=f"{socket.gethostname()}/{os.getpid()}", lease_s=lease_s),
@@ -176,7 +181,7 @@ class Crib:
         """
         llm = model if isinstance(model, LLMConfig) else LLMConfig(model=model, base_url=base_url)
         if llm.base_url is not None:
-            self._trusted_urls.add(llm.base_url)
+            self._models.trust(llm.base_url)
         definition = agentic_definition(
             name,
             mode=mode,
@@ -202,6 +207,7 @@ class Crib:
         base_url: str | None = None,
         auth: ProviderAuth | None = None,
         overrides: Mapping[str, ToolOverride] | None = None,
+        principal: Principal | None = None,
     ) -> ImportedApi:
         """Import an OpenAPI document: a provider and a tool per operation.
 
@@ -211,14 +217,22 @@ class Crib:
             base_url: Address of the API, instead of the document's servers.
             auth: Authentication, instead of the document's.
             overrides: Corrections by operationId.
+            principal: Whose realm gets them.
+
+        Raises:
+            InvalidInput: The URL answers with something else than success.
+            InvalidDefinition: It is no OpenAPI document that can be read.
         """
-        await self.open()
         if isinstance(document, str) and document.startswith(("http://", "https://")):
-            document = (await self._session.request("GET", document)).body
+            fetched = await self._session.request("GET", document)
+            if fetched.status != 200:
+                msg = f"there is no OpenAPI document at {document}: it answered with status {fetched.status}"
+                raise InvalidInput(msg)
+            document = fetched.body
         imported = import_openapi(document, name=name, base_url=base_url, auth=auth, overrides=overrides or {})
-        await self.save_provider(imported.provider)
+        await self.save_provider(imported.provider, principal=principal)
         for tool in imported.tools:
-            await self.save(tool)
+            await self.save(tool, principal=principal)
         return imported
 
     async def save(self, definition: ToolDefinition, *, principal: Principal | None = None) -> ToolRevision:
@@ -228,20 +242,27 @@ class Crib:
             InvalidDefinition: It is not well formed.
             NotFound: It is allotted a tool that does not exist.
         """
-        await self.open()
-        return await self._save(definition, principal or self.principal)
+        who = await self._enter(principal)
+        return await self._save(definition, who)
+
+    async def check(self, definition: ToolDefinition, *, principal: Principal | None = None) -> ToolDefinition:
+        """The definition as `save` would store it; raises what `save` would, and stores nothing."""
+        return self._checked(definition, await self._enter(principal))
+
+    def _checked(self, definition: ToolDefinition, who: Principal) -> ToolDefinition:
+        check_definition(definition)
+        checked = check_agentic(definition, self.registry, who.realm)
+        if checked.implementation.kind == "agentic":
+            self._models.check(checked.implementation.llm)
+        return checked
 
     async def _save(self, definition: ToolDefinition, who: Principal) -> ToolRevision:
-        checked = check_agentic(definition, self.registry, who.realm)
-        implementation = checked.implementation
-        if implementation.kind == "agentic" and implementation.llm.model not in self._models:
-            resolve(implementation.llm.model, base_url=implementation.llm.base_url)
+        checked = self._checked(definition, who)
         return await self.registry.save(checked, realm=who.realm, made_by=who.id, at=self.clock.now())
 
     async def save_provider(self, provider: ProviderDefinition, *, principal: Principal | None = None) -> None:
         """Store a provider."""
-        await self.open()
-        who = principal or self.principal
+        who = await self._enter(principal)
         body = provider.model_dump(mode="json")
         await self.store.definitions.save(
             Definition(
@@ -269,6 +290,7 @@ class Crib:
         conversation_id: str | None = None,
         session_id: str | None = None,
         dry_run: bool = False,
+        as_call: bool = False,
     ) -> Result:
         """Run a tool of any kind and wait until the run ends or suspends.
 
@@ -279,6 +301,7 @@ class Crib:
             conversation_id: Conversation that the run belongs to.
             session_id: Session that the run belongs to.
             dry_run: Skip every call that would write.
+            as_call: Make one call of the tool, as an agent would, so that an agentic tool has an envelope too.
 
         Raises:
             NotFound: No such tool. Everything else that goes wrong is in the result.
@@ -290,6 +313,7 @@ class Crib:
             conversation_id=conversation_id,
             session_id=session_id,
             dry_run=dry_run,
+            as_call=as_call,
         )
         driven = self.engine.start(request) if refusal is None else self.engine.refuse(request, refusal)
         return _result(await driven)
@@ -304,7 +328,7 @@ class Crib:
         session_id: str | None = None,
         dry_run: bool = False,
     ) -> str:
-        """Write a run into the journal for a serving engine to drive; a refused one is ended at once. Returns its id."""
+        """Write a run into the journal for a serving engine to drive, and return its id; a refused one is ended."""
         request, refusal = await self._admit(
             ref,
             arguments,
@@ -326,12 +350,13 @@ class Crib:
         conversation_id: str | None,
         session_id: str | None,
         dry_run: bool,
+        as_call: bool = False,
     ) -> tuple[RunRequest, ToolError | None]:
         """The request of a run, and why it is refused, if it is. A single call is judged inside its run."""
-        await self.open()
-        who = principal or self.principal
+        who = await self._enter(principal)
         tool = self.registry.require(who.realm, ref)
-        kind: RunKind = "agentic" if tool.definition.implementation.kind == "agentic" else "tool"
+        agentic = tool.definition.implementation.kind == "agentic" and not as_call
+        kind: RunKind = "agentic" if agentic else "tool"
         request = RunRequest(
             kind=kind,
             tool=tool.ref,
@@ -342,12 +367,25 @@ class Crib:
             session_id=session_id,
             dry_run=dry_run,
         )
-        if kind == "agentic":
-            try:
-                self.executor.admit(ToolCall("call", tool.name, arguments, tool.version), _outside(who))
-            except CallFailed as refusal:
-                return request, refusal.error
+        if agentic:
+            return request, self._refusal(tool, arguments, who)
         return request, None
+
+    async def refusal(self, ref: str, arguments: JsonObject, *, principal: Principal | None = None) -> ToolError | None:
+        """Why a call would be refused before anything runs: arguments, policy, permission. Null if it would run.
+
+        Raises:
+            NotFound: No such tool.
+        """
+        who = await self._enter(principal)
+        return self._refusal(self.registry.require(who.realm, ref), arguments, who)
+
+    def _refusal(self, tool: ToolRevision, arguments: JsonObject, who: Principal) -> ToolError | None:
+        try:
+            self.executor.admit(ToolCall("call", tool.name, arguments, tool.version), _outside(who))
+        except CallFailed as refusal:
+            return refusal.error
+        return None
 
     async def call(self, ref: str, arguments: JsonObject | None = None, **keywords: Json) -> ToolEnvelope:
         """Call a tool once and get its envelope.
@@ -361,7 +399,7 @@ class Crib:
             NotFound: No such tool.
             Conflict: The call waits for a person or a client; its run can be resumed.
         """
-        result = await self.invoke(ref, {**(arguments or {}), **keywords})
+        result = await self.invoke(ref, {**(arguments or {}), **keywords}, as_call=True)
         if not result.envelopes:
             msg = f"run {result.run_id} {result.summary.status.replace('_', ' ')}; decide it and resume it"
             raise Conflict(msg)
@@ -432,8 +470,17 @@ class Crib:
     async def return_client_result(
         self, run_id: str, position: str, result: ClientResult, *, principal: Principal | None = None
     ) -> bool:
-        """Bring back what a client did with a prepared call. The first result counts; false if there was one."""
+        """Bring back what a client did with a prepared call. The first result counts; false if there was one.
+
+        Raises:
+            Conflict: No call at this position waits for a client.
+        """
         await self.open()
+        history = History(await self.store.journal.events(run_id))
+        waiting = sorted(history.handoffs.keys() - history.returns.keys() - history.envelopes.keys())
+        if position not in waiting:
+            msg = f"run {run_id} has no call at {position!r} that waits for a client; waiting: {', '.join(waiting) or 'none'}"
+            raise Conflict(msg)
         return await self._signal(run_id, f"client:{position}", result.model_dump(mode="json"), principal)
 
     # Life -------------------------------------------------------------------------------------------------------------
@@ -451,18 +498,41 @@ class Crib:
                 await self._save_added(self._pending[0])
                 del self._pending[0]
 
+    async def _enter(self, principal: Principal | None) -> Principal:
+        """Who acts, with the definitions of the realm at hand."""
+        await self.open()
+        who = principal or self.principal
+        await self._read_realm(who.realm)
+        return who
+
+    async def _read_realm(self, realm: str) -> None:
+        if realm not in self._realms:
+            async with self._opening:
+                if realm not in self._realms:
+                    await self.refresh(realm)
+
+    def _at_home(self, program: Program) -> Program:
+        """A program that finds the definitions of its run's realm, also in a process that nobody of it has called."""
+
+        async def run(context: RunContext, tool: ToolRevision) -> Ended:
+            await self._read_realm(context.run.realm)
+            return await program(context, tool)
+
+        return run
+
     async def refresh(self, realm: str | None = None) -> None:
         """Read definitions that other processes have saved."""
         realm = realm or self.principal.realm
         await self.registry.refresh(realm)
         for stored in await self.store.definitions.revisions("provider", realm):
             self._providers[realm, stored.name] = ProviderDefinition.model_validate(stored.body)
+        self._realms.add(realm)
 
     async def close(self) -> None:
         """Let go of leases, connections and the store."""
         await self.engine.close()
-        for session in (self._session, *self._trusted.values()):
-            await session.close()
+        await self._models.close()
+        await self._session.close()
         await self.store.close()
         self._open = False
 
@@ -474,41 +544,6 @@ class Crib:
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
         await self.close()
-
-    def model(self, llm: LLMConfig) -> LanguageModel:
-        """The model that a configuration names; the same one for the same configuration.
-
-        Raises:
-            InvalidSettings: The reference is malformed or its provider unknown.
-        """
-        given = self._models.get(llm.model)
-        if given is not None:
-            return given
-        key = f"{llm.model} {llm.base_url} {llm.api_key_env}"
-        if key not in self._models:
-            endpoint = resolve(llm.model, base_url=llm.base_url, api_key_env=llm.api_key_env)
-            variable = endpoint.api_key_env
-            trusted = llm.base_url is None or llm.base_url in self._trusted_urls
-            self._models[key] = open_model(
-                llm.model,
-                HttpTransport(self._session_for(endpoint.base_url) if trusted else self._session),
-                base_url=llm.base_url,
-                api_key_env=llm.api_key_env,
-                key=lambda: self._environment.get(variable) if variable else None,
-                prices=self._prices,
-            )
-        return self._models[key]
-
-    def _session_for(self, base_url: str) -> HttpSession:
-        """A session that may also reach this very address, which the operator or the catalogue of providers named."""
-        parts = urlsplit(base_url)
-        port = parts.port or {"https": 443, "http": 80}[parts.scheme]
-        host = f"[{parts.hostname}]" if ":" in (parts.hostname or "") else parts.hostname
-        origin = f"{host}:{port}"
-        if origin not in self._trusted:
-            policy = EgressPolicy(hosts=self.egress.hosts, ports=self.egress.ports, allow=(*self.egress.allow, origin))
-            self._trusted[origin] = HttpSession(policy)
-        return self._trusted[origin]
 
     async def _trace(self, events: Sequence[RunEvent]) -> Trace:
         nested = [entry.event.child_run_id for entry in events if isinstance(entry.event, ChildStarted)]

@@ -10,6 +10,7 @@ from toolcrib.contracts import (
     AgenticMode,
     AgenticStep,
     AllocatedTool,
+    Implementation,
     InvalidDefinition,
     InvalidExpression,
     JsonSchema,
@@ -88,8 +89,11 @@ def agentic_definition(
         input_schema: Parameters; one `task` if null.
         result_schema: Shape of the answer; `{"summary": text}` if null.
         version: Semantic version.
+
+    Raises:
+        InvalidDefinition: A placeholder is unknown, `max_tokens` is out of range, a step's id stands twice.
     """
-    return ToolDefinition(
+    definition = ToolDefinition(
         name=name,
         version=version,
         description=description,
@@ -108,6 +112,8 @@ def agentic_definition(
             result_schema=result_schema,
         ),
     )
+    _check_alone(definition.name, definition.implementation)
+    return definition
 
 
 def check_agentic(definition: ToolDefinition, registry: Registry, realm: str) -> ToolDefinition:
@@ -124,16 +130,23 @@ def check_agentic(definition: ToolDefinition, registry: Registry, realm: str) ->
     if definition.name in {tool.name for tool in tools}:
         msg = f"agentic tool {definition.name!r} is allotted to itself; take it out of its own tools"
         raise InvalidDefinition(msg)
-    _check_prompt(definition.name, implementation)
-    _check_steps(definition.name, implementation)
-    tokens = implementation.llm.max_tokens
-    if tokens is not None and not _LEAST_TOKENS <= tokens <= _MOST_TOKENS:
-        msg = f"agentic tool {definition.name!r}: max_tokens is {tokens}; it must be {_LEAST_TOKENS} to {_MOST_TOKENS}"
-        raise InvalidDefinition(msg)
+    _check_alone(definition.name, implementation)
     effects = {tool.definition.side_effects for tool in tools}
     return definition.model_copy(
         update={"side_effects": next((most for most in _MOST_FIRST if most in effects), "none")}
     )
+
+
+def _check_alone(name: str, implementation: Implementation) -> None:
+    """What can be checked without a catalogue."""
+    if implementation.kind != "agentic":
+        return
+    _check_prompt(name, implementation)
+    _check_steps(name, implementation)
+    tokens = implementation.llm.max_tokens
+    if tokens is not None and not _LEAST_TOKENS <= tokens <= _MOST_TOKENS:
+        msg = f"agentic tool {name!r}: max_tokens is {tokens}; it must be {_LEAST_TOKENS} to {_MOST_TOKENS}"
+        raise InvalidDefinition(msg)
 
 
 def _steps(steps: Sequence[str | AgenticStep]) -> tuple[AgenticStep, ...]:

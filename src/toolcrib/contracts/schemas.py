@@ -70,9 +70,9 @@ def _schema(title: str, shape: TypeAdapter[Any]) -> JsonSchema:
 
 
 def _describe(schema: JsonObject, model: type[BaseModel]) -> None:
-    for field, text in _field_docs(model).items():
-        if field in schema.get("properties", {}):
-            schema["properties"][field].setdefault("description", text)
+    docs = _field_docs(model)
+    for field in docs.keys() & schema.get("properties", {}).keys():
+        schema["properties"][field].setdefault("description", docs[field])
 
 
 @cache

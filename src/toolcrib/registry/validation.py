@@ -10,7 +10,7 @@ from copy import deepcopy
 from dataclasses import dataclass
 from difflib import get_close_matches
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, cast
 
 import orjson
 
@@ -102,6 +102,9 @@ class SchemaValidator:
             message = _explain_enum(error.instance, kind.value, self._parent(error).get(LABELS, {}))
         elif kind.name == "additionalProperties":
             message = _explain_unexpected(kind.value, self._parent(error).get("properties", {}))
+        elif kind.name == "falseSchema":
+            whole = list(error.schema_path)[-1:] == ["additionalProperties"]
+            message = "no property is known here; send {}" if whole else "this is not allowed here; leave it out"
         elif kind.name in ("anyOf", "oneOf"):
             message = self._explain_alternatives(error, kind.value) or message
         return Problem(_pointer(error.instance_path), message)
@@ -120,13 +123,10 @@ class SchemaValidator:
         return self._node(list(error.schema_path)[:-1])
 
     def _node(self, path: Iterable[str | int]) -> JsonSchema:
-        node: Any = self.schema
+        node: Json = self.schema
         for part in path:
-            if isinstance(node, dict):
-                node = cast("JsonObject", node).get(str(part))
-            elif isinstance(node, list) and isinstance(part, int):
-                node = cast("list[Json]", node)[part]
-        return cast("JsonSchema", node) if isinstance(node, dict) else {}
+            node = _children(node).get(str(part))
+        return _children(node)
 
 
 def compile_schema(schema: JsonSchema) -> SchemaValidator:
@@ -187,6 +187,12 @@ def _pointer(path: Iterable[str | int]) -> str:
 def _short(text: str, ends: int = 150) -> str:
     """The text, without the middle of a long one: messages begin with the value and end with what is wrong with it."""
     return text if len(text) <= 2 * ends else f"{text[:ends]}…{text[-ends:]}"
+
+
+def _children(node: Json) -> JsonObject:
+    if isinstance(node, list):
+        return {str(index): item for index, item in enumerate(cast("list[Json]", node))}
+    return cast("JsonObject", node) if isinstance(node, dict) else {}
 
 
 def _has_defaults(schema: Json) -> bool:

@@ -178,10 +178,15 @@ class Crib:
             result_schema: Shape of the answer; `{"summary": text}` if null.
             base_url: Address of the model's server. Given here, in code, it is trusted: it may be a local one.
             version: Semantic version.
+
+        Raises:
+            InvalidDefinition: The prompt, the steps or the limits are not well formed.
+            InvalidSettings: The model reference is malformed or its provider unknown.
         """
         llm = model if isinstance(model, LLMConfig) else LLMConfig(model=model, base_url=base_url)
         if llm.base_url is not None:
             self._models.trust(llm.base_url)
+        self._models.check(llm)
         definition = agentic_definition(
             name,
             mode=mode,
@@ -479,7 +484,8 @@ class Crib:
         history = History(await self.store.journal.events(run_id))
         waiting = sorted(history.handoffs.keys() - history.returns.keys() - history.envelopes.keys())
         if position not in waiting:
-            msg = f"run {run_id} has no call at {position!r} that waits for a client; waiting: {', '.join(waiting) or 'none'}"
+            positions = ", ".join(waiting) or "none"
+            msg = f"run {run_id} has no call at {position!r} that waits for a client; waiting: {positions}"
             raise Conflict(msg)
         return await self._signal(run_id, f"client:{position}", result.model_dump(mode="json"), principal)
 
@@ -495,8 +501,7 @@ class Crib:
                 await self.refresh()
                 self._open = True
             while self._pending:
-                await self._save_added(self._pending[0])
-                del self._pending[0]
+                await self._save_added(self._pending.pop(0))
 
     async def _enter(self, principal: Principal | None) -> Principal:
         """Who acts, with the definitions of the realm at hand."""

@@ -243,7 +243,7 @@ class LocalEngine:
         drive = _Drive(claim, self._clock, self._store)
         request = claim.run.request
         tool = await self._registry.pinned(claim.run.realm, request.content_hash)
-        limits = limits_of(tool)
+        limits = limits_of(tool, request.kind)
         context = self._context(drive, limits, parent)
         if claim.run.epoch > 1:
             drive.log.add(RunResumed(epoch=claim.run.epoch, cause=_cause(claim)))
@@ -268,8 +268,9 @@ class LocalEngine:
         except TimeoutError as crash:
             if not deadline.expired():
                 return _crashed(crash)
-            message = f"the run did not end within timeout_s={limits_of(tool).timeout_s:g}; raise timeout_s to go on"
-            context.note_limit("timeout_s", limits_of(tool).timeout_s, limits_of(tool).timeout_s, message)
+            allowed = context.budget.limits.timeout_s
+            message = f"the run did not end within timeout_s={allowed:g}; raise timeout_s to go on"
+            context.note_limit("timeout_s", allowed, allowed, message)
             late = error(ErrorCode.TIMEOUT, Reason.RUN_TIMEOUT, message)
             return Ended(
                 output=context.partial, status="timed_out", stop_reason="timeout", error=late, warnings=(message,)
@@ -422,15 +423,19 @@ def _new_run(request: RunRequest, run_id: str, now: datetime, *, owned: bool = F
     )
 
 
-def limits_of(tool: ToolRevision) -> Limits:
-    """The limits of a run of this tool; a larger configured `max_tokens` raises the tokens per call."""
-    implementation = tool.definition.implementation
+def limits_of(tool: ToolRevision, kind: RunKind) -> Limits:
+    """The limits of a run of this tool; a larger configured `max_tokens` raises the tokens per call.
+
+    A single call of an agentic tool leaves room for the nested run, which has these limits itself, and for the call.
+    """
+    definition, implementation = tool.definition, tool.definition.implementation
     if implementation.kind != "agentic":
-        return Limits(timeout_s=tool.definition.timeout_s + 1)
+        return Limits(timeout_s=definition.timeout_s + 1)
     limits, wanted = implementation.limits, implementation.llm.max_tokens or 0
-    if wanted > limits.max_tokens_per_call:
-        return limits.model_copy(update={"max_tokens_per_call": wanted})
-    return limits
+    changes: JsonObject = {"max_tokens_per_call": max(wanted, limits.max_tokens_per_call)}
+    if kind == "tool":
+        changes |= {"timeout_s": definition.timeout_s + 1, "max_tool_calls": limits.max_tool_calls + 1}
+    return limits.model_copy(update=changes)
 
 
 def child_run_id(parent_run_id: str, position: str) -> str:

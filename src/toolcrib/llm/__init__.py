@@ -36,6 +36,7 @@ from toolcrib.llm.messages import (
     user,
 )
 from toolcrib.llm.model import Endpoint, LanguageModel, Model
+from toolcrib.llm.pool import ModelPool
 from toolcrib.llm.prices import Cost, Prices, RateTable
 from toolcrib.llm.quirks import Quirks
 from toolcrib.llm.retry import RetryPolicy
@@ -63,6 +64,7 @@ __all__ = [
     "LanguageModel",
     "Message",
     "Model",
+    "ModelPool",
     "NamedTool",
     "Opaque",
     "Part",

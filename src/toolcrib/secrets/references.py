@@ -43,6 +43,8 @@ class EnvironmentSecrets:
     def resolve(self, reference: str, principal: Principal) -> str | None:
         """The value, or null if the variable is not set, is empty or not released."""
         name = environment_name(reference)
-        if not any(fnmatchcase(name, pattern) for pattern in self._released):
-            return None
-        return self._environment.get(name) or None
+        return (self._environment.get(name) or None) if self.is_released(name) else None
+
+    def is_released(self, name: str) -> bool:
+        """Whether definitions may have a variable's value."""
+        return any(fnmatchcase(name, pattern) for pattern in self._released)

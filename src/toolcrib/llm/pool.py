@@ -1,0 +1,114 @@
+"""The models that a process has opened, and what they may reach and read: one model per configuration.
+
+A definition may come from anybody who can save one, so an address or a key's variable that it names is not trusted by
+itself: the address is held to the egress policy, and the variable must be released. The catalogue's own addresses and
+variables, and addresses that the application named in code, are the operator's choice.
+"""
+
+from collections.abc import Callable, Mapping
+from urllib.parse import urlsplit
+
+from toolcrib.contracts import InvalidSettings, LLMConfig
+from toolcrib.llm.catalog import open_model, resolve
+from toolcrib.llm.model import Endpoint, LanguageModel
+from toolcrib.llm.prices import Prices
+from toolcrib.llm.transport import HttpTransport
+from toolcrib.net import EgressPolicy, HttpSession
+
+
+class ModelPool:
+    """Opens models and keeps them.
+
+    Args:
+        session: Reaches what the egress policy allows everybody.
+        given: Models by reference that are used instead of opening one.
+        environment: Where API keys are.
+        is_released: Whether definitions may name a variable.
+        prices: What models cost.
+    """
+
+    def __init__(
+        self,
+        session: HttpSession,
+        *,
+        given: Mapping[str, LanguageModel],
+        environment: Mapping[str, str],
+        is_released: Callable[[str], bool],
+        prices: Prices,
+    ) -> None:
+        self._session = session
+        self._given = dict(given)
+        self._environment = environment
+        self._is_released = is_released
+        self._prices = prices
+        self._trusted_urls: set[str] = set()
+        self._trusted: dict[str, HttpSession] = {}
+        self._opened: dict[tuple[str, str | None, str | None], LanguageModel] = {}
+
+    def trust(self, base_url: str) -> None:
+        """Let models be reached at an address that the application named in code, a local one too."""
+        self._trusted_urls.add(base_url)
+
+    def check(self, llm: LLMConfig) -> None:
+        """Hold a configuration against the catalogue and the released variables; nothing is opened.
+
+        Raises:
+            InvalidSettings: The reference is malformed, its provider unknown, or its key is not released.
+        """
+        if llm.model not in self._given:
+            self._endpoint(llm)
+
+    def model(self, llm: LLMConfig) -> LanguageModel:
+        """The model that a configuration names; the same one for the same configuration.
+
+        Raises:
+            InvalidSettings: As `check`.
+        """
+        key = (llm.model, llm.base_url, llm.api_key_env)
+        known = self._given.get(llm.model) or self._opened.get(key)
+        if known is not None:
+            return known
+        endpoint = self._endpoint(llm)
+        variable = endpoint.api_key_env
+        session = self._session_for(endpoint.base_url) if self._is_trusted(llm) else self._session
+        self._opened[key] = open_model(
+            llm.model,
+            HttpTransport(session),
+            base_url=llm.base_url,
+            api_key_env=llm.api_key_env,
+            key=lambda: self._environment.get(variable) if variable else None,
+            prices=self._prices,
+        )
+        return self._opened[key]
+
+    async def close(self) -> None:
+        """Let go of all connections that the pool made."""
+        for session in self._trusted.values():
+            await session.close()
+
+    def _is_trusted(self, llm: LLMConfig) -> bool:
+        return llm.base_url is None or llm.base_url in self._trusted_urls
+
+    def _endpoint(self, llm: LLMConfig) -> Endpoint:
+        endpoint = resolve(llm.model, base_url=llm.base_url, api_key_env=llm.api_key_env)
+        variable = endpoint.api_key_env
+        named_here = llm.api_key_env is not None or not self._is_trusted(llm)
+        if variable is not None and named_here and not self._is_released(variable):
+            msg = (
+                f"model {llm.model!r} would send the variable {variable!r}, which is not released to definitions; "
+                "name a released one in api_key_env, or use the provider's own address and variable"
+            )
+            raise InvalidSettings(msg)
+        return endpoint
+
+    def _session_for(self, base_url: str) -> HttpSession:
+        """A session that may also reach this very address."""
+        parts = urlsplit(base_url)
+        port = parts.port or {"https": 443, "http": 80}[parts.scheme]
+        host = f"[{parts.hostname}]" if ":" in (parts.hostname or "") else parts.hostname
+        origin = f"{host}:{port}"
+        if origin not in self._trusted:
+            egress = self._session.policy
+            policy = EgressPolicy(hosts=egress.hosts, ports=egress.ports, allow=(*egress.allow, origin))
+            self._trusted[origin] = HttpSession(policy)
+        return self._trusted[origin]

@@ -4,6 +4,7 @@ The store keeps the revisions; the registry keeps them at hand, because the exec
 process sees what others saved after `refresh`.
 """
 
+import asyncio
 from collections import defaultdict
 from collections.abc import Sequence
 from datetime import datetime
@@ -30,9 +31,15 @@ class Registry:
         self._by_hash: dict[tuple[str, str], ToolRevision] = {}
         self._found: dict[tuple[str, str, str | None], ToolRevision | None] = {}
         """Answers of `find`, until something changes."""
+        self._changing = asyncio.Lock()
+        """Held from asking the store until its answer is at hand, so that no older answer replaces a newer one."""
 
     async def refresh(self, realm: str) -> None:
         """Read what is stored now."""
+        async with self._changing:
+            await self._refresh(realm)
+
+    async def _refresh(self, realm: str) -> None:
         found: defaultdict[tuple[str, str], list[ToolRevision]] = defaultdict(list)
         for stored in await self._definitions.revisions("tool", realm):
             revision = _revision(stored)
@@ -50,27 +57,29 @@ class Registry:
             InvalidDefinition: The definition is not well formed.
         """
         check_definition(definition)
-        stored = await self._definitions.save(
-            Definition(
-                kind="tool",
-                realm=realm,
-                name=definition.name,
-                version=definition.version,
-                revision=0,
-                content_hash=definition.content_hash(),
-                body=definition.model_dump(mode="json"),
-                made_by=made_by,
-                created_at=at,
-            )
+        new = Definition(
+            kind="tool",
+            realm=realm,
+            name=definition.name,
+            version=definition.version,
+            revision=0,
+            content_hash=definition.content_hash(),
+            body=definition.model_dump(mode="json"),
+            made_by=made_by,
+            created_at=at,
         )
-        revision = _revision(stored)
-        revisions = self._tools.setdefault((realm, definition.name), [])
+        async with self._changing:
+            revision = _revision(await self._definitions.save(new))
+            self._keep(revision)
+        return revision
+
+    def _keep(self, revision: ToolRevision) -> None:
+        revisions = self._tools.setdefault((revision.realm, revision.name), [])
         revisions[:] = [known for known in revisions if known.content_hash != revision.content_hash]
         revisions.append(revision)
         revisions.sort(key=lambda known: known.revision)
-        self._by_hash[realm, revision.content_hash] = revision
+        self._by_hash[revision.realm, revision.content_hash] = revision
         self._found.clear()
-        return revision
 
     def find(self, realm: str, name: str, version: str | None) -> ToolRevision | None:
         """The newest revision whose version is in the range, or null.
@@ -178,9 +187,10 @@ class Registry:
             NotFound: No such tool.
         """
         self.require(realm, name)
-        await self._definitions.remove("tool", realm, name)
-        self._tools.pop((realm, name), None)
-        self._found.clear()
+        async with self._changing:
+            await self._definitions.remove("tool", realm, name)
+            self._tools.pop((realm, name), None)
+            self._found.clear()
 
 
 def _revision(stored: Definition) -> ToolRevision:

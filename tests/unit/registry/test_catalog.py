@@ -1,14 +1,15 @@
 """The catalogue over a store in memory: revisions, ranges, life cycle, removal, realms."""
 
+import asyncio
 from collections.abc import Sequence
 from datetime import UTC, datetime
-from typing import Any
+from typing import Any, cast
 
 import pytest
 
 from toolcrib.contracts import InvalidDefinition, NotFound, PythonImplementation, ToolDefinition, ToolRevision
 from toolcrib.registry import Registry, check_definition
-from toolcrib.store import Definition, MemoryStore
+from toolcrib.store import Definition, DefinitionKind, Definitions, MemoryStore
 
 NOON = datetime(2026, 1, 31, 12, tzinfo=UTC)
 
@@ -267,6 +268,45 @@ async def test_what_another_process_saved_changed_and_removed_is_seen_after_a_re
     assert registry.names("acme") == ["search"]
     assert registry.require("acme", "search").status == "deprecated"
     assert registry.names("other") == ["kept"]
+
+
+class SlowReading:
+    """A store's definitions whose lists arrive only when they are let go."""
+
+    def __init__(self, definitions: Definitions) -> None:
+        self._definitions = definitions
+        self.asked = asyncio.Event()
+        self.let_go = asyncio.Event()
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._definitions, name)
+
+    async def revisions(self, kind: DefinitionKind, realm: str, name: str | None = None) -> Sequence[Definition]:
+        listed = await self._definitions.revisions(kind, realm, name)
+        self.asked.set()
+        await self.let_go.wait()
+        return listed
+
+
+@pytest.mark.requirement("registry.refresh")
+async def test_a_refresh_under_way_does_not_lose_what_is_saved_or_bring_back_what_is_removed(store: MemoryStore):
+    await save(Registry(store.definitions), "old")
+    definitions = SlowReading(store.definitions)
+    registry = Registry(cast("Definitions", definitions))
+    definitions.let_go.set()
+    await registry.refresh("acme")
+    definitions.let_go.clear()
+    definitions.asked.clear()
+
+    async with asyncio.TaskGroup() as tasks:
+        tasks.create_task(registry.refresh("acme"))
+        await definitions.asked.wait()
+        tasks.create_task(save(registry))
+        tasks.create_task(registry.remove("acme", "old"))
+        await asyncio.sleep(0)
+        definitions.let_go.set()
+
+    assert registry.names("acme") == ["search"]
 
 
 @pytest.mark.requirement("registry.check", "registry.schema_refused")

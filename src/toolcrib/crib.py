@@ -247,12 +247,12 @@ class Crib:
             InvalidDefinition: It is not well formed.
             NotFound: It is allotted a tool that does not exist.
         """
-        who = await self._enter(principal)
+        who = await self.enter(principal)
         return await self._save(definition, who)
 
     async def check(self, definition: ToolDefinition, *, principal: Principal | None = None) -> ToolDefinition:
         """The definition as `save` would store it; raises what `save` would, and stores nothing."""
-        return self._checked(definition, await self._enter(principal))
+        return self._checked(definition, await self.enter(principal))
 
     def _checked(self, definition: ToolDefinition, who: Principal) -> ToolDefinition:
         check_definition(definition)
@@ -267,7 +267,7 @@ class Crib:
 
     async def save_provider(self, provider: ProviderDefinition, *, principal: Principal | None = None) -> None:
         """Store a provider."""
-        who = await self._enter(principal)
+        who = await self.enter(principal)
         body = provider.model_dump(mode="json")
         await self.store.definitions.save(
             Definition(
@@ -358,7 +358,7 @@ class Crib:
         as_call: bool = False,
     ) -> tuple[RunRequest, ToolError | None]:
         """The request of a run, and why it is refused, if it is. A single call is judged inside its run."""
-        who = await self._enter(principal)
+        who = await self.enter(principal)
         tool = self.registry.require(who.realm, ref)
         agentic = tool.definition.implementation.kind == "agentic" and not as_call
         kind: RunKind = "agentic" if agentic else "tool"
@@ -382,7 +382,7 @@ class Crib:
         Raises:
             NotFound: No such tool.
         """
-        who = await self._enter(principal)
+        who = await self.enter(principal)
         return self._refusal(self.registry.require(who.realm, ref), arguments, who)
 
     def _refusal(self, tool: ToolRevision, arguments: JsonObject, who: Principal) -> ToolError | None:
@@ -503,7 +503,7 @@ class Crib:
             while self._pending:
                 await self._save_added(self._pending.pop(0))
 
-    async def _enter(self, principal: Principal | None) -> Principal:
+    async def enter(self, principal: Principal | None) -> Principal:
         """Who acts, with the definitions of the realm at hand."""
         await self.open()
         who = principal or self.principal

@@ -1,0 +1,82 @@
+"""One shape for all that goes wrong: `{"error": {"code", "message", "details"}}`, with the status of the error tree."""
+
+from collections.abc import Mapping, Sequence
+from http import HTTPStatus
+from typing import Any, Final, cast
+
+from fastapi.exceptions import RequestValidationError
+from fastapi.responses import Response
+from starlette.exceptions import HTTPException
+from starlette.requests import Request
+
+from toolcrib.contracts import Contract, JsonObject, ModelError, ToolcribError
+
+
+class ErrorDetail(Contract):
+    """What went wrong and what to do."""
+
+    code: str
+    """Stable; of the error tree, or the name of the HTTP status."""
+    message: str
+    details: JsonObject | None = None
+    """`problems`: a list of `{path, problem}` for a request that is not valid."""
+
+
+class ErrorView(Contract):
+    """The body of every answer with a status of 400 and more."""
+
+    error: ErrorDetail
+
+
+_ADVICE: Final[Mapping[int, str]] = {
+    404: "there is nothing at this path; GET /openapi.json lists all paths",
+    405: "this path does not take this method; the header Allow and GET /openapi.json say which it takes",
+}
+
+
+def error_response(
+    status: int, code: str, message: str, details: JsonObject | None = None, headers: Mapping[str, str] | None = None
+) -> Response:
+    """An answer in the one shape."""
+    view = ErrorView(error=ErrorDetail(code=code, message=message, details=details))
+    return Response(view.model_dump_json(), status_code=status, media_type="application/json", headers=headers)
+
+
+def explain(error: ToolcribError) -> Response:
+    """The answer for an error of the tree."""
+    headers = {"WWW-Authenticate": 'Bearer realm="toolcrib"'} if error.http_status == 401 else None
+    details: JsonObject | None = {"kind": error.kind} if isinstance(error, ModelError) else None
+    return error_response(error.http_status, error.code, str(error), details, headers)
+
+
+async def on_toolcrib_error(_request: Request, error: Exception) -> Response:
+    """Handler for `ToolcribError`."""
+    return explain(cast("ToolcribError", error))
+
+
+async def on_http_error(_request: Request, error: Exception) -> Response:
+    """Handler for what the framework itself refuses: unknown paths and methods, bodies that are too large."""
+    refusal = cast("HTTPException", error)
+    status = HTTPStatus(refusal.status_code)
+    message = refusal.detail if refusal.detail != status.phrase else _ADVICE.get(status, status.description)
+    return error_response(status, status.name.lower(), message, headers=refusal.headers)
+
+
+async def on_invalid_request(_request: Request, error: Exception) -> Response:
+    """Handler for requests that do not fit the contracts. What was sent is not repeated: it may hold secrets."""
+    problems = [_problem(found) for found in cast("RequestValidationError", error).errors()]
+    listed = "; ".join(f"{found['path']}: {found['problem']}" for found in problems[:5])
+    message = f"the request is not valid: {listed}. Correct it and send it again"
+    return error_response(422, "invalid_input", message, {"problems": problems})
+
+
+def located(errors: Sequence[Mapping[str, Any]]) -> RequestValidationError:
+    """Problems of a contract as problems of the request's body."""
+    return RequestValidationError([{**found, "loc": ("body", *found["loc"])} for found in errors])
+
+
+def _problem(found: Mapping[str, Any]) -> JsonObject:
+    place = ".".join(str(part) for part in found["loc"])
+    cause = found.get("ctx", {}).get("error")
+    text = f"{found['msg']}: {cause}" if found["type"] == "json_invalid" else found["msg"]
+    return {"path": place, "problem": text}

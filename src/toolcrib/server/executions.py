@@ -1,0 +1,110 @@
+"""Routes over runs: what happened, what happens, and what a waiting run is told."""
+
+from typing import Annotated
+
+from fastapi import APIRouter, Header, Query, Response
+from fastapi.responses import StreamingResponse
+
+from toolcrib.contracts import Conflict, RunStatus
+from toolcrib.crib import Crib
+from toolcrib.server.calls import run_view
+from toolcrib.server.context import Caller, House, demand, run_of, tool_name
+from toolcrib.server.parsing import JsonRoute
+from toolcrib.server.streaming import follow
+from toolcrib.server.views import ClientResultBody, DecisionBody, EventPage, InvokeView, RunAccepted, RunPage, RunView
+
+router = APIRouter(prefix="/executions", route_class=JsonRoute, tags=["executions"])
+
+_After = Annotated[int, Query(ge=0, description="Only events with greater numbers.")]
+
+
+@router.get("")
+async def list_runs(
+    *,
+    crib: House,
+    caller: Caller,
+    tool: str | None = None,
+    status: RunStatus | None = None,
+    before: str | None = None,
+    limit: Annotated[int, Query(ge=1, le=200)] = 50,
+) -> RunPage:
+    """Runs, newest first; `tool` is a name without version."""
+    found = await crib.store.journal.runs(caller.realm, tool=tool, status=status, before=before, limit=limit + 1)
+    more = len(found) > limit
+    return RunPage(items=tuple(found[:limit]), next=found[limit - 1].run_id if more else None)
+
+
+@router.get("/{run_id}")
+async def get_run(run_id: str, crib: House, caller: Caller) -> RunView:
+    """A run and its trace."""
+    run = await run_of(crib, caller, run_id)
+    pending = await crib.pending_approvals(run_id)
+    return RunView(run=run, trace=await crib.trace(run_id), pending_approvals=tuple(pending))
+
+
+@router.get("/{run_id}/events")
+async def list_events(
+    run_id: str, crib: House, caller: Caller, after: _After = 0, limit: Annotated[int, Query(ge=1, le=1000)] = 1000
+) -> EventPage:
+    """What the journal has, as it is."""
+    await run_of(crib, caller, run_id)
+    return EventPage(items=tuple(await crib.store.journal.events(run_id, after=after, limit=limit)))
+
+
+@router.get("/{run_id}/events/stream", response_class=StreamingResponse)
+async def stream_events(
+    run_id: str,
+    crib: House,
+    caller: Caller,
+    after: _After = 0,
+    last_event_id: Annotated[int | None, Header(ge=0)] = None,
+) -> StreamingResponse:
+    """The same as server-sent events, followed until the run has ended or waits; `Last-Event-ID` re-attaches."""
+    await run_of(crib, caller, run_id)
+    return StreamingResponse(
+        follow(crib.store.journal, crib.clock, run_id, after if last_event_id is None else last_event_id),
+        media_type="text/event-stream",
+        headers={"Cache-Control": "no-cache", "X-Accel-Buffering": "no"},
+    )
+
+
+@router.post("/{run_id}/approvals/{position}", status_code=202)
+async def decide(run_id: str, position: str, body: DecisionBody, crib: House, caller: Caller) -> RunAccepted:
+    """Approve or reject a call that waits for a person; the run then goes on by itself."""
+    run = await run_of(crib, caller, run_id)
+    demand(caller, f"ai://approvals/{tool_name(run)}/write")
+    counted = await crib.decide(
+        run_id,
+        position,
+        approve=body.approved,
+        edited_input=body.edited_input,
+        reason=body.reason,
+        principal=caller,
+    )
+    return await _told(crib, run_id, position, counted=counted)
+
+
+@router.post("/{run_id}/client-results/{position}", status_code=202)
+async def return_client_result(
+    run_id: str, position: str, body: ClientResultBody, crib: House, caller: Caller
+) -> RunAccepted:
+    """Bring back what a client did with a prepared call; the run then goes on by itself."""
+    await run_of(crib, caller, run_id)
+    counted = await crib.return_client_result(run_id, position, body, principal=caller)
+    return await _told(crib, run_id, position, counted=counted)
+
+
+@router.post("/{run_id}/resume", responses={202: {"model": InvokeView}})
+async def resume(run_id: str, crib: House, caller: Caller, response: Response) -> InvokeView:
+    """Carry a run on now, and answer when it has ended or waits again."""
+    await run_of(crib, caller, run_id)
+    await crib.resume(run_id)
+    return await run_view(crib, run_id, response)
+
+
+async def _told(crib: Crib, run_id: str, position: str, *, counted: bool) -> RunAccepted:
+    if not counted:
+        msg = f"the call at {position!r} of run {run_id} has its answer already; the first one counts"
+        raise Conflict(msg)
+    run = await crib.store.journal.run(run_id)
+    return RunAccepted(run_id=run_id, status=run.status)

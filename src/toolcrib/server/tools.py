@@ -1,0 +1,215 @@
+"""Routes over the catalogue: tools are listed, made, revised, retired, and imported from an OpenAPI document."""
+
+from collections.abc import Callable
+from typing import Annotated, Any, cast
+
+from fastapi import APIRouter, Query, Response
+from pydantic import ValidationError
+
+from toolcrib.contracts import (
+    Conflict,
+    InvalidDefinition,
+    InvalidInput,
+    JsonObject,
+    LifeCycle,
+    NotFound,
+    Principal,
+    ToolDefinition,
+    ToolRevision,
+    tool_uri,
+)
+from toolcrib.crib import Crib
+from toolcrib.server.context import Caller, House, demand
+from toolcrib.server.errors import located
+from toolcrib.server.parsing import JsonRoute
+from toolcrib.server.views import (
+    DefinitionBody,
+    ImportBody,
+    ImportView,
+    Problem,
+    StatusBody,
+    ToolKind,
+    ToolPage,
+    ToolView,
+    Validity,
+)
+
+router = APIRouter(prefix="/ai/tools", route_class=JsonRoute, tags=["tools"])
+
+
+@router.get("")
+async def list_tools(
+    *,
+    crib: House,
+    caller: Caller,
+    kind: ToolKind | None = None,
+    category: str | None = None,
+    tag: str | None = None,
+    status: LifeCycle | None = None,
+    q: str | None = None,
+    after: str = "",
+    limit: Annotated[int, Query(ge=1, le=200)] = 50,
+) -> ToolPage:
+    """Tools by name, page by page; `q` is looked for in names, titles, descriptions and tags."""
+    await crib.enter(caller)
+    tests: list[Callable[[ToolRevision], bool]] = [
+        lambda tool: kind in (None, tool.definition.implementation.kind),
+        lambda tool: category in (None, tool.definition.category),
+        lambda tool: tag is None or tag in tool.definition.tags,
+        lambda tool: status in (None, tool.status),
+        lambda tool: q is None or q.lower() in _searchable(tool.definition),
+    ]
+    found = [
+        tool
+        for tool in crib.registry.current(caller.realm)
+        if tool.name > after and all(passes(tool) for passes in tests)
+    ]
+    more = len(found) > limit
+    return ToolPage(items=tuple(found[:limit]), next=found[limit - 1].name if more else None)
+
+
+@router.post("", status_code=201)
+async def create_tool(definition: DefinitionBody, crib: House, caller: Caller, response: Response) -> ToolRevision:
+    """Store the first revision of a new tool."""
+    await crib.enter(caller)
+    if crib.registry.find(caller.realm, definition.name, None) is not None:
+        msg = f"tool {definition.name!r} exists; PUT or PATCH it to make a new revision, or take another name"
+        raise Conflict(msg)
+    response.headers["Location"] = f"/api/v1/ai/tools/{definition.name}"
+    return await _save(crib, caller, definition)
+
+
+@router.post("/validate")
+async def validate_definition(definition: DefinitionBody, crib: House, caller: Caller) -> Validity:
+    """Whether a definition would be stored; nothing is."""
+    try:
+        _refuse_code(definition)
+        await crib.check(definition, principal=caller)
+    except (InvalidInput, NotFound) as problem:
+        return Validity(valid=False, problems=(Problem(path="", problem=str(problem)),))
+    return Validity(valid=True)
+
+
+@router.post("/import", status_code=201)
+async def import_document(body: ImportBody, crib: House, caller: Caller) -> ImportView:
+    """Make a provider and one tool per operation of an OpenAPI document."""
+    demand(caller, f"ai://providers/{body.name}/write")
+    demand(caller, tool_uri("*", "*", "write"))
+    document = _document(body)
+    imported = await crib.import_openapi(
+        document,
+        name=body.name,
+        base_url=body.base_url,
+        auth=body.auth,
+        overrides=body.overrides,
+        principal=caller,
+    )
+    return ImportView.of(imported)
+
+
+@router.get("/{name}")
+async def get_tool(name: str, crib: House, caller: Caller) -> ToolView:
+    """A tool with all its revisions."""
+    await crib.enter(caller)
+    tool = crib.registry.require(caller.realm, name)
+    return ToolView(tool=tool, revisions=tuple(await crib.registry.revisions(caller.realm, tool.name)))
+
+
+@router.put("/{name}")
+async def replace_tool(name: str, definition: DefinitionBody, crib: House, caller: Caller) -> ToolRevision:
+    """Store a new revision; equal content is the revision that is there."""
+    await crib.enter(caller)
+    return await _revise(crib, caller, crib.registry.require(caller.realm, name), definition)
+
+
+@router.patch("/{name}")
+async def change_tool(name: str, patch: JsonObject, crib: House, caller: Caller) -> ToolRevision:
+    """Store a new revision that differs by a JSON Merge Patch (RFC 7396): what is null goes, what is given replaces."""
+    await crib.enter(caller)
+    current = crib.registry.require(caller.realm, name)
+    merged = _merged(current.definition.model_dump(mode="json"), patch)
+    try:
+        definition = ToolDefinition.model_validate(merged)
+    except ValidationError as problem:
+        raise located(cast("list[dict[str, Any]]", problem.errors(include_url=False, include_input=False))) from problem
+    return await _revise(crib, caller, current, definition)
+
+
+@router.delete("/{name}", status_code=204)
+async def remove_tool(name: str, crib: House, caller: Caller) -> None:
+    """Take a tool out of the catalogue; runs that are under way still find their revision."""
+    await crib.enter(caller)
+    tool = crib.registry.require(caller.realm, name)
+    _demand_write(caller, tool.definition)
+    await crib.registry.remove(caller.realm, tool.name)
+
+
+@router.post("/{name}/status")
+async def set_status(name: str, body: StatusBody, crib: House, caller: Caller) -> ToolRevision:
+    """Deprecate, block or bring back a version."""
+    await crib.enter(caller)
+    ref = f"{name}@={body.version}" if body.version else name
+    _demand_write(caller, crib.registry.require(caller.realm, ref).definition)
+    return await crib.registry.set_status(
+        caller.realm,
+        ref,
+        body.status,
+        message=body.message,
+        sunset=body.sunset,
+        replacement=body.replacement,
+    )
+
+
+async def _revise(crib: Crib, caller: Principal, current: ToolRevision, definition: ToolDefinition) -> ToolRevision:
+    if definition.name != current.name:
+        msg = f"the definition is named {definition.name!r} and the path {current.name!r}; a tool cannot be renamed"
+        raise InvalidDefinition(msg)
+    _demand_write(caller, current.definition)
+    return await _save(crib, caller, definition)
+
+
+async def _save(crib: Crib, caller: Principal, definition: ToolDefinition) -> ToolRevision:
+    _demand_write(caller, definition)
+    _refuse_code(definition)
+    return await crib.save(definition, principal=caller)
+
+
+def _demand_write(caller: Principal, definition: ToolDefinition) -> None:
+    demand(caller, tool_uri(definition.category, definition.name, "write"))
+
+
+def _refuse_code(definition: ToolDefinition) -> None:
+    if definition.implementation.kind == "python":
+        msg = f"tool {definition.name!r} is Python code, which is added by a process: crib.add(function), not over HTTP"
+        raise InvalidDefinition(msg)
+
+
+def _document(body: ImportBody) -> JsonObject | str:
+    if (body.document is None) == (body.url is None):
+        msg = "an import takes either `document` or `url`; give one of them"
+        raise InvalidInput(msg)
+    if body.url is None:
+        inline = cast("JsonObject | str", body.document)
+        return inline if isinstance(inline, dict) else "\n" + inline  # a text is never taken for an address
+    if not body.url.startswith(("http://", "https://")):
+        msg = f"url {body.url[:200]!r} is no http or https address; give an absolute one"
+        raise InvalidInput(msg)
+    return body.url
+
+
+def _searchable(definition: ToolDefinition) -> str:
+    texts = (definition.name, definition.title or "", definition.description, *definition.tags)
+    return "\n".join(texts).lower()
+
+
+def _merged(target: Any, patch: Any) -> Any:
+    if not isinstance(patch, dict):
+        return patch
+    changes = cast("JsonObject", patch)
+    result: JsonObject = dict(cast("JsonObject", target)) if isinstance(target, dict) else {}
+    for name, value in changes.items():
+        if value is None:
+            result.pop(name, None)
+        else:
+            result[name] = _merged(result.get(name), value)
+    return result

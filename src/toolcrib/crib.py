@@ -46,7 +46,6 @@ from toolcrib.contracts import (
     ToolError,
     ToolRevision,
     Trace,
-    content_hash,
 )
 from toolcrib.engines import Driven, EngineSettings, LocalEngine, SystemClock, new_run_id
 from toolcrib.executor import CallContext, CallFailed, Clock, Executor, Lanes, SlidingWindow, ToolCall
@@ -55,12 +54,25 @@ from toolcrib.llm.prices import Prices
 from toolcrib.net import EgressPolicy, HttpSession
 from toolcrib.policy import Budget, CallPolicy
 from toolcrib.providers import ImportedApi, ToolOverride, import_openapi
-from toolcrib.registry import FunctionTool, Registry, check_definition
+from toolcrib.registry import FunctionTool, Providers, Registry, check_definition
 from toolcrib.registry import tool as as_tool
-from toolcrib.runs import Ended, History, Program, Result, RunContext, Unrecorded, trace_of
+from toolcrib.runs import (
+    Ended,
+    Program,
+    Result,
+    RunContext,
+    Unrecorded,
+    approval_signal,
+    client_signal,
+    decision_on,
+    trace_of,
+    waiting_approvals,
+    waiting_at,
+    waiting_handoffs,
+)
 from toolcrib.runtimes import AgenticRuntime, HttpRuntime, PythonRuntime, RuntimeDispatcher
 from toolcrib.secrets import EnvironmentSecrets
-from toolcrib.store import Definition, Store, open_store
+from toolcrib.store import Store, open_store
 
 
 class Crib:
@@ -95,6 +107,7 @@ class Crib:
         self.store = open_store(store) if isinstance(store, str) else store
         self.clock: Clock = clock or SystemClock()
         self.registry = Registry(self.store.definitions)
+        self.providers = Providers(self.store.definitions)
         self.egress = egress or EgressPolicy()
         environment = os.environ if environment is None else environment
         secrets = EnvironmentSecrets(environment, released)
@@ -106,7 +119,6 @@ class Crib:
             is_released=secrets.is_released,
             prices=prices or Prices(),
         )
-        self._providers: dict[tuple[str, str], ProviderDefinition] = {}
         self._functions = PythonRuntime()
         self._pending: list[ToolDefinition | FunctionTool[..., Any]] = []
         self._realms: set[str] = set()
@@ -117,7 +129,7 @@ class Crib:
             dispatcher=RuntimeDispatcher(
                 {
                     "python": self._functions,
-                    "http": HttpRuntime(self._session, self._provider, secrets, clock=self.clock),
+                    "http": HttpRuntime(self._session, self.providers.find, secrets, clock=self.clock),
                     "agentic": AgenticRuntime(),
                 }
             ),
@@ -267,22 +279,8 @@ class Crib:
 
     async def save_provider(self, provider: ProviderDefinition, *, principal: Principal | None = None) -> None:
         """Store a provider."""
-        who = await self.enter(principal)
-        body = provider.model_dump(mode="json")
-        await self.store.definitions.save(
-            Definition(
-                kind="provider",
-                realm=who.realm,
-                name=provider.name,
-                version="1.0.0",
-                revision=0,
-                content_hash=content_hash(body),
-                body=body,
-                made_by=who.id,
-                created_at=self.clock.now(),
-            )
-        )
-        self._providers[who.realm, provider.name] = provider
+        who = await self._enter(principal)
+        await self.providers.save(provider, realm=who.realm, made_by=who.id, at=self.clock.now())
 
     # Running ----------------------------------------------------------------------------------------------------------
 
@@ -433,14 +431,14 @@ class Crib:
     async def pending_approvals(self, run_id: str) -> Sequence[ApprovalRequested]:
         """Calls of a run that wait for a person."""
         await self.open()
-        history = History(await self.store.journal.events(run_id))
         signals = await self.store.journal.signals(run_id)
-        settled = history.decisions.keys() | history.envelopes.keys()
-        return [
-            request
-            for position, request in history.approvals.items()
-            if position not in settled and f"approval:{position}" not in signals
-        ]
+        return waiting_approvals(await self.store.journal.events(run_id), signals.keys())
+
+    async def pending_handoffs(self, run_id: str) -> Sequence[ToolEnvelope]:
+        """Prepared calls of a run that wait for a client."""
+        await self.open()
+        signals = await self.store.journal.signals(run_id)
+        return waiting_handoffs(await self.store.journal.events(run_id), signals.keys())
 
     async def decide(
         self,
@@ -458,19 +456,9 @@ class Crib:
             Conflict: No call at this position waits for a person.
         """
         waiting = {request.position: request for request in await self.pending_approvals(run_id)}
-        request = waiting.get(position)
-        if request is None:
-            positions = ", ".join(sorted(waiting)) or "none"
-            msg = f"run {run_id} has no call at {position!r} that waits for approval; waiting: {positions}"
-            raise Conflict(msg)
-        decision = ApprovalDecision(
-            approved=approve,
-            arguments_hash=request.arguments_hash,
-            content_hash=request.content_hash,
-            edited_input=edited_input,
-            reason=reason,
-        )
-        return await self._signal(run_id, f"approval:{position}", decision.model_dump(mode="json"), principal)
+        request = waiting_at(run_id, position, waiting, "approval")
+        decision = decision_on(request, approve=approve, edited_input=edited_input, reason=reason)
+        return await self._signal(run_id, approval_signal(position), decision, principal)
 
     async def return_client_result(
         self, run_id: str, position: str, result: ClientResult, *, principal: Principal | None = None
@@ -480,14 +468,9 @@ class Crib:
         Raises:
             Conflict: No call at this position waits for a client.
         """
-        await self.open()
-        history = History(await self.store.journal.events(run_id))
-        waiting = sorted(history.handoffs.keys() - history.returns.keys() - history.envelopes.keys())
-        if position not in waiting:
-            positions = ", ".join(waiting) or "none"
-            msg = f"run {run_id} has no call at {position!r} that waits for a client; waiting: {positions}"
-            raise Conflict(msg)
-        return await self._signal(run_id, f"client:{position}", result.model_dump(mode="json"), principal)
+        waiting = {prepared.position: prepared for prepared in await self.pending_handoffs(run_id)}
+        waiting_at(run_id, position, waiting, "a client")
+        return await self._signal(run_id, client_signal(position), result, principal)
 
     # Life -------------------------------------------------------------------------------------------------------------
 
@@ -529,8 +512,7 @@ class Crib:
         """Read definitions that other processes have saved."""
         realm = realm or self.principal.realm
         await self.registry.refresh(realm)
-        for stored in await self.store.definitions.revisions("provider", realm):
-            self._providers[realm, stored.name] = ProviderDefinition.model_validate(stored.body)
+        await self.providers.refresh(realm)
         self._realms.add(realm)
 
     async def close(self) -> None:
@@ -555,9 +537,6 @@ class Crib:
         logs = [await self.store.journal.events(child) for child in nested]
         return trace_of(events, {log[0].run_id: await self._trace(log) for log in logs if log})
 
-    def _provider(self, realm: str, name: str) -> ProviderDefinition | None:
-        return self._providers.get((realm, name))
-
     async def _save_added(self, added: ToolDefinition | FunctionTool[..., Any]) -> None:
         if isinstance(added, ToolDefinition):
             await self._save(added, self.principal)
@@ -565,10 +544,12 @@ class Crib:
         revision = await self._save(added.definition, self.principal)
         self._functions.bind(revision.content_hash, added)
 
-    async def _signal(self, run_id: str, name: str, payload: JsonObject, principal: Principal | None) -> bool:
+    async def _signal(
+        self, run_id: str, name: str, payload: ApprovalDecision | ClientResult, principal: Principal | None
+    ) -> bool:
         made_by = (principal or self.principal).id
-        signal = Signal(name=name, payload=payload, made_by=made_by, at=self.clock.now())
-        return await self.engine.signal(run_id, signal)
+        body = payload.model_dump(mode="json")
+        return await self.engine.signal(run_id, Signal(name=name, payload=body, made_by=made_by, at=self.clock.now()))
 
 
 class AgenticTool:

@@ -130,8 +130,13 @@ class ToolDefinition(Contract):
     implementation: Implementation
 
     def content_hash(self) -> str:
-        """The hash of everything above, which names this content for ever."""
-        return content_hash(self.model_dump(mode="json"))
+        """The hash of everything above, which names this content for ever.
+
+        Defaults are left out, so that a field which a later release adds does not change the hash of what is stored.
+        """
+        content = self.model_dump(mode="json", exclude_defaults=True)
+        content["implementation"]["kind"] = self.implementation.kind
+        return content_hash(content)
 
     def parameter_names(self) -> tuple[str, ...]:
         """Names of the declared arguments."""

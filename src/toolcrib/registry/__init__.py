@@ -3,6 +3,7 @@
 from toolcrib.registry.catalog import Registry
 from toolcrib.registry.checks import check_definition
 from toolcrib.registry.functions import FunctionTool, ToolContext, ToolOptions, tool
+from toolcrib.registry.providers import Providers
 from toolcrib.registry.validation import LABELS, Problem, SchemaValidator, compile_schema
 from toolcrib.registry.versions import Version, newest, satisfies
 
@@ -10,6 +11,7 @@ __all__ = [
     "LABELS",
     "FunctionTool",
     "Problem",
+    "Providers",
     "Registry",
     "SchemaValidator",
     "ToolContext",

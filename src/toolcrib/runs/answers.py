@@ -1,5 +1,6 @@
 """What a model's answer says to a reader of a trace: its reasons, and what it decided."""
 
+import json
 from typing import cast
 
 import orjson
@@ -22,13 +23,11 @@ def decision_of(response: Response) -> str | None:
     calls = response.message.calls
     if calls:
         return "call " + ", ".join(f"{call.name}({call.args})" for call in calls)
-    answer = _object(response.message.text)
-    rest = [value for name, value in answer.items() if name != "reasoning"]
-    if len(rest) == 1 and isinstance(rest[0], str):
-        return rest[0]
-    if rest:
-        return orjson.dumps({name: value for name, value in answer.items() if name != "reasoning"}).decode()
-    return response.message.text.strip() or None
+    rest = {name: value for name, value in _object(response.message.text).items() if name != "reasoning"}
+    only = next(iter(rest.values())) if len(rest) == 1 else None
+    if isinstance(only, str):
+        return only
+    return json.dumps(rest, ensure_ascii=False) if rest else response.message.text.strip() or None
 
 
 def _object(text: str) -> JsonObject:

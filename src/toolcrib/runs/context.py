@@ -10,7 +10,7 @@ import asyncio
 from collections.abc import Awaitable, Callable, Coroutine, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
-from typing import Any, TypeVar
+from typing import Any, TypeAlias, TypeVar
 
 from toolcrib.contracts import (
     ApprovalDecided,
@@ -45,7 +45,8 @@ from toolcrib.runs.indoubt import InDoubt
 from toolcrib.runs.log import RunLog
 from toolcrib.runs.modelcalls import ModelCall, ModelCalls
 from toolcrib.runs.pending import Pending, wait_all, wait_any
-from toolcrib.runs.program import Suspended
+from toolcrib.runs.program import Ended, Suspended
+from toolcrib.runs.waiting import approval_signal, client_signal
 from toolcrib.store import Blobs
 
 T = TypeVar("T")
@@ -149,11 +150,9 @@ class RunContext:
     async def wait_signal(self, name: str, *, timeout_s: float | None = None) -> Signal | None:
         """Wait for a signal from outside, for days if need be; null if the time is over before it comes."""
         known = self._history.received.get(name)
+        signal = None if known and known.payload is None else await self._around.signals(name)
         if known is not None:
-            at = self._around.clock.now()
-            payload = known.payload
-            return None if payload is None else Signal(name=name, payload=payload, made_by=known.made_by, at=at)
-        signal = await self._around.signals(name)
+            return signal
         wake_at = None
         if signal is None:
             wake_at = self._wake_at(name, timeout_s)
@@ -162,7 +161,9 @@ class RunContext:
                     self.log.add(SignalAwaited(name=name, wake_at=wake_at))
                 raise Suspended("awaiting_client", name, wake_at=wake_at)
         made_by = signal.made_by if signal else "clock"
-        self.log.add(SignalReceived(name=name, payload=signal.payload if signal else None, made_by=made_by))
+        received = SignalReceived(name=name, payload=signal.payload if signal else None, made_by=made_by)
+        self._history.received[name] = received
+        self.log.add(received)
         return signal
 
     async def sleep(self, name: str, seconds: float) -> None:
@@ -176,6 +177,7 @@ class RunContext:
     async def emit(self, key: str, kind: str, data: Json = None) -> None:
         """Tell something, once per key however often the program runs."""
         if key not in self._history.progress:
+            self._history.progress.add(key)
             self.log.add(ProgressMade(key=key, kind=kind, data=data))
 
     async def keep(self, data: bytes) -> str:
@@ -199,7 +201,7 @@ class RunContext:
         decided = self._history.decisions.get(request.position)
         if decided is not None:
             return decided.decision
-        name = f"approval:{request.position}"
+        name = approval_signal(request.position)
         signal = await self._around.signals(name)
         if signal is None:
             if request.position not in self._history.approvals:
@@ -214,7 +216,7 @@ class RunContext:
         returned = self._history.returns.get(prepared.position)
         if returned is not None:
             return returned.result
-        name = f"client:{prepared.position}"
+        name = client_signal(prepared.position)
         signal = await self._around.signals(name)
         if signal is None:
             if prepared.position not in self._history.handoffs:
@@ -240,13 +242,29 @@ class RunContext:
         intent = self._history.intents.get(call.position)
         if intent is not None:
             self._around.in_doubt.check_same(call, intent.name)
-            verdict = await self._around.in_doubt.judge(intent, context)
+            verdict = None
+            if (
+                call.position not in self._history.handoffs
+            ):  # else it was only prepared here, and the client performs it
+                verdict = await self._around.in_doubt.judge(intent, self.run, self._reconcile)
             if verdict is not None:
                 self.budget.take_tool_call()
                 await self._conclude(verdict)
                 return verdict
             context = replace(context, attempt=intent.attempt + 1)
         envelope = await self._around.executor.execute(call, context)
+        await self._conclude(envelope)
+        return envelope
+
+    async def _reconcile(self, question: ToolCall) -> ToolEnvelope:
+        """The answer of a tool's `reconcile`: asked for by recovery, so the run's allow-list and budget do not matter."""
+        known = self._history.envelopes.get(question.position)
+        if known is not None:
+            return known
+        context = replace(
+            self._call_context(), policy=CallPolicy(side_effects="reads"), budget=Budget(self.budget.limits)
+        )
+        envelope = await self._around.executor.execute(question, context)
         await self._conclude(envelope)
         return envelope
 
@@ -311,4 +329,14 @@ class RunContext:
     def close_open_calls(self, reason: Reason) -> None:
         """Give every call that was cut off its envelope, so that the journal tells what is known of it."""
         for intent in list(self.log.open_calls.values()):
-            self.log.add(CallFinished(position=intent.position, envelope=self._around.in_doubt.cut_off(intent, reason)))
+            envelope = self._around.in_doubt.cut_off(intent, self.run, reason)
+            self.log.add(CallFinished(position=intent.position, envelope=envelope))
+
+
+Program: TypeAlias = Callable[[RunContext, ToolRevision], Awaitable[Ended]]
+"""The code of one kind of run: an async function that touches the world only through its context.
+
+It gets the pinned revision of the tool that the run executes. It may be started again at any time, in any process,
+from its first line: calls that the journal knows return at once. So it uses no clock, no randomness and no I/O of its
+own, and its calls have fixed positions.
+"""

@@ -5,7 +5,8 @@ None is repeated if that could do twice. Source of the rule: contracts, section 
 cannot tell, the outcome is unknown.
 """
 
-from typing import Protocol, cast
+from collections.abc import Awaitable, Callable
+from typing import Protocol, TypeAlias, cast
 
 from toolcrib.contracts import (
     CallStarted,
@@ -13,11 +14,15 @@ from toolcrib.contracts import (
     JournalDivergence,
     Json,
     Reason,
+    Run,
     ToolEnvelope,
     ToolError,
     ToolRevision,
 )
-from toolcrib.executor import CallContext, Clock, Executor, ToolCall, error, is_repeatable
+from toolcrib.executor import Clock, ToolCall, error, is_repeatable
+
+Ask: TypeAlias = Callable[[ToolCall], Awaitable[ToolEnvelope]]
+"""Calls a tool that reconciles, under the name and the rights of the run."""
 
 
 class Pinned(Protocol):
@@ -32,13 +37,11 @@ class InDoubt:
     """Decides what becomes of a call whose outcome the journal does not know.
 
     Args:
-        executor: Runs a tool's `reconcile`.
         tools: Finds the revision that was started.
         clock: Time of the envelopes made here.
     """
 
-    def __init__(self, executor: Executor, tools: Pinned, clock: Clock) -> None:
-        self._executor = executor
+    def __init__(self, tools: Pinned, clock: Clock) -> None:
         self._tools = tools
         self._clock = clock
 
@@ -55,38 +58,40 @@ class InDoubt:
             )
             raise JournalDivergence(msg)
 
-    async def judge(self, intent: CallStarted, context: CallContext) -> ToolEnvelope | None:
-        """The envelope of a call that must not be repeated, or null if it may be."""
-        tool = await self._tools.pinned(context.principal.realm, intent.content_hash)
+    async def judge(self, intent: CallStarted, run: Run, ask: Ask) -> ToolEnvelope | None:
+        """The envelope of a call that must not be repeated, or null if it may be.
+
+        Args:
+            intent: The call as it was started.
+            run: The run that it belongs to.
+            ask: Calls the tool's `reconcile`, if it has one.
+        """
+        tool = await self._tools.pinned(run.realm, intent.content_hash)
         if is_repeatable(tool.definition):
             return None
         if tool.definition.reconcile is not None:
-            answer = await self._reconcile(tool.definition.reconcile, intent, context)
+            answer = await _reconcile(tool.definition.reconcile, intent, ask)
             if answer.get("found") is True:
-                return self._envelope(intent, output=answer.get("output"))
+                return self._envelope(intent, run, output=answer.get("output"))
             if answer.get("found") is False:
                 return None
         message = (
             f"{intent.name!r} was started and the process stopped before its outcome was known; it writes and is not "
             "idempotent, so it was not repeated. Check whether it took effect"
         )
-        return self._envelope(intent, error=error(ErrorCode.UNKNOWN, Reason.OUTCOME_UNKNOWN, message))
+        return self._envelope(intent, run, error=error(ErrorCode.UNKNOWN, Reason.OUTCOME_UNKNOWN, message))
 
-    def cut_off(self, intent: CallStarted, reason: Reason) -> ToolEnvelope:
+    def cut_off(self, intent: CallStarted, run: Run, reason: Reason) -> ToolEnvelope:
         """The envelope of a call that was stopped from outside while it ran."""
         if intent.side_effects == "writes":
             message = f"{intent.name!r} was stopped ({reason}) while it ran; whether it took effect is unknown"
-            return self._envelope(intent, error=error(ErrorCode.UNKNOWN, Reason.OUTCOME_UNKNOWN, message))
+            return self._envelope(intent, run, error=error(ErrorCode.UNKNOWN, Reason.OUTCOME_UNKNOWN, message))
         message = f"{intent.name!r} was stopped ({reason}) before it ended"
-        return self._envelope(intent, error=error(ErrorCode.TIMEOUT, reason, message))
+        return self._envelope(intent, run, error=error(ErrorCode.TIMEOUT, reason, message))
 
-    async def _reconcile(self, name: str, intent: CallStarted, context: CallContext) -> dict[str, Json]:
-        question = ToolCall(f"{intent.position}.reconcile", name, {"idempotency_key": intent.idempotency_key})
-        envelope = await self._executor.execute(question, context)
-        output: Json = envelope.output
-        return cast("dict[str, Json]", output) if isinstance(output, dict) else {}
-
-    def _envelope(self, intent: CallStarted, *, output: Json = None, error: ToolError | None = None) -> ToolEnvelope:
+    def _envelope(
+        self, intent: CallStarted, run: Run, *, output: Json = None, error: ToolError | None = None
+    ) -> ToolEnvelope:
         now = self._clock.now()
         return ToolEnvelope(
             call_id=intent.call_id,
@@ -99,7 +104,18 @@ class InDoubt:
             error=error,
             t_start=now,
             t_end=now,
+            run_id=run.run_id,
+            conversation_id=run.request.conversation_id,
+            session_id=run.request.session_id,
             attempts=intent.attempt,
             side_effects=intent.side_effects,
             content_hash=intent.content_hash,
         )
+
+
+async def _reconcile(name: str, intent: CallStarted, ask: Ask) -> dict[str, Json]:
+    """What the tool answers. The position tells the attempt, because the answer is good for that one only."""
+    position = f"{intent.position}.reconcile{intent.attempt}"
+    envelope = await ask(ToolCall(position, name, {"idempotency_key": intent.idempotency_key}))
+    output: Json = envelope.output
+    return cast("dict[str, Json]", output) if isinstance(output, dict) else {}

@@ -25,11 +25,13 @@ class RunLog:
         self.events: list[RunEvent] = list(events)
         """All events of the run so far."""
         self.open_calls: dict[str, CallStarted] = {}
-        """Intents of this process without an outcome yet."""
+        """Intents without an outcome yet, of whichever process."""
         self._journal = journal
         self._run = run
         self._clock = clock
         self._last = run.events
+        for entry in events:
+            self._follow(entry.event)
 
     @property
     def last(self) -> int:
@@ -54,8 +56,11 @@ class RunLog:
         self._last += len(entries)
         self.events += entries
         for event in events:
-            if isinstance(event, CallStarted):
-                self.open_calls[event.position] = event
-            elif isinstance(event, CallFinished):
-                self.open_calls.pop(event.position, None)
+            self._follow(event)
         return self._journal.append(run.run_id, run.epoch, entries, change)
+
+    def _follow(self, event: Event) -> None:
+        if isinstance(event, CallStarted):
+            self.open_calls[event.position] = event
+        elif isinstance(event, CallFinished):
+            self.open_calls.pop(event.position, None)

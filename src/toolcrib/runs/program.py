@@ -1,18 +1,9 @@
-"""What a run executes: an async function that touches the world only through its run context.
+"""How a run's program comes to a halt: it ends, or it is suspended until something happens outside."""
 
-It may be started again at any time, in any process, from its first line: calls that the journal knows return at once.
-So it uses no clock, no randomness and no I/O of its own, and its calls have fixed positions.
-"""
-
-from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from datetime import datetime
-from typing import TYPE_CHECKING, TypeAlias
 
-from toolcrib.contracts import Json, RunStatus, StopReason, ToolError, ToolRevision
-
-if TYPE_CHECKING:
-    from toolcrib.runs.context import RunContext
+from toolcrib.contracts import Json, RunStatus, StopReason, ToolError
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,10 +15,6 @@ class Ended:
     status: RunStatus = "completed"
     error: ToolError | None = None
     warnings: tuple[str, ...] = ()
-
-
-Program: TypeAlias = "Callable[[RunContext, ToolRevision], Awaitable[Ended]]"
-"""The code of one kind of run; it gets the pinned revision of the tool that the run executes."""
 
 
 class Suspended(BaseException):

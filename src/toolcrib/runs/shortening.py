@@ -9,6 +9,8 @@ from toolcrib.contracts import Json, JsonObject
 _ITEMS, _LENGTH = 50, 300
 """Where shortening starts: items of a list, characters of a text."""
 _SHORTEST = 20
+_DEEPER = 4
+"""Lists inside lists are cut so much sooner: what each of a hundred batches says counts more than all of the first."""
 
 
 def shortened(value: Json, limit: int) -> Json:
@@ -32,6 +34,6 @@ def _cut(value: Json, items: int, length: int) -> Json:
         return {key: _cut(item, items, length) for key, item in cast("JsonObject", value).items()}
     if isinstance(value, list):
         whole = cast("list[Json]", value)
-        kept = [_cut(item, items, length) for item in whole[:items]]
+        kept = [_cut(item, max(items // _DEEPER, 1), length) for item in whole[:items]]
         return [*kept, f"… {len(whole) - items} more of {len(whole)}"] if len(whole) > items else kept
     return value

@@ -1,0 +1,48 @@
+"""The catalogue of providers: the systems that tools talk to, by realm and name."""
+
+from datetime import datetime
+
+from toolcrib.contracts import ProviderDefinition, content_hash
+from toolcrib.store import Definition, Definitions
+
+_VERSION = "1.0.0"
+"""Providers have revisions, but no versions of their own."""
+
+
+class Providers:
+    """Providers of all realms that were read or saved.
+
+    Args:
+        definitions: Where revisions are kept.
+    """
+
+    def __init__(self, definitions: Definitions) -> None:
+        self._definitions = definitions
+        self._providers: dict[tuple[str, str], ProviderDefinition] = {}
+
+    async def refresh(self, realm: str) -> None:
+        """Read what is stored now."""
+        for stored in await self._definitions.revisions("provider", realm):
+            self._providers[realm, stored.name] = ProviderDefinition.model_validate(stored.body)
+
+    async def save(self, provider: ProviderDefinition, *, realm: str, made_by: str, at: datetime) -> None:
+        """Store a provider as a new revision, which is used from now on."""
+        body = provider.model_dump(mode="json")
+        await self._definitions.save(
+            Definition(
+                kind="provider",
+                realm=realm,
+                name=provider.name,
+                version=_VERSION,
+                revision=0,
+                content_hash=content_hash(body),
+                body=body,
+                made_by=made_by,
+                created_at=at,
+            )
+        )
+        self._providers[realm, provider.name] = provider
+
+    def find(self, realm: str, name: str) -> ProviderDefinition | None:
+        """The provider of a realm with this name."""
+        return self._providers.get((realm, name))

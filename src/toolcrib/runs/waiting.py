@@ -1,0 +1,72 @@
+"""Calls of a run that wait for somebody outside: readings of its journal, and the signals that answer them."""
+
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from typing import TypeVar
+
+from toolcrib.contracts import ApprovalDecision, ApprovalRequested, Conflict, JsonObject, RunEvent, ToolEnvelope
+from toolcrib.runs.history import History
+
+T = TypeVar("T")
+
+
+def approval_signal(position: str) -> str:
+    """Name of the signal that decides on the call at a position."""
+    return f"approval:{position}"
+
+
+def client_signal(position: str) -> str:
+    """Name of the signal that brings back what a client did with the call at a position."""
+    return f"client:{position}"
+
+
+def waiting_approvals(events: Iterable[RunEvent], signals: Collection[str]) -> Sequence[ApprovalRequested]:
+    """Calls that wait for a person.
+
+    Args:
+        events: The run's journal.
+        signals: Names of the signals that were left for the run, taken up by it or not.
+    """
+    history = History(events)
+    settled = history.decisions.keys() | history.envelopes.keys()
+    return [
+        request
+        for position, request in history.approvals.items()
+        if position not in settled and approval_signal(position) not in signals
+    ]
+
+
+def waiting_handoffs(events: Iterable[RunEvent], signals: Collection[str]) -> Sequence[ToolEnvelope]:
+    """Prepared calls that wait for a client."""
+    history = History(events)
+    settled = history.returns.keys() | history.envelopes.keys()
+    return [
+        handoff.envelope
+        for position, handoff in history.handoffs.items()
+        if position not in settled and client_signal(position) not in signals
+    ]
+
+
+def waiting_at(run_id: str, position: str, waiting: Mapping[str, T], whom: str) -> T:
+    """The call that waits at a position.
+
+    Raises:
+        Conflict: None does; the message names those that do.
+    """
+    if position not in waiting:
+        positions = ", ".join(sorted(waiting)) or "none"
+        msg = f"run {run_id} has no call at {position!r} that waits for {whom}; waiting: {positions}"
+        raise Conflict(msg)
+    return waiting[position]
+
+
+def decision_on(
+    request: ApprovalRequested, *, approve: bool, edited_input: JsonObject | None, reason: str | None
+) -> ApprovalDecision:
+    """A decision bound to the very arguments and the very tool that were shown."""
+    return ApprovalDecision(
+        approved=approve,
+        arguments_hash=request.arguments_hash,
+        content_hash=request.content_hash,
+        edited_input=edited_input,
+        reason=reason,
+    )

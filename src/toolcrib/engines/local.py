@@ -35,6 +35,7 @@ from toolcrib.contracts import (
     ToolcribError,
     ToolError,
     ToolRevision,
+    Unavailable,
     Usage,
 )
 from toolcrib.executor import Clock, Executor, error
@@ -110,7 +111,7 @@ class LocalEngine:
         self._clock = clock
         self._new_run_id = new_run_id
         self._settings = settings
-        self._in_doubt = InDoubt(executor, registry, clock)
+        self._in_doubt = InDoubt(registry, clock)
         self._driving: set[str] = set()
         """Runs that a task of this process drives or is about to claim."""
         self._active: dict[str, asyncio.Task[object] | None] = {}
@@ -131,7 +132,11 @@ class LocalEngine:
     async def start(self, request: RunRequest) -> Driven:
         """Create a run and drive it at once until it ends or waits."""
         claim = self._create_claimed(request)
-        return await self._drive_claimed(claim, None)
+        self._driving.add(claim.run.run_id)
+        try:
+            return await self._drive_held(claim, None)
+        finally:
+            self._driving.discard(claim.run.run_id)
 
     async def refuse(self, request: RunRequest, refusal: ToolError) -> Driven:
         """Write a run that was not admitted: it is in the journal, ended, with the reason."""
@@ -154,11 +159,8 @@ class LocalEngine:
             stored = await self._store.journal.run(run_id)
             if stored.ended:
                 return await self._stored(stored)
-            claim = await self._claim(run_id)
-            self._hold(run_id)
-            return await self._execute(claim, parent)
+            return await self._drive_held(await self._claim(run_id), parent)
         finally:
-            self._active.pop(run_id, None)
             self._driving.discard(run_id)
 
     async def resume(self, run_id: str) -> Driven:
@@ -219,15 +221,22 @@ class LocalEngine:
         started = RunEvent(run_id=run.run_id, number=1, at=now, realm=run.realm, made_by=run.made_by, event=first)
         return Claim(run, [started], {})
 
-    async def _drive_claimed(self, claim: Claim, parent: RunContext | None) -> Driven:
-        run_id = claim.run.run_id
-        self._driving.add(run_id)
-        self._hold(run_id)
+    async def _drive_held(self, claim: Claim, parent: RunContext | None) -> Driven:
+        """Execute a run that was claimed, as long as its lease can be renewed."""
+        run_id, task = claim.run.run_id, asyncio.current_task()
+        self._hold(run_id, task)
         try:
             return await self._execute(claim, parent)
+        except asyncio.CancelledError:
+            if run_id in self._active or task is None:
+                raise
+            task.uncancel()
+            msg = (
+                f"the lease of run {run_id!r} was lost: another process has it; raise lease_s if this one was only slow"
+            )
+            raise Fenced(msg) from None
         finally:
             self._active.pop(run_id, None)
-            self._driving.discard(run_id)
 
     async def _claim(self, run_id: str) -> Claim:
         settings = self._settings
@@ -252,7 +261,7 @@ class LocalEngine:
         except Suspended as wait:
             await context.settle(cancel=False)
             return await self._suspend(drive, wait)
-        except asyncio.CancelledError:
+        except (Fenced, asyncio.CancelledError):
             await context.settle(cancel=True)
             raise
         await context.settle(cancel=True)
@@ -288,7 +297,7 @@ class LocalEngine:
 
     async def _finish(self, drive: "_Drive", ended: Ended, context: RunContext | None = None) -> Driven:
         finished = _finished(ended, context)
-        result = RunResult(run_id=drive.run.run_id, **finished.model_dump(exclude={"type"}))
+        result = _result(drive.run.run_id, finished)
         await drive.add(finished, change=RunChange(status=ended.status, result=result))
         request = drive.run.request
         if request.parent_run_id is not None:
@@ -358,40 +367,38 @@ class LocalEngine:
         )
 
     async def _stored(self, run: Run) -> Driven:
-        result = RunResult(
-            run_id=run.run_id,
-            status=run.status,
-            stop_reason=run.stop_reason,
-            output=run.output,
-            error=run.error,
-            warnings=run.warnings,
-            usage=run.usage,
-            cost_usd=run.cost_usd,
-            cost_unknown=run.cost_unknown,
-        )
-        return Driven(result, await self._store.journal.events(run.run_id))
+        """A run that this process does not drive, as the journal has it."""
+        events = await self._store.journal.events(run.run_id)
+        last = events[-1].event
+        if isinstance(last, RunFinished):
+            return Driven(_result(run.run_id, last), events)
+        return Driven(RunResult(run_id=run.run_id, status=run.status), events)
 
     async def _drive_quietly(self, run_id: str) -> None:
-        with contextlib.suppress(Conflict, Fenced):
+        with contextlib.suppress(Conflict, Fenced, Unavailable):  # whoever can go on with it will find it
             await self.drive(run_id)
 
-    def _hold(self, run_id: str) -> None:
-        self._active[run_id] = asyncio.current_task()
+    def _hold(self, run_id: str, task: asyncio.Task[object] | None) -> None:
+        self._active[run_id] = task
         if self._heart is None or self._heart.done():
             self._heart = asyncio.create_task(self._renew_leases())
 
     async def _renew_leases(self) -> None:
-        """Prolong the leases of active runs; a run whose lease was lost is stopped."""
+        """Prolong the leases of active runs, and stop the runs whose lease was lost."""
         while self._active:
             await self._clock.sleep(self._settings.lease_s / 3)
-            mine = list(self._active)
-            kept = await self._store.journal.renew(
-                mine, owner=self._settings.owner, now=self._clock.now(), lease_s=self._settings.lease_s
-            )
-            for run_id in set(mine) - set(kept):
-                task = self._active.pop(run_id, None)
-                if task is not None:
-                    task.cancel()
+            with contextlib.suppress(Unavailable):  # the next look may come in time
+                await self._renew_once(list(self._active))
+
+    async def _renew_once(self, mine: Sequence[str]) -> None:
+        settings = self._settings
+        kept = await self._store.journal.renew(
+            mine, owner=settings.owner, now=self._clock.now(), lease_s=settings.lease_s
+        )
+        for run_id in set(mine) - set(kept):
+            task = self._active.pop(run_id, None)
+            if task is not None:
+                task.cancel()
 
 
 class _Drive:
@@ -457,6 +464,10 @@ def _finished(ended: Ended, context: RunContext | None) -> RunFinished:
         iterations=context.budget.iterations if context else 0,
         tool_calls=context.budget.tool_calls if context else 0,
     )
+
+
+def _result(run_id: str, finished: RunFinished) -> RunResult:
+    return RunResult(run_id=run_id, **finished.model_dump(exclude={"type"}))
 
 
 def _crashed(crash: Exception) -> Ended:

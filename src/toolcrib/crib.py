@@ -279,7 +279,7 @@ class Crib:
 
     async def save_provider(self, provider: ProviderDefinition, *, principal: Principal | None = None) -> None:
         """Store a provider."""
-        who = await self._enter(principal)
+        who = await self.enter(principal)
         await self.providers.save(provider, realm=who.realm, made_by=who.id, at=self.clock.now())
 
     # Running ----------------------------------------------------------------------------------------------------------

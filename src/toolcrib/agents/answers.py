@@ -1,9 +1,11 @@
 """Getting JSON out of a model: asked by schema, checked, and asked again with the problems named."""
 
+from contextlib import suppress
 from typing import cast
 
 import orjson
 
+from toolcrib.agents.narrowing import shown_to_models
 from toolcrib.agents.setup import Setup
 from toolcrib.contracts import InvalidInput, Json, JsonObject, JsonSchema, Purpose
 from toolcrib.llm import Message, user
@@ -46,9 +48,10 @@ async def ask_json(
         BudgetExhausted: The run may not spend another call.
     """
     messages: tuple[Message, ...] = (user(question),)
+    shown = cast("JsonSchema", shown_to_models(schema))
     new, problem = messages, ""
     for attempt in range(_REPAIRS + 1):
-        request = setup.request(messages, system=system, output_schema=schema, output_name=name)
+        request = setup.request(messages, system=system, output_schema=shown, output_name=name)
         call = setup.call(
             position if attempt == 0 else f"{position}.fix{attempt}",
             purpose if attempt == 0 else "error_recovery",
@@ -69,14 +72,16 @@ async def ask_json(
 
 def read_object(text: str) -> Json:
     """The JSON value in a model's answer: the whole text, or what stands in its first fence; null if there is none."""
-    candidate = text.strip()
-    if _FENCE in candidate:
-        inside = candidate.split(_FENCE)[1]
-        candidate = inside.partition("\n")[2] if not inside.lstrip().startswith("{") else inside
-    try:
-        return orjson.loads(candidate)
-    except orjson.JSONDecodeError:
-        return None
+    for candidate in (text, _fenced(text)):
+        with suppress(orjson.JSONDecodeError):
+            return orjson.loads(candidate)
+    return None
+
+
+def _fenced(text: str) -> str:
+    """What stands between the first two fences, without the name of a language."""
+    inside = text.partition(_FENCE)[2].partition(_FENCE)[0]
+    return inside if inside.lstrip().startswith("{") else inside.partition("\n")[2]
 
 
 def _problem(found: Json, schema: JsonSchema, *, stopped: bool) -> str:

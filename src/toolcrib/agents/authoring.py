@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Sequence
+from itertools import count
 
 from toolcrib.agents.setup import PLACEHOLDERS, allocation
 from toolcrib.contracts import (
@@ -20,7 +21,7 @@ from toolcrib.contracts import (
     ToolDefinition,
 )
 from toolcrib.expressions import Template
-from toolcrib.registry import Registry
+from toolcrib.registry import Registry, compile_schema
 
 TASK_INPUT: JsonSchema = {
     "type": "object",
@@ -57,6 +58,8 @@ answer with a short and truthful summary; name your sources where there are any.
 _MOST_FIRST: tuple[SideEffects, ...] = ("writes", "reads")
 _LEAST_TOKENS, _MOST_TOKENS = 1000, 8000
 _NOT_IDENTIFIER = re.compile(r"\W+")
+_RESERVED = frozenset({"format", "input", "item", "plan", "question", "reasoning", "reference"})
+"""Names that the plan, references in it and positions in the journal use themselves."""
 
 
 def agentic_definition(
@@ -100,7 +103,6 @@ def agentic_definition(
         category="agentic",
         input_schema=input_schema or TASK_INPUT,
         output_schema=None,
-        timeout_s=(limits or Limits()).timeout_s,
         implementation=AgenticImplementation(
             mode=mode,
             llm=llm,
@@ -117,23 +119,30 @@ def agentic_definition(
 
 
 def check_agentic(definition: ToolDefinition, registry: Registry, realm: str) -> ToolDefinition:
-    """Hold an agentic definition against the catalogue, and take its side effects from its tools.
+    """Hold an agentic definition against the catalogue, and derive what follows from its parts.
+
+    Its side effects are the most that its tools have. Its time-out as a call is that of its runs and one second more,
+    so that a nested run ends itself before the call is cut off.
 
     Raises:
-        InvalidDefinition: A placeholder is unknown, `max_tokens` is out of range, a step's id stands twice.
-        NotFound: An allotted tool does not exist.
+        InvalidDefinition: A placeholder is unknown, `max_tokens` is out of range, a step's id stands twice, the tool is
+            allotted to itself, or the result schema is none.
+        NotFound: An allotted tool, or one that lists reference data, does not exist.
     """
     implementation = definition.implementation
     if implementation.kind != "agentic":
         return definition
-    tools = [registry.require(realm, ref) for ref, _ in allocation(implementation)]
-    if definition.name in {tool.name for tool in tools}:
-        msg = f"agentic tool {definition.name!r} is allotted to itself; take it out of its own tools"
-        raise InvalidDefinition(msg)
     _check_alone(definition.name, implementation)
+    tools = [registry.require(realm, ref) for ref, _ in allocation(implementation)]
+    for source in implementation.context.reference_data:
+        if source.tool is not None:
+            registry.require(realm, source.tool)
     effects = {tool.definition.side_effects for tool in tools}
     return definition.model_copy(
-        update={"side_effects": next((most for most in _MOST_FIRST if most in effects), "none")}
+        update={
+            "side_effects": next((most for most in _MOST_FIRST if most in effects), "none"),
+            "timeout_s": implementation.limits.timeout_s + 1,
+        }
     )
 
 
@@ -141,8 +150,12 @@ def _check_alone(name: str, implementation: Implementation) -> None:
     """What can be checked without a catalogue."""
     if implementation.kind != "agentic":
         return
+    if name in {ref.partition("@")[0] for ref, _ in allocation(implementation)}:
+        msg = f"agentic tool {name!r} is allotted to itself; take it out of its own tools"
+        raise InvalidDefinition(msg)
     _check_prompt(name, implementation)
     _check_steps(name, implementation)
+    _check_result(name, implementation)
     tokens = implementation.llm.max_tokens
     if tokens is not None and not _LEAST_TOKENS <= tokens <= _MOST_TOKENS:
         msg = f"agentic tool {name!r}: max_tokens is {tokens}; it must be {_LEAST_TOKENS} to {_MOST_TOKENS}"
@@ -156,8 +169,9 @@ def _steps(steps: Sequence[str | AgenticStep]) -> tuple[AgenticStep, ...]:
             made.append(step)
             continue
         base = _NOT_IDENTIFIER.sub("_", step.partition("@")[0])
-        taken = sum(1 for other in made if other.id == base or other.id.startswith(f"{base}_"))
-        made.append(AgenticStep(id=f"{base}_{taken + 1}" if taken else base, tool=step))
+        taken = {other.id for other in made}
+        ids = (f"{base}_{number}" if number > 1 else base for number in count(1))
+        made.append(AgenticStep(id=next(free for free in ids if free not in taken), tool=step))
     return tuple(made)
 
 
@@ -172,8 +186,17 @@ def _check_prompt(name: str, implementation: AgenticImplementation) -> None:
 
 def _check_steps(name: str, implementation: AgenticImplementation) -> None:
     ids = [step.id for step in implementation.steps]
-    reserved = {"reasoning", "question", "plan", "format", "input", "item"}
     for place, step in enumerate(ids):
-        if step in ids[:place] or step in reserved:
+        if step in ids[:place] or step in _RESERVED:
             msg = f"agentic tool {name!r}: step id {step!r} is taken; give every step an id of its own"
             raise InvalidDefinition(msg)
+
+
+def _check_result(name: str, implementation: AgenticImplementation) -> None:
+    if implementation.result_schema is None:
+        return
+    try:
+        compile_schema(implementation.result_schema)
+    except InvalidDefinition as problem:
+        msg = f"agentic tool {name!r}: result_schema is not a JSON Schema 2020-12 that can be used offline: {problem}"
+        raise InvalidDefinition(msg) from problem

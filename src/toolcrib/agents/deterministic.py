@@ -145,17 +145,17 @@ class Deterministic:
             inputs = expand(plan, item.tool.definition.input_schema, scope)
         except InvalidExpression as problem:
             return str(problem)
-        many = plan.for_each is not None
+        many, position, tool = plan.for_each is not None, f"{step.id}{suffix}", item.tool
         calls = [
             setup.context.call(
-                ToolCall(f"{step.id}{suffix}[{index}]" if many else f"{step.id}{suffix}", item.tool.name, arguments)
+                ToolCall(f"{position}[{index}]" if many else position, tool.name, arguments, tool.version)
             )
             for index, arguments in enumerate(inputs)
         ]
         envelopes = await setup.context.wait_all(calls)
-        refused = [found for found in envelopes if found.error and found.error.code is ErrorCode.VALIDATION_ERROR]
+        refused = [found.error for found in envelopes if found.error and found.error.code is ErrorCode.VALIDATION_ERROR]
         if refused and len(refused) == len(envelopes) and not suffix:
-            return refused[0].error.message if refused[0].error else None
+            return refused[0].message
         progress.envelopes[step.id] = envelopes
         progress.outputs[step.id] = [found.output for found in envelopes] if many else envelopes[0].output
         _take_failures(progress, step, envelopes)
@@ -195,7 +195,7 @@ class Deterministic:
         except (ModelError, UnusableAnswer, BudgetExhausted) as failure:
             # What was done is done: the answer is then the facts, without the model's words.
             progress.warnings.append(f"the answer could not be formatted: {failure}")
-            output = {"summary": "Done, without a summary by the model.", "steps": progress.report()}
+            output = {"summary": "The model gave no summary; see the steps.", "steps": progress.report()}
         return Ended(
             output=output,
             status=status,
@@ -205,7 +205,7 @@ class Deterministic:
         )
 
 
-_PLAN_QUESTION = r"""Task: {task}
+_PLAN_QUESTION = """Task: {task}
 
 Fill in the input of every step. The steps run in this order:
 {steps}
@@ -213,10 +213,13 @@ Fill in the input of every step. The steps run in this order:
 Rules:
 - Set only what the task asks for. Leave every other optional field out.
 - A value of an earlier step is written as a reference: ${{STEP.field}}.
-- To do a step for every item of an earlier list, set for_each to the list, e.g. ${{STEP.results}}, and write the
-input for \ one item with ${{item.field}}. Where the input has a list, write exactly one element: it is repeated for
-all items. - Never guess ids; take them from references or from the valid values. - If a step is not needed for the
-task, set skip to true and its input to {{}}.
+- To do a step for every item of an earlier list, set for_each to the list, e.g. ${{STEP.results}}, and write the \
+input for one item with ${{item.field}}. Where the input has a list, write exactly one element: it is repeated for \
+all items.
+- Never guess ids; take them from references or from the valid values.
+- If a step is not needed for the task, set its skip to true and leave its input out.
+- If the task cannot be done with these steps, ask in question, and skip every step.
+
 {outputs}"""
 
 _REVIEW_QUESTION = """Task: {task}
@@ -249,23 +252,24 @@ def _shapes(setup: Setup) -> str:
 
 
 def _facts(envelopes: Sequence[ToolEnvelope], output: Json) -> JsonObject:
-    failed = [found for found in envelopes if found.error is not None]
+    failed = [found.error.message for found in envelopes if found.error is not None]
     facts: JsonObject = {"tool": envelopes[0].name if envelopes else None, "calls": len(envelopes)}
     if failed:
         facts["failed"] = len(failed)
-        facts["first_error"] = failed[0].error.message if failed[0].error else None
+        facts["first_error"] = failed[0]
     facts["output"] = output
     return facts
 
 
 def _take_failures(progress: Progress, step: AgenticStep, envelopes: Sequence[ToolEnvelope]) -> None:
     """Calls that failed are a warning; if all did, the step ends the run; a limit ends it with what there is."""
-    failed = [(found, found.error) for found in envelopes if found.error is not None]
+    failed = [found.error for found in envelopes if found.error is not None]
     if not failed:
         return
-    first = failed[0][1]
+    first = failed[0]
     progress.warnings.append(f"step {step.id!r}: {len(failed)} of {len(envelopes)} calls failed: {first.message}")
-    limit = _LIMIT_REASONS.get(first.reason) if first.reason else None
+    reasons = {found.reason for found in failed}
+    limit = next((stop for reason, stop in _LIMIT_REASONS.items() if reason in reasons), None)
     if limit is not None:
         progress.stop_reason = limit
     elif len(failed) == len(envelopes):

@@ -97,6 +97,11 @@ class Agentic:
     async def _complete(self, setup: Setup, response: Response, done: list[ToolEnvelope]) -> Ended:
         text = response.message.text
         warnings = _stop_warnings(response)
+        if not text.strip():
+            message = f"the model {setup.model.name!r} ended with an empty answer (stop: {response.stop})"
+            empty = error(ErrorCode.PROVIDER_ERROR, Reason.BAD_RESPONSE, message)
+            output = partial(done) if done else None
+            return Ended(output=output, status="failed", stop_reason="error", error=empty, warnings=warnings)
         schema = setup.implementation.result_schema
         if schema is None:
             return Ended(output={"summary": text}, warnings=warnings)
@@ -105,9 +110,10 @@ class Agentic:
             return Ended(output=found, warnings=warnings)
         try:
             output = await self._format(setup, text, done, schema)
-        except UnusableAnswer as failure:
+        except (ModelError, UnusableAnswer, BudgetExhausted) as failure:
+            # The task is done: the answer is then the model's own words.
             output = {"summary": text}
-            warnings = (*warnings, str(failure))
+            warnings = (*warnings, f"the answer could not be formatted: {failure}")
         return Ended(output=output, warnings=warnings)
 
     async def _format(self, setup: Setup, text: str, done: list[ToolEnvelope], schema: JsonSchema) -> Json:

@@ -12,6 +12,9 @@ from toolcrib.contracts import Json, JsonObject, JsonSchema
 from toolcrib.providers import ReferenceList
 from toolcrib.registry import LABELS
 
+_NULL: JsonSchema = {"type": "null"}
+_REPLACED = frozenset({"$ref", "const", "enum", "format", "maxLength", "minLength", "pattern", "type"})
+"""What a property says about its values, until a list says which there are."""
 _MOST_VALUES = 500
 """A longer list is context, not an enum: providers refuse larger ones."""
 
@@ -64,7 +67,18 @@ def _narrowed(node: Json, enums: Mapping[str, ReferenceList]) -> Json:
     return result
 
 
-def _closed(node: Json, values: ReferenceList) -> JsonSchema:
-    kept = {name: item for name, item in cast("JsonObject", node).items() if name not in ("type", "enum", "pattern")}
+def _closed(node: Json, values: ReferenceList) -> Json:
+    """The property's schema with the list's values only; a list of them, and null, stay what they were."""
+    if not isinstance(node, dict):
+        return {"enum": [item.value for item in values.items]}
+    schema = cast("JsonObject", node)
+    if "items" in schema:
+        return {**schema, "items": _closed(schema["items"], values)}
+    for keyword in ("anyOf", "oneOf"):
+        if keyword in schema:
+            return {**schema, keyword: [part if part == _NULL else _closed(part, values) for part in schema[keyword]]}
+    kept = {name: item for name, item in schema.items() if name not in _REPLACED}
     labels = {str(item.value): item.label for item in values.items if item.label != str(item.value)}
-    return {**kept, "enum": [item.value for item in values.items], **({LABELS: labels} if labels else {})}
+    nothing = [None] if "null" in schema.get("type", ()) or None in schema.get("enum", ()) else []
+    enum = [*(item.value for item in values.items), *nothing]
+    return {**kept, "enum": enum, **({LABELS: labels} if labels else {})}

@@ -6,8 +6,9 @@ repeated for all items, in batches as large as the tool's schema allows; without
 per item.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import count
 from typing import Any, cast
 
 from toolcrib.contracts import AgenticStep, InvalidExpression, Json, JsonObject, JsonSchema
@@ -15,6 +16,11 @@ from toolcrib.expressions import compile_expression, references_of, resolve
 
 REFERENCE = r"^\$\{.+\}$"
 """Pattern of a string that is one reference."""
+
+_DEFINITIONS = "#/$defs/"
+_COMPOSED = frozenset({"$ref", "allOf", "anyOf", "properties"})
+_RESTRICTING = frozenset({"const", "enum", "format", "maxLength", "minLength", "pattern"})
+"""Keywords of a text that a reference may not meet."""
 
 Path = tuple[str | int, ...]
 
@@ -49,8 +55,8 @@ def plan_schema(steps: Sequence[AgenticStep], inputs: Mapping[str, JsonSchema]) 
     }
     definitions: JsonObject = {}
     for number, step in enumerate(steps):
-        alone = _renamed(step_schema(step, inputs[step.id], first=number == 0), step.id)
-        definitions.update({f"{step.id}_{name}": item for name, item in alone.pop("$defs", {}).items()})
+        alone = _prefixed(step_schema(step, inputs[step.id], first=number == 0), f"{step.id}.")
+        definitions.update({f"{step.id}.{name}": item for name, item in alone.pop("$defs", {}).items()})
         properties[step.id] = alone
     return {
         "type": "object",
@@ -62,9 +68,11 @@ def plan_schema(steps: Sequence[AgenticStep], inputs: Mapping[str, JsonSchema]) 
 
 
 def step_schema(step: AgenticStep, schema: JsonSchema, *, first: bool) -> JsonSchema:
-    """The JSON Schema of one step of a plan; a first step has nothing to refer to."""
-    definitions = schema.get("$defs", {})
-    body = {name: item for name, item in schema.items() if name != "$defs"}
+    """The JSON Schema of one step of a plan; a first step has nothing to refer to.
+
+    The input is optional, because a step that is skipped has none; one that is missing is refused at its call.
+    """
+    body, definitions = _embeddable(schema)
     properties: JsonObject = {
         "skip": {"type": "boolean", "description": "True only if the task does not need this step."},
         "input": body if first else _referable(body),
@@ -78,7 +86,6 @@ def step_schema(step: AgenticStep, schema: JsonSchema, *, first: bool) -> JsonSc
         "type": "object",
         "description": step.purpose or step.tool,
         "properties": properties,
-        "required": ["input"],
         "additionalProperties": False,
         **({"$defs": definitions if first else _referable_each(definitions)} if definitions else {}),
     }
@@ -101,12 +108,12 @@ def expand(plan: StepPlan, schema: JsonSchema, scope: Mapping[str, Json]) -> lis
         return [_object(resolve(plan.input, scope))]
     items = _items(plan.for_each, scope)
     path = next(_repeated_lists(plan.input, ()), None)
-    if path is None:
+    frame = plan.input if path is None else _replaced(plan.input, path, [])
+    if path is None or _mentions_item(frame):
         return [_object(resolve(plan.input, {**scope, "item": item})) for item in items]
     size = _batch_size(schema, path) or len(items) or 1
     element = cast("list[Json]", _at(plan.input, path))[0]
     rows = [resolve(element, {**scope, "item": item}) for item in items]
-    frame = _replaced(plan.input, path, [])
     batches = [rows[start : start + size] for start in range(0, len(rows), size)]
     return [_object(_replaced(resolve(frame, scope), path, batch)) for batch in batches]
 
@@ -143,19 +150,42 @@ def _mentions_item(value: Json) -> bool:
 
 
 def _batch_size(schema: JsonSchema, path: Path) -> int | None:
-    node: Any = schema
+    """The smallest `maxItems` that the schema sets for a place."""
+    places = [schema]
     for part in path:
-        node = _dereferenced(node, schema)
-        node = node.get("items", {}) if isinstance(part, int) else node.get("properties", {}).get(part, {})
-    maximum = _dereferenced(node, schema).get("maxItems")
-    return maximum if isinstance(maximum, int) and maximum > 0 else None
+        places = [_below(node, part) for place in places for node in _composing(place, schema)]
+    sizes = [node.get("maxItems") for place in places for node in _composing(place, schema)]
+    return min((size for size in sizes if isinstance(size, int) and size > 0), default=None)
 
 
-def _dereferenced(node: Any, schema: JsonSchema) -> JsonSchema:
-    while isinstance(node, dict) and "$ref" in node:
-        name = str(cast("JsonObject", node)["$ref"]).removeprefix("#/$defs/")
-        node = schema.get("$defs", {}).get(name, {})
-    return cast("JsonSchema", node) if isinstance(node, dict) else {}
+def _below(node: JsonSchema, part: str | int) -> JsonSchema:
+    below: JsonSchema = node.get("items", {}) if isinstance(part, int) else node.get("properties", {}).get(part, {})
+    return below
+
+
+def _composing(schema: Json, root: JsonSchema) -> list[JsonSchema]:
+    """The schema and everything that it refers to or is composed of, each once, however it is nested."""
+    found: list[JsonSchema] = []
+    waiting = [schema]
+    while waiting:
+        node = waiting.pop()
+        if not isinstance(node, dict) or any(node is known for known in found):
+            continue
+        found.append(cast("JsonSchema", node))
+        waiting += [branch for keyword in ("anyOf", "oneOf", "allOf") for branch in found[-1].get(keyword, ())]
+        waiting.append(_referred(found[-1].get("$ref"), root))
+    return found
+
+
+def _referred(reference: str | None, root: JsonSchema) -> Json:
+    """What a JSON pointer of a `$ref` names (RFC 6901); null if nothing is there."""
+    if reference is None:
+        return None
+    node: Json = root
+    for part in reference.removeprefix("#").split("/")[1:]:
+        name = part.replace("~1", "/").replace("~0", "~")
+        node = cast("JsonObject", node).get(name) if isinstance(node, dict) else None
+    return node
 
 
 def _at(value: Json, path: Path) -> Json:
@@ -175,37 +205,65 @@ def _replaced(value: Json, path: Path, new: Json) -> Json:
     return copy
 
 
+def _embeddable(schema: JsonSchema) -> tuple[JsonSchema, JsonObject]:
+    """An input schema without its `$defs`, and these: so it can stand inside another schema that has them.
+
+    References to other places than `$defs` are led to a copy of the whole that stands there too.
+    """
+    body = {name: item for name, item in schema.items() if name not in ("$defs", "$id", "$schema")}
+    definitions: JsonObject = dict(schema.get("$defs", {}))
+    whole = next(name for name in ("input", *(f"input{number}" for number in count(2))) if name not in definitions)
+    led = {name: _led(item, f"{_DEFINITIONS}{whole}") for name, item in {**definitions, "": body}.items()}
+    alone = led.pop("")
+    if (alone, led) == (body, definitions):
+        return body, definitions
+    return alone, {**led, whole: alone}
+
+
+def _led(node: Json, place: str) -> Any:
+    """The schema with references to its root, or below it but not to `$defs`, led to a place."""
+    return _with_references(node, lambda to: to if to.startswith(_DEFINITIONS) else place + to.removeprefix("#"))
+
+
+def _prefixed(node: Json, prefix: str) -> Any:
+    """The schema with references to `$defs` led to the same names with a prefix, so that steps share one `$defs`."""
+    return _with_references(node, lambda to: f"{_DEFINITIONS}{prefix}{to.removeprefix(_DEFINITIONS)}")
+
+
+def _with_references(node: Json, change: Callable[[str], str]) -> Any:
+    if isinstance(node, list):
+        return [_with_references(item, change) for item in cast("list[Json]", node)]
+    if not isinstance(node, dict):
+        return node
+    result = {name: _with_references(item, change) for name, item in cast("JsonObject", node).items()}
+    if isinstance(result.get("$ref"), str):
+        result["$ref"] = change(result["$ref"])
+    return result
+
+
 def _referable(schema: Json) -> Json:
     """The schema, where every value but an object may also be a reference."""
-    if not isinstance(schema, dict):
+    if not isinstance(schema, dict) or not schema:
         return schema
-    node = cast("JsonObject", schema)
+    node = dict(cast("JsonObject", schema))
+    alternatives = node.pop("oneOf", None) or node.get("anyOf")
+    if alternatives:
+        # A reference would fit several alternatives, so one of them becomes any of them; the call itself is stricter.
+        node["anyOf"] = [_referable(item) for item in cast("list[Json]", alternatives)]
+    if "allOf" in node:
+        node["allOf"] = [_referable(item) for item in cast("list[Json]", node["allOf"])]
     if "properties" in node:
-        return {**node, "properties": _referable_each(node["properties"])}
-    for keyword in ("anyOf", "oneOf", "allOf"):
-        if keyword in node:
-            return {**node, keyword: [_referable(item) for item in cast("list[Json]", node[keyword])]}
-    if "$ref" in node or not node or node.get("type") == "object":
+        node["properties"] = _referable_each(node["properties"])
+    if isinstance(node.get("additionalProperties"), dict):
+        node["additionalProperties"] = _referable(node["additionalProperties"])
+    if _COMPOSED & node.keys() or node.get("type") == "object":
         return node
     if node.get("type") == "array":
-        node = {**node, "items": _referable(node.get("items", {}))}
-    elif node.get("type") == "string" and not {"enum", "const", "format", "pattern", "maxLength"} & node.keys():
+        node["items"] = _referable(node.get("items", {}))
+    elif node.get("type") == "string" and not _RESTRICTING & node.keys():
         return node
     return {"anyOf": [node, {"type": "string", "pattern": REFERENCE}]}
 
 
 def _referable_each(schemas: JsonObject) -> JsonObject:
     return {name: _referable(item) for name, item in schemas.items()}
-
-
-def _renamed(node: Json, step: str) -> Any:
-    """The schema with references to `$defs` prefixed by the step, so that the steps of a plan share one `$defs`."""
-    if isinstance(node, list):
-        return [_renamed(item, step) for item in cast("list[Json]", node)]
-    if not isinstance(node, dict):
-        return node
-    result = {name: _renamed(item, step) for name, item in cast("JsonObject", node).items()}
-    reference = result.get("$ref")
-    if isinstance(reference, str) and reference.startswith("#/$defs/"):
-        result["$ref"] = f"#/$defs/{step}_{reference.removeprefix('#/$defs/')}"
-    return result

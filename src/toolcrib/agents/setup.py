@@ -5,8 +5,9 @@ resumed run sees the same lists.
 """
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import count
 from typing import TypeAlias, cast
 
 import msgspec
@@ -14,6 +15,7 @@ import orjson
 
 from toolcrib.agents.narrowing import enums_of, narrow, shown_to_models
 from toolcrib.contracts import (
+    AgenticContext,
     AgenticImplementation,
     InvalidDefinition,
     Json,
@@ -43,7 +45,8 @@ PLACEHOLDERS = ("integration_schema", "reference_data", "user_task", "available_
 
 DEFAULT_TEMPERATURE = 0.2
 _MOST_PLACES = 1000
-_MODEL_NAME = re.compile(r"[^A-Za-z0-9_-]")
+_NOT_IN_MODEL_NAME = re.compile(r"[^A-Za-z0-9_-]")
+_LONGEST_MODEL_NAME = 64
 
 
 class ReferenceUnavailable(ToolcribError):
@@ -77,6 +80,8 @@ class Workplace:
     prompt: Template
     scope: Mapping[str, Json]
     """What the prompt may use besides the task."""
+    documentation: str
+    """Follows every prompt as it stands."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,7 +108,7 @@ class Setup:
             "input": self.context.request.input,
             "execution_history": history,
         }
-        return self.place.prompt.render_text(scope)
+        return "\n\n".join(filter(None, (self.place.prompt.render_text(scope), self.place.documentation)))
 
     def named(self, alias: str) -> str:
         """The tool's real name behind a model's name for it; an unknown one stays as it is."""
@@ -236,10 +241,13 @@ def _furnish(
 ) -> Workplace:
     lists = [(source.applies_to, references[source.name]) for source in implementation.context.reference_data]
     enums = enums_of(lists)
-    allotted = tuple(_allot(revision, purpose, enums) for revision, purpose in found)
-    tools = ToolSet(
-        [Tool(item.alias, describe(item.tool), cast("JsonSchema", shown_to_models(item.schema))) for item in allotted]
+    aliases = _aliases(revision.name for revision, _ in found)
+    allotted = tuple(
+        Allotted(revision, aliases[revision.name], narrow(revision.definition.input_schema, enums), purpose)
+        for revision, purpose in found
     )
+    offered = {item.alias: item for item in allotted}
+    tools = ToolSet([_shown(item) for item in offered.values()])
     narrowed = {item.tool.name: item.schema for item in allotted if item.schema != item.tool.definition.input_schema}
     return Workplace(
         allotted=allotted,
@@ -252,12 +260,28 @@ def _furnish(
         offered=msgspec.json.encode(tools.tools),
         prompt=Template.parse(implementation.system_prompt, "{{}}"),
         scope=_scope(implementation, allotted, references),
+        documentation=_documentation(implementation.context),
     )
 
 
-def _allot(tool: ToolRevision, purpose: str, enums: Mapping[str, ReferenceList]) -> Allotted:
-    alias = _MODEL_NAME.sub("_", tool.name)[:64]
-    return Allotted(tool, alias, narrow(tool.definition.input_schema, enums), purpose)
+def _aliases(names: Iterable[str]) -> Mapping[str, str]:
+    """Names that models accept, each its own: where two come out the same, the later one gets a number."""
+    aliases: dict[str, str] = {}
+    for name in dict.fromkeys(names):
+        plain = _NOT_IN_MODEL_NAME.sub("_", name)
+        endings = (f"_{number}" if number > 1 else "" for number in count(1))
+        candidates = (plain[: _LONGEST_MODEL_NAME - len(ending)] + ending for ending in endings)
+        aliases[name] = next(free for free in candidates if free not in aliases.values())
+    return aliases
+
+
+def _shown(item: Allotted) -> Tool:
+    return Tool(item.alias, describe(item.tool), cast("JsonSchema", shown_to_models(item.schema)))
+
+
+def _documentation(context: AgenticContext) -> str:
+    examples = "\n".join(f"- {example}" for example in context.example_queries)
+    return "\n\n".join(filter(None, (context.documentation, examples and f"Examples of tasks:\n{examples}")))
 
 
 def _task(arguments: Json) -> str:

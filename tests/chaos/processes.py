@@ -1,0 +1,59 @@
+"""Real processes for the chaos tests: each job runs in a process of its own, which may be killed at any time.
+
+The processes are forked from a server that has imported everything, so that hundreds of them cost little.
+"""
+
+import asyncio
+import json
+import multiprocessing
+import os
+import signal
+from collections.abc import Callable, Coroutine
+from pathlib import Path
+from typing import Any, TypeAlias
+
+from toolcrib.contracts import Json
+
+_FORKSERVER = multiprocessing.get_context("forkserver")
+_FORKSERVER.set_forkserver_preload(["tests.chaos.crm", "tests.chaos.ledger"])
+
+Job: TypeAlias = Callable[..., Coroutine[Any, Any, Json]]
+"""An importable async function; its arguments can be pickled, its result is JSON."""
+
+KILLED = -signal.SIGKILL
+"""Exit code of a process that was killed."""
+
+
+class Child:
+    """A process that does one job.
+
+    Args:
+        answer: The file that takes the result.
+        job: What it does.
+        *arguments: Of the job.
+    """
+
+    def __init__(self, answer: Path, job: Job, *arguments: Any) -> None:
+        self._answer = answer
+        self._process = _FORKSERVER.Process(target=_work, args=(answer, job, arguments))
+        self._process.start()
+
+    async def ended(self) -> int:
+        """Its exit code: negative if a signal ended it."""
+        await asyncio.to_thread(self._process.join)
+        assert self._process.exitcode is not None
+        return self._process.exitcode
+
+    async def result(self) -> Any:
+        """What the job returned; the process must have ended well."""
+        assert await self.ended() == 0
+        return json.loads(self._answer.read_bytes())
+
+    def signal(self, number: signal.Signals) -> None:
+        """Send it a signal."""
+        assert self._process.pid is not None
+        os.kill(self._process.pid, number)
+
+
+def _work(answer: Path, job: Job, arguments: tuple[Any, ...]) -> None:
+    answer.write_text(json.dumps(asyncio.run(job(*arguments))))

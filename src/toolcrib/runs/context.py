@@ -242,11 +242,7 @@ class RunContext:
         intent = self._history.intents.get(call.position)
         if intent is not None:
             self._around.in_doubt.check_same(call, intent.name)
-            verdict = None
-            if (
-                call.position not in self._history.handoffs
-            ):  # else it was only prepared here, and the client performs it
-                verdict = await self._around.in_doubt.judge(intent, self.run, self._reconcile)
+            verdict = await self._doubt(intent)
             if verdict is not None:
                 self.budget.take_tool_call()
                 await self._conclude(verdict)
@@ -256,8 +252,14 @@ class RunContext:
         await self._conclude(envelope)
         return envelope
 
+    async def _doubt(self, intent: CallStarted) -> ToolEnvelope | None:
+        """The envelope of a call that was started before and must not be repeated, or null."""
+        if intent.position in self._history.handoffs:
+            return None  # it was only prepared here; the client performs it
+        return await self._around.in_doubt.judge(intent, self.run, self._reconcile)
+
     async def _reconcile(self, question: ToolCall) -> ToolEnvelope:
-        """The answer of a tool's `reconcile`: asked for by recovery, so the run's allow-list and budget do not matter."""
+        """The answer of a tool's `reconcile`; recovery asks, so the run's allow-list and budget do not matter."""
         known = self._history.envelopes.get(question.position)
         if known is not None:
             return known

@@ -1,13 +1,13 @@
 """One model at one endpoint: wire, transport, credential, quirks and prices put together.
 
-A call is a sequence of events that ends with `Done`; a call that does not stream has that one event only. Nothing is
-retried here, and no credential leaves: not in an error, not in a representation.
+A whole answer is what the last event of a stream, `Done`, holds; both are read by the same wire. Nothing is retried
+here, and no credential leaves: not in an error, not in a representation.
 """
 
 from collections.abc import AsyncGenerator, Callable, Iterable
 from contextlib import aclosing
 from datetime import datetime
-from typing import Protocol, cast
+from typing import Protocol
 
 import msgspec
 import orjson
@@ -93,12 +93,25 @@ class Model:
 
     async def request(self, request: Request) -> Response:
         """See `LanguageModel.request`."""
-        *_, done = [event async for event in self._events(request, stream=False)]
-        return cast("Done", done).response
+        key = self.credential()
+        answer = StructuredAnswer(self._named(request), self.endpoint.quirks)
+        try:
+            response = await self._whole(answer.request, key)
+        except ModelError as error:
+            raise cleaned(error, key) from None
+        return _counted(answer.response(response), request)
 
-    def stream(self, request: Request) -> AsyncGenerator[Event]:
+    async def stream(self, request: Request) -> AsyncGenerator[Event]:
         """See `LanguageModel.stream`."""
-        return self._events(request, stream=True)
+        key = self.credential()
+        answer = StructuredAnswer(self._named(request), self.endpoint.quirks)
+        try:
+            async with aclosing(self._streamed(answer.request, key)) as batches:
+                async for events in batches:
+                    for event in answer.read(events):
+                        yield Done(_counted(event.response, request)) if isinstance(event, Done) else event
+        except ModelError as error:
+            raise cleaned(error, key) from None
 
     def cost(self, usage: Usage, at: datetime) -> Cost:
         """See `LanguageModel.cost`."""
@@ -119,24 +132,12 @@ class Model:
             "for example a local one: ollama:NAME"
         )
 
-    async def _events(self, request: Request, *, stream: bool) -> AsyncGenerator[Event]:
-        key = self.credential()
-        answer = StructuredAnswer(self._named(request), self.endpoint.quirks)
-        send = self._streamed if stream else self._whole
-        try:
-            async with aclosing(send(answer.request, key)) as batches:
-                async for events in batches:
-                    for event in answer.read(events):
-                        yield self._counted(event, request)
-        except ModelError as error:
-            raise cleaned(error, key) from None
-
-    async def _whole(self, request: Request, key: str | None) -> AsyncGenerator[Iterable[Event]]:
+    async def _whole(self, request: Request, key: str | None) -> Response:
         url, body, headers = self._rendered(request, key, stream=False)
         response = await self._transport.post(url, body, headers, request.timeouts)
         if response.status >= 300:
             raise self.endpoint.wire.error(response.status, response.headers, response.body)
-        yield (Done(self.endpoint.wire.parse(response.body)),)
+        return self.endpoint.wire.parse(response.body)
 
     async def _streamed(self, request: Request, key: str | None) -> AsyncGenerator[Iterable[Event]]:
         url, body, headers = self._rendered(request, key, stream=True)
@@ -166,12 +167,12 @@ class Model:
     def _named(self, request: Request) -> Request:
         return request if request.model else msgspec.structs.replace(request, model=self.endpoint.model)
 
-    def _counted(self, event: Event, request: Request) -> Event:
-        """Usage that the provider did not give is estimated."""
-        if not isinstance(event, Done) or not event.response.usage.estimated:
-            return event
-        usage = estimated_usage(request, event.response.message)
-        return Done(msgspec.structs.replace(event.response, usage=usage))
+
+def _counted(response: Response, request: Request) -> Response:
+    """Usage that the provider did not give is estimated."""
+    if not response.usage.estimated:
+        return response
+    return msgspec.structs.replace(response, usage=estimated_usage(request, response.message))
 
 
 def _is_whole(content_type: str) -> bool:

@@ -44,6 +44,10 @@ class StructuredAnswer:
         """The events as the caller shall see them."""
         return events if self._tool is None else self._unwrapped(events, self._tool)
 
+    def response(self, response: Response) -> Response:
+        """The whole answer likewise."""
+        return response if self._tool is None else _as_text(response, self._tool)
+
     def _unwrapped(self, events: Iterable[Event], name: str) -> Iterator[Event]:
         for event in events:
             match event:

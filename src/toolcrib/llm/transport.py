@@ -3,12 +3,21 @@
 It knows no wire format and no retry.
 """
 
-from collections.abc import AsyncGenerator, AsyncIterator, Generator, Mapping
-from contextlib import AbstractAsyncContextManager, asynccontextmanager, contextmanager
+from collections.abc import AsyncGenerator, AsyncIterator, Mapping
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from typing import Protocol
 
 from toolcrib.contracts.errors import ModelError
-from toolcrib.net import ConnectionFailed, HttpResponse, HttpSession, HttpStream, TimedOut, Timeouts, TooLarge
+from toolcrib.net import (
+    ConnectionFailed,
+    HttpResponse,
+    HttpSession,
+    HttpStream,
+    NetworkError,
+    TimedOut,
+    Timeouts,
+    TooLarge,
+)
 
 MAX_RESPONSE_BYTES = 8 * 1024 * 1024
 """The largest answer that is read."""
@@ -50,7 +59,7 @@ class HttpTransport:
 
     async def post(self, url: str, body: bytes, headers: Mapping[str, str], timeouts: Timeouts) -> HttpResponse:
         """See `Transport.post`."""
-        with _as_model_errors():
+        try:
             return await self._session.request(
                 "POST",
                 url,
@@ -60,6 +69,8 @@ class HttpTransport:
                 max_bytes=self._max,
                 follow_redirects=False,
             )
+        except NetworkError as error:
+            raise _model_error(error) from error
 
     @asynccontextmanager
     async def stream(
@@ -69,9 +80,11 @@ class HttpTransport:
         opened = self._session.stream(
             "POST", url, headers=headers, body=body, timeout=timeouts, max_bytes=self._max, follow_redirects=False
         )
-        with _as_model_errors():
+        try:
             async with opened as stream:
                 yield HttpStream(stream.status, stream.headers, stream.url, _until_cut(stream.chunks))
+        except NetworkError as error:
+            raise _model_error(error) from error
 
 
 async def _until_cut(chunks: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
@@ -82,13 +95,11 @@ async def _until_cut(chunks: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
         raise ModelError("stream_cut", f"the connection broke in mid-answer: {error}") from error
 
 
-@contextmanager
-def _as_model_errors() -> Generator[None]:
-    try:
-        yield
-    except TimedOut as error:
-        raise ModelError("timeout", f"the model did not answer in time: {error}") from error
-    except TooLarge as error:
-        raise ModelError("bad_response", f"the model's answer is too large: {error}") from error
-    except ConnectionFailed as error:
-        raise ModelError("connection", f"the model was not reached: {error}") from error
+def _model_error(error: NetworkError) -> ModelError:
+    match error:
+        case TimedOut():
+            return ModelError("timeout", f"the model did not answer in time: {error}")
+        case TooLarge():
+            return ModelError("bad_response", f"the model's answer is too large: {error}")
+        case _:
+            return ModelError("connection", f"the model was not reached: {error}")

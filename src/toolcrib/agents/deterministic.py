@@ -269,10 +269,10 @@ def _take_failures(progress: Progress, step: AgenticStep, envelopes: Sequence[To
     first = failed[0]
     progress.warnings.append(f"step {step.id!r}: {len(failed)} of {len(envelopes)} calls failed: {first.message}")
     reasons = {found.reason for found in failed}
-    limit = next((stop for reason, stop in _LIMIT_REASONS.items() if reason in reasons), None)
-    if limit is not None:
-        progress.stop_reason = limit
-    elif len(failed) == len(envelopes):
+    for reason in _LIMIT_REASONS.keys() & reasons:
+        progress.stop_reason = _LIMIT_REASONS[reason]
+        return
+    if len(failed) == len(envelopes):
         progress.failure = first
 
 

@@ -159,8 +159,8 @@ def _batch_size(schema: JsonSchema, path: Path) -> int | None:
 
 
 def _below(node: JsonSchema, part: str | int) -> JsonSchema:
-    below: JsonSchema = node.get("items", {}) if isinstance(part, int) else node.get("properties", {}).get(part, {})
-    return below
+    properties: JsonObject = node.get("properties", {})
+    return node.get("items", {}) if isinstance(part, int) else properties.get(part, {})
 
 
 def _composing(schema: Json, root: JsonSchema) -> list[JsonSchema]:

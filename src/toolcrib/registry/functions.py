@@ -123,17 +123,29 @@ class FunctionTool(Generic[P, R]):
             raise InvalidDefinition(msg) from error
 
     async def run(self, arguments: JsonObject, context: ToolContext) -> Json:
-        """Call the function with JSON arguments that match its schema, and bring its result back as JSON.
+        """Call the function with JSON arguments that match its schema, and bring its result back as JSON."""
+        return await self.invoke(self.values_of(arguments, context))
 
-        A plain function runs in a thread, so that it does not hold up the event loop.
+    def values_of(self, arguments: JsonObject, context: ToolContext) -> JsonObject:
+        """The function's keyword arguments, as its type hints have them.
+
+        Raises:
+            ValidationError: Pydantic's: an argument has not the type of its hint, which a schema cannot always tell.
         """
         values = self._arguments.model_validate(arguments)
         fields = self._arguments.model_fields
         given: dict[str, Any] = {str(fields[name].alias): getattr(values, name) for name in values.model_fields_set}
         if self._context_parameter is not None:
             given[self._context_parameter] = context
+        return given
+
+    async def invoke(self, values: JsonObject) -> Json:
+        """Call the function with its keyword arguments, and bring its result back as JSON.
+
+        A plain function runs in a thread, so that it does not hold up the event loop.
+        """
         call = cast("Callable[..., Any]", self._function)
-        result = await call(**given) if self._is_async else await asyncio.to_thread(call, **given)
+        result = await call(**values) if self._is_async else await asyncio.to_thread(call, **values)
         return self._result.dump_python(result, mode="json", warnings=False)  # the output schema is checked by the crib
 
     @property

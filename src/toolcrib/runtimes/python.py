@@ -2,7 +2,7 @@
 
 from pydantic import ValidationError
 
-from toolcrib.contracts import ErrorCode, Reason
+from toolcrib.contracts import ErrorCode, Reason, ToolRevision
 from toolcrib.executor import CallFailed, Dispatch, Outcome, error
 from toolcrib.registry import FunctionTool, ToolContext
 
@@ -18,7 +18,10 @@ class PythonRuntime:
         self._functions[content_hash] = function
 
     async def run(self, dispatch: Dispatch) -> Outcome:
-        """Call the function with the validated arguments."""
+        """Call the function with the validated arguments.
+
+        Whatever the function raises is its failure, not its caller's: also a validation error from inside it.
+        """
         tool = dispatch.tool
         function = self._functions.get(tool.content_hash)
         if function is None:
@@ -37,7 +40,14 @@ class PythonRuntime:
             auth=dispatch.auth,
         )
         try:
-            return Outcome(await function.run(dispatch.input, context))
-        except ValidationError as problem:
-            message = f"tool {tool.name!r} could not use its arguments or return its result: {problem}"
-            raise CallFailed(error(ErrorCode.VALIDATION_ERROR, Reason.INPUT_SCHEMA_MISMATCH, message)) from problem
+            values = function.values_of(dispatch.input, context)
+        except ValidationError as refusal:
+            raise _invalid(tool, refusal) from refusal
+        return Outcome(await function.invoke(values))
+
+
+def _invalid(tool: ToolRevision, refusal: ValidationError) -> CallFailed:
+    """Arguments that met the schema and not the type hints: nothing ran."""
+    listed = "; ".join(f"{'.'.join(map(str, found['loc']))}: {found['msg']}" for found in refusal.errors())
+    message = f"the arguments of {tool.name!r} are not valid: {listed}. Correct them and call again"
+    return CallFailed(error(ErrorCode.VALIDATION_ERROR, Reason.INPUT_SCHEMA_MISMATCH, message))

@@ -1,1 +1,1 @@
-"""Real systems that the demonstrations and tests run against; none of them imports toolcrib."""
+"""Real systems that the demonstrations and tests run against, and the demonstrations themselves."""

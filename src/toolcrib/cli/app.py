@@ -1,0 +1,63 @@
+"""`toolcrib`: the commands put together, and what becomes of an error.
+
+Every error of the library ends as one line on stderr: exit status 2 if what was asked for is wrong, else 1. A fault of
+ours keeps its traceback.
+"""
+
+import sys
+from typing import Any
+
+import typer
+from typer.core import TyperGroup
+
+from toolcrib.cli import demo, runs, schema, tools, up
+
+USAGE, FAILURE = 2, 1
+
+
+class Commands(TyperGroup):
+    """The root of all commands."""
+
+    def invoke(self, ctx: Any) -> Any:
+        """Run a command."""
+        try:
+            return super().invoke(ctx)
+        except Exception as failure:
+            status = exit_status(failure)
+            if status is None:
+                raise
+            print(f"toolcrib: {' '.join(str(failure).split())}", file=sys.stderr)
+            raise typer.Exit(status) from None
+
+
+def exit_status(failure: Exception) -> int | None:
+    """The exit status that an error of the library means; null for any other exception."""
+    from toolcrib.contracts import InvalidInput, ToolcribError
+
+    match failure:
+        case InvalidInput():
+            return USAGE
+        case ToolcribError():
+            return FAILURE
+        case _:
+            return None
+
+
+app = typer.Typer(
+    cls=Commands,
+    name="toolcrib",
+    help="Governed, observable, durable tools for AI agents.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+)
+app.add_typer(demo.app, name="demo")
+app.add_typer(runs.app, name="run")
+app.add_typer(tools.app, name="tool")
+app.command("schema")(schema.schema)
+app.command("up")(up.up)
+
+
+def main() -> None:
+    """The entry point of the `toolcrib` program."""
+    app()

@@ -1,0 +1,43 @@
+"""Writing to a terminal or a file: the same text, coloured only where somebody looks at it."""
+
+import re
+import sys
+from decimal import Decimal
+from typing import Final, TextIO
+
+from rich.console import Console
+from rich.text import Text
+
+_WIDTH: Final = 120
+"""Columns where there is no terminal to ask."""
+_CONTROL: Final = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
+
+
+def console(file: TextIO | None = None) -> Console:
+    """A console on stdout, or on a file."""
+    where = file or sys.stdout
+    return Console(file=where, width=None if where.isatty() else _WIDTH, highlight=False, soft_wrap=False)
+
+
+def plain(text: str, style: str = "") -> Text:
+    """Text from outside: no markup in it is read, no control character reaches the terminal."""
+    return Text(_CONTROL.sub("\N{REPLACEMENT CHARACTER}", text), style=style)
+
+
+def money(usd: Decimal | None) -> str:
+    """US dollars to a millionth: `$0.004`."""
+    if usd is None:
+        return "unknown"
+    return f"${usd:.6f}".rstrip("0").rstrip(".")
+
+
+def duration(milliseconds: int | None) -> str:
+    """`456ms`, `3.2s`, `2m 05s`."""
+    if milliseconds is None:
+        return "…"
+    if milliseconds < 1000:
+        return f"{milliseconds}ms"
+    if milliseconds < 60_000:
+        return f"{milliseconds / 1000:.1f}s"
+    minutes, seconds = divmod(round(milliseconds / 1000), 60)
+    return f"{minutes}m {seconds:02}s"

@@ -1,0 +1,100 @@
+"""`toolcrib demo`: the product at work on a real system."""
+
+import asyncio
+import json
+import shutil
+import sys
+import tempfile
+from collections.abc import Coroutine
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from toolcrib.cli.options import AsJson, BaseUrl, Model
+
+if TYPE_CHECKING:
+    from examples.crm.demo import Outcome
+    from toolcrib.cli.demo_report import Files
+
+app = typer.Typer(help="See the product at work.", no_args_is_help=True)
+
+Task = Annotated[str | None, typer.Option(metavar="TEXT", help="Another task, in plain words.", show_default=False)]
+Keep = Annotated[bool, typer.Option("--keep", help="Keep the CRM's database and the journal.")]
+Database = Annotated[
+    Path | None,
+    typer.Option(
+        metavar="PATH",
+        dir_okay=False,
+        show_default=False,
+        help="The CRM's database; made if there is none. One that is there is judged with all its earlier changes.",
+    ),
+]
+Journal = Annotated[
+    str | None,
+    typer.Option(
+        "--store",
+        envvar="TOOLCRIB_STORE",
+        metavar="URL",
+        show_default=False,
+        help="Where the run is kept, instead of in the demonstration's own folder.",
+    ),
+]
+
+
+@app.callback()
+def demo() -> None:
+    """See the product at work."""
+
+
+@app.command("crm")
+def crm(
+    *,
+    as_json: AsJson = False,
+    model: Model = None,
+    base_url: BaseUrl = None,
+    keep: Keep = False,
+    task: Task = None,
+    db: Database = None,
+    store: Journal = None,
+) -> None:
+    """Start a small CRM, make tools of its OpenAPI document, change its data by a task in plain words, and check it.
+
+    Exit status 0 means that the data is right: all deals that the task means, and only they, are changed.
+    """
+    from toolcrib.cli.examples import make_importable
+
+    make_importable()
+    from examples.crm import demo as crm_demo
+    from toolcrib.cli import demo_report as report
+
+    crm_demo.check_model(model, base_url)
+    folder = Path(tempfile.mkdtemp(prefix="toolcrib-demo-"))
+    files = report.Files(folder, db=db or folder / "crm.db", store=store or f"sqlite:///{folder / 'toolcrib.db'}")
+    if not as_json:
+        report.announce(model or crm_demo.SCRIPTED, scripted=model in {None, crm_demo.SCRIPTED})
+    outcome = _run(
+        crm_demo.demonstrate(
+            task or crm_demo.TASK, folder=folder, db=files.db, store=files.store, model=model, base_url=base_url
+        ),
+        files,
+    )
+    kept = keep or not outcome.ok
+    if not kept:
+        shutil.rmtree(folder)
+    if as_json:
+        print(json.dumps(report.document(outcome, files if kept else files.named(store, db)), ensure_ascii=False))
+    else:
+        report.show(outcome, files if kept else files.named(store, db))
+    raise typer.Exit(0 if outcome.ok else 1)
+
+
+def _run(work: "Coroutine[Any, Any, Outcome]", files: "Files") -> "Outcome":
+    """Whatever fails from here on is a failure, and not the fault of who asked."""
+    from toolcrib.contracts import ToolcribError
+
+    try:
+        return asyncio.run(work)
+    except ToolcribError as failure:
+        print(f"toolcrib: {' '.join(str(failure).split())}; what there is of it is in {files.folder}", file=sys.stderr)
+        raise typer.Exit(1) from None

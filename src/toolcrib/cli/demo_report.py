@@ -1,0 +1,109 @@
+"""What the demonstration prints: for people, and as one JSON document."""
+
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Self
+
+from rich.text import Text
+
+from examples.crm.demo import Outcome
+from examples.crm.verify import StageVerdict
+from toolcrib.cli.console import console, plain
+from toolcrib.cli.tree import draw
+from toolcrib.contracts import JsonObject
+
+
+@dataclass(frozen=True, slots=True)
+class Files:
+    """Where the demonstration's data is; null for what is gone afterwards."""
+
+    folder: Path
+    db: Path | None
+    """The CRM's database."""
+    store: str | None
+    """The journal."""
+
+    def named(self, store: str | None, db: Path | None) -> Self:
+        """What stays if the folder goes: only what was named."""
+        return replace(self, store=store, db=db)
+
+
+def announce(model: str, *, scripted: bool) -> None:
+    """Say what is used as model, before anything runs."""
+    screen = console()
+    if scripted:
+        screen.print(plain(f"Model: {model}, a planner made of rules. No model is asked and no API key is read."))
+        screen.print(
+            "       With a real one: toolcrib demo crm --model anthropic:claude-sonnet-4 (and ANTHROPIC_API_KEY set),\n"
+            "       or a local one: toolcrib demo crm --model ollama:qwen3. TOOLCRIB_MODEL says the same."
+        )
+    else:
+        screen.print(plain(f"Model: {model}"))
+    screen.print()
+
+
+def show(outcome: Outcome, files: Files) -> None:
+    """The trace, the verdict on the data, and where to look further."""
+    screen = console()
+    screen.print(draw(outcome.trace))
+    screen.print()
+    screen.print(Text("Check of the CRM's database, whatever the run reported:", style="bold"))
+    if outcome.verdict is None:
+        screen.print(plain(f"✗ not checked: {outcome.problem}", "red"))
+    else:
+        screen.print(plain(_counts(outcome.verdict)))
+        screen.print(_sentence(outcome.verdict))
+    screen.print()
+    for line in _further(outcome, files):
+        screen.print(plain(line))
+
+
+def document(outcome: Outcome, files: Files) -> JsonObject:
+    """The same as data."""
+    trace = outcome.trace.model_dump(mode="json")
+    verified = outcome.verdict.as_json() if outcome.verdict else {"all_and_only": False, "problem": outcome.problem}
+    return {
+        "success": outcome.ok,
+        "data": trace["output"],
+        **({} if trace["error"] is None else {"error": trace["error"]}),
+        "meta": {
+            "run_id": trace["run_id"],
+            "agentic_tool": trace["tool"],
+            "mode": trace["mode"],
+            "model": outcome.model,
+            "status": trace["status"],
+            "stop_reason": trace["stop_reason"],
+            "total_cost": trace["cost"],
+            "total_tokens": trace["tokens"],
+            "duration_ms": trace["duration_ms"],
+            "warnings": trace["warnings"],
+            "trace": {"steps": trace["steps"]},
+            "verified": verified,
+            "store": files.store,
+            "crm_db": None if files.db is None else str(files.db),
+        },
+    }
+
+
+def _counts(verdict: StageVerdict) -> str:
+    return (
+        f"  {verdict.total} deals of {verdict.company}: {verdict.already_in_stage} were in {verdict.stage} before, "
+        f"{verdict.in_stage} are now\n"
+        f"  {verdict.changed} changed their stage, {verdict.changed_twice} of them more than once; "
+        f"{verdict.changed_beyond_stage} changed in anything else\n"
+        f"  {verdict.changed_others} deals of others changed"
+    )
+
+
+def _sentence(verdict: StageVerdict) -> Text:
+    if verdict.all_and_only:
+        return plain(f"✓ all deals of {verdict.company}, and only they, are in {verdict.stage}", "green")
+    return plain(f"✗ not right: {len(verdict.missing)} deals are missing, or others changed", "red")
+
+
+def _further(outcome: Outcome, files: Files) -> list[str]:
+    run_id = outcome.result.run_id
+    if files.store is None:
+        return [f"The run {run_id} was kept only as long as it took; keep it with: toolcrib demo crm --keep"]
+    lines = [f"Look at the run again: toolcrib run trace {run_id} --store {files.store}"]
+    return lines if files.db is None else [*lines, f"The CRM's database: {files.db}"]

@@ -1,0 +1,25 @@
+"""Finding the examples: beside the source in a checkout, inside the package where it was installed from a wheel."""
+
+import sys
+from pathlib import Path
+
+import toolcrib
+
+_PACKAGE = Path(toolcrib.__file__).parent
+
+
+def make_importable() -> None:
+    """Let `import examples.crm` find the examples.
+
+    Raises:
+        NotFound: They were not installed.
+    """
+    from toolcrib.contracts import NotFound
+
+    for folder in (_PACKAGE / "_bundled", _PACKAGE.parents[1]):
+        if (folder / "examples" / "crm" / "demo.py").is_file():
+            if str(folder) not in sys.path:
+                sys.path.insert(0, str(folder))
+            return
+    msg = f"the examples are neither in {_PACKAGE} nor beside it; install toolcrib from its wheel or a checkout"
+    raise NotFound(msg)

@@ -1,0 +1,107 @@
+"""`toolcrib run`: look at runs, decide what they wait for, carry them on."""
+
+import json
+import sys
+from typing import TYPE_CHECKING, Annotated, Any, cast
+
+import typer
+
+from toolcrib.cli.options import DEFAULT_STORE, AsJson, Position, RunId, Store
+from toolcrib.cli.session import with_crib
+
+if TYPE_CHECKING:
+    from toolcrib.contracts import JsonObject, Run, Trace
+    from toolcrib.crib import Crib
+
+app = typer.Typer(help="Look at runs, decide what they wait for, carry them on.", no_args_is_help=True)
+
+Follow = Annotated[bool, typer.Option("--follow", help="Go on until the run ends.")]
+Tool = Annotated[str | None, typer.Option(metavar="NAME", help="Runs of this tool only.", show_default=False)]
+Limit = Annotated[int, typer.Option(min=1, max=1000, help="The most runs.")]
+Why = Annotated[str | None, typer.Option("--reason", metavar="TEXT", help="Why, for the record.", show_default=False)]
+Edit = Annotated[
+    str | None,
+    typer.Option("--edit", metavar="JSON", help="Other arguments to call with, as a JSON object.", show_default=False),
+]
+
+
+@app.command("list")
+def list_runs(tool: Tool = None, limit: Limit = 20, store: Store = DEFAULT_STORE, as_json: AsJson = False) -> None:
+    """List runs, the newest first."""
+
+    async def read(crib: "Crib") -> "list[Run]":
+        return list(await crib.store.journal.runs(crib.principal.realm, tool=tool, limit=limit))
+
+    found = with_crib(store, read)
+    if as_json:
+        print(json.dumps([run.model_dump(mode="json") for run in found], indent=2, ensure_ascii=False))
+        return
+    from toolcrib.cli.tables import print_runs
+
+    print_runs(found)
+
+
+@app.command("trace")
+def trace(run_id: RunId, follow: Follow = False, store: Store = DEFAULT_STORE, as_json: AsJson = False) -> None:
+    """Draw a run as a tree of its steps; with --follow, until it ends, whichever process drives it."""
+    from toolcrib.cli.following import last_trace, show_until_ended
+
+    if as_json:
+        found = with_crib(store, lambda crib: last_trace(crib, run_id, follow=follow))
+        print(found.model_dump_json(indent=2))
+    else:
+        with_crib(store, lambda crib: show_until_ended(crib, run_id, follow=follow))
+
+
+@app.command("resume")
+def resume(run_id: RunId, store: Store = DEFAULT_STORE, as_json: AsJson = False) -> None:
+    """Carry a run on in this process: after a decision, or after the process that drove it died."""
+
+    async def drive(crib: "Crib") -> "Trace":
+        await crib.resume(run_id)
+        return await crib.trace(run_id)
+
+    found = with_crib(store, drive)
+    if as_json:
+        print(found.model_dump_json(indent=2))
+    else:
+        from toolcrib.cli.console import console
+        from toolcrib.cli.tree import draw
+
+        console().print(draw(found))
+    if found.status in {"failed", "timed_out", "cancelled"}:
+        raise typer.Exit(1)
+
+
+@app.command("approve")
+def approve(
+    run_id: RunId, position: Position, reason: Why = None, edit: Edit = None, store: Store = DEFAULT_STORE
+) -> None:
+    """Approve a call that waits for consent, as it is or with other arguments."""
+    _decide(store, run_id, position, approve=True, reason=reason, edited_input=_json_object(edit))
+
+
+@app.command("reject")
+def reject(run_id: RunId, position: Position, reason: Why = None, store: Store = DEFAULT_STORE) -> None:
+    """Reject a call that waits for consent."""
+    _decide(store, run_id, position, approve=False, reason=reason)
+
+
+def _decide(store: str, run_id: str, position: str, *, approve: bool, **more: Any) -> None:
+    first = with_crib(store, lambda crib: crib.decide(run_id, position, approve=approve, **more))
+    if not first:
+        print(f"toolcrib: somebody else has decided on {position} of {run_id} before", file=sys.stderr)
+        raise typer.Exit(1)
+    print(f"{'approved' if approve else 'rejected'} {position}; carry the run on with: toolcrib run resume {run_id}")
+
+
+def _json_object(text: str | None) -> "JsonObject | None":
+    if text is None:
+        return None
+    try:
+        found = json.loads(text)
+    except json.JSONDecodeError as problem:
+        raise typer.BadParameter(f"--edit is not JSON: {problem}") from None
+    if not isinstance(found, dict):
+        raise typer.BadParameter("--edit must be one JSON object")
+    return cast("JsonObject", found)

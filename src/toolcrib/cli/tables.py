@@ -1,0 +1,37 @@
+"""Lists of tools and runs as tables."""
+
+from collections.abc import Sequence
+
+from rich.table import Table
+
+from toolcrib.cli.console import console, money, plain
+from toolcrib.contracts import Run, ToolRevision
+
+
+def print_tools(tools: Sequence[ToolRevision]) -> None:
+    """One row for each tool."""
+    table = _table("Name", "Version", "Kind", "Side effects", "Status", "Description")
+    for tool in tools:
+        definition = tool.definition
+        first = definition.description.partition("\n")[0]
+        cells = (tool.name, tool.version, definition.implementation.kind, definition.side_effects, tool.status, first)
+        table.add_row(*map(plain, cells))
+    console().print(table)
+
+
+def print_runs(runs: Sequence[Run]) -> None:
+    """One row for each run."""
+    table = _table("Run", "Tool", "Status", "Stop reason", "Started (UTC)", "Cost")
+    for run in runs:
+        started = run.created_at.strftime("%Y-%m-%d %H:%M:%S")
+        cost = money(run.cost_usd) if run.ended else ""
+        cells = (run.run_id, run.request.tool, run.status, run.stop_reason or "", started, cost)
+        table.add_row(*map(plain, cells))
+    console().print(table)
+
+
+def _table(*columns: str) -> Table:
+    table = Table(box=None, pad_edge=False, header_style="bold")
+    for number, column in enumerate(columns):
+        table.add_column(column, no_wrap=number < len(columns) - 1, overflow="ellipsis")
+    return table

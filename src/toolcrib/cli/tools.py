@@ -1,0 +1,66 @@
+"""`toolcrib tool`: what is in the crib, and bringing more of it in."""
+
+import json
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from toolcrib.cli.options import DEFAULT_STORE, AsJson, Store
+from toolcrib.cli.session import with_crib
+
+if TYPE_CHECKING:
+    from toolcrib.contracts import ToolRevision
+    from toolcrib.crib import Crib
+    from toolcrib.providers import ImportedApi
+
+app = typer.Typer(help="Look at tools and import them.", no_args_is_help=True)
+
+Source = Annotated[str, typer.Argument(metavar="FILE_OR_URL", help="OpenAPI document, JSON or YAML.")]
+Name = Annotated[str, typer.Option("--name", metavar="N", help="Name of the provider.")]
+Address = Annotated[
+    str | None, typer.Option("--base-url", metavar="URL", help="Address of the API, instead of the document's.")
+]
+
+
+@app.command("list")
+def list_tools(store: Store = DEFAULT_STORE, as_json: AsJson = False) -> None:
+    """List the tools, each in the version that a call gets."""
+
+    async def read(crib: "Crib") -> "list[ToolRevision]":
+        return list(crib.registry.current(crib.principal.realm))
+
+    found = with_crib(store, read)
+    if as_json:
+        print(json.dumps([tool.model_dump(mode="json") for tool in found], indent=2, ensure_ascii=False))
+        return
+    from toolcrib.cli.tables import print_tools
+
+    print_tools(found)
+
+
+@app.command("import")
+def import_tools(source: Source, name: Name, base_url: Address = None, store: Store = DEFAULT_STORE) -> None:
+    """Make a tool of every operation of an OpenAPI document."""
+    document = source if source.startswith(("http://", "https://")) else _read(Path(source))
+
+    async def bring(crib: "Crib") -> "ImportedApi":
+        return await crib.import_openapi(document, name=name, base_url=base_url)
+
+    imported = with_crib(store, bring, new=True)
+    for tool in imported.tools:
+        print(f"{tool.name} ({tool.side_effects})")
+    for loss in imported.losses:
+        print(f"not kept: {loss.operation or 'document'}: {loss.what}: {loss.why}", file=sys.stderr)
+    print(f"imported {len(imported.tools)} tools of provider {name!r}")
+
+
+def _read(file: Path) -> bytes:
+    from toolcrib.contracts import InvalidInput
+
+    try:
+        return file.read_bytes()
+    except OSError as problem:
+        msg = f"{file} cannot be read: {problem.strerror}"
+        raise InvalidInput(msg) from problem

@@ -10,6 +10,7 @@ import asyncio
 import contextlib
 from collections.abc import Mapping, Sequence
 from datetime import timedelta
+from decimal import Decimal
 from typing import cast
 
 import orjson
@@ -54,7 +55,7 @@ from toolcrib.executor.ports import (
 from toolcrib.executor.rates import Rates
 from toolcrib.executor.receipt import Receipt, error
 from toolcrib.executor.schemas import CompiledSchemas, Schemas
-from toolcrib.policy import decide, permit
+from toolcrib.policy import Budget, decide, permit
 from toolcrib.registry import Problem, SchemaValidator, compile_schema
 
 _MOST_SHOWN = 200
@@ -63,6 +64,24 @@ _MOST_SHOWN = 200
 
 class Denied(CallFailed):
     """The call was refused before anything ran."""
+
+
+class _Taken:
+    """What a call has taken from the budget: its price at once, so that calls beside it cannot spend it too."""
+
+    def __init__(self, budget: Budget, price: Decimal) -> None:
+        self.dispatched = False
+        self.paid = False
+        self._budget = budget
+        self._price = price
+        budget.add_cost(price)
+
+    def settle(self) -> None:
+        """Give back what was not used."""
+        if not self.dispatched:
+            self._budget.return_tool_call()
+        if not self.paid:
+            self._budget.add_cost(-self._price)
 
 
 class Executor:
@@ -139,7 +158,7 @@ class Executor:
     async def _run(self, receipt: Receipt, tool: ToolRevision) -> ToolEnvelope:
         context, definition = receipt.context, tool.definition
         decision = self._guard(receipt, tool)
-        taken = True
+        taken = _Taken(context.budget, definition.cost_usd_per_call or Decimal(0))
         try:
             schemas, arguments = self._validate(receipt, tool)
             self._permit(receipt, tool)
@@ -157,11 +176,11 @@ class Executor:
             receipt.hide(tuple(auth.values()))
             await context.journal.intend(self._intent(receipt, tool, decision))
             receipt.spent("policy")
-            taken = False
+            taken.dispatched = True
             outcome = await self._dispatch(receipt, tool, arguments, auth)
+            taken.paid = True
         finally:
-            if taken:
-                context.budget.return_tool_call()
+            taken.settle()
         envelope = await self._finish(receipt, tool, outcome, schemas.output)
         if key and envelope.ok and not envelope.truncated:
             await self._remember(key, tool, envelope, context)
@@ -359,10 +378,8 @@ class Executor:
     async def _finish(
         self, receipt: Receipt, tool: ToolRevision, outcome: Outcome, promised: SchemaValidator | None
     ) -> ToolEnvelope:
-        definition, paid = tool.definition, tool.definition.cost_usd_per_call
-        receipt.cost_usd = outcome.cost_usd if outcome.cost_usd is not None else paid
-        if paid is not None:
-            receipt.context.budget.add_cost(paid)
+        definition = tool.definition
+        receipt.cost_usd = outcome.cost_usd if outcome.cost_usd is not None else definition.cost_usd_per_call
         receipt.hide(outcome.secrets)
         output = select_output(definition, take(definition, outcome.output, receipt.redactor))
         metadata = check_output(definition, promised, output, outcome.metadata)

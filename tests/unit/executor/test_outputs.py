@@ -1,5 +1,6 @@
 """What becomes of an output: plain, selected, checked, cut, paid for, kept."""
 
+import asyncio
 import json
 import math
 from collections.abc import Callable
@@ -18,6 +19,7 @@ from toolcrib.contracts import (
     ErrorCode,
     Json,
     JsonObject,
+    Limits,
     Reason,
     ToolEnvelope,
     Unavailable,
@@ -279,6 +281,33 @@ async def test_what_a_call_costs_is_counted_once_the_tool_has_run_even_if_its_ou
     assert unusable.error is not None
     assert reported.cost_usd == Decimal("0.30")
     assert rig.budget.cost_usd == Decimal("0.50")
+
+
+@pytest.mark.requirement("executor.cost", "executor.budget_returned")
+async def test_calls_beside_each_other_cannot_spend_the_same_money():
+    async def slow(dispatch: Dispatch) -> Outcome:
+        await asyncio.sleep(0)
+        return Outcome(1)
+
+    rig = Rig(make_tool(cost_usd_per_call=Decimal("0.4")), behaviour=slow, limits=Limits(max_cost_usd=Decimal(1)))
+
+    envelopes = await asyncio.gather(*(rig.run(position=f"t1.c{number}") for number in range(4)))
+
+    assert [envelope.status for envelope in envelopes] == ["success", "success", "denied", "denied"]
+    assert rig.budget.cost_usd == Decimal("0.8")
+
+
+@pytest.mark.requirement("executor.cost", "executor.budget_returned")
+async def test_a_call_that_fails_or_is_refused_gives_its_price_back():
+    def fail(dispatch: Dispatch) -> Outcome:
+        raise ValueError("no")
+
+    rig = Rig(make_tool(cost_usd_per_call=Decimal(1)), behaviour=fail)
+
+    failed, refused = await rig.run(), await rig.run(arguments=[])
+
+    assert (failed.status, failed.cost_usd, refused.status) == ("error", None, "error")
+    assert rig.budget.cost_usd == 0
 
 
 @pytest.mark.requirement("executor.cost")

@@ -159,8 +159,11 @@ def _batch_size(schema: JsonSchema, path: Path) -> int | None:
 
 
 def _below(node: JsonSchema, part: str | int) -> JsonSchema:
+    if isinstance(part, int):
+        items: JsonSchema = node.get("items", {})
+        return items
     properties: JsonObject = node.get("properties", {})
-    return node.get("items", {}) if isinstance(part, int) else properties.get(part, {})
+    return properties.get(part, {})
 
 
 def _composing(schema: Json, root: JsonSchema) -> list[JsonSchema]:
@@ -212,7 +215,7 @@ def _embeddable(schema: JsonSchema) -> tuple[JsonSchema, JsonObject]:
     """
     body = {name: item for name, item in schema.items() if name not in ("$defs", "$id", "$schema")}
     definitions: JsonObject = dict(schema.get("$defs", {}))
-    whole = next(name for name in ("input", *(f"input{number}" for number in count(2))) if name not in definitions)
+    whole = next(name for number in count(1) if (name := f"input{number}") not in definitions)
     led = {name: _led(item, f"{_DEFINITIONS}{whole}") for name, item in {**definitions, "": body}.items()}
     alone = led.pop("")
     if (alone, led) == (body, definitions):

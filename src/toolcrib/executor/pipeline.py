@@ -1,7 +1,7 @@
 """The one pipeline that runs tools.
 
-resolve, guard, validate, permit, confirm, rate limit, cache, secrets, intent, dispatch with retries, response
-mapping, output check, redaction, truncation, envelope. Whatever kind a tool is and whichever surface asked, it goes
+resolve, guard, validate, permit, confirm, rate limit, cache, secrets, intent, dispatch with retries, redaction,
+response mapping, output check, truncation, envelope. Whatever kind a tool is and whichever surface asked, it goes
 through here, so a denied call is denied everywhere. A tool's failure is an envelope. What leaves `execute` otherwise is
 not about the tool: cancellation, suspension, and a journal that does not take the intent.
 """

@@ -280,7 +280,9 @@ class Executor:
         definition = tool.definition
         if definition.cache == "none" or definition.side_effects == "writes":
             return None
-        scope = receipt.context.principal.id if definition.secrets else ""
+        # What is read may depend on whose credentials read it, its provider's included; what is computed does not.
+        pure = definition.side_effects == "none" and not definition.secrets
+        scope = "" if pure else receipt.context.principal.id
         return cache_key(tool.realm, scope, tool.name, tool.content_hash, receipt.arguments)
 
     async def _recall(self, key: str) -> JsonObject | None:

@@ -12,7 +12,7 @@ from uuid import UUID
 import orjson
 import pytest
 
-from tests.twins import AT, Rig, make_tool
+from tests.twins import AT, Rig, make_context, make_tool
 from toolcrib.contracts import (
     Attachment,
     CallFinished,
@@ -20,7 +20,9 @@ from toolcrib.contracts import (
     Json,
     JsonObject,
     Limits,
+    Principal,
     Reason,
+    SideEffects,
     ToolEnvelope,
     Unavailable,
 )
@@ -372,3 +374,15 @@ async def test_what_must_not_be_cached_runs_again(tool: Any, behaviour: Any):
 
     assert not again.cached
     assert len(rig.dispatcher.dispatched) == 2
+
+
+@pytest.mark.requirement("executor.cache")
+@pytest.mark.parametrize(("side_effects", "shared"), [("none", True), ("reads", False)])
+async def test_what_one_principal_read_is_not_served_to_another(side_effects: SideEffects, shared: bool):
+    rig = Rig(make_tool(cache="forever", side_effects=side_effects))
+    guest = make_context(principal=Principal(id="guest"), budget=rig.budget, journal=rig.journal)
+
+    await rig.run()
+
+    assert (await rig.run(context=guest)).cached is shared
+    assert (await rig.run()).cached

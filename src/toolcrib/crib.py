@@ -583,4 +583,4 @@ def _outside(principal: Principal) -> CallContext:
 
 
 def _result(driven: Driven) -> Result:
-    return Result(driven.result, driven.events)
+    return Result(driven.result, driven.log)

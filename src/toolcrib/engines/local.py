@@ -23,7 +23,6 @@ from toolcrib.contracts import (
     Reason,
     ResumeCause,
     Run,
-    RunEvent,
     RunFinished,
     RunKind,
     RunRequest,
@@ -54,7 +53,7 @@ from toolcrib.runs import (
     Suspended,
     as_contract,
 )
-from toolcrib.store import Claim, Lease, RunChange, Store
+from toolcrib.store import Claim, Entry, Lease, RunChange, Store
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,10 +73,10 @@ class EngineSettings:
 
 @dataclass(frozen=True, slots=True)
 class Driven:
-    """A run after this process has driven it: how it stands, and its events."""
+    """A run after this process has driven it: how it stands, and its log."""
 
     result: RunResult
-    events: Sequence[RunEvent]
+    log: Sequence[Entry]
 
 
 class LocalEngine:
@@ -218,7 +217,7 @@ class LocalEngine:
         first = RunStarted(request=request)
         lease = Lease(settings.owner, now + timedelta(seconds=settings.lease_s))
         self._store.journal.create(run, first, lease=lease)
-        started = RunEvent(run_id=run.run_id, number=1, at=now, realm=run.realm, made_by=run.made_by, event=first)
+        started = Entry(run.run_id, 1, now, run.realm, run.made_by, first)
         return Claim(run, [started], {})
 
     async def _drive_held(self, claim: Claim, parent: RunContext | None) -> Driven:
@@ -293,7 +292,7 @@ class LocalEngine:
         change = RunChange(status=wait.status, waiting_for=wait.signals, wake_at=wait.wake_at)
         await drive.add(RunSuspended(status=wait.status, waiting_for=wait.signals, wake_at=wait.wake_at), change=change)
         result = RunResult(run_id=drive.run.run_id, status=wait.status)
-        return Driven(result, drive.events)
+        return Driven(result, drive.log.events)
 
     async def _finish(self, drive: "_Drive", ended: Ended, context: RunContext | None = None) -> Driven:
         finished = _finished(ended, context)
@@ -304,7 +303,7 @@ class LocalEngine:
             at = self._clock.now()
             done = Signal(name=f"child:{drive.run.run_id}", payload={}, made_by=drive.run.made_by, at=at)
             await self._store.journal.signal(request.parent_run_id, done)
-        return Driven(result, drive.events)
+        return Driven(result, drive.log.events)
 
     async def _spawn(self, context: RunContext, position: str, tool: ToolRevision, arguments: JsonObject) -> RunResult:
         child_id = child_run_id(context.run_id, position)
@@ -368,11 +367,11 @@ class LocalEngine:
 
     async def _stored(self, run: Run) -> Driven:
         """A run that this process does not drive, as the journal has it."""
-        events = await self._store.journal.events(run.run_id)
-        last = events[-1].event
+        log = [Entry.of(shown) for shown in await self._store.journal.events(run.run_id)]
+        last = log[-1].event
         if isinstance(last, RunFinished):
-            return Driven(_result(run.run_id, last), events)
-        return Driven(RunResult(run_id=run.run_id, status=run.status), events)
+            return Driven(_result(run.run_id, last), log)
+        return Driven(RunResult(run_id=run.run_id, status=run.status), log)
 
     async def _drive_quietly(self, run_id: str) -> None:
         with contextlib.suppress(Conflict, Fenced, Unavailable):  # whoever can go on with it will find it
@@ -410,10 +409,6 @@ class _Drive:
         self.history = History(claim.events)
         self.log = RunLog(store.journal, claim.run, clock, claim.events)
         self.add = self.log.add
-
-    @property
-    def events(self) -> Sequence[RunEvent]:
-        return self.log.events
 
 
 def _new_run(request: RunRequest, run_id: str, now: datetime, *, owned: bool = False) -> Run:

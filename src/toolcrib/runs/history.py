@@ -1,6 +1,7 @@
 """What a run's journal already knows, by position: the memory that makes a program resumable."""
 
 from collections.abc import Iterable
+from typing import TypeAlias
 
 from toolcrib.contracts import (
     ApprovalDecided,
@@ -21,12 +22,16 @@ from toolcrib.contracts import (
     SignalReceived,
     ToolEnvelope,
 )
+from toolcrib.store import Entry
+
+Logged: TypeAlias = Entry | RunEvent
+"""An event with its number and time, as it comes from a claim or from a reading of the log."""
 
 
 class History:
     """An index over the events of a run as they were when this process took it."""
 
-    def __init__(self, events: Iterable[RunEvent]) -> None:
+    def __init__(self, events: Iterable[Logged]) -> None:
         self.envelopes: dict[str, ToolEnvelope] = {}
         self.intents: dict[str, CallStarted] = {}
         self.answers: dict[str, ModelFinished] = {}
@@ -46,7 +51,7 @@ class History:
         """Seconds in which the run was worked on, waiting excluded."""
         self._read(list(events))
 
-    def _read(self, events: list[RunEvent]) -> None:
+    def _read(self, events: list[Logged]) -> None:
         since = events[0].at if events else None
         for entry in events:
             self._take(entry)
@@ -59,7 +64,7 @@ class History:
                 self.active_s += max((entry.at - since).total_seconds(), 0.0)
                 since = None if isinstance(entry.event, RunSuspended) else entry.at
 
-    def _take(self, entry: RunEvent) -> None:
+    def _take(self, entry: Logged) -> None:
         match entry.event:
             case CallStarted() as event:
                 self.intents[event.position] = event
@@ -78,7 +83,7 @@ class History:
             case _:
                 self._take_wait(entry)
 
-    def _take_wait(self, entry: RunEvent) -> None:
+    def _take_wait(self, entry: Logged) -> None:
         match entry.event:
             case ApprovalRequested() as event:
                 self.approvals[event.position] = event

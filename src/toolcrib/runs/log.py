@@ -6,9 +6,9 @@ another one has taken the run since.
 
 from collections.abc import Awaitable, Sequence
 
-from toolcrib.contracts import CallFinished, CallStarted, Event, Run, RunEvent
+from toolcrib.contracts import CallFinished, CallStarted, Event, Run
 from toolcrib.executor import Clock
-from toolcrib.store import Journal, RunChange
+from toolcrib.store import Entry, Journal, RunChange
 
 
 class RunLog:
@@ -21,8 +21,8 @@ class RunLog:
         events: The events as they were claimed.
     """
 
-    def __init__(self, journal: Journal, run: Run, clock: Clock, events: Sequence[RunEvent]) -> None:
-        self.events: list[RunEvent] = list(events)
+    def __init__(self, journal: Journal, run: Run, clock: Clock, events: Sequence[Entry]) -> None:
+        self.events: list[Entry] = list(events)
         """All events of the run so far."""
         self.open_calls: dict[str, CallStarted] = {}
         """Intents without an outcome yet, of whichever process."""
@@ -41,17 +41,10 @@ class RunLog:
     def add(self, *events: Event, change: RunChange | None = None) -> Awaitable[None]:
         """Append events. Await the result where something must not happen before they are durable."""
         now = self._clock.now()
-        run, number = self._run, self._last
+        run = self._run
         entries = [
-            RunEvent(
-                run_id=run.run_id,
-                number=number + offset,
-                at=now,
-                realm=run.realm,
-                made_by=run.made_by,
-                event=event,
-            )
-            for offset, event in enumerate(events, start=1)
+            Entry(run.run_id, number, now, run.realm, run.made_by, event)
+            for number, event in enumerate(events, start=self._last + 1)
         ]
         self._last += len(entries)
         self.events += entries

@@ -7,6 +7,7 @@ from functools import cached_property
 
 from toolcrib.contracts import CallFinished, Json, RunEvent, RunResult, ToolEnvelope, Trace
 from toolcrib.runs.trace import trace_of
+from toolcrib.store import Entry
 
 
 @dataclass(frozen=True)
@@ -14,7 +15,7 @@ class Result:
     """A run that ended or waits."""
 
     summary: RunResult
-    events: Sequence[RunEvent] = field(repr=False)
+    log: Sequence[Entry] = field(repr=False)
 
     @property
     def run_id(self) -> str:
@@ -39,7 +40,12 @@ class Result:
     @property
     def envelopes(self) -> Sequence[ToolEnvelope]:
         """The envelopes of the run's calls, in the order in which they ended."""
-        return [entry.event.envelope for entry in self.events if isinstance(entry.event, CallFinished)]
+        return [entry.event.envelope for entry in self.log if isinstance(entry.event, CallFinished)]
+
+    @cached_property
+    def events(self) -> Sequence[RunEvent]:
+        """The events of the run, in order."""
+        return tuple(entry.shown() for entry in self.log)
 
     @cached_property
     def trace(self) -> Trace:

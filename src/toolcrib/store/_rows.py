@@ -9,10 +9,10 @@ from typing import Any, Final, overload
 
 from pydantic_core import PydanticSerializationError, from_json, to_json
 
-from toolcrib.contracts import EVENT, SCHEMA_VERSION, InvalidInput, Json, Run, RunEvent, RunRequest, RunResult, Signal
+from toolcrib.contracts import EVENT, SCHEMA_VERSION, InvalidInput, Json, Run, RunRequest, RunResult, Signal
 from toolcrib.store._database import Row
 from toolcrib.store._rules import tool_name
-from toolcrib.store.ports import Lease
+from toolcrib.store.ports import Entry, Lease
 
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 _MICROSECOND: Final = timedelta(microseconds=1)
@@ -50,7 +50,7 @@ def encode(value: Json, what: str) -> str:
         raise InvalidInput(msg) from error
 
 
-def event_rows(events: Sequence[RunEvent]) -> list[dict[str, Any]]:
+def event_rows(events: Sequence[Entry]) -> list[dict[str, Any]]:
     """Rows of the table `events`; their body is the inner event.
 
     Raises:
@@ -66,7 +66,7 @@ def event_rows(events: Sequence[RunEvent]) -> list[dict[str, Any]]:
                 "at": to_micros(event.at),
                 "type": event.event.type,
                 "body": event.event.model_dump_json(),
-                "schema_version": event.schema_version,
+                "schema_version": SCHEMA_VERSION,
             }
             for event in events
         ]
@@ -75,17 +75,10 @@ def event_rows(events: Sequence[RunEvent]) -> list[dict[str, Any]]:
         raise InvalidInput(msg) from error
 
 
-def event_of(row: Row) -> RunEvent:
+def entry_of(row: Row) -> Entry:
     """The event of a row."""
-    return RunEvent(
-        run_id=row["run_id"],
-        number=row["number"],
-        at=to_moment(row["at"]),
-        realm=row["realm"],
-        made_by=row["made_by"],
-        event=EVENT.validate_json(row["body"]),
-        schema_version=row["schema_version"],
-    )
+    event = EVENT.validate_json(row["body"])
+    return Entry(row["run_id"], row["number"], to_moment(row["at"]), row["realm"], row["made_by"], event)
 
 
 def run_row(run: Run, lease: Lease | None) -> dict[str, Any]:

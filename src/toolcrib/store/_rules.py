@@ -17,11 +17,10 @@ from toolcrib.contracts import (
     InvalidInput,
     NotFound,
     Run,
-    RunEvent,
     RunStatus,
     ToolcribError,
 )
-from toolcrib.store.ports import Lease, RunChange
+from toolcrib.store.ports import Entry, Lease, RunChange
 
 AT_ONCE: Final = datetime(1970, 1, 1, tzinfo=UTC)
 """`claimable_at` of a run that anyone may take now, whatever the clocks say."""
@@ -54,9 +53,9 @@ def check_new(run: Run, lease: Lease | None) -> None:
         raise InvalidInput(msg)
 
 
-def first_event(run: Run, event: Event) -> RunEvent:
+def first_entry(run: Run, event: Event) -> Entry:
     """Event number 1 of a new run."""
-    return RunEvent(run_id=run.run_id, number=1, at=run.created_at, realm=run.realm, made_by=run.made_by, event=event)
+    return Entry(run.run_id, 1, run.created_at, run.realm, run.made_by, event)
 
 
 def tool_name(run: Run) -> str:
@@ -64,7 +63,7 @@ def tool_name(run: Run) -> str:
     return run.request.tool.partition("@")[0]
 
 
-def check_numbers(run_id: str, events: Sequence[RunEvent]) -> None:
+def check_numbers(run_id: str, events: Sequence[Entry]) -> None:
     """Refuse events that belong to another run or leave a gap between each other.
 
     Raises:

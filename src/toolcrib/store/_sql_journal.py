@@ -16,9 +16,9 @@ from toolcrib.contracts import ENDED, SCHEMA_VERSION, Event, Run, RunEvent, RunS
 from toolcrib.store import _rules
 from toolcrib.store._database import Database, Row, Session
 from toolcrib.store._dialect import insert_new
-from toolcrib.store._rows import encode, event_of, event_rows, run_of, run_row, signal_of, to_micros
+from toolcrib.store._rows import encode, entry_of, event_rows, run_of, run_row, signal_of, to_micros
 from toolcrib.store._tables import EVENTS, RUNS, SIGNALS
-from toolcrib.store.ports import Claim, Lease, RunChange
+from toolcrib.store.ports import Claim, Entry, Lease, RunChange
 
 _THIS_RUN: Final = RUNS.c.run_id == sa.bindparam("this_run")
 _NOT_ENDED: Final = RUNS.c.status.not_in([sa.literal_column(f"'{status}'") for status in sorted(ENDED)])
@@ -106,7 +106,7 @@ class SqlJournal:
         chain = (run.run_id, run.epoch)
         try:
             _rules.check_new(run, lease)
-            row, events = run_row(run, lease), event_rows([_rules.first_event(run, first)])
+            row, events = run_row(run, lease), event_rows([_rules.first_entry(run, first)])
         except ToolcribError as error:
             return self._database.write(partial(_refuse, error), chain)
 
@@ -138,7 +138,7 @@ class SqlJournal:
         if rows is None:
             return None
         row, log, signals = rows
-        return Claim(run_of(row), tuple(map(event_of, log)), {signal["name"]: signal_of(signal) for signal in signals})
+        return Claim(run_of(row), tuple(map(entry_of, log)), {signal["name"]: signal_of(signal) for signal in signals})
 
     async def claimable(self, *, now: datetime, limit: int) -> Sequence[str]:
         parameters = {"now": to_micros(now), "limit": limit}
@@ -157,7 +157,7 @@ class SqlJournal:
         return await self._database.write(work)
 
     def append(
-        self, run_id: str, epoch: int, events: Sequence[RunEvent], change: RunChange | None = None
+        self, run_id: str, epoch: int, events: Sequence[Entry], change: RunChange | None = None
     ) -> Awaitable[None]:
         append: _Append | ToolcribError
         try:
@@ -226,13 +226,15 @@ class SqlJournal:
     async def events(self, run_id: str, *, after: int = 0, limit: int | None = None) -> Sequence[RunEvent]:
         parameters = {"this_run": run_id, "after": after, "limit": _ALL if limit is None else limit}
         await self._database.drain()
-        return await self._database.read(lambda session: tuple(map(event_of, session.rows(_EVENTS, parameters))))
+        return await self._database.read(
+            lambda session: tuple(entry_of(row).shown() for row in session.rows(_EVENTS, parameters))
+        )
 
 
 class _Append:
     """One append as an operation: encoded when it was asked for, so that later changes to the objects do not matter."""
 
-    def __init__(self, run_id: str, epoch: int, events: Sequence[RunEvent], change: RunChange | None) -> None:
+    def __init__(self, run_id: str, epoch: int, events: Sequence[Entry], change: RunChange | None) -> None:
         _rules.check_numbers(run_id, events)
         if change is not None:
             _rules.settle(change, ())

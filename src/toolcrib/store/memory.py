@@ -28,7 +28,7 @@ from toolcrib.contracts import (
     digest,
 )
 from toolcrib.store import _rules
-from toolcrib.store.ports import ApiKey, Claim, Definition, DefinitionKind, Lease, RunChange
+from toolcrib.store.ports import ApiKey, Claim, Definition, DefinitionKind, Entry, Lease, RunChange
 
 
 class MemoryStore:
@@ -160,7 +160,7 @@ _DONE = _Done()
 @dataclass(slots=True)
 class _Row:
     created: Run
-    log: list[RunEvent]
+    log: list[Entry]
     standing: _rules.Standing = _rules.READY
     """Where it stands while nobody owns it."""
     owner: str | None = None
@@ -210,7 +210,7 @@ class _Journal:
                 raise _rules.taken(run.run_id)
         except ToolcribError as error:
             return _Done(error)
-        row = _Row(run, [_rules.first_event(run, first)], updated_at=run.created_at)
+        row = _Row(run, [_rules.first_entry(run, first)], updated_at=run.created_at)
         if lease is not None:
             row.owner, row.lease_until, row.epoch = lease.owner, lease.until, run.epoch
         self._rows[run.run_id] = self._live[run.run_id] = row
@@ -237,7 +237,7 @@ class _Journal:
         return held
 
     def append(
-        self, run_id: str, epoch: int, events: Sequence[RunEvent], change: RunChange | None = None
+        self, run_id: str, epoch: int, events: Sequence[Entry], change: RunChange | None = None
     ) -> Awaitable[None]:
         try:
             self._append(run_id, epoch, events, change)
@@ -245,7 +245,7 @@ class _Journal:
             return _Done(error)
         return _DONE
 
-    def _append(self, run_id: str, epoch: int, events: Sequence[RunEvent], change: RunChange | None) -> None:
+    def _append(self, run_id: str, epoch: int, events: Sequence[Entry], change: RunChange | None) -> None:
         row = self._row(run_id)
         _rules.check_numbers(run_id, events)
         standing = _rules.settle(change, row.signals) if change else None
@@ -308,7 +308,8 @@ class _Journal:
     async def events(self, run_id: str, *, after: int = 0, limit: int | None = None) -> Sequence[RunEvent]:
         row = self._rows.get(run_id)
         log = row.log if row else []
-        return tuple(log[after:] if limit is None else log[after : after + limit])
+        page = log[after:] if limit is None else log[after : after + limit]
+        return tuple(entry.shown() for entry in page)
 
     def _row(self, run_id: str) -> _Row:
         row = self._rows.get(run_id)

@@ -7,7 +7,7 @@ nothing: it knows no tool, no model and no policy. Every row carries its realm a
 from collections.abc import Awaitable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Literal, Protocol, TypeAlias
+from typing import Literal, NamedTuple, Protocol, Self, TypeAlias
 
 from toolcrib.contracts import Event, JsonObject, LifeCycle, Run, RunEvent, RunResult, RunStatus, Signal
 
@@ -72,12 +72,39 @@ class Definitions(Protocol):
         ...
 
 
+class Entry(NamedTuple):
+    """A numbered event between a run and its log: what `RunEvent` shows to the world, without a second validation."""
+
+    run_id: str
+    number: int
+    at: datetime
+    realm: str
+    made_by: str
+    event: Event
+
+    @classmethod
+    def of(cls, shown: RunEvent) -> Self:
+        """The entry that a contract shows."""
+        return cls(shown.run_id, shown.number, shown.at, shown.realm, shown.made_by, shown.event)
+
+    def shown(self) -> RunEvent:
+        """The contract."""
+        return RunEvent(
+            run_id=self.run_id,
+            number=self.number,
+            at=self.at,
+            realm=self.realm,
+            made_by=self.made_by,
+            event=self.event,
+        )
+
+
 @dataclass(frozen=True, slots=True)
 class Claim:
     """A run that this process now owns: its row after the epoch was raised, its whole log, its signals."""
 
     run: Run
-    events: Sequence[RunEvent]
+    events: Sequence[Entry]
     signals: Mapping[str, Signal]
 
 
@@ -140,7 +167,7 @@ class Journal(Protocol):
         ...
 
     def append(
-        self, run_id: str, epoch: int, events: Sequence[RunEvent], change: RunChange | None = None
+        self, run_id: str, epoch: int, events: Sequence[Entry], change: RunChange | None = None
     ) -> Awaitable[None]:
         """Add events that follow the last one, and change the run's row, in one transaction.
 

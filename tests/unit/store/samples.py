@@ -6,8 +6,8 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any, Literal
 
-from toolcrib.contracts import OWNER, ProgressMade, Run, RunEvent, RunRequest, RunStarted, Signal
-from toolcrib.store import Claim, Definition, Journal, Store, open_store
+from toolcrib.contracts import OWNER, ProgressMade, Run, RunRequest, RunStarted, Signal
+from toolcrib.store import Claim, Definition, Entry, Journal, Store, open_store
 
 StoreKind = Literal["memory", "sqlite"]
 KINDS: tuple[StoreKind, ...] = ("memory", "sqlite")
@@ -49,12 +49,12 @@ def new_run(run_id: str = "r1", **fields: Any) -> Run:
     return Run(**(values | fields))
 
 
-def entry(number: int, run_id: str = "r1", *, seconds: float = 0, data: Any = None) -> RunEvent:
+def entry(number: int, run_id: str = "r1", *, seconds: float = 0, data: Any = None) -> Entry:
     event = ProgressMade(key=f"k{number}", kind="note", data=data)
-    return RunEvent(run_id=run_id, number=number, at=later(seconds), realm="default", made_by="owner", event=event)
+    return Entry(run_id, number, later(seconds), "default", "owner", event)
 
 
-def entries(first: int, last: int, run_id: str = "r1") -> list[RunEvent]:
+def entries(first: int, last: int, run_id: str = "r1") -> list[Entry]:
     return [entry(number, run_id) for number in range(first, last + 1)]
 
 

@@ -58,8 +58,9 @@ async def on_http_error(_request: Request, error: Exception) -> Response:
     """Handler for what the framework itself refuses: unknown paths and methods, bodies that are too large."""
     refusal = cast("HTTPException", error)
     status = HTTPStatus(refusal.status_code)
+    code = "content_too_large" if status == 413 else status.name.lower()  # HTTPStatus renamed it in Python 3.13
     message = refusal.detail if refusal.detail != status.phrase else _ADVICE.get(status, status.description)
-    return error_response(status, status.name.lower(), message, headers=refusal.headers)
+    return error_response(status, code, message, headers=refusal.headers)
 
 
 async def on_invalid_request(_request: Request, error: Exception) -> Response:

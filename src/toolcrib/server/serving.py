@@ -91,6 +91,7 @@ async def _serve(store: str, host: str, port: int, settings: ServerSettings) -> 
         timeout_graceful_shutdown=_GRACE_S,
     )
     listening = config.bind_socket()
+    listening.listen(config.backlog)  # who reads the next line can connect at once, and is answered after the start
     address = f"[{host}]" if ":" in host else host
     _say(f"Toolcrib listens on http://{address}:{listening.getsockname()[1]}")
     if not await crib.store.api_keys.count():

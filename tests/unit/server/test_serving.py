@@ -1,0 +1,154 @@
+import json
+import os
+import signal
+import subprocess
+import sys
+import threading
+from collections.abc import Generator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Any
+
+import httpx2
+import pytest
+
+from tests.unit.server.client import body_of, checked, http_tool
+from toolcrib.contracts import InvalidSettings
+from toolcrib.server import ServerSettings, serve
+
+PROGRAM = "import sys; from toolcrib.server import serve; serve(sys.argv[1], port=0)"
+
+
+@dataclass
+class Deals:
+    """A system whose first request never gets an answer."""
+
+    url: str
+    asked: threading.Semaphore
+
+
+@contextmanager
+def foreign_system() -> Generator[Deals]:
+    asked, first, release = threading.Semaphore(0), threading.Event(), threading.Event()
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            asked.release()
+            if not first.is_set():
+                first.set()
+                release.wait(60)
+                return
+            body = json.dumps({"deals": 3}).encode()
+            self.send_response(200)
+            self.send_header("Content-Type", "application/json")
+            self.send_header("Content-Length", str(len(body)))
+            self.end_headers()
+            self.wfile.write(body)
+
+        def log_request(self, code: int | str = "-", size: int | str = "-") -> None:
+            """Say nothing."""
+
+    system = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    thread = threading.Thread(target=system.serve_forever)
+    thread.start()
+    try:
+        yield Deals(f"http://127.0.0.1:{system.server_port}/deals", asked)
+    finally:
+        release.set()
+        system.shutdown()
+        thread.join()
+        system.server_close()
+
+
+@contextmanager
+def server_process(store: str, settings: Mapping[str, str]) -> Generator[tuple[subprocess.Popen[str], str]]:
+    """The process, and the address that its first line names."""
+    process = subprocess.Popen(
+        [sys.executable, "-c", PROGRAM, store],
+        env={**os.environ, **settings},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    try:
+        assert process.stdout is not None
+        line = process.stdout.readline()
+        assert line.startswith("Toolcrib listens on http://127.0.0.1:"), process.communicate()
+        yield process, line.split()[-1]
+    finally:
+        process.kill()
+        process.communicate()
+
+
+def client(address: str, key: str) -> httpx2.Client:
+    return httpx2.Client(base_url=address, headers={"Authorization": f"Bearer {key}"}, timeout=60)
+
+
+def finished(session: httpx2.Client, run_id: str) -> Any:
+    session.get(f"/api/v1/executions/{run_id}/events/stream")
+    return checked(session.get(f"/api/v1/executions/{run_id}"), 200)
+
+
+@pytest.mark.slow
+@pytest.mark.chaos
+@pytest.mark.requirement("server.process")
+def test_a_killed_server_s_run_is_finished_by_the_next_one_which_shows_no_key(tmp_path: Path) -> None:
+    store = f"sqlite:///{tmp_path}/crib.db"
+    with foreign_system() as deals:
+        origin = deals.url.removeprefix("http://").removesuffix("/deals")
+        settings = {"TOOLCRIB_EGRESS_ALLOW": origin, "TOOLCRIB_LEASE_S": "0.5"}
+        with server_process(store, settings) as (process, address):
+            assert process.stdout is not None
+            key = process.stdout.readline().split()[-1]
+            assert key.startswith("tcb_")
+            with client(address, key) as session:
+                checked(session.post("/api/v1/ai/tools", json=body_of(http_tool("deals", deals.url))), 201)
+                invoked = session.post("/api/v1/ai/tools/deals/invoke", json={"wait": False})
+                run_id = checked(invoked, 202)["run_id"]
+                assert deals.asked.acquire(timeout=60)
+            process.kill()
+            out, err = process.communicate()
+            assert (out, err) == ("", "")
+        with server_process(store, settings) as (process, address):
+            with client(address, key) as session:
+                view = finished(session, run_id)
+            process.send_signal(signal.SIGTERM)
+            out, err = process.communicate(timeout=60)
+            assert (out, err) == ("", "")
+    assert (view["run"]["status"], view["run"]["output"], view["run"]["epoch"]) == ("completed", {"deals": 3}, 2)
+    assert key.encode() not in b"".join(file.read_bytes() for file in tmp_path.iterdir() if file.is_file())
+
+
+@pytest.mark.requirement("server.settings")
+def test_settings_have_careful_defaults() -> None:
+    settings = ServerSettings.from_environment({})
+    assert settings == ServerSettings()
+    assert settings.released == ("TOOLCRIB_SECRET_*",)
+    assert settings.egress.allow == ()
+
+
+@pytest.mark.requirement("server.settings")
+def test_settings_are_read_from_the_environment() -> None:
+    settings = ServerSettings.from_environment(
+        {"TOOLCRIB_RELEASED_ENV": "CRM_*, MAIL_TOKEN,", "TOOLCRIB_EGRESS_ALLOW": "[::1]:8080", "TOOLCRIB_LEASE_S": "30"}
+    )
+    assert settings.released == ("CRM_*", "MAIL_TOKEN")
+    assert settings.egress.allow == ("[::1]:8080",)
+    assert settings.lease_s == 30
+
+
+@pytest.mark.requirement("server.settings")
+@pytest.mark.parametrize("lease", ["", "soon", "0", "nan", "1e9"])
+def test_a_malformed_lease_is_refused(lease: str) -> None:
+    with pytest.raises(InvalidSettings, match=r"TOOLCRIB_LEASE_S is .* from 0.5 to 3600"):
+        ServerSettings.from_environment({"TOOLCRIB_LEASE_S": lease})
+
+
+@pytest.mark.requirement("server.settings")
+def test_a_malformed_setting_stops_the_start(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("TOOLCRIB_EGRESS_ALLOW", "localhost")
+    with pytest.raises(InvalidSettings, match="needs a port"):
+        serve(f"sqlite:///{tmp_path}/crib.db")
+    assert list(tmp_path.iterdir()) == []

@@ -4,8 +4,6 @@ import asyncio
 import json
 import shutil
 import sqlite3
-import sys
-from asyncio.subprocess import PIPE
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager, closing
 from dataclasses import dataclass
@@ -13,12 +11,13 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
-import examples.crm
+from examples.crm.__main__ import main as serve_crm
 from examples.crm.document import load_document
 from examples.crm.planner import NAME, planner
 from examples.crm.store import Store as CrmDatabase
 from examples.crm.verify import verify_stage_change
 from tests.chaos.crashing import CrashPoint, crashing
+from tests.chaos.processes import announced
 from toolcrib import AgenticContext, Crib, EgressPolicy, ReferenceSource
 from toolcrib.contracts import Json, JsonSchema
 from toolcrib.providers import ToolOverride
@@ -33,7 +32,7 @@ REPORT: JsonSchema = {
     "additionalProperties": False,
 }
 
-_SERVER = Path(examples.crm.__path__[0]) / "server.py"
+DOCUMENT = load_document()
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,15 +59,9 @@ def populate(folder: Path) -> None:
 async def crm(template: Path, folder: Path) -> AsyncGenerator[Place]:
     """A CRM with fresh data, as a process of its own; the folder is made."""
     await asyncio.to_thread(shutil.copytree, template, folder)
-    command = [str(_SERVER), "--db", str(folder / "crm.db"), "--rate", "100000/1", "--exit-with-parent"]
-    process = await asyncio.create_subprocess_exec(sys.executable, *command, stdin=PIPE, stdout=PIPE)
-    assert process.stdout is not None
-    try:
-        announced = json.loads(await process.stdout.readline())
-        yield Place(folder, announced["url"], announced["token"])
-    finally:
-        process.terminate()
-        await process.communicate()
+    async with announced(serve_crm, "--db", str(folder / "crm.db"), "--rate", "100000/1") as line:
+        address = json.loads(line)
+        yield Place(folder, address["url"], address["token"])
 
 
 def _crib(place: Place, point: CrashPoint | None = None) -> Crib:
@@ -86,7 +79,7 @@ async def update_deals(place: Place, point: CrashPoint | None = None) -> Json:
     """The demonstration from its beginning."""
     async with _crib(place, point) as crib:
         searching = {"search_deals": ToolOverride(side_effects="reads")}
-        await crib.import_openapi(load_document(), name="crm", base_url=place.url, overrides=searching)
+        await crib.import_openapi(DOCUMENT, name="crm", base_url=place.url, overrides=searching)
         stages = ReferenceSource(
             name="stages", tool="list_pipelines", items="$.results[0].stages[*]", applies_to=("stage",)
         )

@@ -8,14 +8,17 @@ import json
 import multiprocessing
 import os
 import signal
-from collections.abc import Callable, Coroutine
+import sys
+from collections.abc import AsyncGenerator, Callable, Coroutine
+from contextlib import asynccontextmanager
+from multiprocessing.reduction import DupFd
 from pathlib import Path
 from typing import Any, TypeAlias
 
 from toolcrib.contracts import Json
 
 _FORKSERVER = multiprocessing.get_context("forkserver")
-_FORKSERVER.set_forkserver_preload(["tests.chaos.crm", "tests.chaos.ledger"])
+_FORKSERVER.set_forkserver_preload(["tests.chaos.crm", "tests.chaos.ledger", "toolcrib.store.sql"])
 
 Job: TypeAlias = Callable[..., Coroutine[Any, Any, Json]]
 """An importable async function; its arguments can be pickled, its result is JSON."""
@@ -53,6 +56,27 @@ class Child:
         """Send it a signal."""
         assert self._process.pid is not None
         os.kill(self._process.pid, number)
+
+
+@asynccontextmanager
+async def announced(command: Callable[..., None], *arguments: str) -> AsyncGenerator[str]:
+    """The first line that a program prints, which runs in a process of its own until the end of the block."""
+    reader, writer = os.pipe()
+    process = _FORKSERVER.Process(target=_command, args=(DupFd(writer), command, arguments))
+    process.start()
+    os.close(writer)
+    with os.fdopen(reader) as output:
+        try:
+            yield await asyncio.to_thread(output.readline)
+        finally:
+            process.terminate()
+            await asyncio.to_thread(process.join)
+
+
+def _command(output: Any, command: Callable[..., None], arguments: tuple[str, ...]) -> None:
+    os.dup2(output.detach(), sys.stdout.fileno())
+    sys.argv[1:] = arguments
+    command()
 
 
 def _work(answer: Path, job: Job, arguments: tuple[Any, ...]) -> None:

@@ -38,8 +38,12 @@ async def list_runs(
 async def get_run(run_id: str, crib: House, caller: Caller) -> RunView:
     """A run and its trace."""
     run = await run_of(crib, caller, run_id)
-    pending = await crib.pending_approvals(run_id)
-    return RunView(run=run, trace=await crib.trace(run_id), pending_approvals=tuple(pending))
+    return RunView(
+        run=run,
+        trace=await crib.trace(run_id),
+        pending_approvals=tuple(await crib.pending_approvals(run_id)),
+        pending_handoffs=tuple(await crib.pending_handoffs(run_id)),
+    )
 
 
 @router.get("/{run_id}/events")

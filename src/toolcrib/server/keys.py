@@ -82,13 +82,18 @@ class KeyRing:
         return hmac.new(self._pepper, text.encode(), hashlib.sha256).hexdigest()
 
 
-def read_pepper(store: str, environment: Mapping[str, str]) -> bytes:
+def read_pepper(store: str, environment: Mapping[str, str], *, keys: int) -> bytes:
     """The server's secret: `TOOLCRIB_PEPPER`, else a file `NAME-pepper` beside the SQLite file, made with mode 600.
 
     A store in memory forgets its keys, so it gets a pepper that is forgotten too.
 
+    Args:
+        store: The store's URL.
+        environment: Where the setting is looked up.
+        keys: How many keys the store has; they need the pepper that they were made with.
+
     Raises:
-        InvalidSettings: The setting is too short, others may read the file, or the store has no file beside it.
+        InvalidSettings: The setting is too short, the file is gone or others can read it, or it has no place.
     """
     given = environment.get("TOOLCRIB_PEPPER")
     if given is not None:
@@ -103,7 +108,13 @@ def read_pepper(store: str, environment: Mapping[str, str]) -> bytes:
         msg = f"a {scheme} store has no file beside it for the pepper; set TOOLCRIB_PEPPER to 32 or more characters"
         raise InvalidSettings(msg)
     database = Path(path[1:])
-    return _read_or_make(database.with_name(f"{database.stem}-pepper"))
+    file = database.with_name(f"{database.stem}-pepper")
+    if keys and not file.exists():
+        msg = (
+            f"the store's {keys} API keys cannot be checked without {file}; bring it back, or set TOOLCRIB_PEPPER to it"
+        )
+        raise InvalidSettings(msg)
+    return _read_or_make(file)
 
 
 def _read_or_make(file: Path) -> bytes:

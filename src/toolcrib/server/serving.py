@@ -6,12 +6,14 @@ the next process carries the runs on.
 
 import asyncio
 import os
+import socket
 import sys
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Final, Self
 
 import uvicorn
+from fastapi import FastAPI
 
 from toolcrib.contracts import InvalidSettings
 from toolcrib.crib import Crib
@@ -57,7 +59,7 @@ class ServerSettings:
         )
 
 
-def serve(store: str = "sqlite:///toolcrib.db", host: str = "127.0.0.1", port: int = 8000) -> None:
+def serve(store: str = "sqlite:///toolcrib.db", host: str = "127.0.0.1", port: int = 8700) -> None:
     """Serve the REST surface until told to stop.
 
     Prints one line with the address, and at the first start of a store one line with its first API key, which is shown
@@ -76,11 +78,18 @@ def serve(store: str = "sqlite:///toolcrib.db", host: str = "127.0.0.1", port: i
 
 async def _serve(store: str, host: str, port: int, settings: ServerSettings) -> None:
     crib = Crib(store, egress=settings.egress, released=settings.released, lease_s=settings.lease_s)
-    pepper = read_pepper(store, os.environ)
-    await crib.open()
-    ring = KeyRing(crib.store.api_keys, pepper, crib.clock)
+    async with crib:
+        keys = await crib.store.api_keys.count()
+        ring = KeyRing(crib.store.api_keys, read_pepper(store, os.environ, keys=keys), crib.clock)
+        server, listening = _listen(create_app(crib, ring.authenticate), host, port)
+        if not keys:
+            _say(f"API key, shown only now: {await ring.issue(crib.principal)}")
+        await server.serve(sockets=[listening])
+
+
+def _listen(app: FastAPI, host: str, port: int) -> tuple[uvicorn.Server, socket.socket]:
     config = uvicorn.Config(
-        create_app(crib, ring.authenticate),
+        app,
         host=host,
         port=port,
         lifespan="on",
@@ -94,9 +103,7 @@ async def _serve(store: str, host: str, port: int, settings: ServerSettings) -> 
     listening.listen(config.backlog)  # who reads the next line can connect at once, and is answered after the start
     address = f"[{host}]" if ":" in host else host
     _say(f"Toolcrib listens on http://{address}:{listening.getsockname()[1]}")
-    if not await crib.store.api_keys.count():
-        _say(f"API key, shown only now: {await ring.issue(crib.principal)}")
-    await uvicorn.Server(config).serve(sockets=[listening])
+    return uvicorn.Server(config), listening
 
 
 def _say(line: str) -> None:

@@ -21,6 +21,7 @@ from toolcrib.contracts import (
     StopReason,
     Timestamp,
     ToolDefinition,
+    ToolEnvelope,
     ToolError,
     ToolRevision,
     Trace,
@@ -232,11 +233,13 @@ class RunPage(Contract):
 
 
 class RunView(Contract):
-    """A run, what it has done so far, and the calls that wait for a person."""
+    """A run, what it has done so far, and the calls that wait for a person or a client."""
 
     run: Run
     trace: Trace
     pending_approvals: tuple[ApprovalRequested, ...]
+    pending_handoffs: tuple[ToolEnvelope, ...]
+    """Their outputs are what the client has to act on."""
 
 
 class EventPage(Contract):

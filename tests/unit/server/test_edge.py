@@ -1,13 +1,16 @@
 import logging
 from collections.abc import AsyncIterator
 
+import httpx2
 import pytest
+from starlette.types import Receive, Scope, Send
 
 from tests.unit.server.client import Server, body_of, checked, http_tool, serving
 from toolcrib import Crib
 from toolcrib.contracts import Principal, Unavailable
 from toolcrib.server import create_app
 from toolcrib.server.app import MAX_BODY_BYTES, OPEN_PATHS
+from toolcrib.server.edge import Failures
 
 
 @pytest.mark.requirement("server.authentication")
@@ -68,6 +71,19 @@ async def test_an_unexpected_failure_is_logged_under_an_id_and_shows_nothing_int
     assert error["code"] == "internal_error"
     assert "swordfish" not in response.text
     assert error["details"]["incident"] in caplog.text
+
+
+@pytest.mark.requirement("server.errors")
+@pytest.mark.parametrize("failure", [RuntimeError("half way"), Unavailable("half way")])
+async def test_a_failure_after_the_answer_has_begun_ends_the_connection(failure: Exception) -> None:
+    async def break_off(_scope: Scope, _receive: Receive, send: Send) -> None:
+        await send({"type": "http.response.start", "status": 200, "headers": []})
+        raise failure
+
+    transport = httpx2.ASGITransport(Failures(break_off))
+    async with httpx2.AsyncClient(transport=transport, base_url="http://crib") as client:
+        with pytest.raises(type(failure), match="half way"):
+            await client.get("/")
 
 
 @pytest.mark.requirement("server.errors")

@@ -69,10 +69,10 @@ async def test_a_key_is_refused_from_its_expiry_on(store: MemoryStore) -> None:
 @pytest.mark.requirement("server.pepper")
 def test_the_pepper_is_made_once_beside_the_database_for_its_owner_only(tmp_path: Path) -> None:
     url = f"sqlite:///{tmp_path}/new/crib.db"
-    pepper = read_pepper(url, {})
+    pepper = read_pepper(url, {}, keys=0)
     file = tmp_path / "new" / "crib-pepper"
     assert stat.S_IMODE(file.stat().st_mode) == 0o600
-    assert read_pepper(url, {}) == pepper
+    assert read_pepper(url, {}, keys=0) == pepper
     assert len(pepper) == 64
     assert [entry.name for entry in file.parent.iterdir()] == ["crib-pepper"]
 
@@ -80,33 +80,41 @@ def test_the_pepper_is_made_once_beside_the_database_for_its_owner_only(tmp_path
 @pytest.mark.requirement("server.pepper")
 def test_a_pepper_that_others_can_read_is_refused(tmp_path: Path) -> None:
     url = f"sqlite:///{tmp_path}/crib.db"
-    read_pepper(url, {})
+    read_pepper(url, {}, keys=0)
     (tmp_path / "crib-pepper").chmod(0o640)
     with pytest.raises(InvalidSettings, match="mode 640"):
-        read_pepper(url, {})
+        read_pepper(url, {}, keys=0)
 
 
 @pytest.mark.requirement("server.pepper")
 def test_two_processes_that_start_together_agree_on_the_pepper(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     url = f"sqlite:///{tmp_path}/crib.db"
-    first = read_pepper(url, {})
+    first = read_pepper(url, {}, keys=0)
 
     def not_yet(_: Path) -> bool:
         return False
 
     monkeypatch.setattr(Path, "exists", not_yet)
-    assert read_pepper(url, {}) == first
+    assert read_pepper(url, {}, keys=0) == first
 
 
 @pytest.mark.requirement("server.pepper")
 def test_the_environment_gives_the_pepper_if_it_is_long_enough() -> None:
-    assert read_pepper("postgresql://db", {"TOOLCRIB_PEPPER": "x" * 32}) == b"x" * 32
+    assert read_pepper("postgresql://db", {"TOOLCRIB_PEPPER": "x" * 32}, keys=2) == b"x" * 32
     with pytest.raises(InvalidSettings, match="at least 32"):
-        read_pepper("postgresql://db", {"TOOLCRIB_PEPPER": "short"})
+        read_pepper("postgresql://db", {"TOOLCRIB_PEPPER": "short"}, keys=0)
 
 
 @pytest.mark.requirement("server.pepper")
 def test_without_a_file_beside_the_store_the_pepper_must_be_given() -> None:
     with pytest.raises(InvalidSettings, match="set TOOLCRIB_PEPPER"):
-        read_pepper("postgresql://db", {})
-    assert read_pepper("memory://", {}) != read_pepper("memory://", {})
+        read_pepper("postgresql://db", {}, keys=0)
+    assert read_pepper("memory://", {}, keys=0) != read_pepper("memory://", {}, keys=0)
+
+
+@pytest.mark.requirement("server.pepper")
+def test_keys_without_the_pepper_they_were_made_with_are_a_fault_of_the_settings(tmp_path: Path) -> None:
+    url = f"sqlite:///{tmp_path}/crib.db"
+    with pytest.raises(InvalidSettings, match="bring it back"):
+        read_pepper(url, {}, keys=3)
+    assert list(tmp_path.iterdir()) == []

@@ -55,7 +55,7 @@ def show(outcome: Outcome, files: Files) -> None:
         screen.print(_sentence(outcome.verdict))
     screen.print()
     for line in _further(outcome, files):
-        screen.print(plain(line))
+        screen.print(plain(line), soft_wrap=True)
 
 
 def document(outcome: Outcome, files: Files) -> JsonObject:
@@ -98,7 +98,13 @@ def _counts(verdict: StageVerdict) -> str:
 def _sentence(verdict: StageVerdict) -> Text:
     if verdict.all_and_only:
         return plain(f"✓ all deals of {verdict.company}, and only they, are in {verdict.stage}", "green")
-    return plain(f"✗ not right: {len(verdict.missing)} deals are missing, or others changed", "red")
+    wrong = {
+        f"deals of {verdict.company} are not in {verdict.stage}": len(verdict.missing),
+        "changed more than once": verdict.changed_twice,
+        "changed in more than the stage": verdict.changed_beyond_stage,
+        "deals of others changed": verdict.changed_others,
+    }
+    return plain("✗ not right: " + ", ".join(f"{count} {what}" for what, count in wrong.items() if count), "red")
 
 
 def _further(outcome: Outcome, files: Files) -> list[str]:

@@ -33,8 +33,8 @@ async def last_trace(crib: Crib, run_id: str, *, follow: bool) -> Trace:
 async def show_until_ended(crib: Crib, run_id: str, *, follow: bool) -> None:
     """Draw the tree, and draw it anew as it grows; a file gets the last one only."""
     screen = console()
-    if not follow:
-        screen.print(draw(await crib.trace(run_id)))
+    if not (follow and screen.is_terminal):
+        screen.print(draw(await last_trace(crib, run_id, follow=follow)))
         return
     with Live(console=screen, auto_refresh=False, vertical_overflow="visible") as live:
         async for trace in traces(crib, run_id, follow=True):

@@ -13,8 +13,8 @@ def print_tools(tools: Sequence[ToolRevision]) -> None:
     table = _table("Name", "Version", "Kind", "Side effects", "Status", "Description")
     for tool in tools:
         definition = tool.definition
-        first = definition.description.partition("\n")[0]
-        cells = (tool.name, tool.version, definition.implementation.kind, definition.side_effects, tool.status, first)
+        what = definition.title or definition.description.partition("\n")[0]
+        cells = (tool.name, tool.version, definition.implementation.kind, definition.side_effects, tool.status, what)
         table.add_row(*map(plain, cells))
     console().print(table)
 
@@ -32,6 +32,6 @@ def print_runs(runs: Sequence[Run]) -> None:
 
 def _table(*columns: str) -> Table:
     table = Table(box=None, pad_edge=False, header_style="bold")
-    for number, column in enumerate(columns):
-        table.add_column(column, no_wrap=number < len(columns) - 1, overflow="ellipsis")
+    for column in columns:
+        table.add_column(column, no_wrap=True, overflow="ellipsis")
     return table

@@ -67,8 +67,8 @@ class _Reader:
         self._children = children
         self._places: dict[tuple[type[object], str], int] = {}
         """Index of a step by its class and its position or name."""
-        self._unseen: list[str] = []
-        """Tools that ended since a model was last asked."""
+        self._asked = 0
+        """How many steps there were when a model was asked last."""
         self._after_crash = False
         """Whether the process that writes now took the run on after another one's death."""
 
@@ -142,11 +142,12 @@ class _Reader:
             attempts=event.attempt,
         )
         self._add(step, event.position)
-        self._unseen.clear()
+        self._asked = len(self.steps)
 
     def _question(self, event: ModelStarted) -> str:
         if event.messages is None:
-            return f"results of {', '.join(dict.fromkeys(self._unseen))}" if self._unseen else ""
+            called = [step.action for step in self.steps[self._asked :] if isinstance(step, ToolStep)]
+            return f"results of {', '.join(dict.fromkeys(called))}" if called else ""
         messages = decode_messages(orjson.dumps(event.messages))
         return clipped("\n".join(message.text for message in messages), _LONGEST_TEXT)
 
@@ -211,7 +212,6 @@ class _Reader:
                 rule=decision.rule if decision else None,
             )
             self._add(step, event.position)
-        self._unseen.append(envelope.name)
         self._change(
             ToolStep,
             event.position,

@@ -3,6 +3,7 @@
 Plain ASGI, so that nothing of the application can be reached around it. Whatever is not named as open needs a key.
 """
 
+import asyncio
 import logging
 import secrets
 from collections.abc import Set as AbstractSet
@@ -18,6 +19,9 @@ from toolcrib.server.keys import Authenticator
 
 _logger = logging.getLogger(__name__)
 
+_STOPPING: Final = (
+    "the server stops; a run that was started goes on when one serves the store again: GET /api/v1/executions finds it"
+)
 _NO_KEY: Final = "this path needs an API key; send the header 'Authorization: Bearer tcb_…'"
 
 
@@ -49,6 +53,32 @@ class Failures:
             _logger.exception("request %s %s failed; incident %s", scope["method"], scope["path"], incident)
             message = f"the server failed; its operator finds the cause in the log under incident {incident}"
             await error_response(500, "internal_error", message, {"incident": incident})(scope, receive, send)
+
+
+class Farewell:
+    """Ends the requests that a stopping server cancels: with a 503 where no answer has begun, else without a word.
+
+    Only for the outermost place in a server's own tasks; anywhere else it would swallow a caller's cancellation.
+    """
+
+    def __init__(self, app: ASGIApp) -> None:
+        self._app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Pass on, and catch the cancellation."""
+        started = False
+
+        async def watch(message: Message) -> None:
+            nonlocal started
+            started = True
+            await send(message)
+
+        try:
+            await self._app(scope, receive, watch)
+        except asyncio.CancelledError:
+            if not started and scope["type"] == "http":
+                headers = {"Retry-After": "1", "Connection": "close"}
+                await error_response(503, "unavailable", _STOPPING, headers=headers)(scope, receive, send)
 
 
 class BodyCap:

@@ -19,6 +19,7 @@ from toolcrib.contracts import InvalidSettings
 from toolcrib.crib import Crib
 from toolcrib.net import EgressPolicy
 from toolcrib.server.app import create_app
+from toolcrib.server.edge import Farewell
 from toolcrib.server.keys import KeyRing, read_pepper
 
 _GRACE_S: Final = 5
@@ -89,7 +90,7 @@ async def _serve(store: str, host: str, port: int, settings: ServerSettings) -> 
 
 def _listen(app: FastAPI, host: str, port: int) -> tuple[uvicorn.Server, socket.socket]:
     config = uvicorn.Config(
-        app,
+        Farewell(app),
         host=host,
         port=port,
         lifespan="on",

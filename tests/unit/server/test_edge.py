@@ -1,3 +1,4 @@
+import asyncio
 import logging
 from collections.abc import AsyncIterator
 
@@ -10,7 +11,7 @@ from toolcrib import Crib
 from toolcrib.contracts import Principal, Unavailable
 from toolcrib.server import create_app
 from toolcrib.server.app import MAX_BODY_BYTES, OPEN_PATHS
-from toolcrib.server.edge import Failures
+from toolcrib.server.edge import Failures, Farewell
 
 
 @pytest.mark.requirement("server.authentication")
@@ -84,6 +85,25 @@ async def test_a_failure_after_the_answer_has_begun_ends_the_connection(failure:
     async with httpx2.AsyncClient(transport=transport, base_url="http://crib") as client:
         with pytest.raises(type(failure), match="half way"):
             await client.get("/")
+
+
+@pytest.mark.requirement("server.process")
+@pytest.mark.parametrize("started", [False, True])
+async def test_a_stopping_server_says_where_the_run_is_found(*, started: bool) -> None:
+    async def hang(_scope: Scope, _receive: Receive, send: Send) -> None:
+        if started:
+            await send({"type": "http.response.start", "status": 200, "headers": []})
+            await send({"type": "http.response.body", "body": b""})
+        raise asyncio.CancelledError
+
+    transport = httpx2.ASGITransport(Farewell(hang))
+    async with httpx2.AsyncClient(transport=transport, base_url="http://crib") as client:
+        response = await client.get("/")
+    if started:
+        assert (response.status_code, response.content) == (200, b"")
+    else:
+        assert "GET /api/v1/executions" in checked(response, 503)["error"]["message"]
+        assert response.headers["retry-after"] == "1"
 
 
 @pytest.mark.requirement("server.errors")

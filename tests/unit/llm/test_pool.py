@@ -1,0 +1,52 @@
+from collections.abc import Callable
+
+import pytest
+
+from toolcrib.contracts import InvalidSettings, LLMConfig
+from toolcrib.llm import ModelPool, Prices, ScriptedModel
+from toolcrib.net import HttpSession
+
+pytestmark = pytest.mark.requirement("llm.model_references")
+
+LOCAL = "http://127.0.0.1:9999/v1"
+
+
+def pool(is_released: Callable[[str], bool] = lambda _: False) -> ModelPool:
+    scripted = ScriptedModel(["hello"], name="given")
+    return ModelPool(
+        HttpSession(), given={scripted.name: scripted}, environment={}, is_released=is_released, prices=Prices()
+    )
+
+
+def test_the_same_configuration_has_the_same_model() -> None:
+    models = pool(lambda name: name == "MINE")
+    config = LLMConfig(model="openai:gpt-4o")
+    assert models.model(config) is models.model(config.model_copy())
+    assert models.model(config) is not models.model(LLMConfig(model="openai:gpt-4o", api_key_env="MINE"))
+
+
+def test_a_given_model_is_used_and_never_looked_up() -> None:
+    models = pool()
+    models.check(LLMConfig(model="scripted:given"))
+    assert models.model(LLMConfig(model="scripted:given")).name == "scripted:given"
+
+
+@pytest.mark.parametrize(
+    "config",
+    [
+        LLMConfig(model="openai:gpt-4o", api_key_env="DATABASE_URL"),
+        LLMConfig(model="openai:gpt-4o", base_url="https://collector.example.com/v1"),
+    ],
+)
+def test_a_key_that_is_not_released_is_sent_nowhere(config: LLMConfig) -> None:
+    for use in (pool().check, pool().model):
+        with pytest.raises(InvalidSettings, match="not released"):
+            use(config)
+
+
+async def test_an_address_named_in_code_may_use_the_providers_own_key() -> None:
+    models = pool()
+    models.trust(LOCAL)
+    models.check(LLMConfig(model="openai:gpt-4o", base_url=LOCAL))
+    assert models.model(LLMConfig(model="openai:gpt-4o", base_url=LOCAL)).name == "openai:gpt-4o"
+    await models.close()

@@ -374,6 +374,32 @@ async def test_a_signal_for_a_running_run_leaves_it_with_its_owner(journal: Jour
     assert await journal.claimable(now=NOON, limit=10) == []
 
 
+@pytest.mark.requirement("store.told")
+async def test_a_run_that_ends_can_tell_another_one_in_the_same_step(journal: Journal):
+    await started(journal, "parent")
+    await journal.append("parent", 1, [entry(2, "parent")], RunChange("queued", waiting_for=("child:r1",)))
+    await started(journal)
+    assert list(await journal.claimable(now=NOON, limit=10)) == []
+
+    await journal.append("r1", 1, [entry(2)], RunChange("completed", tells=("parent", signal("child:r1"))))
+
+    assert list(await journal.claimable(now=NOON, limit=10)) == ["parent"]
+    assert (await claimed(journal, "parent")).signals == {"child:r1": signal("child:r1")}
+
+
+@pytest.mark.requirement("store.told")
+async def test_a_run_that_is_fenced_tells_nothing_and_one_that_tells_nobody_ends(journal: Journal):
+    await started(journal, "parent")
+    await started(journal)
+    with pytest.raises(Fenced):
+        await journal.append("r1", 0, [entry(2)], RunChange("completed", tells=("parent", signal())))
+    assert await journal.signals("parent") == {}
+
+    await journal.append("r1", 1, [entry(2)], RunChange("completed", tells=("gone", signal())))
+
+    assert (await journal.run("r1")).status == "completed"
+
+
 @pytest.mark.requirement("store.signals")
 async def test_the_first_signal_of_a_name_wins(journal: Journal):
     await journal.create(new_run(), FIRST)

@@ -11,9 +11,11 @@ import hashlib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
+from decimal import Decimal
 from random import Random
 
 from toolcrib.contracts import (
+    ENDED,
     WAITING,
     Conflict,
     ErrorCode,
@@ -54,6 +56,8 @@ from toolcrib.runs import (
     as_contract,
 )
 from toolcrib.store import Claim, Entry, Lease, RunChange, Store
+
+_CHILD = "child:"
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,21 +161,28 @@ class LocalEngine:
         try:
             stored = await self._store.journal.run(run_id)
             if stored.ended:
+                if parent is not None:
+                    parent.budget.add_cost(stored.cost_usd or Decimal(0))
                 return await self._stored(stored)
             return await self._drive_held(await self._claim(run_id), parent)
         finally:
             self._driving.discard(run_id)
 
     async def resume(self, run_id: str) -> Driven:
-        """Drive a run that waits or whose process died; waits until a dead process's lease is over."""
+        """Drive a run that waits or whose process died, and the nested runs that it waits for.
+
+        Waits until a dead process's lease is over, or a living one is done with the run.
+        """
         while True:
             try:
-                return await self.drive(run_id)
+                driven = await self.drive(run_id)
             except Conflict:
-                run = await self._store.journal.run(run_id)
-                if run.ended or run.status in WAITING:
-                    return await self._stored(run)
-            await self._clock.sleep(min(self._settings.poll_s, self._settings.lease_s / 4))
+                driven = await self._stored(await self._store.journal.run(run_id))
+            status = driven.result.status
+            if status in ENDED or (status in WAITING and not await self._resume_nested(driven)):
+                return driven
+            if status not in WAITING:
+                await self._clock.sleep(min(self._settings.poll_s, self._settings.lease_s / 4))
 
     async def recover(self) -> Sequence[Driven]:
         """Drive every run that can go on now, and return how they stand."""
@@ -297,12 +308,12 @@ class LocalEngine:
     async def _finish(self, drive: "_Drive", ended: Ended, context: RunContext | None = None) -> Driven:
         finished = _finished(ended, context)
         result = _result(drive.run.run_id, finished)
-        await drive.add(finished, change=RunChange(status=ended.status, result=result))
-        request = drive.run.request
-        if request.parent_run_id is not None:
-            at = self._clock.now()
-            done = Signal(name=f"child:{drive.run.run_id}", payload={}, made_by=drive.run.made_by, at=at)
-            await self._store.journal.signal(request.parent_run_id, done)
+        tells = None
+        parent_id = drive.run.request.parent_run_id
+        if parent_id is not None:
+            name, at = _child_signal(drive.run.run_id), self._clock.now()
+            tells = parent_id, Signal(name=name, payload={}, made_by=drive.run.made_by, at=at)
+        await drive.add(finished, change=RunChange(status=ended.status, result=result, tells=tells))
         return Driven(result, drive.log.events)
 
     async def _spawn(self, context: RunContext, position: str, tool: ToolRevision, arguments: JsonObject) -> RunResult:
@@ -327,11 +338,19 @@ class LocalEngine:
         try:
             driven = await self.drive(child_id, parent=context)
         except Conflict:
-            child = await self._store.journal.run(child_id)
-            raise Suspended(child.status, f"child:{child_id}") from None
-        if driven.result.status in ("awaiting_approval", "awaiting_client"):
-            raise Suspended(driven.result.status, f"child:{child_id}")
-        return driven.result
+            driven = await self._stored(await self._store.journal.run(child_id))
+        status = driven.result.status
+        if status in ENDED:
+            return driven.result
+        # One that another process drives is nobody's to decide: the parent is then merely queued.
+        raise Suspended(status if status in WAITING else "queued", _child_signal(child_id))
+
+    async def _resume_nested(self, driven: Driven) -> bool:
+        """Whether a nested run that this one waits for has come to its end."""
+        last = driven.log[-1].event
+        names = last.waiting_for if isinstance(last, RunSuspended) else ()
+        nested = [name.removeprefix(_CHILD) for name in names if name.startswith(_CHILD)]
+        return any([(await self.resume(child_id)).result.status in ENDED for child_id in nested])
 
     def _context(self, drive: "_Drive", limits: Limits, parent: RunContext | None) -> RunContext:
         budget = Budget(limits, parent=parent.budget if parent else None)
@@ -459,6 +478,11 @@ def _finished(ended: Ended, context: RunContext | None) -> RunFinished:
         iterations=context.budget.iterations if context else 0,
         tool_calls=context.budget.tool_calls if context else 0,
     )
+
+
+def _child_signal(run_id: str) -> str:
+    """Name of the signal by which a nested run tells its parent that it has ended."""
+    return f"{_CHILD}{run_id}"
 
 
 def _result(run_id: str, finished: RunFinished) -> RunResult:

@@ -169,25 +169,8 @@ class SqlJournal:
         )
 
     async def signal(self, run_id: str, signal: Signal) -> bool:
-        payload = encode(signal.payload, f"signal {signal.name!r} for run {run_id}")
-
-        def work(session: Session) -> bool:
-            run = _one(session, run_id, _LOCKED_RUN)
-            row = {
-                "run_id": run_id,
-                "name": signal.name,
-                "realm": run["realm"],
-                "made_by": signal.made_by,
-                "at": to_micros(signal.at),
-                "payload": payload,
-                "schema_version": SCHEMA_VERSION,
-            }
-            is_new = session.run(_INSERT_SIGNAL, row) == 1
-            if is_new and signal.name in json.loads(run["waiting_for"]):
-                session.run(_RELEASE, {"this_run": run_id, "now": to_micros(signal.at)})
-            return is_new
-
-        return await self._database.write(work)
+        left = _LeftSignal(run_id, signal)
+        return await self._database.write(lambda session: left(session, _one(session, run_id, _LOCKED_RUN)))
 
     async def signals(self, run_id: str) -> Mapping[str, Signal]:
         def work(session: Session) -> dict[str, Signal]:
@@ -231,6 +214,29 @@ class SqlJournal:
         )
 
 
+class _LeftSignal:
+    """A signal for a run, encoded when it was left."""
+
+    def __init__(self, run_id: str, signal: Signal) -> None:
+        self.run_id = run_id
+        self._name = signal.name
+        self._row = {
+            "run_id": run_id,
+            "name": signal.name,
+            "made_by": signal.made_by,
+            "at": to_micros(signal.at),
+            "payload": encode(signal.payload, f"signal {signal.name!r} for run {run_id}"),
+            "schema_version": SCHEMA_VERSION,
+        }
+
+    def __call__(self, session: Session, run: Row) -> bool:
+        """Leave it for the run of this row, which is locked. False if there was one of its name."""
+        is_new = session.run(_INSERT_SIGNAL, {**self._row, "realm": run["realm"]}) == 1
+        if is_new and self._name in json.loads(run["waiting_for"]):
+            session.run(_RELEASE, {"this_run": self.run_id, "now": self._row["at"]})
+        return is_new
+
+
 class _Append:
     """One append as an operation: encoded when it was asked for, so that later changes to the objects do not matter."""
 
@@ -241,6 +247,7 @@ class _Append:
         self._run_id = run_id
         self._epoch = epoch
         self._change = change
+        self._left = _LeftSignal(*change.tells) if change is not None and change.tells is not None else None
         self._outcome = change.result.model_dump_json() if change is not None and change.result is not None else None
         self._rows = event_rows(events)
 
@@ -292,6 +299,9 @@ class _Append:
             "outcome": self._outcome,
         }
         session.run(_CHANGE, parameters)
+        told = session.row(_LOCKED_RUN, {"this_run": self._left.run_id}) if self._left is not None else None
+        if self._left is not None and told is not None:
+            self._left(session, told)
 
     def _signals(self, session: Session) -> set[str]:
         return {row["name"] for row in session.rows(_SIGNALS, {"this_run": self._run_id})}

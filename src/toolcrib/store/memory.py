@@ -260,6 +260,8 @@ class _Journal:
             return
         row.owner, row.standing = None, standing
         row.result = change.result or row.result
+        if change.tells is not None and change.tells[0] in self._rows:
+            self._leave(*change.tells)
         if standing.status in ENDED:
             del self._live[run_id]
             self._ended.append(run_id)
@@ -267,6 +269,9 @@ class _Journal:
                 del self._rows[self._ended.popleft()]
 
     async def signal(self, run_id: str, signal: Signal) -> bool:
+        return self._leave(run_id, signal)
+
+    def _leave(self, run_id: str, signal: Signal) -> bool:
         row = self._row(run_id)
         if signal.name in row.signals:
             return False

@@ -126,6 +126,8 @@ class RunChange:
     waiting_for: tuple[str, ...] = ()
     """Names of the signals of a run that waits. If one is there already, the run is queued instead."""
     wake_at: datetime | None = None
+    tells: tuple[str, Signal] | None = None
+    """A run and a signal that is left for it: how a nested run that ends wakes its parent, whatever happens next."""
 
 
 class Journal(Protocol):

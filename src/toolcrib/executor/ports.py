@@ -1,10 +1,11 @@
 """What the executor asks of the rest of the house. It knows no runtime, no store and no model, only these ports."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from datetime import datetime
 from decimal import Decimal
 from typing import Protocol
+
+from msgspec import Struct
 
 from toolcrib.contracts import (
     ApprovalDecision,
@@ -24,8 +25,7 @@ from toolcrib.executor.lanes import Lanes
 from toolcrib.policy import Budget, CallPolicy
 
 
-@dataclass(frozen=True, slots=True)
-class ToolCall:
+class ToolCall(Struct, frozen=True):
     """A call as data: any process can execute it."""
 
     position: str
@@ -57,8 +57,7 @@ class CallJournal(Protocol):
         ...
 
 
-@dataclass(frozen=True, slots=True)
-class CallContext:
+class CallContext(Struct, frozen=True):
     """For whom, under which policy and in which run a call is made."""
 
     principal: Principal
@@ -75,8 +74,7 @@ class CallContext:
     """2 and more: the call is repeated after a crash."""
 
 
-@dataclass(frozen=True, slots=True)
-class Dispatch:
+class Dispatch(Struct, frozen=True):
     """One execution that a runtime is asked for: everything is validated, allowed, journaled."""
 
     tool: ToolRevision
@@ -90,13 +88,12 @@ class Dispatch:
     context: CallContext
 
 
-@dataclass(frozen=True, slots=True)
-class Outcome:
+class Outcome(Struct, frozen=True):
     """What a runtime brings back from a success."""
 
     output: Json
     http_status: int | None = None
-    metadata: JsonObject = field(default_factory=dict[str, Json])
+    metadata: JsonObject = {}
     attachments: tuple[Attachment, ...] = ()
     cost_usd: Decimal | None = None
     secrets: tuple[str, ...] = ()

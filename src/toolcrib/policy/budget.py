@@ -8,6 +8,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from decimal import Decimal
 
+from msgspec import Struct
+
 from toolcrib.contracts import Limits, Reason, StopReason
 
 
@@ -30,8 +32,7 @@ class Shortage:
         return f"limit {self.limit} is {allowed} and this would make {wanted}; raise {self.limit} to go on"
 
 
-@dataclass(frozen=True, slots=True)
-class ModelReservation:
+class ModelReservation(Struct, frozen=True):
     """What one model call may use at most."""
 
     tokens: int

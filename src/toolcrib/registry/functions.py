@@ -7,12 +7,12 @@ calls it through the executor. Nothing here is looked up by a stored name.
 import asyncio
 import inspect
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from functools import cached_property, update_wrapper
 from typing import Any, Generic, ParamSpec, TypedDict, TypeVar, Unpack, cast, get_args, get_type_hints, overload
 
 from docstring_parser import Docstring
 from docstring_parser import parse as parse_docstring
+from msgspec import Struct
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError, create_model
 from pydantic.errors import PydanticUserError
 
@@ -38,8 +38,7 @@ P = ParamSpec("P")
 R = TypeVar("R")
 
 
-@dataclass(frozen=True, slots=True)
-class ToolContext:
+class ToolContext(Struct, frozen=True):
     """What a function gets if one of its parameters is annotated with this type."""
 
     run_id: str

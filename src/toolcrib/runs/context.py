@@ -8,9 +8,11 @@ come back here.
 
 import asyncio
 from collections.abc import Awaitable, Callable, Coroutine, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any, TypeAlias, TypeVar
+
+import msgspec
 
 from toolcrib.contracts import (
     ApprovalDecided,
@@ -247,7 +249,7 @@ class RunContext:
                 self.budget.take_tool_call()
                 await self._conclude(verdict)
                 return verdict
-            context = replace(context, attempt=intent.attempt + 1)
+            context = msgspec.structs.replace(context, attempt=intent.attempt + 1)
         envelope = await self._around.executor.execute(call, context)
         await self._conclude(envelope)
         return envelope
@@ -263,7 +265,7 @@ class RunContext:
         known = self._history.envelopes.get(question.position)
         if known is not None:
             return known
-        context = replace(
+        context = msgspec.structs.replace(
             self._call_context(), policy=CallPolicy(side_effects="reads"), budget=Budget(self.budget.limits)
         )
         envelope = await self._around.executor.execute(question, context)

@@ -8,6 +8,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import orjson
+from msgspec import Struct
 
 from toolcrib.contracts import (
     EgressDenied,
@@ -34,8 +35,7 @@ _CHARACTERS_PER_TOKEN = 3
 """Few, because a reservation must not be too small."""
 
 
-@dataclass(frozen=True, slots=True)
-class ModelCall:
+class ModelCall(Struct, frozen=True):
     """A model call as data."""
 
     position: str

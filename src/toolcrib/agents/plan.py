@@ -151,19 +151,18 @@ def _mentions_item(value: Json) -> bool:
 
 def _batch_size(schema: JsonSchema, path: Path) -> int | None:
     """The smallest `maxItems` that the schema sets for a place."""
-    places = [schema]
+    places: list[Json] = [schema]
     for part in path:
         places = [_below(node, part) for place in places for node in _composing(place, schema)]
     sizes = [node.get("maxItems") for place in places for node in _composing(place, schema)]
     return min((size for size in sizes if isinstance(size, int) and size > 0), default=None)
 
 
-def _below(node: JsonSchema, part: str | int) -> JsonSchema:
+def _below(node: JsonSchema, part: str | int) -> Json:
     if isinstance(part, int):
-        items: JsonSchema = node.get("items", {})
-        return items
+        return node.get("items")
     properties: JsonObject = node.get("properties", {})
-    return properties.get(part, {})
+    return properties.get(part)
 
 
 def _composing(schema: Json, root: JsonSchema) -> list[JsonSchema]:
@@ -246,7 +245,7 @@ def _with_references(node: Json, change: Callable[[str], str]) -> Any:
 
 def _referable(schema: Json) -> Json:
     """The schema, where every value but an object may also be a reference."""
-    if not isinstance(schema, dict) or not schema:
+    if not isinstance(schema, dict):
         return schema
     node = dict(cast("JsonObject", schema))
     alternatives = node.pop("oneOf", None) or node.get("anyOf")
@@ -259,7 +258,7 @@ def _referable(schema: Json) -> Json:
         node["properties"] = _referable_each(node["properties"])
     if isinstance(node.get("additionalProperties"), dict):
         node["additionalProperties"] = _referable(node["additionalProperties"])
-    if _COMPOSED & node.keys() or node.get("type") == "object":
+    if not node or _COMPOSED & node.keys() or node.get("type") == "object":
         return node
     if node.get("type") == "array":
         node["items"] = _referable(node.get("items", {}))

@@ -1,4 +1,4 @@
-"""Live enums: schemas closed by the valid values that a system has right now.
+"""Schemas as narrow as a run needs them. Live enums: closed by the valid values that a system has right now.
 
 A reference list says which properties it applies to. In every schema that the model sees and that its calls must
 meet, these properties become enums, with what people call the values beside them. So an unknown stage is refused
@@ -8,7 +8,7 @@ before any call.
 from collections.abc import Iterable, Mapping
 from typing import cast
 
-from toolcrib.contracts import Json, JsonObject, JsonSchema
+from toolcrib.contracts import Json, JsonObject, JsonSchema, ToolDefinition
 from toolcrib.providers import ReferenceList
 from toolcrib.registry import LABELS
 
@@ -28,6 +28,16 @@ def narrow(schema: JsonSchema, enums: Mapping[str, ReferenceList]) -> JsonSchema
     """
     usable = {name: values for name, values in enums.items() if 0 < len(values.items) <= _MOST_VALUES}
     return cast("JsonSchema", _narrowed(schema, usable)) if usable else schema
+
+
+def without_cursor(definition: ToolDefinition) -> JsonSchema:
+    """A tool's input schema without the cursor of its paging, since the runtime follows the pages."""
+    schema, implementation = definition.input_schema, definition.implementation
+    if implementation.kind != "http" or implementation.paging is None:
+        return schema
+    cursor = implementation.paging.cursor_in
+    properties = {name: item for name, item in schema.get("properties", {}).items() if name != cursor}
+    return {**schema, "properties": properties}
 
 
 def enums_of(lists: Iterable[tuple[tuple[str, ...], ReferenceList]]) -> dict[str, ReferenceList]:

@@ -13,7 +13,7 @@ from typing import TypeAlias, cast
 import msgspec
 import orjson
 
-from toolcrib.agents.narrowing import enums_of, narrow, shown_to_models
+from toolcrib.agents.narrowing import enums_of, narrow, shown_to_models, without_cursor
 from toolcrib.contracts import (
     AgenticContext,
     AgenticImplementation,
@@ -243,7 +243,7 @@ def _furnish(
     enums = enums_of(lists)
     aliases = _aliases(revision.name for revision, _ in found)
     allotted = tuple(
-        Allotted(revision, aliases[revision.name], narrow(revision.definition.input_schema, enums), purpose)
+        Allotted(revision, aliases[revision.name], narrow(without_cursor(revision.definition), enums), purpose)
         for revision, purpose in found
     )
     offered = {item.alias: item for item in allotted}

@@ -1,0 +1,31 @@
+"""What a model is not offered, because the crib does it better."""
+
+import pytest
+
+from toolcrib.agents.narrowing import without_cursor
+from toolcrib.contracts import CursorPaging, HttpImplementation, PythonImplementation, ToolDefinition
+
+SCHEMA = {"type": "object", "properties": {"query": {"type": "string"}, "after": {"type": "string"}}}
+
+
+@pytest.mark.requirement("agents.lean_schemas")
+def test_the_cursor_of_a_paged_tool_is_not_offered():
+    paging = CursorPaging(cursor_in="after", cursor_out="$.next", items="results")
+    implementation = HttpImplementation(method="GET", url="https://example.org/deals", paging=paging)
+    paged = ToolDefinition(name="search", input_schema=SCHEMA, implementation=implementation)
+
+    assert without_cursor(paged)["properties"] == {"query": {"type": "string"}}
+    assert paged.input_schema == SCHEMA
+
+
+@pytest.mark.requirement("agents.lean_schemas")
+@pytest.mark.parametrize(
+    "implementation",
+    [PythonImplementation(function="m:f"), HttpImplementation(method="GET", url="https://example.org/deals")],
+)
+def test_an_argument_of_that_name_is_offered_where_nothing_pages(
+    implementation: PythonImplementation | HttpImplementation,
+):
+    tool = ToolDefinition(name="search", input_schema=SCHEMA, implementation=implementation)
+
+    assert without_cursor(tool) is tool.input_schema

@@ -20,6 +20,7 @@ from toolcrib.llm.messages import Usage
 
 _MILLION = Decimal(1_000_000)
 _THOUSAND = Decimal(1000)
+_HOUR_S = 3600
 _RATE_NAMES = ("input", "output", "cache_read", "cache_write")
 
 RateTable: TypeAlias = Mapping[str, Mapping[str, Decimal | float | str]]
@@ -84,8 +85,7 @@ class Prices:
 
     def cost(self, usage: Usage, provider: str, model: str, at: datetime) -> Cost:
         """What these tokens cost at a moment; rates change over time, and with some providers over the day."""
-        hour = at.astimezone(UTC).replace(minute=0, second=0, microsecond=0)
-        rates = self._overridden(provider, model) or _shipped(provider, model, hour)
+        rates = self._overridden(provider, model) or _shipped(provider, model, int(at.timestamp()) // _HOUR_S)
         if isinstance(rates, str):
             return Cost(None, rates)
         source = f"{rates.source}, tokens estimated" if usage.estimated else rates.source
@@ -124,8 +124,8 @@ def _amount(pattern: str, name: str, value: Decimal | float | str) -> Decimal:
 
 
 @lru_cache(maxsize=1024)
-def _shipped(provider: str, model: str, hour: datetime) -> _Rates | str:
-    """The rates of `genai-prices`, or why there are none."""
+def _shipped(provider: str, model: str, hour: int) -> _Rates | str:
+    """The rates of `genai-prices` in an hour since 1970, or why there are none."""
     try:
         from genai_prices import Usage as NoUsage  # noqa: PLC0415 - an optional package of 170 ms
         from genai_prices import calc_price  # noqa: PLC0415 - as above
@@ -133,7 +133,8 @@ def _shipped(provider: str, model: str, hour: datetime) -> _Rates | str:
         return "unknown: install the extra toolcrib[prices], or configure the model's price"
     version = metadata.version("genai-prices")
     try:
-        price = calc_price(NoUsage(), model, provider_id=provider, genai_request_timestamp=hour).model_price
+        at = datetime.fromtimestamp(hour * _HOUR_S, UTC)
+        price = calc_price(NoUsage(), model, provider_id=provider, genai_request_timestamp=at).model_price
     except LookupError:
         return f"unknown: genai-prices {version} has no {provider}:{model}; configure its price"
     if price.input_mtok is None or price.output_mtok is None:

@@ -99,10 +99,10 @@ class Deterministic:
         question = plan.get("question")
         if question:
             return Ended(output={"question": question}, warnings=("the task was not carried out: it needs an answer",))
+        setup.context.partial = lambda: {"steps": progress.report()} if progress.envelopes else None
         for number, (step, item) in enumerate(zip(steps, setup.allotted, strict=True)):
             wanted = StepPlan.read(plan[step.id])
             await self._step(setup, progress, step, item, wanted, first=number == 0)
-            setup.context.partial = {"steps": progress.report()}
             if progress.failure is not None or progress.stop_reason != "final_answer":
                 break
         return await self._conclude(setup, progress)

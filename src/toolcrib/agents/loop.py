@@ -64,6 +64,7 @@ class Agentic:
         system = setup.system_prompt()
         offered = await context.keep(setup.place.offered)
         purpose: Purpose = "tool_selection"
+        context.partial = lambda: partial(done) if done else None
         turn = 0
         while budget.iterations_left() > 0:
             turn += 1
@@ -76,7 +77,6 @@ class Agentic:
                 return await self._complete(setup, response, done)
             envelopes = await self._call_tools(setup, turn, response.message.calls)
             done += envelopes
-            context.partial = partial(done)
             if _limit_hit(envelopes):
                 warning = next(found.error.message for found in envelopes if found.error is not None)
                 return Ended(output=partial(done), stop_reason="max_tool_calls", warnings=(warning,))

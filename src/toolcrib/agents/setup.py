@@ -12,6 +12,7 @@ from typing import TypeAlias, cast
 
 import msgspec
 import orjson
+from msgspec import Struct
 
 from toolcrib.agents.narrowing import enums_of, narrow, shown_to_models, without_cursor
 from toolcrib.contracts import (
@@ -84,8 +85,7 @@ class Workplace:
     """Follows every prompt as it stands."""
 
 
-@dataclass(frozen=True, slots=True)
-class Setup:
+class Setup(Struct, frozen=True):
     """The furnished workplace of one run."""
 
     context: RunContext

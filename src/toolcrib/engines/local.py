@@ -14,6 +14,8 @@ from datetime import datetime, timedelta
 from decimal import Decimal
 from random import Random
 
+from msgspec import Struct
+
 from toolcrib.contracts import (
     ENDED,
     WAITING,
@@ -75,8 +77,7 @@ class EngineSettings:
     retry: RetryPolicy = field(default_factory=RetryPolicy)
 
 
-@dataclass(frozen=True, slots=True)
-class Driven:
+class Driven(Struct, frozen=True):
     """A run after this process has driven it: how it stands, and its log."""
 
     result: RunResult
@@ -292,7 +293,7 @@ class LocalEngine:
             context.note_limit("timeout_s", allowed, allowed, message)
             late = error(ErrorCode.TIMEOUT, Reason.RUN_TIMEOUT, message)
             return Ended(
-                output=context.partial, status="timed_out", stop_reason="timeout", error=late, warnings=(message,)
+                output=context.partial(), status="timed_out", stop_reason="timeout", error=late, warnings=(message,)
             )
         except Fenced:
             raise
@@ -369,7 +370,7 @@ class LocalEngine:
                 drive.history,
                 budget,
                 self._clock,
-                jitter=Random(run_id).random,  # noqa: S311 - spreads retries, guards nothing
+                jitter=lambda: Random(run_id).random(),  # noqa: S311 - spreads retries, guards nothing
                 retry=self._settings.retry,
             ),
             budget=budget,
@@ -453,10 +454,10 @@ def limits_of(tool: ToolRevision, kind: RunKind) -> Limits:
     if implementation.kind != "agentic":
         return Limits(timeout_s=definition.timeout_s + 1)
     limits, wanted = implementation.limits, implementation.llm.max_tokens or 0
-    changes: JsonObject = {"max_tokens_per_call": max(wanted, limits.max_tokens_per_call)}
+    changes: JsonObject = {"max_tokens_per_call": wanted} if wanted > limits.max_tokens_per_call else {}
     if kind == "tool":
         changes |= {"timeout_s": definition.timeout_s + 1, "max_tool_calls": limits.max_tool_calls + 1}
-    return limits.model_copy(update=changes)
+    return limits.model_copy(update=changes) if changes else limits
 
 
 def child_run_id(parent_run_id: str, position: str) -> str:
@@ -486,7 +487,10 @@ def _child_signal(run_id: str) -> str:
 
 
 def _result(run_id: str, finished: RunFinished) -> RunResult:
-    return RunResult(run_id=run_id, **finished.model_dump(exclude={"type"}))
+    return RunResult(run_id=run_id, **{name: getattr(finished, name) for name in _OUTCOME})
+
+
+_OUTCOME = tuple(RunResult.model_fields.keys() - {"run_id"})
 
 
 def _crashed(crash: Exception) -> Ended:

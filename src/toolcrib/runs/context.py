@@ -8,11 +8,11 @@ come back here.
 
 import asyncio
 from collections.abc import Awaitable, Callable, Coroutine, Sequence
-from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any, TypeAlias, TypeVar
 
 import msgspec
+from msgspec import Struct
 
 from toolcrib.contracts import (
     ApprovalDecided,
@@ -57,8 +57,7 @@ Signals = Callable[[str], Awaitable[Signal | None]]
 Spawn = Callable[["RunContext", str, ToolRevision, JsonObject], Awaitable[RunResult]]
 
 
-@dataclass(frozen=True, slots=True)
-class Surroundings:
+class Surroundings(Struct, frozen=True):
     """What a run context needs of the house, handed in by the engine."""
 
     executor: Executor
@@ -102,8 +101,8 @@ class RunContext:
         self.models = models
         self._history = history
         self._around = surroundings
-        self.partial: Json = None
-        """What the run has so far: its output if time runs out."""
+        self.partial: Callable[[], Json] = _nothing
+        """Tells what the run has so far: its output if time runs out."""
         self._lanes = Lanes(budget.limits.max_parallel_calls)
         self._tasks: set[asyncio.Task[Any]] = set()
 
@@ -344,3 +343,8 @@ It gets the pinned revision of the tool that the run executes. It may be started
 from its first line: calls that the journal knows return at once. So it uses no clock, no randomness and no I/O of its
 own, and its calls have fixed positions.
 """
+
+
+def _nothing() -> Json:
+    """What a program has that does not tell."""
+    return None

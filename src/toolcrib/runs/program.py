@@ -1,13 +1,13 @@
 """How a run's program comes to a halt: it ends, or it is suspended until something happens outside."""
 
-from dataclasses import dataclass
 from datetime import datetime
+
+from msgspec import Struct
 
 from toolcrib.contracts import Json, RunStatus, StopReason, ToolError
 
 
-@dataclass(frozen=True, slots=True)
-class Ended:
+class Ended(Struct, frozen=True):
     """How a program came to its end."""
 
     output: Json = None

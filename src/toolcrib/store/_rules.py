@@ -4,9 +4,10 @@ No I/O, no state. An implementation supplies the row and stores what comes out.
 """
 
 from collections.abc import Container, Sequence
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Final
+
+from msgspec import Struct
 
 from toolcrib.contracts import (
     ENDED,
@@ -26,8 +27,7 @@ AT_ONCE: Final = datetime(1970, 1, 1, tzinfo=UTC)
 """`claimable_at` of a run that anyone may take now, whatever the clocks say."""
 
 
-@dataclass(frozen=True, slots=True)
-class Standing:
+class Standing(Struct, frozen=True):
     """Where a run that no process owns stands."""
 
     status: RunStatus

@@ -9,6 +9,8 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Literal, NamedTuple, Protocol, Self, TypeAlias
 
+from msgspec import Struct
+
 from toolcrib.contracts import Event, JsonObject, LifeCycle, Run, RunEvent, RunResult, RunStatus, Signal
 
 DefinitionKind: TypeAlias = Literal["tool", "provider"]
@@ -99,8 +101,7 @@ class Entry(NamedTuple):
         )
 
 
-@dataclass(frozen=True, slots=True)
-class Claim:
+class Claim(Struct, frozen=True):
     """A run that this process now owns: its row after the epoch was raised, its whole log, its signals."""
 
     run: Run
@@ -108,16 +109,14 @@ class Claim:
     signals: Mapping[str, Signal]
 
 
-@dataclass(frozen=True, slots=True)
-class Lease:
+class Lease(Struct, frozen=True):
     """Who owns a run, and until when without renewing it."""
 
     owner: str
     until: datetime
 
 
-@dataclass(frozen=True, slots=True)
-class RunChange:
+class RunChange(Struct, frozen=True):
     """New state of a run's row, written together with events."""
 
     status: RunStatus

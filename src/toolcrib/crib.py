@@ -34,6 +34,7 @@ from toolcrib.contracts import (
     JsonSchema,
     Limits,
     LLMConfig,
+    NotFound,
     Principal,
     ProviderAuth,
     ProviderDefinition,
@@ -390,7 +391,7 @@ class Crib:
             return refusal.error
         return None
 
-    async def call(self, ref: str, arguments: JsonObject | None = None, **keywords: Json) -> ToolEnvelope:
+    async def call(self, ref: str, arguments: JsonObject | None = None, /, **keywords: Json) -> ToolEnvelope:
         """Call a tool once and get its envelope.
 
         Args:
@@ -484,7 +485,13 @@ class Crib:
                 await self.refresh()
                 self._open = True
             while self._pending:
-                await self._save_added(self._pending.pop(0))
+                # It stays in the list while it is saved, so that nobody else takes the crib to be up to date.
+                try:
+                    await self._save_added(self._pending[0])
+                except (InvalidInput, NotFound):
+                    del self._pending[0]
+                    raise
+                del self._pending[0]
 
     async def enter(self, principal: Principal | None) -> Principal:
         """Who acts, with the definitions of the realm at hand."""

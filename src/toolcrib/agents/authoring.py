@@ -11,7 +11,6 @@ from toolcrib.contracts import (
     AgenticMode,
     AgenticStep,
     AllocatedTool,
-    Implementation,
     InvalidDefinition,
     InvalidExpression,
     JsonSchema,
@@ -96,26 +95,25 @@ def agentic_definition(
     Raises:
         InvalidDefinition: A placeholder is unknown, `max_tokens` is out of range, a step's id stands twice.
     """
-    definition = ToolDefinition(
+    implementation = AgenticImplementation(
+        mode=mode,
+        llm=llm,
+        system_prompt=system_prompt or (DETERMINISTIC_PROMPT if mode == "deterministic" else AGENTIC_PROMPT),
+        steps=_steps(steps),
+        tools=tuple(item if isinstance(item, AllocatedTool) else AllocatedTool(tool=item) for item in tools),
+        context=context or AgenticContext(),
+        limits=limits or Limits(),
+        result_schema=result_schema,
+    )
+    _check_alone(name, implementation)
+    return ToolDefinition(
         name=name,
         version=version,
         description=description,
         category="agentic",
         input_schema=input_schema or TASK_INPUT,
-        output_schema=None,
-        implementation=AgenticImplementation(
-            mode=mode,
-            llm=llm,
-            system_prompt=system_prompt or (DETERMINISTIC_PROMPT if mode == "deterministic" else AGENTIC_PROMPT),
-            steps=_steps(steps),
-            tools=tuple(item if isinstance(item, AllocatedTool) else AllocatedTool(tool=item) for item in tools),
-            context=context or AgenticContext(),
-            limits=limits or Limits(),
-            result_schema=result_schema,
-        ),
+        implementation=implementation,
     )
-    _check_alone(definition.name, definition.implementation)
-    return definition
 
 
 def check_agentic(definition: ToolDefinition, registry: Registry, realm: str) -> ToolDefinition:
@@ -146,10 +144,8 @@ def check_agentic(definition: ToolDefinition, registry: Registry, realm: str) ->
     )
 
 
-def _check_alone(name: str, implementation: Implementation) -> None:
+def _check_alone(name: str, implementation: AgenticImplementation) -> None:
     """What can be checked without a catalogue."""
-    if implementation.kind != "agentic":
-        return
     if name in {ref.partition("@")[0] for ref, _ in allocation(implementation)}:
         msg = f"agentic tool {name!r} is allotted to itself; take it out of its own tools"
         raise InvalidDefinition(msg)

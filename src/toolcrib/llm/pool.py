@@ -43,7 +43,7 @@ class ModelPool:
         self._prices = prices
         self._trusted_urls: set[str] = set()
         self._trusted: dict[str, HttpSession] = {}
-        self._opened: dict[tuple[str, str | None, str | None], LanguageModel] = {}
+        self._opened: dict[tuple[str, str | None, str | None, bool], LanguageModel] = {}
 
     def trust(self, base_url: str) -> None:
         """Let models be reached at an address that the application named in code, a local one too."""
@@ -64,13 +64,14 @@ class ModelPool:
         Raises:
             InvalidSettings: As `check`.
         """
-        key = (llm.model, llm.base_url, llm.api_key_env)
+        trusted = self._is_trusted(llm)
+        key = (llm.model, llm.base_url, llm.api_key_env, trusted)
         known = self._given.get(llm.model) or self._opened.get(key)
         if known is not None:
             return known
         endpoint = self._endpoint(llm)
         variable = endpoint.api_key_env
-        session = self._session_for(endpoint.base_url) if self._is_trusted(llm) else self._session
+        session = self._session_for(endpoint.base_url) if trusted else self._session
         self._opened[key] = open_model(
             llm.model,
             HttpTransport(session),

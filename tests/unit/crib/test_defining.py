@@ -1,0 +1,145 @@
+"""Adding tools to a crib, and finding them again."""
+
+import asyncio
+from decimal import Decimal
+from pathlib import Path
+
+import pytest
+
+from tests.twins import make_definition
+from toolcrib import Crib, LLMConfig, Principal, ScriptedModel, tool
+from toolcrib.agents import agentic_definition
+from toolcrib.contracts import InvalidDefinition, NotFound, Reason
+
+ANN = Principal(id="ann", realm="acme", grants=("ai://*",))
+
+
+@tool(side_effects="reads", cost_usd_per_call=Decimal("0.01"))
+async def decorated(n: int) -> int:
+    """One more."""
+    return n + 1
+
+
+def plain(ref: str, arguments: str = "") -> str:
+    """Repeat."""
+    return ref + arguments
+
+
+@pytest.mark.requirement("crib.add", "crib.call")
+async def test_decorated_and_plain_functions_are_called_through_the_crib():
+    async with Crib("memory://") as crib:
+        crib.add(decorated, plain)
+
+        one = await crib.call("decorated", {"n": 1})
+        two = await crib.call("plain", ref="a", arguments="b")
+
+    assert (one.output, one.side_effects, one.cost_usd) == (2, "reads", Decimal("0.01"))
+    assert (two.output, two.side_effects) == ("ab", "writes")
+
+
+@pytest.mark.requirement("crib.add")
+async def test_a_definition_without_its_function_says_so_when_it_is_called():
+    async with Crib("memory://") as crib:
+        crib.add(make_definition("look_up"))
+        envelope = await crib.call("look_up")
+
+    assert envelope.error is not None
+    assert "is a Python function that this process has not added" in envelope.error.message
+
+
+@pytest.mark.requirement("crib.add")
+async def test_tools_may_be_added_at_any_time():
+    async with Crib("memory://") as crib:
+        crib.add(decorated)
+        assert (await crib.call("decorated", n=1)).output == 2
+        crib.add(plain)
+        assert (await crib.call("plain", {"ref": "a"})).output == "a"
+
+
+@pytest.mark.requirement("crib.add")
+async def test_nobody_calls_a_tool_before_it_is_saved(tmp_path: Path):
+    async with Crib(f"sqlite:///{tmp_path / 'crib.db'}") as crib:
+        crib.add(decorated)
+        envelopes = await asyncio.gather(*(crib.call("decorated", n=n) for n in range(4)))
+
+    assert [envelope.output for envelope in envelopes] == [1, 2, 3, 4]
+
+
+@pytest.mark.requirement("crib.add")
+async def test_a_definition_that_cannot_be_saved_does_not_stand_in_the_way_of_others():
+    async with Crib("memory://", models={"scripted:m": ScriptedModel(["ok"])}) as crib:
+        crib.add(make_definition("wrong", version="one"))
+        crib.agentic_tool("early", mode="agentic", model="scripted:m", tools=["decorated"])
+        crib.add(decorated)
+
+        with pytest.raises(InvalidDefinition, match="one"):
+            await crib.open()
+        with pytest.raises(NotFound, match="no tool 'decorated'"):
+            await crib.open()
+        assert (await crib.call("decorated", n=1)).output == 2
+
+
+@pytest.mark.requirement("crib.add")
+async def test_saving_the_same_definition_again_changes_nothing():
+    async with Crib("memory://") as crib:
+        first = await crib.save(decorated.definition)
+        again = await crib.save(decorated.definition)
+        changed = await crib.save(decorated.definition.model_copy(update={"description": "Two more."}))
+
+    assert (first.revision, again.revision, changed.revision) == (1, 1, 2)
+    assert first.content_hash == again.content_hash != changed.content_hash
+
+
+@pytest.mark.requirement("crib.invoke")
+async def test_an_unknown_tool_is_the_only_thing_that_raises():
+    async with Crib("memory://") as crib:
+        crib.add(decorated)
+        with pytest.raises(NotFound, match="no tool 'decoratd' in realm 'default'; there is: decorated"):
+            await crib.call("decoratd")
+
+
+@pytest.mark.requirement("crib.realms")
+async def test_a_tool_belongs_to_the_realm_of_who_saved_it():
+    async with Crib("memory://") as crib:
+        await crib.save(make_definition("theirs"), principal=ANN)
+
+        found = await crib.invoke("theirs", {}, principal=ANN)
+        assert found.summary.error is not None
+        assert found.summary.error.reason is Reason.RUNTIME_MISSING
+        with pytest.raises(NotFound):
+            await crib.invoke("theirs", {})
+
+
+@pytest.mark.requirement("crib.realms", "crib.reopen")
+async def test_a_realm_is_read_when_somebody_acts_in_it(tmp_path: Path):
+    url = f"sqlite:///{tmp_path / 'crib.db'}"
+    async with Crib(url, models={"scripted:m": ScriptedModel(["hello"])}) as crib:
+        crib.add(decorated)
+        await crib.save(make_definition("looks", side_effects="reads"), principal=ANN)
+        agent = agentic_definition("agent", mode="agentic", llm=LLMConfig(model="scripted:m"), tools=["looks"])
+        await crib.save(agent, principal=ANN)
+        waiting = await crib.submit("agent", {"task": "go"}, principal=ANN)
+
+    async with Crib(url, models={"scripted:m": ScriptedModel(["hello"])}) as crib:
+        [result] = await crib.recover()
+
+    assert (result.run_id, result.output) == (waiting, {"summary": "hello"})
+
+
+@pytest.mark.requirement("crib.close")
+async def test_a_crib_may_be_closed_twice_and_before_it_was_opened():
+    crib = Crib("memory://")
+    await crib.close()
+    await crib.close()
+
+    async with Crib("memory://") as opened:
+        opened.add(decorated)
+        await opened.call("decorated", n=1)
+    await opened.close()
+
+
+@pytest.mark.requirement("crib.add")
+def test_a_crib_can_be_made_without_an_event_loop():
+    crib = Crib("memory://")
+    crib.add(decorated)
+    asyncio.run(crib.close())

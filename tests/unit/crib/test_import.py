@@ -1,0 +1,99 @@
+"""OpenAPI documents into a crib: text, data, or a URL of a server in this process."""
+
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import orjson
+import pytest
+import yaml
+from aiohttp import web
+
+from tests.unit.net.servers import serving
+from toolcrib import Crib, EgressPolicy
+from toolcrib.contracts import InvalidDefinition, InvalidInput
+
+pytestmark = pytest.mark.requirement("crib.import_openapi")
+
+
+def document(base: str) -> dict[str, Any]:
+    """An API with one operation."""
+    return {
+        "openapi": "3.1.0",
+        "info": {"title": "CRM", "version": "1"},
+        "servers": [{"url": base}],
+        "paths": {
+            "/deals/{id}": {
+                "get": {
+                    "operationId": "getDeal",
+                    "parameters": [{"name": "id", "in": "path", "required": True, "schema": {"type": "string"}}],
+                    "responses": {"200": {"description": "ok"}},
+                }
+            }
+        },
+    }
+
+
+@asynccontextmanager
+async def api() -> AsyncGenerator[str]:
+    """A server with the API and its document; yields its origin."""
+
+    async def answer(request: web.BaseRequest) -> web.StreamResponse:
+        if request.path == "/openapi.json":
+            return web.json_response(document(f"http://{request.host}"))
+        if request.path.startswith("/deals/"):
+            return web.json_response({"id": request.path.removeprefix("/deals/")})
+        return web.json_response({"error": "nothing here"}, status=404)
+
+    async with serving(answer) as port:
+        yield f"http://127.0.0.1:{port}"
+
+
+def local(origin: str) -> EgressPolicy:
+    """A policy that lets this server be reached."""
+    return EgressPolicy(allow=(origin.removeprefix("http://"),))
+
+
+@pytest.mark.parametrize("form", ["url", "json", "yaml", "bytes", "data"])
+async def test_a_document_in_any_form_becomes_tools_that_run(form: str):
+    async with api() as origin, Crib("memory://", egress=local(origin)) as crib:
+        content = document(origin)
+        forms: dict[str, Any] = {
+            "url": f"{origin}/openapi.json",
+            "json": orjson.dumps(content).decode(),
+            "yaml": yaml.safe_dump(content),
+            "bytes": orjson.dumps(content),
+            "data": content,
+        }
+        imported = await crib.import_openapi(forms[form], name="crm")
+        [imported_tool] = imported.tools
+        envelope = await crib.call(imported_tool.name, id="d1")
+
+    assert imported.provider.name == "crm"
+    assert (envelope.output, envelope.http_status, envelope.side_effects) == ({"id": "d1"}, 200, "reads")
+
+
+async def test_a_url_without_a_document_is_said_to_have_none():
+    async with api() as origin, Crib("memory://", egress=local(origin)) as crib:
+        with pytest.raises(InvalidInput, match=rf"no OpenAPI document at {origin}/x: it answered with status 404"):
+            await crib.import_openapi(f"{origin}/x", name="crm")
+
+
+async def test_what_is_no_document_is_refused_and_nothing_is_saved():
+    async with Crib("memory://") as crib:
+        with pytest.raises(InvalidDefinition):
+            await crib.import_openapi('{"hello": 1}', name="crm")
+        assert crib.registry.names("default") == []
+        assert crib.providers.find("default", "crm") is None
+
+
+@pytest.mark.requirement("crib.reopen")
+async def test_imported_tools_run_in_the_next_process(tmp_path: Path):
+    url = f"sqlite:///{tmp_path / 'crib.db'}"
+    async with api() as origin:
+        async with Crib(url, egress=local(origin)) as crib:
+            [imported] = (await crib.import_openapi(document(origin), name="crm")).tools
+        async with Crib(url, egress=local(origin)) as crib:
+            assert crib.providers.find("default", "crm") is not None
+            assert (await crib.call(imported.name, id="d1")).output == {"id": "d1"}

@@ -1,0 +1,102 @@
+"""Python functions as the executor dispatches them."""
+
+from typing import Annotated, Any
+
+import pytest
+from pydantic import AfterValidator, BaseModel, ValidationError
+
+from tests.twins import make_context, make_tool
+from toolcrib.contracts import ErrorCode, Reason, ToolRevision
+from toolcrib.executor import CallFailed, Dispatch
+from toolcrib.registry import FunctionTool, ToolContext, tool
+from toolcrib.runtimes import PythonRuntime
+
+
+def revision(function: FunctionTool[..., Any]) -> ToolRevision:
+    """The function as a crib has stored it."""
+    definition = function.definition
+    return make_tool(definition.name).model_copy(
+        update={"definition": definition, "content_hash": definition.content_hash()}
+    )
+
+
+def dispatch(stored: ToolRevision, **arguments: Any) -> Dispatch:
+    """One execution with these arguments."""
+    return Dispatch(
+        tool=stored,
+        input=arguments,
+        auth={"token": "t"},
+        idempotency_key="run_1:t1.c1",
+        position="t1.c1",
+        attempt=2,
+        context=make_context(),
+    )
+
+
+async def run(function: FunctionTool[..., Any], **arguments: Any) -> Any:
+    """What the runtime brings back."""
+    stored, runtime = revision(function), PythonRuntime()
+    runtime.bind(stored.content_hash, function)
+    return (await runtime.run(dispatch(stored, **arguments))).output
+
+
+@pytest.mark.requirement("runtimes.python")
+async def test_a_function_gets_its_arguments_and_the_facts_of_its_call():
+    @tool
+    async def echo(n: int, context: ToolContext) -> list[Any]:
+        return [n, context.run_id, context.position, context.realm, context.principal, context.attempt, *context.auth]
+
+    @tool
+    def key(context: ToolContext) -> str:
+        return context.idempotency_key
+
+    assert await run(echo, n=3) == [3, "run_1", "t1.c1", "default", "owner", 2, "token"]
+    assert await run(key) == "run_1:t1.c1"
+
+
+@pytest.mark.requirement("runtimes.python_missing")
+async def test_a_function_that_this_process_does_not_have_fails_with_what_to_do():
+    with pytest.raises(CallFailed) as failure:
+        await PythonRuntime().run(dispatch(make_tool("gone")))
+
+    assert failure.value.error.reason is Reason.RUNTIME_MISSING
+    assert "'gone@1.0.0'" in failure.value.error.message
+    assert "call crib.add(...) with it" in failure.value.error.message
+
+
+@pytest.mark.requirement("runtimes.python_failure")
+async def test_arguments_that_only_the_types_refuse_are_an_invalid_input_and_the_function_does_not_run():
+    ran: list[int] = []
+
+    def even(n: int) -> int:
+        if n % 2:
+            raise ValueError("must be even")
+        return n
+
+    @tool
+    async def halve(n: Annotated[int, AfterValidator(even)]) -> int:
+        ran.append(n)
+        return n // 2
+
+    with pytest.raises(CallFailed) as refusal:
+        await run(halve, n=3)
+
+    error = refusal.value.error
+    assert (error.code, error.reason) == (ErrorCode.VALIDATION_ERROR, Reason.INPUT_SCHEMA_MISMATCH)
+    assert error.message == (
+        "the arguments of 'halve' are not valid: n: Value error, must be even. Correct them and call again"
+    )
+    assert ran == []
+
+
+@pytest.mark.requirement("runtimes.python_failure")
+async def test_a_validation_error_from_inside_a_function_is_its_own_failure():
+    class Row(BaseModel):
+        n: int
+
+    @tool
+    async def parse() -> int:
+        return Row.model_validate({"n": "x"}).n
+
+    with pytest.raises(ValidationError):
+        await run(parse)

@@ -282,7 +282,11 @@ def test_cursor_paging_is_found_and_frees_the_caller_from_it() -> None:
         page_size=100,
     )
     assert found.input_schema["required"] == ["query"]
-    assert found.input_schema["properties"]["limit"] == {"type": "integer", "maximum": 100}
+    assert found.input_schema["properties"]["limit"] == {
+        "type": "integer",
+        "maximum": 100,
+        "description": "Stops after so many items. Leave out to get all of them.",
+    }
     assert found.usage is not None
     assert "all pages" in found.usage
 

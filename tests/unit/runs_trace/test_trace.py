@@ -276,9 +276,10 @@ async def test_a_limit_that_ended_the_run_is_a_step() -> None:
 
 def answer_of(request: Request) -> Message | str:
     """The outer model calls the inner tool once; the inner one searches once."""
-    if len(request.messages) > 1:
+    task, *rest = request.messages
+    if rest:
         return "Found 3."
-    inner = request.messages[-1].text == "inner task"
+    inner = task.text == "inner task"
     wanted = ToolCall("b", "search", '{"company":"Acme"}') if inner else ToolCall("a", "inner", '{"task":"inner task"}')
     return calls(wanted)
 

@@ -13,6 +13,10 @@ from toolcrib.providers.openapi.schemas import Schemas
 
 _BODY: Final = "body"
 
+# What the document says of these two is about one page, and would make a caller give a page size and get one page.
+_CURSOR_DESCRIPTION: Final = "Leave out to read all pages; given, only the page that starts here is read."
+_LIMIT_DESCRIPTION: Final = "Stops after so many items. Leave out to get all of them."
+
 
 @dataclass(frozen=True, slots=True)
 class Arguments:
@@ -39,9 +43,11 @@ class Arguments:
 
     def paged(self, paging: CursorPaging, schemas: Schemas) -> "Arguments":
         """The same, where nobody has to give cursor and page size, and neither has a default: absent means all."""
-        freed = {paging.cursor_in, paging.limit_argument}
+        freed = {paging.cursor_in: _CURSOR_DESCRIPTION}
+        if paging.limit_argument:
+            freed[paging.limit_argument] = _LIMIT_DESCRIPTION
         properties = {
-            name: _without_default(schemas.follow(schema)) if name in freed else schema
+            name: {**_without_default(schemas.follow(schema)), "description": freed[name]} if name in freed else schema
             for name, schema in self.properties.items()
         }
         return replace(self, properties=properties, required=tuple(name for name in self.required if name not in freed))

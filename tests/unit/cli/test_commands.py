@@ -1,0 +1,223 @@
+"""The commands, on stores in files, in this process and as the installed program."""
+
+import asyncio
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.unit.cli.command import toolcrib
+from tests.unit.runs_trace.test_trace import calls
+from toolcrib import Crib, ScriptedModel, tool
+from toolcrib.contracts.schemas import contract_schemas
+from toolcrib.llm import Message, Request, ToolCall
+
+PROGRAM = str(Path(sys.executable).with_name("toolcrib"))
+HEAVY = {"aiohttp", "pydantic", "sqlalchemy", "toolcrib.contracts", "toolcrib.crib"}
+
+
+def script(request: Request) -> str | Message:
+    return "Deleted." if len(request.messages) > 1 else calls(ToolCall("a", "delete", '{"ids":["d1"]}'))
+
+
+def waiting_run(store: str) -> str:
+    """A run in the store that waits for consent to a call."""
+    return asyncio.run(_waiting_run(store))
+
+
+async def _waiting_run(store: str) -> str:
+
+    @tool(side_effects="writes", requires_confirmation=True)
+    def delete(ids: list[str]) -> dict[str, int]:
+        """Delete deals."""
+        return {"deleted": len(ids)}
+
+    async with Crib(store, models={"scripted:m": ScriptedModel(script, name="m")}) as crib:
+        crib.add(delete)
+        deals = crib.agentic_tool("deals", mode="agentic", model="scripted:m", tools=["delete"])
+        return (await deals("Delete d1")).run_id
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> str:
+    return f"sqlite:///{tmp_path / 'crib.db'}"
+
+
+@pytest.mark.requirement("cli.help")
+def test_help_names_the_commands_and_loads_nothing_heavy() -> None:
+    assert all(name in toolcrib("--help").stdout for name in ("demo", "run", "tool", "schema", "up"))
+    probe = "import json, sys, toolcrib.cli; print(json.dumps(sorted(sys.modules)))"
+    loaded = subprocess.run([sys.executable, "-c", probe], capture_output=True, text=True, check=True).stdout
+    assert HEAVY & set(json.loads(loaded)) == set()
+
+
+@pytest.mark.requirement("cli.errors", "cli.looks_only")
+def test_the_program_ends_with_one_line_where_there_is_no_store(tmp_path: Path) -> None:
+    command = [PROGRAM, "run", "trace", "run_1", "--store", "sqlite:///none.db"]
+    done = subprocess.run(command, capture_output=True, text=True, cwd=tmp_path, check=False)
+
+    assert (done.returncode, done.stdout) == (1, "")
+    assert done.stderr.startswith("toolcrib: there is no store at sqlite:///none.db")
+    assert len(done.stderr.splitlines()) == 1
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.requirement("cli.errors")
+@pytest.mark.parametrize(
+    ("arguments", "status", "message"),
+    [
+        (("run", "list", "--store", "mongo://x"), 2, "unknown scheme 'mongo'"),
+        (("schema", "Nothing"), 1, "there is no contract 'Nothing'; the contracts are: AgentOutputs"),
+        (("tool", "import", "nowhere.yaml", "--name", "x"), 2, "nowhere.yaml cannot be read: No such file"),
+        (("demo", "crm", "--model", "gpt-4o"), 2, "did you mean openai:gpt-4o?"),
+    ],
+)
+def test_errors_are_one_line(arguments: tuple[str, ...], status: int, message: str) -> None:
+    done = toolcrib(*arguments)
+
+    assert (done.exit_code, done.stdout) == (status, "")
+    assert message in done.stderr
+    assert len(done.stderr.splitlines()) == 1
+
+
+@pytest.mark.requirement("cli.errors")
+def test_a_fault_of_ours_keeps_its_traceback(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    with pytest.raises(NotADirectoryError):
+        toolcrib("schema", "Run", "--write", tmp_path / "file" / "folder")
+
+
+@pytest.mark.requirement("cli.runs")
+def test_a_waiting_run_is_listed_drawn_and_decided(store: str) -> None:
+    run_id = waiting_run(store)
+
+    listed = toolcrib("run", "list", store=store)
+    assert [run_id in listed.stdout, "awaiting_approval" in listed.stdout] == [True, True]
+    [run] = json.loads(toolcrib("run", "list", "--json", "--tool", "deals", store=store).stdout)
+    assert (run["run_id"], run["status"]) == (run_id, "awaiting_approval")
+    assert "[2] Approval: delete waiting" in toolcrib("run", "trace", run_id, store=store).stdout
+    trace = json.loads(toolcrib("run", "trace", run_id, "--json", store=store).stdout)
+    assert [step["type"] for step in trace["steps"]] == ["llm_call", "approval", "suspension"]
+
+    wrong = toolcrib("run", "approve", run_id, "t9.c9", store=store)
+    assert (wrong.exit_code, "waiting: t1.c1" in wrong.stderr) == (1, True)
+    approved = toolcrib("run", "approve", run_id, "t1.c1", "--reason", "go", "--edit", '{"ids": []}', store=store)
+    assert approved.stdout == f"approved t1.c1; carry the run on with: toolcrib run resume {run_id}\n"
+    assert toolcrib("run", "reject", run_id, "t1.c1", store=store).exit_code == 1
+
+
+@pytest.mark.requirement("cli.runs", "cli.errors")
+def test_arguments_that_are_no_json_object_are_refused_before_the_store_is_opened(store: str) -> None:
+    for edit, problem in (("{", "is not JSON"), ("[1]", "must be one JSON object")):
+        refused = toolcrib("run", "approve", "run_1", "t1.c1", "--edit", edit, store=store)
+        assert (refused.exit_code, problem in refused.stderr) == (2, True)
+
+
+@pytest.mark.requirement("cli.runs")
+def test_a_rejected_run_is_carried_on_and_its_end_is_the_exit_status(store: str) -> None:
+    run_id = waiting_run(store)
+
+    assert toolcrib("run", "reject", run_id, "t1.c1", "--reason", "no", store=store).exit_code == 0
+    # The scripted model lives in the process that defined it, so that here the run fails, in the journal.
+    resumed = toolcrib("run", "resume", run_id, store=store)
+    assert (resumed.exit_code, "Status: failed" in resumed.stdout) == (1, True)
+    again = toolcrib("run", "resume", run_id, "--json", store=store)
+    assert (again.exit_code, json.loads(again.stdout)["status"]) == (1, "failed")
+    unknown = toolcrib("run", "resume", "run_of_nobody", store=store)
+    assert (unknown.exit_code, unknown.stdout) == (1, "")
+
+
+@pytest.mark.requirement("cli.follow")
+def test_following_ends_with_a_run_that_another_process_drives(store: str) -> None:
+    run_id = waiting_run(store)
+    toolcrib("run", "reject", run_id, "t1.c1", store=store)
+    follow = [PROGRAM, "run", "trace", run_id, "--follow", "--store", store]
+    watcher = subprocess.Popen(follow, stdout=subprocess.PIPE, text=True)
+    toolcrib("run", "resume", run_id, store=store)
+    output, _ = watcher.communicate(timeout=60)
+
+    assert watcher.returncode == 0
+    assert "Status: failed ✗ (error)" in output
+    live = toolcrib("run", "trace", run_id, "--follow", store=store, FORCE_COLOR="1")
+    assert "\x1b[" in live.stdout
+    assert "failed ✗ (error)" in live.stdout
+    followed = toolcrib("run", "trace", run_id, "--follow", "--json", store=store)
+    assert json.loads(followed.stdout)["status"] == "failed"
+
+
+DOCUMENT: dict[str, Any] = {
+    "openapi": "3.1.0",
+    "info": {"title": "Weather", "version": "1"},
+    "paths": {"/now": {"get": {"operationId": "weather_now", "responses": {"200": {"description": "Now."}}}}},
+}
+
+
+@pytest.mark.requirement("cli.tools")
+def test_a_document_becomes_tools_that_are_listed(store: str, tmp_path: Path) -> None:
+    file = tmp_path / "weather.json"
+    file.write_text(json.dumps(DOCUMENT))
+    arguments = ("tool", "import", file, "--name", "weather", "--base-url", "https://weather.example")
+
+    imported = toolcrib(*arguments, store=store)
+    assert imported.stdout == "weather_now (reads)\nimported 1 tools of provider 'weather'\n"
+    assert "weather_now" in toolcrib("tool", "list", store=store).stdout
+    [found] = json.loads(toolcrib("tool", "list", "--json", store=store).stdout)
+    assert found["definition"]["implementation"]["url"] == "https://weather.example/now"
+
+
+@pytest.mark.requirement("cli.tools")
+def test_what_an_import_could_not_keep_is_told(store: str, tmp_path: Path) -> None:
+    form = {"application/xml": {"schema": {"type": "object"}}}
+    broken = {"operationId": "send", "requestBody": {"required": True, "content": form}, "responses": {}}
+    file = tmp_path / "weather.json"
+    file.write_text(json.dumps({**DOCUMENT, "paths": {**DOCUMENT["paths"], "/send": {"post": broken}}}))
+
+    imported = toolcrib("tool", "import", file, "--name", "weather", "--base-url", "https://w.example", store=store)
+    assert "not kept: POST /send: " in imported.stderr
+
+
+@pytest.mark.requirement("cli.tools", "cli.errors")
+def test_a_local_url_is_not_fetched_unless_the_operator_allows_it(store: str) -> None:
+    refused = toolcrib("tool", "import", "http://127.0.0.1:9/openapi.json", "--name", "x", store=store)
+    assert (refused.exit_code, "egress denied" in refused.stderr) == (1, True)
+    allowed = toolcrib(
+        *("tool", "import", "http://127.0.0.1:9/openapi.json", "--name", "x"),
+        store=store,
+        TOOLCRIB_EGRESS_ALLOW="127.0.0.1:9",
+    )
+    assert (allowed.exit_code, "127.0.0.1:9" in allowed.stderr, "egress" in allowed.stderr) == (1, True, False)
+
+
+@pytest.mark.requirement("cli.schema")
+def test_schemas_are_printed_all_or_one_and_written(tmp_path: Path) -> None:
+    schemas = contract_schemas()
+    assert json.loads(toolcrib("schema").stdout) == schemas
+    assert json.loads(toolcrib("schema", "Run").stdout) == schemas["Run"]
+
+    written = toolcrib("schema", "--write", tmp_path / "all")
+    assert written.stdout == f"wrote {len(schemas)} schemas to {tmp_path / 'all'}\n"
+    assert {file.stem for file in (tmp_path / "all").iterdir()} == schemas.keys()
+    toolcrib("schema", "Run", "--write", tmp_path / "one")
+    assert [file.name for file in (tmp_path / "one").iterdir()] == ["Run.json"]
+
+
+@pytest.mark.requirement("cli.up")
+def test_up_serves_until_it_is_told_to_stop(store: str) -> None:
+    serving = subprocess.Popen([PROGRAM, "up", "--port", "0", "--store", store], stdout=subprocess.PIPE, text=True)
+    assert serving.stdout is not None
+    assert serving.stdout.readline().startswith("Toolcrib listens on http://127.0.0.1:")
+    serving.terminate()
+    serving.communicate(timeout=60)
+
+
+@pytest.mark.requirement("cli.up", "cli.errors")
+def test_a_missing_extra_is_named(monkeypatch: pytest.MonkeyPatch, store: str) -> None:
+    for name in [name for name in sys.modules if name.startswith("toolcrib.server")]:
+        monkeypatch.delitem(sys.modules, name)
+    monkeypatch.setitem(sys.modules, "uvicorn", None)
+
+    refused = toolcrib("up", store=store)
+    assert (refused.exit_code, "pip install 'toolcrib[server]'" in refused.stderr) == (2, True)

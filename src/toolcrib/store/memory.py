@@ -36,10 +36,10 @@ class MemoryStore:
 
     Args:
         keep_ended: How many ended runs are kept; the ones that ended first are forgotten, so that a long-lived process
-            does not grow for ever.
+            does not grow for ever. Not many by default: the garbage collector walks through all that is kept.
     """
 
-    def __init__(self, *, keep_ended: int = 1000) -> None:
+    def __init__(self, *, keep_ended: int = 200) -> None:
         self._definitions = _Definitions()
         self._journal = _Journal(keep_ended)
         self._cache = _Cache()

@@ -2,9 +2,11 @@
 
 import json
 import os
+import shutil
 import sqlite3
 import subprocess
 import sys
+import tomllib
 from pathlib import Path
 
 import pytest
@@ -17,6 +19,7 @@ from toolcrib.cli.demo_report import Files, document
 from toolcrib.contracts import ToolStep, Unavailable
 from toolcrib.llm import Request
 
+ROOT = Path(__file__).parents[3]
 PROGRAM = str(Path(sys.executable).with_name("toolcrib"))
 QUIET = {"TOOLCRIB_MODEL": "", "TOOLCRIB_BASE_URL": ""}
 
@@ -261,3 +264,24 @@ async def test_its_tools_are_those_of_the_document(tmp_path: Path) -> None:
     assert tools["search_deals"].side_effects == "reads"
     assert tools["batch_update_deals"].side_effects == "writes"
     assert tools["deal-manager"].implementation.kind == "agentic"
+
+
+@pytest.mark.requirement("demo.installed")
+def test_an_installed_package_brings_its_own_examples(tmp_path: Path) -> None:
+    wheel = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["hatch"]["build"]["targets"]["wheel"]
+    site = tmp_path / "site"
+    for included in wheel["only-include"]:
+        top, _, rest = included.partition("/")
+        source, target = ROOT / included, site / wheel["sources"][top] / rest
+        target.parent.mkdir(parents=True, exist_ok=True)
+        copy = shutil.copytree if source.is_dir() else shutil.copy
+        copy(source, target)
+
+    command = [sys.executable, "-c", "from toolcrib.cli import main; main()", "demo", "crm", "--json"]
+    environment = {**os.environ, **QUIET, "TMPDIR": str(tmp_path), "PYTHONPATH": str(site)}
+    done = subprocess.run(command, capture_output=True, text=True, cwd=tmp_path, env=environment, check=True)
+    assert json.loads(done.stdout)["success"] is True
+    probe = "import toolcrib.cli.examples as e; e.make_importable(); import examples.crm; print(examples.crm.__file__)"
+    command = [sys.executable, "-c", probe]
+    found = subprocess.run(command, capture_output=True, text=True, cwd=tmp_path, env=environment, check=True)
+    assert Path(found.stdout.strip()).is_relative_to(site)

@@ -1,0 +1,75 @@
+"""What the README shows: its examples run, its commands exist, its files are there."""
+
+import json
+import re
+from contextlib import redirect_stdout
+from io import StringIO
+from pathlib import Path
+from typing import Any
+
+import pytest
+import typer
+
+import toolcrib
+from toolcrib.cli.app import app
+from toolcrib.llm import Request
+
+ROOT = Path(__file__).parents[2]
+README = (ROOT / "README.md").read_text(encoding="utf-8")
+SNIPPETS = re.findall(r"^```python\n(.*?)^```$", README, re.DOTALL | re.MULTILINE)
+MODEL = "anthropic:claude-sonnet-4"
+
+
+def script(request: Request) -> str:
+    """What a model would answer to the README's example."""
+    if request.output_name != "plan":
+        return json.dumps({"summary": "Moved 2 deals."})
+    update = {"for_each": "${search_deals}", "input": {"ids": ["${item.id}"], "stage": "Negotiation"}}
+    return json.dumps(
+        {"reasoning": "Search, then update.", "search_deals": {"input": {"company": "Acme"}}, "update_deals": update}
+    )
+
+
+@pytest.mark.requirement("readme.snippets")
+@pytest.mark.parametrize("snippet", SNIPPETS, ids=lambda snippet: snippet.split()[1])
+def test_an_example_runs(snippet: str) -> None:
+    def crib() -> toolcrib.Crib:
+        return toolcrib.Crib("memory://", models={MODEL: toolcrib.ScriptedModel(script, name="readme")})
+
+    assert "Crib()" in snippet
+    names: dict[str, Any] = {"__name__": "readme", "scripted_crib": crib}
+    printed = StringIO()
+    with redirect_stdout(printed):
+        exec(compile(snippet.replace("Crib()", "scripted_crib()"), "README.md", "exec"), names)
+    assert printed.getvalue() == (
+        "{'summary': 'Moved 2 deals.'} 0 ['llm_call', 'tool_call', 'tool_call', 'llm_call']\n"
+    )
+
+
+@pytest.mark.requirement("readme.snippets")
+def test_there_is_one_example() -> None:
+    assert len(SNIPPETS) == 1
+
+
+@pytest.mark.requirement("readme.commands")
+def test_every_command_and_option_exists() -> None:
+    group = typer.main.get_command(app)
+    found = re.findall(r"(?:^    |`)toolcrib ((?:[a-z]+ ?)+)(.*?)(?:`|#|$)", README, re.MULTILINE)
+    assert len(found) > 5
+    for words, rest in found:
+        command: Any = group
+        for word in words.split():
+            command = getattr(command, "commands", {}).get(word, command)
+        assert command is not group, f"toolcrib {words}"
+        options = {option for parameter in command.params for option in parameter.opts}
+        assert set(re.findall(r"--[a-z-]+", rest)) <= options, f"toolcrib {words}{rest}"
+
+
+@pytest.mark.requirement("readme.commands")
+def test_make_knows_its_targets_and_linked_files_are_there() -> None:
+    makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
+    targets = re.findall(r"^    make (\w+)", README, re.MULTILINE)
+    assert targets == ["demo", "test"]
+    assert all(f"\n{target}:" in makefile for target in targets)
+    links = re.findall(r"\]\(([^)]+)\)", README)
+    assert [link for link in links if not (ROOT / link).exists()] == []

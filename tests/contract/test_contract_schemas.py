@@ -17,6 +17,7 @@ from toolcrib.contracts import (
     Event,
     Limits,
     LLMConfig,
+    LLMStep,
     PinnedHandle,
     PinSelector,
     ProviderDefinition,
@@ -31,6 +32,8 @@ from toolcrib.contracts import (
     ToolEnvelope,
     ToolError,
     ToolRevision,
+    ToolStep,
+    Trace,
 )
 from toolcrib.contracts.schemas import DIALECT, contract_schemas, schema_files
 
@@ -55,6 +58,20 @@ def event_payload(type_: str) -> Any:
 ENVELOPE = ToolEnvelope.model_validate(event_payload("call_finished")["envelope"])
 REQUEST = RunRequest(kind="tool", tool="search@1.0.0", content_hash=HASH, principal=OWNER)
 DEFINITION = ToolDefinition(name="search", implementation=PythonImplementation(function="crm:search"))
+STEP = {"number": 1, "position": "t1.llm", "started_at": MOMENT}
+MODEL_STEP = {**STEP, "type": "llm_call", "purpose": "answer", "model": "m:1", "status": "success", "cost": "0.25"}
+CALL_STEP = {**STEP, "type": "tool_call", "action": "deals", "version": "1.0.0", "status": "running"}
+TRACE = Trace(
+    run_id="run_2",
+    kind="agentic",
+    tool="deals@1.0.0",
+    task="look",
+    status="running",
+    started_at=ENVELOPE.t_start,
+    duration_ms=1,
+    active_ms=1,
+    steps=(LLMStep.model_validate(MODEL_STEP),),
+)
 RESULT = RunResult(run_id="run_1", status="completed", stop_reason="final_answer", output={"n": 1})
 
 WRITTEN: dict[str, BaseModel] = {
@@ -95,6 +112,7 @@ WRITTEN: dict[str, BaseModel] = {
             "created_at": MOMENT,
         }
     ),
+    "Trace": TRACE.model_copy(update={"steps": (ToolStep.model_validate({**CALL_STEP, "child": TRACE}),)}),
 }
 """One value of every exported contract."""
 

@@ -21,6 +21,7 @@ from toolcrib.contracts.providers import ProviderDefinition
 from toolcrib.contracts.runs import ApprovalDecision, ClientResult, Run, RunRequest, RunResult
 from toolcrib.contracts.stream import StreamEvent
 from toolcrib.contracts.tools import ToolDefinition, ToolRevision
+from toolcrib.contracts.trace import Trace
 
 DIALECT = "https://json-schema.org/draft/2020-12/schema"
 
@@ -42,6 +43,7 @@ _EXPORTED: tuple[type[BaseModel], ...] = (
     ToolEnvelope,
     ToolError,
     ToolRevision,
+    Trace,
 )
 
 

@@ -16,7 +16,7 @@ from collections.abc import Callable, Mapping, Sequence
 from types import TracebackType
 from typing import Any, Self, cast
 
-from toolcrib.agents import agentic_definition, check_agentic, programs
+from toolcrib.agents import agentic_definition, check_agentic, pins_of, programs
 from toolcrib.contracts import (
     OWNER,
     AgenticContext,
@@ -365,6 +365,7 @@ class Crib:
             kind=kind,
             tool=tool.ref,
             content_hash=tool.content_hash,
+            pins=pins_of(tool, self.registry),
             input=arguments,
             principal=who,
             conversation_id=conversation_id,
@@ -386,7 +387,7 @@ class Crib:
 
     def _refusal(self, tool: ToolRevision, arguments: JsonObject, who: Principal) -> ToolError | None:
         try:
-            self.executor.admit(ToolCall("call", tool.name, arguments, tool.version), _outside(who))
+            self.executor.admit(ToolCall("call", tool.name, arguments, tool.content_hash), _outside(who))
         except CallFailed as refusal:
             return refusal.error
         return None

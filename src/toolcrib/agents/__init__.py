@@ -2,7 +2,7 @@
 
 from toolcrib.agents.authoring import TASK_INPUT, agentic_definition, check_agentic
 from toolcrib.agents.programs import CALL, programs
-from toolcrib.agents.setup import PLACEHOLDERS, Models, allocation
+from toolcrib.agents.setup import PLACEHOLDERS, Models, allocation, pins_of
 
 __all__ = [
     "CALL",
@@ -12,5 +12,6 @@ __all__ = [
     "agentic_definition",
     "allocation",
     "check_agentic",
+    "pins_of",
     "programs",
 ]

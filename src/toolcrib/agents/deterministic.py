@@ -148,7 +148,7 @@ class Deterministic:
         many, position, tool = plan.for_each is not None, f"{step.id}{suffix}", item.tool
         calls = [
             setup.context.call(
-                ToolCall(f"{position}[{index}]" if many else position, tool.name, arguments, tool.version)
+                ToolCall(f"{position}[{index}]" if many else position, tool.name, arguments, tool.content_hash)
             )
             for index, arguments in enumerate(inputs)
         ]

@@ -34,7 +34,7 @@ def programs(models: Models, registry: Registry) -> Mapping[RunKind, Program]:
 
 async def call_once(context: RunContext, tool: ToolRevision) -> Ended:
     """One call of one tool; its envelope is the run's end."""
-    envelope = await context.call(ToolCall(CALL, tool.name, context.request.input, tool.version))
+    envelope = await context.call(ToolCall(CALL, tool.name, context.request.input, tool.content_hash))
     if envelope.error is None:
         return Ended(output=envelope.output)
     denied = envelope.status == "denied"

@@ -183,8 +183,15 @@ class Furnisher:
         context.policy = place.policy
         return Setup(context, tool, implementation, model, place, _task(context.request.input))
 
+    async def _allotted(self, context: RunContext, ref: str) -> ToolRevision:
+        """The revision that the run has pinned: what was saved since it began does not change it."""
+        pinned = context.request.pins.get(ref)
+        if pinned is None:
+            return self._registry.require(context.run.realm, ref)
+        return await self._registry.pinned(context.run.realm, pinned)
+
     async def _place(self, context: RunContext, tool: ToolRevision, implementation: AgenticImplementation) -> Workplace:
-        found = [(self._registry.require(tool.realm, ref), purpose) for ref, purpose in allocation(implementation)]
+        found = [(await self._allotted(context, ref), purpose) for ref, purpose in allocation(implementation)]
         if implementation.context.reference_data:
             return _furnish(implementation, found, await _read_references(context, implementation))
         key = (tool.content_hash, *(revision.content_hash for revision, _ in found))
@@ -193,6 +200,16 @@ class Furnisher:
                 self._places.clear()
             self._places[key] = _furnish(implementation, found, {})
         return self._places[key]
+
+
+def pins_of(tool: ToolRevision, registry: Registry) -> dict[str, str]:
+    """Content hashes of the tools that a run of this one may call, as they are now, by reference."""
+    implementation = tool.definition.implementation
+    if implementation.kind != "agentic":
+        return {}
+    sources = [source.tool for source in implementation.context.reference_data if source.tool]
+    refs = [*(ref for ref, _ in allocation(implementation)), *sources]
+    return {ref: found.content_hash for ref in refs if (found := registry.named(tool.realm, ref)) is not None}
 
 
 def allocation(implementation: AgenticImplementation) -> list[tuple[str, str]]:
@@ -230,8 +247,10 @@ async def _read_references(context: RunContext, implementation: AgenticImplement
 
 
 def _fetch(context: RunContext, source: ReferenceSource) -> Pending[ToolEnvelope]:
-    name, _, version = (source.tool or "").partition("@")
-    return context.call(ToolCall(f"reference.{source.name}", name, dict(source.input), version or None))
+    ref = source.tool or ""
+    name, _, version = ref.partition("@")
+    wanted = context.request.pins.get(ref) or version or None
+    return context.call(ToolCall(f"reference.{source.name}", name, dict(source.input), wanted))
 
 
 def _furnish(
@@ -254,7 +273,7 @@ def _furnish(
         policy=CallPolicy(
             allowed=frozenset(item.tool.name for item in allotted),
             narrowed=narrowed,
-            versions={item.tool.name: item.tool.version for item in allotted},
+            versions={item.tool.name: item.tool.content_hash for item in allotted},
         ),
         tools=tools,
         offered=msgspec.json.encode(tools.tools),

@@ -41,6 +41,8 @@ class RunRequest(Contract):
     tool: str
     """`name@version` of the tool that the run executes."""
     content_hash: str
+    pins: dict[str, str] = Field(default_factory=dict)
+    """Content hashes of the tools that the run may call, by the references in its definition."""
     input: Json = None
     principal: Principal
     parent_run_id: str | None = None

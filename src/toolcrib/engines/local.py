@@ -16,6 +16,7 @@ from random import Random
 
 from msgspec import Struct
 
+from toolcrib.agents import pins_of
 from toolcrib.contracts import (
     ENDED,
     WAITING,
@@ -325,6 +326,7 @@ class LocalEngine:
             kind="agentic",
             tool=tool.ref,
             content_hash=tool.content_hash,
+            pins=pins_of(tool, self._registry),
             input=arguments,
             principal=mine.principal,
             parent_run_id=context.run_id,

@@ -34,7 +34,7 @@ class ToolCall(Struct, frozen=True):
     input: Json
     """Arguments; a string that is no JSON object stays what the model wrote, and is refused by validation."""
     version: str | None = None
-    """Semantic version range; null for what the policy or the registry offers."""
+    """Semantic version range or content hash; null for what the policy or the registry offers."""
 
 
 class CallJournal(Protocol):
@@ -135,7 +135,7 @@ class Tools(Protocol):
     """Finds the tool that a name and a range mean for a realm."""
 
     def find(self, realm: str, name: str, version: str | None) -> ToolRevision | None:
-        """The newest fitting revision that is not blocked, else a blocked one, else null."""
+        """The newest fitting revision that is not blocked, else a blocked one, else null; a content hash fits one."""
         ...
 
 

@@ -37,7 +37,7 @@ class CallPolicy:
     narrowed: Mapping[str, JsonSchema] = field(default_factory=dict[str, JsonSchema])
     """Schemas by tool name that arguments must meet besides the tool's own: live enums of reference data."""
     versions: Mapping[str, str] = field(default_factory=dict[str, str])
-    """Version ranges by tool name, pinned by whoever made the run."""
+    """Version ranges or content hashes by tool name, pinned by whoever made the run."""
 
 
 def decide(tool: ToolRevision, policy: CallPolicy, budget: Budget) -> GuardDecision:

@@ -16,6 +16,7 @@ from toolcrib.registry.versions import newest
 from toolcrib.store import Definition, Definitions
 
 _MOST_ANSWERS = 10_000
+_HASH = "sha256:"
 
 
 class Registry:
@@ -84,7 +85,8 @@ class Registry:
     def find(self, realm: str, name: str, version: str | None) -> ToolRevision | None:
         """The newest revision whose version is in the range, or null.
 
-        Blocked versions are found only if no other fits, so that the guard can say that they are blocked.
+        Instead of a range, a content hash (`sha256:…`) names one revision. Blocked versions are found only if no
+        other fits, so that the guard can say that they are blocked.
         """
         key = (realm, name, version)
         if key not in self._found:
@@ -94,6 +96,8 @@ class Registry:
         return self._found[key]
 
     def _search(self, realm: str, name: str, version: str | None) -> ToolRevision | None:
+        if version is not None and version.startswith(_HASH):
+            return self._by_hash.get((realm, version))
         revisions = self._tools.get((realm, name), [])
         usable = [revision for revision in revisions if revision.status != "blocked"]
         for candidates in (usable, revisions):
@@ -115,7 +119,9 @@ class Registry:
         if stored is None or stored.kind != "tool":
             msg = f"realm {realm!r} has no tool with content hash {content_hash!r}"
             raise NotFound(msg)
-        return _revision(stored)
+        revision = self._by_hash[realm, content_hash] = _revision(stored)
+        self._found.pop((realm, revision.name, content_hash), None)
+        return revision
 
     def require(self, realm: str, ref: str) -> ToolRevision:
         """The tool that `name` or `name@range` means.
@@ -123,13 +129,17 @@ class Registry:
         Raises:
             NotFound: There is none; names the nearest.
         """
-        name, _, version = ref.partition("@")
-        found = self.find(realm, name, version or None)
+        found = self.named(realm, ref)
         if found is None:
-            known = self._nearest(realm, name)
+            known = self._nearest(realm, ref.partition("@")[0])
             msg = f"no tool {ref!r} in realm {realm!r}; {'there is: ' + ', '.join(known) if known else 'add it first'}"
             raise NotFound(msg)
         return found
+
+    def named(self, realm: str, ref: str) -> ToolRevision | None:
+        """The tool that `name` or `name@range` means, or null."""
+        name, _, version = ref.partition("@")
+        return self.find(realm, name, version or None)
 
     def _nearest(self, realm: str, name: str) -> Sequence[str]:
         """The versions of a name that is known, else names that look like it, else some names."""

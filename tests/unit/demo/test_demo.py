@@ -278,7 +278,10 @@ def test_an_installed_package_brings_its_own_examples(tmp_path: Path) -> None:
         copy(source, target)
 
     command = [sys.executable, "-c", "from toolcrib.cli import main; main()", "demo", "crm", "--json"]
-    environment = {**os.environ, **QUIET, "TMPDIR": str(tmp_path), "PYTHONPATH": str(site)}
+    inherited = {
+        name: value for name, value in os.environ.items() if not name.startswith("COV")
+    }  # copies count for none
+    environment = {**inherited, **QUIET, "TMPDIR": str(tmp_path), "PYTHONPATH": str(site)}
     done = subprocess.run(command, capture_output=True, text=True, cwd=tmp_path, env=environment, check=True)
     assert json.loads(done.stdout)["success"] is True
     probe = "import toolcrib.cli.examples as e; e.make_importable(); import examples.crm; print(examples.crm.__file__)"

@@ -280,7 +280,7 @@ def test_an_installed_package_brings_its_own_examples(tmp_path: Path) -> None:
     command = [sys.executable, "-c", "from toolcrib.cli import main; main()", "demo", "crm", "--json"]
     inherited = {
         name: value for name, value in os.environ.items() if not name.startswith("COV")
-    }  # copies count for none
+    }  # a copy is not measured
     environment = {**inherited, **QUIET, "TMPDIR": str(tmp_path), "PYTHONPATH": str(site)}
     done = subprocess.run(command, capture_output=True, text=True, cwd=tmp_path, env=environment, check=True)
     assert json.loads(done.stdout)["success"] is True

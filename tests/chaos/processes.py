@@ -4,6 +4,7 @@ The processes are forked from a server that has imported everything, so that hun
 """
 
 import asyncio
+import faulthandler
 import json
 import multiprocessing
 import os
@@ -22,6 +23,9 @@ _FORKSERVER.set_forkserver_preload(["tests.chaos.crm", "tests.chaos.ledger", "to
 
 Job: TypeAlias = Callable[..., Coroutine[Any, Any, Json]]
 """An importable async function; its arguments can be pickled, its result is JSON."""
+
+_PATIENCE_S = 60
+"""A process that hangs ends after so many seconds, and tells where it hung."""
 
 KILLED = -signal.SIGKILL
 """Exit code of a process that was killed."""
@@ -80,4 +84,5 @@ def _command(output: Any, command: Callable[..., None], arguments: tuple[str, ..
 
 
 def _work(answer: Path, job: Job, arguments: tuple[Any, ...]) -> None:
+    faulthandler.dump_traceback_later(_PATIENCE_S, exit=True)
     answer.write_text(json.dumps(asyncio.run(job(*arguments))))

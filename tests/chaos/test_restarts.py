@@ -89,6 +89,20 @@ async def test_an_approved_call_runs_once_in_the_process_that_goes_on(tmp_path: 
     assert office.effects == {"sign-offer": 1}
 
 
+@pytest.mark.requirement("chaos.nested")
+async def test_resuming_the_outermost_run_resumes_the_nested_one_that_was_decided(tmp_path: Path):
+    office = Office(tmp_path, "nested", "sign")
+    await office.begin()
+    await office.decide(approve=True)
+    inner, outer = await office.runs()
+
+    (summary,) = await Child(tmp_path / "end", resume, tmp_path, "sign", [outer]).result()
+
+    assert summary["status"] == "completed"
+    assert {events[0].run_id for events in await journals(tmp_path)} == {inner, outer}
+    assert office.effects == {"sign-offer": 1}
+
+
 @every_mode
 async def test_a_rejected_call_does_not_run(tmp_path: Path, mode: Mode):
     office = Office(tmp_path, mode, "sign")

@@ -38,19 +38,14 @@ class RunLog:
         """Number of the last event."""
         return self._last
 
-    def add(self, *events: Event, change: RunChange | None = None) -> Awaitable[None]:
-        """Append events. Await the result where something must not happen before they are durable."""
-        now = self._clock.now()
+    def add(self, event: Event, change: RunChange | None = None) -> Awaitable[None]:
+        """Append an event. Await the result where something must not happen before it is durable."""
         run = self._run
-        entries = [
-            Entry(run.run_id, number, now, run.realm, run.made_by, event)
-            for number, event in enumerate(events, start=self._last + 1)
-        ]
-        self._last += len(entries)
-        self.events += entries
-        for event in events:
-            self._follow(event)
-        return self._journal.append(run.run_id, run.epoch, entries, change)
+        self._last += 1
+        entry = Entry(run.run_id, self._last, self._clock.now(), run.realm, run.made_by, event)
+        self.events.append(entry)
+        self._follow(event)
+        return self._journal.append(run.run_id, run.epoch, (entry,), change)
 
     def _follow(self, event: Event) -> None:
         if isinstance(event, CallStarted):

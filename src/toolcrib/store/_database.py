@@ -143,6 +143,10 @@ class Database:
         """
         return self._opened().writer.put(work, chain)
 
+    def queued(self, chain: Hashable) -> Job[Any] | None:
+        """See `Writer.queued`."""
+        return self._opened().writer.queued(chain)
+
     async def drain(self) -> None:
         """Wait until all that is queued now has been committed or refused."""
         await self._opened().writer.drain()

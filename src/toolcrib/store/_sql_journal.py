@@ -159,14 +159,17 @@ class SqlJournal:
     def append(
         self, run_id: str, epoch: int, events: Sequence[Entry], change: RunChange | None = None
     ) -> Awaitable[None]:
-        append: _Append | ToolcribError
+        chain = (run_id, epoch)
         try:
-            append = _Append(run_id, epoch, events, change)
+            _rules.check_numbers(run_id, events)
+            queued = self._database.queued(chain)
+            if queued is not None and isinstance(queued.work, _Append) and queued.work.take(events, change):
+                return queued
+            append = _Append(run_id, epoch)
+            append.take(events, change)
         except ToolcribError as error:
-            append = error
-        return self._database.write(
-            append if isinstance(append, _Append) else partial(_refuse, append), (run_id, epoch)
-        )
+            return self._database.write(partial(_refuse, error), chain)
+        return self._database.write(append, chain)
 
     async def signal(self, run_id: str, signal: Signal) -> bool:
         left = _LeftSignal(run_id, signal)
@@ -238,18 +241,35 @@ class _LeftSignal:
 
 
 class _Append:
-    """One append as an operation: encoded when it was asked for, so that later changes to the objects do not matter."""
+    """Appends that follow each other as one operation, so that a commit changes the row of a run once.
 
-    def __init__(self, run_id: str, epoch: int, events: Sequence[Entry], change: RunChange | None) -> None:
-        _rules.check_numbers(run_id, events)
-        if change is not None:
-            _rules.settle(change, ())
+    Encoded when they are asked for, so that later changes to the objects do not matter.
+    """
+
+    def __init__(self, run_id: str, epoch: int) -> None:
         self._run_id = run_id
         self._epoch = epoch
+        self._change: RunChange | None = None
+        self._left: _LeftSignal | None = None
+        self._outcome: str | None = None
+        self._rows: list[dict[str, Any]] = []
+
+    def take(self, events: Sequence[Entry], change: RunChange | None) -> bool:
+        """Take on another append. False if it does not follow what is here.
+
+        Raises:
+            InvalidInput: An event is not JSON, or the change is none that a run can make; nothing was taken.
+        """
+        if self._change is not None or (self._rows and events and events[0].number != self._rows[-1]["number"] + 1):
+            return False
+        rows = event_rows(events)
+        if change is not None:
+            _rules.settle(change, ())
+            self._left = _LeftSignal(*change.tells) if change.tells is not None else None
+            self._outcome = change.result.model_dump_json() if change.result is not None else None
         self._change = change
-        self._left = _LeftSignal(*change.tells) if change is not None and change.tells is not None else None
-        self._outcome = change.result.model_dump_json() if change is not None and change.result is not None else None
-        self._rows = event_rows(events)
+        self._rows += rows
+        return True
 
     def __call__(self, session: Session) -> None:
         if self._change is not None or not self._advance(session):

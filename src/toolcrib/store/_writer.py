@@ -86,6 +86,7 @@ class Writer:
         self._loop = asyncio.get_running_loop()
         self._queue: list[Job[Any]] = []
         self._in_flight: list[Job[Any]] = []
+        self._open: dict[Hashable, Job[Any]] = {}
         self._start: asyncio.Handle | None = None
         self._urgent = False
 
@@ -97,9 +98,20 @@ class Writer:
             job.settle()
             return job
         self._queue.append(job)
+        if chain is None:
+            self._open.clear()
+        else:
+            self._open[chain] = job
         if self._start is None and not self._in_flight:
             self._start = self._loop.call_later(_LINGER_S, self._launch)
         return job
+
+    def queued(self, chain: Hashable) -> Job[Any] | None:
+        """The last operation of a chain, if more may be added to it: it is not on its way yet.
+
+        Nor is anything of no chain queued behind it, which could see that the order had changed.
+        """
+        return self._open.get(chain)
 
     def hurry(self) -> None:
         """Commit what is queued as soon as the loop has run those who are ready, or the commit in flight has ended."""
@@ -125,6 +137,7 @@ class Writer:
         self._start = None
         self._urgent = False
         self._in_flight, self._queue = self._queue, []
+        self._open.clear()
         for job in self._in_flight:
             job.take()
         self._thread.submit(self._commit, self._in_flight).add_done_callback(self._report)

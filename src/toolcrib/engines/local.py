@@ -25,6 +25,7 @@ from toolcrib.contracts import (
     Fenced,
     JsonObject,
     Limits,
+    NotFound,
     Reason,
     ResumeCause,
     Run,
@@ -268,6 +269,8 @@ class LocalEngine:
         context = self._context(drive, limits, parent)
         if claim.run.epoch > 1:
             drive.log.add(RunResumed(epoch=claim.run.epoch, cause=_cause(claim)))
+        if parent is None and await self._is_orphan(request):
+            return await self._finish(drive, _orphaned(request), context)
         try:
             ended = await self._run_program(context, tool, max(limits.timeout_s - drive.history.active_s, 0.0))
         except Suspended as wait:
@@ -316,6 +319,8 @@ class LocalEngine:
             name, at = _child_signal(drive.run.run_id), self._clock.now()
             tells = parent_id, Signal(name=name, payload={}, made_by=drive.run.made_by, at=at)
         await drive.add(finished, change=RunChange(status=ended.status, result=result, tells=tells))
+        if context is not None:
+            await self._end_children(context)
         return Driven(result, drive.log.events)
 
     async def _spawn(self, context: RunContext, position: str, tool: ToolRevision, arguments: JsonObject) -> RunResult:
@@ -338,6 +343,9 @@ class LocalEngine:
         )
         with contextlib.suppress(Conflict):
             await self.create(request, run_id=child_id)
+        known = await self._store.journal.run(child_id)
+        if known.ended:
+            return await self._ended_meanwhile(known, context)
         try:
             driven = await self.drive(child_id, parent=context)
         except Conflict:
@@ -347,6 +355,26 @@ class LocalEngine:
             return driven.result
         # One that another process drives is nobody's to decide: the parent is then merely queued.
         raise Suspended(status if status in WAITING else "queued", _child_signal(child_id))
+
+    async def _ended_meanwhile(self, child: Run, context: RunContext) -> RunResult:
+        """The result of a nested run that others drove to its end; what it used counts here too."""
+        result = (await self._stored(child)).result
+        context.budget.take_nested(
+            tool_calls=result.tool_calls,
+            tokens=result.usage.total_tokens,
+            cost_usd=result.cost_usd or Decimal(0),
+        )
+        return result
+
+    async def _end_children(self, context: RunContext) -> None:
+        """End the nested runs that are still open: nobody waits for them any more."""
+        for child_id in context.open_children.values():
+            with contextlib.suppress(Conflict, Fenced, NotFound):
+                await self.drive(child_id)
+
+    async def _is_orphan(self, request: RunRequest) -> bool:
+        """Whether the run that called this one has ended."""
+        return request.parent_run_id is not None and (await self._store.journal.run(request.parent_run_id)).ended
 
     async def _resume_nested(self, driven: Driven) -> bool:
         """Whether a nested run that this one waits for has come to its end."""
@@ -493,6 +521,11 @@ def _result(run_id: str, finished: RunFinished) -> RunResult:
 
 
 _OUTCOME = tuple(RunResult.model_fields.keys() - {"run_id"})
+
+
+def _orphaned(request: RunRequest) -> Ended:
+    message = f"the run {request.parent_run_id} that called this one has ended; start this tool anew if it is needed"
+    return Ended(status="cancelled", stop_reason="cancelled", error=error(ErrorCode.UNKNOWN, Reason.CANCELLED, message))
 
 
 def _crashed(crash: Exception) -> Ended:

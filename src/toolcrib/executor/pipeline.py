@@ -137,6 +137,7 @@ class Executor:
             return receipt.seal("denied", error=refusal.error)
         except CallFailed as failure:
             receipt.hide(failure.secrets)
+            receipt.cost_usd = receipt.cost_usd if failure.cost_usd is None else failure.cost_usd
             return receipt.seal(
                 "error", error=failure.error, http_status=failure.http_status, metadata=failure.metadata
             )

@@ -110,6 +110,7 @@ class CallFailed(Exception):
         http_status: int | None = None,
         metadata: JsonObject | None = None,
         secrets: tuple[str, ...] = (),
+        cost_usd: Decimal | None = None,
     ) -> None:
         super().__init__(error.message)
         self.error = error
@@ -117,6 +118,8 @@ class CallFailed(Exception):
         self.metadata: JsonObject = metadata or {}
         self.secrets = secrets
         """As in `Outcome`: values that must not appear in the envelope."""
+        self.cost_usd = cost_usd
+        """As in `Outcome`: what the failed call cost all the same."""
 
 
 class Dispatcher(Protocol):

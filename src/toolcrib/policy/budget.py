@@ -119,6 +119,13 @@ class Budget:
         for budget in self._chain():
             budget.cost_usd += cost_usd
 
+    def take_nested(self, *, tool_calls: int, tokens: int, cost_usd: Decimal) -> None:
+        """Count what a nested run had used that was not driven under this budget."""
+        for budget in self._chain():
+            budget.tool_calls += tool_calls
+            budget.tokens += tokens
+            budget.cost_usd += cost_usd
+
     def cost_shortage(self, cost_usd: Decimal) -> Shortage | None:
         """Whether so much more could be spent without crossing a cost limit."""
         return next(

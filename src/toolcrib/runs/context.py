@@ -9,6 +9,7 @@ come back here.
 import asyncio
 from collections.abc import Awaitable, Callable, Coroutine, Sequence
 from datetime import datetime, timedelta
+from decimal import Decimal
 from typing import Any, TypeAlias, TypeVar
 
 import msgspec
@@ -103,6 +104,12 @@ class RunContext:
         self._around = surroundings
         self.partial: Callable[[], Json] = _nothing
         """Tells what the run has so far: its output if time runs out."""
+        self.open_children = {
+            position: event.child_run_id
+            for position, event in history.children.items()
+            if position not in history.envelopes
+        }
+        """Ids of nested runs whose calls have no envelope yet, by position."""
         self._lanes = Lanes(budget.limits.max_parallel_calls)
         self._tasks: set[asyncio.Task[Any]] = set()
 
@@ -233,6 +240,7 @@ class RunContext:
 
     def child_started(self, position: str, child_run_id: str, tool: str) -> None:
         """Record a nested run, once."""
+        self.open_children[position] = child_run_id
         if position not in self._history.children:
             self.log.add(ChildStarted(position=position, child_run_id=child_run_id, tool=tool))
 
@@ -282,6 +290,7 @@ class RunContext:
                 message=envelope.error.message,
                 inputs=details.get("inputs", {}),
             )
+        self.open_children.pop(envelope.position, None)
         appended = self.log.add(CallFinished(position=envelope.position, envelope=envelope, decision=decision))
         if envelope.side_effects == "writes":
             await appended
@@ -302,11 +311,13 @@ class RunContext:
         )
 
     def _recount(self, envelope: ToolEnvelope) -> None:
-        """What a recorded call had taken from the budget is taken again."""
-        if envelope.attempts:
-            self.budget.take_tool_call()
-        if envelope.cost_usd is not None:
-            self.budget.add_cost(envelope.cost_usd)
+        """What a recorded call had taken from the budget, with its nested run, is taken again."""
+        nested = envelope.metadata if "run_id" in envelope.metadata else {}
+        self.budget.take_nested(
+            tool_calls=(1 if envelope.attempts else 0) + nested.get("tool_calls", 0),
+            tokens=nested.get("tokens", 0),
+            cost_usd=envelope.cost_usd or Decimal(0),
+        )
 
     def _wake_at(self, name: str, timeout_s: float | None) -> datetime | None:
         known = self._history.awaited.get(name)

@@ -1,6 +1,6 @@
 """Runs an agentic tool that another run calls: a nested run with a budget inside its parent's."""
 
-from toolcrib.contracts import ErrorCode, Reason
+from toolcrib.contracts import ErrorCode, JsonObject, Reason
 from toolcrib.executor import CallFailed, Dispatch, Outcome, error
 
 MAX_DEPTH = 5
@@ -17,7 +17,13 @@ class AgenticRuntime:
             message = f"{tool.name!r} would be nested {dispatch.context.depth + 1} deep, and {MAX_DEPTH} is the most"
             raise CallFailed(error(ErrorCode.POLICY_DENIED, Reason.TOOL_NOT_ALLOWED, message))
         result = await dispatch.context.journal.spawn(dispatch.position, tool, dispatch.input)
+        metadata: JsonObject = {
+            "run_id": result.run_id,
+            "stop_reason": result.stop_reason,
+            "warnings": list(result.warnings),
+            "tool_calls": result.tool_calls,
+            "tokens": result.usage.total_tokens,
+        }
         if result.error is not None:
-            raise CallFailed(result.error, metadata={"run_id": result.run_id})
-        metadata = {"run_id": result.run_id, "stop_reason": result.stop_reason, "warnings": list(result.warnings)}
+            raise CallFailed(result.error, metadata=metadata, cost_usd=result.cost_usd)
         return Outcome(result.output, metadata=metadata, cost_usd=result.cost_usd)

@@ -268,3 +268,68 @@ async def test_nested_runs_of_one_turn_go_on_at_the_same_time():
     result = await nested(ScriptedModel([both, "Both."]), inner, crm=crm)
 
     assert [envelope.output for envelope in result.envelopes] == [{"summary": "Found."}] * 2
+
+
+@pytest.mark.requirement("agents.no_orphans")
+async def test_a_nested_run_ends_with_the_run_that_called_it_and_writes_nothing_more():
+    crm, gate = Crm(1), asyncio.Event()
+
+    async def wait(_: str) -> None:
+        await gate.wait()
+
+    crm.on_search = wait
+    models: dict[str, LanguageModel] = {
+        "scripted:outer": ScriptedModel([asks(("inner", {"task": "x"})), "All"]),
+        "scripted:inner": ScriptedModel(
+            [
+                asks(("search_deals", {"company": "Acme"})),
+                asks(("update_deals", {"ids": ["d0"], "stage": "3003"})),
+                "Done",
+            ]
+        ),
+    }
+    async with Crib("memory://", models=models) as crib:
+        crib.add(*crm.tools)
+        crib.agentic_tool("inner", mode="agentic", model="scripted:inner", tools=["search_deals", "update_deals"])
+        outer = crib.agentic_tool(
+            "outer", mode="agentic", model="scripted:outer", tools=["inner"], limits=Limits(timeout_s=0.1)
+        )
+        result = await outer("go")
+        gate.set()
+        recovered = await crib.recover()
+        [child] = [entry.event.child_run_id for entry in result.events if entry.event.type == "child_started"]
+        nested = await crib.store.journal.run(child)
+
+    assert result.summary.status == "timed_out"
+    assert (nested.status, nested.stop_reason) == ("cancelled", "cancelled")
+    assert nested.error is not None
+    assert "has ended" in nested.error.message
+    assert list(recovered) == []
+    assert crm.updates == []
+
+
+@pytest.mark.requirement("agents.nested_recount")
+async def test_a_resumed_run_has_taken_all_that_its_nested_runs_had_spent():
+    @tool(side_effects="writes", requires_confirmation=True)
+    async def pay(amount: int) -> str:
+        """Pay."""
+        return f"paid {amount}"
+
+    search = asks(("search_deals", {"company": "Acme"}))
+    models: dict[str, LanguageModel] = {
+        "scripted:outer": PricedModel([asks(("inner", {"task": "x"})), asks(("pay", {"amount": 1})), "All"]),
+        "scripted:inner": PricedModel([search, search, ""]),
+    }
+    async with Crib("memory://", models=models) as crib:
+        crib.add(*Crm(1).tools, pay)
+        crib.agentic_tool("inner", mode="agentic", model="scripted:inner", tools=["search_deals"])
+        outer = crib.agentic_tool("outer", mode="agentic", model="scripted:outer", tools=["inner", "pay"])
+        waiting = await outer("go")
+        [request] = await crib.pending_approvals(waiting.run_id)
+        await crib.decide(waiting.run_id, request.position, approve=True)
+
+        ended = await crib.resume(waiting.run_id)
+
+    assert ended.envelopes[0].error is not None, "the nested run gives no answer, and so fails"
+    assert ended.cost_usd == Decimal("0.60")
+    assert ended.summary.tool_calls == 4

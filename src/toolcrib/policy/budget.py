@@ -4,7 +4,6 @@ A budget belongs to one run; a child's budget also draws on its parent's. It hol
 run from its journal settles what the journal tells.
 """
 
-from collections.abc import Iterator
 from dataclasses import dataclass, field
 from decimal import Decimal
 
@@ -54,10 +53,15 @@ class Budget:
     reserved_tokens: int = 0
     """Set aside for model calls that are under way."""
     reserved_usd: Decimal = field(default_factory=Decimal)
+    chain: "tuple[Budget, ...]" = field(init=False, repr=False, compare=False)
+    """This budget and all that it draws on."""
+
+    def __post_init__(self) -> None:
+        self.chain = (self, *(self.parent.chain if self.parent else ()))
 
     def take_tool_call(self) -> Shortage | None:
         """Count one dispatch, here and in all parents, or say which limit forbids it."""
-        for budget in self._chain():
+        for budget in self.chain:
             if budget.tool_calls + 1 > budget.limits.max_tool_calls:
                 return _shortage(
                     "max_tool_calls",
@@ -66,18 +70,18 @@ class Budget:
                     Reason.MAX_TOOL_CALLS_EXCEEDED,
                     "max_tool_calls",
                 )
-        for budget in self._chain():
+        for budget in self.chain:
             budget.tool_calls += 1
         return None
 
     def return_tool_call(self) -> None:
         """Give back a dispatch that was taken and did not happen."""
-        for budget in self._chain():
+        for budget in self.chain:
             budget.tool_calls -= 1
 
     def take_request(self) -> Shortage | None:
         """Count one HTTP request inside a call (a page, a retry), or say that no more are allowed."""
-        for budget in self._chain():
+        for budget in self.chain:
             if budget.requests + 1 > budget.limits.max_requests:
                 return _shortage(
                     "max_requests",
@@ -86,7 +90,7 @@ class Budget:
                     Reason.MAX_REQUESTS_EXCEEDED,
                     "policy",
                 )
-        for budget in self._chain():
+        for budget in self.chain:
             budget.requests += 1
         return None
 
@@ -96,18 +100,18 @@ class Budget:
 
     def reserve_model(self, reservation: ModelReservation) -> Shortage | None:
         """Set aside what a model call may use at most, here and in all parents."""
-        for budget in self._chain():
+        for budget in self.chain:
             shortage = _model_shortage(budget, reservation)
             if shortage is not None:
                 return shortage
-        for budget in self._chain():
+        for budget in self.chain:
             budget.reserved_tokens += reservation.tokens
             budget.reserved_usd += reservation.cost_usd or 0
         return None
 
     def settle_model(self, reservation: ModelReservation | None, *, tokens: int, cost_usd: Decimal | None) -> None:
         """Give back a reservation and count what was really used; null reservation when rebuilding from a journal."""
-        for budget in self._chain():
+        for budget in self.chain:
             if reservation is not None:
                 budget.reserved_tokens -= reservation.tokens
                 budget.reserved_usd -= reservation.cost_usd or 0
@@ -116,7 +120,7 @@ class Budget:
 
     def add_cost(self, cost_usd: Decimal) -> None:
         """Count what a tool call cost."""
-        for budget in self._chain():
+        for budget in self.chain:
             budget.cost_usd += cost_usd
 
     def take_nested(self, *, tool_calls: int, tokens: int, cost_usd: Decimal) -> None:
@@ -129,15 +133,9 @@ class Budget:
     def cost_shortage(self, cost_usd: Decimal) -> Shortage | None:
         """Whether so much more could be spent without crossing a cost limit."""
         return next(
-            (found for budget in self._chain() if (found := _usd_shortage(budget, cost_usd)) is not None),
+            (found for budget in self.chain if (found := _usd_shortage(budget, cost_usd)) is not None),
             None,
         )
-
-    def _chain(self) -> Iterator["Budget"]:
-        budget: Budget | None = self
-        while budget is not None:
-            yield budget
-            budget = budget.parent
 
 
 def _model_shortage(budget: Budget, reservation: ModelReservation) -> Shortage | None:

@@ -73,14 +73,15 @@ class Agentic:
             call = setup.call(f"t{turn}.llm", purpose, request, new=new, system=prompt, tools=offered)
             response = await context.model(call)
             budget.iterations += 1
-            if not response.message.calls:
+            calls = response.message.calls
+            if not calls:
                 return await self._complete(setup, response, done)
-            envelopes = await self._call_tools(setup, turn, response.message.calls)
+            envelopes = await self._call_tools(setup, turn, calls)
             done += envelopes
             if _limit_hit(envelopes):
                 warning = next(found.error.message for found in envelopes if found.error is not None)
                 return Ended(output=partial(done), stop_reason="max_tool_calls", warnings=(warning,))
-            messages = (*messages, response.message, _results(response.message.calls, envelopes))
+            messages = (*messages, response.message, _results(calls, envelopes))
             purpose = "error_recovery" if any(found.error for found in envelopes) else "result_review"
         maximum = budget.limits.max_iterations
         message = f"limit max_iterations is {maximum} and the task is not complete; raise max_iterations to go on"

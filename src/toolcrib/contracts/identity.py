@@ -97,10 +97,12 @@ def _is_plain(value: Json, levels: int) -> bool:
         return False
     if isinstance(value, list):
         return all(_is_plain(item, levels - 1) for item in cast("list[Json]", value))
-    if isinstance(value, dict):
-        items = cast("dict[Any, Json]", value)
-        return all(type(key) is str and key.isascii() and _is_plain(item, levels - 1) for key, item in items.items())
-    return False
+    if not isinstance(value, dict):
+        return False
+    for key, item in cast("dict[Any, Json]", value).items():
+        if type(key) is not str or not key.isascii() or not _is_plain(item, levels - 1):
+            return False
+    return True
 
 
 def _pieces(value: Json, levels: int) -> Iterator[str]:

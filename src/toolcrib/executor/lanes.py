@@ -6,8 +6,6 @@ barrier: it waits for all before it, and all after it wait for it.
 
 import asyncio
 from collections import deque
-from collections.abc import AsyncGenerator
-from contextlib import asynccontextmanager
 
 
 class Lanes:
@@ -23,18 +21,12 @@ class Lanes:
         self._alone = False
         self._queue: deque[tuple[bool, asyncio.Future[None]]] = deque()
 
-    @asynccontextmanager
-    async def slot(self, *, alone: bool) -> AsyncGenerator[None]:
-        """Hold a lane; `alone` for a sequential tool."""
-        await self._enter(alone=alone)
-        try:
-            yield
-        finally:
-            self._running -= 1
-            self._alone = False
-            self._admit()
+    def slot(self, *, alone: bool) -> "Slot":
+        """A lane to hold, as a context manager; `alone` for a sequential tool."""
+        return Slot(self, alone=alone)
 
-    async def _enter(self, *, alone: bool) -> None:
+    async def enter(self, *, alone: bool) -> None:
+        """Wait for a lane and take it."""
         if not self._queue and self._has_room(alone=alone):
             self._take(alone=alone)
             return
@@ -45,6 +37,12 @@ class Lanes:
         except asyncio.CancelledError:
             self._forget(alone=alone, turn=turn)
             raise
+
+    def leave(self) -> None:
+        """Give the lane back."""
+        self._running -= 1
+        self._alone = False
+        self._admit()
 
     def _has_room(self, *, alone: bool) -> bool:
         if alone:
@@ -69,3 +67,19 @@ class Lanes:
         else:
             self._queue = deque(entry for entry in self._queue if entry != (alone, turn))
         self._admit()
+
+
+class Slot:
+    """One lane, while it is held."""
+
+    __slots__ = ("_alone", "_lanes")
+
+    def __init__(self, lanes: Lanes, *, alone: bool) -> None:
+        self._lanes = lanes
+        self._alone = alone
+
+    async def __aenter__(self) -> None:
+        await self._lanes.enter(alone=self._alone)
+
+    async def __aexit__(self, *failure: object) -> None:
+        self._lanes.leave()

@@ -191,17 +191,16 @@ class Executor:
 
     def _resolve(self, call: ToolCall, context: CallContext) -> ToolRevision:
         version = call.version or context.policy.versions.get(call.name)
-        wanted = f"{call.name[:_MOST_SHOWN]}@{version[:_MOST_SHOWN]}" if version else call.name[:_MOST_SHOWN]
         try:
             tool = self._tools.find(context.principal.realm, call.name, version)
         except InvalidInput as problem:
-            message = f"there is no tool {wanted!r}: {problem}"
+            message = f"there is no tool {_wanted(call.name, version)!r}: {problem}"
             raise Denied(error(ErrorCode.POLICY_DENIED, Reason.TOOL_NOT_FOUND, message)) from problem
         if tool is not None:
             return tool
         allowed = sorted(context.policy.allowed or ())
         hint = f"; the tools are: {', '.join(allowed[:20])}" if allowed else ""
-        message = f"there is no tool {wanted!r}{hint}"
+        message = f"there is no tool {_wanted(call.name, version)!r}{hint}"
         raise Denied(error(ErrorCode.POLICY_DENIED, Reason.TOOL_NOT_FOUND, message))
 
     def _guard(self, receipt: Receipt, tool: ToolRevision) -> GuardDecision:
@@ -435,6 +434,10 @@ class Executor:
         value = envelope.model_dump(mode="json", include={"output", "http_status", "metadata", "attachments"})
         with contextlib.suppress(Unavailable):
             await self._results.put(key, value, realm=tool.realm, made_by=context.principal.id, expires_at=expires)
+
+
+def _wanted(name: str, version: str | None) -> str:
+    return f"{name[:_MOST_SHOWN]}@{version[:_MOST_SHOWN]}" if version else name[:_MOST_SHOWN]
 
 
 def _denial(decision: GuardDecision) -> Denied:

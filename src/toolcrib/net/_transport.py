@@ -271,6 +271,7 @@ def _may_send(name: str) -> bool:
     return _TOKEN.fullmatch(name) is not None and name.lower() not in _NOT_THE_CALLERS
 
 
+@lru_cache(64)
 def _client_timeout(timeouts: Timeouts, total_s: float | None) -> aiohttp.ClientTimeout:
     idle_s = timeouts.read_idle_s
     if total_s is not None and total_s <= idle_s:

@@ -111,7 +111,7 @@ class RunContext:
         }
         """Ids of nested runs whose calls have no envelope yet, by position."""
         self._lanes = Lanes(budget.limits.max_parallel_calls)
-        self._tasks: set[asyncio.Task[Any]] = set()
+        self._tasks: list[asyncio.Task[Any]] = []
 
     @property
     def run_id(self) -> str:
@@ -327,13 +327,12 @@ class RunContext:
 
     def _start(self, work: Coroutine[Any, Any, T]) -> Pending[T]:
         task = asyncio.ensure_future(work)
-        self._tasks.add(task)
-        task.add_done_callback(self._tasks.discard)
+        self._tasks.append(task)
         return Pending(task)
 
     async def settle(self, *, cancel: bool) -> None:
         """Wait until nothing is under way any more, cancelling it first if it shall not end by itself."""
-        tasks = list(self._tasks)
+        tasks = [task for task in self._tasks if not task.done()]
         for task in tasks:
             if cancel:
                 task.cancel()

@@ -227,4 +227,7 @@ def _failure(call: ModelCall, attempt: int, error: ModelError, wait: float | Non
 
 
 def _size(message: Message) -> int:
-    return sum(len(getattr(part, "text", "")) + len(getattr(part, "args", "")) for part in message.parts)
+    size = 0
+    for part in message.parts:
+        size += len(getattr(part, "text", "")) + len(getattr(part, "args", ""))
+    return size

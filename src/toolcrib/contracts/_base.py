@@ -22,7 +22,7 @@ JsonSchema: TypeAlias = dict[str, Any]
 
 def format_timestamp(moment: datetime) -> str:
     """Write a moment as RFC 3339 in UTC with six fractional digits: `2026-01-31T12:00:00.000000Z`."""
-    return moment.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
+    return moment.astimezone(UTC).isoformat(timespec="microseconds").removesuffix("+00:00") + "Z"
 
 
 def _in_utc(moment: datetime) -> datetime:

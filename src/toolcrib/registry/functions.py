@@ -132,8 +132,7 @@ class FunctionTool(Generic[P, R]):
             ValidationError: Pydantic's: an argument has not the type of its hint, which a schema cannot always tell.
         """
         values = self._arguments.model_validate(arguments)
-        fields = self._arguments.model_fields
-        given: dict[str, Any] = {str(fields[name].alias): getattr(values, name) for name in values.model_fields_set}
+        given: dict[str, Any] = {self._parameters[name]: getattr(values, name) for name in values.model_fields_set}
         if self._context_parameter is not None:
             given[self._context_parameter] = context
         return given
@@ -186,6 +185,11 @@ class FunctionTool(Generic[P, R]):
                 info["description"] = texts[name]
             fields[f"argument_{len(fields)}"] = (self._hints[name], Field(**info))
         return create_model(self._function.__name__, __config__=ConfigDict(extra="forbid"), **fields)
+
+    @cached_property
+    def _parameters(self) -> dict[str, str]:
+        """The parameters' names by the names of the model's fields."""
+        return {name: str(field.alias) for name, field in self._arguments.model_fields.items()}
 
     def _check_parameter(self, parameter: inspect.Parameter) -> None:
         name = parameter.name

@@ -125,7 +125,7 @@ class Budget:
 
     def take_nested(self, *, tool_calls: int, tokens: int, cost_usd: Decimal) -> None:
         """Count what a nested run had used that was not driven under this budget."""
-        for budget in self._chain():
+        for budget in self.chain:
             budget.tool_calls += tool_calls
             budget.tokens += tokens
             budget.cost_usd += cost_usd

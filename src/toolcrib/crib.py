@@ -71,7 +71,7 @@ from toolcrib.runs import (
     waiting_at,
     waiting_handoffs,
 )
-from toolcrib.runtimes import AgenticRuntime, HttpRuntime, PythonRuntime, RuntimeDispatcher
+from toolcrib.runtimes import Abilities, AgenticRuntime, HttpRuntime, PythonRuntime, RuntimeDispatcher
 from toolcrib.secrets import EnvironmentSecrets
 from toolcrib.store import Store, open_store
 
@@ -150,6 +150,7 @@ class Crib:
             clock=self.clock,
             new_run_id=new_run_id,
             settings=EngineSettings(owner=f"{socket.gethostname()}/{os.getpid()}", lease_s=lease_s),
+            check_able=Abilities(self.registry, self._functions, self._models).check,
         )
 
     # Defining ---------------------------------------------------------------------------------------------------------

@@ -8,7 +8,7 @@ the epoch, so a zombie can write nothing more.
 import asyncio
 import contextlib
 import hashlib
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from decimal import Decimal
@@ -97,6 +97,7 @@ class LocalEngine:
         clock: Time.
         new_run_id: Makes ids.
         settings: Leases and polling.
+        check_able: Raises `Unavailable` if this process lacks what a run needs, such as its Python functions.
     """
 
     def __init__(
@@ -109,7 +110,9 @@ class LocalEngine:
         clock: Clock,
         new_run_id: Callable[[], str],
         settings: EngineSettings,
+        check_able: Callable[[Run], Awaitable[None]],
     ) -> None:
+        self._check_able = check_able
         self._store = store
         self._registry = registry
         self._executor = executor
@@ -156,6 +159,7 @@ class LocalEngine:
         Raises:
             Conflict: Another task or process holds the run.
             Fenced: Another process took the run meanwhile.
+            Unavailable: This process lacks what the run needs; another one can carry it on.
         """
         if run_id in self._driving:
             msg = f"run {run_id!r} is being driven by this process already; resume it to wait for its end"
@@ -164,9 +168,8 @@ class LocalEngine:
         try:
             stored = await self._store.journal.run(run_id)
             if stored.ended:
-                if parent is not None:
-                    parent.budget.add_cost(stored.cost_usd or Decimal(0))
-                return await self._stored(stored)
+                return await self._ended_before(stored, parent)
+            await self._check_able(stored)
             return await self._drive_held(await self._claim(run_id), parent)
         finally:
             self._driving.discard(run_id)
@@ -343,9 +346,6 @@ class LocalEngine:
         )
         with contextlib.suppress(Conflict):
             await self.create(request, run_id=child_id)
-        known = await self._store.journal.run(child_id)
-        if known.ended:
-            return await self._ended_meanwhile(known, context)
         try:
             driven = await self.drive(child_id, parent=context)
         except Conflict:
@@ -356,20 +356,21 @@ class LocalEngine:
         # One that another process drives is nobody's to decide: the parent is then merely queued.
         raise Suspended(status if status in WAITING else "queued", _child_signal(child_id))
 
-    async def _ended_meanwhile(self, child: Run, context: RunContext) -> RunResult:
-        """The result of a nested run that others drove to its end; what it used counts here too."""
-        result = (await self._stored(child)).result
-        context.budget.take_nested(
-            tool_calls=result.tool_calls,
-            tokens=result.usage.total_tokens,
-            cost_usd=result.cost_usd or Decimal(0),
-        )
-        return result
+    async def _ended_before(self, run: Run, parent: RunContext | None) -> Driven:
+        """A run that was driven to its end before; what it used counts for its parent too."""
+        driven = await self._stored(run)
+        if parent is not None:
+            parent.budget.take_nested(
+                tool_calls=driven.result.tool_calls,
+                tokens=driven.result.usage.total_tokens,
+                cost_usd=driven.result.cost_usd or Decimal(0),
+            )
+        return driven
 
     async def _end_children(self, context: RunContext) -> None:
         """End the nested runs that are still open: nobody waits for them any more."""
         for child_id in context.open_children.values():
-            with contextlib.suppress(Conflict, Fenced, NotFound):
+            with contextlib.suppress(Conflict, Fenced, NotFound, Unavailable):
                 await self.drive(child_id)
 
     async def _is_orphan(self, request: RunRequest) -> bool:

@@ -17,6 +17,10 @@ class PythonRuntime:
         """Make a function the implementation of the definition with this hash."""
         self._functions[content_hash] = function
 
+    def has(self, content_hash: str) -> bool:
+        """Whether the function of a definition was added here."""
+        return content_hash in self._functions
+
     async def run(self, dispatch: Dispatch) -> Outcome:
         """Call the function with the validated arguments.
 

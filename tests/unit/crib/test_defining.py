@@ -9,9 +9,11 @@ import pytest
 from tests.twins import make_definition
 from toolcrib import Crib, LLMConfig, Principal, ScriptedModel, tool
 from toolcrib.agents import agentic_definition
-from toolcrib.contracts import InvalidDefinition, NotFound, Reason
+from toolcrib.contracts import HttpImplementation, InvalidDefinition, NotFound, Reason
 
 ANN = Principal(id="ann", realm="acme", grants=("ai://*",))
+ELSEWHERE = HttpImplementation(method="GET", url="https://example.org/looks")
+"""What every process could call."""
 
 
 @tool(side_effects="reads", cost_usd_per_call=Decimal("0.01"))
@@ -115,7 +117,7 @@ async def test_a_realm_is_read_when_somebody_acts_in_it(tmp_path: Path):
     url = f"sqlite:///{tmp_path / 'crib.db'}"
     async with Crib(url, models={"scripted:m": ScriptedModel(["hello"])}) as crib:
         crib.add(decorated)
-        await crib.save(make_definition("looks", side_effects="reads"), principal=ANN)
+        await crib.save(make_definition("looks", implementation=ELSEWHERE), principal=ANN)
         agent = agentic_definition("agent", mode="agentic", llm=LLMConfig(model="scripted:m"), tools=["looks"])
         await crib.save(agent, principal=ANN)
         waiting = await crib.submit("agent", {"task": "go"}, principal=ANN)

@@ -1,0 +1,49 @@
+"""What this process can execute: a run whose Python functions or model live in another process is left to that one."""
+
+from collections.abc import AsyncIterator
+
+from toolcrib.contracts import InvalidSettings, Run, ToolRevision, Unavailable
+from toolcrib.llm import ModelPool
+from toolcrib.registry import Registry
+from toolcrib.runtimes.python import PythonRuntime
+
+
+class Abilities:
+    """Holds runs against what this process has.
+
+    Args:
+        registry: Finds the revisions that a run has pinned.
+        functions: The Python functions that were added here.
+        models: The models that can be opened here.
+    """
+
+    def __init__(self, registry: Registry, functions: PythonRuntime, models: ModelPool) -> None:
+        self._registry = registry
+        self._functions = functions
+        self._models = models
+
+    async def check(self, run: Run) -> None:
+        """Refuse a run that could only fail here.
+
+        Raises:
+            Unavailable: Names what is missing.
+        """
+        missing = [what async for tool in self._tools(run) if (what := self._missing(tool)) is not None]
+        if missing:
+            msg = f"run {run.run_id} cannot go on in this process, which lacks {', '.join(missing)}; add it, unchanged"
+            raise Unavailable(msg)
+
+    async def _tools(self, run: Run) -> AsyncIterator[ToolRevision]:
+        for content_hash in dict.fromkeys((run.request.content_hash, *run.request.pins.values())):
+            yield await self._registry.pinned(run.realm, content_hash)
+
+    def _missing(self, tool: ToolRevision) -> str | None:
+        implementation = tool.definition.implementation
+        if implementation.kind == "python" and not self._functions.has(tool.content_hash):
+            return f"the Python function of {tool.ref}"
+        if implementation.kind == "agentic":
+            try:
+                self._models.check(implementation.llm)
+            except InvalidSettings:
+                return f"the model {implementation.llm.model} of {tool.ref}"
+        return None

@@ -1,0 +1,54 @@
+"""A process leaves a run alone that it could only fail: another one has the functions."""
+
+from pathlib import Path
+
+import pytest
+
+from toolcrib import Crib, ScriptedModel, tool
+from toolcrib.contracts import Unavailable
+
+pytestmark = pytest.mark.requirement("crib.abilities")
+
+
+@tool(requires_confirmation=True, idempotent=True)
+async def act() -> str:
+    """Act."""
+    return "acted"
+
+
+async def waiting_run(url: str) -> str:
+    """A run of a Python tool that a person has approved and that no process drives."""
+    async with Crib(url) as crib:
+        crib.add(act)
+        result = await crib.invoke("act", {})
+        await crib.decide(result.run_id, "call", approve=True)
+    return result.run_id
+
+
+async def test_a_process_without_the_function_leaves_the_run_to_one_that_has_it(tmp_path: Path):
+    url = f"sqlite:///{tmp_path}/crib.db"
+    run_id = await waiting_run(url)
+
+    async with Crib(url) as stranger:
+        with pytest.raises(Unavailable, match=r"lacks the Python function of act@1\.0\.0"):
+            await stranger.resume(run_id)
+        assert list(await stranger.recover()) == []
+        assert (await stranger.store.journal.run(run_id)).status == "queued"
+
+    async with Crib(url) as owner:
+        owner.add(act)
+        assert (await owner.resume(run_id)).output == "acted"
+
+
+async def test_a_process_without_a_scripted_model_leaves_the_run_to_one_that_has_it(tmp_path: Path):
+    url = f"sqlite:///{tmp_path}/crib.db"
+    model = ScriptedModel(["done"], name="here")
+    async with Crib(url, models={"scripted:here": model}) as crib:
+        crib.add(act)
+        crib.agentic_tool("agent", mode="agentic", model="scripted:here", tools=["act"])
+        run_id = await crib.submit("agent", {"task": "go"})
+
+    async with Crib(url) as stranger:
+        stranger.add(act)
+        with pytest.raises(Unavailable, match=r"the model scripted:here of agent@1\.0\.0"):
+            await stranger.resume(run_id)

@@ -205,12 +205,10 @@ class LocalEngine:
         running: set[asyncio.Task[object]] = set()
         try:
             while True:
-                room = self._settings.max_runs - len(self._driving)
-                for run_id in await self._store.journal.claimable(now=self._clock.now(), limit=max(room, 0)):
-                    if run_id not in self._driving:
-                        task = asyncio.create_task(self._drive_quietly(run_id))
-                        running.add(task)
-                        task.add_done_callback(running.discard)
+                for run_id in await self._startable():
+                    task = asyncio.create_task(self._drive_quietly(run_id))
+                    running.add(task)
+                    task.add_done_callback(running.discard)
                 await self._clock.sleep(self._settings.poll_s)
         finally:
             for task in running:
@@ -423,6 +421,15 @@ class LocalEngine:
         if isinstance(last, RunFinished):
             return Driven(_result(run.run_id, last), log)
         return Driven(RunResult(run_id=run.run_id, status=run.status), log)
+
+    async def _startable(self) -> Sequence[str]:
+        """Ids of runs that nobody drives, as many as there is room for; none while the store is away."""
+        room = max(self._settings.max_runs - len(self._driving), 0)
+        try:
+            found = await self._store.journal.claimable(now=self._clock.now(), limit=room)
+        except Unavailable:
+            return []
+        return [run_id for run_id in found if run_id not in self._driving]
 
     async def _drive_quietly(self, run_id: str) -> None:
         with contextlib.suppress(Conflict, Fenced, Unavailable):  # whoever can go on with it will find it

@@ -7,7 +7,18 @@ from itertools import count
 from typing import Any, TypeAlias
 
 from tests.twins import AT, Behaviour, DictSecrets, FunctionDispatcher, ManualClock, echo, make_definition
-from toolcrib.contracts import OWNER, CallFinished, Event, Json, Signal, ToolDefinition, ToolEnvelope, ToolRevision
+from toolcrib.contracts import (
+    OWNER,
+    CallFinished,
+    Event,
+    Json,
+    Run,
+    Signal,
+    ToolDefinition,
+    ToolEnvelope,
+    ToolRevision,
+    Unavailable,
+)
 from toolcrib.contracts import RunRequest as Request
 from toolcrib.engines import Driven, EngineSettings, LocalEngine
 from toolcrib.executor import Dispatch, Executor, Outcome, SlidingWindow, ToolCall
@@ -74,6 +85,8 @@ class House:
         store: Store | None = None,
     ) -> None:
         self.script = script
+        self.able = True
+        """Whether this process has what its runs need."""
         self.store: Store = store or (other.store if other else MemoryStore())
         self.clock = other.clock if other else StandingClock()
         self.registry = other.registry if other else Registry(self.store.definitions)
@@ -95,11 +108,16 @@ class House:
             clock=self.clock,
             new_run_id=lambda: f"run_{next(_RUN_IDS)}",
             settings=EngineSettings(owner=owner, lease_s=LEASE_S),
+            check_able=self._check_able,
         )
 
     async def _program(self, context: RunContext, tool: ToolRevision) -> Ended:
         output = await self.script(context)
         return output if isinstance(output, Ended) else Ended(output=output)
+
+    async def _check_able(self, run: Run) -> None:
+        if not self.able:
+            raise Unavailable(f"this process cannot drive {run.run_id}")
 
     async def save(self, definition: ToolDefinition | None = None) -> ToolRevision:
         """Make a tool known; `look_up` if none is given."""

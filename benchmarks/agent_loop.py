@@ -129,10 +129,10 @@ class Benchmark:
                 print(f"burst: {row.name} {row.burst.failures} of {runs} failed", flush=True)
 
     def _standing(self) -> Iterator[tuple[Candidate, Row]]:
-        """The candidates that are neither crashed nor unavailable, each asked when its turn comes."""
+        """The candidates that have not crashed, each asked when its turn comes."""
         for candidate in self._candidates:
             row = self.rows[candidate.name]
-            if not (row.crashed or row.unavailable):
+            if not row.crashed:
                 yield candidate, row
 
     def _load(self, candidate: Candidate, plan: Plan) -> Figures | None:
@@ -141,12 +141,10 @@ class Benchmark:
         with tempfile.TemporaryDirectory() as folder:
             own = replace(plan, store=candidate.store.format(folder=folder))
             try:
-                result = run_process(self._pythons[candidate.name], candidate, own)
+                return Figures(**run_process(self._pythons[candidate.name], candidate, own))
             except CrashedError as failure:
                 row.crashed = str(failure)
                 return None
-        row.unavailable = result.get("unavailable")
-        return None if row.unavailable else Figures(**result)
 
 
 def parse_arguments() -> argparse.Namespace:

@@ -48,10 +48,6 @@ class Figures:
     """Peak during the load above the peak after the warm-up."""
 
 
-class CandidateUnavailableError(Exception):
-    """The candidate cannot run in this environment yet; its row says so, and nothing counts as crashed."""
-
-
 Run = Callable[[], Awaitable[str]]
 OpenRun = Callable[[Plan], AbstractAsyncContextManager[Run]]
 """A candidate: opens its clients for a plan and yields a coroutine function that makes one run and returns its text."""
@@ -108,8 +104,4 @@ async def carry_out(open_run: OpenRun, plan: Plan) -> Figures:
 def main(open_run: OpenRun) -> None:
     """Entry point of every candidate: the plan is the first argument, as JSON; the last line printed is the result."""
     plan = Plan(**json.loads(sys.argv[1]))
-    try:
-        result = asdict(asyncio.run(carry_out(open_run, plan)))
-    except CandidateUnavailableError as reason:
-        result = {"unavailable": str(reason)}
-    print(json.dumps(result), flush=True)
+    print(json.dumps(asdict(asyncio.run(carry_out(open_run, plan)))), flush=True)

@@ -24,7 +24,6 @@ class Row:
     burst: Figures | None = None
     burst_requests_per_run: float | None = None
     """Model calls that the provider answered per run of the burst; more than the script's three means retries."""
-    unavailable: str | None = None
     crashed: str | None = None
 
     @property
@@ -126,15 +125,15 @@ def loop_table(rows: Sequence[Row]) -> str:
         "burst: RSS growth MB",
     ]
     lines = [loop_line(row, raw, best) for row in rows]
-    reasons = [f"- {row.name}: {row.crashed or row.unavailable}" for row in rows if row.crashed or row.unavailable]
+    reasons = [f"- {row.name}: {row.crashed}" for row in rows if row.crashed]
     return "\n".join([table(header, lines), *([""] if reasons else []), *reasons])
 
 
 def loop_line(row: Row, raw: Row | None, best: Row | None) -> list[str]:
     """The cells of one candidate."""
     burst = row.burst
-    if row.crashed or row.unavailable:
-        return [row.name, "crashed" if row.crashed else "not available", *["-"] * 8]
+    if row.crashed:
+        return [row.name, "crashed", *["-"] * 8]
     return [
         row.name,
         shown(row.least, "{:.2f}"),

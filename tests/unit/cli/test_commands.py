@@ -12,6 +12,7 @@ import pytest
 from tests.unit.cli.command import toolcrib
 from tests.unit.runs_trace.test_trace import calls
 from toolcrib import Crib, ScriptedModel, tool
+from toolcrib.contracts import HttpImplementation, ToolDefinition
 from toolcrib.contracts.schemas import contract_schemas
 from toolcrib.llm import Message, Request, ToolCall
 
@@ -23,22 +24,52 @@ def script(request: Request) -> str | Message:
     return "Deleted." if len(request.messages) > 1 else calls(ToolCall("a", "delete", '{"ids":["d1"]}'))
 
 
+@tool(side_effects="writes", requires_confirmation=True)
+def delete(ids: list[str]) -> dict[str, int]:
+    """Delete deals."""
+    return {"deleted": len(ids)}
+
+
+REMOTE = ToolDefinition(
+    name="remote",
+    requires_confirmation=True,
+    implementation=HttpImplementation(method="POST", url="https://example.org/remote"),
+)
+"""A tool that every process could call."""
+
+
 def waiting_run(store: str) -> str:
-    """A run in the store that waits for consent to a call."""
-    return asyncio.run(_waiting_run(store))
+    """A run in the store that waits for consent to a call; its tool and its model are in this process only."""
+
+    async def start() -> str:
+        async with Crib(store, models={"scripted:m": ScriptedModel(script, name="m")}) as crib:
+            crib.add(delete)
+            deals = crib.agentic_tool("deals", mode="agentic", model="scripted:m", tools=["delete"])
+            return (await deals("Delete d1")).run_id
+
+    return asyncio.run(start())
 
 
-async def _waiting_run(store: str) -> str:
+def carry_on(store: str, run_id: str) -> None:
+    """Carry such a run on where its tool and its model are."""
 
-    @tool(side_effects="writes", requires_confirmation=True)
-    def delete(ids: list[str]) -> dict[str, int]:
-        """Delete deals."""
-        return {"deleted": len(ids)}
+    async def resume() -> None:
+        async with Crib(store, models={"scripted:m": ScriptedModel(script, name="m")}) as crib:
+            crib.add(delete)
+            await crib.resume(run_id)
 
-    async with Crib(store, models={"scripted:m": ScriptedModel(script, name="m")}) as crib:
-        crib.add(delete)
-        deals = crib.agentic_tool("deals", mode="agentic", model="scripted:m", tools=["delete"])
-        return (await deals("Delete d1")).run_id
+    asyncio.run(resume())
+
+
+def waiting_remote_run(store: str) -> str:
+    """A run in the store that waits for consent to a call of a foreign system."""
+
+    async def start() -> str:
+        async with Crib(store) as crib:
+            crib.add(REMOTE)
+            return (await crib.invoke("remote", {})).run_id
+
+    return asyncio.run(start())
 
 
 @pytest.fixture
@@ -118,10 +149,9 @@ def test_arguments_that_are_no_json_object_are_refused_before_the_store_is_opene
 
 @pytest.mark.requirement("cli.runs")
 def test_a_rejected_run_is_carried_on_and_its_end_is_the_exit_status(store: str) -> None:
-    run_id = waiting_run(store)
+    run_id = waiting_remote_run(store)
 
-    assert toolcrib("run", "reject", run_id, "t1.c1", "--reason", "no", store=store).exit_code == 0
-    # The scripted model lives in the process that defined it, so that here the run fails, in the journal.
+    assert toolcrib("run", "reject", run_id, "call", "--reason", "no", store=store).exit_code == 0
     resumed = toolcrib("run", "resume", run_id, store=store)
     assert (resumed.exit_code, "Status: failed" in resumed.stdout) == (1, True)
     again = toolcrib("run", "resume", run_id, "--json", store=store)
@@ -130,22 +160,33 @@ def test_a_rejected_run_is_carried_on_and_its_end_is_the_exit_status(store: str)
     assert (unknown.exit_code, unknown.stdout) == (1, "")
 
 
+@pytest.mark.requirement("cli.runs", "crib.abilities")
+def test_a_run_whose_functions_are_elsewhere_is_left_alone(store: str) -> None:
+    run_id = waiting_run(store)
+    toolcrib("run", "approve", run_id, "t1.c1", store=store)
+
+    resumed = toolcrib("run", "resume", run_id, store=store)
+    assert (resumed.exit_code, resumed.stdout) == (1, "")
+    assert "lacks the model scripted:m of deals@1.0.0, the Python function of delete@1.0.0" in resumed.stderr
+    assert json.loads(toolcrib("run", "list", "--json", store=store).stdout)[0]["status"] == "queued"
+
+
 @pytest.mark.requirement("cli.follow")
 def test_following_ends_with_a_run_that_another_process_drives(store: str) -> None:
     run_id = waiting_run(store)
     toolcrib("run", "reject", run_id, "t1.c1", store=store)
     follow = [PROGRAM, "run", "trace", run_id, "--follow", "--store", store]
     watcher = subprocess.Popen(follow, stdout=subprocess.PIPE, text=True)
-    toolcrib("run", "resume", run_id, store=store)
+    carry_on(store, run_id)
     output, _ = watcher.communicate(timeout=60)
 
     assert watcher.returncode == 0
-    assert "Status: failed ✗ (error)" in output
+    assert "Status: completed ✓" in output
     live = toolcrib("run", "trace", run_id, "--follow", store=store, FORCE_COLOR="1")
     assert "\x1b[" in live.stdout
-    assert "failed ✗ (error)" in live.stdout
+    assert "completed ✓" in live.stdout
     followed = toolcrib("run", "trace", run_id, "--follow", "--json", store=store)
-    assert json.loads(followed.stdout)["status"] == "failed"
+    assert json.loads(followed.stdout)["status"] == "completed"
 
 
 DOCUMENT: dict[str, Any] = {

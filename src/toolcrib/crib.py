@@ -14,7 +14,7 @@ import os
 import socket
 from collections.abc import Callable, Mapping, Sequence
 from types import TracebackType
-from typing import Any, Self, cast
+from typing import Any, Self
 
 from toolcrib.agents import agentic_definition, check_agentic, pins_of, programs
 from toolcrib.contracts import (
@@ -49,23 +49,21 @@ from toolcrib.contracts import (
     Trace,
 )
 from toolcrib.engines import Driven, EngineSettings, LocalEngine, SystemClock, new_run_id
-from toolcrib.executor import CallContext, CallFailed, Clock, Executor, Lanes, SlidingWindow, ToolCall
+from toolcrib.executor import CallFailed, Clock, Executor, SlidingWindow, ToolCall
 from toolcrib.llm import LanguageModel, ModelPool
 from toolcrib.llm.prices import Prices
 from toolcrib.net import EgressPolicy, HttpSession
-from toolcrib.policy import Budget, CallPolicy
 from toolcrib.providers import ImportedApi, ToolOverride, import_openapi
-from toolcrib.registry import FunctionTool, Providers, Registry, check_definition
-from toolcrib.registry import tool as as_tool
+from toolcrib.registry import FunctionTool, Providers, Registry, as_function_tool, check_definition
 from toolcrib.runs import (
     Ended,
     Program,
     Result,
     RunContext,
-    Unrecorded,
     approval_signal,
     client_signal,
     decision_on,
+    outside_call,
     trace_of,
     waiting_approvals,
     waiting_at,
@@ -125,7 +123,11 @@ class Crib:
         self._realms: set[str] = set()
         self._open = False
         self._opening = asyncio.Lock()
-        self.executor = Executor(
+        self.executor = self._make_executor(secrets)
+        self.engine = self._make_engine(lease_s)
+
+    def _make_executor(self, secrets: EnvironmentSecrets) -> Executor:
+        return Executor(
             tools=self.registry,
             dispatcher=RuntimeDispatcher(
                 {
@@ -140,7 +142,9 @@ class Crib:
             rates=SlidingWindow(),
             clock=self.clock,
         )
-        self.engine = LocalEngine(
+
+    def _make_engine(self, lease_s: float) -> LocalEngine:
+        return LocalEngine(
             store=self.store,
             registry=self.registry,
             executor=self.executor,
@@ -157,7 +161,7 @@ class Crib:
 
     def add(self, *tools: FunctionTool[..., Any] | Callable[..., Any] | ToolDefinition) -> None:
         """Add tools: decorated functions, plain ones (taken to write), or definitions. Saved before the next call."""
-        self._pending += [item if isinstance(item, ToolDefinition) else _as_function_tool(item) for item in tools]
+        self._pending += [item if isinstance(item, ToolDefinition) else as_function_tool(item) for item in tools]
 
     def agentic_tool(
         self,
@@ -388,7 +392,7 @@ class Crib:
 
     def _refusal(self, tool: ToolRevision, arguments: JsonObject, who: Principal) -> ToolError | None:
         try:
-            self.executor.admit(ToolCall("call", tool.name, arguments, tool.content_hash), _outside(who))
+            self.executor.admit(ToolCall("call", tool.name, arguments, tool.content_hash), outside_call(who))
         except CallFailed as refusal:
             return refusal.error
         return None
@@ -572,23 +576,6 @@ class AgenticTool:
         """Run the tool and wait until the run ends or suspends."""
         arguments = parameters if task is None else {"task": task, **parameters}
         return await self._crib.invoke(f"{self.definition.name}@{self.definition.version}", arguments)
-
-
-def _as_function_tool(function: FunctionTool[..., Any] | Callable[..., Any]) -> FunctionTool[..., Any]:
-    return cast("FunctionTool[..., Any]", function) if isinstance(function, FunctionTool) else as_tool(function)
-
-
-def _outside(principal: Principal) -> CallContext:
-    """The context of a call that comes from outside any run."""
-    limits = Limits()
-    return CallContext(
-        principal=principal,
-        policy=CallPolicy(),
-        budget=Budget(limits),
-        journal=Unrecorded(),
-        lanes=Lanes(limits.max_parallel_calls),
-        run_id="",
-    )
 
 
 def _result(driven: Driven) -> Result:

@@ -271,7 +271,7 @@ class LocalEngine:
         if claim.run.epoch > 1:
             drive.log.add(RunResumed(epoch=claim.run.epoch, cause=_cause(claim)))
         if parent is None and await self._is_orphan(request):
-            return await self._finish(drive, _orphaned(request), context)
+            return await self._end(drive, _orphaned(request), context)
         try:
             ended = await self._run_program(context, tool, max(limits.timeout_s - drive.history.active_s, 0.0))
         except Suspended as wait:
@@ -280,9 +280,7 @@ class LocalEngine:
         except (Fenced, asyncio.CancelledError):
             await context.settle(cancel=True)
             raise
-        await context.settle(cancel=True)
-        context.close_open_calls(Reason.RUN_TIMEOUT if ended.status == "timed_out" else Reason.CANCELLED)
-        return await self._finish(drive, ended, context)
+        return await self._end(drive, ended, context)
 
     async def _run_program(self, context: RunContext, tool: ToolRevision, seconds: float) -> Ended:
         program = self._programs[context.request.kind]
@@ -310,6 +308,14 @@ class LocalEngine:
         await drive.add(RunSuspended(status=wait.status, waiting_for=wait.signals, wake_at=wait.wake_at), change=change)
         result = RunResult(run_id=drive.run.run_id, status=wait.status)
         return Driven(result, drive.log.events)
+
+    async def _end(self, drive: "_Drive", ended: Ended, context: RunContext) -> Driven:
+        """Finish a run of which something may still be under way, or not have been asked for again."""
+        await context.settle(cancel=True)
+        context.close_open_calls(Reason.RUN_TIMEOUT if ended.status == "timed_out" else Reason.CANCELLED)
+        if ended.status != "completed":
+            context.recount_rest()
+        return await self._finish(drive, ended, context)
 
     async def _finish(self, drive: "_Drive", ended: Ended, context: RunContext | None = None) -> Driven:
         finished = _finished(ended, context)

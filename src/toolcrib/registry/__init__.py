@@ -2,7 +2,7 @@
 
 from toolcrib.registry.catalog import Registry
 from toolcrib.registry.checks import check_definition
-from toolcrib.registry.functions import FunctionTool, ToolContext, ToolOptions, tool
+from toolcrib.registry.functions import FunctionTool, ToolContext, ToolOptions, as_function_tool, tool
 from toolcrib.registry.providers import Providers
 from toolcrib.registry.validation import LABELS, Problem, SchemaValidator, compile_schema
 from toolcrib.registry.versions import Version, newest, satisfies
@@ -17,6 +17,7 @@ __all__ = [
     "ToolContext",
     "ToolOptions",
     "Version",
+    "as_function_tool",
     "check_definition",
     "compile_schema",
     "newest",

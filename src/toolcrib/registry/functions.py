@@ -251,6 +251,11 @@ _DATA = frozenset({"default", "const", "enum", "examples"})
 """Keywords whose values are no schemas."""
 
 
+def as_function_tool(function: FunctionTool[..., Any] | Callable[..., Any]) -> FunctionTool[..., Any]:
+    """A decorated function as it is, a plain one as a tool that is taken to write."""
+    return cast("FunctionTool[..., Any]", function) if isinstance(function, FunctionTool) else tool(function)
+
+
 def _lean(schema: JsonSchema) -> JsonSchema:
     """The schema without the titles that pydantic makes from names: a model pays for every token."""
     lean: JsonSchema = {}

@@ -10,7 +10,7 @@ from toolcrib.runs.program import Ended, Suspended
 from toolcrib.runs.result import Result
 from toolcrib.runs.shortening import clipped, shortened
 from toolcrib.runs.trace import trace_of
-from toolcrib.runs.unrecorded import Unrecorded
+from toolcrib.runs.unrecorded import Unrecorded, outside_call
 from toolcrib.runs.waiting import (
     approval_signal,
     client_signal,
@@ -40,6 +40,7 @@ __all__ = [
     "client_signal",
     "clipped",
     "decision_on",
+    "outside_call",
     "shortened",
     "trace_of",
     "waiting_approvals",

@@ -110,6 +110,8 @@ class RunContext:
             if position not in history.envelopes
         }
         """Ids of nested runs whose calls have no envelope yet, by position."""
+        self._recounted: set[str] = set()
+        """Positions of recorded calls that the program has asked for."""
         self._lanes = Lanes(budget.limits.max_parallel_calls)
         self._tasks: list[asyncio.Task[Any]] = []
 
@@ -312,6 +314,7 @@ class RunContext:
 
     def _recount(self, envelope: ToolEnvelope) -> None:
         """What a recorded call had taken from the budget, with its nested run, is taken again."""
+        self._recounted.add(envelope.position)
         nested = envelope.metadata if "run_id" in envelope.metadata else {}
         self.budget.take_nested(
             tool_calls=(1 if envelope.attempts else 0) + nested.get("tool_calls", 0),
@@ -338,6 +341,12 @@ class RunContext:
                 task.cancel()
         if tasks:
             await asyncio.wait(tasks)
+
+    def recount_rest(self) -> None:
+        """Count what the journal has and the program did not ask for again, because it was stopped before."""
+        for position in self._history.envelopes.keys() - self._recounted:
+            self._recount(self._history.envelopes[position])
+        self.models.recount_rest()
 
     def close_open_calls(self, reason: Reason) -> None:
         """Give every call that was cut off its envelope, so that the journal tells what is known of it."""

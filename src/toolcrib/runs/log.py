@@ -33,11 +33,6 @@ class RunLog:
         for entry in events:
             self._follow(entry.event)
 
-    @property
-    def last(self) -> int:
-        """Number of the last event."""
-        return self._last
-
     def add(self, event: Event, change: RunChange | None = None) -> Awaitable[None]:
         """Append an event. Await the result where something must not happen before it is durable."""
         run = self._run

@@ -97,6 +97,7 @@ class ModelCalls:
         self._clock = clock
         self._jitter = jitter
         self._retry = retry
+        self._recounted: set[str] = set()
 
     async def perform(self, call: ModelCall) -> Response:
         """The model's answer: from the journal, or from the model.
@@ -108,9 +109,7 @@ class ModelCalls:
         """
         known = self._history.answers.get(call.position)
         if known is not None:
-            response = decode_response(orjson.dumps(known.response))
-            self._settle(None, response.usage, Cost(known.cost_usd, known.cost_source or ""))
-            return response
+            return self._recount(known)
         failed = self._history.failures.get(call.position)
         if failed is not None:
             raise ModelError(failed.kind, failed.message, status=failed.status)
@@ -120,6 +119,17 @@ class ModelCalls:
         except BaseException:
             self._settle(reservation, ModelUsage(), Cost(None, ""), paid=False)
             raise
+
+    def recount_rest(self) -> None:
+        """Count the answers of the journal that the program did not ask for again, because it was stopped before."""
+        for position in self._history.answers.keys() - self._recounted:
+            self._recount(self._history.answers[position])
+
+    def _recount(self, known: ModelFinished) -> Response:
+        self._recounted.add(known.position)
+        response = decode_response(orjson.dumps(known.response))
+        self._settle(None, response.usage, Cost(known.cost_usd, known.cost_source or ""))
+        return response
 
     def _reserve(self, call: ModelCall) -> ModelReservation:
         request = call.request

@@ -7,10 +7,14 @@ from toolcrib.contracts import (
     ClientResult,
     Conflict,
     JsonObject,
+    Limits,
+    Principal,
     RunResult,
     ToolEnvelope,
     ToolRevision,
 )
+from toolcrib.executor import CallContext, Lanes
+from toolcrib.policy import Budget, CallPolicy
 
 
 class Unrecorded:
@@ -31,6 +35,19 @@ class Unrecorded:
     async def spawn(self, position: str, tool: ToolRevision, arguments: JsonObject) -> RunResult:
         """Refuse: there is no parent."""
         raise _no_run(tool.name)
+
+
+def outside_call(principal: Principal) -> CallContext:
+    """The context of a call from outside any run, which can be judged but not made."""
+    limits = Limits()
+    return CallContext(
+        principal=principal,
+        policy=CallPolicy(),
+        budget=Budget(limits),
+        journal=Unrecorded(),
+        lanes=Lanes(limits.max_parallel_calls),
+        run_id="",
+    )
 
 
 def _no_run(name: str) -> Conflict:

@@ -7,8 +7,12 @@ The other direction (every requirement has a test) needs the whole suite and is 
 from collections.abc import Generator, Iterable, Mapping
 
 import pytest
+from hypothesis import settings
 
 from tests.contract import manifest
+
+settings.register_profile("suite", deadline=None, derandomize=True)
+settings.load_profile("suite")
 
 _REQUIREMENTS = pytest.StashKey[Mapping[str, manifest.Requirement]]()
 

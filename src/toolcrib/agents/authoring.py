@@ -6,6 +6,7 @@ from itertools import count
 
 from toolcrib.agents.setup import PLACEHOLDERS, allocation
 from toolcrib.contracts import (
+    CLOSING_S,
     AgenticContext,
     AgenticImplementation,
     AgenticMode,
@@ -139,7 +140,7 @@ def check_agentic(definition: ToolDefinition, registry: Registry, realm: str) ->
     return definition.model_copy(
         update={
             "side_effects": next((most for most in _MOST_FIRST if most in effects), "none"),
-            "timeout_s": implementation.limits.timeout_s + 1,
+            "timeout_s": implementation.limits.timeout_s + CLOSING_S,
         }
     )
 

@@ -70,7 +70,7 @@ from toolcrib.contracts.implementations import (
     PythonImplementation,
     ReferenceSource,
 )
-from toolcrib.contracts.models import Limits, LLMConfig, Usage
+from toolcrib.contracts.models import CLOSING_S, Limits, LLMConfig, Usage
 from toolcrib.contracts.principals import DEFAULT_REALM, OWNER, Principal, PrincipalKind, Verb, tool_uri
 from toolcrib.contracts.providers import ApiKeyAuth, BasicAuth, BearerAuth, NoAuth, ProviderAuth, ProviderDefinition
 from toolcrib.contracts.runs import (
@@ -135,6 +135,7 @@ from toolcrib.contracts.trace import (
 )
 
 __all__ = [
+    "CLOSING_S",
     "DEFAULT_REALM",
     "ENDED",
     "EVENT",

@@ -6,6 +6,9 @@ from pydantic import Field
 
 from toolcrib.contracts._base import Contract, JsonObject, Usd
 
+CLOSING_S = 10.0
+"""Seconds that a run has beyond the time-out of what it runs, so that the inner end is the one that is reported."""
+
 
 class LLMConfig(Contract):
     """Which model, and how it answers. Never holds a key, only where to find one."""

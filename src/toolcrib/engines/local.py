@@ -18,6 +18,7 @@ from msgspec import Struct
 
 from toolcrib.agents import pins_of
 from toolcrib.contracts import (
+    CLOSING_S,
     ENDED,
     WAITING,
     Conflict,
@@ -496,11 +497,11 @@ def limits_of(tool: ToolRevision, kind: RunKind) -> Limits:
     """
     definition, implementation = tool.definition, tool.definition.implementation
     if implementation.kind != "agentic":
-        return Limits(timeout_s=definition.timeout_s + 1)
+        return Limits(timeout_s=definition.timeout_s + CLOSING_S)
     limits, wanted = implementation.limits, implementation.llm.max_tokens or 0
     changes: JsonObject = {"max_tokens_per_call": wanted} if wanted > limits.max_tokens_per_call else {}
     if kind == "tool":
-        changes |= {"timeout_s": definition.timeout_s + 1, "max_tool_calls": limits.max_tool_calls + 1}
+        changes |= {"timeout_s": definition.timeout_s + CLOSING_S, "max_tool_calls": limits.max_tool_calls + 1}
     return limits.model_copy(update=changes) if changes else limits
 
 

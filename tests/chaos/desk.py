@@ -7,7 +7,7 @@ from typing import Literal, TypeAlias
 from tests.chaos.crashing import CrashPoint, crashing
 from tests.chaos.ledger import LEASE_S, Ledger
 from toolcrib import Crib, ScriptedModel, ToolContext, tool
-from toolcrib.contracts import ClientResult, ErrorCode, Json, JsonObject, ToolError
+from toolcrib.contracts import ClientResult, ErrorCode, Json, JsonObject, ToolError, Unavailable
 from toolcrib.llm import Message, Request, ScriptedAnswer, ToolCall
 from toolcrib.registry import FunctionTool
 from toolcrib.store import open_store
@@ -94,7 +94,10 @@ async def hand_back(folder: Path, run_id: str, position: str, works: bool) -> Js
 async def resume(
     folder: Path, name: Name, run_ids: list[str], revised: bool = False, point: CrashPoint | None = None
 ) -> Json:
-    """Go on with runs, in this order, in a process that has the tools."""
+    """Go on with runs, in this order, in a process that has the tools; what stops it is told."""
     async with _crib(folder, name, revised=revised, point=point) as crib:
-        results = [await crib.resume(run_id) for run_id in run_ids]
+        try:
+            results = [await crib.resume(run_id) for run_id in run_ids]
+        except Unavailable as problem:
+            return str(problem)
         return [result.summary.model_dump(mode="json") for result in results]

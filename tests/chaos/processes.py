@@ -12,6 +12,7 @@ import signal
 import sys
 from collections.abc import AsyncGenerator, Callable, Coroutine
 from contextlib import asynccontextmanager
+from multiprocessing.process import BaseProcess
 from multiprocessing.reduction import DupFd
 from pathlib import Path
 from typing import Any, TypeAlias
@@ -47,7 +48,7 @@ class Child:
 
     async def ended(self) -> int:
         """Its exit code: negative if a signal ended it."""
-        await asyncio.to_thread(self._process.join)
+        await _joined(self._process)
         assert self._process.exitcode is not None
         return self._process.exitcode
 
@@ -74,7 +75,17 @@ async def announced(command: Callable[..., None], *arguments: str) -> AsyncGener
             yield await asyncio.to_thread(output.readline)
         finally:
             process.terminate()
-            await asyncio.to_thread(process.join)
+            await _joined(process)
+
+
+async def _joined(process: BaseProcess) -> None:
+    """Wait for the end of a process. Its status is read in one thread only, because it can be read once."""
+    ready = asyncio.Event()
+    loop = asyncio.get_running_loop()
+    loop.add_reader(process.sentinel, ready.set)
+    await ready.wait()
+    loop.remove_reader(process.sentinel)
+    process.join()
 
 
 def _command(output: Any, command: Callable[..., None], arguments: tuple[str, ...]) -> None:

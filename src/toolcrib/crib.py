@@ -363,7 +363,7 @@ class Crib:
     ) -> tuple[RunRequest, ToolError | None]:
         """The request of a run, and why it is refused, if it is. A single call is judged inside its run."""
         who = await self.enter(principal)
-        tool = self.registry.require(who.realm, ref)
+        tool = await self._require(who.realm, ref)
         agentic = tool.definition.implementation.kind == "agentic" and not as_call
         kind: RunKind = "agentic" if agentic else "tool"
         request = RunRequest(
@@ -388,7 +388,13 @@ class Crib:
             NotFound: No such tool.
         """
         who = await self.enter(principal)
-        return self._refusal(self.registry.require(who.realm, ref), arguments, who)
+        return self._refusal(await self._require(who.realm, ref), arguments, who)
+
+    async def _require(self, realm: str, ref: str) -> ToolRevision:
+        """The tool, also if another process has saved it since this one last looked."""
+        if self.registry.named(realm, ref) is None:
+            await self.refresh(realm)
+        return self.registry.require(realm, ref)
 
     def _refusal(self, tool: ToolRevision, arguments: JsonObject, who: Principal) -> ToolError | None:
         try:

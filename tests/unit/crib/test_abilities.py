@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from toolcrib import Crib, ScriptedModel, tool
-from toolcrib.contracts import Unavailable
+from toolcrib.contracts import HttpImplementation, Reason, ToolDefinition, Unavailable
 
 pytestmark = pytest.mark.requirement("crib.abilities")
 
@@ -52,3 +52,20 @@ async def test_a_process_without_a_scripted_model_leaves_the_run_to_one_that_has
         stranger.add(act)
         with pytest.raises(Unavailable, match=r"the model scripted:here of agent@1\.0\.0"):
             await stranger.resume(run_id)
+
+
+@pytest.mark.requirement("crib.reopen")
+async def test_a_tool_that_another_process_saved_is_found_when_it_is_called(tmp_path: Path):
+    url = f"sqlite:///{tmp_path}/crib.db"
+    definition = ToolDefinition(
+        name="late",
+        side_effects="reads",
+        implementation=HttpImplementation(method="GET", url="http://127.0.0.1:9/nowhere"),
+    )
+    async with Crib(url) as first, Crib(url) as second:
+        await second.save(definition)
+
+        envelope = await first.call("late")
+
+    assert envelope.error is not None
+    assert envelope.error.reason is Reason.SSRF_BLOCKED

@@ -339,12 +339,12 @@ async def test_a_store_that_is_opened_again_has_its_tools(tmp_path: Path):
 
 
 @pytest.mark.requirement("crib.realms")
-async def test_what_others_save_is_seen_after_a_refresh(tmp_path: Path):
+async def test_what_others_save_is_listed_after_a_refresh(tmp_path: Path):
     url = f"sqlite:///{tmp_path / 'crib.db'}"
     async with Crib(url) as one, Crib(url) as other:
         one.add(add)
         await one.open()
-        with pytest.raises(NotFound):
-            await other.call("add", a=1)
+        assert list(other.registry.names("default")) == []
         await other.refresh()
+        assert list(other.registry.names("default")) == ["add"]
         assert (await other.refusal("add", {"a": 1})) is None

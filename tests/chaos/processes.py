@@ -4,7 +4,6 @@ The processes are forked from a server that has imported everything, so that hun
 """
 
 import asyncio
-import faulthandler
 import json
 import multiprocessing
 import os
@@ -26,7 +25,7 @@ Job: TypeAlias = Callable[..., Coroutine[Any, Any, Json]]
 """An importable async function; its arguments can be pickled, its result is JSON."""
 
 _PATIENCE_S = 60
-"""A process that hangs ends after so many seconds, and tells where it hung."""
+"""Seconds after which a process that hangs fails, and tells where it hung."""
 
 KILLED = -signal.SIGKILL
 """Exit code of a process that was killed."""
@@ -95,5 +94,8 @@ def _command(output: Any, command: Callable[..., None], arguments: tuple[str, ..
 
 
 def _work(answer: Path, job: Job, arguments: tuple[Any, ...]) -> None:
-    faulthandler.dump_traceback_later(_PATIENCE_S, exit=True)
-    answer.write_text(json.dumps(asyncio.run(job(*arguments))))
+    async def hurried() -> Json:
+        async with asyncio.timeout(_PATIENCE_S):
+            return await job(*arguments)
+
+    answer.write_text(json.dumps(asyncio.run(hurried())))

@@ -175,14 +175,15 @@ class LocalEngine:
         finally:
             self._driving.discard(run_id)
 
-    async def resume(self, run_id: str) -> Driven:
+    async def resume(self, run_id: str, parent: RunContext | None = None) -> Driven:
         """Drive a run that waits or whose process died, and the nested runs that it waits for.
 
-        Waits until a dead process's lease is over, or a living one is done with the run.
+        Waits until a dead process's lease is over, or a living one is done with the run. The run has ended then, or
+        waits for something outside.
         """
         while True:
             try:
-                driven = await self.drive(run_id)
+                driven = await self.drive(run_id, parent)
             except Conflict:
                 driven = await self._stored(await self._store.journal.run(run_id))
             status = driven.result.status
@@ -351,15 +352,10 @@ class LocalEngine:
         )
         with contextlib.suppress(Conflict):
             await self.create(request, run_id=child_id)
-        try:
-            driven = await self.drive(child_id, parent=context)
-        except Conflict:
-            driven = await self._stored(await self._store.journal.run(child_id))
-        status = driven.result.status
-        if status in ENDED:
-            return driven.result
-        # One that another process drives is nobody's to decide: the parent is then merely queued.
-        raise Suspended(status if status in WAITING else "queued", _child_signal(child_id))
+        result = (await self.resume(child_id, parent=context)).result
+        if result.status not in ENDED:
+            raise Suspended(result.status, _child_signal(child_id))
+        return result
 
     async def _ended_before(self, run: Run, parent: RunContext | None) -> Driven:
         """A run that was driven to its end before; what it used counts for its parent too."""

@@ -133,8 +133,10 @@ async def test_one_process_that_recovers_parent_and_child_at_once_brings_both_to
     await family.house.clock.pass_time(LEASE_S + 1)
     heir = Family(lasting, other=family, owner="heir")
 
-    for _ in range(3):
-        await heir.house.engine.recover()
+    recovering = asyncio.create_task(heir.house.engine.recover())
+    for _ in range(5):
+        await heir.house.clock.pass_time(1)
+    assert {found.result.status for found in await recovering} == {"completed"}
 
     parent = await heir.house.store.journal.run(parent_id)
     child = await heir.house.store.journal.run(child_run_id(parent_id, "c1"))
@@ -143,6 +145,24 @@ async def test_one_process_that_recovers_parent_and_child_at_once_brings_both_to
     found = await heir.house.envelopes(child.run_id)
     assert found["a"].error is not None
     assert found["a"].error.reason is Reason.OUTCOME_UNKNOWN
+
+
+@pytest.mark.requirement("engines.nested_crash")
+async def test_a_parent_that_is_taken_before_its_child_s_lease_is_over_waits_for_that():
+    family = Family(acts_when_told)
+    parent_id = (await family.start()).run_id
+    child_id = child_run_id(parent_id, "c1")
+    journal, clock = family.house.store.journal, family.house.clock
+    await family.house.signal(child_id, "go")
+    assert await journal.claim(child_id, owner="dead", now=clock.now(), lease_s=LEASE_S)
+    await family.house.signal(parent_id, f"child:{child_id}")
+
+    resuming = asyncio.create_task(family.house.engine.resume(parent_id))
+    await clock.pass_time(LEASE_S - 1)
+    assert not resuming.done()
+    await clock.pass_time(1)
+
+    assert (await resuming).result.output == ["completed", "acted", "0.25", 1]
 
 
 @pytest.mark.requirement("engines.nested_crash")
@@ -167,16 +187,15 @@ async def test_a_parent_whose_child_another_process_drives_waits_for_it():
     await family.house.signal(child_id, "go")
     driving = asyncio.create_task(other.house.engine.resume(child_id))
     await settled()
-    # The parent is taken although the child has not told it anything: its owner lets it go.
     await family.house.signal(parent.run_id, f"child:{child_id}")
-    queued = asyncio.create_task(family.house.engine.resume(parent.run_id))
+    resuming = asyncio.create_task(family.house.engine.resume(parent.run_id))
     await settled()
     gate.set()
     assert (await driving).result.status == "completed"
     for _ in range(5):
         await family.house.clock.pass_time(1)
 
-    assert (await queued).result.status == "completed"
+    assert (await resuming).result.status == "completed"
 
 
 @pytest.mark.requirement("engines.nested_ends")

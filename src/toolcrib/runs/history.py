@@ -1,6 +1,7 @@
 """What a run's journal already knows, by position: the memory that makes a program resumable."""
 
 from collections.abc import Iterable
+from datetime import datetime
 from typing import TypeAlias
 
 from toolcrib.contracts import (
@@ -52,17 +53,13 @@ class History:
         self._read(list(events))
 
     def _read(self, events: list[Logged]) -> None:
-        since = events[0].at if events else None
+        since: datetime | None = None
         for entry in events:
             self._take(entry)
-            if since is not None and isinstance(entry.event, RunResumed):
-                # After a crash the time since the last event was nobody's work; after a wait `since` is null anyway.
-                since = entry.at
-            elif since is None and not isinstance(entry.event, RunSuspended):
-                since = entry.at
-            elif since is not None:
+            # What passed before a process took the run up again was nobody's work.
+            if since is not None and not isinstance(entry.event, RunResumed):
                 self.active_s += max((entry.at - since).total_seconds(), 0.0)
-                since = None if isinstance(entry.event, RunSuspended) else entry.at
+            since = None if isinstance(entry.event, RunSuspended) else entry.at
 
     def _take(self, entry: Logged) -> None:
         match entry.event:

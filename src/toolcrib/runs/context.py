@@ -341,6 +341,9 @@ class RunContext:
                 task.cancel()
         if tasks:
             await asyncio.wait(tasks)
+        for task in self._tasks:
+            if not task.cancelled():
+                task.exception()  # heard, so that the loop does not complain: why it failed ends the run, or is told
 
     def recount_rest(self) -> None:
         """Count what the journal has and the program did not ask for again, because it was stopped before."""

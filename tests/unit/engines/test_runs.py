@@ -245,6 +245,9 @@ def test_a_configured_length_of_answers_raises_the_limit_and_a_single_call_s_run
     assert limits_of(make_tool(timeout_s=5), "tool").timeout_s > 5
     assert limits_of(make_tool(implementation=agentic), "agentic").max_tokens_per_call == 4000
     assert limits_of(make_tool(implementation=talkative), "agentic").max_tokens_per_call == 8000
+    around = limits_of(make_tool(implementation=agentic, timeout_s=5), "tool")
+    assert around.timeout_s > 5
+    assert around.max_tool_calls == agentic.limits.max_tool_calls + 1
 
 
 @pytest.mark.requirement("engines.resume")

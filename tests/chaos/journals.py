@@ -17,9 +17,12 @@ from toolcrib.contracts import (
     RunFinished,
     RunResumed,
     RunStarted,
+    RunStatus,
 )
 from toolcrib.runs import trace_of
 from toolcrib.store import open_store
+
+_OPEN: tuple[RunStatus, ...] = ("queued", "running", "awaiting_approval", "awaiting_client")
 
 
 async def journals(folder: Path) -> Sequence[Sequence[RunEvent]]:
@@ -27,8 +30,18 @@ async def journals(folder: Path) -> Sequence[Sequence[RunEvent]]:
     store = open_store(f"sqlite:///{folder}/crib.db")
     await store.open()
     try:
-        runs = sorted(await store.journal.runs("default"), key=lambda run: run.created_at)
+        runs = sorted(await store.journal.runs("default", limit=10_000), key=lambda run: run.created_at)
         return [await store.journal.events(run.run_id) for run in runs]
+    finally:
+        await store.close()
+
+
+async def are_ended(folder: Path) -> bool:
+    """Whether every run in the folder's store has come to its end."""
+    store = open_store(f"sqlite:///{folder}/crib.db")
+    await store.open()
+    try:
+        return not any([await store.journal.runs("default", status=status, limit=1) for status in _OPEN])
     finally:
         await store.close()
 

@@ -4,12 +4,14 @@ The file is the truth outside of the system: a line is one `write` to a file ope
 there whatever happens to the process afterwards.
 """
 
+import asyncio
+import contextlib
 import os
 from collections import Counter
 from pathlib import Path
 
 from tests.chaos.crashing import CrashPoint, crashing
-from toolcrib import Crib, ScriptedModel, ToolContext, tool
+from toolcrib import AgenticTool, Crib, ScriptedModel, ToolContext, tool
 from toolcrib.contracts import Json
 from toolcrib.llm import Message, Request, ScriptedAnswer, ToolCall
 from toolcrib.registry import FunctionTool
@@ -84,22 +86,42 @@ def script(request: Request) -> ScriptedAnswer:
     return Message("assistant", tuple(calls))
 
 
-def _crib(folder: Path, point: CrashPoint | None = None) -> Crib:
+def _crib(folder: Path, point: CrashPoint | None = None, *, lease_s: float = LEASE_S) -> Crib:
     store = open_store(f"sqlite:///{folder}/crib.db")
     crib = Crib(
         store if point is None else crashing(store, point),
         models={"scripted:clerk": ScriptedModel(script, name="clerk")},
-        lease_s=LEASE_S,
+        lease_s=lease_s,
     )
     crib.add(*tools(Ledger(folder)))
     return crib
 
 
+def _clerk(crib: Crib) -> AgenticTool:
+    return crib.agentic_tool("clerk", mode="agentic", model="scripted:clerk", tools=["look", "put", "post", "pay"])
+
+
+async def submit(folder: Path, runs: int) -> Json:
+    """Leave runs for whoever serves."""
+    async with _crib(folder) as crib:
+        _clerk(crib)
+        return [await crib.submit("clerk", {"task": "Do your work"}) for _ in range(runs)]
+
+
+async def serve(folder: Path, lease_s: float, seconds: float) -> Json:
+    """Serve for some time, and stop in good order."""
+    async with _crib(folder, lease_s=lease_s) as crib:
+        await crib.open()
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(seconds):
+                await crib.engine.serve()
+    return None
+
+
 async def work(folder: Path, point: CrashPoint | None = None) -> Json:
     """The agentic tool from its beginning."""
     async with _crib(folder, point) as crib:
-        clerk = crib.agentic_tool("clerk", mode="agentic", model="scripted:clerk", tools=["look", "put", "post", "pay"])
-        result = await clerk("Do your work")
+        result = await _clerk(crib)("Do your work")
         return result.summary.model_dump(mode="json")
 
 

@@ -10,7 +10,7 @@ import os
 import signal
 import sys
 from collections.abc import AsyncGenerator, Callable, Coroutine
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from multiprocessing.process import BaseProcess
 from multiprocessing.reduction import DupFd
 from pathlib import Path
@@ -57,9 +57,10 @@ class Child:
         return json.loads(self._answer.read_bytes())
 
     def signal(self, number: signal.Signals) -> None:
-        """Send it a signal."""
+        """Send it a signal, unless it has ended by itself."""
         assert self._process.pid is not None
-        os.kill(self._process.pid, number)
+        with suppress(ProcessLookupError):
+            os.kill(self._process.pid, number)
 
 
 @asynccontextmanager

@@ -1,7 +1,6 @@
 """Who holds a run: leases, their renewal and loss, processes that were thought dead, and the loop that serves."""
 
 import asyncio
-import gc
 from collections.abc import AsyncGenerator, Sequence
 from contextlib import asynccontextmanager
 from datetime import datetime
@@ -91,32 +90,6 @@ async def test_a_fenced_run_stops_everything_it_had_under_way():
     with pytest.raises(Fenced):
         await driving
     assert stopped == ["b"]
-
-
-@pytest.mark.requirement("engines.fencing")
-async def test_a_fenced_run_leaves_no_failure_that_nobody_has_heard_of():
-    gate, heard = Gate(), list[dict[str, Any]]()
-    asyncio.get_running_loop().set_exception_handler(lambda loop, problem: heard.append(problem))
-
-    async def script(context: RunContext) -> Json:
-        calls = [context.call(ask(position, "act")) for position in "abc"]
-        return (await calls[0]).output
-
-    frozen = House(script, gate)
-    await frozen.save(make_definition("act", side_effects="writes", idempotent=True))
-    driving = asyncio.create_task(frozen.start())
-    await settled()
-    (run,) = await frozen.store.journal.runs("default")
-    frozen.clock.advance(LEASE_S + 1)
-    await House(script, other=frozen, owner="survivor").engine.resume(run.run_id)
-    gate.open.set()
-    with pytest.raises(Fenced):
-        await driving
-    del driving
-    gc.collect()
-    await settled()
-
-    assert heard == []
 
 
 @pytest.mark.requirement("engines.leases")

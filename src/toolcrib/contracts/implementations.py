@@ -8,14 +8,10 @@ from typing import Annotated, Literal, TypeAlias
 from pydantic import Field
 
 from toolcrib.contracts._base import Contract, Json, JsonObject, JsonSchema
+from toolcrib.contracts.http import HttpImplementation
 from toolcrib.contracts.models import Limits, LLMConfig
 
-ParameterPlace: TypeAlias = Literal["path", "query", "header", "cookie"]
-ParameterStyle: TypeAlias = Literal[
-    "simple", "label", "matrix", "form", "spaceDelimited", "pipeDelimited", "deepObject"
-]
 AgenticMode: TypeAlias = Literal["deterministic", "agentic"]
-HttpMethod: TypeAlias = Literal["GET", "PUT", "POST", "DELETE", "OPTIONS", "HEAD", "PATCH", "TRACE"]
 
 
 class PythonImplementation(Contract):
@@ -24,61 +20,6 @@ class PythonImplementation(Contract):
     kind: Literal["python"] = "python"
     function: str
     """`module:qualname`, for people to read."""
-
-
-class HttpParameter(Contract):
-    """How one argument travels outside the body (OpenAPI 3.1, Parameter Object)."""
-
-    name: str
-    """Name on the wire."""
-    argument: str
-    """Name in the tool's input."""
-    place: ParameterPlace
-    style: ParameterStyle = "form"
-    explode: bool = True
-    required: bool = False
-    allow_reserved: bool = False
-
-
-class HttpBody(Contract):
-    """How the request body is made from the arguments."""
-
-    content_type: str = "application/json"
-    argument: str | None = None
-    """The argument that is the whole body; if null, the body is an object of `fields`."""
-    fields: dict[str, str] = Field(default_factory=dict)
-    """Argument name to name on the wire."""
-    required: bool = False
-
-
-class CursorPaging(Contract):
-    """A response names the next page; the cursor goes back into the request."""
-
-    cursor_in: str
-    """Argument that takes the cursor."""
-    cursor_out: str
-    """RFC 9535 path of the next cursor in the response; nothing found means the last page."""
-    items: str
-    """Name of the list in the response, which is concatenated over the pages."""
-    limit_argument: str | None = None
-    """Argument for the page size; filled with `page_size` where the caller gives none."""
-    page_size: int | None = None
-    max_pages: int = Field(default=100, ge=1)
-
-
-class HttpImplementation(Contract):
-    """One HTTP operation. Credentials and default headers come from its provider."""
-
-    kind: Literal["http"] = "http"
-    method: HttpMethod
-    url: str
-    """Absolute, with `{name}` for path parameters."""
-    parameters: tuple[HttpParameter, ...] = ()
-    body: HttpBody | None = None
-    headers: dict[str, str] = Field(default_factory=dict)
-    provider: str | None = None
-    """Name of the provider whose authentication is used."""
-    paging: CursorPaging | None = None
 
 
 class AgenticStep(Contract):

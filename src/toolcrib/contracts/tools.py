@@ -12,6 +12,7 @@ from toolcrib.contracts._base import Contract, Json, JsonObject, JsonSchema, Tim
 from toolcrib.contracts.envelope import SideEffects
 from toolcrib.contracts.identity import content_hash
 from toolcrib.contracts.implementations import Implementation
+from toolcrib.contracts.providers import NAME_PATTERN
 
 CachePolicy: TypeAlias = Literal["none", "ttl", "forever"]
 Backoff: TypeAlias = Literal["none", "linear", "exponential"]
@@ -19,8 +20,6 @@ FailureAction: TypeAlias = Literal["retry", "clarify", "fail"]
 LifeCycle: TypeAlias = Literal["active", "deprecated", "blocked"]
 ToolSource: TypeAlias = Literal["manual", "auto_generated", "imported", "authored_by_agent"]
 Surface: TypeAlias = Literal["tool", "workflow_step", "mcp_tool"]
-
-NAME_PATTERN = r"^[A-Za-z][A-Za-z0-9_.\-]{0,127}$"
 
 
 class Example(Contract):
@@ -136,6 +135,9 @@ class ToolDefinition(Contract):
         """
         content = self.model_dump(mode="json", exclude_defaults=True)
         content["implementation"]["kind"] = self.implementation.kind
+        paging = self.implementation.paging if self.implementation.kind == "http" else None
+        if paging is not None and paging.kind != "cursor":
+            content["implementation"]["paging"]["kind"] = paging.kind
         return content_hash(content)
 
     def parameter_names(self) -> tuple[str, ...]:

@@ -9,14 +9,12 @@
 Nothing is connected until the first call. Everything that a crib does goes through its executor and its journal.
 """
 
-import asyncio
 import os
-import socket
 from collections.abc import Callable, Mapping, Sequence
 from types import TracebackType
 from typing import Any, Self
 
-from toolcrib.agents import agentic_definition, check_agentic, pins_of, programs
+from toolcrib.agents import agentic_definition
 from toolcrib.contracts import (
     OWNER,
     AgenticContext,
@@ -34,12 +32,10 @@ from toolcrib.contracts import (
     JsonSchema,
     Limits,
     LLMConfig,
-    NotFound,
     Principal,
     ProviderAuth,
     ProviderDefinition,
     RunEvent,
-    RunKind,
     RunRequest,
     Signal,
     ToolDefinition,
@@ -48,29 +44,26 @@ from toolcrib.contracts import (
     ToolRevision,
     Trace,
 )
-from toolcrib.engines import Driven, EngineSettings, LocalEngine, SystemClock, new_run_id
-from toolcrib.executor import CallFailed, Clock, Executor, SlidingWindow, ToolCall
-from toolcrib.llm import LanguageModel, ModelPool
+from toolcrib.crib.handle import AgenticTool
+from toolcrib.crib.parts import Outside, Parts
+from toolcrib.crib.requests import refusal_of, request_of
+from toolcrib.engines import Driven, SystemClock
+from toolcrib.executor import Clock
+from toolcrib.llm import LanguageModel
 from toolcrib.llm.prices import Prices
-from toolcrib.net import EgressPolicy, HttpSession
+from toolcrib.net import EgressPolicy
 from toolcrib.providers import ImportedApi, ToolOverride, import_openapi
-from toolcrib.registry import FunctionTool, Providers, Registry, as_function_tool, check_definition
+from toolcrib.registry import FunctionTool, as_function_tool
 from toolcrib.runs import (
-    Ended,
-    Program,
     Result,
-    RunContext,
     approval_signal,
     client_signal,
     decision_on,
-    outside_call,
     trace_of,
     waiting_approvals,
     waiting_at,
     waiting_handoffs,
 )
-from toolcrib.runtimes import Abilities, AgenticRuntime, HttpRuntime, PythonRuntime, RuntimeDispatcher
-from toolcrib.secrets import EnvironmentSecrets
 from toolcrib.store import Store, open_store
 
 
@@ -103,65 +96,34 @@ class Crib:
         lease_s: float = 10.0,
     ) -> None:
         self.principal = principal
-        self.store = open_store(store) if isinstance(store, str) else store
-        self.clock: Clock = clock or SystemClock()
-        self.registry = Registry(self.store.definitions)
-        self.providers = Providers(self.store.definitions)
-        self.egress = egress or EgressPolicy()
-        environment = os.environ if environment is None else environment
-        secrets = EnvironmentSecrets(environment, released)
-        self._session = HttpSession(self.egress)
-        self._models = ModelPool(
-            self._session,
-            given=models or {},
-            environment=environment,
-            is_released=secrets.is_released,
-            prices=prices or Prices(),
-        )
-        self._functions = PythonRuntime()
-        self._pending: list[ToolDefinition | FunctionTool[..., Any]] = []
-        self._realms: set[str] = set()
-        self._open = False
-        self._opening = asyncio.Lock()
-        self.executor = self._make_executor(secrets)
-        self.engine = self._make_engine(lease_s)
-
-    def _make_executor(self, secrets: EnvironmentSecrets) -> Executor:
-        return Executor(
-            tools=self.registry,
-            dispatcher=RuntimeDispatcher(
-                {
-                    "python": self._functions,
-                    "http": HttpRuntime(self._session, self.providers.find, secrets, clock=self.clock),
-                    "agentic": AgenticRuntime(),
-                }
+        self._parts = Parts.wire(
+            Outside(
+                store=open_store(store) if isinstance(store, str) else store,
+                clock=clock or SystemClock(),
+                egress=egress or EgressPolicy(),
+                environment=os.environ if environment is None else environment,
+                released=released,
+                models=models or {},
+                prices=prices or Prices(),
             ),
-            secrets=secrets,
-            results=self.store.cache,
-            attic=self.store.blobs,
-            rates=SlidingWindow(),
-            clock=self.clock,
+            lease_s=lease_s,
         )
-
-    def _make_engine(self, lease_s: float) -> LocalEngine:
-        return LocalEngine(
-            store=self.store,
-            registry=self.registry,
-            executor=self.executor,
-            programs={
-                kind: self._at_home(program) for kind, program in programs(self._models.model, self.registry).items()
-            },
-            clock=self.clock,
-            new_run_id=new_run_id,
-            settings=EngineSettings(owner=f"{socket.gethostname()}/{os.getpid()}", lease_s=lease_s),
-            check_able=Abilities(self.registry, self._functions, self._models).check,
-        )
+        self.store = self._parts.outside.store
+        self.clock = self._parts.outside.clock
+        self.egress = self._parts.outside.egress
+        self.registry = self._parts.registry
+        self.providers = self._parts.providers
+        self.executor = self._parts.executor
+        self.engine = self._parts.engine
+        self._catalogue = self._parts.catalogue
 
     # Defining ---------------------------------------------------------------------------------------------------------
 
     def add(self, *tools: FunctionTool[..., Any] | Callable[..., Any] | ToolDefinition) -> None:
         """Add tools: decorated functions, plain ones (taken to write), or definitions. Saved before the next call."""
-        self._pending += [item if isinstance(item, ToolDefinition) else as_function_tool(item) for item in tools]
+        for item in tools:
+            addition = item if isinstance(item, ToolDefinition) else as_function_tool(item)
+            self._catalogue.add(addition, self.principal)
 
     def agentic_tool(
         self,
@@ -179,7 +141,7 @@ class Crib:
         result_schema: JsonSchema | None = None,
         base_url: str | None = None,
         version: str = "1.0.0",
-    ) -> "AgenticTool":
+    ) -> AgenticTool:
         """Define a tool with a model inside, and get a handle to call it.
 
         Args:
@@ -203,8 +165,8 @@ class Crib:
         """
         llm = model if isinstance(model, LLMConfig) else LLMConfig(model=model, base_url=base_url)
         if llm.base_url is not None:
-            self._models.trust(llm.base_url)
-        self._models.check(llm)
+            self._parts.models.trust(llm.base_url)
+        self._parts.models.check(llm)
         definition = agentic_definition(
             name,
             mode=mode,
@@ -219,8 +181,8 @@ class Crib:
             result_schema=result_schema,
             version=version,
         )
-        self._pending.append(definition)
-        return AgenticTool(self, definition)
+        self._catalogue.add(definition, self.principal)
+        return AgenticTool(self.invoke, definition)
 
     async def import_openapi(
         self,
@@ -247,7 +209,7 @@ class Crib:
             InvalidDefinition: It is no OpenAPI document that can be read.
         """
         if isinstance(document, str) and document.startswith(("http://", "https://")):
-            fetched = await self._session.request("GET", document)
+            fetched = await self._parts.session.request("GET", document)
             if fetched.status != 200:
                 msg = f"there is no OpenAPI document at {document}: it answered with status {fetched.status}"
                 raise InvalidInput(msg)
@@ -265,28 +227,16 @@ class Crib:
             InvalidDefinition: It is not well formed.
             NotFound: It is allotted a tool that does not exist.
         """
-        who = await self.enter(principal)
-        return await self._save(definition, who)
+        return await self._catalogue.save(definition, await self.enter(principal))
 
     async def check(self, definition: ToolDefinition, *, principal: Principal | None = None) -> ToolDefinition:
         """The definition as `save` would store it; raises what `save` would, and stores nothing."""
-        return self._checked(definition, await self.enter(principal))
-
-    def _checked(self, definition: ToolDefinition, who: Principal) -> ToolDefinition:
-        check_definition(definition)
-        checked = check_agentic(definition, self.registry, who.realm)
-        if checked.implementation.kind == "agentic":
-            self._models.check(checked.implementation.llm)
-        return checked
-
-    async def _save(self, definition: ToolDefinition, who: Principal) -> ToolRevision:
-        checked = self._checked(definition, who)
-        return await self.registry.save(checked, realm=who.realm, made_by=who.id, at=self.clock.now())
+        who = await self.enter(principal)
+        return self._catalogue.checked(definition, who.realm)
 
     async def save_provider(self, provider: ProviderDefinition, *, principal: Principal | None = None) -> None:
         """Store a provider."""
-        who = await self.enter(principal)
-        await self.providers.save(provider, realm=who.realm, made_by=who.id, at=self.clock.now())
+        await self._catalogue.save_provider(provider, await self.enter(principal))
 
     # Running ----------------------------------------------------------------------------------------------------------
 
@@ -363,23 +313,19 @@ class Crib:
     ) -> tuple[RunRequest, ToolError | None]:
         """The request of a run, and why it is refused, if it is. A single call is judged inside its run."""
         who = await self.enter(principal)
-        tool = await self._require(who.realm, ref)
-        agentic = tool.definition.implementation.kind == "agentic" and not as_call
-        kind: RunKind = "agentic" if agentic else "tool"
-        request = RunRequest(
-            kind=kind,
-            tool=tool.ref,
-            content_hash=tool.content_hash,
-            pins=pins_of(tool, self.registry),
-            input=arguments,
-            principal=who,
+        tool = await self._catalogue.require(who.realm, ref)
+        request = request_of(
+            tool,
+            arguments,
+            who,
+            self.registry,
             conversation_id=conversation_id,
             session_id=session_id,
             dry_run=dry_run,
+            as_call=as_call,
         )
-        if agentic:
-            return request, self._refusal(tool, arguments, who)
-        return request, None
+        judged_here = request.kind == "agentic"
+        return request, refusal_of(self.executor, tool, arguments, who) if judged_here else None
 
     async def refusal(self, ref: str, arguments: JsonObject, *, principal: Principal | None = None) -> ToolError | None:
         """Why a call would be refused before anything runs: arguments, policy, permission. Null if it would run.
@@ -388,20 +334,8 @@ class Crib:
             NotFound: No such tool.
         """
         who = await self.enter(principal)
-        return self._refusal(await self._require(who.realm, ref), arguments, who)
-
-    async def _require(self, realm: str, ref: str) -> ToolRevision:
-        """The tool, also if another process has saved it since this one last looked."""
-        if self.registry.named(realm, ref) is None:
-            await self.refresh(realm)
-        return self.registry.require(realm, ref)
-
-    def _refusal(self, tool: ToolRevision, arguments: JsonObject, who: Principal) -> ToolError | None:
-        try:
-            self.executor.admit(ToolCall("call", tool.name, arguments, tool.content_hash), outside_call(who))
-        except CallFailed as refusal:
-            return refusal.error
-        return None
+        tool = await self._catalogue.require(who.realm, ref)
+        return refusal_of(self.executor, tool, arguments, who)
 
     async def call(self, ref: str, arguments: JsonObject | None = None, /, **keywords: Json) -> ToolEnvelope:
         """Call a tool once and get its envelope.
@@ -489,58 +423,22 @@ class Crib:
 
     async def open(self) -> None:
         """Connect the store and save what was added; called by everything that needs it."""
-        if self._open and not self._pending:
-            return
-        async with self._opening:
-            if not self._open:
-                await self.store.open()
-                await self.refresh()
-                self._open = True
-            while self._pending:
-                # It stays in the list while it is saved, so that nobody else takes the crib to be up to date.
-                try:
-                    await self._save_added(self._pending[0])
-                except (InvalidInput, NotFound):
-                    del self._pending[0]
-                    raise
-                del self._pending[0]
+        await self._catalogue.open(self.principal.realm)
 
     async def enter(self, principal: Principal | None) -> Principal:
         """Who acts, with the definitions of the realm at hand."""
         await self.open()
         who = principal or self.principal
-        await self._read_realm(who.realm)
+        await self._catalogue.read(who.realm)
         return who
-
-    async def _read_realm(self, realm: str) -> None:
-        if realm not in self._realms:
-            async with self._opening:
-                if realm not in self._realms:
-                    await self.refresh(realm)
-
-    def _at_home(self, program: Program) -> Program:
-        """A program that finds the definitions of its run's realm, also in a process that nobody of it has called."""
-
-        async def run(context: RunContext, tool: ToolRevision) -> Ended:
-            await self._read_realm(context.run.realm)
-            return await program(context, tool)
-
-        return run
 
     async def refresh(self, realm: str | None = None) -> None:
         """Read definitions that other processes have saved."""
-        realm = realm or self.principal.realm
-        await self.registry.refresh(realm)
-        await self.providers.refresh(realm)
-        self._realms.add(realm)
+        await self._catalogue.refresh(realm or self.principal.realm)
 
     async def close(self) -> None:
         """Let go of leases, connections and the store."""
-        await self.engine.close()
-        await self._models.close()
-        await self._session.close()
-        await self.store.close()
-        self._open = False
+        await self._parts.close()
 
     async def __aenter__(self) -> Self:
         await self.open()
@@ -556,32 +454,12 @@ class Crib:
         logs = [await self.store.journal.events(child) for child in nested]
         return trace_of(events, {log[0].run_id: await self._trace(log) for log in logs if log})
 
-    async def _save_added(self, added: ToolDefinition | FunctionTool[..., Any]) -> None:
-        if isinstance(added, ToolDefinition):
-            await self._save(added, self.principal)
-            return
-        revision = await self._save(added.definition, self.principal)
-        self._functions.bind(revision.content_hash, added)
-
     async def _signal(
         self, run_id: str, name: str, payload: ApprovalDecision | ClientResult, principal: Principal | None
     ) -> bool:
         made_by = (principal or self.principal).id
         body = payload.model_dump(mode="json")
         return await self.engine.signal(run_id, Signal(name=name, payload=body, made_by=made_by, at=self.clock.now()))
-
-
-class AgenticTool:
-    """A handle to an agentic tool: await it with a task."""
-
-    def __init__(self, crib: Crib, definition: ToolDefinition) -> None:
-        self._crib = crib
-        self.definition = definition
-
-    async def __call__(self, task: str | None = None, **parameters: Json) -> Result:
-        """Run the tool and wait until the run ends or suspends."""
-        arguments = parameters if task is None else {"task": task, **parameters}
-        return await self._crib.invoke(f"{self.definition.name}@{self.definition.version}", arguments)
 
 
 def _result(driven: Driven) -> Result:

@@ -1,0 +1,6 @@
+"""The crib: the composition root that wires the house together, and the Python API."""
+
+from toolcrib.crib.crib import Crib
+from toolcrib.crib.handle import AgenticTool
+
+__all__ = ["AgenticTool", "Crib"]

@@ -1,0 +1,132 @@
+"""The definitions that a crib acts on: read realm by realm, added by the program, checked and saved.
+
+What is added is saved when the crib is opened or next asked for anything, in the order in which it was added.
+"""
+
+import asyncio
+from typing import Any, TypeAlias
+
+from toolcrib.agents import check_agentic
+from toolcrib.contracts import InvalidInput, NotFound, Principal, ProviderDefinition, ToolDefinition, ToolRevision
+from toolcrib.executor import Clock
+from toolcrib.llm import ModelPool
+from toolcrib.registry import FunctionTool, Providers, Registry, check_definition
+from toolcrib.runtimes import PythonRuntime
+from toolcrib.store import Store
+
+Addition: TypeAlias = ToolDefinition | FunctionTool[..., Any]
+"""What a program adds: a definition, or a function with one."""
+
+
+class Catalogue:
+    """Opens the store and keeps the definitions of the realms that were entered.
+
+    Args:
+        store: Where definitions are kept.
+        registry: Its tools, at hand.
+        providers: Its providers, at hand.
+        functions: Python functions by the revision that they belong to.
+        models: Tells whether a model can be opened.
+        clock: Time.
+    """
+
+    def __init__(
+        self,
+        store: Store,
+        *,
+        registry: Registry,
+        providers: Providers,
+        functions: PythonRuntime,
+        models: ModelPool,
+        clock: Clock,
+    ) -> None:
+        self._store = store
+        self._registry = registry
+        self._providers = providers
+        self._functions = functions
+        self._models = models
+        self._clock = clock
+        self._added: list[tuple[Addition, Principal]] = []
+        self._realms: set[str] = set()
+        self._open = False
+        self._opening = asyncio.Lock()
+
+    def add(self, addition: Addition, owner: Principal) -> None:
+        """Have something saved before the next call."""
+        self._added.append((addition, owner))
+
+    async def open(self, realm: str) -> None:
+        """Connect the store, read a realm, and save what was added."""
+        if self._open and not self._added:
+            return
+        async with self._opening:
+            if not self._open:
+                await self._store.open()
+                await self.refresh(realm)
+                self._open = True
+            while self._added:
+                # It stays in the list while it is saved, so that nobody else takes the crib to be up to date.
+                try:
+                    await self._save_added(*self._added[0])
+                except (InvalidInput, NotFound):
+                    del self._added[0]
+                    raise
+                del self._added[0]
+
+    async def close(self) -> None:
+        """Let go of the store."""
+        await self._store.close()
+        self._open = False
+
+    async def read(self, realm: str) -> None:
+        """Have the definitions of a realm at hand."""
+        if realm not in self._realms:
+            async with self._opening:
+                if realm not in self._realms:
+                    await self.refresh(realm)
+
+    async def refresh(self, realm: str) -> None:
+        """Read definitions that other processes have saved."""
+        await self._registry.refresh(realm)
+        await self._providers.refresh(realm)
+        self._realms.add(realm)
+
+    async def require(self, realm: str, ref: str) -> ToolRevision:
+        """The tool, also if another process has saved it since this one last looked.
+
+        Raises:
+            NotFound: No such tool.
+        """
+        if self._registry.named(realm, ref) is None:
+            await self.refresh(realm)
+        return self._registry.require(realm, ref)
+
+    def checked(self, definition: ToolDefinition, realm: str) -> ToolDefinition:
+        """The definition as it is stored.
+
+        Raises:
+            InvalidDefinition: It is not well formed.
+            InvalidSettings: Its model cannot be opened.
+            NotFound: It is allotted a tool that does not exist.
+        """
+        check_definition(definition)
+        checked = check_agentic(definition, self._registry, realm)
+        if checked.implementation.kind == "agentic":
+            self._models.check(checked.implementation.llm)
+        return checked
+
+    async def save(self, definition: ToolDefinition, who: Principal) -> ToolRevision:
+        """Check a definition and store it; raises as `checked`."""
+        checked = self.checked(definition, who.realm)
+        return await self._registry.save(checked, realm=who.realm, made_by=who.id, at=self._clock.now())
+
+    async def save_provider(self, provider: ProviderDefinition, who: Principal) -> None:
+        """Store a provider."""
+        await self._providers.save(provider, realm=who.realm, made_by=who.id, at=self._clock.now())
+
+    async def _save_added(self, added: Addition, owner: Principal) -> None:
+        if isinstance(added, ToolDefinition):
+            await self.save(added, owner)
+            return
+        revision = await self.save(added.definition, owner)
+        self._functions.bind(revision.content_hash, added)

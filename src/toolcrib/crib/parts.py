@@ -1,0 +1,117 @@
+"""The parts of a crib, made once and wired together. Nothing is connected and nothing runs here."""
+
+import os
+import socket
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Self
+
+from toolcrib.agents import programs
+from toolcrib.contracts import RunKind, ToolRevision
+from toolcrib.crib.catalogue import Catalogue
+from toolcrib.engines import EngineSettings, LocalEngine, new_run_id
+from toolcrib.executor import Clock, Executor, SlidingWindow
+from toolcrib.llm import LanguageModel, ModelPool
+from toolcrib.llm.prices import Prices
+from toolcrib.net import EgressPolicy, HttpSession
+from toolcrib.registry import Providers, Registry
+from toolcrib.runs import Ended, Program, RunContext
+from toolcrib.runtimes import Abilities, AgenticRuntime, HttpRuntime, PythonRuntime, RuntimeDispatcher
+from toolcrib.secrets import EnvironmentSecrets
+from toolcrib.store import Store
+
+
+@dataclass(frozen=True, slots=True)
+class Outside:
+    """What a crib is given of the world."""
+
+    store: Store
+    clock: Clock
+    egress: EgressPolicy
+    environment: Mapping[str, str]
+    """Where secrets and API keys are looked up."""
+    released: tuple[str, ...]
+    """Patterns of the variables that tools may use as secrets."""
+    models: Mapping[str, LanguageModel]
+    """Models that are used instead of opening one."""
+    prices: Prices
+
+
+@dataclass(frozen=True, slots=True)
+class Parts:
+    """What a crib is made of."""
+
+    outside: Outside
+    session: HttpSession
+    """Reaches what the egress policy allows."""
+    models: ModelPool
+    functions: PythonRuntime
+    registry: Registry
+    providers: Providers
+    catalogue: Catalogue
+    executor: Executor
+    engine: LocalEngine
+
+    @classmethod
+    def wire(cls, outside: Outside, *, lease_s: float) -> Self:
+        """Make all parts."""
+        secrets = EnvironmentSecrets(outside.environment, outside.released)
+        session = HttpSession(outside.egress)
+        models = ModelPool(
+            session,
+            given=outside.models,
+            environment=outside.environment,
+            is_released=secrets.is_released,
+            prices=outside.prices,
+        )
+        functions = PythonRuntime()
+        registry, providers = Registry(outside.store.definitions), Providers(outside.store.definitions)
+        catalogue = Catalogue(
+            outside.store,
+            registry=registry,
+            providers=providers,
+            functions=functions,
+            models=models,
+            clock=outside.clock,
+        )
+        http = HttpRuntime(session, providers.find, secrets, clock=outside.clock)
+        executor = Executor(
+            tools=registry,
+            dispatcher=RuntimeDispatcher({"python": functions, "http": http, "agentic": AgenticRuntime()}),
+            secrets=secrets,
+            results=outside.store.cache,
+            attic=outside.store.blobs,
+            rates=SlidingWindow(),
+            clock=outside.clock,
+        )
+        engine = LocalEngine(
+            store=outside.store,
+            registry=registry,
+            executor=executor,
+            programs=_at_home(programs(models.model, registry), catalogue),
+            clock=outside.clock,
+            new_run_id=new_run_id,
+            settings=EngineSettings(owner=f"{socket.gethostname()}/{os.getpid()}", lease_s=lease_s),
+            check_able=Abilities(registry, functions, models).check,
+        )
+        return cls(outside, session, models, functions, registry, providers, catalogue, executor, engine)
+
+    async def close(self) -> None:
+        """Let go of leases, connections and the store."""
+        await self.engine.close()
+        await self.models.close()
+        await self.session.close()
+        await self.catalogue.close()
+
+
+def _at_home(found: Mapping[RunKind, Program], catalogue: Catalogue) -> Mapping[RunKind, Program]:
+    """Programs that find the definitions of their run's realm, also in a process that nobody of it has called."""
+
+    def settled(program: Program) -> Program:
+        async def run(context: RunContext, tool: ToolRevision) -> Ended:
+            await catalogue.read(context.run.realm)
+            return await program(context, tool)
+
+        return run
+
+    return {kind: settled(program) for kind, program in found.items()}

@@ -1,0 +1,42 @@
+"""From a caller's words to a run's request, and whether it would be refused before anything runs."""
+
+from toolcrib.agents import pins_of
+from toolcrib.contracts import JsonObject, Principal, RunKind, RunRequest, ToolError, ToolRevision
+from toolcrib.executor import CallFailed, Executor, ToolCall
+from toolcrib.registry import Registry
+from toolcrib.runs import outside_call
+
+
+def request_of(
+    tool: ToolRevision,
+    arguments: JsonObject,
+    who: Principal,
+    registry: Registry,
+    *,
+    conversation_id: str | None = None,
+    session_id: str | None = None,
+    dry_run: bool = False,
+    as_call: bool = False,
+) -> RunRequest:
+    """The request of a run; `as_call` makes one call of the tool, whatever its kind."""
+    kind: RunKind = "agentic" if tool.definition.implementation.kind == "agentic" and not as_call else "tool"
+    return RunRequest(
+        kind=kind,
+        tool=tool.ref,
+        content_hash=tool.content_hash,
+        pins=pins_of(tool, registry),
+        input=arguments,
+        principal=who,
+        conversation_id=conversation_id,
+        session_id=session_id,
+        dry_run=dry_run,
+    )
+
+
+def refusal_of(executor: Executor, tool: ToolRevision, arguments: JsonObject, who: Principal) -> ToolError | None:
+    """Why a call would be refused: arguments, policy, permission. Null if it would run."""
+    try:
+        executor.admit(ToolCall("call", tool.name, arguments, tool.content_hash), outside_call(who))
+    except CallFailed as refusal:
+        return refusal.error
+    return None

@@ -31,11 +31,11 @@ def narrow(schema: JsonSchema, enums: Mapping[str, ReferenceList]) -> JsonSchema
 
 
 def without_cursor(definition: ToolDefinition) -> JsonSchema:
-    """A tool's input schema without the cursor of its paging, since the runtime follows the pages."""
+    """A tool's input schema without the argument that picks one page, since the runtime follows the pages."""
     schema, implementation = definition.input_schema, definition.implementation
     if implementation.kind != "http" or implementation.paging is None:
         return schema
-    cursor = implementation.paging.cursor_in
+    cursor = implementation.paging.start_argument
     properties = {name: item for name, item in schema.get("properties", {}).items() if name != cursor}
     return {**schema, "properties": properties}
 

@@ -1,6 +1,7 @@
 """Is a definition well formed? Checked when it is saved, so that no call meets a schema that is none."""
 
 from toolcrib.contracts import InvalidDefinition, JsonSchema, ToolDefinition
+from toolcrib.registry.http import check_http
 from toolcrib.registry.validation import compile_schema
 from toolcrib.registry.versions import Version
 
@@ -15,6 +16,9 @@ def check_definition(definition: ToolDefinition) -> None:
     _check_schema(definition.name, "input_schema", definition.input_schema)
     if definition.output_schema is not None:
         _check_schema(definition.name, "output_schema", definition.output_schema)
+    _check_defaults(definition)
+    if definition.implementation.kind == "http":
+        check_http(definition.name, definition.implementation)
     kind = definition.input_schema.get("type", "object")
     if kind != "object":
         msg = f"tool {definition.name!r}: input_schema has type {kind!r}; arguments are an object, so use type 'object'"
@@ -33,3 +37,13 @@ def _check_schema(name: str, field: str, schema: JsonSchema) -> None:
     except InvalidDefinition as error:
         msg = f"tool {name!r}: {field} is not a JSON Schema 2020-12 that can be used offline: {error}"
         raise InvalidDefinition(msg) from error
+
+
+def _check_defaults(definition: ToolDefinition) -> None:
+    """A default is filled in before arguments are checked: an invalid one would refuse the calls that leave it out."""
+    wrong = compile_schema(definition.input_schema).invalid_defaults()
+    if wrong:
+        msg = (
+            f"tool {definition.name!r}: the default of {wrong[0].path} in input_schema is not valid: {wrong[0].problem}"
+        )
+        raise InvalidDefinition(f"{msg}; correct it or take it away")

@@ -3,6 +3,7 @@
 from datetime import datetime
 
 from toolcrib.contracts import ProviderDefinition, content_hash
+from toolcrib.registry.http import check_provider
 from toolcrib.store import Definition, Definitions
 
 _VERSION = "1.0.0"
@@ -26,7 +27,12 @@ class Providers:
             self._providers[realm, stored.name] = ProviderDefinition.model_validate(stored.body)
 
     async def save(self, provider: ProviderDefinition, *, realm: str, made_by: str, at: datetime) -> None:
-        """Store a provider as a new revision, which is used from now on."""
+        """Store a provider as a new revision, which is used from now on.
+
+        Raises:
+            InvalidDefinition: Its address or its authentication could not be used.
+        """
+        check_provider(provider)
         body = provider.model_dump(mode="json")
         await self._definitions.save(
             Definition(

@@ -5,7 +5,7 @@ Schemas are compiled once. Patterns are limited to what a linear-time engine can
 process. Formats are annotations, not assertions, as 2020-12 has it.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from copy import deepcopy
 from dataclasses import dataclass
 from difflib import get_close_matches
@@ -24,6 +24,8 @@ LABELS = "x-labels"
 
 _MOST_PROBLEMS = 20
 _MOST_VALUES = 12
+_MOST_LEVELS = 6
+"""Of nested properties whose defaults are checked: schemas may be circular."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,6 +77,31 @@ class SchemaValidator:
     def with_defaults(self, value: JsonObject) -> JsonObject:
         """The object with the defaults of absent properties filled in, also in nested objects."""
         return cast("JsonObject", self._fill(self.schema, value)) if self._defaults else value
+
+    def invalid_defaults(self) -> Sequence[Problem]:
+        """The defaults, of properties and nested properties, that the schema itself refuses."""
+        if not self._defaults:
+            return ()
+        found = (self._wrong(path, default) for path, default in self._declared_defaults(self.schema, ()))
+        return [problem for problem in found if problem is not None]
+
+    def _wrong(self, path: tuple[str, ...], default: Json) -> Problem | None:
+        """What is wrong with a default, seen in an object that holds nothing else."""
+        instance = default
+        for name in reversed(path):
+            instance = {name: instance}
+        errors = self._validator.iter_errors(instance)
+        own = (error for error in errors if tuple(map(str, error.instance_path[: len(path)])) == path)
+        return next((Problem(_pointer(path), self._explain(error).problem) for error in own), None)
+
+    def _declared_defaults(self, schema: Json, path: tuple[str, ...]) -> Iterator[tuple[tuple[str, ...], Json]]:
+        if not isinstance(schema, dict) or len(path) > _MOST_LEVELS:
+            return
+        for name, part in self._properties(cast("JsonSchema", schema)).items():
+            if isinstance(part, dict) and "default" in part:
+                yield (*path, name), cast("JsonSchema", part)["default"]
+            else:
+                yield from self._declared_defaults(part, (*path, name))
 
     def _fill(self, schema: Json, value: Json) -> Json:
         if not (isinstance(schema, dict) and isinstance(value, dict)):

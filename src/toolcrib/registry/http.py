@@ -1,0 +1,152 @@
+"""Is an HTTP operation, or a provider, well formed? What is wrong in itself is refused when it is saved."""
+
+import re
+from collections.abc import Iterator
+from typing import Final
+
+from toolcrib.contracts import (
+    CursorPaging,
+    HttpBody,
+    HttpImplementation,
+    InvalidDefinition,
+    InvalidExpression,
+    NextUrlPaging,
+    OAuth2Auth,
+    OffsetPaging,
+    PageNumberPaging,
+    Paging,
+    ProviderAuth,
+    ProviderDefinition,
+)
+from toolcrib.expressions.jsonpath import check_path
+
+HEADER_OUT: Final = "header:"
+"""In `CursorPaging.cursor_out`: the cursor is in the header of this name."""
+
+_ABSOLUTE: Final = re.compile(r"https?://[^/?#\s]+([/?#]\S*)?", re.IGNORECASE)
+_NAMES: Final = re.compile(r"\$(\.[A-Za-z_][A-Za-z0-9_-]*|\['[^']+'\])*")
+_MEDIA: Final = {"form": "application/x-www-form-urlencoded", "multipart": "multipart/"}
+_PLACEHOLDER: Final = re.compile(r"\{([^{}]*)\}")
+
+
+def check_http(tool: str, implementation: HttpImplementation) -> None:
+    """Refuse an operation that could not be called.
+
+    Raises:
+        InvalidDefinition: Names the tool, the field, what is wrong and what to do.
+    """
+    problem = next(_problems(implementation), None)
+    if problem is not None:
+        raise InvalidDefinition(f"tool {tool!r}: {problem}")
+
+
+def check_provider(provider: ProviderDefinition) -> None:
+    """Refuse a provider whose address or authentication could not be used.
+
+    Raises:
+        InvalidDefinition: Names the provider, the field, what is wrong and what to do.
+    """
+    problem = next(_provider_problems(provider), None)
+    if problem is not None:
+        raise InvalidDefinition(f"provider {provider.name!r}: {problem}")
+
+
+def _problems(implementation: HttpImplementation) -> Iterator[str]:
+    url = implementation.url
+    if url.startswith("/") and not url.startswith("//"):
+        if implementation.provider is None:
+            yield f"url {url!r} begins at a base address, and there is no provider to have one; make it absolute"
+    elif not _ABSOLUTE.fullmatch(url):
+        yield f"url {url!r} is neither absolute (https://…) nor a path from '/' on; correct it"
+    places = [(parameter.place, parameter.name.lower()) for parameter in implementation.parameters]
+    twice = next((place for place in places if places.count(place) > 1), None)
+    if twice:
+        yield f"two parameters are called {twice[1]!r} in the {twice[0]}; take one away"
+    if implementation.body is not None:
+        yield from _body_problems(implementation.body)
+    if implementation.paging is not None:
+        yield from _paging_problems(implementation.paging, _arguments(implementation))
+
+
+def _body_problems(body: HttpBody) -> Iterator[str]:
+    if body.argument is not None and body.fields:
+        yield "the body has an argument and fields; it is one or the other"
+    if body.argument is None and body.encoding in {"text", "binary"}:
+        yield f"a body of encoding {body.encoding!r} is one argument; name it in body.argument"
+    media = _MEDIA.get(body.encoding)
+    if media and not body.content_type.lower().startswith(media):
+        yield f"a body of encoding {body.encoding!r} has a content type {media}…, not {body.content_type!r}"
+    if body.encodings and body.encoding not in _MEDIA:
+        yield f"body.encodings is for forms and multipart bodies, and this one is {body.encoding!r}; take it away"
+    unknown = sorted(set(body.encodings) - set(body.fields.values())) if body.argument is None else []
+    if unknown:
+        yield f"body.encodings names {unknown[0]!r}, which is no field on the wire; correct the name"
+
+
+def _paging_problems(paging: Paging, arguments: frozenset[str]) -> Iterator[str]:
+    start = paging.start_argument
+    if isinstance(paging, CursorPaging) and paging.cursor_in.startswith("/"):
+        start = paging.cursor_in[1:].partition("/")[0].replace("~1", "/").replace("~0", "~")
+    for name in (start, paging.limit_argument):
+        if name is not None and name not in arguments:
+            yield f"paging uses the argument {name!r}, which no parameter and no body field takes; correct the name"
+    if paging.items.startswith("$") and not _NAMES.fullmatch(paging.items):
+        yield f"paging.items is {paging.items!r}; a path to it has names only, such as $.data.rows or $['x-rows']"
+    for path in _paths(paging):
+        try:
+            check_path(path)
+        except InvalidExpression as problem:
+            yield f"paging has the path {path!r}, which cannot be applied: {problem}"
+
+
+def _paths(paging: Paging) -> list[str]:
+    match paging:
+        case CursorPaging():
+            found = [None if paging.cursor_out.startswith(HEADER_OUT) else paging.cursor_out]
+        case OffsetPaging():
+            found = [paging.total]
+        case PageNumberPaging():
+            found = [paging.total, paging.total_pages]
+        case NextUrlPaging():
+            found = [paging.url_out]
+        case _:
+            found = []
+    return [path for path in found if path is not None]
+
+
+def _arguments(implementation: HttpImplementation) -> frozenset[str]:
+    """Every argument that reaches the request."""
+    body = implementation.body or HttpBody()
+    whole = {body.argument} if body.argument is not None else set[str]()
+    return frozenset({parameter.argument for parameter in implementation.parameters} | set(body.fields) | whole)
+
+
+def _provider_problems(provider: ProviderDefinition) -> Iterator[str]:
+    for name, variable in provider.variables.items():
+        used = variable.default if variable.value is None else variable.value
+        if variable.enum and used not in variable.enum:
+            yield f"variable {name!r} is {used!r}; it may be {', '.join(variable.enum)}"
+    unknown = [name for name in _PLACEHOLDER.findall(provider.base_url) if name not in provider.variables]
+    if unknown:
+        yield f"base_url holds {{{unknown[0]}}}, which is none of its variables; define it, or write the value"
+    elif not _ABSOLUTE.fullmatch(provider.address):
+        yield f"base_url {provider.address!r} is not absolute; write it as https://host/path"
+    for name, auth in {"auth": provider.auth, **provider.schemes}.items():
+        yield from (f"{name}: {problem}" for problem in _auth_problems(auth))
+    for requirement in provider.security or ():
+        for name in set(requirement) - set(provider.schemes):
+            yield f"security needs {name!r}, which is none of its schemes: {', '.join(provider.schemes) or 'none'}"
+
+
+def _auth_problems(auth: ProviderAuth) -> Iterator[str]:
+    if not isinstance(auth, OAuth2Auth):
+        return
+    if (auth.token_url is None) == (auth.discovery_url is None):
+        yield "give either token_url or discovery_url"
+    for url in filter(None, (auth.token_url, auth.discovery_url)):
+        if not _ABSOLUTE.fullmatch(url):
+            yield f"{url!r} is not absolute; write it as https://host/path"
+    if auth.grant == "refresh_token" and auth.refresh_token is None:
+        yield "the grant refresh_token needs a refresh_token; give its reference"
+    if auth.grant == "client_credentials" and auth.client_secret is None:
+        yield "the grant client_credentials needs a client_secret; give its reference"

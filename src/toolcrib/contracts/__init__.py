@@ -1,7 +1,17 @@
 """The stable shapes of Toolcrib: pydantic models only, no I/O, nothing of ours below them."""
 
 from toolcrib.contracts._base import Contract, Json, JsonObject, JsonSchema, Timestamp, Usd, format_timestamp
+from toolcrib.contracts.agentic import (
+    AgenticContext,
+    AgenticImplementation,
+    AgenticMode,
+    AgenticStatus,
+    AgenticStep,
+    AllocatedTool,
+)
 from toolcrib.contracts.agents import AgentOutputs, OnMissing, PinnedHandle, PinSelector, PinStrategy
+from toolcrib.contracts.costs import ActionCost, CostBreakdown, LLMCost
+from toolcrib.contracts.drift import DriftChange, DriftKind, DriftReport
 from toolcrib.contracts.envelope import Attachment, AttachmentKind, CallStatus, SideEffects, Timings, ToolEnvelope
 from toolcrib.contracts.errors import (
     MODEL_ERROR_KINDS,
@@ -65,16 +75,8 @@ from toolcrib.contracts.http import (
     ParameterStyle,
 )
 from toolcrib.contracts.identity import cache_key, call_id, canonical, content_hash, digest, hash_call, idempotency_key
-from toolcrib.contracts.implementations import (
-    AgenticContext,
-    AgenticImplementation,
-    AgenticMode,
-    AgenticStep,
-    AllocatedTool,
-    Implementation,
-    PythonImplementation,
-    ReferenceSource,
-)
+from toolcrib.contracts.implementations import Implementation, PythonImplementation
+from toolcrib.contracts.imports import Loss, LossEffect, LossKind, LossReport, OperationImport
 from toolcrib.contracts.models import CLOSING_S, Limits, LLMConfig, Usage
 from toolcrib.contracts.paging import CursorPaging, LinkPaging, NextUrlPaging, OffsetPaging, PageNumberPaging, Paging
 from toolcrib.contracts.principals import DEFAULT_REALM, OWNER, Principal, PrincipalKind, Verb, tool_uri
@@ -90,6 +92,7 @@ from toolcrib.contracts.providers import (
     SecurityRequirement,
     ServerVariable,
 )
+from toolcrib.contracts.references import ProviderData, ReferenceSnapshot, ReferenceSource
 from toolcrib.contracts.runs import (
     ENDED,
     WAITING,
@@ -161,10 +164,12 @@ __all__ = [
     "RETRYABLE_MODEL_ERRORS",
     "SCHEMA_VERSION",
     "WAITING",
+    "ActionCost",
     "AgentOutputs",
     "AgenticContext",
     "AgenticImplementation",
     "AgenticMode",
+    "AgenticStatus",
     "AgenticStep",
     "AllocatedTool",
     "ApiKeyAuth",
@@ -190,7 +195,11 @@ __all__ = [
     "ClientReturned",
     "Conflict",
     "Contract",
+    "CostBreakdown",
     "CursorPaging",
+    "DriftChange",
+    "DriftKind",
+    "DriftReport",
     "EgressDenied",
     "ErrorCode",
     "ErrorRule",
@@ -220,6 +229,7 @@ __all__ = [
     "JsonObject",
     "JsonSchema",
     "LLMConfig",
+    "LLMCost",
     "LLMStatus",
     "LLMStep",
     "LifeCycle",
@@ -227,6 +237,10 @@ __all__ = [
     "LimitStep",
     "Limits",
     "LinkPaging",
+    "Loss",
+    "LossEffect",
+    "LossKind",
+    "LossReport",
     "ModelError",
     "ModelErrorKind",
     "ModelFailed",
@@ -238,6 +252,7 @@ __all__ = [
     "OAuth2Auth",
     "OffsetPaging",
     "OnMissing",
+    "OperationImport",
     "Outcome",
     "PageNumberPaging",
     "Paging",
@@ -252,11 +267,13 @@ __all__ = [
     "ProgressMade",
     "ProgressStep",
     "ProviderAuth",
+    "ProviderData",
     "ProviderDefinition",
     "Purpose",
     "PythonImplementation",
     "RateLimit",
     "Reason",
+    "ReferenceSnapshot",
     "ReferenceSource",
     "ResumeCause",
     "ResumptionStep",

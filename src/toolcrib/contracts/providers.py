@@ -6,6 +6,7 @@ from typing import Annotated, Literal, TypeAlias
 from pydantic import Field
 
 from toolcrib.contracts._base import Contract, JsonObject
+from toolcrib.contracts.references import ReferenceSource
 
 NAME_PATTERN = r"^[A-Za-z][A-Za-z0-9_.\-]{0,127}$"
 """Names of providers and tools."""
@@ -108,6 +109,8 @@ class ProviderDefinition(Contract):
     security: tuple[SecurityRequirement, ...] | None = None
     """For operations that say nothing: alternatives of which one is met, in order of preference."""
     headers: dict[str, str] = Field(default_factory=dict)
+    reference_data: tuple[ReferenceSource, ...] = ()
+    """Lists of valid values that agentic tools may name, read by tools of this provider."""
     metadata: JsonObject = Field(default_factory=dict)
     """Where it came from: document title, version, digest."""
 

@@ -112,6 +112,9 @@ class ToolDefinition(Contract):
     rate_limit: RateLimit | None = None
     estimated_latency_s: float | None = None
     cost_usd_per_call: Usd | None = None
+    """Reserved before each call, and what it costs if its output says nothing else."""
+    cost_from: str | None = None
+    """RFC 9535 path of what a call cost, in US dollars, in what the implementation returns."""
     cost_hint: str | None = None
     requires_confirmation: bool = False
     sequential: bool = False

@@ -9,10 +9,11 @@ from typing import Annotated, Literal, TypeAlias
 from pydantic import Field
 
 from toolcrib.contracts._base import Contract, Json, JsonObject, Timestamp, Usd
+from toolcrib.contracts.agentic import AgenticMode
+from toolcrib.contracts.costs import CostBreakdown
 from toolcrib.contracts.envelope import CallStatus, SideEffects
 from toolcrib.contracts.errors import ModelErrorKind, ToolError
 from toolcrib.contracts.events import ResumeCause
-from toolcrib.contracts.implementations import AgenticMode
 from toolcrib.contracts.models import Usage
 from toolcrib.contracts.runs import Purpose, RunKind, RunStatus, StopReason
 
@@ -234,6 +235,8 @@ class Trace(Contract):
     """At least one model call had no known price: `cost` is a lower bound."""
     tokens: int = 0
     usage: Usage = Usage()
+    cost_breakdown: CostBreakdown = CostBreakdown()
+    """What each call cost, so far."""
     output: Json = None
     error: ToolError | None = None
     warnings: tuple[str, ...] = ()

@@ -25,6 +25,7 @@ from toolcrib.contracts import (
     Trace,
     Usage,
 )
+from toolcrib.runs.costs import costs_of
 from toolcrib.runs.history import History
 from toolcrib.runs.steps import steps_of
 
@@ -63,6 +64,7 @@ def trace_of(events: Sequence[RunEvent], children: Mapping[str, Trace] | None = 
         cost_unknown=cost_unknown,
         tokens=usage.total_tokens,
         usage=usage,
+        cost_breakdown=costs_of(steps, total_usd=cost, tokens=usage.total_tokens),
         output=ended.output if ended else None,
         error=ended.error if ended else None,
         warnings=ended.warnings if ended else (),

@@ -1,0 +1,66 @@
+"""A tool with a model inside: its mode, its tools, what its model is told (000, sections 4.2 to 4.4)."""
+
+from typing import Literal, TypeAlias
+
+from pydantic import Field
+
+from toolcrib.contracts._base import Contract, JsonSchema
+from toolcrib.contracts.models import Limits, LLMConfig
+from toolcrib.contracts.references import ProviderData, ReferenceSource
+
+AgenticMode: TypeAlias = Literal["deterministic", "agentic"]
+AgenticStatus: TypeAlias = Literal["draft", "active", "disabled"]
+
+
+class AgenticStep(Contract):
+    """One step of the fixed sequence of the deterministic mode."""
+
+    id: str = Field(pattern=r"^[A-Za-z_][A-Za-z0-9_]*$")
+    """Unique in the sequence; references and the journal name it."""
+    tool: str
+    """`name` or `name@range`."""
+    purpose: str = ""
+
+
+class AllocatedTool(Contract):
+    """A tool that the agentic mode may choose, or many."""
+
+    tool: str
+    """`name`, `name@range`, a pattern of names (`stripe.*`), or a group (`group:stripe/customers`)."""
+    priority: int = 0
+    """A hint: higher is preferred."""
+
+
+class AgenticContext(Contract):
+    """What the embedded model is told besides the task."""
+
+    include_schemas: bool = True
+    reference_data: tuple[ReferenceSource, ...] = ()
+    """Lists of the tool's own."""
+    provider_data: tuple[ProviderData, ...] = ()
+    """Lists that providers declare."""
+    documentation: str = ""
+    """Stands where the prompt says `{{documentation}}`, else after it."""
+    example_queries: tuple[str, ...] = ()
+    """Stand where the prompt says `{{example_queries}}`, else after it."""
+
+
+class AgenticImplementation(Contract):
+    """A tool with a model inside (000): a fixed sequence that it fills in, or a choice of tools that it makes."""
+
+    kind: Literal["agentic"] = "agentic"
+    status: AgenticStatus = "active"
+    """A draft is run by its author's tests only, a disabled tool by nobody (000, section 4.2)."""
+    mode: AgenticMode
+    llm: LLMConfig
+    system_prompt: str
+    """A template over the placeholders that docs/agentic-tools.md lists, such as `{{user_task}}`."""
+    steps: tuple[AgenticStep, ...] = ()
+    tools: tuple[AllocatedTool, ...] = ()
+    context: AgenticContext = AgenticContext()
+    limits: Limits = Limits()
+    result_schema: JsonSchema | None = None
+    """Schema of the formatted answer; null for `{"summary": text}`."""
+    made_from: dict[str, str] = Field(default_factory=dict)
+    """What the prompt was made from: content hashes of the tools by reference, and of providers' lists as
+    `reference_data.NAME`. Filled in when the definition is saved; drift is told against it."""

@@ -64,7 +64,7 @@ class Parts:
             is_released=secrets.is_released,
             prices=outside.prices,
         )
-        functions = PythonRuntime()
+        functions = PythonRuntime(session)
         registry, providers = Registry(outside.store.definitions), Providers(outside.store.definitions)
         catalogue = Catalogue(
             outside.store,

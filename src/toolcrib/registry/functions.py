@@ -32,6 +32,7 @@ from toolcrib.contracts import (
     ToolDefinition,
     Usd,
 )
+from toolcrib.net import HttpSession
 from toolcrib.registry.validation import compile_schema
 
 P = ParamSpec("P")
@@ -50,6 +51,8 @@ class ToolContext(Struct, frozen=True):
     attempt: int
     auth: Mapping[str, str]
     """Resolved secrets by name."""
+    http: HttpSession
+    """The crib's way out: what a function fetches through it is held to the crib's egress policy."""
 
 
 class ToolOptions(TypedDict, total=False):

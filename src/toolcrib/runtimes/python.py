@@ -2,15 +2,22 @@
 
 from pydantic import ValidationError
 
-from toolcrib.contracts import ErrorCode, Reason, ToolRevision
+from toolcrib.contracts import EgressDenied, ErrorCode, Reason, ToolRevision
 from toolcrib.executor import CallFailed, Dispatch, Outcome, error
+from toolcrib.net import HttpSession, NetworkError
 from toolcrib.registry import FunctionTool, ToolContext
+from toolcrib.runtimes.http.failures import unanswered
 
 
 class PythonRuntime:
-    """Functions by the content hash of their definition."""
+    """Functions by the content hash of their definition.
 
-    def __init__(self) -> None:
+    Args:
+        session: The way out that functions are given.
+    """
+
+    def __init__(self, session: HttpSession) -> None:
+        self._session = session
         self._functions: dict[str, FunctionTool[..., object]] = {}
 
     def bind(self, content_hash: str, function: FunctionTool[..., object]) -> None:
@@ -24,7 +31,8 @@ class PythonRuntime:
     async def run(self, dispatch: Dispatch) -> Outcome:
         """Call the function with the validated arguments.
 
-        Whatever the function raises is its failure, not its caller's: also a validation error from inside it.
+        Whatever the function raises is its failure, not its caller's: also a validation error from inside it. What
+        its requests were refused is told as the same refusal of an HTTP tool.
         """
         tool = dispatch.tool
         function = self._functions.get(tool.content_hash)
@@ -42,12 +50,16 @@ class PythonRuntime:
             idempotency_key=dispatch.idempotency_key,
             attempt=dispatch.attempt,
             auth=dispatch.auth,
+            http=self._session,
         )
         try:
             values = function.values_of(dispatch.input, context)
         except ValidationError as refusal:
             raise _invalid(tool, refusal) from refusal
-        return Outcome(await function.invoke(values))
+        try:
+            return Outcome(await function.invoke(values))
+        except (EgressDenied, NetworkError) as problem:
+            raise unanswered(tool.definition, problem) from None
 
 
 def _invalid(tool: ToolRevision, refusal: ValidationError) -> CallFailed:

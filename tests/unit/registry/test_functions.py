@@ -13,6 +13,7 @@ from pydantic import BaseModel, Field, ValidationError
 from typing_extensions import TypedDict
 
 from toolcrib.contracts import InvalidDefinition, PythonImplementation
+from toolcrib.net import HttpSession
 from toolcrib.registry import ToolContext, check_definition, compile_schema, tool
 
 CONTEXT = ToolContext(
@@ -23,6 +24,7 @@ CONTEXT = ToolContext(
     idempotency_key="run_1/t1.c1",
     attempt=1,
     auth={"token": "t"},
+    http=HttpSession(),
 )
 
 

@@ -8,6 +8,7 @@ from pydantic import AfterValidator, BaseModel, ValidationError
 from tests.twins import make_context, make_tool
 from toolcrib.contracts import ErrorCode, Reason, ToolRevision
 from toolcrib.executor import CallFailed, Dispatch
+from toolcrib.net import HttpSession
 from toolcrib.registry import FunctionTool, ToolContext, tool
 from toolcrib.runtimes import PythonRuntime
 
@@ -35,7 +36,7 @@ def dispatch(stored: ToolRevision, **arguments: Any) -> Dispatch:
 
 async def run(function: FunctionTool[..., Any], **arguments: Any) -> Any:
     """What the runtime brings back."""
-    stored, runtime = revision(function), PythonRuntime()
+    stored, runtime = revision(function), PythonRuntime(HttpSession())
     runtime.bind(stored.content_hash, function)
     return (await runtime.run(dispatch(stored, **arguments))).output
 
@@ -57,7 +58,7 @@ async def test_a_function_gets_its_arguments_and_the_facts_of_its_call():
 @pytest.mark.requirement("runtimes.python_missing")
 async def test_a_function_that_this_process_does_not_have_fails_with_what_to_do():
     with pytest.raises(CallFailed) as failure:
-        await PythonRuntime().run(dispatch(make_tool("gone")))
+        await PythonRuntime(HttpSession()).run(dispatch(make_tool("gone")))
 
     assert failure.value.error.reason is Reason.RUNTIME_MISSING
     assert "'gone@1.0.0'" in failure.value.error.message
@@ -100,3 +101,17 @@ async def test_a_validation_error_from_inside_a_function_is_its_own_failure():
 
     with pytest.raises(ValidationError):
         await run(parse)
+
+
+@pytest.mark.requirement("runtimes.python_http")
+async def test_what_a_function_fetches_is_held_to_the_cribs_egress_policy():
+    @tool
+    async def fetch(url: str, context: ToolContext) -> int:
+        return (await context.http.request("GET", url)).status
+
+    with pytest.raises(CallFailed) as refusal:
+        await run(fetch, url="http://169.254.169.254/latest/meta-data")
+
+    error = refusal.value.error
+    assert (error.code, error.reason) == (ErrorCode.POLICY_DENIED, Reason.SSRF_BLOCKED)
+    assert error.message.startswith("tool 'fetch': egress denied: ")

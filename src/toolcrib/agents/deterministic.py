@@ -94,8 +94,7 @@ class Deterministic:
         steps = setup.implementation.steps
         if not steps:
             return _no_steps(setup.tool)
-        inputs = {step.id: item.schema for step, item in zip(steps, setup.allotted, strict=True)}
-        plan = await self._plan(setup, inputs)
+        plan = await self.plan(setup)
         question = plan.get("question")
         if question:
             return Ended(output={"question": question}, warnings=("the task was not carried out: it needs an answer",))
@@ -107,8 +106,16 @@ class Deterministic:
                 break
         return await self._conclude(setup, progress)
 
-    async def _plan(self, setup: Setup, inputs: dict[str, JsonSchema]) -> JsonObject:
+    async def plan(self, setup: Setup) -> JsonObject:
+        """Ask the model to fill in every step.
+
+        Raises:
+            UnusableAnswer: No answer is a plan.
+            ModelError: The provider failed.
+            BudgetExhausted: The run may not spend the call.
+        """
         steps = setup.implementation.steps
+        inputs = {step.id: item.schema for step, item in zip(steps, setup.allotted, strict=True)}
         lines = [
             f"{number}. {step.id}: {step.purpose or describe(item.tool)}"
             for number, (step, item) in enumerate(zip(steps, setup.allotted, strict=True), start=1)

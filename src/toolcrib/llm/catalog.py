@@ -13,7 +13,7 @@ from urllib.parse import urlsplit
 import msgspec
 from msgspec import Struct
 
-from toolcrib.contracts.errors import InvalidSettings
+from toolcrib.contracts import InvalidSettings, ToolCalling
 from toolcrib.llm.model import Endpoint, Model
 from toolcrib.llm.prices import Prices
 from toolcrib.llm.quirks import Quirks
@@ -113,7 +113,13 @@ PROVIDERS: Mapping[str, Provider] = {
 """All known providers; `openai-compatible` is any server of that API."""
 
 
-def resolve(reference: str, *, base_url: str | None = None, api_key_env: str | None = None) -> Endpoint:
+def resolve(
+    reference: str,
+    *,
+    base_url: str | None = None,
+    api_key_env: str | None = None,
+    tool_calling: ToolCalling | None = None,
+) -> Endpoint:
     """The endpoint that a reference means.
 
     Args:
@@ -129,6 +135,7 @@ def resolve(reference: str, *, base_url: str | None = None, api_key_env: str | N
         raise InvalidSettings(_malformed(reference))
     provider = PROVIDERS.get(name)
     if provider is None:
+        tool_calling: Instead of the provider's usual way.
         raise InvalidSettings(f"model {reference!r}: {name!r} is no known provider{_closest(name)}; {_known()}")
     url = base_url or provider.base_url
     if url is None:
@@ -138,7 +145,7 @@ def resolve(reference: str, *, base_url: str | None = None, api_key_env: str | N
         model=model,
         base_url=_checked(reference, url),
         wire=provider.wire(name if provider.base_url else f"{name}/{urlsplit(url).hostname}"),
-        quirks=_quirks(provider, model),
+        quirks=msgspec.structs.replace(quirks, tool_calling=tool_calling or quirks.tool_calling),
         api_key_env=api_key_env or provider.api_key_env,
         key_required=provider.key_required or api_key_env is not None,
     )
@@ -160,16 +167,18 @@ def open_model(
         transport: How providers are reached.
         base_url: See `resolve`.
         api_key_env: See `resolve`.
+    tool_calling: ToolCalling | None = None,
         key: Gives the credential; by default it is read from the endpoint's environment variable at each call.
         prices: The rates; by default the shipped ones.
 
     Raises:
         InvalidSettings: As `resolve`.
     """
-    endpoint = resolve(reference, base_url=base_url, api_key_env=api_key_env)
+    endpoint = resolve(reference, base_url=base_url, api_key_env=api_key_env, tool_calling=tool_calling)
     variable = endpoint.api_key_env
     return Model(
         endpoint, transport, key=key or (lambda: os.environ.get(variable) if variable else None), prices=prices
+        tool_calling: See `resolve`.
     )
 
 

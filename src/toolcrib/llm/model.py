@@ -19,6 +19,7 @@ from toolcrib.llm.events import Done, Event
 from toolcrib.llm.messages import Request, Response, Usage
 from toolcrib.llm.prices import Cost, Prices
 from toolcrib.llm.quirks import Quirks
+from toolcrib.llm.schema_tools import SchemaTools
 from toolcrib.llm.sse import SseParser
 from toolcrib.llm.structured import StructuredAnswer
 from toolcrib.llm.transport import Transport
@@ -94,21 +95,23 @@ class Model:
     async def request(self, request: Request) -> Response:
         """See `LanguageModel.request`."""
         key = self.credential()
-        answer = StructuredAnswer(self._named(request), self.endpoint.quirks)
+        tools = SchemaTools(self._named(request), self.endpoint.quirks)
+        answer = StructuredAnswer(tools.request, self.endpoint.quirks)
         try:
             response = await self._whole(answer.request, key)
         except ModelError as error:
             raise cleaned(error, key) from None
-        return _counted(answer.response(response), request)
+        return _counted(tools.response(answer.response(response)), request)
 
     async def stream(self, request: Request) -> AsyncGenerator[Event]:
         """See `LanguageModel.stream`."""
         key = self.credential()
-        answer = StructuredAnswer(self._named(request), self.endpoint.quirks)
+        tools = SchemaTools(self._named(request), self.endpoint.quirks)
+        answer = StructuredAnswer(tools.request, self.endpoint.quirks)
         try:
             async with aclosing(self._streamed(answer.request, key)) as batches:
                 async for events in batches:
-                    for event in answer.read(events):
+                    for event in tools.read(answer.read(events)):
                         yield Done(_counted(event.response, request)) if isinstance(event, Done) else event
         except ModelError as error:
             raise cleaned(error, key) from None

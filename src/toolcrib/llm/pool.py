@@ -43,7 +43,7 @@ class ModelPool:
         self._prices = prices
         self._trusted_urls: set[str] = set()
         self._trusted: dict[str, HttpSession] = {}
-        self._opened: dict[tuple[str, str | None, str | None, bool], LanguageModel] = {}
+        self._opened: dict[tuple[str | bool | None, ...], LanguageModel] = {}
 
     def trust(self, base_url: str) -> None:
         """Let models be reached at an address that the application named in code, a local one too."""
@@ -65,7 +65,7 @@ class ModelPool:
             InvalidSettings: As `check`.
         """
         trusted = self._is_trusted(llm)
-        key = (llm.model, llm.base_url, llm.api_key_env, trusted)
+        key = (llm.model, llm.base_url, llm.api_key_env, llm.tool_calling, trusted)
         known = self._given.get(llm.model) or self._opened.get(key)
         if known is not None:
             return known
@@ -77,6 +77,7 @@ class ModelPool:
             HttpTransport(session),
             base_url=llm.base_url,
             api_key_env=llm.api_key_env,
+            tool_calling=llm.tool_calling,
             key=lambda: self._environment.get(variable) if variable else None,
             prices=self._prices,
         )

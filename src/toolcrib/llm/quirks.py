@@ -8,6 +8,7 @@ from typing import Literal, TypeAlias
 
 from msgspec import Struct
 
+from toolcrib.contracts import ToolCalling
 from toolcrib.llm.messages import Request
 from toolcrib.llm.strict import StrictDialect
 
@@ -34,6 +35,12 @@ class Quirks(Struct, frozen=True, kw_only=True):
     strict_tools: bool = False
     """Whether tools ask for strictness too; an unknown `strict` field is an error at some servers."""
     structured: StructuredMode = "json_schema"
+    tool_calling: ToolCalling = "native"
+    schema_calls: int = 8
+    """Most calls in one answer where tools are called by schema.
+
+    1 for small models, which otherwise guess what they could look up.
+    """
     stream_usage: bool = True
     """Whether `stream_options.include_usage` is understood."""
     system_role: Literal["system", "developer", "user"] = "system"

@@ -85,6 +85,11 @@ def test_models_of_one_provider_differ(reference: str, structured: str, sampling
     assert (quirks.structured, quirks.sampling) == (structured, sampling)
 
 
+def test_how_a_model_calls_tools_may_be_set():
+    assert resolve("llamacpp:x").quirks.tool_calling == "native"
+    assert resolve("llamacpp:x", tool_calling="schema").quirks.tool_calling == "schema"
+
+
 def test_every_provider_of_the_table_can_be_resolved():
     for name in PROVIDERS:
         endpoint = resolve(f"{name}:m", base_url="https://proxy.example.com")

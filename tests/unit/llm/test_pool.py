@@ -23,6 +23,7 @@ def test_the_same_configuration_has_the_same_model() -> None:
     config = LLMConfig(model="openai:gpt-4o")
     assert models.model(config) is models.model(config.model_copy())
     assert models.model(config) is not models.model(LLMConfig(model="openai:gpt-4o", api_key_env="MINE"))
+    assert models.model(config) is not models.model(LLMConfig(model="openai:gpt-4o", tool_calling="schema"))
 
 
 def test_a_given_model_is_used_and_never_looked_up() -> None:

@@ -77,7 +77,7 @@ from toolcrib.contracts.http import (
 from toolcrib.contracts.identity import cache_key, call_id, canonical, content_hash, digest, hash_call, idempotency_key
 from toolcrib.contracts.implementations import Implementation, PythonImplementation
 from toolcrib.contracts.imports import Loss, LossEffect, LossKind, LossReport, OperationImport
-from toolcrib.contracts.models import CLOSING_S, Limits, LLMConfig, Usage
+from toolcrib.contracts.models import CLOSING_S, Limits, LLMConfig, ToolCalling, Usage
 from toolcrib.contracts.paging import CursorPaging, LinkPaging, NextUrlPaging, OffsetPaging, PageNumberPaging, Paging
 from toolcrib.contracts.principals import DEFAULT_REALM, OWNER, Principal, PrincipalKind, Verb, tool_uri
 from toolcrib.contracts.providers import (
@@ -310,6 +310,7 @@ __all__ = [
     "Timings",
     "ToolCallEnd",
     "ToolCallStart",
+    "ToolCalling",
     "ToolDefinition",
     "ToolEnvelope",
     "ToolError",

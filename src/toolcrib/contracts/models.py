@@ -1,6 +1,7 @@
 """How a model is chosen and bounded: the LLM configuration and the limits of a run (contracts, section 7)."""
 
 from decimal import Decimal
+from typing import Literal, TypeAlias
 
 from pydantic import Field
 
@@ -8,6 +9,10 @@ from toolcrib.contracts._base import Contract, JsonObject, Usd
 
 CLOSING_S = 10.0
 """Seconds that a run has beyond the time-out of what it runs, so that the inner end is the one that is reported."""
+
+
+ToolCalling: TypeAlias = Literal["native", "schema"]
+"""How a model calls tools: `native`, by its API's own means; `schema`, by an answer that follows a schema of them."""
 
 
 class LLMConfig(Contract):
@@ -24,6 +29,8 @@ class LLMConfig(Contract):
     base_url: str | None = None
     api_key_env: str | None = None
     """Name of the environment variable that holds the key; the provider's usual one if null."""
+    tool_calling: ToolCalling | None = None
+    """The provider's usual way if null."""
     extra: JsonObject = Field(default_factory=dict)
     """Passed to the provider as it is."""
 

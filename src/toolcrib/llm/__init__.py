@@ -43,7 +43,7 @@ from toolcrib.llm.retry import RetryPolicy
 from toolcrib.llm.scripted import Script, ScriptedAnswer, ScriptedModel
 from toolcrib.llm.transport import MAX_RESPONSE_BYTES, HttpTransport, Transport
 from toolcrib.llm.wire import Decoder, Wire
-from toolcrib.llm.wires import AnthropicWire, ChatWire
+from toolcrib.llm.wires import AnthropicWire, ChatWire, GeminiWire
 
 __all__ = [
     "MAX_RESPONSE_BYTES",
@@ -60,6 +60,7 @@ __all__ = [
     "Done",
     "Endpoint",
     "Event",
+    "GeminiWire",
     "HttpTransport",
     "LanguageModel",
     "Message",

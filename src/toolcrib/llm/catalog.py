@@ -19,7 +19,7 @@ from toolcrib.llm.prices import Prices
 from toolcrib.llm.quirks import Quirks
 from toolcrib.llm.transport import Transport
 from toolcrib.llm.wire import Wire
-from toolcrib.llm.wires import AnthropicWire, ChatWire
+from toolcrib.llm.wires import AnthropicWire, ChatWire, GeminiWire
 
 
 class Provider(Struct, frozen=True, kw_only=True):
@@ -79,11 +79,20 @@ _ANTHROPIC = Provider(
         ("claude-sonnet-[5-9]*", _REASONING),
     ),
 )
+_GEMINI_2 = {"signed_calls": False, "effort_as_budget": True}
+_GOOGLE = Provider(
+    base_url="https://generativelanguage.googleapis.com/v1beta",
+    api_key_env="GEMINI_API_KEY",
+    wire=GeminiWire,
+    quirks=Quirks(signed_calls=True),
+    models=(("gemini-[12]*", _GEMINI_2), ("gemma-*", _GEMINI_2)),
+)
 _THINKS_BACK = Quirks(thinking_field="reasoning_content", structured="json_object")
 
 PROVIDERS: Mapping[str, Provider] = {
     "anthropic": _ANTHROPIC,
     "deepseek": Provider(base_url="https://api.deepseek.com", api_key_env="DEEPSEEK_API_KEY", quirks=_THINKS_BACK),
+    "google": _GOOGLE,
     "groq": Provider(
         base_url="https://api.groq.com/openai/v1",
         api_key_env="GROQ_API_KEY",
@@ -126,6 +135,7 @@ def resolve(
         reference: `provider:model`.
         base_url: Instead of the provider's own, for a proxy, a gateway or a self-hosted server.
         api_key_env: Instead of the provider's usual environment variable.
+        tool_calling: Instead of the provider's usual way.
 
     Raises:
         InvalidSettings: The reference is malformed, the provider unknown, or a URL is missing or no URL.
@@ -135,11 +145,11 @@ def resolve(
         raise InvalidSettings(_malformed(reference))
     provider = PROVIDERS.get(name)
     if provider is None:
-        tool_calling: Instead of the provider's usual way.
         raise InvalidSettings(f"model {reference!r}: {name!r} is no known provider{_closest(name)}; {_known()}")
     url = base_url or provider.base_url
     if url is None:
         raise InvalidSettings(f"model {reference!r} needs base_url, for example http://localhost:8000/v1")
+    quirks = _quirks(provider, model)
     return Endpoint(
         provider=name,
         model=model,
@@ -157,6 +167,7 @@ def open_model(
     *,
     base_url: str | None = None,
     api_key_env: str | None = None,
+    tool_calling: ToolCalling | None = None,
     key: Callable[[], str | None] | None = None,
     prices: Prices | None = None,
 ) -> Model:
@@ -167,7 +178,7 @@ def open_model(
         transport: How providers are reached.
         base_url: See `resolve`.
         api_key_env: See `resolve`.
-    tool_calling: ToolCalling | None = None,
+        tool_calling: See `resolve`.
         key: Gives the credential; by default it is read from the endpoint's environment variable at each call.
         prices: The rates; by default the shipped ones.
 
@@ -178,7 +189,6 @@ def open_model(
     variable = endpoint.api_key_env
     return Model(
         endpoint, transport, key=key or (lambda: os.environ.get(variable) if variable else None), prices=prices
-        tool_calling: See `resolve`.
     )
 
 
@@ -208,6 +218,7 @@ def _malformed(reference: str) -> str:
 _FAMILIES: Mapping[str, tuple[str, ...]] = {
     "anthropic": ("claude",),
     "deepseek": ("deepseek-",),
+    "google": ("gemini-", "gemma-"),
     "mistral": ("mistral-", "codestral", "ministral"),
     "openai": ("gpt-", "o1", "o3", "o4", "chatgpt"),
 }

@@ -20,31 +20,46 @@ MAX_MESSAGE = 800
 
 _CODES: dict[str, ModelErrorKind] = {
     "api_error": "server",
+    "api_key_invalid": "auth",
     "authentication_error": "auth",
     "billing_error": "quota",
     "billing_hard_limit_reached": "quota",
     "content_filter": "content_filter",
     "content_policy_violation": "content_filter",
     "context_length_exceeded": "context_length",
+    "deadline_exceeded": "timeout",
     "exceed_context_size_error": "context_length",
     "insufficient_quota": "quota",
+    "internal": "server",
     "invalid_api_key": "auth",
     "model_not_found": "not_found",
+    "not_found": "not_found",
     "not_found_error": "not_found",
     "overloaded_error": "overloaded",
+    "permission_denied": "auth",
     "permission_error": "auth",
     "rate_limit_error": "rate_limit",
     "rate_limit_exceeded": "rate_limit",
+    "resource_exhausted": "rate_limit",
     "responsibleaipolicyviolation": "content_filter",
     "server_error": "server",
     "server_overloaded": "overloaded",
     "timeout_error": "timeout",
+    "unauthenticated": "auth",
+    "unavailable": "overloaded",
 }
 
 _PHRASES: tuple[tuple[ModelErrorKind, tuple[str, ...]], ...] = (
     (
         "context_length",
-        ("maximum context length", "context window", "prompt is too long", "context size", "input is too long"),
+        (
+            "maximum context length",
+            "context window",
+            "prompt is too long",
+            "context size",
+            "input is too long",
+            "exceeds the maximum number of tokens",
+        ),
     ),
     ("quota", ("exceeded your current quota", "credit balance is too low", "insufficient credits")),
     ("content_filter", ("content filtering policy", "content management policy", "requires moderation")),
@@ -79,6 +94,10 @@ class Fault(Struct, frozen=True):
     """The provider's code and type, most specific first."""
     status: int = 0
     """A status inside the body; gateways put the upstream's there."""
+    retry_after_s: float | None = None
+    """Seconds to wait, where the body says it instead of a header."""
+    kind: ModelErrorKind | None = None
+    """What it is, where the body's shape says it."""
 
 
 def fault_of(error: Any) -> Fault:
@@ -110,7 +129,8 @@ def provider_error(
     """
     lower = {name.lower(): value for name, value in (headers or {}).items()}
     failed = status if status >= 300 else fault.status
-    kind = _kind(fault, failed)
+    wait = retry_after(lower)
+    kind = fault.kind or _kind(fault, failed)
     code = fault.codes[0] if fault.codes else None
     what = " ".join(str(word) for word in (failed or "", code or "") if word) or "an error"
     hint = f"; {_HINTS[kind]}" if kind in _HINTS else ""
@@ -118,7 +138,7 @@ def provider_error(
         kind,
         f"{provider} answered {what}: {fault.message.strip() or 'no message'}{hint}",
         status=failed,
-        retry_after_s=retry_after(lower),
+        retry_after_s=fault.retry_after_s if wait is None else wait,
         provider_code=code,
         request_id=request_id or lower.get("x-request-id") or lower.get("request-id"),
     )

@@ -55,6 +55,10 @@ class Quirks(Struct, frozen=True, kw_only=True):
 
     Others would be an error at strict servers.
     """
+    effort_as_budget: bool = False
+    """Whether a reasoning effort must be sent as a number of tokens."""
+    signed_calls: bool = False
+    """Whether the endpoint refuses a turn of tool calls that it did not sign, unless it is marked."""
 
     def ignored(self, request: Request) -> tuple[str, ...]:
         """The settings of a request that this endpoint cannot take and that are therefore not sent; for a warning."""

@@ -2,5 +2,6 @@
 
 from toolcrib.llm.wires.anthropic import AnthropicWire
 from toolcrib.llm.wires.chat import ChatWire
+from toolcrib.llm.wires.gemini import GeminiWire
 
-__all__ = ["AnthropicWire", "ChatWire"]
+__all__ = ["AnthropicWire", "ChatWire", "GeminiWire"]

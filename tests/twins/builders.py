@@ -51,6 +51,7 @@ class ToolChanges(TypedDict, total=False):
     error_handling: tuple[ErrorRule, ...]
     rate_limit: RateLimit
     cost_usd_per_call: Usd
+    cost_from: str
     requires_confirmation: bool
     sequential: bool
     max_output_bytes: int

@@ -58,7 +58,7 @@ class Agentic:
             return Ended(output=output, status="failed", stop_reason="error", error=model_failure(failure))
 
     async def _converse(self, setup: Setup, done: list[ToolEnvelope]) -> Ended:
-        context, budget = setup.context, setup.context.budget
+        context = setup.context
         messages: tuple[Message, ...] = (user(setup.task),)
         tools = setup.place.tools
         system = setup.system_prompt()
@@ -66,13 +66,12 @@ class Agentic:
         purpose: Purpose = "tool_selection"
         context.partial = lambda: partial(done) if done else None
         turn = 0
-        while budget.iterations_left() > 0:
+        while True:
             turn += 1
             request = setup.request(messages, system=system, tools=tools)
             new, prompt = (messages, system) if turn == 1 else ((), None)
             call = setup.call(f"t{turn}.llm", purpose, request, new=new, system=prompt, tools=offered)
             response = await context.model(call)
-            budget.iterations += 1
             calls = response.message.calls
             if not calls:
                 return await self._complete(setup, response, done)
@@ -83,10 +82,6 @@ class Agentic:
                 return Ended(output=partial(done), stop_reason="max_tool_calls", warnings=(warning,))
             messages = (*messages, response.message, _results(calls, envelopes))
             purpose = "error_recovery" if any(found.error for found in envelopes) else "result_review"
-        maximum = budget.limits.max_iterations
-        message = f"limit max_iterations is {maximum} and the task is not complete; raise max_iterations to go on"
-        context.note_limit("max_iterations", maximum + 1, maximum, message)
-        return Ended(output=partial(done), stop_reason="max_iterations", warnings=(message,))
 
     async def _call_tools(self, setup: Setup, turn: int, calls: Sequence[ModelToolCall]) -> list[ToolEnvelope]:
         pending = [

@@ -51,6 +51,7 @@ class Reason(StrEnum):
     INPUT_SCHEMA_MISMATCH = "input_schema_mismatch"
     INVALID_ARGUMENTS_JSON = "invalid_arguments_json"
     MAX_COST_EXCEEDED = "max_cost_exceeded"
+    MAX_ITERATIONS_EXCEEDED = "max_iterations_exceeded"
     MAX_REQUESTS_EXCEEDED = "max_requests_exceeded"
     MAX_TOKENS_EXCEEDED = "max_tokens_exceeded"
     MAX_TOOL_CALLS_EXCEEDED = "max_tool_calls_exceeded"

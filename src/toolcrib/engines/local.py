@@ -513,7 +513,7 @@ def _finished(ended: Ended, context: RunContext | None) -> RunFinished:
         stop_reason=ended.stop_reason,
         output=ended.output,
         error=ended.error,
-        warnings=ended.warnings,
+        warnings=(*context.warnings, *ended.warnings) if context else ended.warnings,
         usage=as_contract(spending.usage) if spending else Usage(),
         cost_usd=context.budget.cost_usd if context else None,
         cost_unknown=spending.cost_unknown if spending else False,

@@ -3,6 +3,7 @@
 The effect has happened by now, so nothing here may lose its outcome for a lesser reason than that it is unusable.
 """
 
+from decimal import Decimal, InvalidOperation
 from typing import NamedTuple, cast
 
 import orjson
@@ -21,7 +22,7 @@ from toolcrib.contracts import (
 from toolcrib.executor.plain import plain
 from toolcrib.executor.ports import Attic, CallFailed
 from toolcrib.executor.receipt import error
-from toolcrib.expressions.jsonpath import select
+from toolcrib.expressions.jsonpath import select, select_one
 from toolcrib.registry import SchemaValidator
 from toolcrib.secrets import Redactor
 
@@ -64,6 +65,18 @@ def select_output(tool: ToolDefinition, output: Json) -> Json:
         message = f"tool {tool.name!r} ran, but its response mapping failed: {problem}"
         raise CallFailed(error(ErrorCode.PROVIDER_ERROR, Reason.BAD_RESPONSE, message)) from problem
     return found[0] if len(found) == 1 else found or None
+
+
+def told_cost(tool: ToolDefinition, output: Json) -> Decimal | None:
+    """What a call cost, in US dollars, as its output says it; null if it says nothing that is an amount."""
+    if tool.cost_from is None:
+        return None
+    try:
+        amount = select_one(tool.cost_from, output)
+        cost = Decimal(str(amount)) if isinstance(amount, int | float | str) else Decimal("NaN")
+    except (InvalidExpression, InvalidOperation):
+        return None
+    return cost if cost.is_finite() and cost >= 0 else None
 
 
 def check_output(

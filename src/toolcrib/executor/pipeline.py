@@ -37,7 +37,7 @@ from toolcrib.contracts import (
     idempotency_key,
 )
 from toolcrib.executor.attempts import crashed, explained, wait_before_retry
-from toolcrib.executor.output import check_output, fit, select_output, take, warned
+from toolcrib.executor.output import check_output, fit, select_output, take, told_cost, warned
 from toolcrib.executor.plain import plain
 from toolcrib.executor.ports import (
     Attic,
@@ -383,7 +383,9 @@ class Executor:
         definition = tool.definition
         receipt.cost_usd = outcome.cost_usd if outcome.cost_usd is not None else definition.cost_usd_per_call
         receipt.hide(outcome.secrets)
-        output = select_output(definition, take(definition, outcome.output, receipt.redactor))
+        brought = take(definition, outcome.output, receipt.redactor)
+        self._charge(receipt, definition, told_cost(definition, brought))
+        output = select_output(definition, brought)
         metadata = check_output(definition, promised, output, outcome.metadata)
         for_client = definition.runs_on == "client"
         envelope = await self._pack(
@@ -396,6 +398,12 @@ class Executor:
             for_client=for_client,
         )
         return await self._hand_off(receipt, tool, envelope) if for_client else envelope
+
+    def _charge(self, receipt: Receipt, definition: ToolDefinition, told: Decimal | None) -> None:
+        """Put what a call says that it cost in the place of the price that was reserved for it."""
+        if told is not None:
+            receipt.context.budget.add_cost(told - (definition.cost_usd_per_call or Decimal(0)))
+            receipt.cost_usd = told
 
     async def _pack(
         self,

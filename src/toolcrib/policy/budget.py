@@ -94,9 +94,12 @@ class Budget:
             budget.requests += 1
         return None
 
-    def iterations_left(self) -> int:
-        """How many more model answers with calls are allowed."""
-        return self.limits.max_iterations - self.iterations
+    def iteration_shortage(self) -> Shortage | None:
+        """Whether another model answer is allowed; each one is counted in `iterations` when it is there."""
+        wanted, maximum = self.iterations + 1, self.limits.max_iterations
+        if wanted <= maximum:
+            return None
+        return _shortage("max_iterations", wanted, maximum, Reason.MAX_ITERATIONS_EXCEEDED, "max_iterations")
 
     def reserve_model(self, reservation: ModelReservation) -> Shortage | None:
         """Set aside what a model call may use at most, here and in all parents."""

@@ -6,6 +6,7 @@ reserved before anything is spent. It asks nobody and waits for nothing.
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from decimal import Decimal
 from difflib import get_close_matches
 
 from toolcrib.contracts import (
@@ -62,8 +63,9 @@ def decide(tool: ToolRevision, policy: CallPolicy, budget: Budget) -> GuardDecis
         rule, reason, message = denied
         return GuardDecision(outcome="deny", rule=rule, reason=reason, message=message, inputs=inputs)
     shortage = budget.take_tool_call()
-    if shortage is None and definition.cost_usd_per_call is not None:
-        shortage = budget.cost_shortage(definition.cost_usd_per_call)
+    price = definition.cost_usd_per_call
+    if shortage is None and (price is not None or definition.cost_from is not None):
+        shortage = budget.cost_shortage(price or Decimal(0))
         if shortage is not None:
             budget.return_tool_call()
     if shortage is not None:

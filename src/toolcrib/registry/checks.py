@@ -1,6 +1,7 @@
 """Is a definition well formed? Checked when it is saved, so that no call meets a schema that is none."""
 
-from toolcrib.contracts import InvalidDefinition, JsonSchema, ToolDefinition
+from toolcrib.contracts import InvalidDefinition, InvalidExpression, JsonSchema, ToolDefinition
+from toolcrib.expressions.jsonpath import check_path
 from toolcrib.registry.http import check_http
 from toolcrib.registry.validation import compile_schema
 from toolcrib.registry.versions import Version
@@ -17,6 +18,8 @@ def check_definition(definition: ToolDefinition) -> None:
     if definition.output_schema is not None:
         _check_schema(definition.name, "output_schema", definition.output_schema)
     _check_defaults(definition)
+    _check_path(definition.name, "select", definition.select)
+    _check_path(definition.name, "cost_from", definition.cost_from)
     if definition.implementation.kind == "http":
         check_http(definition.name, definition.implementation)
     kind = definition.input_schema.get("type", "object")
@@ -36,6 +39,16 @@ def _check_schema(name: str, field: str, schema: JsonSchema) -> None:
         compile_schema(schema)
     except InvalidDefinition as error:
         msg = f"tool {name!r}: {field} is not a JSON Schema 2020-12 that can be used offline: {error}"
+        raise InvalidDefinition(msg) from error
+
+
+def _check_path(name: str, field: str, path: str | None) -> None:
+    if path is None:
+        return
+    try:
+        check_path(path)
+    except InvalidExpression as error:
+        msg = f"tool {name!r}: {field} {path!r} is not a path of RFC 9535: {error}"
         raise InvalidDefinition(msg) from error
 
 

@@ -104,6 +104,8 @@ class RunContext:
         self._around = surroundings
         self.partial: Callable[[], Json] = _nothing
         """Tells what the run has so far: its output if time runs out."""
+        self.warnings: list[str] = []
+        """What stands in the run's result besides the warnings of its end."""
         self.open_children = {
             position: event.child_run_id
             for position, event in history.children.items()
@@ -187,12 +189,41 @@ class RunContext:
     async def emit(self, key: str, kind: str, data: Json = None) -> None:
         """Tell something, once per key however often the program runs."""
         if key not in self._history.progress:
-            self._history.progress.add(key)
+            self._history.progress[key] = data
             self.log.add(ProgressMade(key=key, kind=kind, data=data))
+
+    async def once(self, key: str, kind: str, make: Callable[[], Awaitable[Json]]) -> Json:
+        """Find something out that may be different the next time: what was found the first time is what holds.
+
+        Args:
+            key: Names it in the run.
+            kind: What it is, for readers of the journal.
+            make: Finds it out; called once in the life of the run, unless it fails or a crash comes between.
+        """
+        if key not in self._history.progress:
+            await self.emit(key, kind, await make())
+        return self._history.progress[key]
+
+    def warn(self, warning: str) -> None:
+        """Say something in the run's result, once; a program that is started again says it again."""
+        if warning not in self.warnings:
+            self.warnings.append(warning)
+
+    def start(self, work: Coroutine[Any, Any, T]) -> Pending[T]:
+        """Start a part of the program beside the rest of it."""
+        return self._start(work)
 
     async def keep(self, data: bytes) -> str:
         """Keep a large text that many calls share, such as a prompt; returns its digest."""
         return await self._around.blobs.put(data, realm=self.run.realm, made_by=self.run.made_by)
+
+    async def kept(self, digest: str) -> bytes:
+        """What was kept under a digest.
+
+        Raises:
+            NotFound: This realm has nothing of that digest.
+        """
+        return await self._around.blobs.get(self.run.realm, digest)
 
     def note_limit(self, limit: str, value: float, maximum: float, message: str) -> None:
         """Record that a limit was reached."""

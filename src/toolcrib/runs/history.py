@@ -12,6 +12,7 @@ from toolcrib.contracts import (
     ChildStarted,
     ClientHandoff,
     ClientReturned,
+    Json,
     ModelFailed,
     ModelFinished,
     ModelStarted,
@@ -47,7 +48,8 @@ class History:
         self.awaited: dict[str, SignalAwaited] = {}
         self.received: dict[str, SignalReceived] = {}
         self.children: dict[str, ChildStarted] = {}
-        self.progress: set[str] = set()
+        self.progress: dict[str, Json] = {}
+        """What was told, by key."""
         self.active_s = 0.0
         """Seconds in which the run was worked on, waiting excluded."""
         self._read(list(events))
@@ -76,7 +78,7 @@ class History:
             case ChildStarted() as event:
                 self.children[event.position] = event
             case ProgressMade() as event:
-                self.progress.add(event.key)
+                self.progress[event.key] = event.data
             case _:
                 self._take_wait(entry)
 

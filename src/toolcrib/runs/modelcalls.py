@@ -103,7 +103,7 @@ class ModelCalls:
         """The model's answer: from the journal, or from the model.
 
         Raises:
-            BudgetExhausted: Tokens or dollars do not allow the call; nothing was sent.
+            BudgetExhausted: Iterations, tokens or dollars do not allow the call; nothing was sent.
             ModelError: The provider failed for good.
             InvalidSettings: The model's credential is missing.
         """
@@ -127,6 +127,7 @@ class ModelCalls:
 
     def _recount(self, known: ModelFinished) -> Response:
         self._recounted.add(known.position)
+        self._budget.iterations += 1
         response = decode_response(orjson.dumps(known.response))
         self._settle(None, response.usage, Cost(known.cost_usd, known.cost_source or ""))
         return response
@@ -141,7 +142,7 @@ class ModelCalls:
         reservation = ModelReservation(
             tokens=most.input + most.output, cost_usd=call.model.cost(most, self._clock.now()).usd
         )
-        shortage = self._budget.reserve_model(reservation)
+        shortage = self._shortage(call) or self._budget.reserve_model(reservation)
         if shortage is not None:
             self._log.add(
                 LimitReached(
@@ -150,6 +151,10 @@ class ModelCalls:
             )
             raise BudgetExhausted(shortage)
         return reservation
+
+    def _shortage(self, call: ModelCall) -> Shortage | None:
+        """Whether no more answers are allowed; what was done may be reported even then."""
+        return None if call.purpose == "formatting" else self._budget.iteration_shortage()
 
     async def _send_until_answered(self, call: ModelCall, reservation: ModelReservation) -> Response:
         first = self._history.attempts.get(call.position, 0) + 1
@@ -190,6 +195,7 @@ class ModelCalls:
     ) -> None:
         cost = call.model.cost(response.usage, self._clock.now())
         self._settle(reservation, response.usage, cost)
+        self._budget.iterations += 1
         self._log.add(
             ModelFinished(
                 position=call.position,

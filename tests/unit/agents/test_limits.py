@@ -149,7 +149,7 @@ async def test_an_agent_stops_after_max_iterations():
     assert [call["status"] for call in result.output["calls"]] == ["success", "success"]
     assert '"id":"d0"' in result.output["calls"][0]["output"]
     assert result.summary.warnings == (
-        "limit max_iterations is 2 and the task is not complete; raise max_iterations to go on",
+        "limit max_iterations is 2 and this would make 3; raise max_iterations to go on",
     )
     assert [entry.event.limit for entry in result.events if isinstance(entry.event, LimitReached)] == ["max_iterations"]
 

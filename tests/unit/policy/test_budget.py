@@ -53,10 +53,13 @@ def test_requests_count_in_all_parents_up_to_their_limits():
 
 @pytest.mark.requirement("policy.never_overspends")
 def test_iterations_are_a_run_s_own():
-    child = budget(budget(max_iterations=1), max_iterations=3)
+    child = budget(budget(max_iterations=1), max_iterations=2)
     child.iterations += 1
 
-    assert child.iterations_left() == 2
+    assert child.iteration_shortage() is None
+    child.iterations += 1
+    shortage = Shortage("max_iterations", 3, 2, Reason.MAX_ITERATIONS_EXCEEDED, "max_iterations")
+    assert child.iteration_shortage() == shortage
 
 
 @pytest.mark.requirement("policy.never_overspends", "policy.shortage")

@@ -15,6 +15,7 @@ from toolcrib.contracts.agents import AgentOutputs, PinnedHandle
 from toolcrib.contracts.envelope import ToolEnvelope
 from toolcrib.contracts.errors import ToolError
 from toolcrib.contracts.events import RunEvent
+from toolcrib.contracts.imports import LossReport
 from toolcrib.contracts.models import Limits, LLMConfig
 from toolcrib.contracts.principals import Principal
 from toolcrib.contracts.providers import ProviderDefinition
@@ -32,6 +33,7 @@ _EXPORTED: tuple[type[BaseModel], ...] = (
     ClientResult,
     LLMConfig,
     Limits,
+    LossReport,
     PinnedHandle,
     Principal,
     ProviderDefinition,

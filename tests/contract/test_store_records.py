@@ -64,15 +64,86 @@ async def test_a_removed_name_is_in_no_list_but_readable_by_hash(store: Store):
 
 @pytest.mark.requirement("store.removal")
 async def test_what_was_removed_comes_back_when_it_is_saved_again(store: Store):
-    first = await store.definitions.save(definition())
-    await store.definitions.save(definition(content="b"))
+    await store.definitions.save(definition())
+    second = await store.definitions.save(definition(content="b"))
     await store.definitions.remove("tool", "default", "search")
 
-    assert await store.definitions.save(definition()) == first
+    assert await store.definitions.save(definition(content="b")) == second
     third = await store.definitions.save(definition(content="c"))
 
     assert third.revision == 3
-    assert list(await store.definitions.revisions("tool", "default", "search")) == [first, third]
+    assert list(await store.definitions.revisions("tool", "default", "search")) == [second, third]
+
+
+@pytest.mark.requirement("store.roll_back")
+async def test_an_older_content_becomes_the_newest_revision_once_more(store: Store):
+    first = await store.definitions.save(definition())
+    second = await store.definitions.save(definition(content="b"))
+    third = await store.definitions.save(replace(definition(), made_by="bob"))
+
+    assert third == replace(first, revision=3, made_by="bob")
+    assert await store.definitions.save(definition()) == third
+    assert list(await store.definitions.revisions("tool", "default")) == [first, second, third]
+
+
+@pytest.mark.requirement("store.roll_back")
+async def test_versions_do_not_take_the_newest_place_from_each_other(store: Store):
+    first = await store.definitions.save(definition())
+    second = await store.definitions.save(definition(content="b", version="2.0.0"))
+
+    assert await store.definitions.save(definition()) == first
+    assert await store.definitions.save(definition(content="b", version="2.0.0")) == second
+
+
+@pytest.mark.requirement("store.roll_back", "store.life_cycle")
+async def test_a_content_that_was_blocked_is_still_blocked_when_it_comes_back(store: Store):
+    await store.definitions.save(definition())
+    await store.definitions.save(definition(content="b"))
+    await store.definitions.set_status("tool", "default", "search", "1.0.0", status="blocked", message="unsafe")
+
+    again = await store.definitions.save(definition())
+
+    assert (again.revision, again.status, again.status_message) == (3, "blocked", "unsafe")
+
+
+@pytest.mark.requirement("store.optimistic")
+async def test_a_change_to_a_revision_that_is_not_the_newest_any_more_is_refused(store: Store):
+    await store.definitions.save(definition(), after=0)
+    await store.definitions.save(definition(content="b"), after=1)
+
+    with pytest.raises(Conflict, match="'search' has revision 2 and this change was made to revision 1; read it again"):
+        await store.definitions.save(definition(content="c"), after=1)
+    assert len(await store.definitions.revisions("tool", "default")) == 2
+
+
+@pytest.mark.requirement("store.changes")
+async def test_every_change_of_a_realm_has_a_greater_number_than_the_one_before(store: Store):
+    definitions, numbers = store.definitions, [await store.definitions.changes("default")]
+
+    async def note() -> None:
+        numbers.append(await definitions.changes("default"))
+
+    await definitions.save(definition())
+    await note()
+    await definitions.set_status("tool", "default", "search", "1.0.0", status="blocked")
+    await note()
+    await definitions.remove("tool", "default", "search")
+    await note()
+    await definitions.save(definition())
+    await note()
+
+    assert numbers[0] == 0
+    assert numbers == sorted(set(numbers))
+
+
+@pytest.mark.requirement("store.changes")
+async def test_what_is_saved_again_and_what_another_realm_saves_is_no_change(store: Store):
+    await store.definitions.save(definition())
+    before = await store.definitions.changes("default")
+    await store.definitions.save(definition())
+    await store.definitions.save(definition(realm="other"))
+
+    assert await store.definitions.changes("default") == before
 
 
 @pytest.mark.requirement("store.life_cycle")
@@ -187,7 +258,7 @@ async def test_a_blob_of_another_realm_is_not_found(store: Store):
 
 @pytest.mark.requirement("store.api_keys")
 async def test_api_keys_are_found_by_id_and_counted(store: Store):
-    key = ApiKey("k1", "default", "owner", "hmac", "owner", NOON, later(60), "wxyz")
+    key = ApiKey("k1", "default", "owner", "hmac", "owner", NOON, later(60), "wxyz", ("ai://runs/*", "ai://tools/*"))
     lasting = ApiKey("k2", "other", "bot", "hmac2", "owner", NOON)
 
     assert await store.api_keys.count() == 0

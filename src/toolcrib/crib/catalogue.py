@@ -47,7 +47,8 @@ class Catalogue:
         self._models = models
         self._clock = clock
         self._added: list[tuple[Addition, Principal]] = []
-        self._realms: set[str] = set()
+        self._realms: dict[str, int] = {}
+        """The realms that were read, with the number of the last change that was seen."""
         self._open = False
         self._opening = asyncio.Lock()
 
@@ -87,9 +88,15 @@ class Catalogue:
 
     async def refresh(self, realm: str) -> None:
         """Read definitions that other processes have saved."""
+        seen = await self._registry.changes(realm)  # before reading: what is saved meanwhile is read once too often
         await self._registry.refresh(realm)
         await self._providers.refresh(realm)
-        self._realms.add(realm)
+        self._realms[realm] = seen
+
+    async def renew(self, realm: str) -> None:
+        """Refresh if something has changed in the store since, which costs one look-up to know."""
+        if self._realms.get(realm) != await self._registry.changes(realm):
+            await self.refresh(realm)
 
     async def require(self, realm: str, ref: str) -> ToolRevision:
         """The tool, also if another process has saved it since this one last looked.
@@ -115,10 +122,10 @@ class Catalogue:
             self._models.check(checked.implementation.llm)
         return checked
 
-    async def save(self, definition: ToolDefinition, who: Principal) -> ToolRevision:
-        """Check a definition and store it; raises as `checked`."""
+    async def save(self, definition: ToolDefinition, who: Principal, *, after: int | None = None) -> ToolRevision:
+        """Check a definition and store it; raises as `checked`, and `Conflict` as the registry."""
         checked = self.checked(definition, who.realm)
-        return await self._registry.save(checked, realm=who.realm, made_by=who.id, at=self._clock.now())
+        return await self._registry.save(checked, realm=who.realm, made_by=who.id, at=self._clock.now(), after=after)
 
     async def save_provider(self, provider: ProviderDefinition, who: Principal) -> None:
         """Store a provider."""

@@ -220,14 +220,22 @@ class Crib:
             await self.save(tool, principal=principal)
         return imported
 
-    async def save(self, definition: ToolDefinition, *, principal: Principal | None = None) -> ToolRevision:
+    async def save(
+        self, definition: ToolDefinition, *, principal: Principal | None = None, after: int | None = None
+    ) -> ToolRevision:
         """Check a definition and store it as a revision.
+
+        Args:
+            definition: The definition.
+            principal: In whose realm and name.
+            after: Number of the revision that the author has changed; null to save over whatever is there.
 
         Raises:
             InvalidDefinition: It is not well formed.
             NotFound: It is allotted a tool that does not exist.
+            Conflict: Another revision has been saved since `after`.
         """
-        return await self._catalogue.save(definition, await self.enter(principal))
+        return await self._catalogue.save(definition, await self.enter(principal), after=after)
 
     async def check(self, definition: ToolDefinition, *, principal: Principal | None = None) -> ToolDefinition:
         """The definition as `save` would store it; raises what `save` would, and stores nothing."""
@@ -425,11 +433,11 @@ class Crib:
         """Connect the store and save what was added; called by everything that needs it."""
         await self._catalogue.open(self.principal.realm)
 
-    async def enter(self, principal: Principal | None) -> Principal:
-        """Who acts, with the definitions of the realm at hand."""
+    async def enter(self, principal: Principal | None, *, newest: bool = False) -> Principal:
+        """Who acts, with the definitions of the realm at hand; with `newest`, those that other processes saved too."""
         await self.open()
         who = principal or self.principal
-        await self._catalogue.read(who.realm)
+        await (self._catalogue.renew(who.realm) if newest else self._catalogue.read(who.realm))
         return who
 
     async def refresh(self, realm: str | None = None) -> None:

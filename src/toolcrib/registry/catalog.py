@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from datetime import datetime
 from difflib import get_close_matches
 
-from toolcrib.contracts import LifeCycle, NotFound, ToolDefinition, ToolRevision
+from toolcrib.contracts import Conflict, LifeCycle, NotFound, ToolDefinition, ToolRevision
 from toolcrib.registry.checks import check_definition
 from toolcrib.registry.versions import newest
 from toolcrib.store import Definition, Definitions
@@ -40,6 +40,10 @@ class Registry:
         async with self._changing:
             await self._refresh(realm)
 
+    async def changes(self, realm: str) -> int:
+        """A number that grows with every change of the realm's definitions, whoever makes it."""
+        return await self._definitions.changes(realm)
+
     async def _refresh(self, realm: str) -> None:
         found: defaultdict[tuple[str, str], list[ToolRevision]] = defaultdict(list)
         for stored in await self._definitions.revisions("tool", realm):
@@ -51,11 +55,23 @@ class Registry:
         self._tools.update(found)
         self._found.clear()
 
-    async def save(self, definition: ToolDefinition, *, realm: str, made_by: str, at: datetime) -> ToolRevision:
-        """Store a definition as a new revision; the same content again is the revision that is there.
+    async def save(
+        self, definition: ToolDefinition, *, realm: str, made_by: str, at: datetime, after: int | None = None
+    ) -> ToolRevision:
+        """Store a definition as a new revision; the content of the newest one is that revision.
+
+        An older content becomes the newest revision once more, which is how a change is rolled back.
+
+        Args:
+            definition: What is to be saved.
+            realm: Where.
+            made_by: Who saves it.
+            at: When.
+            after: Number of the revision that a call without a version gets, as the author knows it; null for any.
 
         Raises:
             InvalidDefinition: The definition is not well formed.
+            Conflict: Another revision has been saved since `after`.
         """
         check_definition(definition)
         new = Definition(
@@ -70,13 +86,29 @@ class Registry:
             created_at=at,
         )
         async with self._changing:
-            revision = _revision(await self._definitions.save(new))
+            if after is not None:
+                await self._refresh(realm)
+            newest_known = self._require_current(realm, definition.name, after)
+            revision = _revision(await self._definitions.save(new, after=newest_known))
             self._keep(revision)
         return revision
 
+    def _require_current(self, realm: str, name: str, after: int | None) -> int | None:
+        """The number of a name's newest revision, if the one that calls get is still `after`; null if nobody asks."""
+        if after is None:
+            return None
+        current = self.find(realm, name, None)
+        if current is not None and current.revision != after:
+            msg = (
+                f"tool {name!r} has revision {current.revision} and this change was made to revision {after}; "
+                "read it again and repeat the change"
+            )
+            raise Conflict(msg)
+        return max((known.revision for known in self._tools.get((realm, name), [])), default=after)
+
     def _keep(self, revision: ToolRevision) -> None:
         revisions = self._tools.setdefault((revision.realm, revision.name), [])
-        revisions[:] = [known for known in revisions if known.content_hash != revision.content_hash]
+        revisions[:] = [known for known in revisions if known.revision != revision.revision]
         revisions.append(revision)
         revisions.sort(key=lambda known: known.revision)
         self._by_hash[revision.realm, revision.content_hash] = revision

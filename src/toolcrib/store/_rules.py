@@ -21,10 +21,24 @@ from toolcrib.contracts import (
     RunStatus,
     ToolcribError,
 )
-from toolcrib.store.ports import Entry, Lease, RunChange
+from toolcrib.store.ports import Definition, Entry, Lease, RunChange
 
 AT_ONCE: Final = datetime(1970, 1, 1, tzinfo=UTC)
 """`claimable_at` of a run that anyone may take now, whatever the clocks say."""
+
+
+def require_newest(definition: Definition, newest: int, after: int | None) -> None:
+    """Refuse a change that was made to a revision which is not the newest any more.
+
+    Raises:
+        Conflict: Names both.
+    """
+    if after not in {None, newest}:
+        msg = (
+            f"{definition.kind} {definition.name!r} has revision {newest} and this change was made to revision "
+            f"{after}; read it again and repeat the change"
+        )
+        raise Conflict(msg)
 
 
 class Standing(Struct, frozen=True):

@@ -2,6 +2,7 @@
 
 from typing import Final
 
+import orjson
 import sqlalchemy as sa
 
 from toolcrib.contracts import Conflict
@@ -32,6 +33,7 @@ class SqlApiKeys:
             "made_by": key.made_by,
             "created_at": to_micros(key.created_at),
             "expires_at": to_micros(key.expires_at),
+            "scopes": orjson.dumps(key.scopes).decode(),
         }
 
         def work(session: Session) -> None:
@@ -55,6 +57,7 @@ class SqlApiKeys:
                 created_at=to_moment(row["created_at"]),
                 expires_at=to_moment_or_none(row["expires_at"]),
                 last_four=row["last_four"],
+                scopes=tuple(orjson.loads(row["scopes"])),
             )
 
         return await self._database.read(work)

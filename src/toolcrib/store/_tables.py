@@ -8,7 +8,7 @@ from typing import Any, Final
 
 import sqlalchemy as sa
 
-HEAD: Final = "0001"
+HEAD: Final = "0002"
 """The newest revision. Revisions are numbered, so a greater one is of a newer release."""
 
 METADATA: Final = sa.MetaData()
@@ -40,8 +40,9 @@ DEFINITIONS: Final = sa.Table(
     _text("replacement", null=True),
     _number("removed"),
     _number("schema_version"),
-    sa.UniqueConstraint("realm", "kind", "name", "version", "content_hash", name="definitions_content"),
+    sa.Column("change", sa.BigInteger, nullable=False, server_default="0"),  # 1, 2, 3… within the realm
     sa.Index("definitions_by_hash", "realm", "content_hash"),
+    sa.Index("definitions_by_change", "realm", "change"),
 )
 
 RUNS: Final = sa.Table(
@@ -131,6 +132,7 @@ API_KEYS: Final = sa.Table(
     _text("made_by"),
     _number("created_at"),
     _number("expires_at", null=True),
+    sa.Column("scopes", sa.Text, nullable=False, server_default='["ai://*"]'),  # older keys may do everything
 )
 
 STAMP: Final = sa.Table("alembic_version", METADATA, sa.Column("version_num", sa.String(32), primary_key=True))

@@ -5,7 +5,7 @@ is given; it is no cache in front of a database and is not shared between proces
 """
 
 import heapq
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Awaitable, Generator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
@@ -84,17 +84,37 @@ class _Definitions:
         self._by_hash: dict[tuple[str, str], tuple[list[Definition], int]] = {}
         """Where the revision is, as only the list knows its status."""
         self._removed: set[tuple[DefinitionKind, str, str, int]] = set()
+        self._changes: Counter[str] = Counter()
 
-    async def save(self, definition: Definition) -> Definition:
+    async def save(self, definition: Definition, *, after: int | None = None) -> Definition:
         known = self._by_name.setdefault((definition.kind, definition.realm, definition.name), [])
-        for revision in known:
-            if (revision.version, revision.content_hash) == (definition.version, definition.content_hash):
-                self._removed.discard(_revision_key(revision))
-                return revision
+        _rules.require_newest(definition, len(known), after)
+        of_version = [revision for revision in reversed(known) if revision.version == definition.version]
+        same = next((found for found in of_version if found.content_hash == definition.content_hash), None)
+        if same is not None and same is of_version[0]:
+            self._restore(same)
+            return same
         saved = replace(definition, revision=len(known) + 1)
+        if same is not None:
+            saved = replace(
+                saved,
+                status=same.status,
+                status_message=same.status_message,
+                sunset=same.sunset,
+                replacement=same.replacement,
+            )
+        self._changes[definition.realm] += 1
         self._by_hash.setdefault((saved.realm, saved.content_hash), (known, len(known)))
         known.append(saved)
         return saved
+
+    def _restore(self, revision: Definition) -> None:
+        if _revision_key(revision) in self._removed:
+            self._removed.discard(_revision_key(revision))
+            self._changes[revision.realm] += 1
+
+    async def changes(self, realm: str) -> int:
+        return self._changes[realm]
 
     async def get(self, realm: str, content_hash: str) -> Definition | None:
         known, index = self._by_hash.get((realm, content_hash), ([], 0))
@@ -123,6 +143,7 @@ class _Definitions:
     ) -> int:
         known = self._by_name.get((kind, realm, name), [])
         places = [index for index, revision in enumerate(known) if revision.version == version]
+        self._changes[realm] += 1
         for index in places:
             known[index] = replace(
                 known[index], status=status, status_message=message, sunset=sunset, replacement=replacement
@@ -132,6 +153,7 @@ class _Definitions:
     async def remove(self, kind: DefinitionKind, realm: str, name: str) -> int:
         listed = {_revision_key(revision) for revision in await self.revisions(kind, realm, name)}
         self._removed |= listed
+        self._changes[realm] += 1
         return len(listed)
 
 

@@ -38,12 +38,24 @@ class Definition:
 class Definitions(Protocol):
     """Immutable revisions, named by content hash."""
 
-    async def save(self, definition: Definition) -> Definition:
+    async def save(self, definition: Definition, *, after: int | None = None) -> Definition:
         """Append a revision; its number is assigned here.
 
-        Equal content under the same name and version is not saved again: the existing revision is returned, and brought
-        back if the name had been removed.
+        The content that the newest revision of this name and version has is not saved again: that revision is returned,
+        and brought back if the name had been removed. An older content becomes the newest revision once more, in the
+        life-cycle state that it has.
+
+        Args:
+            definition: What is to be saved.
+            after: Number of the name's newest revision as the author knows it; null for any.
+
+        Raises:
+            Conflict: Another revision has been saved since.
         """
+        ...
+
+    async def changes(self, realm: str) -> int:
+        """A number that grows with every change of a realm's definitions; 0 before the first."""
         ...
 
     async def get(self, realm: str, content_hash: str) -> Definition | None:
@@ -259,6 +271,8 @@ class ApiKey:
     created_at: datetime
     expires_at: datetime | None = None
     last_four: str = ""
+    scopes: tuple[str, ...] = ("ai://*",)
+    """Patterns of the security URIs that the key's holder may use."""
 
 
 class ApiKeys(Protocol):

@@ -7,7 +7,7 @@ from typing import Any, cast
 
 import pytest
 
-from toolcrib.contracts import InvalidDefinition, NotFound, PythonImplementation, ToolDefinition, ToolRevision
+from toolcrib.contracts import Conflict, InvalidDefinition, NotFound, PythonImplementation, ToolDefinition, ToolRevision
 from toolcrib.registry import Registry, check_definition
 from toolcrib.store import Definition, DefinitionKind, Definitions, MemoryStore
 
@@ -66,6 +66,47 @@ async def test_the_same_content_again_is_the_revision_that_is_there(registry: Re
     assert again == first
     assert await registry.revisions("acme", "search") == [first]
     assert registry.current("acme") == [first]
+
+
+@pytest.mark.requirement("registry.roll_back")
+async def test_an_older_content_that_is_saved_again_is_what_a_call_gets(registry: Registry):
+    first = await save(registry)
+    await save(registry, description="Find deals.")
+    again = await save(registry)
+
+    assert (again.revision, again.content_hash) == (3, first.content_hash)
+    assert found(registry) == "1.0.0 r3"
+    assert [known.revision for known in await registry.revisions("acme", "search")] == [1, 2, 3]
+
+
+@pytest.mark.requirement("registry.optimistic")
+async def test_a_change_is_refused_if_another_was_saved_meanwhile(registry: Registry):
+    first = await save(registry)
+    await registry.save(definition(description="Theirs."), realm="acme", made_by="bob", at=NOON, after=first.revision)
+
+    with pytest.raises(Conflict, match="'search' has revision 2 and this change was made to revision 1"):
+        await registry.save(definition(description="Ours."), realm="acme", made_by="ann", at=NOON, after=1)
+
+
+@pytest.mark.requirement("registry.optimistic")
+async def test_a_change_to_the_revision_that_calls_get_is_saved_though_another_version_has_a_later_one(
+    registry: Registry,
+):
+    await save(registry, version="2.0.0")
+    await save(registry, version="1.0.0")
+
+    saved = await registry.save(definition("search", "2.0.1"), realm="acme", made_by="ann", at=NOON, after=1)
+
+    assert saved.revision == 3
+
+
+@pytest.mark.requirement("registry.optimistic")
+async def test_a_change_that_another_process_saved_is_noticed(registry: Registry, store: MemoryStore):
+    await save(registry)
+    await Registry(store.definitions).save(definition(description="Theirs."), realm="acme", made_by="bob", at=NOON)
+
+    with pytest.raises(Conflict, match="read it again"):
+        await registry.save(definition(description="Ours."), realm="acme", made_by="ann", at=NOON, after=1)
 
 
 @pytest.mark.requirement("registry.revisions")

@@ -85,6 +85,23 @@ def test_a_database_of_an_older_revision_is_migrated(tmp_path: Path):
         assert connection.execute(sa.select(STAMP)).scalar_one() == HEAD
 
 
+def test_what_an_older_release_wrote_is_kept(tmp_path: Path):
+    engine = _dialect.make_engine(f"sqlite:///{tmp_path}/crib.db")
+    with _dialect.connect(engine) as connection:
+        connection.exec_driver_sql(_dialect.BEGIN)
+        migrate(connection, "0001")
+        connection.exec_driver_sql(
+            "INSERT INTO api_keys VALUES ('k1', 'default', 'owner', 'hmac', 'wxyz', 'owner', 0, NULL)"
+        )
+        row = "'tool', 'search', 1, '1.0.0', 'sha256:1', '{}', 'owner', 0, 'active', NULL, NULL, NULL, 0, 1"
+        connection.exec_driver_sql(f"INSERT INTO definitions VALUES ('default', {row})")
+        connection.commit()
+        bring_up_to_date(connection)
+
+        assert connection.exec_driver_sql("SELECT key_id, scopes FROM api_keys").all() == [("k1", '["ai://*"]')]
+        assert connection.exec_driver_sql("SELECT name, revision, change FROM definitions").all() == [("search", 1, 0)]
+
+
 async def test_a_database_of_a_newer_release_is_left_alone(tmp_path: Path):
     async with opened("sqlite", tmp_path):
         pass

@@ -20,9 +20,9 @@ from urllib.parse import urlsplit
 
 from examples.crm.planner import NAME, planner, read_task
 from examples.crm.verify import StageVerdict, verify_stage_change
+from examples.models import check_model
 from toolcrib import AgenticContext, AgenticTool, Crib, EgressPolicy, ReferenceSource, Result, ScriptedModel
-from toolcrib.contracts import BearerAuth, InvalidSettings, Trace, Unavailable
-from toolcrib.llm import resolve
+from toolcrib.contracts import BearerAuth, Trace, Unavailable
 from toolcrib.providers import ToolOverride
 
 TASK = "Update all Acme Corp deals to Negotiation"
@@ -98,7 +98,7 @@ async def demonstrate(
         InvalidSettings: The model is unknown or its key missing; nothing was started or written.
         ToolcribError: The CRM could not be started or imported.
     """
-    check_model(model, base_url)
+    check_model(model, base_url, scripted=SCRIPTED)
     db = db or folder / "crm.db"
     async with running_crm(db, log=folder / "crm.log", rate=rate) as crm:
         crib = Crib(
@@ -138,24 +138,6 @@ async def make_deal_manager(crib: Crib, crm: Crm, *, model: str, base_url: str |
         context=AgenticContext(reference_data=(stages,)),
         result_schema=_ANSWER,
     )
-
-
-def check_model(model: str | None, base_url: str | None) -> None:
-    """Refuse a model that could not be asked, before anything is started.
-
-    Raises:
-        InvalidSettings: The reference is malformed, its provider unknown, or the key is missing.
-    """
-    if model is None or model == SCRIPTED:
-        return
-    if model.startswith("scripted:"):
-        raise InvalidSettings(f"there is no model {model!r}; the scripted one of this demonstration is {SCRIPTED!r}")
-    endpoint = resolve(model, base_url=base_url)
-    if endpoint.key_required and not os.environ.get(endpoint.api_key_env or ""):
-        raise InvalidSettings(
-            f"model {model!r} needs {endpoint.api_key_env}, which is not set; export it, or leave --model away to use "
-            f"{SCRIPTED}, which needs none"
-        )
 
 
 def judge(db: Path, task: str) -> tuple[StageVerdict | None, str | None]:

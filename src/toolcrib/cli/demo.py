@@ -7,20 +7,18 @@ import sys
 import tempfile
 from collections.abc import Coroutine
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any, TypeVar
 
 import typer
 
 from toolcrib.cli.options import AsJson, BaseUrl, Model
 
-if TYPE_CHECKING:
-    from examples.crm.demo import Outcome
-    from toolcrib.cli.demo_report import Files
+T = TypeVar("T")
 
 app = typer.Typer(help="See the product at work.", no_args_is_help=True)
 
 Task = Annotated[str | None, typer.Option(metavar="TEXT", help="Another task, in plain words.", show_default=False)]
-Keep = Annotated[bool, typer.Option("--keep", help="Keep the CRM's database and the journal.")]
+Keep = Annotated[bool, typer.Option("--keep", help="Keep what the demonstration made, the journal above all.")]
 Database = Annotated[
     Path | None,
     typer.Option(
@@ -66,18 +64,20 @@ def crm(
 
     make_importable()
     from examples.crm import demo as crm_demo
+    from examples.models import check_model
     from toolcrib.cli import demo_report as report
 
-    crm_demo.check_model(model, base_url)
+    check_model(model, base_url, scripted=crm_demo.SCRIPTED)
     folder = Path(tempfile.mkdtemp(prefix="toolcrib-demo-"))
     files = report.Files(folder, db=db or folder / "crm.db", store=store or f"sqlite:///{folder / 'toolcrib.db'}")
     if not as_json:
-        report.announce(model or crm_demo.SCRIPTED, scripted=model in {None, crm_demo.SCRIPTED})
+        scripted = "a planner made of rules" if model in {None, crm_demo.SCRIPTED} else None
+        report.announce(model or crm_demo.SCRIPTED, scripted=scripted, command="toolcrib demo crm")
     outcome = _run(
         crm_demo.demonstrate(
             task or crm_demo.TASK, folder=folder, db=files.db, store=files.store, model=model, base_url=base_url
         ),
-        files,
+        folder,
     )
     kept = keep or not outcome.ok
     if not kept:
@@ -89,12 +89,53 @@ def crm(
     raise typer.Exit(0 if outcome.ok else 1)
 
 
-def _run(work: "Coroutine[Any, Any, Outcome]", files: "Files") -> "Outcome":
+@app.command("research")
+def research(
+    *,
+    as_json: AsJson = False,
+    model: Model = None,
+    base_url: BaseUrl = None,
+    keep: Keep = False,
+    task: Task = None,
+    store: Journal = None,
+) -> None:
+    """Let an agentic tool find something out on a small web of pages and PDF files, and check its answer.
+
+    Exit status 0 means that the answer is right, and rests on pages that were really read.
+    """
+    from toolcrib.cli.examples import make_importable, require
+
+    make_importable()
+    require("research", "pypdf", "selectolax")
+    from examples.models import check_model
+    from examples.research import demo as research_demo
+    from toolcrib.cli import research_report as report
+    from toolcrib.cli.demo_report import announce
+
+    check_model(model, base_url, scripted=research_demo.SCRIPTED)
+    folder = Path(tempfile.mkdtemp(prefix="toolcrib-demo-"))
+    journal = store or f"sqlite:///{folder / 'toolcrib.db'}"
+    if not as_json:
+        scripted = "a model made of rules" if model in {None, research_demo.SCRIPTED} else None
+        announce(model or research_demo.SCRIPTED, scripted=scripted, command="toolcrib demo research")
+    work = research_demo.demonstrate(task or research_demo.TASK, store=journal, model=model, base_url=base_url)
+    outcome = _run(work, folder)
+    kept = keep or not outcome.ok
+    if not kept:
+        shutil.rmtree(folder)
+    if as_json:
+        print(json.dumps(report.document(outcome, journal if kept else store), ensure_ascii=False))
+    else:
+        report.show(outcome, journal if kept else store)
+    raise typer.Exit(0 if outcome.ok else 1)
+
+
+def _run(work: Coroutine[Any, Any, T], folder: Path) -> T:
     """Whatever fails from here on is a failure, and not the fault of who asked."""
     from toolcrib.contracts import ToolcribError
 
     try:
         return asyncio.run(work)
     except ToolcribError as failure:
-        print(f"toolcrib: {' '.join(str(failure).split())}; what there is of it is in {files.folder}", file=sys.stderr)
+        print(f"toolcrib: {' '.join(str(failure).split())}; what there is of it is in {folder}", file=sys.stderr)
         raise typer.Exit(1) from None

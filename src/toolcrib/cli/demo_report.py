@@ -1,4 +1,4 @@
-"""What the demonstration prints: for people, and as one JSON document."""
+"""What the demonstration with the CRM prints: for people, and as one JSON document."""
 
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -10,7 +10,7 @@ from examples.crm.demo import Outcome
 from examples.crm.verify import StageVerdict
 from toolcrib.cli.console import console, plain
 from toolcrib.cli.tree import draw
-from toolcrib.contracts import JsonObject
+from toolcrib.contracts import Json, JsonObject, Trace
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,14 +28,20 @@ class Files:
         return replace(self, store=store, db=db)
 
 
-def announce(model: str, *, scripted: bool) -> None:
-    """Say what is used as model, before anything runs."""
+def announce(model: str, *, scripted: str | None, command: str) -> None:
+    """Say what is used as model, before anything runs.
+
+    Args:
+        model: The model that is used.
+        scripted: What the demonstration's own model is made of; null for a real model.
+        command: The demonstration's command.
+    """
     screen = console()
     if scripted:
-        screen.print(plain(f"Model: {model}, a planner made of rules. No model is asked and no API key is read."))
+        screen.print(plain(f"Model: {model}, {scripted}. No model is asked and no API key is read."))
         screen.print(
-            "       With a real one: toolcrib demo crm --model anthropic:claude-sonnet-4 (and ANTHROPIC_API_KEY set),\n"
-            "       or a local one: toolcrib demo crm --model ollama:qwen3. TOOLCRIB_MODEL says the same."
+            f"       With a real one: {command} --model anthropic:claude-sonnet-4 (and ANTHROPIC_API_KEY set),\n"
+            f"       or a local one: {command} --model ollama:qwen3. TOOLCRIB_MODEL says the same."
         )
     else:
         screen.print(plain(f"Model: {model}"))
@@ -60,27 +66,37 @@ def show(outcome: Outcome, files: Files) -> None:
 
 def document(outcome: Outcome, files: Files) -> JsonObject:
     """The same as data."""
-    trace = outcome.trace.model_dump(mode="json")
     verified = outcome.verdict.as_json() if outcome.verdict else {"all_and_only": False, "problem": outcome.problem}
+    return answered(
+        outcome.trace,
+        success=outcome.ok,
+        model=outcome.model,
+        verified=verified,
+        store=files.store,
+        crm_db=None if files.db is None else str(files.db),
+    )
+
+
+def answered(trace: Trace, *, success: bool, model: str, **more: Json) -> JsonObject:
+    """A run as one document: `success`, `data`, `error` if there is one, and `meta` with whatever else is given."""
+    told = trace.model_dump(mode="json")
     return {
-        "success": outcome.ok,
-        "data": trace["output"],
-        **({} if trace["error"] is None else {"error": trace["error"]}),
+        "success": success,
+        "data": told["output"],
+        **({} if told["error"] is None else {"error": told["error"]}),
         "meta": {
-            "run_id": trace["run_id"],
-            "agentic_tool": trace["tool"],
-            "mode": trace["mode"],
-            "model": outcome.model,
-            "status": trace["status"],
-            "stop_reason": trace["stop_reason"],
-            "total_cost": trace["cost"],
-            "total_tokens": trace["tokens"],
-            "duration_ms": trace["duration_ms"],
-            "warnings": trace["warnings"],
-            "trace": {"steps": trace["steps"]},
-            "verified": verified,
-            "store": files.store,
-            "crm_db": None if files.db is None else str(files.db),
+            "run_id": told["run_id"],
+            "agentic_tool": told["tool"],
+            "mode": told["mode"],
+            "model": model,
+            "status": told["status"],
+            "stop_reason": told["stop_reason"],
+            "total_cost": told["cost"],
+            "total_tokens": told["tokens"],
+            "duration_ms": told["duration_ms"],
+            "warnings": told["warnings"],
+            "trace": {"steps": told["steps"]},
+            **more,
         },
     }
 

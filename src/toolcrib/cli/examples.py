@@ -1,6 +1,7 @@
 """Finding the examples: beside the source in a checkout, inside the package where it was installed from a wheel."""
 
 import sys
+from importlib.util import find_spec
 from pathlib import Path
 
 import toolcrib
@@ -23,3 +24,17 @@ def make_importable() -> None:
             return
     msg = f"the examples are neither in {_PACKAGE} nor beside it; install toolcrib from its wheel or a checkout"
     raise NotFound(msg)
+
+
+def require(extra: str, *packages: str) -> None:
+    """Check that the packages of an extra are installed.
+
+    Raises:
+        InvalidSettings: One is not.
+    """
+    from toolcrib.contracts import InvalidSettings
+
+    missing = [package for package in packages if find_spec(package) is None]
+    if missing:
+        msg = f"this needs {' and '.join(missing)}, which is not installed: pip install 'toolcrib[{extra}]'"
+        raise InvalidSettings(msg)

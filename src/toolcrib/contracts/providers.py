@@ -125,3 +125,13 @@ class ProviderDefinition(Contract):
             return variable.default if variable.value is None else variable.value
 
         return _VARIABLE.sub(fill, self.base_url)
+
+    def locate(self, url: str) -> str:
+        """An operation's URL in full: below the base address if it is a path, with the variables filled in either case.
+
+        Args:
+            url: From `/` on, or absolute; one that does not begin with `base_url` stays as it is.
+        """
+        if url.startswith("/"):
+            return self.address.rstrip("/") + url
+        return self.address + url.removeprefix(self.base_url) if url.startswith(self.base_url) else url

@@ -74,7 +74,7 @@ class Parts:
             models=models,
             clock=outside.clock,
         )
-        http = HttpRuntime(session, providers.find, secrets, clock=outside.clock)
+        http = HttpRuntime(session, providers.find, secrets, attic=outside.store.blobs, clock=outside.clock)
         executor = Executor(
             tools=registry,
             dispatcher=RuntimeDispatcher({"python": functions, "http": http, "agentic": AgenticRuntime()}),

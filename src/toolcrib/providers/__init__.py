@@ -1,11 +1,13 @@
 """Connections to other systems: their authentication, their reference lists, and importers that make tools of them.
 
-Pure functions over contracts: nothing here opens a connection or stores a definition.
+Pure functions over contracts, but for `Tokens`, which asks token endpoints through the session that it is given.
+Nothing here stores a definition.
 """
 
-from toolcrib.providers.auth import Credentials, credentials_for
+from toolcrib.providers.auth import Credentials, Resolve, credentials_for
 from toolcrib.providers.openapi import ImportedApi, Loss, ToolOverride, import_openapi
 from toolcrib.providers.references import ReferenceItem, ReferenceList, closest, read_reference, resolve
+from toolcrib.providers.tokens import Tokens
 
 __all__ = [
     "Credentials",
@@ -13,6 +15,8 @@ __all__ = [
     "Loss",
     "ReferenceItem",
     "ReferenceList",
+    "Resolve",
+    "Tokens",
     "ToolOverride",
     "closest",
     "credentials_for",

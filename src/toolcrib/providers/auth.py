@@ -1,13 +1,14 @@
-"""Credentials of a provider as parts of a request. Pure: whoever calls resolves the references and sends the request.
+"""Credentials of a provider as parts of a request. Whoever calls resolves the references and sends the request.
 
 Credentials go to the provider's own origin and nowhere else, so that a tool whose URL leads elsewhere cannot carry them
-away.
+away. Of the alternatives that an operation accepts, the first whose secrets are all there is met; doing without
+credentials is the last one, wherever it stands.
 """
 
 import base64
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import assert_never
+from typing import TypeAlias, assert_never
 
 from toolcrib.contracts import (
     ApiKeyAuth,
@@ -15,11 +16,22 @@ from toolcrib.contracts import (
     BearerAuth,
     ErrorCode,
     NoAuth,
+    OAuth2Auth,
+    ProviderAuth,
     ProviderDefinition,
     Reason,
+    SecurityRequirement,
 )
 from toolcrib.executor import CallFailed, error
 from toolcrib.providers.origins import origin_of
+from toolcrib.providers.tokens import Grant, Tokens
+
+Resolve: TypeAlias = Callable[[str], str | None]
+"""The secret behind a reference, null if there is none."""
+
+
+_Way: TypeAlias = tuple[ProviderAuth, tuple[str, ...]]
+"""One way to authenticate, and its scopes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,43 +44,133 @@ class Credentials:
     cookies: dict[str, str] = field(default_factory=dict[str, str], repr=False)
     secrets: tuple[str, ...] = field(default=(), repr=False)
     """The values that must not be shown, in every form in which they are sent."""
+    fetched: tuple[str, ...] = field(default=(), repr=False)
+    """Those of them that a token endpoint has issued, which may be refused before they expire."""
+
+    def __or__(self, other: "Credentials") -> "Credentials":
+        """Both together."""
+        return Credentials(
+            self.headers | other.headers,
+            self.query | other.query,
+            self.cookies | other.cookies,
+            self.secrets + other.secrets,
+            self.fetched + other.fetched,
+        )
 
 
-def credentials_for(provider: ProviderDefinition, url: str, resolve: Callable[[str], str | None]) -> Credentials:
+async def credentials_for(
+    provider: ProviderDefinition,
+    url: str,
+    resolve: Resolve,
+    tokens: Tokens,
+    security: Sequence[SecurityRequirement] | None = None,
+) -> Credentials:
     """The provider's credentials for a request to a URL.
 
     Args:
         provider: Whose authentication is applied.
         url: Where the request goes.
-        resolve: The secret behind a reference, null if there is none.
+        resolve: Finds secrets.
+        tokens: Fetches what a token endpoint issues.
+        security: What the operation accepts; the provider's own if null.
 
     Raises:
-        CallFailed: `AUTH_REQUIRED` if a secret is missing, `POLICY_DENIED` if the URL is not on the provider's origin.
+        CallFailed: `AUTH_REQUIRED` if a secret is missing or the token endpoint refuses, `POLICY_DENIED` if the URL is
+            not on the provider's origin; as `Tokens.token` otherwise.
     """
-    if isinstance(provider.auth, NoAuth):
+    chosen = _chosen(provider, security, resolve)
+    if not chosen:
         return Credentials()
-    if origin_of(url) is None or origin_of(url) != origin_of(provider.base_url):
+    origin = origin_of(url)
+    if origin is None or origin != origin_of(provider.address):
         message = (
-            f"the credentials of provider {provider.name!r} are for {provider.base_url} only and this tool calls "
+            f"the credentials of provider {provider.name!r} are for {provider.address} only and this tool calls "
             "another origin; correct its URL, or take its provider away"
         )
         raise CallFailed(error(ErrorCode.POLICY_DENIED, Reason.SSRF_BLOCKED, message))
-    return _credentials(provider.auth, lambda reference: _secret(provider, reference, resolve))
+    found = Credentials()
+    for auth, scopes in chosen:
+        found |= await _credentials(auth, scopes, lambda reference: resolve(reference) or "", tokens)
+    return found
 
 
-def _credentials(auth: BearerAuth | BasicAuth | ApiKeyAuth, secret: Callable[[str], str]) -> Credentials:
+def _chosen(
+    provider: ProviderDefinition, security: Sequence[SecurityRequirement] | None, resolve: Resolve
+) -> Sequence[_Way]:
+    """The ways to authenticate that are used together; empty for none."""
+    accepted = provider.security if security is None else security
+    if accepted is None:
+        alternatives = [[(provider.auth, tuple[str, ...]())]]
+    else:
+        alternatives = [_schemes(provider, requirement) for requirement in accepted if requirement]
+        if len(alternatives) < len(accepted) or not accepted:
+            alternatives.append([])
+    lacking: list[list[str]] = []
+    for schemes in alternatives:
+        used = [(auth, scopes) for auth, scopes in schemes if not isinstance(auth, NoAuth)]
+        missing = [name for auth, _ in used for name in _references(auth) if resolve(name) is None]
+        if not missing:
+            return used
+        lacking.append(missing)
+    needed = ", or ".join(" and ".join(dict.fromkeys(missing)) for missing in lacking)
+    verb = "are" if len(lacking) > 1 or len(lacking[0]) > 1 else "is"
+    message = f"provider {provider.name!r} needs {needed}, which {verb} not set or not released; set it and call again"
+    first = {"reference": lacking[0][0], "alternatives": lacking}
+    raise CallFailed(error(ErrorCode.AUTH_REQUIRED, Reason.MISSING_SECRET, message, **first))
+
+
+def _schemes(provider: ProviderDefinition, requirement: Mapping[str, tuple[str, ...]]) -> Sequence[_Way]:
+    unknown = sorted(set(requirement) - set(provider.schemes))
+    if unknown:
+        known = ", ".join(provider.schemes) or "none"
+        message = (
+            f"the tool authenticates with scheme {unknown[0]!r}, which provider {provider.name!r} does not define; "
+            f"it has: {known}"
+        )
+        raise CallFailed(error(ErrorCode.AUTH_REQUIRED, Reason.MISSING_SECRET, message))
+    return [(provider.schemes[name], scopes) for name, scopes in requirement.items()]
+
+
+def _references(auth: ProviderAuth) -> Iterable[str]:
     match auth:
+        case NoAuth():
+            return ()
         case BearerAuth():
-            token = secret(auth.token)
-            return Credentials(headers={"authorization": f"Bearer {token}"}, secrets=(token,))
+            return (auth.token,)
+        case BasicAuth():
+            return (auth.username, auth.password)
+        case ApiKeyAuth():
+            return (auth.key,)
+        case OAuth2Auth():
+            return filter(None, (auth.client_id, auth.client_secret, auth.refresh_token))
+        case _:
+            assert_never(auth)
+
+
+async def _credentials(
+    auth: ProviderAuth, scopes: tuple[str, ...], secret: Callable[[str], str], tokens: Tokens
+) -> Credentials:
+    match auth:
+        case NoAuth():
+            return Credentials()
+        case BearerAuth():
+            return _bearer(secret(auth.token))
         case BasicAuth():
             username, password = secret(auth.username), secret(auth.password)
             pair = base64.b64encode(f"{username}:{password}".encode()).decode()
             return Credentials(headers={"authorization": f"Basic {pair}"}, secrets=(username, password, pair))
         case ApiKeyAuth():
             return _key(auth, secret(auth.key))
+        case OAuth2Auth():
+            grant = Grant.of(auth, auth.scopes or scopes, secret)
+            token = await tokens.token(grant)
+            return Credentials(secrets=grant.secrets, fetched=(token,)) | _bearer(token)
         case _:
             assert_never(auth)
+
+
+def _bearer(token: str) -> Credentials:
+    return Credentials(headers={"authorization": f"Bearer {token}"}, secrets=(token,))
 
 
 def _key(auth: ApiKeyAuth, key: str) -> Credentials:
@@ -81,13 +183,3 @@ def _key(auth: ApiKeyAuth, key: str) -> Credentials:
             return Credentials(cookies={auth.name: key}, secrets=(key,))
         case _:
             assert_never(auth.place)
-
-
-def _secret(provider: ProviderDefinition, reference: str, resolve: Callable[[str], str | None]) -> str:
-    value = resolve(reference)
-    if value is None:
-        message = (
-            f"provider {provider.name!r} needs {reference}, which is not set or not released; set it and call again"
-        )
-        raise CallFailed(error(ErrorCode.AUTH_REQUIRED, Reason.MISSING_SECRET, message, reference=reference))
-    return value

@@ -1,7 +1,10 @@
 """The origin of a URL (RFC 6454), read so strictly that no two parsers can disagree about the host."""
 
 import re
-from typing import Final
+from typing import Final, TypeAlias
+
+Origin: TypeAlias = tuple[str, str, int]
+"""Scheme, host and port, in lower case."""
 
 _URL: Final = re.compile(
     r"(https?)://([a-z0-9._-]+|\[[0-9a-f:.]+\])(?::([0-9]{1,5}))?(?:[/?#].*)?", re.IGNORECASE | re.DOTALL
@@ -9,8 +12,8 @@ _URL: Final = re.compile(
 _PORTS: Final = {"http": 80, "https": 443}
 
 
-def origin_of(url: str) -> tuple[str, str, int] | None:
-    """Scheme, host and port, in lower case; null if the URL is not plainly one of HTTP."""
+def origin_of(url: str) -> Origin | None:
+    """The origin; null if the URL is not plainly one of HTTP."""
     match = _URL.fullmatch(url)
     if match is None:
         return None

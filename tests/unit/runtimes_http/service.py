@@ -25,6 +25,7 @@ from toolcrib.contracts import (
 from toolcrib.executor import CallFailed, Dispatch, Outcome
 from toolcrib.net import EgressPolicy, HttpSession
 from toolcrib.runtimes.http import HttpRuntime
+from toolcrib.store import MemoryStore
 
 TOKEN = "token-0123456789"
 SECRETS = {"${env:TOKEN}": TOKEN, "${env:BROKEN}": "a\r\nx-evil: 1"}
@@ -59,13 +60,18 @@ class Service:
     port: int
     runtime: HttpRuntime
     clock: ManualClock
-    provider: ProviderDefinition
+    providers: dict[tuple[str, str], ProviderDefinition]
+    store: MemoryStore
     seen: list[Seen] = field(default_factory=list[Seen])
     limits: Limits = field(default_factory=Limits)
 
     @property
     def url(self) -> str:
         return f"http://127.0.0.1:{self.port}"
+
+    def provide(self, **changes: Any) -> None:
+        """Change the provider."""
+        self.providers["default", "svc"] = self.providers["default", "svc"].model_copy(update=changes)
 
     def tool(self, path: str = "/", method: Any = "GET", **changes: Any) -> ToolRevision:
         """A tool of this service; what is no field of a tool is one of its implementation."""
@@ -109,6 +115,7 @@ async def service(
     *,
     auth: ProviderAuth | None = None,
     headers: dict[str, str] | None = None,
+    secrets: dict[str, str] | None = None,
     max_bytes: int = 10 * 2**20,
     ports: tuple[int, ...] = (),
 ) -> AsyncGenerator[Service]:
@@ -130,17 +137,23 @@ async def service(
         return answered if isinstance(answered, web.StreamResponse) else await answered
 
     async with serving(handle) as port:
-        provider = ProviderDefinition(
-            name="svc", base_url=f"http://127.0.0.1:{port}", auth=auth or NoAuth(), headers=headers or {}
-        )
-        policy = EgressPolicy(allow=tuple(f"127.0.0.1:{n}" for n in (port, *ports)), max_bytes=max_bytes)
-        clock = ManualClock()
-        async with HttpSession(policy) as session:
-            known = {("default", "svc"): provider}
-            runtime = HttpRuntime(
-                session, lambda realm, name: known.get((realm, name)), DictSecrets(SECRETS), clock=clock
+        url = f"http://127.0.0.1:{port}"
+        known = {
+            ("default", "svc"): ProviderDefinition(
+                name="svc", base_url=url, auth=auth or NoAuth(), headers=headers or {}
             )
-            found.append(Service(port, runtime, clock, provider))
+        }
+        policy = EgressPolicy(allow=tuple(f"127.0.0.1:{n}" for n in (port, *ports)), max_bytes=max_bytes)
+        clock, store = ManualClock(), MemoryStore()
+        async with HttpSession(policy) as session:
+            runtime = HttpRuntime(
+                session,
+                lambda realm, name: found[0].providers.get((realm, name)),
+                DictSecrets(SECRETS | (secrets or {})),
+                attic=store.blobs,
+                clock=clock,
+            )
+            found.append(Service(port, runtime, clock, known, store))
             yield found[0]
 
 

@@ -32,8 +32,12 @@ def answering(body: bytes = b"", status: int = 200, **headers: str) -> Answering
         ("text/plain; charset=nonsense", "ä".encode(), "ä"),
         ("text/csv", b"a,b", "a,b"),
         ("application/atom+xml", b"<a/>", "<a/>"),
-        ("image/png", b"\x89PNG", {"content_type": "image/png", "base64": "iVBORw=="}),
-        ("application/octet-stream", b"x", {"content_type": "application/octet-stream", "base64": "eA=="}),
+        ("image/png", b"\x89PNG", {"media_type": "image/png", "filename": None, "size": 4, "base64": "iVBORw=="}),
+        (
+            "application/octet-stream",
+            b"x",
+            {"media_type": "application/octet-stream", "filename": None, "size": 1, "base64": "eA=="},
+        ),
     ],
 )
 async def test_a_body_is_read_by_its_content_type(content_type: str, body: bytes, output: Any) -> None:
@@ -108,7 +112,14 @@ async def test_the_message_holds_the_words_of_the_other_side(body: bytes, words:
 
 
 @pytest.mark.requirement("runtime_http.statuses")
-@pytest.mark.parametrize("content_type", ["application/json", "text/plain", "image/png"])
+async def test_an_explanation_in_bytes_is_only_measured() -> None:
+    async with service(answering(b"\x89PNG", 400, content_type="image/png")) as svc:
+        failed = await svc.failure(svc.tool())
+        assert "400 Bad Request: (4 bytes of image/png);" in failed.error.message
+
+
+@pytest.mark.requirement("runtime_http.statuses")
+@pytest.mark.parametrize("content_type", ["application/json", "text/plain"])
 async def test_a_long_explanation_is_cut_to_4096_bytes(content_type: str) -> None:
     body = b'{"message": "' + b"x" * 20_000 + b'"}'
     async with service(answering(body, 400, content_type=content_type)) as svc:

@@ -18,6 +18,7 @@ from toolcrib.executor import CallFailed, Dispatch, Outcome
 from toolcrib.net import EgressPolicy, HttpSession
 from toolcrib.providers import ImportedApi, ToolOverride, import_openapi, read_reference, resolve
 from toolcrib.runtimes.http import HttpRuntime
+from toolcrib.store import MemoryStore
 
 TOKEN = "crm_test-token"
 pytestmark = pytest.mark.requirement("runtime_http.crm")
@@ -69,7 +70,13 @@ async def crm(tmp_path: Path) -> AsyncGenerator[Crm]:
         async with HttpSession(EgressPolicy(allow=(f"127.0.0.1:{port}",))) as session:
             secrets = DictSecrets({"${env:CRM_TOKEN}": TOKEN})
             known = {("default", "crm"): api.provider}
-            runtime = HttpRuntime(session, lambda realm, name: known.get((realm, name)), secrets, clock=ManualClock())
+            runtime = HttpRuntime(
+                session,
+                lambda realm, name: known.get((realm, name)),
+                secrets,
+                attic=MemoryStore().blobs,
+                clock=ManualClock(),
+            )
             yield Crm(api, runtime)
         await runner.cleanup()
 

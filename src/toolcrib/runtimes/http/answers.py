@@ -1,19 +1,33 @@
-"""From an answer's bytes to JSON: by content type, never by guessing."""
+"""From an answer's bytes to JSON: by content type, with one exception for the commonest false one.
 
-import base64
+JSON that is sent as text (`text/html`, `text/plain`, no type at all) is still read as JSON if all of it is an object or
+a list, unless the tool promises text. What claims to be JSON and is not, is an error.
+"""
+
 import re
 from email.message import Message
-from typing import Final
+from pathlib import PurePath
+from typing import Final, cast
+from urllib.parse import parse_qsl
 
 import orjson
 
-from toolcrib.contracts import Json, JsonObject
+from toolcrib.contracts import HttpFile, Json, JsonObject
 from toolcrib.net import HttpResponse
+from toolcrib.runtimes.http.media import is_json, media_type
 
 MAX_SHOWN_HEADER: Final = 2_000
 
-_JSON: Final = re.compile(r".+[/+]json")
-_TEXT: Final = re.compile(r"text/.+|.+[/+](xml|yaml|javascript)|application/(x-yaml|x-www-form-urlencoded|x-ndjson)")
+_TEXT: Final = re.compile(r"text/.+|.+[/+](xml|yaml|javascript|graphql)|application/x-yaml")
+_LINES: Final = frozenset(
+    {"application/x-ndjson", "application/ndjson", "application/jsonl", "application/x-jsonlines"}
+)
+"""One JSON value per line."""
+_SEQUENCE: Final = "application/json-seq"
+"""RFC 7464: values between record separators."""
+_FORM: Final = "application/x-www-form-urlencoded"
+_UNKNOWN: Final = "application/octet-stream"
+_MISTAKEN: Final = frozenset({"text/html", "text/plain", _UNKNOWN})
 _SHOWN: Final = re.compile(r"content-type|retry-after|x-request-id|(x-)?ratelimit(-.+)?|idempotent-replayed|link")
 _BYTE_ORDER_MARK: Final = b"\xef\xbb\xbf"
 
@@ -22,23 +36,50 @@ class BadBody(ValueError):
     """The body is not what its content type says."""
 
 
-def read_body(response: HttpResponse) -> Json:
-    """The body as JSON: parsed JSON, text, `{content_type, base64}` for other bytes, null if there is none.
+def read_body(response: HttpResponse, *, as_text: bool = False) -> Json | bytes:
+    """The body: parsed JSON (a list of the values for JSON lines), a form's fields, text; null if there is none.
+
+    Args:
+        response: The answer.
+        as_text: Whether text is text, also if it looks like JSON.
+
+    Returns:
+        JSON, or the bytes themselves if they are neither JSON nor text.
 
     Raises:
         BadBody: It claims to be JSON and is not.
     """
-    if not response.body:
+    body = response.body
+    if not body:
         return None
-    kind, charset = _content_type(response)
-    if _JSON.fullmatch(kind):
+    kind, charset = media_type(response.headers.get("content-type") or _UNKNOWN)
+    if is_json(kind):
+        return _parsed(kind, _unmarked(body, charset))
+    if kind in _LINES or kind == _SEQUENCE:
+        lines = body.split(b"\x1e" if kind == _SEQUENCE else b"\n")
+        return [_parsed(kind, line) for line in lines if line.strip()]
+    if kind in _MISTAKEN and not as_text and body.lstrip(b" \t\r\n" + _BYTE_ORDER_MARK)[:1] in {b"{", b"["}:
         try:
-            return orjson.loads(response.body.removeprefix(_BYTE_ORDER_MARK))
-        except orjson.JSONDecodeError as problem:
-            raise BadBody(f"the answer says it is {kind} but is not: {problem}") from None
-    if _TEXT.fullmatch(kind):
-        return _decoded(response.body, charset)
-    return {"content_type": kind, "base64": base64.b64encode(response.body).decode()}
+            return orjson.loads(_unmarked(body, charset))
+        except orjson.JSONDecodeError:
+            pass
+    if kind == _FORM:
+        return _fields(_decoded(body, charset))
+    return _decoded(body, charset) if _TEXT.fullmatch(kind) else body
+
+
+def described(response: HttpResponse) -> HttpFile:
+    """A binary answer without its bytes: type, size, and the name that the other side gives it (RFC 6266)."""
+    message = Message()
+    message["content-disposition"] = response.headers.get("content-disposition", "")
+    # The name without a path: it may end as the name of a file.
+    name = PurePath((message.get_filename() or "").replace("\\", "/")).name
+    return HttpFile(media_type=content_type(response), filename=name or None, size=len(response.body))
+
+
+def content_type(response: HttpResponse) -> str:
+    """The answer's media type without parameters."""
+    return media_type(response.headers.get("content-type") or _UNKNOWN).name
 
 
 def shown_headers(response: HttpResponse) -> JsonObject:
@@ -48,14 +89,35 @@ def shown_headers(response: HttpResponse) -> JsonObject:
     }
 
 
-def _content_type(response: HttpResponse) -> tuple[str, str]:
-    message = Message()
-    message["content-type"] = response.headers.get("content-type", "application/octet-stream")
-    return message.get_content_type(), message.get_content_charset("utf-8")
-
-
-def _decoded(body: bytes, charset: str) -> str:
+def _parsed(kind: str, body: bytes | str) -> Json:
     try:
-        return body.decode(charset, errors="replace")
+        return orjson.loads(body)
+    except orjson.JSONDecodeError as problem:
+        raise BadBody(f"the answer says it is {kind} but is not: {problem}") from None
+
+
+def _unmarked(body: bytes, charset: str | None) -> bytes | str:
+    """JSON text without a byte order mark; decoded where its charset is not UTF-8, as old servers have it."""
+    if charset in {None, "utf-8", "utf8", "us-ascii"}:
+        return body.removeprefix(_BYTE_ORDER_MARK)
+    return _decoded(body, charset).removeprefix("\ufeff")
+
+
+def _fields(text: str) -> JsonObject:
+    """A form's fields; one that is there several times is a list."""
+    found: JsonObject = {}
+    for name, value in parse_qsl(text, keep_blank_values=True):
+        if name not in found:
+            found[name] = value
+        elif isinstance(found[name], list):
+            cast("list[Json]", found[name]).append(value)
+        else:
+            found[name] = [found[name], value]
+    return found
+
+
+def _decoded(body: bytes, charset: str | None) -> str:
+    try:
+        return body.decode(charset or "utf-8-sig", errors="replace")
     except LookupError:
         return body.decode(errors="replace")

@@ -1,24 +1,18 @@
 """The requests of one call: counted, sent through the one way out, and turned into answers of 2xx or failed calls."""
 
-from collections.abc import Mapping
+import base64
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
-from toolcrib.contracts import (
-    EgressDenied,
-    ErrorCode,
-    HttpImplementation,
-    InvalidInput,
-    Json,
-    JsonObject,
-    ToolDefinition,
-)
-from toolcrib.executor import CallFailed, Clock, Dispatch, Outcome, error
+from toolcrib.contracts import Attachment, EgressDenied, ErrorCode, InvalidInput, Json, JsonObject, Unavailable
+from toolcrib.executor import Attic, CallFailed, Clock, Dispatch, Outcome, error
 from toolcrib.net import HttpResponse, HttpSession, NetworkError, Timeouts
 from toolcrib.providers import Credentials
-from toolcrib.runtimes.http.answers import BadBody, read_body, shown_headers
+from toolcrib.runtimes.http.access import Access
+from toolcrib.runtimes.http.answers import BadBody, described, read_body, shown_headers
 from toolcrib.runtimes.http.failures import answered, bad_response, unanswered
-from toolcrib.runtimes.http.requests import build_request
+from toolcrib.runtimes.http.requests import Target, build_request
 
 MAX_PAGE_WAIT_S: Final = 10.0
 """Seconds that a page in the middle of a list may wait for a rate limit."""
@@ -26,40 +20,63 @@ MAX_PAGE_WAIT_S: Final = 10.0
 _DEFAULT_PAGE_WAIT_S: Final = 1.0
 _CONNECT_S: Final = 30.0
 _SAFE: Final = frozenset({"GET", "HEAD", "OPTIONS"})
+_ABOUT_A_FILE: Final = 1_000
+"""Bytes that the description of a file may take beside its base64."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Exchange:
     """The requests of one call and what they share."""
 
     dispatch: Dispatch
-    tool: ToolDefinition
-    implementation: HttpImplementation
-    headers: Mapping[str, str] = field(repr=False)
-    credentials: Credentials
+    target: Target
+    access: Access
     session: HttpSession
+    attic: Attic
     clock: Clock
+    secrets: tuple[str, ...] = field(default=(), repr=False)
+    """Of all credentials that were used so far."""
 
-    async def send(self, arguments: JsonObject) -> HttpResponse:
-        """One request with an answer of 2xx.
+    async def send(self, arguments: JsonObject, at: str | None = None) -> HttpResponse:
+        """One request with an answer of 2xx; a second one if a fetched token was refused, with a new token.
+
+        Args:
+            arguments: Of the operation.
+            at: The address of a following page, instead of the operation's.
 
         Raises:
             CallFailed: The budget, the policy, the network or the other side refused.
         """
-        request = build_request(
-            self.tool,
-            self.implementation,
-            arguments,
-            idempotency_key=self.dispatch.idempotency_key,
-            headers=self.headers,
-            credentials=self.credentials,
-        )
+        credentials = await self.access.credentials()
+        response = await self._ask(arguments, at, credentials)
+        if response.status == 401 and self.access.forget(credentials):
+            response = await self._ask(arguments, at, await self.access.credentials())
+        if not 200 <= response.status < 300:
+            raise answered(self.target.tool, response, self.clock.now())
+        return response
+
+    async def send_again_once(self, arguments: JsonObject, at: str | None) -> HttpResponse:
+        """As `send`, but a refusal by rate limit is waited out once, if the wait is short."""
+        try:
+            return await self.send(arguments, at)
+        except CallFailed as failure:
+            asked = failure.error.retry_after_s
+            wait = _DEFAULT_PAGE_WAIT_S if asked is None else asked
+            if failure.error.code is not ErrorCode.RATE_LIMIT or wait > MAX_PAGE_WAIT_S:
+                raise
+        await self.clock.sleep(wait)
+        return await self.send(arguments, at)
+
+    async def _ask(self, arguments: JsonObject, at: str | None, credentials: Credentials) -> HttpResponse:
+        tool = self.target.tool
+        self.secrets += credentials.secrets if credentials.secrets != self.secrets else ()
+        request = build_request(self.target, arguments, credentials, at)
         shortage = self.dispatch.context.budget.take_request()
         if shortage is not None:
-            raise CallFailed(error(ErrorCode.POLICY_DENIED, shortage.reason, f"{self.tool.name!r}: {shortage.message}"))
-        limit_s = self.tool.timeout_s
+            raise CallFailed(error(ErrorCode.POLICY_DENIED, shortage.reason, f"{tool.name!r}: {shortage.message}"))
+        limit_s = tool.timeout_s
         try:
-            response = await self.session.request(
+            return await self.session.request(
                 request.method,
                 request.url,
                 headers=request.headers,
@@ -68,39 +85,63 @@ class Exchange:
                 follow_redirects=request.method in _SAFE,
             )
         except (EgressDenied, NetworkError, InvalidInput) as problem:
-            raise unanswered(self.tool, problem) from None
-        if not 200 <= response.status < 300:
-            raise answered(self.tool, response, self.clock.now())
-        return response
+            raise unanswered(tool, problem) from None
 
-    async def send_again_once(self, arguments: JsonObject) -> HttpResponse:
-        """As `send`, but a refusal by rate limit is waited out once, if the wait is short."""
-        try:
-            return await self.send(arguments)
-        except CallFailed as failure:
-            asked = failure.error.retry_after_s
-            wait = _DEFAULT_PAGE_WAIT_S if asked is None else asked
-            if failure.error.code is not ErrorCode.RATE_LIMIT or wait > MAX_PAGE_WAIT_S:
-                raise
-        await self.clock.sleep(wait)
-        return await self.send(arguments)
-
-    def read(self, response: HttpResponse) -> Json:
-        """The answer's body.
+    def read(self, response: HttpResponse) -> Json | bytes:
+        """The answer's body: JSON, or bytes.
 
         Raises:
             CallFailed: It is not what it claims to be.
         """
+        promised = self.target.tool.output_schema or {}
         try:
-            return read_body(response)
+            return read_body(response, as_text=promised.get("type") == "string")
         except BadBody as problem:
-            raise bad_response(self.tool, response, str(problem)) from None
+            raise bad_response(self.target.tool, response, str(problem)) from None
 
-    def outcome(self, response: HttpResponse, output: Json, **metadata: Json) -> Outcome:
-        """What the call brings back."""
+    async def outcome(self, response: HttpResponse, found: Json | bytes) -> Outcome:
+        """What a call of one request brings back."""
+        if isinstance(found, bytes):
+            return await self._file(response, found)
+        return self.brought(response, found)
+
+    def brought(
+        self,
+        response: HttpResponse,
+        output: Json,
+        *,
+        warnings: Sequence[str] = (),
+        attachments: tuple[Attachment, ...] = (),
+        **metadata: Json,
+    ) -> Outcome:
+        """An output with what accompanies it."""
+        told: JsonObject = {"warnings": list(warnings)} if warnings else {}
         return Outcome(
             output,
             http_status=response.status,
-            metadata={"headers": shown_headers(response), **metadata},
-            secrets=self.credentials.secrets,
+            metadata={"headers": shown_headers(response), **metadata, **told},
+            attachments=attachments,
+            secrets=self.secrets,
         )
+
+    async def _file(self, response: HttpResponse, data: bytes) -> Outcome:
+        """Bytes: in the output as base64 if they fit in there, else in the attic as an attachment."""
+        file = described(response)
+        tool, context = self.dispatch.tool, self.dispatch.context
+        if len(data) * 4 / 3 + _ABOUT_A_FILE <= tool.definition.max_output_bytes:
+            whole = file.model_copy(update={"base64": base64.b64encode(data).decode()})
+            return self.brought(response, whole.model_dump(mode="json"))
+        output = file.model_dump(mode="json")
+        owner = context.principal.id
+        try:
+            digest = await self.attic.put(data, realm=tool.realm, made_by=owner, content_type=file.media_type)
+        except Unavailable as problem:
+            lost = f"the file ({len(data)} bytes) could not be kept: {problem}"
+            return self.brought(response, output, warnings=[lost])
+        kept = Attachment(
+            kind="image" if file.media_type.startswith("image/") else "blob",
+            url=f"blob:sha256:{digest}",
+            content_type=file.media_type,
+            bytes=len(data),
+        )
+        return self.brought(response, output, attachments=(kept,))

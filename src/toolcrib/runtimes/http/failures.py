@@ -21,7 +21,7 @@ import orjson
 from toolcrib.contracts import EgressDenied, ErrorCode, InvalidInput, Json, JsonObject, Reason, ToolDefinition
 from toolcrib.executor import CallFailed, error
 from toolcrib.net import HttpResponse, NetworkError, TimedOut, TooLarge
-from toolcrib.runtimes.http.answers import BadBody, read_body, shown_headers
+from toolcrib.runtimes.http.answers import BadBody, content_type, read_body, shown_headers
 from toolcrib.runtimes.http.waits import retry_after
 
 MAX_EXPLANATION: Final = 4_096
@@ -104,6 +104,8 @@ def _explanation(response: HttpResponse) -> Json:
         body = read_body(response)
     except BadBody:
         body = response.body.decode(errors="replace")
+    if isinstance(body, bytes):
+        return f"({len(body)} bytes of {content_type(response)})"
     if isinstance(body, str):
         return body[:MAX_EXPLANATION]
     written = orjson.dumps(body)

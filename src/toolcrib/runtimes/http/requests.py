@@ -8,23 +8,14 @@ from urllib.parse import quote, unquote
 
 import orjson
 
-from toolcrib.contracts import (
-    ErrorCode,
-    HttpBody,
-    HttpImplementation,
-    HttpParameter,
-    Json,
-    JsonObject,
-    Reason,
-    ToolDefinition,
-)
+from toolcrib.contracts import ErrorCode, HttpImplementation, HttpParameter, JsonObject, Reason, ToolDefinition
 from toolcrib.executor import CallFailed, error
 from toolcrib.providers import Credentials
+from toolcrib.runtimes.http.bodies import UnsendableBody, write_body
 from toolcrib.runtimes.http.styles import header_value, path_piece, query_pairs
 
 _PLACEHOLDER: Final = re.compile(r"\{([^{}]*)\}")
 _AUTHORITY: Final = re.compile(r"[^:/?#]*://[^/?#]*")
-_JSON: Final = re.compile(r"[^;]+[/+]json\s*(;.*)?", re.IGNORECASE)
 _FORBIDDEN_IN_HEADERS: Final = re.compile(r"[\x00-\x08\x0a-\x1f\x7f]")
 _HEADER_KEY: Final = "header:"
 
@@ -40,68 +31,66 @@ class Request:
     body: bytes | None = field(repr=False)
 
 
-def build_request(
-    tool: ToolDefinition,
-    implementation: HttpImplementation,
-    arguments: JsonObject,
-    *,
-    idempotency_key: str,
-    headers: Mapping[str, str],
-    credentials: Credentials,
-) -> Request:
+@dataclass(frozen=True, slots=True)
+class Target:
+    """Where and how an operation is called, whatever the arguments."""
+
+    tool: ToolDefinition
+    implementation: HttpImplementation
+    url: str
+    """Absolute, with `{name}` for path parameters."""
+    headers: Mapping[str, str] = field(repr=False)
+    """The provider's default headers."""
+    idempotency_key: str
+    """Sent if the tool takes one."""
+
+
+def build_request(target: Target, arguments: JsonObject, credentials: Credentials, at: str | None = None) -> Request:
     """Put the arguments where the implementation says.
 
     Args:
-        tool: Whose call it is.
-        implementation: Its HTTP operation.
+        target: The operation.
         arguments: Validated; null and absent ones are not sent outside of a body.
-        idempotency_key: Sent if the tool takes one.
-        headers: The provider's default headers.
         credentials: Of the provider; an argument never replaces them.
+        at: The address of a following page, which takes the place of path and query.
 
     Raises:
-        CallFailed: `VALIDATION_ERROR`: a path argument is missing or would change the path, a header would break, or a
-            string is no Unicode.
+        CallFailed: `VALIDATION_ERROR`: a path argument is missing or would change the path, a header would break, a
+            body cannot be written, or a string is no Unicode.
     """
+    tool = target.tool
     try:
-        return _build(
-            tool,
-            implementation,
-            arguments,
-            idempotency_key=idempotency_key,
-            headers=headers,
-            credentials=credentials,
-        )
-    except (UnicodeEncodeError, orjson.JSONEncodeError):
+        return _build(target, arguments, credentials, at)
+    except UnsendableBody as problem:
+        raise _refused(tool, str(problem)) from None
+    except UnicodeEncodeError as problem:
+        character = problem.object[problem.start]
+        if not "\ud800" <= character <= "\udfff":
+            raise _refused(tool, f"{problem.encoding} has no character {character!r}") from None
+        raise _refused(tool, "a string holds a lone surrogate, which is no Unicode") from None
+    except orjson.JSONEncodeError:
         raise _refused(tool, "a string holds a lone surrogate, which is no Unicode") from None
 
 
-def _build(
-    tool: ToolDefinition,
-    implementation: HttpImplementation,
-    arguments: JsonObject,
-    *,
-    idempotency_key: str,
-    headers: Mapping[str, str],
-    credentials: Credentials,
-) -> Request:
-    given = _with_key(tool, arguments, idempotency_key)
+def _build(target: Target, arguments: JsonObject, credentials: Credentials, at: str | None) -> Request:
+    tool, implementation = target.tool, target.implementation
+    given = _with_key(tool, arguments, target.idempotency_key)
     parameters = [found for found in implementation.parameters if given.get(found.argument) is not None]
-    body = _body(tool, implementation.body, given)
+    content = None if implementation.body is None else write_body(implementation.body, given)
     sent = {"accept": "application/json, */*;q=0.5"}
-    for more in (headers, implementation.headers):
+    for more in (target.headers, implementation.headers):
         sent |= {name.lower(): value for name, value in more.items()}
     sent |= {p.name.lower(): header_value(p, given[p.argument]) for p in parameters if p.place == "header"}
     if cookies := _cookies(parameters, given, credentials):
         sent["cookie"] = cookies
-    if implementation.body is not None and body is not None:
-        sent["content-type"] = implementation.body.content_type
+    if content is not None:
+        sent["content-type"] = content.content_type
     if tool.idempotency_key is not None and tool.idempotency_key.startswith(_HEADER_KEY):
-        sent[tool.idempotency_key.removeprefix(_HEADER_KEY).lower()] = idempotency_key
+        sent[tool.idempotency_key.removeprefix(_HEADER_KEY).lower()] = target.idempotency_key
     sent |= credentials.headers
     _check_headers(tool, sent)
-    url = _url(tool, implementation, parameters, given, credentials)
-    return Request(implementation.method, url, sent, body)
+    url = _url(target, parameters, given, credentials) if at is None else _with_credentials(at, credentials)
+    return Request(implementation.method, url, sent, None if content is None else content.data)
 
 
 def _with_key(tool: ToolDefinition, arguments: JsonObject, key: str) -> JsonObject:
@@ -111,14 +100,9 @@ def _with_key(tool: ToolDefinition, arguments: JsonObject, key: str) -> JsonObje
     return {taken_by: key, **arguments}
 
 
-def _url(
-    tool: ToolDefinition,
-    implementation: HttpImplementation,
-    parameters: list[HttpParameter],
-    given: JsonObject,
-    credentials: Credentials,
-) -> str:
-    template = implementation.url.partition("#")[0]
+def _url(target: Target, parameters: list[HttpParameter], given: JsonObject, credentials: Credentials) -> str:
+    tool = target.tool
+    template = target.url.partition("#")[0]
     authority = _AUTHORITY.match(template)
     start = authority.end() if authority else 0
     path, _, query = template[start:].partition("?")
@@ -127,13 +111,28 @@ def _url(
     for name, _ in pairs:
         if unquote(name) in credentials.query:
             raise _refused(tool, f"an argument may not set the query parameter {unquote(name)!r}, which authenticates")
-    pairs += [(quote(name, safe=""), quote(value, safe="")) for name, value in credentials.query.items()]
+    pairs += _query_credentials(credentials)
     whole = "&".join([query] * bool(query) + [f"{name}={value}" for name, value in pairs])
     return template[:start] + filled + (f"?{whole}" if whole else "")
 
 
+def _with_credentials(url: str, credentials: Credentials) -> str:
+    """A following page's address with our own credentials in the query, whether or not the other side repeats them."""
+    if not credentials.query:
+        return url
+    head, _, query = url.partition("#")[0].partition("?")
+    kept = [pair for pair in query.split("&") if pair and unquote(pair.partition("=")[0]) not in credentials.query]
+    return f"{head}?{'&'.join([*kept, *(f'{name}={value}' for name, value in _query_credentials(credentials))])}"
+
+
+def _query_credentials(credentials: Credentials) -> list[tuple[str, str]]:
+    return [(quote(name, safe=""), quote(value, safe="")) for name, value in credentials.query.items()]
+
+
 def _segment(tool: ToolDefinition, template: str, parameters: list[HttpParameter], given: JsonObject) -> str:
     """One path segment with its placeholders filled: one segment again, neither empty nor dotted."""
+    if "{" not in template:
+        return template
     by_name = {parameter.name: parameter for parameter in parameters if parameter.place == "path"}
 
     def fill(match: re.Match[str]) -> str:
@@ -146,24 +145,6 @@ def _segment(tool: ToolDefinition, template: str, parameters: list[HttpParameter
     if filled != template and filled in {"", ".", ".."}:
         raise _refused(tool, f"path argument {template} would be {filled!r}, which leads to another path")
     return filled
-
-
-def _body(tool: ToolDefinition, body: HttpBody | None, given: JsonObject) -> bytes | None:
-    if body is None:
-        return None
-    value: Json
-    if body.argument is not None:
-        if body.argument not in given:
-            return None
-        value = given[body.argument]
-    else:
-        value = {name: given[argument] for argument, name in body.fields.items() if argument in given}
-        if not value and not body.required:
-            return None
-    if not _JSON.fullmatch(body.content_type):
-        message = f"tool {tool.name!r} has a body of type {body.content_type!r}; this release sends JSON only"
-        raise CallFailed(error(ErrorCode.UNKNOWN, Reason.RUNTIME_MISSING, message))
-    return orjson.dumps(value)
 
 
 def _cookies(parameters: list[HttpParameter], given: JsonObject, credentials: Credentials) -> str:

@@ -1,0 +1,36 @@
+"""With what right a call is made: the credentials of its provider, found anew when a fetched token was refused."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from toolcrib.contracts import ProviderDefinition, SecurityRequirement
+from toolcrib.providers import Credentials, Resolve, Tokens, credentials_for
+from toolcrib.providers.origins import Origin, origin_of
+
+
+@dataclass(frozen=True, slots=True)
+class Access:
+    """One operation's way to its credentials."""
+
+    provider: ProviderDefinition | None
+    """Null for an operation without credentials."""
+    url: str
+    security: Sequence[SecurityRequirement] | None
+    resolve: Resolve = field(repr=False)
+    tokens: Tokens = field(repr=False)
+
+    @property
+    def origins(self) -> frozenset[Origin | None]:
+        """Where a following page may be: the operation's own origin, and its provider's."""
+        base = None if self.provider is None else self.provider.address
+        return frozenset({origin_of(self.url), origin_of(base or self.url)} - {None})
+
+    async def credentials(self) -> Credentials:
+        """What a request has to carry now; see `credentials_for`."""
+        if self.provider is None:
+            return Credentials()
+        return await credentials_for(self.provider, self.url, self.resolve, self.tokens, self.security)
+
+    def forget(self, credentials: Credentials) -> bool:
+        """These credentials were refused: returns whether there are tokens among them to fetch anew."""
+        return self.tokens.forget(credentials.fetched)

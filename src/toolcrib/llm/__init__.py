@@ -43,7 +43,7 @@ from toolcrib.llm.retry import RetryPolicy
 from toolcrib.llm.scripted import Script, ScriptedAnswer, ScriptedModel
 from toolcrib.llm.transport import MAX_RESPONSE_BYTES, HttpTransport, Transport
 from toolcrib.llm.wire import Decoder, Wire
-from toolcrib.llm.wires import AnthropicWire, ChatWire, GeminiWire
+from toolcrib.llm.wires import AnthropicWire, ChatWire, GeminiWire, ResponsesWire
 
 __all__ = [
     "MAX_RESPONSE_BYTES",
@@ -76,6 +76,7 @@ __all__ = [
     "Reasoning",
     "Request",
     "Response",
+    "ResponsesWire",
     "RetryPolicy",
     "Script",
     "ScriptedAnswer",

@@ -19,7 +19,7 @@ from toolcrib.llm.prices import Prices
 from toolcrib.llm.quirks import Quirks
 from toolcrib.llm.transport import Transport
 from toolcrib.llm.wire import Wire
-from toolcrib.llm.wires import AnthropicWire, ChatWire, GeminiWire
+from toolcrib.llm.wires import AnthropicWire, ChatWire, GeminiWire, ResponsesWire
 
 
 class Provider(Struct, frozen=True, kw_only=True):
@@ -53,6 +53,18 @@ _OPENAI = Provider(
         ("gpt-4", {"structured": "tool", "strict": None, "strict_tools": False}),
         ("gpt-4-*", {"structured": "json_object", "strict": None, "strict_tools": False}),
         ("gpt-4o-2024-05-13", {"structured": "json_object", "strict": None, "strict_tools": False}),
+    ),
+)
+_ENCRYPTED = {"sampling": False, "encrypted_reasoning": True}
+_OPENAI_RESPONSES = msgspec.structs.replace(
+    _OPENAI,
+    wire=ResponsesWire,
+    quirks=msgspec.structs.replace(_OPENAI.quirks, penalties=False),
+    models=(
+        *_OPENAI.models,
+        ("o[1-9]*", _ENCRYPTED),
+        ("*gpt-5*", _ENCRYPTED),
+        ("*gpt-5*-chat*", {"sampling": True, "encrypted_reasoning": False}),
     ),
 )
 _TOOL = {"structured": "tool"}
@@ -112,6 +124,7 @@ PROVIDERS: Mapping[str, Provider] = {
         # Google's endpoint of this API keeps its thought signatures in these fields.
         quirks=Quirks(replay_fields=frozenset({"extra_content", "thought_signature"})),
     ),
+    "openai-responses": _OPENAI_RESPONSES,
     "openrouter": Provider(
         base_url="https://openrouter.ai/api/v1",
         api_key_env="OPENROUTER_API_KEY",

@@ -18,6 +18,8 @@ class Text(Struct, frozen=True, tag="text", omit_defaults=True):
     """Plain text of either side."""
 
     text: str
+    signature: str | None = None
+    """What the provider wants back with the text, untouched."""
 
 
 class Thinking(Struct, frozen=True, tag="thinking", omit_defaults=True):

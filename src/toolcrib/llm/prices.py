@@ -21,6 +21,8 @@ from toolcrib.llm.messages import Usage
 _MILLION = Decimal(1_000_000)
 _THOUSAND = Decimal(1000)
 _HOUR_S = 3600
+_BILLED_AS = {"openai-responses": "openai"}
+"""Providers that are another way to reach one whose prices are known."""
 _RATE_NAMES = ("input", "output", "cache_read", "cache_write")
 
 RateTable: TypeAlias = Mapping[str, Mapping[str, Decimal | float | str]]
@@ -132,9 +134,10 @@ def _shipped(provider: str, model: str, hour: int) -> _Rates | str:
     except ImportError:
         return "unknown: install the extra toolcrib[prices], or configure the model's price"
     version = metadata.version("genai-prices")
+    billed = _BILLED_AS.get(provider, provider)
     try:
         at = datetime.fromtimestamp(hour * _HOUR_S, UTC)
-        price = calc_price(NoUsage(), model, provider_id=provider, genai_request_timestamp=at).model_price
+        price = calc_price(NoUsage(), model, provider_id=billed, genai_request_timestamp=at).model_price
     except LookupError:
         return f"unknown: genai-prices {version} has no {provider}:{model}; configure its price"
     if price.input_mtok is None or price.output_mtok is None:

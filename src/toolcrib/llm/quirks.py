@@ -55,6 +55,8 @@ class Quirks(Struct, frozen=True, kw_only=True):
 
     Others would be an error at strict servers.
     """
+    encrypted_reasoning: bool = False
+    """Whether the model's reasoning is asked for in encrypted form, to be sent back; other models refuse the wish."""
     effort_as_budget: bool = False
     """Whether a reasoning effort must be sent as a number of tokens."""
     signed_calls: bool = False

@@ -79,6 +79,14 @@ def test_cached_tokens_cost_as_fresh_ones_where_nothing_else_is_said():
     assert prices.cost(Usage(MILLION, 0, cache_read=MILLION // 2), "x", "m", NOON).usd == 2
 
 
+def test_another_api_of_a_provider_costs_the_same():
+    usage = Usage(MILLION, MILLION)
+
+    responses, chat = (Prices().cost(usage, name, "gpt-4o", NOON) for name in ("openai-responses", "openai"))
+    assert responses == chat
+    assert chat.usd is not None
+
+
 def test_a_cost_of_estimated_tokens_says_so():
     cost = Prices().cost(Usage(10, 10, estimated=True), "openai", "gpt-4o", NOON)
 

@@ -3,5 +3,6 @@
 from toolcrib.llm.wires.anthropic import AnthropicWire
 from toolcrib.llm.wires.chat import ChatWire
 from toolcrib.llm.wires.gemini import GeminiWire
+from toolcrib.llm.wires.responses import ResponsesWire
 
-__all__ = ["AnthropicWire", "ChatWire", "GeminiWire"]
+__all__ = ["AnthropicWire", "ChatWire", "GeminiWire", "ResponsesWire"]

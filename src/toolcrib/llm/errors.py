@@ -13,7 +13,7 @@ from typing import Any
 from msgspec import Struct
 
 from toolcrib.contracts.errors import ModelError, ModelErrorKind
-from toolcrib.llm._json import obj, text
+from toolcrib.llm._json import count, obj, text
 
 MAX_MESSAGE = 800
 """Characters of a provider's message that reach our error."""
@@ -112,7 +112,7 @@ def fault_of(error: Any) -> Fault:
     if upstream and upstream != message:
         message = f"{message} ({upstream})"
     codes = tuple(word for word in (code, body.get("type")) if isinstance(word, str) and word)
-    return Fault(message, codes, code if isinstance(code, int) else 0)
+    return Fault(message, codes, code if isinstance(code, int) else count(body.get("status_code")))
 
 
 def provider_error(

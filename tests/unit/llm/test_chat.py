@@ -423,6 +423,39 @@ def test_a_call_without_a_name_is_an_error_that_names_the_field():
         whole({"tool_calls": [{"id": "c", "function": {"arguments": "{}"}}]})
 
 
+@pytest.mark.requirement("llm.lenient_parsing")
+def test_fields_that_are_there_for_their_names_only_say_nothing():
+    answer = whole(
+        {
+            "content": "hi",
+            "audio": {"id": "", "data": "", "expires_at": 0},
+            "function_call": {"name": "", "arguments": ""},
+            "tool_calls": None,
+            "refusal": "",
+        }
+    )
+
+    assert answer.message.parts == (Text("hi"),)
+
+
+@pytest.mark.requirement("llm.lenient_parsing")
+def test_a_choice_that_was_filtered_away_has_no_message_and_says_so():
+    content = {"choices": [{"finish_reason": "content_filter", "content_filter_results": {}}]}
+    answer = ChatWire("x").parse(json.dumps(content).encode())
+
+    assert (answer.stop, answer.message.parts) == ("content_filter", ())
+
+
+@pytest.mark.requirement("llm.error_kinds")
+def test_an_error_in_a_stream_has_the_status_that_stands_in_it():
+    fault = {"message": "did not match", "code": "tool_use_failed", "status_code": 400}
+
+    with pytest.raises(ModelError) as raised:
+        ChatWire("x").decoder().feed(json.dumps({"error": fault}).encode())
+
+    assert (raised.value.kind, raised.value.status) == ("bad_request", 400)
+
+
 @pytest.mark.requirement("llm.error_kinds")
 @pytest.mark.parametrize("choice", [{"error": {"message": "upstream", "code": 502}}])
 def test_an_error_inside_a_choice_is_raised(choice: dict[str, Any]):

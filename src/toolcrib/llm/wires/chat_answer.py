@@ -61,11 +61,11 @@ def parse_answer(body: bytes, origin: str) -> Response:
     choice = obj(choices[0])
     if choice.get("error"):
         raise provider_error(origin, fault_of(choice["error"]))
-    if not isinstance(choice.get("message"), dict):
+    if not isinstance(choice.get("message"), dict) and choice.get("finish_reason") != "content_filter":
         raise missing(origin, "choices[0].message", choice)
     return response_of(
         Answer(
-            message=obj(choice["message"]),
+            message=obj(choice.get("message")),
             finish_reason=text(choice.get("finish_reason")),
             usage=usage_of(content),
             model=text(content.get("model")),
@@ -164,17 +164,20 @@ def _opaque(message: dict[str, Any], origin: str) -> list[Part]:
     parts: list[Part] = []
     if refusal := text(message.get("refusal")):
         parts.append(Opaque(origin, orjson.dumps({"refusal": refusal}).decode(), refusal))
-    fields = {
-        name: value for name, value in message.items() if name not in KNOWN_FIELDS and value not in (None, [], {}, "")
-    }
+    fields = {name: value for name, value in message.items() if name not in KNOWN_FIELDS and not _says_nothing(value)}
     if fields:
         parts.append(Opaque(origin, orjson.dumps(fields).decode()))
     return parts
 
 
+def _says_nothing(value: Any) -> bool:
+    """Whether a field is there for its name only; some servers send every field, with zeros in its members."""
+    return value in (None, [], {}, "") or (isinstance(value, dict) and not any(obj(value).values()))
+
+
 def _calls(answer: Answer, origin: str) -> list[Part]:
     calls = [obj(call) for call in arr(answer.message.get("tool_calls"))]
-    if not calls and answer.message.get("function_call"):
+    if not calls and any(obj(answer.message.get("function_call")).values()):
         calls = [{"function": answer.message["function_call"]}]
     parts: list[Part] = []
     for index, call in enumerate(calls):

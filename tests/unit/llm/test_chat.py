@@ -423,6 +423,15 @@ def test_a_call_without_a_name_is_an_error_that_names_the_field():
         whole({"tool_calls": [{"id": "c", "function": {"arguments": "{}"}}]})
 
 
+@pytest.mark.requirement("llm.nothing_lost")
+def test_a_call_of_a_custom_tool_goes_back_as_it_came():
+    call = {"id": "c", "type": "custom", "custom": {"name": "shell", "input": "ls -l"}}
+    answer = whole({"tool_calls": [call]}, "tool_calls")
+
+    assert [(part.name, part.args) for part in answer.message.calls] == [("shell", "ls -l")]
+    assert body_of(ask(answer.message))["messages"][0]["tool_calls"] == [call]
+
+
 @pytest.mark.requirement("llm.lenient_parsing")
 def test_fields_that_are_there_for_their_names_only_say_nothing():
     answer = whole(
@@ -440,7 +449,7 @@ def test_fields_that_are_there_for_their_names_only_say_nothing():
 
 @pytest.mark.requirement("llm.lenient_parsing")
 def test_a_choice_that_was_filtered_away_has_no_message_and_says_so():
-    content = {"choices": [{"finish_reason": "content_filter", "content_filter_results": {}}]}
+    content: dict[str, Any] = {"choices": [{"finish_reason": "content_filter", "content_filter_results": {}}]}
     answer = ChatWire("x").parse(json.dumps(content).encode())
 
     assert (answer.stop, answer.message.parts) == ("content_filter", ())

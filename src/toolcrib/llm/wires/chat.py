@@ -208,9 +208,7 @@ def _assistant(message: Message, origin: str, quirks: Quirks) -> dict[str, Any]:
             case Text():
                 result.say(part.text)
             case ToolCall():
-                function = {"name": part.name, "arguments": part.args}
-                call = {"id": part.id, "type": "function", "function": function}
-                result.calls.append(call | fields_of(part.signature, origin))
+                result.calls.append(_call(part, fields_of(part.signature, origin)))
             case Thinking():
                 if quirks.thinking_field and part.origin == origin and part.text:
                     result.think(quirks.thinking_field, part.text)
@@ -222,3 +220,10 @@ def _assistant(message: Message, origin: str, quirks: Quirks) -> dict[str, Any]:
             case _:
                 pass
     return result.rendered()
+
+
+def _call(part: ToolCall, kept: dict[str, Any]) -> dict[str, Any]:
+    """A call as it came: the fields that were kept of it hold what a custom tool was called with."""
+    if "custom" in kept:
+        return {"id": part.id, "type": "custom", **kept}
+    return {"id": part.id, "type": "function", "function": {"name": part.name, "arguments": part.args}, **kept}

@@ -181,11 +181,12 @@ def _calls(answer: Answer, origin: str) -> list[Part]:
         calls = [{"function": answer.message["function_call"]}]
     parts: list[Part] = []
     for index, call in enumerate(calls):
-        function = obj(call.get("function"))
+        # A call of a custom tool has free text where a function has arguments.
+        function = obj(call.get("function")) or obj(call.get("custom"))
         name = text(function.get("name"))
         if not name:
             raise missing(origin, f"choices[0].message.tool_calls[{index}].function.name", function or call)
-        arguments = function.get("arguments")
+        arguments = function.get("arguments", function.get("input"))
         args = "{}" if arguments is None else json_text(arguments)
         signature = signed(origin, further_fields(call))
         parts.append(ToolCall(text(call.get("id")) or generated_id(answer.id, index), name, args, signature))

@@ -1,6 +1,7 @@
 """The contracts as others see them: their JSON Schemas, committed, and the events that old releases wrote."""
 
 import json
+from decimal import Decimal
 from pathlib import Path
 from typing import Any, cast, get_args
 
@@ -20,6 +21,9 @@ from toolcrib.contracts import (
     LLMStep,
     PinnedHandle,
     PinSelector,
+    PromptDifference,
+    PromptRevision,
+    PromptTest,
     ProviderDefinition,
     PythonImplementation,
     Run,
@@ -28,12 +32,14 @@ from toolcrib.contracts import (
     RunResult,
     StreamDone,
     StreamEvent,
+    TextProposal,
     ToolDefinition,
     ToolEnvelope,
     ToolError,
     ToolRevision,
     ToolStep,
     Trace,
+    TrialCall,
 )
 from toolcrib.contracts.schemas import DIALECT, contract_schemas, schema_files
 
@@ -82,6 +88,28 @@ WRITTEN: dict[str, BaseModel] = {
     "Limits": Limits(),
     "PinnedHandle": PinnedHandle(name="deals", selector=PinSelector(tool="search")),
     "Principal": OWNER,
+    "PromptDifference": PromptDifference(tool="deals", older=1, newer=2, diff="-a\n+b"),
+    "PromptRevision": PromptRevision.model_validate(
+        {
+            "revision": 1,
+            "version": "1.0.0",
+            "content_hash": HASH,
+            "made_by": "owner",
+            "created_at": MOMENT,
+            "current": True,
+            "changed": True,
+            "system_prompt": "Do.",
+        }
+    ),
+    "PromptTest": PromptTest(
+        tool="deals",
+        mode="agentic",
+        model="m:1",
+        input={"task": "look"},
+        system_prompt="Do.",
+        calls=(TrialCall(tool="search", input={"n": 1}),),
+        cost_usd=Decimal("0.25"),
+    ),
     "ProviderDefinition": ProviderDefinition(name="crm", base_url="https://crm.example"),
     "Run": Run.model_validate(
         {
@@ -99,6 +127,16 @@ WRITTEN: dict[str, BaseModel] = {
     "RunRequest": REQUEST,
     "RunResult": RESULT,
     "StreamEvent": StreamDone(number=4, result=RESULT),
+    "TextProposal": TextProposal(
+        tool="deals",
+        revision=1,
+        text="system_prompt",
+        source="generator",
+        current="Do.",
+        proposed="Do it.",
+        diff="-Do.\n+Do it.",
+        reason="it is clearer",
+    ),
     "ToolDefinition": DEFINITION,
     "ToolEnvelope": ENVELOPE,
     "ToolError": ToolError.model_validate({"code": "TIMEOUT", "message": "too slow"}),

@@ -4,6 +4,7 @@ import re
 from collections.abc import Sequence
 from itertools import count
 
+from toolcrib.agents.prompts import default_prompt, reference_names
 from toolcrib.agents.setup import PLACEHOLDERS, allocation
 from toolcrib.contracts import (
     CLOSING_S,
@@ -29,31 +30,6 @@ TASK_INPUT: JsonSchema = {
     "required": ["task"],
     "additionalProperties": False,
 }
-
-DETERMINISTIC_PROMPT = """You carry out tasks with a fixed sequence of operations. You fill in their inputs.
-
-# Operations, in this order
-{{available_tools}}
-
-# Schemas of their inputs
-{{integration_schema}}
-
-# Valid values
-{{reference_data}}
-
-Use field names and values exactly as the schemas say. If the task cannot be done with these operations, ask a \
-question instead of guessing."""
-
-AGENTIC_PROMPT = """You carry out tasks with the tools that you are given.
-
-# Tools
-{{available_tools}}
-
-# Valid values
-{{reference_data}}
-
-Choose the tools that the task needs, look at each result, and correct yourself after an error. When the task is done, \
-answer with a short and truthful summary; name your sources where there are any."""
 
 _MOST_FIRST: tuple[SideEffects, ...] = ("writes", "reads")
 _LEAST_TOKENS, _MOST_TOKENS = 1000, 8000
@@ -86,7 +62,7 @@ def agentic_definition(
         steps: Tools of the fixed sequence, as references or with ids and purposes.
         tools: Tools to choose from, as references or with priorities.
         description: What a parent agent reads.
-        system_prompt: A template; the default one of the mode if null.
+        system_prompt: A template; the default one for all this if null.
         context: Reference data, documentation.
         limits: What a run may spend.
         input_schema: Parameters; one `task` if null.
@@ -99,13 +75,16 @@ def agentic_definition(
     implementation = AgenticImplementation(
         mode=mode,
         llm=llm,
-        system_prompt=system_prompt or (DETERMINISTIC_PROMPT if mode == "deterministic" else AGENTIC_PROMPT),
+        system_prompt=system_prompt or "",
         steps=_steps(steps),
         tools=tuple(item if isinstance(item, AllocatedTool) else AllocatedTool(tool=item) for item in tools),
         context=context or AgenticContext(),
         limits=limits or Limits(),
         result_schema=result_schema,
     )
+    if not system_prompt:
+        written = default_prompt(implementation, purpose=description)
+        implementation = implementation.model_copy(update={"system_prompt": written})
     _check_alone(name, implementation)
     return ToolDefinition(
         name=name,
@@ -173,7 +152,7 @@ def _steps(steps: Sequence[str | AgenticStep]) -> tuple[AgenticStep, ...]:
 
 
 def _check_prompt(name: str, implementation: AgenticImplementation) -> None:
-    known = {*PLACEHOLDERS, *(f"reference_data.{source.name}" for source in implementation.context.reference_data)}
+    known = {*PLACEHOLDERS, *(f"reference_data.{listed}" for listed in reference_names(implementation))}
     try:
         Template.parse(implementation.system_prompt, "{{}}").check(known)
     except InvalidExpression as problem:

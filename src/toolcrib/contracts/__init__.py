@@ -10,6 +10,15 @@ from toolcrib.contracts.agentic import (
     AllocatedTool,
 )
 from toolcrib.contracts.agents import AgentOutputs, OnMissing, PinnedHandle, PinSelector, PinStrategy
+from toolcrib.contracts.authoring import (
+    PromptDifference,
+    PromptRevision,
+    PromptTest,
+    ProposalSource,
+    ProposedText,
+    TextProposal,
+    TrialCall,
+)
 from toolcrib.contracts.costs import ActionCost, CostBreakdown, LLMCost
 from toolcrib.contracts.drift import DriftChange, DriftKind, DriftReport
 from toolcrib.contracts.envelope import Attachment, AttachmentKind, CallStatus, SideEffects, Timings, ToolEnvelope
@@ -266,6 +275,11 @@ __all__ = [
     "PrincipalKind",
     "ProgressMade",
     "ProgressStep",
+    "PromptDifference",
+    "PromptRevision",
+    "PromptTest",
+    "ProposalSource",
+    "ProposedText",
     "ProviderAuth",
     "ProviderData",
     "ProviderDefinition",
@@ -305,6 +319,7 @@ __all__ = [
     "Surface",
     "SuspensionStep",
     "TextDelta",
+    "TextProposal",
     "ThinkingDelta",
     "Timestamp",
     "Timings",
@@ -320,6 +335,7 @@ __all__ = [
     "ToolStepStatus",
     "ToolcribError",
     "Trace",
+    "TrialCall",
     "Unauthenticated",
     "Unavailable",
     "Usage",

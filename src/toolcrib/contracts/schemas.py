@@ -12,6 +12,7 @@ from pydantic import BaseModel, TypeAdapter
 
 from toolcrib.contracts._base import Contract, JsonObject, JsonSchema
 from toolcrib.contracts.agents import AgentOutputs, PinnedHandle
+from toolcrib.contracts.authoring import PromptDifference, PromptRevision, PromptTest, TextProposal
 from toolcrib.contracts.envelope import ToolEnvelope
 from toolcrib.contracts.errors import ToolError
 from toolcrib.contracts.events import RunEvent
@@ -36,11 +37,15 @@ _EXPORTED: tuple[type[BaseModel], ...] = (
     LossReport,
     PinnedHandle,
     Principal,
+    PromptDifference,
+    PromptRevision,
+    PromptTest,
     ProviderDefinition,
     Run,
     RunEvent,
     RunRequest,
     RunResult,
+    TextProposal,
     ToolDefinition,
     ToolEnvelope,
     ToolError,

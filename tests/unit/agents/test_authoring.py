@@ -53,7 +53,8 @@ def test_a_definition_has_defaults_for_all_that_is_not_said():
     implementation = inside(definition)
 
     assert definition.input_schema["required"] == ["task"]
-    assert "{{available_tools}}" in implementation.system_prompt
+    assert "1. search_deals" in implementation.system_prompt
+    assert "{{user_task}}" in implementation.system_prompt
     assert implementation.limits == Limits()
     assert implementation.result_schema is None
 

@@ -6,6 +6,7 @@ from typing import Final, NamedTuple
 from yarl import URL
 
 from toolcrib.contracts.errors import EgressDenied
+from toolcrib.net._urls import join
 
 REDIRECT_STATUSES: Final = frozenset({301, 302, 303, 307, 308})
 _NEGOTIATION: Final = frozenset({"accept", "accept-encoding", "accept-language", "user-agent"})
@@ -32,7 +33,7 @@ def redirected(request: Request, status: int, location: str) -> Request:
         EgressDenied: The location is malformed, or a body would have to be sent to another origin.
     """
     try:
-        url = request.url.join(URL(location))
+        url = join(request.url, location)
         same_origin = url.origin() == request.url.origin()
     except ValueError:
         raise EgressDenied(

@@ -24,6 +24,7 @@ from yarl import URL
 
 from toolcrib.contracts.errors import EgressDenied, InvalidInput, ToolcribError
 from toolcrib.net._redirects import REDIRECT_STATUSES, Request, redirected
+from toolcrib.net._urls import parse
 from toolcrib.net.errors import ConnectionFailed, Phase, TimedOut, TooLarge
 from toolcrib.net.messages import HttpResponse, HttpStream, Timeouts
 from toolcrib.net.policy import EgressPolicy, Origin
@@ -260,7 +261,7 @@ def _request(method: str, url: str, headers: Mapping[str, str], body: bytes | No
         refused = next(name for name in headers if not _may_send(name))
         raise InvalidInput(f"header {refused!r} is no token, or follows from the URL and the body; leave it out")
     try:
-        return Request(method, URL(url), headers, body)
+        return Request(method, parse(url), headers, body)
     except ValueError:
         raise EgressDenied("egress denied: the URL is malformed; write it as https://host/path") from None
 

@@ -20,7 +20,7 @@ class Claim:
     pattern: str
     """A regular expression that finds it; case does not matter."""
     about: str | None = None
-    """The company that it must be said of: the one that is named last before it, else first after it."""
+    """The company that it must be said of: named last before it in its sentence, else first after it, else earlier."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -67,18 +67,15 @@ async def extract(url: str, context: ToolContext) -> PdfText:
     if not body.startswith(b"%PDF-"):
         hint = "; read it with web.scrape" if "html" in kind else ""
         raise Unreadable(f"{url} is no PDF file but {kind or 'of no stated type'}{hint}")
-    return await asyncio.to_thread(_read, body, final)
+    return await asyncio.to_thread(read_pdf, body, final)
 
 
-async def _fetch(url: str, context: ToolContext) -> tuple[str, bytes, str]:
-    """Media type, body, and the address after redirects."""
-    answer = await context.http.request("GET", url, max_bytes=MAX_BYTES)
-    if answer.status != 200:
-        raise Unreadable(f"{url} answered with status {answer.status}; try another source")
-    return answer.headers.get("content-type", "").partition(";")[0], answer.body, answer.url
+def read_pdf(body: bytes, url: str) -> PdfText:
+    """Read the text of a PDF file that was found at an address.
 
-
-def _read(body: bytes, url: str) -> PdfText:
+    Raises:
+        Unreadable: The file is broken or encrypted.
+    """
     try:
         reader = PdfReader(BytesIO(body))
         pages = [page.extract_text() for page in reader.pages[:MAX_PDF_PAGES]]
@@ -93,3 +90,11 @@ def _read(body: bytes, url: str) -> PdfText:
         text=text[:MAX_PDF_TEXT],
         truncated=len(text) > MAX_PDF_TEXT or len(reader.pages) > MAX_PDF_PAGES,
     )
+
+
+async def _fetch(url: str, context: ToolContext) -> tuple[str, bytes, str]:
+    """Media type, body, and the address after redirects."""
+    answer = await context.http.request("GET", url, max_bytes=MAX_BYTES)
+    if answer.status != 200:
+        raise Unreadable(f"{url} answered with status {answer.status}; try another source")
+    return answer.headers.get("content-type", "").partition(";")[0], answer.body, answer.url

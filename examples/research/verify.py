@@ -84,21 +84,34 @@ def judge(task: Task, output: Any, log: Sequence[Visit]) -> Verdict:
 
 def _says(text: str, claim: Claim) -> bool:
     """Whether a text makes a claim, of the company that it is about."""
-    found = re.finditer(claim.pattern, text, re.IGNORECASE)
-    return any(claim.about in {None, _company_at(text, match.start())} for match in found)
+    return any(
+        claim.about in {None, company}
+        for sentence, topic in _sentences(text)
+        for company in _companies_at(sentence, topic, claim.pattern)
+    )
 
 
 def _says_as_true(text: str, claim: Claim) -> bool:
-    sentences = _SENTENCE_END.split(text)
-    return any(re.search(claim.pattern, part, re.IGNORECASE) and not _DOUBT.search(part) for part in sentences)
+    return any(
+        re.search(claim.pattern, sentence, re.IGNORECASE) and not _DOUBT.search(sentence)
+        for sentence, _ in _sentences(text)
+    )
 
 
-def _company_at(text: str, place: int) -> str | None:
-    """The company that a place in a text speaks of; null stands for any if the text names none."""
-    before = _NAMES.findall(text, 0, place)
-    after = _NAMES.search(text, place)
-    name = before[-1] if before else after and after[0]
-    return name.capitalize() if name else None
+def _sentences(text: str) -> Iterator[tuple[str, str | None]]:
+    """Every sentence with the company that was named last before it."""
+    topic = None
+    for sentence in _SENTENCE_END.split(text):
+        yield sentence, topic
+        topic = next(reversed(_NAMES.findall(sentence)), topic)
+
+
+def _companies_at(sentence: str, topic: str | None, pattern: str) -> Iterator[str | None]:
+    """For every place where a pattern is found, the company that it speaks of: named before it, else after it."""
+    for match in re.finditer(pattern, sentence, re.IGNORECASE):
+        before, after = _NAMES.findall(sentence, 0, match.end()), _NAMES.findall(sentence, match.end())
+        name = before[-1] if before else after[0] if after else topic
+        yield name.capitalize() if name else None
 
 
 def _texts(output: Any) -> list[str]:

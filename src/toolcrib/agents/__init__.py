@@ -1,9 +1,13 @@
 """Agentic tools: a model inside a tool, with a fixed sequence that it fills in or a choice of tools that it makes."""
 
+from toolcrib.agents.allotment import allocation, pins_of
 from toolcrib.agents.authoring import TASK_INPUT, agentic_definition, check_agentic
+from toolcrib.agents.drift import basis_of, drift_of, made_from
+from toolcrib.agents.placeholders import PLACEHOLDERS
 from toolcrib.agents.programs import CALL, programs
 from toolcrib.agents.prompts import default_prompt, reference_names
-from toolcrib.agents.setup import PLACEHOLDERS, Furnisher, Models, allocation, pins_of
+from toolcrib.agents.references import References
+from toolcrib.agents.setup import Furnisher, Models
 from toolcrib.agents.trial import Trial
 
 __all__ = [
@@ -12,11 +16,15 @@ __all__ = [
     "TASK_INPUT",
     "Furnisher",
     "Models",
+    "References",
     "Trial",
     "agentic_definition",
     "allocation",
+    "basis_of",
     "check_agentic",
     "default_prompt",
+    "drift_of",
+    "made_from",
     "pins_of",
     "programs",
     "reference_names",

@@ -4,8 +4,9 @@ import re
 from collections.abc import Sequence
 from itertools import count
 
+from toolcrib.agents.allotment import allocation, meant
+from toolcrib.agents.placeholders import check_prompt
 from toolcrib.agents.prompts import default_prompt, reference_names
-from toolcrib.agents.setup import PLACEHOLDERS, allocation
 from toolcrib.contracts import (
     CLOSING_S,
     AgenticContext,
@@ -14,14 +15,12 @@ from toolcrib.contracts import (
     AgenticStep,
     AllocatedTool,
     InvalidDefinition,
-    InvalidExpression,
     JsonSchema,
     Limits,
     LLMConfig,
     SideEffects,
     ToolDefinition,
 )
-from toolcrib.expressions import Template
 from toolcrib.registry import Registry, compile_schema
 
 TASK_INPUT: JsonSchema = {
@@ -111,11 +110,9 @@ def check_agentic(definition: ToolDefinition, registry: Registry, realm: str) ->
     if implementation.kind != "agentic":
         return definition
     _check_alone(definition.name, implementation)
-    tools = [registry.require(realm, ref) for ref, _ in allocation(implementation)]
-    for source in implementation.context.reference_data:
-        if source.tool is not None:
-            registry.require(realm, source.tool)
-    effects = {tool.definition.side_effects for tool in tools}
+    _check_lists(definition.name, implementation, registry, realm)
+    tools = [meant(share, registry, realm, definition.name) for share in allocation(implementation)]
+    effects = {tool.definition.side_effects for found in tools for tool in found}
     return definition.model_copy(
         update={
             "side_effects": next((most for most in _MOST_FIRST if most in effects), "none"),
@@ -126,10 +123,10 @@ def check_agentic(definition: ToolDefinition, registry: Registry, realm: str) ->
 
 def _check_alone(name: str, implementation: AgenticImplementation) -> None:
     """What can be checked without a catalogue."""
-    if name in {ref.partition("@")[0] for ref, _ in allocation(implementation)}:
+    if name in {share.ref.partition("@")[0] for share in allocation(implementation)}:
         msg = f"agentic tool {name!r} is allotted to itself; take it out of its own tools"
         raise InvalidDefinition(msg)
-    _check_prompt(name, implementation)
+    check_prompt(name, implementation)
     _check_steps(name, implementation)
     _check_result(name, implementation)
     tokens = implementation.llm.max_tokens
@@ -151,20 +148,24 @@ def _steps(steps: Sequence[str | AgenticStep]) -> tuple[AgenticStep, ...]:
     return tuple(made)
 
 
-def _check_prompt(name: str, implementation: AgenticImplementation) -> None:
-    known = {*PLACEHOLDERS, *(f"reference_data.{listed}" for listed in reference_names(implementation))}
-    try:
-        Template.parse(implementation.system_prompt, "{{}}").check(known)
-    except InvalidExpression as problem:
-        msg = f"agentic tool {name!r}: system_prompt: {problem}"
-        raise InvalidDefinition(msg) from problem
-
-
 def _check_steps(name: str, implementation: AgenticImplementation) -> None:
     ids = [step.id for step in implementation.steps]
     for place, step in enumerate(ids):
         if step in ids[:place] or step in _RESERVED:
             msg = f"agentic tool {name!r}: step id {step!r} is taken; give every step an id of its own"
+            raise InvalidDefinition(msg)
+
+
+def _check_lists(name: str, implementation: AgenticImplementation, registry: Registry, realm: str) -> None:
+    names = reference_names(implementation)
+    if len(set(names)) < len(names):
+        msg = f"agentic tool {name!r}: two lists of reference data have one name; rename one of {', '.join(names)}"
+        raise InvalidDefinition(msg)
+    for source in implementation.context.reference_data:
+        if source.tool is None:
+            continue
+        if registry.require(realm, source.tool).definition.implementation.kind == "agentic":
+            msg = f"agentic tool {name!r}: reference data {source.name!r} is listed by a model; name a tool without one"
             raise InvalidDefinition(msg)
 
 

@@ -8,11 +8,13 @@ call makes the answer. Nothing is written by a plan that does not meet its schem
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
+from toolcrib.agents.allotment import Allotted
 from toolcrib.agents.answers import UnusableAnswer, ask_json
 from toolcrib.agents.failures import model_failure
+from toolcrib.agents.placeholders import describe
 from toolcrib.agents.plan import StepPlan, expand, plan_schema, step_schema
 from toolcrib.agents.previews import preview
-from toolcrib.agents.setup import Allotted, Furnisher, Setup, describe
+from toolcrib.agents.setup import Furnisher, Setup
 from toolcrib.contracts import (
     AgenticStep,
     ErrorCode,

@@ -40,9 +40,9 @@ def without_cursor(definition: ToolDefinition) -> JsonSchema:
     return {**schema, "properties": properties}
 
 
-def enums_of(lists: Iterable[tuple[tuple[str, ...], ReferenceList]]) -> dict[str, ReferenceList]:
+def enums_of(lists: Iterable[ReferenceList]) -> dict[str, ReferenceList]:
     """Reference lists by the property names that they apply to."""
-    return {name: values for names, values in lists for name in names}
+    return {name: values for values in lists for name in values.applies_to}
 
 
 def shown_to_models(schema: Json) -> Json:

@@ -4,24 +4,29 @@ from collections.abc import Mapping
 
 from toolcrib.agents.deterministic import Deterministic
 from toolcrib.agents.loop import Agentic
+from toolcrib.agents.references import References
 from toolcrib.agents.setup import Furnisher, Models
 from toolcrib.contracts import RunKind, ToolRevision
 from toolcrib.executor import ToolCall
-from toolcrib.registry import Registry
+from toolcrib.registry import Providers, Registry
 from toolcrib.runs import Ended, Program, RunContext
 
 CALL = "call"
 """Position of the only call of a run of kind `tool`."""
 
 
-def programs(models: Models, registry: Registry) -> Mapping[RunKind, Program]:
+def programs(
+    models: Models, registry: Registry, providers: Providers, references: References
+) -> Mapping[RunKind, Program]:
     """The program of every kind of run.
 
     Args:
         models: Opens the model that a configuration names.
         registry: Finds the tools that agentic tools are allotted.
+        providers: Has the lists that prompts were made from.
+        references: Reads reference data.
     """
-    furnisher = Furnisher(models, registry)
+    furnisher = Furnisher(models, registry, providers, references)
     deterministic, agentic = Deterministic(furnisher), Agentic(furnisher)
 
     async def run_agentic(context: RunContext, tool: ToolRevision) -> Ended:

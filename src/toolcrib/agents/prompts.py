@@ -76,7 +76,7 @@ def reference_names(implementation: AgenticImplementation) -> tuple[str, ...]:
     """Names of the lists of valid values that a prompt can show as `{{reference_data.NAME}}`."""
     own = [source.name for source in implementation.context.reference_data]
     theirs = [name for data in implementation.context.provider_data for name in data.data_types]
-    return tuple(dict.fromkeys([*own, *theirs]))
+    return (*own, *theirs)
 
 
 _SCHEMAS = """

@@ -1,22 +1,25 @@
 """Everything an agentic tool's run needs before its first model call: model, tools, reference data, prompt, policy.
 
-Built anew at each start and resume from what the run has pinned; reference data comes through the run's own calls, so a
-resumed run sees the same lists.
+Built anew at each start and resume from what the run has pinned and written down; reference data comes through the
+run's own calls, so a resumed run sees the same lists.
 """
 
-import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import count
+from datetime import datetime
 from typing import TypeAlias, cast
 
 import msgspec
 import orjson
 from msgspec import Struct
 
-from toolcrib.agents.narrowing import enums_of, narrow, shown_to_models, without_cursor
+from toolcrib.agents.allotment import Allotted, Granted, aliases_of, allocation, granted
+from toolcrib.agents.drift import drift_of
+from toolcrib.agents.finding import FIND_TOOLS, Folded, finder, fold, shown_tool, summary
+from toolcrib.agents.narrowing import enums_of, narrow, without_cursor
+from toolcrib.agents.placeholders import appendix_of, scope_of
+from toolcrib.agents.references import References
 from toolcrib.contracts import (
-    AgenticContext,
     AgenticImplementation,
     InvalidDefinition,
     Json,
@@ -24,48 +27,23 @@ from toolcrib.contracts import (
     JsonSchema,
     LLMConfig,
     Purpose,
-    ReferenceSource,
-    ToolcribError,
-    ToolEnvelope,
     ToolRevision,
 )
-from toolcrib.executor import ToolCall
 from toolcrib.expressions import Template
-from toolcrib.llm import NO_TOOLS, Message, Request, Tool, ToolSet
+from toolcrib.llm import NO_TOOLS, Message, Request, ToolSet
 from toolcrib.llm.model import LanguageModel
-from toolcrib.policy import CallPolicy
-from toolcrib.providers import ReferenceList, read_reference
-from toolcrib.registry import Registry
-from toolcrib.runs import ModelCall, Pending, RunContext
+from toolcrib.policy import CallPolicy, is_in_service
+from toolcrib.providers import ReferenceList
+from toolcrib.registry import Providers, Registry
+from toolcrib.runs import ModelCall, RunContext
 
 Models: TypeAlias = Callable[[LLMConfig], LanguageModel]
 """Opens the model that a configuration names."""
 
-PLACEHOLDERS = ("integration_schema", "reference_data", "user_task", "available_tools", "execution_history", "input")
-"""Names that a system prompt may use (000, section 4.4); `input` holds all parameters of the tool."""
-
 DEFAULT_TEMPERATURE = 0.2
 _MOST_PLACES = 1000
-_NOT_IN_MODEL_NAME = re.compile(r"[^A-Za-z0-9_-]")
-_LONGEST_MODEL_NAME = 64
-
-
-class ReferenceUnavailable(ToolcribError):
-    """A reference list could not be read, so nothing that depends on it may be written."""
-
-    code = "reference_unavailable"
-
-
-@dataclass(frozen=True, slots=True)
-class Allotted:
-    """One tool that the embedded model may use, as this run sees it."""
-
-    tool: ToolRevision
-    alias: str
-    """The name that models accept: letters, digits, `_` and `-`, 64 characters."""
-    schema: JsonSchema
-    """Input schema with live enums."""
-    purpose: str = ""
+_MOST_CHANGES = 10
+"""Changes of schemas in one warning."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,9 +51,11 @@ class Workplace:
     """What all runs of one agentic tool have in common, as long as its tools and its reference data are the same."""
 
     allotted: tuple[Allotted, ...]
+    folded: Folded
+    """The same in two parts: what the model is offered, and what it may find."""
     policy: CallPolicy
     tools: ToolSet
-    """The allotted tools as models see them."""
+    """What the model is offered from the start."""
     offered: bytes
     """The same as JSON, for the journal's blob."""
     prompt: Template
@@ -83,6 +63,11 @@ class Workplace:
     """What the prompt may use besides the task."""
     documentation: str
     """Follows every prompt as it stands."""
+
+    def with_found(self, aliases: Sequence[str]) -> ToolSet:
+        """What the model is offered after it has found some of the hidden tools."""
+        found = [item for item in self.folded.hidden if item.alias in aliases]
+        return ToolSet([*self.tools.tools, *map(shown_tool, found)]) if found else self.tools
 
 
 class Setup(Struct, frozen=True):
@@ -159,12 +144,16 @@ class Furnisher:
     Args:
         models: Opens models.
         registry: Finds the allotted tools.
+        providers: Has the lists that a prompt was made from.
+        references: Reads reference data.
     """
 
-    def __init__(self, models: Models, registry: Registry) -> None:
+    def __init__(self, models: Models, registry: Registry, providers: Providers, references: References) -> None:
         self._models = models
         self._registry = registry
-        self._places: dict[tuple[str, ...], Workplace] = {}
+        self._providers = providers
+        self._references = references
+        self._places: dict[tuple[object, ...], Workplace] = {}
 
     async def prepare(self, context: RunContext, tool: ToolRevision) -> Setup:
         """Open the model, find the tools, read the reference data, and set the run's policy.
@@ -179,152 +168,104 @@ class Furnisher:
             msg = f"tool {tool.ref!r} is of kind {implementation.kind!r}, not agentic"
             raise InvalidDefinition(msg)
         model = self._models(implementation.llm)
-        place = await self._place(context, tool, implementation)
+        found = await self._granted(context, tool, implementation)
+        references = await self._references.lists(context, implementation.context)
+        place = self._place(context, tool, implementation, found, references)
+        await self._tell_drift(context, tool)
         context.policy = place.policy
         return Setup(context, tool, implementation, model, place, _task(context.request.input))
 
-    async def _allotted(self, context: RunContext, ref: str) -> ToolRevision:
-        """The revision that the run has pinned: what was saved since it began does not change it."""
-        pinned = context.request.pins.get(ref)
-        if pinned is None:
-            return self._registry.require(context.run.realm, ref)
-        return await self._registry.pinned(context.run.realm, pinned)
+    async def _granted(
+        self, context: RunContext, tool: ToolRevision, implementation: AgenticImplementation
+    ) -> Sequence[Granted]:
+        """The tools of a run; a choice is made among those that are in service, a sequence needs all of its own."""
+        found = await granted(context, tool, allocation(implementation), self._registry)
+        if implementation.mode == "deterministic":
+            return found
+        for item in found:
+            if not is_in_service(item.tool):
+                context.warn(f"tool {item.tool.ref!r} is out of service, so the model was not offered it")
+        return [item for item in found if is_in_service(item.tool)]
 
-    async def _place(self, context: RunContext, tool: ToolRevision, implementation: AgenticImplementation) -> Workplace:
-        found = [(await self._allotted(context, ref), purpose) for ref, purpose in allocation(implementation)]
-        if implementation.context.reference_data:
-            return _furnish(implementation, found, await _read_references(context, implementation))
-        key = (tool.content_hash, *(revision.content_hash for revision, _ in found))
+    def _place(
+        self,
+        context: RunContext,
+        tool: ToolRevision,
+        implementation: AgenticImplementation,
+        found: Sequence[Granted],
+        references: Sequence[ReferenceList],
+    ) -> Workplace:
+        began = context.run.created_at
+        ages = (values.fetched_at if values.fetched_at < began else None for values in references)
+        key = (
+            tool.content_hash,
+            *(item.tool.content_hash for item in found),
+            *zip((values.id for values in references), ages, strict=True),
+        )
         if key not in self._places:
             if len(self._places) >= _MOST_PLACES:
                 self._places.clear()
-            self._places[key] = _furnish(implementation, found, {})
+            self._places[key] = _furnish(implementation, found, references, began)
         return self._places[key]
 
+    async def _tell_drift(self, context: RunContext, tool: ToolRevision) -> None:
+        """Warn of schemas that have changed since the prompt was made; the run goes on as well as it can."""
+        realm, pins = context.run.realm, context.request.pins
 
-def pins_of(tool: ToolRevision, registry: Registry) -> dict[str, str]:
-    """Content hashes of the tools that a run of this one may call, as they are now, by reference."""
-    implementation = tool.definition.implementation
-    if implementation.kind != "agentic":
-        return {}
-    sources = [source.tool for source in implementation.context.reference_data if source.tool]
-    refs = [*(ref for ref, _ in allocation(implementation)), *sources]
-    return {ref: found.content_hash for ref in refs if (found := registry.named(tool.realm, ref)) is not None}
+        def current(ref: str) -> ToolRevision | None:
+            return self._registry.find(realm, ref.partition("@")[0], pins[ref]) if ref in pins else None
 
-
-def allocation(implementation: AgenticImplementation) -> list[tuple[str, str]]:
-    """References of the allotted tools with the purpose of each, in order of use or priority."""
-    if implementation.mode == "deterministic":
-        return [(step.tool, step.purpose) for step in implementation.steps]
-    return [(item.tool, "") for item in sorted(implementation.tools, key=lambda item: -item.priority)]
-
-
-def describe(tool: ToolRevision) -> str:
-    """A tool's description for a model: what it does and when to use it."""
-    definition = tool.definition
-    return "\n".join(filter(None, (definition.description, definition.usage)))
-
-
-async def _read_references(context: RunContext, implementation: AgenticImplementation) -> Mapping[str, ReferenceList]:
-    sources = implementation.context.reference_data
-    context.policy = CallPolicy(
-        allowed=frozenset(source.tool.partition("@")[0] for source in sources if source.tool), side_effects="reads"
-    )
-    pending = {source.name: _fetch(context, source) for source in sources if source.tool}
-    await context.wait_all(list(pending.values()))
-    found: dict[str, ReferenceList] = {}
-    for source in sources:
-        output: Json = list(source.values)
-        fetched_at = context.run.created_at
-        if source.name in pending:
-            envelope = pending[source.name].result()
-            if envelope.error is not None:
-                msg = f"reference data {source.name!r} could not be read: {envelope.error.message}"
-                raise ReferenceUnavailable(msg)
-            output, fetched_at = envelope.output, envelope.t_end
-        found[source.name] = read_reference(source, output, fetched_at=fetched_at)
-    return found
-
-
-def _fetch(context: RunContext, source: ReferenceSource) -> Pending[ToolEnvelope]:
-    ref = source.tool or ""
-    name, _, version = ref.partition("@")
-    wanted = context.request.pins.get(ref) or version or None
-    return context.call(ToolCall(f"reference.{source.name}", name, dict(source.input), wanted))
+        report = await drift_of(tool, self._registry, self._providers, current)
+        if report.drifted:
+            said = "; ".join(change.message for change in report.changes[:_MOST_CHANGES])
+            context.warn(f"schemas have changed since the prompt of {tool.ref!r} was made: {said}; regenerate it")
+            await context.emit("drift", "schema_drift", report.model_dump(mode="json"))
 
 
 def _furnish(
     implementation: AgenticImplementation,
-    found: Sequence[tuple[ToolRevision, str]],
-    references: Mapping[str, ReferenceList],
+    found: Sequence[Granted],
+    references: Sequence[ReferenceList],
+    began: datetime,
 ) -> Workplace:
-    lists = [(source.applies_to, references[source.name]) for source in implementation.context.reference_data]
-    enums = enums_of(lists)
-    aliases = _aliases(revision.name for revision, _ in found)
+    enums = enums_of(references)
+    aliases = aliases_of((item.tool.name for item in found), reserved=(FIND_TOOLS,))
     allotted = tuple(
-        Allotted(revision, aliases[revision.name], narrow(without_cursor(revision.definition), enums), purpose)
-        for revision, purpose in found
+        Allotted(
+            item.tool,
+            aliases[item.tool.name],
+            narrow(without_cursor(item.tool.definition), enums),
+            item.purpose,
+            item.priority,
+        )
+        for item in found
     )
-    offered = {item.alias: item for item in allotted}
-    tools = ToolSet([_shown(item) for item in offered.values()])
-    narrowed = {item.tool.name: item.schema for item in allotted if item.schema != item.tool.definition.input_schema}
+    once = tuple({item.alias: item for item in allotted}.values())
+    folded = fold(once) if implementation.mode == "agentic" else Folded(once, ())
+    finding = [finder(folded.hidden)] if folded.hidden else []
+    tools = ToolSet([*map(shown_tool, folded.shown), *finding])
+    prompt = Template.parse(implementation.system_prompt, "{{}}")
     return Workplace(
         allotted=allotted,
-        policy=CallPolicy(
-            allowed=frozenset(item.tool.name for item in allotted),
-            narrowed=narrowed,
-            versions={item.tool.name: item.tool.content_hash for item in allotted},
-        ),
+        folded=folded,
+        policy=_policy(once),
         tools=tools,
         offered=msgspec.json.encode(tools.tools),
-        prompt=Template.parse(implementation.system_prompt, "{{}}"),
-        scope=_scope(implementation, allotted, references),
-        documentation=_documentation(implementation.context),
+        prompt=prompt,
+        scope=scope_of(implementation, folded.shown, references, began=began, more=summary(folded.hidden)),
+        documentation=appendix_of(prompt, implementation.context),
     )
 
 
-def _aliases(names: Iterable[str]) -> Mapping[str, str]:
-    """Names that models accept, each its own: where two come out the same, the later one gets a number."""
-    aliases: dict[str, str] = {}
-    for name in dict.fromkeys(names):
-        plain = _NOT_IN_MODEL_NAME.sub("_", name)
-        endings = (f"_{number}" if number > 1 else "" for number in count(1))
-        candidates = (plain[: _LONGEST_MODEL_NAME - len(ending)] + ending for ending in endings)
-        aliases[name] = next(free for free in candidates if free not in aliases.values())
-    return aliases
-
-
-def _shown(item: Allotted) -> Tool:
-    return Tool(item.alias, describe(item.tool), cast("JsonSchema", shown_to_models(item.schema)))
-
-
-def _documentation(context: AgenticContext) -> str:
-    examples = "\n".join(f"- {example}" for example in context.example_queries)
-    return "\n\n".join(filter(None, (context.documentation, examples and f"Examples of tasks:\n{examples}")))
+def _policy(allotted: Sequence[Allotted]) -> CallPolicy:
+    return CallPolicy(
+        allowed=frozenset(item.tool.name for item in allotted),
+        narrowed={item.tool.name: item.schema for item in allotted if item.schema != item.tool.definition.input_schema},
+        versions={item.tool.name: item.tool.content_hash for item in allotted},
+    )
 
 
 def _task(arguments: Json) -> str:
     given = cast("JsonObject", arguments) if isinstance(arguments, dict) else {}
     task = given.get("task")
     return task if isinstance(task, str) else orjson.dumps(arguments).decode()
-
-
-def _scope(
-    implementation: AgenticImplementation, allotted: Sequence[Allotted], references: Mapping[str, ReferenceList]
-) -> Mapping[str, Json]:
-    schemas = [
-        f"{item.alias}: {orjson.dumps(shown_to_models(item.schema)).decode()}"
-        for item in allotted
-        if implementation.context.include_schemas
-    ]
-    return {
-        "integration_schema": "\n".join(schemas),
-        "reference_data": {name: _listed(values) for name, values in references.items()},
-        "available_tools": "\n".join(f"- {item.alias}: {describe(item.tool)}" for item in allotted),
-    }
-
-
-def _listed(values: ReferenceList) -> str:
-    return "; ".join(
-        str(item.value) if item.label == str(item.value) else f"{item.value} = {item.label}" for item in values.items
-    )

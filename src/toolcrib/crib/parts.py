@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Self
 
-from toolcrib.agents import programs
+from toolcrib.agents import References, programs
 from toolcrib.contracts import RunKind, ToolRevision
 from toolcrib.crib.catalogue import Catalogue
 from toolcrib.engines import EngineSettings, LocalEngine, new_run_id
@@ -49,6 +49,7 @@ class Parts:
     registry: Registry
     providers: Providers
     catalogue: Catalogue
+    references: References
     executor: Executor
     engine: LocalEngine
 
@@ -84,17 +85,24 @@ class Parts:
             rates=SlidingWindow(),
             clock=outside.clock,
         )
+        references = References(
+            cache=outside.store.cache,
+            blobs=outside.store.blobs,
+            registry=registry,
+            providers=providers,
+            clock=outside.clock,
+        )
         engine = LocalEngine(
             store=outside.store,
             registry=registry,
             executor=executor,
-            programs=_at_home(programs(models.model, registry), catalogue),
+            programs=_at_home(programs(models.model, registry, providers, references), catalogue),
             clock=outside.clock,
             new_run_id=new_run_id,
             settings=EngineSettings(owner=f"{socket.gethostname()}/{os.getpid()}", lease_s=lease_s),
             check_able=Abilities(registry, functions, models).check,
         )
-        return cls(outside, session, models, functions, registry, providers, catalogue, executor, engine)
+        return cls(outside, session, models, functions, registry, providers, catalogue, references, executor, engine)
 
     async def close(self) -> None:
         """Let go of leases, connections and the store."""

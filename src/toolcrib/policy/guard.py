@@ -37,6 +37,8 @@ class CallPolicy:
     """Tools whose calls wait for a person, besides those that say so themselves."""
     narrowed: Mapping[str, JsonSchema] = field(default_factory=dict[str, JsonSchema])
     """Schemas by tool name that arguments must meet besides the tool's own: live enums of reference data."""
+    tester: str | None = None
+    """Id of the principal whose own drafts may be called, because the call is its test."""
     versions: Mapping[str, str] = field(default_factory=dict[str, str])
     """Version ranges or content hashes by tool name, pinned by whoever made the run."""
 
@@ -56,7 +58,7 @@ def decide(tool: ToolRevision, policy: CallPolicy, budget: Budget) -> GuardDecis
     inputs: JsonObject = {"side_effects": definition.side_effects, "tool_calls": budget.tool_calls}
     denied = (
         _allow_list(definition.name, policy)
-        or _life_cycle(tool)
+        or _life_cycle(tool, policy)
         or _side_effects(definition.name, definition.side_effects, policy)
     )
     if denied is not None:
@@ -100,13 +102,31 @@ def _allow_list(name: str, policy: CallPolicy) -> _Denied | None:
     return "allow_list", Reason.TOOL_NOT_ALLOWED, f"tool {name!r} is not among the {len(names)} allowed tools; {hint}"
 
 
-def _life_cycle(tool: ToolRevision) -> _Denied | None:
+def is_in_service(tool: ToolRevision) -> bool:
+    """Whether the life cycle of a tool lets anybody call it."""
+    return _life_cycle(tool, CallPolicy()) is None
+
+
+def _life_cycle(tool: ToolRevision, policy: CallPolicy) -> _Denied | None:
     if tool.status == "blocked":
         why = f": {tool.status_message}" if tool.status_message else ""
         instead = f"; use {tool.replacement!r} instead" if tool.replacement else ""
         return "life_cycle", Reason.TOOL_BLOCKED, f"tool {tool.ref!r} is blocked{why}{instead}"
     if not tool.definition.enabled:
         return "life_cycle", Reason.TOOL_DISABLED, f"tool {tool.ref!r} is disabled; enable it to call it"
+    implementation = tool.definition.implementation
+    status = implementation.status if implementation.kind == "agentic" else "active"
+    if status == "disabled":
+        return (
+            "life_cycle",
+            Reason.TOOL_DISABLED,
+            f"tool {tool.ref!r} is disabled; set its status to 'active' to call it",
+        )
+    if status == "draft" and policy.tester != tool.made_by:
+        message = (
+            f"tool {tool.ref!r} is a draft, which {tool.made_by!r} may test; set its status to 'active' to call it"
+        )
+        return "life_cycle", Reason.TOOL_DISABLED, message
     return None
 
 

@@ -42,6 +42,10 @@ class ReferenceList:
     fetched_at: datetime
     source: str | None
     """The tool that listed them; null if they are written in the definition."""
+    applies_to: tuple[str, ...] = ()
+    """Property names whose values they are."""
+    id: str | None = None
+    """Content hash of the snapshot that they come from; null if they are written in the definition."""
 
 
 def read_reference(source: ReferenceSource, output: Json, *, fetched_at: datetime) -> ReferenceList:
@@ -62,7 +66,7 @@ def read_reference(source: ReferenceSource, output: Json, *, fetched_at: datetim
             f"reference data {source.name!r} has {len(found)} items, the limit is {MAX_ITEMS}; narrow the tool's input"
         )
     items = {repr(item.value): item for item in (_item(source, entry) for entry in found)}
-    return ReferenceList(source.name, tuple(items.values()), fetched_at, source.tool)
+    return ReferenceList(source.name, tuple(items.values()), fetched_at, source.tool, source.applies_to)
 
 
 def resolve(reference: ReferenceList, text: Json) -> ReferenceItem | None:

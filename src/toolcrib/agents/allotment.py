@@ -1,0 +1,176 @@
+"""Which tools an agentic tool may use: named one by one, by a pattern of names, or by group; as revisions of one run.
+
+What a definition names one by one is pinned when its run is made. What it names by the many is looked up when the run
+begins, and written down: a run never sees tools that were saved after it began.
+"""
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
+from itertools import count
+from typing import NamedTuple
+
+import orjson
+
+from toolcrib.contracts import AgenticImplementation, Json, JsonSchema, NotFound, ToolRevision
+from toolcrib.registry import Registry
+from toolcrib.runs import RunContext
+
+GROUP = "group:"
+"""Begins a reference to all tools of a group."""
+
+_NOT_IN_MODEL_NAME = re.compile(r"[^A-Za-z0-9_-]")
+_LONGEST_MODEL_NAME = 64
+
+
+class Share(NamedTuple):
+    """One entry of an allocation: a tool, or many, and what the model is told of it."""
+
+    ref: str
+    purpose: str = ""
+    priority: int = 0
+
+    @property
+    def many(self) -> bool:
+        """Whether it is a pattern or a group."""
+        return self.ref.startswith(GROUP) or "*" in self.ref.partition("@")[0]
+
+
+class Granted(NamedTuple):
+    """A revision that a run may use."""
+
+    tool: ToolRevision
+    purpose: str = ""
+    priority: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Allotted:
+    """One tool that the embedded model may use, as this run sees it."""
+
+    tool: ToolRevision
+    alias: str
+    """The name that models accept: letters, digits, `_` and `-`, 64 characters."""
+    schema: JsonSchema
+    """Input schema with live enums."""
+    purpose: str = ""
+    priority: int = 0
+
+
+def allocation(implementation: AgenticImplementation) -> list[Share]:
+    """What is allotted, in order of use or priority."""
+    if implementation.mode == "deterministic":
+        return [Share(step.tool, step.purpose) for step in implementation.steps]
+    shares = [Share(item.tool, "", item.priority) for item in implementation.tools]
+    return sorted(shares, key=lambda share: -share.priority)
+
+
+def pins_of(tool: ToolRevision, registry: Registry) -> dict[str, str]:
+    """Content hashes of the tools that a run of this one may call, as they are now, by reference."""
+    implementation = tool.definition.implementation
+    if implementation.kind != "agentic":
+        return {}
+    sources = [source.tool for source in implementation.context.reference_data if source.tool]
+    refs = [*(share.ref for share in allocation(implementation) if not share.many), *sources]
+    return {ref: found.content_hash for ref in refs if (found := registry.named(tool.realm, ref)) is not None}
+
+
+def meant(share: Share, registry: Registry, realm: str, owner: str) -> Sequence[ToolRevision]:
+    """The tools that an entry of an allocation means now: one, or by name all that fit but its owner.
+
+    Args:
+        share: The entry.
+        registry: Has the tools.
+        realm: Where they are.
+        owner: Name of the agentic tool.
+
+    Raises:
+        NotFound: There is none.
+    """
+    if not share.many:
+        return [registry.require(realm, share.ref)]
+    found = _matching(share, registry, realm, owner)
+    if not found:
+        kind = "group" if share.ref.startswith(GROUP) else "pattern"
+        msg = f"{kind} {share.ref!r} means no tool of realm {realm!r}; import or add the tools first"
+        raise NotFound(msg)
+    return found
+
+
+async def granted(
+    context: RunContext, tool: ToolRevision, shares: Iterable[Share], registry: Registry
+) -> list[Granted]:
+    """The revisions that this run may use; who is named one by one comes before the many.
+
+    Raises:
+        NotFound: A tool that is named does not exist.
+    """
+    named: list[Share] = []
+    many: list[Share] = []
+    for share in shares:
+        (many if share.many else named).append(share)
+    found = [Granted(await _pinned(context, share.ref, registry), share.purpose, share.priority) for share in named]
+    known = {item.tool.name for item in found}
+    for share in many:
+        for revision in await _looked_up(context, tool, share, registry):
+            if revision.name not in known:
+                known.add(revision.name)
+                found.append(Granted(revision, share.purpose, share.priority))
+    return found
+
+
+def aliases_of(names: Iterable[str], *, reserved: Iterable[str] = ()) -> Mapping[str, str]:
+    """Names that models accept, each its own: where two come out the same, the later one gets a number."""
+    aliases: dict[str, str] = {}
+    taken = set(reserved)
+    for name in dict.fromkeys(names):
+        plain = _NOT_IN_MODEL_NAME.sub("_", name)
+        endings = (f"_{number}" if number > 1 else "" for number in count(1))
+        candidates = (plain[: _LONGEST_MODEL_NAME - len(ending)] + ending for ending in endings)
+        aliases[name] = next(free for free in candidates if free not in taken)
+        taken.add(aliases[name])
+    return aliases
+
+
+async def _pinned(context: RunContext, ref: str, registry: Registry) -> ToolRevision:
+    """The revision that the run has pinned: what was saved since it began does not change it."""
+    pinned = context.request.pins.get(ref)
+    if pinned is None:
+        return registry.require(context.run.realm, ref)
+    return await registry.pinned(context.run.realm, pinned)
+
+
+async def _looked_up(
+    context: RunContext, tool: ToolRevision, share: Share, registry: Registry
+) -> Sequence[ToolRevision]:
+    async def look() -> Json:
+        matching = _matching(share, registry, tool.realm, tool.name)
+        found = {revision.name: revision.content_hash for revision in matching}
+        return {"allotted": share.ref, "tools": len(found), "kept": await context.keep(orjson.dumps(found))}
+
+    known = await context.once(f"allotted.{share.ref}", "tools_allotted", look)
+    hashes: dict[str, str] = orjson.loads(await context.kept(known["kept"]))
+    return [await registry.pinned(context.run.realm, content_hash) for content_hash in hashes.values()]
+
+
+def group_of(tool: ToolRevision) -> str:
+    """The group of a tool: its category, which is the provider of an imported one, and its first tag."""
+    definition = tool.definition
+    return f"{definition.category}/{definition.tags[0]}" if definition.tags else definition.category
+
+
+def _matching(share: Share, registry: Registry, realm: str, owner: str) -> Sequence[ToolRevision]:
+    group = share.ref.removeprefix(GROUP) if share.ref.startswith(GROUP) else None
+    return [
+        found
+        for found in registry.current(realm)
+        if found.name != owner and (fnmatchcase(found.name, share.ref) if group is None else _in_group(found, group))
+    ]
+
+
+def _in_group(tool: ToolRevision, group: str) -> bool:
+    """A group may also be all of a category, or any tag in it."""
+    category, _, tag = group.partition("/")
+    definition = tool.definition
+    return definition.category == category and (not tag or tag in definition.tags)

@@ -1,0 +1,116 @@
+"""Large allocations: a model is offered a few tools, and one that finds the others.
+
+Hundreds of schemas in every request cost more than they help. Beyond a number or a size of tools the model sees those
+with a priority, and `find_tools`; what it finds it can call from its next turn on. Only allotted tools are ever found.
+"""
+
+import re
+from collections import Counter
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import msgspec
+
+from toolcrib.agents.allotment import Allotted, group_of
+from toolcrib.agents.narrowing import shown_to_models
+from toolcrib.agents.placeholders import describe, told_of
+from toolcrib.contracts import JsonObject
+from toolcrib.llm import Tool
+
+FIND_TOOLS = "find_tools"
+MOST_OFFERED = 40
+"""Tools that are offered without folding."""
+MOST_BYTES = 32_000
+"""Of the offered tools as JSON: about 8,000 tokens."""
+MOST_FOUND = 8
+_MOST_GROUPS = 60
+_LONGEST_DESCRIPTION = 300
+_WORD = re.compile(r"[A-Z]?[a-z]+|[A-Z]+|[0-9]+")
+
+
+class Folded(NamedTuple):
+    """The tools of a run in two parts."""
+
+    shown: tuple[Allotted, ...]
+    hidden: tuple[Allotted, ...]
+    """Empty if nothing is folded."""
+
+
+def fold(allotted: Sequence[Allotted]) -> Folded:
+    """Fold an allotment that is too large to be shown whole."""
+    sizes = [len(msgspec.json.encode(shown_tool(item))) for item in allotted]
+    if len(allotted) <= MOST_OFFERED and sum(sizes) <= MOST_BYTES:
+        return Folded(tuple(allotted), ())
+    shown: list[Allotted] = []
+    room = MOST_BYTES
+    for item, size in zip(allotted, sizes, strict=True):
+        if item.priority > 0 and size <= room and len(shown) < MOST_OFFERED - 1:
+            shown.append(item)
+            room -= size
+    kept = {item.alias for item in shown}
+    return Folded(tuple(shown), tuple(item for item in allotted if item.alias not in kept))
+
+
+def shown_tool(item: Allotted) -> Tool:
+    """A tool as a model is offered it."""
+    schema: JsonObject = shown_to_models(item.schema)
+    return Tool(item.alias, told_of(item), schema)
+
+
+def finder(hidden: Sequence[Allotted]) -> Tool:
+    """The tool that finds the others."""
+    groups = _groups(hidden)
+    properties: JsonObject = {
+        "query": {"type": "string", "description": "What the tool should do, in a few words.", "minLength": 1}
+    }
+    if len(groups) > 1:
+        properties["group"] = {"type": "string", "description": "Only tools of this group.", "enum": list(groups)}
+    schema: JsonObject = {
+        "type": "object",
+        "properties": properties,
+        "required": ["query"],
+        "additionalProperties": False,
+    }
+    return Tool(FIND_TOOLS, f"Finds tools by what they do. {summary(hidden)}", schema)
+
+
+def summary(hidden: Sequence[Allotted]) -> str:
+    """What can be found; empty if nothing is hidden."""
+    if not hidden:
+        return ""
+    groups = "; ".join(f"{name} ({number})" for name, number in _groups(hidden).items())
+    return f"{len(hidden)} more tools can be found with {FIND_TOOLS} and called in the next turn. Groups: {groups}"
+
+
+def find(hidden: Sequence[Allotted], query: str, group: str | None) -> list[Allotted]:
+    """The tools that fit a query best, best first."""
+    words = _words(query)
+    candidates = [item for item in hidden if group is None or group_of(item.tool) == group]
+    scored = [(_score(item, words), -place, item) for place, item in enumerate(candidates)]
+    ranked = sorted((entry for entry in scored if entry[0]), key=lambda entry: entry[:2], reverse=True)
+    return [item for _, _, item in ranked[:MOST_FOUND]]
+
+
+def told(found: Sequence[Allotted]) -> JsonObject:
+    """What the model is told of the tools that were found."""
+    if not found:
+        return {"tools": [], "hint": "Nothing fits. Use other words, or leave the group out."}
+    tools = [{"name": item.alias, "description": describe(item.tool)[:_LONGEST_DESCRIPTION]} for item in found]
+    return {"tools": tools, "hint": "These can be called now."}
+
+
+def _groups(hidden: Sequence[Allotted]) -> dict[str, int]:
+    return dict(Counter(group_of(item.tool) for item in hidden).most_common(_MOST_GROUPS))
+
+
+def _score(item: Allotted, words: frozenset[str]) -> int:
+    """How many words of a query a tool has; a word of its name counts three times."""
+    definition = item.tool.definition
+    text = " ".join((definition.title or "", describe(item.tool), *definition.tags, *definition.parameter_names()))
+    return 3 * len(words & _words(definition.name)) + len(words & _words(text))
+
+
+def _words(text: str) -> frozenset[str]:
+    """The words of a text, in lower case and without the s of a plural."""
+    parts = _WORD.findall(text)
+    return frozenset(part.lower().removesuffix("s") for part in parts)

@@ -1,0 +1,249 @@
+"""Reference data in runs: read by the run's own calls, kept as snapshots that other runs may use while they are young.
+
+A snapshot is a blob, named by the hash of its content; which one is the newest of a source stands in the result
+cache. A run writes down which snapshots it uses, so it sees the same values however often it is started again. What a
+list means for schemas and prompts is not decided here.
+"""
+
+import asyncio
+from collections import defaultdict
+from collections.abc import Awaitable, Callable, Sequence
+from datetime import datetime
+from functools import partial
+from typing import TypeAlias
+
+import orjson
+from msgspec import Struct
+
+from toolcrib.contracts import (
+    AgenticContext,
+    InvalidInput,
+    Json,
+    JsonObject,
+    NotFound,
+    Principal,
+    ReferenceSource,
+    ToolcribError,
+    ToolEnvelope,
+    content_hash,
+    format_timestamp,
+)
+from toolcrib.executor import Clock, ToolCall
+from toolcrib.policy import CallPolicy, permit
+from toolcrib.providers import ReferenceItem, ReferenceList, read_reference
+from toolcrib.registry import Providers, Registry
+from toolcrib.runs import RunContext
+from toolcrib.store import Blobs, ResultCache
+
+Fetch: TypeAlias = Callable[[], Awaitable[ToolEnvelope]]
+"""Calls the tool that lists the values, through the executor."""
+
+
+class ReferenceUnavailable(ToolcribError):
+    """A reference list could not be read, so nothing that depends on it may be written."""
+
+    code = "reference_unavailable"
+
+
+class Snapshot(Struct, frozen=True):
+    """What the newest reading of a source brought."""
+
+    id: str
+    """Content hash of the values, and the digest of the blob that has them."""
+    fetched_at: datetime
+    size: int
+
+
+class References:
+    """Keeps the snapshots of a crib.
+
+    Args:
+        cache: Has the newest snapshot of each source.
+        blobs: Has the values.
+        registry: Finds the tools that list values.
+        providers: Finds the sources that providers declare.
+        clock: Tells the age of a snapshot.
+    """
+
+    def __init__(
+        self, *, cache: ResultCache, blobs: Blobs, registry: Registry, providers: Providers, clock: Clock
+    ) -> None:
+        self._cache = cache
+        self._blobs = blobs
+        self._registry = registry
+        self._providers = providers
+        self._clock = clock
+        self._syncing: defaultdict[str, asyncio.Lock] = defaultdict(asyncio.Lock)
+        """One sync at a time of each source."""
+
+    def declared(self, realm: str, provider: str, name: str) -> ReferenceSource:
+        """The source that a provider declares under a name.
+
+        Raises:
+            NotFound: No such provider, or it declares no such data.
+        """
+        found = self._providers.find(realm, provider)
+        if found is None:
+            msg = f"there is no provider {provider!r} in realm {realm!r}; import or save it first"
+            raise NotFound(msg)
+        for source in found.reference_data:
+            if source.name == name:
+                return source
+        known = ", ".join(source.name for source in found.reference_data) or "none"
+        msg = f"provider {provider!r} declares no reference data {name!r}; it declares: {known}"
+        raise NotFound(msg)
+
+    async def lists(self, context: RunContext, wanted: AgenticContext) -> Sequence[ReferenceList]:
+        """All lists that an agentic tool names, as this run sees them.
+
+        Raises:
+            ReferenceUnavailable: A list could not be read, and there is no snapshot of it.
+        """
+        context.policy = CallPolicy(side_effects="reads")
+        reading = {
+            source.name: context.start(self._list(context, source.name, partial(_given, source)))
+            for source in wanted.reference_data
+            if source.tool is not None
+        }
+        reading |= {
+            name: context.start(
+                self._list(context, name, partial(self.declared, context.run.realm, data.provider, name))
+            )
+            for data in wanted.provider_data
+            for name in data.data_types
+        }
+        fixed = [
+            read_reference(source, None, fetched_at=context.run.created_at)
+            for source in wanted.reference_data
+            if source.tool is None
+        ]
+        return [*await context.wait_all(list(reading.values())), *fixed]
+
+    async def newest(self, realm: str, source: ReferenceSource) -> Snapshot | None:
+        """The newest snapshot of a source, however old."""
+        stored = await self._cache.get(_key(realm, source), now=self._clock.now())
+        return None if stored is None else Snapshot(stored["id"], _moment(stored["fetched_at"]), stored["size"])
+
+    async def sync(self, principal: Principal, source: ReferenceSource, fetch: Fetch) -> Snapshot:
+        """Read a source now, whatever is known of it, and keep what it brings.
+
+        Raises:
+            ReferenceUnavailable: It could not be read.
+        """
+        async with self._syncing[_key(principal.realm, source)]:
+            return await self._sync(principal, source, fetch)
+
+    # Inside -----------------------------------------------------------------------------------------------------------
+
+    async def _list(self, context: RunContext, name: str, find: Callable[[], ReferenceSource]) -> ReferenceList:
+        found: JsonObject = await context.once(
+            f"reference.{name}", "reference_data", partial(self._choose, context, find)
+        )
+        if found["warning"]:
+            context.warn(found["warning"])
+        return await self._load(context.run.realm, found)
+
+    async def _choose(self, context: RunContext, find: Callable[[], ReferenceSource]) -> Json:
+        """The snapshot that a run shall use: a young one, else a new one, else with a warning an old one."""
+        try:
+            source = find()
+        except NotFound as problem:
+            raise ReferenceUnavailable(str(problem)) from problem
+        if source.max_age_s == 0 or source.tool is None:
+            return await self._read(context, source)
+        async with self._syncing[_key(context.run.realm, source)]:
+            known = await self._usable(context, source)
+            if known is not None and self._age_s(known) <= source.max_age_s:
+                return self._used(source, known)
+            return await self._read(context, source)
+
+    async def _read(self, context: RunContext, source: ReferenceSource) -> Json:
+        principal = context.request.principal
+        try:
+            return self._used(source, await self._sync(principal, source, lambda: _call(context, source)))
+        except ReferenceUnavailable as problem:
+            known = await self._usable(context, source)
+            if known is None:
+                raise
+            since = format_timestamp(known.fetched_at)
+            return self._used(source, known, f"{problem}; the values used are those of {since}")
+
+    async def _usable(self, context: RunContext, source: ReferenceSource) -> Snapshot | None:
+        """The newest snapshot, if the run's principal may read the list itself."""
+        tool = self._registry.named(context.run.realm, source.tool or "")
+        if tool is None or permit(tool, context.request.principal) is not None:
+            return None
+        return await self.newest(context.run.realm, source)
+
+    async def _sync(self, principal: Principal, source: ReferenceSource, fetch: Fetch) -> Snapshot:
+        output: Json = None
+        fetched_at = self._clock.now()
+        if source.tool is not None:
+            envelope = await fetch()
+            if envelope.error is not None:
+                msg = f"reference data {source.name!r} could not be read: {envelope.error.message}"
+                raise ReferenceUnavailable(msg)
+            output, fetched_at = envelope.output, envelope.t_end
+        try:
+            found = read_reference(source, output, fetched_at=fetched_at)
+        except InvalidInput as problem:
+            msg = f"reference data {source.name!r} could not be read: {problem}"
+            raise ReferenceUnavailable(msg) from problem
+        return await self._keep(principal, source, found)
+
+    async def _keep(self, principal: Principal, source: ReferenceSource, found: ReferenceList) -> Snapshot:
+        realm, made_by = principal.realm, principal.id
+        items = [[item.value, item.label, item.extra] for item in found.items]
+        digest = await self._blobs.put(orjson.dumps(items), realm=realm, made_by=made_by)
+        snapshot = Snapshot(digest, found.fetched_at, len(items))
+        value: JsonObject = {"id": digest, "fetched_at": format_timestamp(found.fetched_at), "size": len(items)}
+        await self._cache.put(_key(realm, source), value, realm=realm, made_by=made_by, expires_at=None)
+        return snapshot
+
+    def _age_s(self, snapshot: Snapshot) -> float:
+        return max((self._clock.now() - snapshot.fetched_at).total_seconds(), 0.0)
+
+    def _used(self, source: ReferenceSource, snapshot: Snapshot, warning: str | None = None) -> Json:
+        """What a run writes down of the snapshot that it uses."""
+        return {
+            "name": source.name,
+            "tool": source.tool,
+            "applies_to": list(source.applies_to),
+            "id": snapshot.id,
+            "size": snapshot.size,
+            "fetched_at": format_timestamp(snapshot.fetched_at),
+            "age_s": round(self._age_s(snapshot), 3),
+            "warning": warning,
+        }
+
+    async def _load(self, realm: str, found: JsonObject) -> ReferenceList:
+        items = orjson.loads(await self._blobs.get(realm, found["id"]))
+        return ReferenceList(
+            found["name"],
+            tuple(ReferenceItem(value, label, extra) for value, label, extra in items),
+            _moment(found["fetched_at"]),
+            found["tool"],
+            applies_to=tuple(found["applies_to"]),
+            id=found["id"],
+        )
+
+
+def _given(source: ReferenceSource) -> ReferenceSource:
+    return source
+
+
+async def _call(context: RunContext, source: ReferenceSource) -> ToolEnvelope:
+    ref = source.tool or ""
+    name, _, version = ref.partition("@")
+    wanted = context.request.pins.get(ref) or version or None
+    return await context.call(ToolCall(f"reference.{source.name}", name, dict(source.input), wanted))
+
+
+def _key(realm: str, source: ReferenceSource) -> str:
+    """Names a source in its realm by what it lists; what the list is used for and for how long is no part of it."""
+    listed = source.model_dump(mode="json", exclude={"applies_to", "max_age_s"})
+    return f"reference:{content_hash({'realm': realm, 'source': listed})}"
+
+
+def _moment(text: str) -> datetime:
+    return datetime.fromisoformat(text)

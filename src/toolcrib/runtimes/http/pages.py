@@ -45,7 +45,7 @@ async def follow(exchange: Exchange, paging: Paging) -> Outcome:
         place = _next(exchange, paging, page)
         if place is None or len(items) >= enough or pages >= paging.max_pages or size >= MAX_LIST_BYTES:
             return _joined(exchange, page, items, names, whole=place is None, asked_for=len(items) >= enough)
-        if place.mark in seen or (found and found == before):
+        if place.mark in seen or _repeats(place, found, before):
             raise bad_response(exchange.target.tool, response, f"page {pages} names a next page that was read already")
         seen.add(place.mark)
         before = found
@@ -54,6 +54,11 @@ async def follow(exchange: Exchange, paging: Paging) -> Outcome:
 def path_of(items: str) -> list[str]:
     """The names that lead to the list in an answer; empty if the answer is the list."""
     return [dotted or quoted for dotted, quoted in _NAMES.findall(items)] if items.startswith("$") else [items]
+
+
+def _repeats(place: Place, found: Sequence[Json], before: Sequence[Json]) -> bool:
+    """Whether a counted page is the one before it again, because the other side does not look at the number."""
+    return place.counted and bool(found) and isinstance(found[0], dict) and found == before
 
 
 def _begin(exchange: Exchange, paging: Paging) -> tuple[JsonObject, float, int | None]:

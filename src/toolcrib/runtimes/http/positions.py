@@ -43,6 +43,8 @@ class Place(NamedTuple):
     argument: str = ""
     value: Json = None
     url: str | None = None
+    counted: bool = False
+    """Whether it is a number of ours, and not what the other side said."""
 
 
 def first_place(paging: Paging) -> Place | None:
@@ -68,12 +70,12 @@ def next_place(paging: Paging, page: Page) -> Place | None:
             return None if cursor in {None, ""} else Place(str(cursor), paging.cursor_in, cursor)
         case OffsetPaging():
             ended = _is_last(page, _number(paging.total, page))
-            return None if ended else Place(str(page.items), paging.argument, page.items)
+            return None if ended else Place(str(page.items), paging.argument, page.items, counted=True)
         case PageNumberPaging():
             pages = _number(paging.total_pages, page)
             ended = page.pages >= pages if pages is not None else _is_last(page, _number(paging.total, page))
             number = paging.first + page.pages
-            return None if ended else Place(str(number), paging.argument, number)
+            return None if ended else Place(str(number), paging.argument, number, counted=True)
         case LinkPaging():
             return _address(page, linked(page.response.headers.get("link", ""), "next"))
         case NextUrlPaging():

@@ -91,7 +91,7 @@ def find(hidden: Sequence[Allotted], query: str, group: str | None) -> list[Allo
     return [item for _, _, item in ranked[:MOST_FOUND]]
 
 
-def told(found: Sequence[Allotted]) -> JsonObject:
+def reading(found: Sequence[Allotted]) -> JsonObject:
     """What the model is told of the tools that were found."""
     if not found:
         return {"tools": [], "hint": "Nothing fits. Use other words, or leave the group out."}

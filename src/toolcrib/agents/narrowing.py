@@ -16,7 +16,7 @@ _NULL: JsonSchema = {"type": "null"}
 _REPLACED = frozenset({"$ref", "const", "enum", "format", "maxLength", "minLength", "pattern", "type"})
 """What a property says about its values, until a list says which there are."""
 _MOST_VALUES = 500
-"""A longer list is context, not an enum: providers refuse larger ones."""
+"""A longer list is checked, but not shown: providers refuse larger enums."""
 
 
 def narrow(schema: JsonSchema, enums: Mapping[str, ReferenceList]) -> JsonSchema:
@@ -26,7 +26,7 @@ def narrow(schema: JsonSchema, enums: Mapping[str, ReferenceList]) -> JsonSchema
         schema: JSON Schema of a tool's input.
         enums: Reference lists by property name.
     """
-    usable = {name: values for name, values in enums.items() if 0 < len(values.items) <= _MOST_VALUES}
+    usable = {name: values for name, values in enums.items() if values.items}
     return cast("JsonSchema", _narrowed(schema, usable)) if usable else schema
 
 
@@ -53,11 +53,34 @@ def shown_to_models(schema: Json) -> Json:
         return schema
     node = cast("JsonObject", schema)
     shown = {name: shown_to_models(item) for name, item in node.items() if name != LABELS}
-    if LABELS in node:
+    values = cast("list[Json]", node["enum"]) if isinstance(node.get("enum"), list) else []
+    said = node.get("description", "")
+    if len(values) > _MOST_VALUES:
+        del shown["enum"]
+        shown["type"] = _types_of(values)
+        shown["description"] = f"{said} One of {len(values)} values; another is refused with the closest.".strip()
+    elif LABELS in node:
         labels = cast("Mapping[str, str]", node[LABELS])
         meaning = "; ".join(f"{value} = {label}" for value, label in labels.items())
-        shown["description"] = f"{node.get('description', '')} One of: {meaning}".strip()
+        shown["description"] = f"{said} One of: {meaning}".strip()
     return shown
+
+
+def _types_of(values: Iterable[Json]) -> list[str]:
+    """The JSON types of some values, which are texts, numbers, booleans or null."""
+    return sorted({_type_of(value) for value in values})
+
+
+def _type_of(value: Json) -> str:
+    match value:
+        case None:
+            return "null"
+        case bool():
+            return "boolean"
+        case str():
+            return "string"
+        case _:
+            return "number"
 
 
 def _narrowed(node: Json, enums: Mapping[str, ReferenceList]) -> Json:

@@ -24,6 +24,8 @@ LABELS = "x-labels"
 
 _MOST_PROBLEMS = 20
 _MOST_VALUES = 12
+_SHORTEST_CONTAINED, _MOST_CONTAINED = 3, 3
+"""Characters of a text that says something when it stands inside a value, and how many such values are told."""
 _MOST_LEVELS = 6
 """Of nested properties whose defaults are checked: schemas may be circular."""
 
@@ -184,7 +186,10 @@ def _explain_schema(error: "jsonschema_rs.ValidationError") -> str:
 def _explain_enum(value: Json, values: Sequence[Json], labels: Mapping[str, str]) -> str:
     spoken = {str(labels.get(str(item), item)).casefold(): item for item in values}
     spoken.update({str(item).casefold(): item for item in values})
-    near = [_named(spoken[text], labels) for text in get_close_matches(str(value).casefold(), spoken, n=5, cutoff=0.5)]
+    wanted = str(value).casefold()
+    inside = [text for text in spoken if len(wanted) >= _SHORTEST_CONTAINED and wanted in text][:_MOST_CONTAINED]
+    close = get_close_matches(wanted, spoken, n=5, cutoff=0.5)
+    near = [_named(spoken[text], labels) for text in (*inside, *close)]
     shown = list(dict.fromkeys(near))[:3] or [_named(item, labels) for item in values[:_MOST_VALUES]]
     kind = "nearest" if near else "valid"
     return f"{_short(_text(value))} is not one of the {len(values)} valid values; {kind}: {', '.join(shown)}"

@@ -70,7 +70,7 @@ async def test_the_trace_of_the_caller_shows_the_nested_run_with_its_parent():
 
 @pytest.mark.requirement("agents.nested")
 async def test_a_nested_runs_failure_is_the_error_of_the_call():
-    inner = ScriptedModel([""])
+    inner = ScriptedModel(["", ""])
 
     result = await nested(ScriptedModel([ASK, "It failed."]), inner)
 

@@ -22,7 +22,7 @@ from toolcrib.contracts import (
     ProviderDefinition,
     ToolRevision,
 )
-from toolcrib.executor import CallFailed, Dispatch, Outcome
+from toolcrib.executor import Attic, CallFailed, Dispatch, Outcome
 from toolcrib.net import EgressPolicy, HttpSession
 from toolcrib.runtimes.http import HttpRuntime
 from toolcrib.store import MemoryStore
@@ -116,6 +116,7 @@ async def service(
     auth: ProviderAuth | None = None,
     headers: dict[str, str] | None = None,
     secrets: dict[str, str] | None = None,
+    attic: Attic | None = None,
     max_bytes: int = 10 * 2**20,
     ports: tuple[int, ...] = (),
 ) -> AsyncGenerator[Service]:
@@ -150,7 +151,7 @@ async def service(
                 session,
                 lambda realm, name: found[0].providers.get((realm, name)),
                 DictSecrets(SECRETS | (secrets or {})),
-                attic=store.blobs,
+                attic=attic or store.blobs,
                 clock=clock,
             )
             found.append(Service(port, runtime, clock, known, store))

@@ -28,6 +28,7 @@ _SEQUENCE: Final = "application/json-seq"
 _FORM: Final = "application/x-www-form-urlencoded"
 _UNKNOWN: Final = "application/octet-stream"
 _MISTAKEN: Final = frozenset({"text/html", "text/plain", _UNKNOWN})
+_NO_NAMES: Final = frozenset({"", ".", ".."})
 _SHOWN: Final = re.compile(r"content-type|retry-after|x-request-id|(x-)?ratelimit(-.+)?|idempotent-replayed|link")
 _BYTE_ORDER_MARK: Final = b"\xef\xbb\xbf"
 
@@ -74,7 +75,9 @@ def described(response: HttpResponse) -> HttpFile:
     message["content-disposition"] = response.headers.get("content-disposition", "")
     # The name without a path: it may end as the name of a file.
     name = PurePath((message.get_filename() or "").replace("\\", "/")).name
-    return HttpFile(media_type=content_type(response), filename=name or None, size=len(response.body))
+    return HttpFile(
+        media_type=content_type(response), filename=None if name in _NO_NAMES else name, size=len(response.body)
+    )
 
 
 def content_type(response: HttpResponse) -> str:

@@ -5,6 +5,7 @@ Schemas are compiled once. Patterns are limited to what a linear-time engine can
 process. Formats are annotations, not assertions, as 2020-12 has it.
 """
 
+from collections import deque
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from copy import deepcopy
 from dataclasses import dataclass
@@ -26,8 +27,6 @@ _MOST_PROBLEMS = 20
 _MOST_VALUES = 12
 _SHORTEST_CONTAINED, _MOST_CONTAINED = 3, 3
 """Characters of a text that says something when it stands inside a value, and how many such values are told."""
-_MOST_LEVELS = 6
-"""Of nested properties whose defaults are checked: schemas may be circular."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,7 +83,7 @@ class SchemaValidator:
         """The defaults, of properties and nested properties, that the schema itself refuses."""
         if not self._defaults:
             return ()
-        found = (self._wrong(path, default) for path, default in self._declared_defaults(self.schema, ()))
+        found = (self._wrong(path, default) for path, default in self._declared_defaults())
         return [problem for problem in found if problem is not None]
 
     def _wrong(self, path: tuple[str, ...], default: Json) -> Problem | None:
@@ -96,14 +95,23 @@ class SchemaValidator:
         own = (error for error in errors if tuple(map(str, error.instance_path[: len(path)])) == path)
         return next((Problem(_pointer(path), self._explain(error).problem) for error in own), None)
 
-    def _declared_defaults(self, schema: Json, path: tuple[str, ...]) -> Iterator[tuple[tuple[str, ...], Json]]:
-        if not isinstance(schema, dict) or len(path) > _MOST_LEVELS:
-            return
-        for name, part in self._properties(cast("JsonSchema", schema)).items():
-            if isinstance(part, dict) and "default" in part:
-                yield (*path, name), cast("JsonSchema", part)["default"]
-            else:
-                yield from self._declared_defaults(part, (*path, name))
+    def _declared_defaults(self) -> Iterator[tuple[tuple[str, ...], Json]]:
+        """Each default with the shortest way to it. A definition is visited once: it may refer to itself."""
+        waiting: deque[tuple[tuple[str, ...], JsonSchema]] = deque([((), self.schema)])
+        visited: set[str] = set()
+        while waiting:
+            path, schema = waiting.popleft()
+            if (reference := schema.get("$ref")) is not None:
+                if reference in visited:
+                    continue
+                visited.add(reference)
+            for name, part in self._properties(schema).items():
+                if isinstance(part, dict):
+                    property_schema = cast("JsonSchema", part)
+                    if "default" in property_schema:
+                        yield (*path, name), property_schema["default"]
+                    else:
+                        waiting.append(((*path, name), property_schema))
 
     def _fill(self, schema: Json, value: Json) -> Json:
         if not (isinstance(schema, dict) and isinstance(value, dict)):

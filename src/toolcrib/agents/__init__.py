@@ -2,8 +2,9 @@
 
 from toolcrib.agents.allotment import allocation, pins_of
 from toolcrib.agents.authoring import TASK_INPUT, agentic_definition, check_agentic
+from toolcrib.agents.drafting import Draft
 from toolcrib.agents.drift import basis_of, drift_of, made_from
-from toolcrib.agents.placeholders import PLACEHOLDERS
+from toolcrib.agents.placeholders import PLACEHOLDERS, check_prompt
 from toolcrib.agents.programs import CALL, programs
 from toolcrib.agents.prompts import default_prompt, reference_names
 from toolcrib.agents.references import References
@@ -14,6 +15,7 @@ __all__ = [
     "CALL",
     "PLACEHOLDERS",
     "TASK_INPUT",
+    "Draft",
     "Furnisher",
     "Models",
     "References",
@@ -22,6 +24,7 @@ __all__ = [
     "allocation",
     "basis_of",
     "check_agentic",
+    "check_prompt",
     "default_prompt",
     "drift_of",
     "made_from",

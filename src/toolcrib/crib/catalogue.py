@@ -6,7 +6,7 @@ What is added is saved when the crib is opened or next asked for anything, in th
 import asyncio
 from typing import Any, TypeAlias
 
-from toolcrib.agents import check_agentic
+from toolcrib.agents import check_agentic, default_prompt, made_from
 from toolcrib.contracts import InvalidInput, NotFound, Principal, ProviderDefinition, ToolDefinition, ToolRevision
 from toolcrib.executor import Clock
 from toolcrib.llm import ModelPool
@@ -118,9 +118,12 @@ class Catalogue:
         """
         check_definition(definition)
         checked = check_agentic(definition, self._registry, realm)
-        if checked.implementation.kind == "agentic":
-            self._models.check(checked.implementation.llm)
-        return checked
+        implementation = checked.implementation
+        if implementation.kind != "agentic":
+            return checked
+        self._models.check(implementation.llm)
+        is_default = implementation.system_prompt == default_prompt(implementation, purpose=checked.description)
+        return made_from(checked, realm, self._registry, self._providers, is_default=is_default)
 
     async def save(self, definition: ToolDefinition, who: Principal, *, after: int | None = None) -> ToolRevision:
         """Check a definition and store it; raises as `checked`, and `Conflict` as the registry."""

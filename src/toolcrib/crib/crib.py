@@ -14,7 +14,7 @@ from collections.abc import Callable, Mapping, Sequence
 from types import TracebackType
 from typing import Any, Self
 
-from toolcrib.agents import agentic_definition
+from toolcrib.agents import Trial, agentic_definition
 from toolcrib.contracts import (
     OWNER,
     AgenticContext,
@@ -44,11 +44,14 @@ from toolcrib.contracts import (
     ToolRevision,
     Trace,
 )
+from toolcrib.crib.bench import Bench
 from toolcrib.crib.handle import AgenticTool
 from toolcrib.crib.parts import Outside, Parts
+from toolcrib.crib.prompts import Prompts
 from toolcrib.crib.requests import refusal_of, request_of
 from toolcrib.engines import Driven, SystemClock
 from toolcrib.executor import Clock
+from toolcrib.export import ExportFormat, export_tools
 from toolcrib.llm import LanguageModel
 from toolcrib.llm.prices import Prices
 from toolcrib.net import EgressPolicy
@@ -116,6 +119,15 @@ class Crib:
         self.executor = self._parts.executor
         self.engine = self._parts.engine
         self._catalogue = self._parts.catalogue
+        self.prompts = Prompts(
+            self._catalogue,
+            registry=self.registry,
+            providers=self.providers,
+            bench=Bench(self.registry, self.executor, self.clock),
+            trial=Trial(self._parts.furnisher),
+            models=self._parts.models.model,
+            enter=self.enter,
+        )
 
     # Defining ---------------------------------------------------------------------------------------------------------
 
@@ -245,6 +257,23 @@ class Crib:
     async def save_provider(self, provider: ProviderDefinition, *, principal: Principal | None = None) -> None:
         """Store a provider."""
         await self._catalogue.save_provider(provider, await self.enter(principal))
+
+    async def export(
+        self, *names: str, form: ExportFormat = "universal", principal: Principal | None = None
+    ) -> list[JsonObject]:
+        """Describe tools in the shape of another system.
+
+        Args:
+            *names: `name` or `name@range`; every tool if none is given.
+            form: `universal`, `openai`, `anthropic`, `langchain` or `mcp`.
+            principal: Whose tools.
+
+        Raises:
+            NotFound: No such tool.
+        """
+        who = await self.enter(principal, newest=True)
+        found = [self.registry.require(who.realm, name) for name in names] or self.registry.current(who.realm)
+        return export_tools(found, form, beside=self.registry.names(who.realm))
 
     # Running ----------------------------------------------------------------------------------------------------------
 

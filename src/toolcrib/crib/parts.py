@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Self
 
-from toolcrib.agents import References, programs
+from toolcrib.agents import Furnisher, References, programs
 from toolcrib.contracts import RunKind, ToolRevision
 from toolcrib.crib.catalogue import Catalogue
 from toolcrib.engines import EngineSettings, LocalEngine, new_run_id
@@ -52,6 +52,8 @@ class Parts:
     references: References
     executor: Executor
     engine: LocalEngine
+    furnisher: Furnisher
+    """Furnishes the runs of the bench."""
 
     @classmethod
     def wire(cls, outside: Outside, *, lease_s: float) -> Self:
@@ -102,7 +104,19 @@ class Parts:
             settings=EngineSettings(owner=f"{socket.gethostname()}/{os.getpid()}", lease_s=lease_s),
             check_able=Abilities(registry, functions, models).check,
         )
-        return cls(outside, session, models, functions, registry, providers, catalogue, references, executor, engine)
+        return cls(
+            outside=outside,
+            session=session,
+            models=models,
+            functions=functions,
+            registry=registry,
+            providers=providers,
+            catalogue=catalogue,
+            references=references,
+            executor=executor,
+            engine=engine,
+            furnisher=Furnisher(models.model, registry, providers, references),
+        )
 
     async def close(self) -> None:
         """Let go of leases, connections and the store."""

@@ -15,7 +15,7 @@ def preview(value: Json, limit: int = 4000) -> str:
 
 
 def result_text(envelope: ToolEnvelope, limit: int = 20_000) -> str:
-    """What the model gets back from a call: the output, or the error to act on."""
+    """What the model gets back from a call: the output, also that it is not all of a list, or the error to act on."""
     if envelope.error is not None:
         facts: JsonObject = {"error": envelope.error.code.value, "message": envelope.error.message}
         if envelope.error.retry_after_s is not None:
@@ -23,7 +23,9 @@ def result_text(envelope: ToolEnvelope, limit: int = 20_000) -> str:
         return _dump(facts)
     if envelope.status == "skipped":
         return _dump({"skipped": True, "reason": "dry run: nothing was written"})
-    return preview(envelope.output, limit)
+    shown = preview(envelope.output, limit)
+    paging = envelope.metadata.get("paging") or {"complete": True}
+    return shown if paging["complete"] else "\n".join([shown, *envelope.metadata.get("warnings", ())])
 
 
 def _dump(value: Json) -> str:

@@ -1,7 +1,6 @@
 """`toolcrib tool`: what is in the crib, and bringing more of it in."""
 
 import json
-import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -41,18 +40,24 @@ def list_tools(store: Store = DEFAULT_STORE, as_json: AsJson = False) -> None:
 
 
 @app.command("import")
-def import_tools(source: Source, name: Name, base_url: Address = None, store: Store = DEFAULT_STORE) -> None:
-    """Make a tool of every operation of an OpenAPI document."""
+def import_tools(
+    source: Source, name: Name, base_url: Address = None, store: Store = DEFAULT_STORE, as_json: AsJson = False
+) -> None:
+    """Make a tool of every operation of an OpenAPI document, and tell what was lost."""
     document = source if source.startswith(("http://", "https://")) else _read(Path(source))
 
     async def bring(crib: "Crib") -> "ImportedApi":
         return await crib.import_openapi(document, name=name, base_url=base_url)
 
     imported = with_crib(store, bring, new=True)
+    if as_json:
+        print(imported.report.model_dump_json(indent=2))
+        return
     for tool in imported.tools:
         print(f"{tool.name} ({tool.side_effects})")
-    for loss in imported.losses:
-        print(f"not kept: {loss.operation or 'document'}: {loss.what}: {loss.why}", file=sys.stderr)
+    from toolcrib.cli.losses import print_losses
+
+    print_losses(imported.report)
     print(f"imported {len(imported.tools)} tools of provider {name!r}")
 
 

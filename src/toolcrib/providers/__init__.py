@@ -5,14 +5,15 @@ Nothing here stores a definition.
 """
 
 from toolcrib.providers.auth import Credentials, Resolve, credentials_for
-from toolcrib.providers.openapi import ImportedApi, Loss, ToolOverride, import_openapi
+from toolcrib.providers.openapi import Bounds, Group, ImportedApi, ToolOverride, import_openapi
 from toolcrib.providers.references import ReferenceItem, ReferenceList, closest, read_reference, resolve
 from toolcrib.providers.tokens import Tokens
 
 __all__ = [
+    "Bounds",
     "Credentials",
+    "Group",
     "ImportedApi",
-    "Loss",
     "ReferenceItem",
     "ReferenceList",
     "Resolve",

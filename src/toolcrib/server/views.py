@@ -1,6 +1,5 @@
 """Requests and answers of the REST surface, where they are more than a contract by itself."""
 
-from dataclasses import asdict
 from typing import Literal, Self, TypeAlias
 
 from pydantic import ConfigDict, Field
@@ -13,6 +12,7 @@ from toolcrib.contracts import (
     Json,
     JsonObject,
     LifeCycle,
+    LossReport,
     ProviderAuth,
     ProviderDefinition,
     Run,
@@ -198,21 +198,14 @@ class ImportBody(Contract):
     """Corrections by operationId."""
 
 
-class ImportLoss(Contract):
-    """Something that the document says and the tools do not."""
-
-    operation: str
-    what: str
-    why: str
-
-
 class ImportView(Contract):
     """What a document became."""
 
     provider: ProviderDefinition
     tools: tuple[str, ...]
     """`name@version` of each, in the document's order."""
-    losses: tuple[ImportLoss, ...]
+    report: LossReport
+    """What was kept, changed and dropped, operation by operation."""
 
     @classmethod
     def of(cls, imported: ImportedApi) -> Self:
@@ -220,7 +213,7 @@ class ImportView(Contract):
         return cls(
             provider=imported.provider,
             tools=tuple(f"{tool.name}@{tool.version}" for tool in imported.tools),
-            losses=tuple(ImportLoss(**asdict(loss)) for loss in imported.losses),
+            report=imported.report,
         )
 
 

@@ -12,7 +12,7 @@ import pytest
 from tests.unit.cli.command import toolcrib
 from tests.unit.runs_trace.test_trace import calls
 from toolcrib import Crib, ScriptedModel, tool
-from toolcrib.contracts import HttpImplementation, ToolDefinition
+from toolcrib.contracts import HttpImplementation, LossReport, ToolDefinition
 from toolcrib.contracts.schemas import contract_schemas
 from toolcrib.llm import Message, Request, ToolCall
 
@@ -217,7 +217,16 @@ def test_what_an_import_could_not_keep_is_told(store: str, tmp_path: Path) -> No
     file.write_text(json.dumps({**DOCUMENT, "paths": {**DOCUMENT["paths"], "/send": {"post": broken}}}))
 
     imported = toolcrib("tool", "import", file, "--name", "weather", "--base-url", "https://w.example", store=store)
-    assert "not kept: POST /send: " in imported.stderr
+    assert "POST /send" in imported.stderr
+    assert "is taken as it is" in " ".join(imported.stderr.split())
+    assert "losses matter to calls" in imported.stderr
+
+    told = toolcrib(
+        *("tool", "import", file, "--name", "weather", "--base-url", "https://w.example", "--json"), store=store
+    )
+    report = LossReport.model_validate_json(told.stdout)
+    assert [found.operation for found in report.operations] == ["GET /now", "POST /send"]
+    assert [loss.kind for loss in report.operations[1].losses] == ["media_type"]
 
 
 @pytest.mark.requirement("cli.tools", "cli.errors")

@@ -221,7 +221,8 @@ async def test_a_document_becomes_tools_of_the_callers_realm(server: Server, for
         body = {"name": "pages", "document": document, "overrides": {"list_pages": {"timeout_s": 5}}}
         report = checked(await stranger.post("/api/v1/ai/tools/import", json=body), 201)
         stored = checked(await stranger.get("/api/v1/ai/tools/list_pages"), 200)["tool"]
-    assert (report["provider"]["name"], report["tools"], report["losses"]) == ("pages", ["list_pages@1.0.0"], [])
+    assert (report["provider"]["name"], report["tools"]) == ("pages", ["list_pages@1.0.0"])
+    assert report["report"]["operations"][0]["tool"] == "list_pages"
     assert (stored["realm"], stored["definition"]["timeout_s"]) == ("elsewhere", 5.0)
     await server.get("/ai/tools/list_pages", status=404)
 
@@ -242,7 +243,7 @@ async def test_a_document_is_fetched_under_the_egress_policy(server: Server) -> 
         ({}, "give one of them"),
         ({"document": DOCUMENT, "url": "https://api.example.com/openapi.json"}, "give one of them"),
         ({"url": "file:///etc/passwd"}, "give an absolute one"),
-        ({"document": {"swagger": "2.0"}}, "OpenAPI"),
+        ({"document": {"swagger": "1.2"}}, "OpenAPI"),
     ],
 )
 async def test_an_import_that_cannot_be_read_says_what_to_give(server: Server, source: Json, advice: str) -> None:

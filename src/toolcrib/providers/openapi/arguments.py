@@ -3,18 +3,17 @@
 from dataclasses import dataclass, replace
 from typing import Final
 
-from toolcrib.contracts import CursorPaging, HttpBody, HttpParameter, JsonSchema, ProviderAuth
-from toolcrib.providers.openapi.bodies import Body, Field, read_body
-from toolcrib.providers.openapi.document import Document
+from toolcrib.contracts import HttpBody, HttpParameter, JsonSchema, Paging
+from toolcrib.providers.openapi.bodies import WHOLE, Request, read_request
+from toolcrib.providers.openapi.library import Library
 from toolcrib.providers.openapi.names import argument_names
-from toolcrib.providers.openapi.operations import Operation
-from toolcrib.providers.openapi.parameters import Parameter, read_parameters
+from toolcrib.providers.openapi.parameters import given_parameters, http_parameter, parameter_schema
+from toolcrib.providers.openapi.parts import Operation
 from toolcrib.providers.openapi.schemas import Schemas
-
-_BODY: Final = "body"
+from toolcrib.providers.openapi.security import Credential
 
 # What the document says of these two is about one page, and would make a caller give a page size and get one page.
-_CURSOR_DESCRIPTION: Final = "Leave out to read all pages; given, only the page that starts here is read."
+_START_DESCRIPTION: Final = "Leave out to read all pages; given, only the page that starts here is read."
 _LIMIT_DESCRIPTION: Final = "Stops after so many items. Leave out to get all of them."
 
 
@@ -41,9 +40,11 @@ class Arguments:
         needed: JsonSchema = {"required": list(self.required)} if self.required else {}
         return {"type": "object", "properties": self.properties, **needed, "additionalProperties": False}
 
-    def paged(self, paging: CursorPaging, schemas: Schemas) -> "Arguments":
-        """The same, where nobody has to give cursor and page size, and neither has a default: absent means all."""
-        freed = {paging.cursor_in: _CURSOR_DESCRIPTION}
+    def paged(self, paging: Paging, schemas: Schemas) -> "Arguments":
+        """The same, where nobody has to give start and page size, and neither has a default: absent means all."""
+        freed: dict[str, str] = {}
+        if paging.start_argument:
+            freed[paging.start_argument] = _START_DESCRIPTION
         if paging.limit_argument:
             freed[paging.limit_argument] = _LIMIT_DESCRIPTION
         properties = {
@@ -53,24 +54,25 @@ class Arguments:
         return replace(self, properties=properties, required=tuple(name for name in self.required if name not in freed))
 
 
-def read_arguments(operation: Operation, document: Document, schemas: Schemas, auth: ProviderAuth) -> Arguments:
-    """The arguments of an operation: path, query, header, cookie, then the body.
-
-    Raises:
-        UnreadableBody: The operation needs a body of a type that is not read.
-    """
-    parameters = read_parameters(operation, schemas, auth)
-    body = read_body(operation, document, schemas)
-    fields = _fields(body)
+def read_arguments(
+    operation: Operation, library: Library, schemas: Schemas, credentials: frozenset[Credential]
+) -> Arguments:
+    """The arguments of an operation: path, query, header, cookie, then the body."""
+    parameters = given_parameters(operation, credentials)
+    request = read_request(operation, library, schemas)
+    fields = request.fields if request else ()
     names = argument_names(
-        [(found.place, found.name) for found in parameters] + [(_BODY, found.name) for found in fields]
+        [(found.place, found.name) for found in parameters] + [(WHOLE, found.name) for found in fields]
     )
-    given: list[Parameter | Field] = [*parameters, *fields]
+    operation.kept[:0] = [f"{found.place} parameter {found.name}" for found in parameters]
+    found = [parameter_schema(parameter, operation, schemas) for parameter in parameters]
+    found += [field.schema for field in fields]
+    needed = [parameter.required for parameter in parameters] + [field.required for field in fields]
     return Arguments(
-        properties={name: found.schema for name, found in zip(names, given, strict=True)},
-        required=tuple(name for name, found in zip(names, given, strict=True) if found.required),
-        parameters=tuple(map(_http_parameter, parameters, names)),
-        body=None if body is None else _http_body(body, names[len(parameters) :]),
+        properties=dict(zip(names, found, strict=True)),
+        required=tuple(name for name, required in zip(names, needed, strict=True) if required),
+        parameters=tuple(map(http_parameter, parameters, names)),
+        body=None if request is None else _http_body(request, names[len(parameters) :]),
     )
 
 
@@ -78,26 +80,13 @@ def _without_default(schema: JsonSchema) -> JsonSchema:
     return {keyword: value for keyword, value in schema.items() if keyword != "default"}
 
 
-def _fields(body: Body | None) -> tuple[Field, ...]:
-    if body is None or body.whole is None:
-        return () if body is None else body.fields
-    return (Field(_BODY, body.whole, body.required),)
-
-
-def _http_parameter(found: Parameter, argument: str) -> HttpParameter:
-    return HttpParameter(
-        name=found.name,
-        argument=argument,
-        place=found.place,
-        style=found.style,
-        explode=found.explode,
-        required=found.required,
-        allow_reserved=found.allow_reserved,
+def _http_body(request: Request, names: list[str]) -> HttpBody:
+    fields = {name: field.name for name, field in zip(names, request.fields, strict=True)}
+    return HttpBody(
+        content_type=request.content_type,
+        encoding=request.encoding,
+        argument=names[0] if request.whole else None,
+        fields={} if request.whole else fields,
+        encodings=request.encodings,
+        required=request.required,
     )
-
-
-def _http_body(body: Body, names: list[str]) -> HttpBody:
-    if body.whole is not None:
-        return HttpBody(content_type=body.content_type, argument=names[0], required=body.required)
-    fields = {name: field.name for name, field in zip(names, body.fields, strict=True)}
-    return HttpBody(content_type=body.content_type, fields=fields, required=body.required)

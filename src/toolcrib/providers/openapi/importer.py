@@ -1,8 +1,7 @@
-"""An OpenAPI document as a provider and its tools: `import_openapi`, a pure function.
+"""An OpenAPI document as a provider and its tools: `import_openapi`, a pure function that may run in any thread.
 
-Whoever calls it has fetched the document and stores the result. It reads OpenAPI 3.0 and 3.1 with JSON bodies and
-cursor paging. What it cannot keep is in `ImportedApi.losses`, operation by operation; an operation that could not work
-is left out rather than half made.
+Whoever calls it has fetched the documents and stores the result. Whatever the tools do not say as the document says it
+is in `ImportedApi.report`, operation by operation; an operation that cannot be a tool is left out and the others go on.
 """
 
 from collections.abc import Collection, Mapping, Sequence
@@ -11,28 +10,37 @@ from difflib import get_close_matches
 from types import MappingProxyType
 from typing import Final
 
+from pydantic import ValidationError
+
 from toolcrib.contracts import (
     InvalidDefinition,
     Json,
     JsonObject,
+    Loss,
+    LossReport,
+    OperationImport,
     ProviderAuth,
     ProviderDefinition,
     ToolDefinition,
     content_hash,
 )
-from toolcrib.providers.openapi.bodies import UnreadableBody
+from toolcrib.providers.openapi.accounting import account_components, account_document
 from toolcrib.providers.openapi.document import Document, read_document
-from toolcrib.providers.openapi.losses import Loss, Losses
+from toolcrib.providers.openapi.groups import Group, read_groups
+from toolcrib.providers.openapi.limits import Bounds
+from toolcrib.providers.openapi.losses import Losses
 from toolcrib.providers.openapi.names import tool_names
-from toolcrib.providers.openapi.operations import Operation, read_operations
+from toolcrib.providers.openapi.operations import read_operations
 from toolcrib.providers.openapi.overrides import ToolOverride
+from toolcrib.providers.openapi.parts import Operation
 from toolcrib.providers.openapi.schemas import Schemas
-from toolcrib.providers.openapi.security import choose_auth
-from toolcrib.providers.openapi.servers import document_base
+from toolcrib.providers.openapi.security import Security, read_security
+from toolcrib.providers.openapi.servers import document_server
 from toolcrib.providers.openapi.text import plain
 from toolcrib.providers.openapi.tools import Source, make_tool
 
 _NO_OVERRIDES: Final[Mapping[str, ToolOverride]] = MappingProxyType({})
+_NO_NAMES: Final[Mapping[str, str]] = MappingProxyType({})
 _UNCHANGED: Final = ToolOverride()
 
 
@@ -43,7 +51,14 @@ class ImportedApi:
     provider: ProviderDefinition
     tools: tuple[ToolDefinition, ...]
     """In the document's order; names are unique."""
-    losses: tuple[Loss, ...]
+    groups: tuple[Group, ...]
+    """What the tools are folded into; the first tag of a tool names its group."""
+    report: LossReport
+
+    @property
+    def losses(self) -> tuple[Loss, ...]:
+        """Every loss, once."""
+        return tuple(self.report.all())
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,6 +79,10 @@ def import_openapi(
     auth: ProviderAuth | None = None,
     overrides: Mapping[str, ToolOverride] = _NO_OVERRIDES,
     include: Collection[str] | None = None,
+    names: Mapping[str, str] = _NO_NAMES,
+    uri: str = "",
+    documents: Mapping[str, Json] | None = None,
+    bounds: Bounds | None = None,
 ) -> ImportedApi:
     """Make a provider and one tool per operation.
 
@@ -74,42 +93,56 @@ def import_openapi(
         auth: Authentication, instead of the document's security schemes.
         overrides: Corrections by operationId, by `GET /path` or by the tool's name as derived.
         include: The operations to import, named in the same ways; null for all.
+        names: Tools' names of an earlier import by `GET /path`, which stay.
+        uri: Where the document came from; relative references and servers belong to it.
+        documents: What it refers to, by URI: texts, or what they parse to. Nothing is fetched.
+        bounds: How large a document may be.
 
     Returns:
-        Definitions that are not stored anywhere yet, and everything that was lost.
+        Definitions that are not stored anywhere yet, and everything that was not kept as it was.
 
     Raises:
-        InvalidDefinition: The document cannot be read, has no absolute address, or an override or selection names no
-            operation or makes two tools of one name.
+        InvalidDefinition: It is no OpenAPI document, or exceeds a bound; or an override or selection names no operation
+            or makes two tools of one name.
     """
-    api = read_document(document)
-    named = _select(_named(api), include, overrides)
     losses = Losses()
+    api = read_document(document, losses, uri=uri, documents=documents, bounds=bounds)
+    account_document(api, losses)
+    named = _select(_named(api, names, losses), include, overrides)
     operations = [entry.operation for entry in named]
+    server = document_server(api, base_url, losses)
+    security = Security(auth) if auth is not None else read_security(api, operations, name, server.address, losses)
     provider = ProviderDefinition(
         name=name,
-        title=_title(api),
-        base_url=document_base(api, base_url, losses),
-        auth=choose_auth(api, operations, name, losses) if auth is None else auth,
-        metadata=_metadata(api),
+        title=plain(api.root.get("info").object.get("title")) or None,
+        base_url=server.url,
+        variables=server.variables,
+        auth=security.auth,
+        schemes=security.schemes,
+        security=security.needed,
     )
-    if api.root.get("webhooks"):
-        losses.note("webhooks", "left out: a tool receives no requests")
-    source = Source(api, provider, Schemas(api, "request"), Schemas(api, "response"), base_url is not None)
-    tools = [tool for entry in named if (tool := _tool(entry, overrides, source)) is not None]
+    requests, responses = Schemas(api, "request"), Schemas(api, "response")
+    source = Source(api, provider, server, security, requests, responses, base_url is not None)
+    made = [(entry, _tool(entry, overrides, source)) for entry in named]
+    tools = [tool for _, tool in made if tool is not None]
     _check_names(tools)
-    found = [losses, *(operation.losses for operation in operations)]
-    return ImportedApi(provider, tuple(tools), tuple(loss for part in found for loss in part.report()))
+    groups = read_groups(api, [tool.tags[0] for tool in tools if tool.tags], losses)
+    account_components(api, requests.reached | responses.reached, losses)
+    report = _report(api, made, losses)
+    metadata = {**_metadata(api), "import": report.summary()}
+    return ImportedApi(provider.model_copy(update={"metadata": metadata}), tuple(tools), groups, report)
 
 
-def _named(document: Document) -> list[_Named]:
-    operations = list(read_operations(document))
-    return [_Named(operation, name) for operation, name in zip(operations, tool_names(operations), strict=True)]
+def _named(document: Document, known: Mapping[str, str], losses: Losses) -> list[_Named]:
+    operations = list(read_operations(document, losses))
+    return [_Named(operation, name) for operation, name in zip(operations, tool_names(operations, known), strict=True)]
 
 
 def _select(
     named: Sequence[_Named], include: Collection[str] | None, overrides: Mapping[str, ToolOverride]
 ) -> list[_Named]:
+    if include is None and not overrides:
+        return list(named)
     known = frozenset(key for entry in named for key in entry.aliases())
     for key in [*(include or ()), *overrides]:
         if key not in known:
@@ -120,14 +153,16 @@ def _select(
 
 
 def _tool(entry: _Named, overrides: Mapping[str, ToolOverride], source: Source) -> ToolDefinition | None:
+    operation = entry.operation
     override = next((overrides[key] for key in overrides if key in entry.aliases()), _UNCHANGED)
-    if entry.operation.method == "TRACE":
-        entry.operation.losses.note("operation", "left out: TRACE is not sent")
+    if operation.method == "TRACE":
+        operation.losses.dropped(operation.node.place, "operation", "operation", "left out: TRACE is not sent")
         return None
     try:
-        return make_tool(entry.operation, entry.name, override, source)
-    except UnreadableBody as error:
-        entry.operation.losses.note("operation", f"left out: {error}")
+        return make_tool(operation, entry.name, override, source)
+    except ValidationError as error:
+        why = f"left out: {error.errors()[0]['msg']}"[:300]
+        operation.losses.dropped(operation.node.place, "operation", "operation", why)
         return None
 
 
@@ -139,14 +174,36 @@ def _check_names(tools: Sequence[ToolDefinition]) -> None:
         seen.add(tool.name)
 
 
-def _title(document: Document) -> str | None:
-    return plain((document.resolve(document.root.get("info")) or {}).get("title")) or None
+def _report(document: Document, made: Sequence[tuple[_Named, ToolDefinition | None]], losses: Losses) -> LossReport:
+    components: dict[str, Losses] = {}
+    operations: list[OperationImport] = []
+    for entry, tool in made:
+        operation = entry.operation
+        used = operation.losses.components
+        components.update(used)
+        operations.append(
+            OperationImport(
+                operation=operation.key,
+                place=operation.node.place,
+                tool=None if tool is None else tool.name,
+                group=None if tool is None or not tool.tags else tool.tags[0],
+                kept=tuple(operation.kept) if tool is not None else (),
+                losses=operation.losses.report(),
+                components=tuple(used),
+            )
+        )
+    kind = "Swagger" if document.dialect == "2.0" else "OpenAPI"
+    return LossReport(
+        format=f"{kind} {document.version}",
+        losses=losses.report(),
+        operations=tuple(operations),
+        components={place: found.report() for place, found in components.items()},
+    )
 
 
 def _metadata(document: Document) -> JsonObject:
-    info = document.resolve(document.root.get("info")) or {}
     return {
-        "openapi": str(document.root["openapi"]),
-        "document_version": str(info.get("version", "")),
-        "document_hash": content_hash(document.root),
+        "openapi": document.version,
+        "document_version": str(document.root.get("info").object.get("version", "")),
+        "document_hash": content_hash(document.root.value),
     }

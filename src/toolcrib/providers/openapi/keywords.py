@@ -1,6 +1,7 @@
 """The keywords of JSON Schema 2020-12 that a tool's schema may hold, and what makes the value of each one valid.
 
-Everything else that a Schema Object can hold is an annotation of OpenAPI, or a mistake of the document.
+`repaired` takes what real documents write: numbers and flags as text, types of other languages, patterns between
+slashes. Everything else that a Schema Object can hold is an annotation of OpenAPI, or a mistake of the document.
 """
 
 import re
@@ -10,7 +11,7 @@ from typing import Any, Final, TypeAlias, cast
 
 import jsonschema_rs
 
-from toolcrib.contracts import Json
+from toolcrib.contracts import Json, JsonObject
 
 SCHEMA_KEYWORDS: Final = frozenset(
     {
@@ -35,32 +36,36 @@ LIST_KEYWORDS: Final = frozenset({"allOf", "anyOf", "oneOf", "prefixItems"})
 MAP_KEYWORDS: Final = frozenset({"dependentSchemas", "patternProperties", "properties"})
 """The value is an object of schemas."""
 
-ANNOTATIONS: Final = frozenset(
-    {
-        "$comment",
-        "$schema",
-        "discriminator",
-        "example",
-        "examples",
-        "externalDocs",
-        "nullable",
-        "readOnly",
-        "title",
-        "writeOnly",
-        "xml",
-    }
-)
-"""Dropped without a loss: they change nothing about what is valid, or the conversion has used them already."""
+ANNOTATIONS: Final = frozenset({"$comment", "$schema", "$vocabulary", "externalDocs", "title", "xml"})
+"""They change nothing about what is valid."""
 
-_TYPES: Final = frozenset({"array", "boolean", "integer", "null", "number", "object", "string"})
-_DROPPED_EXTENSION: Final = re.compile(r"x-")
+RESOLVED: Final = frozenset({"$anchor", "$dynamicAnchor", "$id", "$recursiveAnchor", "id"})
+"""They serve references, which are resolved."""
+
+CONTAINERS: Final = frozenset({"$defs", "definitions"})
+"""Their members are taken where something refers to them."""
+
+TYPES: Final = frozenset({"array", "boolean", "integer", "null", "number", "object", "string"})
+_OTHER_TYPES: Final[Mapping[str, JsonObject]] = {
+    **{name: {"type": "boolean"} for name in ("bool", "flag")},
+    **{name: {"type": "integer"} for name in ("int", "int32", "int64", "long", "short")},
+    **{name: {"type": "number"} for name in ("float", "double", "decimal", "numeric")},
+    **{name: {"type": "string"} for name in ("str", "text", "char", "varchar")},
+    **{name: {"type": "string", "format": "date-time"} for name in ("datetime", "date-time", "timestamp")},
+    **{
+        name: {"type": "string", "format": name} for name in ("date", "email", "password", "time", "uri", "url", "uuid")
+    },
+    **{name: {"type": "string", "format": "binary"} for name in ("binary", "file")},
+    "byte": {"type": "string", "format": "byte"},
+    **{name: {"type": "object"} for name in ("dict", "dictionary", "hash", "hashmap", "map", "struct")},
+    **{name: {"type": "array"} for name in ("list", "set", "tuple")},
+    "none": {"type": "null"},
+    **{name: {} for name in ("any", "anytype", "mixed", "*")},
+}
+_DELIMITED: Final = re.compile(r"/(\^.*|.*\$)/([gimsuy]*)", re.DOTALL)
+_MOST_PATTERN: Final = 4_000
 
 Check: TypeAlias = Callable[[Any], bool]
-
-
-def is_annotation(keyword: str) -> bool:
-    """Whether a keyword can be left out without changing what the schema says."""
-    return keyword in ANNOTATIONS or _DROPPED_EXTENSION.match(keyword) is not None
 
 
 def is_valid(keyword: str, value: Json) -> bool:
@@ -69,12 +74,72 @@ def is_valid(keyword: str, value: Json) -> bool:
     return check is not None and check(value)
 
 
+def is_known(keyword: str) -> bool:
+    """Whether a keyword that holds no schema is one of 2020-12."""
+    return keyword in _CHECKS
+
+
+def repaired(keyword: str, value: Json) -> Json:
+    """A value that the keyword allows in place of one that it does not, or null."""
+    check = _CHECKS[keyword]
+    if keyword == "pattern" and isinstance(value, str):
+        return _bare_pattern(value)
+    if check is _is_flag and isinstance(value, str):
+        return {"true": True, "false": False}.get(value.strip().lower())
+    if check in {_is_number, _is_count, _is_positive}:
+        number = _number(value)
+        return number if number is not None and check(number) else None
+    if check is _are_names and isinstance(value, list):
+        names = [name for name in cast("list[Json]", value) if isinstance(name, str)]
+        return list(dict.fromkeys(names)) or None
+    return str(value) if check is _is_text and isinstance(value, int | float) else None
+
+
+def other_type(name: str) -> JsonObject | None:
+    """The keywords that mean the type of another language, or one in another case; null if it is not known."""
+    plain = name.strip().lower()
+    return {"type": plain} if plain in TYPES else _OTHER_TYPES.get(plain)
+
+
+@cache
+def compiles(pattern: str) -> bool:
+    """Whether a regular expression is one of ECMA 262 that matches in linear time."""
+    if len(pattern) > _MOST_PATTERN:
+        return False
+    try:
+        jsonschema_rs.Draft202012Validator({"pattern": pattern}, pattern_options=jsonschema_rs.RegexOptions())
+    except (jsonschema_rs.ValidationError, ValueError):
+        return False
+    return True
+
+
+def _bare_pattern(pattern: str) -> str | None:
+    """What stands between the slashes of JavaScript's notation."""
+    match = _DELIMITED.fullmatch(pattern)
+    if match is None:
+        return None
+    bare = ("(?i)" if "i" in match[2] else "") + match[1]
+    return bare if compiles(bare) else None
+
+
+def _number(value: Json) -> Json:
+    try:
+        number = float(value) if isinstance(value, str | float) else None
+        return int(number) if number is not None and number.is_integer() else number
+    except (ValueError, OverflowError):
+        return None
+
+
 def _is_number(value: object) -> bool:
     return isinstance(value, int | float) and not isinstance(value, bool)
 
 
+def _is_positive(value: object) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool) and value > 0
+
+
 def _is_count(value: object) -> bool:
-    return isinstance(value, int) and not isinstance(value, bool) and value >= 0
+    return isinstance(value, int) and not isinstance(value, bool) and 0 <= value < 2**53
 
 
 def _is_text(value: object) -> bool:
@@ -100,28 +165,20 @@ def _are_dependencies(value: object) -> bool:
 
 def _is_type(value: object) -> bool:
     if isinstance(value, str):
-        return value in _TYPES
-    return _are_names(value) and bool(value) and set(cast("list[str]", value)) <= _TYPES
+        return value in TYPES
+    return _are_names(value) and bool(value) and set(cast("list[str]", value)) <= TYPES
 
 
-@cache
-def _compiles(pattern: str) -> bool:
-    try:
-        jsonschema_rs.Draft202012Validator({"pattern": pattern})
-    except (jsonschema_rs.ValidationError, ValueError):
-        return False
-    return True
+def _is_pattern(value: object) -> bool:
+    return isinstance(value, str) and _DELIMITED.fullmatch(value) is None and compiles(value)
 
 
 _CHECKS: Final[Mapping[str, Check]] = {
     "const": lambda _: True,
     "contentEncoding": _is_text,
     "contentMediaType": _is_text,
-    "default": lambda _: True,
     "dependentRequired": _are_dependencies,
     "deprecated": _is_flag,
-    "description": _is_text,
-    "enum": lambda value: isinstance(value, list),
     "exclusiveMaximum": _is_number,
     "exclusiveMinimum": _is_number,
     "format": _is_text,
@@ -135,8 +192,8 @@ _CHECKS: Final[Mapping[str, Check]] = {
     "minLength": _is_count,
     "minProperties": _is_count,
     "minimum": _is_number,
-    "multipleOf": lambda value: _is_number(value) and value > 0,
-    "pattern": lambda value: isinstance(value, str) and _compiles(value),
+    "multipleOf": _is_positive,
+    "pattern": _is_pattern,
     "required": _are_names,
     "type": _is_type,
     "uniqueItems": _is_flag,

@@ -1,33 +1,38 @@
-"""What an import could not keep, one entry per operation and cause: an importer that says nothing loses in silence.
+"""Collects what an import could not keep as it is; an importer that says nothing loses in silence."""
 
-Annotations without effect on a call (examples, titles, XML hints, links to documentation, `x-` extensions) are no loss.
-"""
+from collections.abc import Iterator
 
-from dataclasses import dataclass, field
-
-
-@dataclass(frozen=True, slots=True)
-class Loss:
-    """One thing that the document says and the tools do not."""
-
-    operation: str
-    """`GET /deals/{id}`, or empty for the document as a whole."""
-    what: str
-    """`operation`, or a part of it: `parameter filter`, `request body`, `schema Deal`."""
-    why: str
+from toolcrib.contracts import Loss, LossEffect, LossKind
 
 
-@dataclass(slots=True)
 class Losses:
-    """Collects the losses of one operation; the same loss counts once."""
+    """The losses of one operation, one shared part or one document; equal ones become one with several places."""
 
-    operation: str = ""
-    _found: dict[tuple[str, str], None] = field(default_factory=dict[tuple[str, str], None])
+    def __init__(self) -> None:
+        self._found: dict[tuple[LossEffect, LossKind, str, str], dict[str, None]] = {}
+        self.components: dict[str, Losses] = {}
+        """Losses of shared parts that are used here, by place."""
 
-    def note(self, what: str, why: str) -> None:
-        """Record a loss."""
-        self._found[what, why] = None
+    def uses(self, place: str, losses: "Losses") -> None:
+        """Record that a shared part is used, if it lost something."""
+        if losses:
+            self.components[place] = losses
+
+    def dropped(self, place: str, kind: LossKind, what: str, why: str) -> None:
+        """Record that the tools do not say what stands at a place."""
+        self._found.setdefault(("dropped", kind, what, why), {})[place] = None
+
+    def changed(self, place: str, kind: LossKind, what: str, why: str) -> None:
+        """Record that the tools say it in another way."""
+        self._found.setdefault(("changed", kind, what, why), {})[place] = None
 
     def report(self) -> tuple[Loss, ...]:
-        """Everything noted, in order."""
-        return tuple(Loss(self.operation, what, why) for what, why in self._found)
+        """Everything recorded, in order."""
+        return tuple(self._all())
+
+    def _all(self) -> Iterator[Loss]:
+        for (effect, kind, what, why), places in self._found.items():
+            yield Loss(effect=effect, kind=kind, what=what, why=why, places=tuple(places))
+
+    def __bool__(self) -> bool:
+        return bool(self._found)

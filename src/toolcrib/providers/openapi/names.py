@@ -1,12 +1,12 @@
 """Names of tools and arguments: legal for every model provider, unique, and the same however the document grows."""
 
 import re
-from collections import Counter
-from collections.abc import Sequence
+from collections import Counter, defaultdict
+from collections.abc import Mapping, Sequence
 from typing import Final
 
 from toolcrib.contracts import digest
-from toolcrib.providers.openapi.operations import Operation
+from toolcrib.providers.openapi.parts import Operation
 
 MAX_NAME: Final = 64
 
@@ -15,21 +15,30 @@ _ILLEGAL_IN_ARGUMENT: Final = re.compile(r"[^A-Za-z0-9_.-]+")
 _PLACEHOLDER: Final = re.compile(r"\{([^{}]*)\}")
 
 
-def tool_names(operations: Sequence[Operation]) -> list[str]:
+def tool_names(operations: Sequence[Operation], known: Mapping[str, str]) -> list[str]:
     """One name per operation, `[A-Za-z][A-Za-z0-9_-]{0,63}`.
 
-    It is the operationId, made legal; without one, method and path. Where two operations come to the same name, the one
-    whose operationId is that name keeps it, else the first; the others get a hash of their method and path.
+    It is the operationId, made legal; without one, method and path. So nothing but the operation itself decides, except
+    where several come to the same name: the one whose operationId is that very name keeps it, else the first by path
+    and method, whatever the order of the document; the others get a hash of their method and path. A name that an
+    operation has had in an earlier import it keeps in any case.
+
+    Args:
+        operations: All of a document.
+        known: Names of an earlier import by `GET /path`.
     """
+    claims: defaultdict[str, list[tuple[bool, bool, str, str]]] = defaultdict(list)
     wanted = [_tool_name(operation) for operation in operations]
-    owners: dict[str, int] = {}
-    for index, (name, operation) in enumerate(zip(wanted, operations, strict=True)):
-        if name not in owners or (operation.operation_id == name and operations[owners[name]].operation_id != name):
-            owners[name] = index
-    return [
-        name if owners[name] == index else _hashed(name, operation.key)
-        for index, (name, operation) in enumerate(zip(wanted, operations, strict=True))
-    ]
+    for name, operation in zip(wanted, operations, strict=True):
+        kept = known.get(operation.key) == name
+        claims[name].append((not kept, operation.operation_id != name, operation.path, operation.method))
+    taken = set(known.values())
+    names: list[str] = []
+    for name, operation in zip(wanted, operations, strict=True):
+        best = min(claims[name])
+        owns = best[2:] == (operation.path, operation.method) and (name not in taken or not best[0])
+        names.append(known.get(operation.key) or (name if owns else _hashed(name, operation.key)))
+    return names
 
 
 def argument_names(wanted: Sequence[tuple[str, str]]) -> list[str]:

@@ -1,17 +1,18 @@
-"""The operations of a document, each with what its path adds and with its references resolved.
+"""The operations of a document in its order, whatever its version. The rest of the package sees only their parts."""
 
-This is the form from which tools are made, whatever the document's version: parameters are Parameter Objects, a body is
-a Request Body Object, and nothing above them has to be looked up again.
-"""
+from collections.abc import Callable, Iterator, Mapping
+from typing import Final, TypeAlias
 
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
-from typing import Final
-
-from toolcrib.contracts import HttpMethod, JsonObject
+from toolcrib.contracts import HttpMethod
 from toolcrib.providers.openapi.document import Document
+from toolcrib.providers.openapi.fields import OPERATION, PATH_ITEM, account
+from toolcrib.providers.openapi.limits import MAX_OPERATIONS
 from toolcrib.providers.openapi.losses import Losses
-from toolcrib.providers.openapi.views import objects
+from toolcrib.providers.openapi.nodes import Node
+from toolcrib.providers.openapi.openapi2 import OpenApi2
+from toolcrib.providers.openapi.openapi3 import OpenApi3
+from toolcrib.providers.openapi.parts import Operation
+from toolcrib.providers.openapi.paths import Path, read_path
 
 METHODS: Final[Mapping[str, HttpMethod]] = {
     "get": "GET",
@@ -24,55 +25,50 @@ METHODS: Final[Mapping[str, HttpMethod]] = {
     "trace": "TRACE",
 }
 
-
-@dataclass(frozen=True, slots=True)
-class Operation:
-    """One method of one path."""
-
-    method: HttpMethod
-    path: str
-    source: JsonObject
-    """The Operation Object."""
-    parameters: tuple[JsonObject, ...]
-    """Parameter Objects of the operation and its path; the operation's win."""
-    servers: tuple[JsonObject, ...]
-    """Server Objects of the operation or its path alone, not those of the document."""
-    losses: Losses = field(compare=False)
-
-    @property
-    def key(self) -> str:
-        """`GET /deals/{id}`."""
-        return f"{self.method} {self.path}"
-
-    @property
-    def operation_id(self) -> str | None:
-        """The document's own name for it."""
-        found = self.source.get("operationId")
-        return found if isinstance(found, str) and found else None
+Reader: TypeAlias = Callable[[Path, HttpMethod, Node, Losses], Operation]
 
 
-def read_operations(document: Document) -> Iterator[Operation]:
-    """Every operation in the document's order."""
-    paths = document.resolve(document.root.get("paths")) or {}
-    for path, value in paths.items():
-        item = document.resolve(value)
-        if item is None or not path.startswith("/"):
+def read_operations(document: Document, losses: Losses) -> Iterator[Operation]:
+    """Every operation in the document's order.
+
+    Args:
+        document: The document.
+        losses: Takes paths that are none; what an operation loses is its own.
+    """
+    reader: Reader = (OpenApi2 if document.dialect == "2.0" else OpenApi3)(document).operation
+    count = 0
+    for written, node in document.root.get("paths").members():
+        if written.startswith("x-"):
+            losses.dropped(node.place, "extension", written, "no meaning known")
             continue
-        for name, method in METHODS.items():
-            source = document.resolve(item.get(name))
-            if source is not None:
-                yield _operation(document, method, path, item, source)
+        shared = Losses()
+        item = _item(document, node, shared)
+        account(item, PATH_ITEM, shared)
+        path = read_path(written, item, shared)
+        found = [name for name in METHODS if isinstance(item.object.get(name), dict)]
+        count += len(found)
+        if not found:
+            losses.dropped(node.place, "invalid", f"path {written[:200]}", "has no operation")
+        if count > MAX_OPERATIONS:
+            losses.dropped(node.place, "bound", f"path {written[:200]}", f"more than {MAX_OPERATIONS} operations")
+            continue
+        for name in found:
+            own = Losses()
+            own.uses(path.place, shared)
+            operation = document.library.resolve(item.get(name), own)
+            account(operation, OPERATION, own)
+            yield reader(path, METHODS[name], operation, own)
 
 
-def _operation(document: Document, method: HttpMethod, path: str, item: JsonObject, source: JsonObject) -> Operation:
-    losses = Losses(f"{method} {path}")
-    found: dict[tuple[str, str], JsonObject] = {}
-    for raw in [*objects(item.get("parameters")), *objects(source.get("parameters"))]:
-        parameter = document.resolve(raw)
-        name, place = (parameter or {}).get("name"), (parameter or {}).get("in")
-        if parameter is None or not isinstance(name, str) or place not in {"path", "query", "header", "cookie"}:
-            losses.note(f"parameter {name or raw.get('$ref')}", "left out: it has no name, no place, or leads nowhere")
-        else:
-            found[str(place), name] = parameter
-    servers = objects(source.get("servers")) or objects(item.get("servers"))
-    return Operation(method, path, source, tuple(found.values()), tuple(servers), losses)
+def _item(document: Document, node: Node, losses: Losses) -> Node:
+    """A Path Item Object; what stands beside its `$ref` is added to what the reference leads to."""
+    if not isinstance(node.object.get("$ref"), str):
+        return node
+    target = document.library.resolve(Node({"$ref": node.object["$ref"]}, node.place, node.base), losses)
+    own = {key: value for key, value in node.object.items() if key != "$ref"}
+    if not own:
+        return target
+    both = sorted(own.keys() & target.object.keys())
+    for key in both:
+        losses.dropped(f"{target.place}/{key}", "duplicate", f"path item field {key}", "stands beside the $ref as well")
+    return Node({**target.object, **own}, target.place, target.base)

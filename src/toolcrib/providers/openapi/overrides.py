@@ -1,6 +1,6 @@
 """What the author of an import says better than the document: a search that is a POST, a limit, a name."""
 
-from toolcrib.contracts import CachePolicy, Contract, CursorPaging, JsonObject, RateLimit, RetryPolicy, SideEffects
+from toolcrib.contracts import CachePolicy, Contract, JsonObject, Paging, RateLimit, RetryPolicy, SideEffects
 
 
 class ToolOverride(Contract):
@@ -16,7 +16,7 @@ class ToolOverride(Contract):
     retry: RetryPolicy | None = None
     cache: CachePolicy | None = None
     cache_ttl_s: float | None = None
-    paging: CursorPaging | None = None
+    paging: Paging | None = None
     """How pages are followed; null, if given, for one page per call."""
 
     def fields(self) -> JsonObject:

@@ -1,120 +1,109 @@
-"""Parameter Objects as arguments: where a value goes, how it is written there, and what it may be."""
+"""Parameters as arguments: which of them a caller gives, and the schema of each."""
 
-import re
-from collections.abc import Iterable
-from dataclasses import dataclass
-from typing import Final, cast
+from typing import Final
 
-from toolcrib.contracts import (
-    ApiKeyAuth,
-    Json,
-    JsonObject,
-    JsonSchema,
-    ParameterPlace,
-    ParameterStyle,
-    ProviderAuth,
-)
-from toolcrib.providers.openapi.losses import Losses
-from toolcrib.providers.openapi.operations import Operation
+from toolcrib.contracts import HttpParameter, JsonSchema
+from toolcrib.providers.openapi.media import is_json
+from toolcrib.providers.openapi.nodes import Node
+from toolcrib.providers.openapi.openapi3 import PLACES
+from toolcrib.providers.openapi.parts import Operation, Parameter
+from toolcrib.providers.openapi.paths import placeholders
 from toolcrib.providers.openapi.schemas import Schemas
+from toolcrib.providers.openapi.security import Credential
 from toolcrib.providers.openapi.text import lean
 
 KEY_HEADER: Final = "Idempotency-Key"
 """The header that takes a call's key (draft-ietf-httpapi-idempotency-key-header). It is no argument."""
 
-PLACES: Final[tuple[ParameterPlace, ...]] = ("path", "query", "header", "cookie")
-"""In order of precedence for argument names."""
-
-_STYLES: Final[dict[ParameterPlace, tuple[ParameterStyle, ...]]] = {
-    "path": ("simple", "label", "matrix"),
-    "query": ("form", "spaceDelimited", "pipeDelimited", "deepObject"),
-    "header": ("simple",),
-    "cookie": ("form",),
-}
-"""Styles by place (OpenAPI 3.1, section 4.8.12.2); the first is the default."""
-
 _NEGOTIATED: Final = frozenset({"accept", "authorization", "content-type"})
 """Header parameters that the specification says to ignore."""
-_PLACEHOLDER: Final = re.compile(r"\{([^{}]+)\}")
-
-
-@dataclass(frozen=True, slots=True)
-class Parameter:
-    """One parameter that becomes an argument."""
-
-    name: str
-    place: ParameterPlace
-    style: ParameterStyle
-    explode: bool
-    required: bool
-    allow_reserved: bool
-    schema: JsonSchema
 
 
 def takes_key(operation: Operation) -> bool:
     """Whether the operation declares the header that makes repeating it safe."""
-    return any(_is_header(source, KEY_HEADER) for source in operation.parameters)
+    return any(_is_header(parameter, KEY_HEADER) for parameter in operation.parameters)
 
 
-def read_parameters(operation: Operation, schemas: Schemas, auth: ProviderAuth) -> list[Parameter]:
-    """The operation's parameters by place, as the caller gives them: without credentials, key and content types."""
-    placeholders = frozenset(_PLACEHOLDER.findall(operation.path))
-    found = [_parameter(source, schemas, operation.losses) for source in _given(operation, auth, placeholders)]
-    missing = placeholders - {parameter.name for parameter in found if parameter.place == "path"}
-    for name in sorted(missing, key=operation.path.index):
-        operation.losses.note(f"parameter {name}", "taken as text: the path names it and nothing declares it")
-        found.append(_parameter({"name": name, "in": "path", "schema": {"type": "string"}}, schemas, operation.losses))
+def given_parameters(operation: Operation, credentials: frozenset[Credential]) -> list[Parameter]:
+    """The operation's parameters by place, as the caller gives them: without credentials, key and content types.
+
+    Args:
+        operation: Its losses take the parameters that are left out.
+        credentials: What authentication fills in.
+    """
+    names = placeholders(operation.path)
+    found = [parameter for parameter in operation.parameters if _is_given(parameter, operation, credentials, names)]
+    declared = {parameter.name for parameter in found if parameter.place == "path"}
+    for name in names:
+        if name not in declared:
+            why = "taken as text: the path names it and nothing declares it"
+            operation.losses.changed(operation.node.place, "invalid", f"parameter {name}", why)
+            found.append(_undeclared(operation, name))
     return sorted(found, key=lambda parameter: PLACES.index(parameter.place))
 
 
-def _given(operation: Operation, auth: ProviderAuth, placeholders: frozenset[str]) -> Iterable[JsonObject]:
-    for source in operation.parameters:
-        name, place = str(source["name"]), str(source["in"])
-        if place == "path" and name not in placeholders:
-            operation.losses.note(f"parameter {name}", "left out: the path has no place for it")
-        elif not (_is_header(source, KEY_HEADER, *_NEGOTIATED) or _is_credential(name, place, auth)):
-            yield source
-
-
-def _parameter(source: JsonObject, schemas: Schemas, losses: Losses) -> Parameter:
-    name, place = str(source["name"]), cast("ParameterPlace", source["in"])
-    style = _STYLES[place][0]
-    if source.get("style") in _STYLES[place]:
-        style = cast("ParameterStyle", source["style"])
-    elif "style" in source:
-        losses.note(f"parameter {name}", f"written in style {style}: {place} parameters have no {source['style']!r}")
-    explode = source.get("explode")
-    return Parameter(
-        name=name,
-        place=place,
-        style=style,
-        explode=explode if isinstance(explode, bool) else style == "form",
-        required=place == "path" or source.get("required") is True,
-        allow_reserved=source.get("allowReserved") is True,
-        schema=_described(_schema(source, schemas, losses), source, losses),
-    )
-
-
-def _schema(source: JsonObject, schemas: Schemas, losses: Losses) -> JsonSchema:
-    content: Json = source.get("content")
-    if not isinstance(content, dict) or "schema" in source:
-        return schemas.convert(source.get("schema", {}), losses)
-    media = next(iter(cast("JsonObject", content)), "text/plain")
-    losses.note(f"parameter {source['name']}", f"taken as text: its value is {media} inside of one string")
-    return {"type": "string", "contentMediaType": media}
-
-
-def _described(schema: JsonSchema, source: JsonObject, losses: Losses) -> JsonSchema:
-    text = lean(source.get("description"), losses)
-    flag: JsonSchema = {"deprecated": True} if source.get("deprecated") is True else {}
+def parameter_schema(parameter: Parameter, operation: Operation, schemas: Schemas) -> JsonSchema:
+    """What a parameter's argument may be, with its own description."""
+    losses = operation.losses
+    if parameter.schema.value is None:
+        schema: JsonSchema = {}
+        if parameter.place == "path" or parameter.content_type is None:
+            losses.changed(
+                parameter.node.place, "invalid", f"parameter {parameter.name}", "any value: it has no schema"
+            )
+    elif parameter.content_type is not None and not is_json(parameter.content_type):
+        why = f"taken as text of {parameter.content_type}"
+        losses.changed(parameter.schema.place, "media_type", f"parameter {parameter.name}", why)
+        schema = {"type": "string", "contentMediaType": parameter.content_type}
+    else:
+        schema = schemas.convert(parameter.schema, losses)
+    node = parameter.node
+    text = lean(node.object["description"], node.get("description").place, losses) if node.has("description") else ""
+    if text and "description" in schema and parameter.schema.place != node.place:
+        why = "the parameter's own description stands for it"
+        losses.dropped(parameter.schema.get("description").place, "text", "description", why)
+    flag: JsonSchema = {"deprecated": True} if node.flag("deprecated") else {}
     return {**schema, **flag, **({"description": text} if text else {})}
 
 
-def _is_header(source: JsonObject, *names: str) -> bool:
-    return source["in"] == "header" and str(source["name"]).lower() in {name.lower() for name in names}
+def http_parameter(parameter: Parameter, argument: str) -> HttpParameter:
+    """How a parameter's argument travels."""
+    return HttpParameter(
+        name=parameter.name,
+        argument=argument,
+        place=parameter.place,
+        style=parameter.style,
+        explode=parameter.explode,
+        required=parameter.required,
+        allow_reserved=parameter.allow_reserved,
+        allow_empty=parameter.allow_empty,
+        content_type=parameter.content_type,
+    )
 
 
-def _is_credential(name: str, place: str, auth: ProviderAuth) -> bool:
-    if not isinstance(auth, ApiKeyAuth) or place != auth.place:
-        return False
-    return name.lower() == auth.name.lower() if place == "header" else name == auth.name
+def _is_given(
+    parameter: Parameter, operation: Operation, credentials: frozenset[Credential], names: tuple[str, ...]
+) -> bool:
+    what, place, losses = f"parameter {parameter.name}", parameter.node.place, operation.losses
+    lower = parameter.name.lower() if parameter.place == "header" else parameter.name
+    if parameter.place == "path" and parameter.name not in names:
+        losses.dropped(place, "invalid", what, "the path has no place for it")
+    elif _is_header(parameter, KEY_HEADER):
+        losses.changed(place, "annotation", what, "filled in with the key of the call")
+    elif parameter.place == "header" and lower in _NEGOTIATED:
+        losses.dropped(place, "annotation", what, "OpenAPI says to ignore header parameters of this name")
+    elif (parameter.place, lower) in credentials:
+        losses.changed(place, "annotation", what, "filled in by authentication")
+    else:
+        return True
+    return False
+
+
+def _undeclared(operation: Operation, name: str) -> Parameter:
+    schema = Node({"type": "string"}, operation.node.place, operation.node.base)
+    node = Node(None, operation.node.place, operation.node.base)
+    return Parameter(node, name, "path", schema, "simple", explode=False, required=True)
+
+
+def _is_header(parameter: Parameter, name: str) -> bool:
+    return parameter.place == "header" and parameter.name.lower() == name.lower()

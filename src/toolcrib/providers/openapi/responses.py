@@ -1,80 +1,128 @@
-"""What an operation answers when it works: the schema of its output, and whether the answer comes in pages."""
+"""What an operation answers when it works: the schema of its output."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from toolcrib.contracts import CursorPaging, Json, JsonSchema
-from toolcrib.providers.openapi.arguments import Arguments
-from toolcrib.providers.openapi.bodies import is_json
-from toolcrib.providers.openapi.document import Document
-from toolcrib.providers.openapi.operations import Operation
+from toolcrib.contracts import JsonSchema
+from toolcrib.providers.openapi.losses import Losses
+from toolcrib.providers.openapi.media import is_json, is_lines, is_text
+from toolcrib.providers.openapi.nodes import Node
+from toolcrib.providers.openapi.parts import Answer, Media, Operation
 from toolcrib.providers.openapi.schemas import Schemas
-from toolcrib.providers.openapi.shapes import shape_of
-from toolcrib.providers.openapi.views import members
 
-_CURSOR: Final = "after"
-_LIMIT: Final = "limit"
-_RESULTS: Final = "results"
+_BYTES: Final[JsonSchema] = {
+    "type": "object",
+    "properties": {
+        "media_type": {"type": "string"},
+        "filename": {"type": ["string", "null"]},
+        "size": {"type": ["integer", "null"]},
+        "base64": {"type": ["string", "null"], "contentEncoding": "base64"},
+    },
+    "required": ["media_type"],
+}
+"""`HttpFile`."""
+_DEFAULT: Final = "default"
 
 
 @dataclass(frozen=True, slots=True)
 class Answers:
     """The successful responses of an operation."""
 
-    schemas: tuple[Json, ...]
-    """Raw schemas of the JSON ones."""
+    json: tuple[Node, ...]
+    """Schemas of the JSON ones."""
+    others: tuple[Media, ...]
+    """Those that are no JSON, where there is no JSON."""
     empty: bool
     """Whether one has no content."""
-    opaque: bool
-    """Whether one is something else than JSON, or JSON of any form."""
+    open: bool
+    """Whether one is JSON of any form."""
+    headers: frozenset[str]
+    """Names of declared headers in lower case."""
 
 
-def read_answers(operation: Operation, document: Document) -> Answers:
-    """The 2xx responses."""
-    schemas: list[Json] = []
-    empty = opaque = False
-    for status, value in (document.resolve(operation.source.get("responses")) or {}).items():
-        if not status.startswith("2"):
-            continue
-        content = members(members(document.resolve(value)).get("content"))
-        empty = empty or not content
-        for media, source in content.items():
-            schema: Json = (document.resolve(source) or {}).get("schema")
-            if is_json(media) and schema is not None:
-                schemas.extend([schema] if schema not in schemas else [])
-            else:
-                opaque = True
-    return Answers(tuple(schemas), empty, opaque)
+def read_answers(operation: Operation) -> Answers:
+    """The 2xx responses; the default one if it is the only one that can be a success."""
+    losses = operation.losses
+    json: dict[str, Node] = {}
+    others: list[Media] = []
+    empty = opened = False
+    headers: set[str] = set()
+    for answer in _successes(operation):
+        operation.kept.append(f"response {answer.status}")
+        headers.update(name.lower() for name in answer.headers.object)
+        _note_prose(answer, losses)
+        empty = empty or not answer.media
+        for media in _taken(answer.media, losses):
+            if not (is_json(media.type) or is_lines(media.type)):
+                others.append(media)
+            elif media.schema.value is None:
+                opened = True
+            elif media.schema.value not in [found.value for found in json.values()]:
+                json[media.schema.place] = media.schema
+    return Answers(tuple(json.values()), tuple(others), empty, opened, frozenset(headers))
 
 
 def output_schema(answers: Answers, operation: Operation, schemas: Schemas) -> JsonSchema | None:
-    """JSON Schema of the output; `None` where the document does not promise JSON of a known form."""
-    if answers.opaque or not answers.schemas:
+    """JSON Schema of the output; `None` where the document does not promise a known form."""
+    if answers.open or not (answers.json or answers.others):
+        _note_unpromised(answers, operation)
         return None
-    alternatives = [schemas.convert(schema, operation.losses) for schema in answers.schemas]
+    alternatives = [schemas.convert(schema, operation.losses) for schema in answers.json]
+    for media in answers.others:
+        schema = _opaque(media, operation.losses)
+        if schema not in alternatives:
+            alternatives.append(schema)
     if answers.empty:
         alternatives.append({"type": "null"})
     only = alternatives[0] if len(alternatives) == 1 else {"anyOf": alternatives}
-    return schemas.bundle(only, operation.losses)
+    return schemas.bundle(only, operation.node.place, operation.losses)
 
 
-def find_paging(answers: Answers, document: Document, arguments: Arguments, requests: Schemas) -> CursorPaging | None:
-    """Cursor paging as HubSpot and others do it: `paging.next.after` in the answer, `after` in the request."""
-    cursor, limit = arguments.named(_CURSOR), arguments.named(_LIMIT)
-    if cursor is None or len(answers.schemas) != 1:
-        return None
-    properties = shape_of(document, answers.schemas[0]).properties
-    paging = shape_of(document, properties.get("paging")).properties
-    if _CURSOR not in shape_of(document, paging.get("next")).properties:
-        return None
-    lists = [name for name, schema in properties.items() if (document.resolve(schema) or {}).get("type") == "array"]
-    if len(lists) != 1 and _RESULTS not in lists:
-        return None
-    size = requests.follow(arguments.properties[limit]).get("maximum") if limit else None
-    return CursorPaging(
-        cursor_in=cursor,
-        cursor_out="$.paging.next.after",
-        items=_RESULTS if _RESULTS in lists else lists[0],
-        limit_argument=limit,
-        page_size=size if isinstance(size, int) else None,
-    )
+def _successes(operation: Operation) -> list[Answer]:
+    found = [answer for answer in operation.answers if answer.status.startswith("2")]
+    if not found:
+        found = [answer for answer in operation.answers if answer.status.lower() == _DEFAULT]
+    for answer in operation.answers:
+        if answer not in found:
+            why = "no success: it becomes an error with its status and body"
+            operation.losses.dropped(answer.node.place, "response", f"response {answer.status[:50]}", why)
+    return found
+
+
+def _taken(media: Sequence[Media], losses: Losses) -> Sequence[Media]:
+    """JSON where it is offered, for that is what is asked for; else all."""
+    chosen = next((found for found in media if is_json(found.type)), None)
+    chosen = chosen or next((found for found in media if is_lines(found.type)), None)
+    if chosen is None:
+        return media
+    for other in media:
+        if other is not chosen:
+            losses.dropped(other.place, "media_type", f"response as {other.type}", f"asked for as {chosen.type}")
+    if is_lines(chosen.type):
+        lines = Node({"type": "array", "items": chosen.schema.value or {}}, chosen.schema.place, chosen.schema.base)
+        return [Media(chosen.type, lines, chosen.encoding, chosen.place)]
+    return [chosen]
+
+
+def _opaque(media: Media, losses: Losses) -> JsonSchema:
+    if media.schema.value is not None:
+        losses.dropped(
+            media.schema.place, "media_type", "schema of the response", f"{media.type} is handed on as it is"
+        )
+    if is_text(media.type):
+        return {"type": "string", "contentMediaType": media.type}
+    return dict(_BYTES)
+
+
+def _note_prose(answer: Answer, losses: Losses) -> None:
+    if answer.node.has("description"):
+        place = answer.node.get("description").place
+        losses.dropped(place, "annotation", "description of a response", "the output says what it is by its schema")
+    for name, header in answer.headers.members():
+        losses.dropped(header.place, "response", f"response header {name}", "the output is the body")
+
+
+def _note_unpromised(answers: Answers, operation: Operation) -> None:
+    for schema in answers.json:
+        operation.losses.dropped(schema.place, "response", "schema of a response", "another response may be anything")

@@ -1,83 +1,223 @@
-"""Which credentials an API asks for, as one `ProviderAuth` whose secrets are references to the environment.
+"""Which credentials an API asks for: named schemes whose secrets are references, and what operations need of them.
 
-A provider has one way to authenticate. Of the schemes that a document declares, the one that most operations accept
-wins; an operation that needs another one says so in its losses. OAuth 2 tokens are sent, never fetched.
+Secrets are never taken from a document, only named: `${env:CRM_TOKEN}`. Where a document declares one simple scheme and
+everything uses it, the provider has that one way to authenticate; else schemes by name and alternatives of them.
 """
 
 import re
-from collections import Counter
-from collections.abc import Mapping, Sequence
-from typing import Final
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Final, TypeAlias
 
-from toolcrib.contracts import ApiKeyAuth, BasicAuth, BearerAuth, Json, JsonObject, NoAuth, ProviderAuth
+from toolcrib.contracts import (
+    ApiKeyAuth,
+    BasicAuth,
+    BearerAuth,
+    NoAuth,
+    OAuth2Auth,
+    ProviderAuth,
+    SecurityRequirement,
+)
 from toolcrib.providers.openapi.document import Document
+from toolcrib.providers.openapi.fields import FLAG, TEXT, Fields, account
 from toolcrib.providers.openapi.losses import Losses
-from toolcrib.providers.openapi.operations import Operation
-from toolcrib.providers.openapi.views import objects
+from toolcrib.providers.openapi.nodes import Node
+from toolcrib.providers.openapi.parts import Operation
+from toolcrib.providers.origins import origin_of
 
-_TOKEN_SCHEMES: Final = frozenset({"oauth2", "openIdConnect"})
+Credential: TypeAlias = tuple[str, str]
+"""Place and name of what authentication fills in; names of headers in lower case."""
+Alternatives: TypeAlias = tuple[SecurityRequirement, ...]
+
+_SCHEME: Final = Fields(
+    "security scheme",
+    {
+        "type": TEXT,
+        "name": TEXT,
+        "in": TEXT,
+        "scheme": TEXT,
+        "flows": dict,
+        "openIdConnectUrl": TEXT,
+        "flow": TEXT,
+        "tokenUrl": TEXT,
+        "authorizationUrl": TEXT,
+        "scopes": dict,
+        "deprecated": FLAG,
+    },
+    frozenset({"description", "bearerFormat", "oauth2MetadataUrl"}),
+)
+_MACHINE_FLOWS: Final = ("clientCredentials", "application")
 
 
-def choose_auth(document: Document, operations: Sequence[Operation], provider: str, losses: Losses) -> ProviderAuth:
-    """The authentication that fits most operations; `NoAuth` if the document declares none that can be sent."""
-    schemes = _schemes(document, provider, losses)
-    if not schemes:
-        return NoAuth()
-    accepted = Counter(
-        name
-        for operation in operations
-        for name in {next(iter(found)) for found in _requirements(document, operation) if len(found) == 1}
-    )
-    chosen = max(schemes, key=lambda name: accepted[name])
-    for operation in operations:
-        _compare(chosen, _requirements(document, operation), operation.losses)
-    if _declared(document)[chosen].get("type") in _TOKEN_SCHEMES:
-        losses.note(
-            f"security scheme {chosen}", "tokens are not fetched; provide an access token as the provider's token"
+@dataclass(frozen=True, slots=True)
+class Security:
+    """What a provider offers and its operations need."""
+
+    auth: ProviderAuth = field(default_factory=NoAuth)
+    """The one way to authenticate, where nothing else is said."""
+    schemes: dict[str, ProviderAuth] = field(default_factory=dict[str, ProviderAuth])
+    needed: Alternatives | None = None
+    """For operations that say nothing; null for `auth`."""
+
+    def credentials(self) -> frozenset[Credential]:
+        """What authentication fills in, so that no argument is asked for it."""
+        found = (self.auth, *self.schemes.values())
+        return frozenset(
+            (auth.place, auth.name.lower() if auth.place == "header" else auth.name)
+            for auth in found
+            if isinstance(auth, ApiKeyAuth)
         )
-    return schemes[chosen]
+
+    def of(self, operation: Operation) -> Alternatives | None:
+        """What one operation needs, if it differs from what the provider says; empty for nothing."""
+        if operation.security is None:
+            return None
+        wanted = _alternatives(operation.security, self._known, operation.losses)
+        if not self.schemes:
+            return () if not isinstance(self.auth, NoAuth) and not any(wanted) else None
+        return None if wanted == self.needed else wanted
+
+    @property
+    def _known(self) -> frozenset[str] | None:
+        return frozenset(self.schemes) if self.schemes else None
 
 
-def _declared(document: Document) -> dict[str, JsonObject]:
-    components = document.resolve(document.root.get("components")) or {}
-    found = document.resolve(components.get("securitySchemes")) or {}
-    return {name: scheme for name, value in found.items() if (scheme := document.resolve(value)) is not None}
+def read_security(
+    document: Document, operations: Sequence[Operation], provider: str, base: str, losses: Losses
+) -> Security:
+    """The schemes of a document.
+
+    Args:
+        document: The document.
+        operations: Those that are imported.
+        provider: Name of the provider, from which the names of secrets are made.
+        base: The provider's address, which relative addresses of token endpoints belong to.
+        losses: Takes the schemes that cannot be used.
+    """
+    schemes = _Schemes(provider, base, losses).read(document)
+    root = document.root.get("security")
+    named = [root, *(found.security for found in operations if found.security is not None)]
+    used = {name for node in named for entry in node.entries() for name in entry.object}
+    for name in schemes.keys() - used:
+        place = _declared(document)[name].place
+        losses.dropped(place, "unused", f"security scheme {name}", "no operation that is imported asks for it")
+    found = {name: scheme for name, scheme in schemes.items() if name in used}
+    if not used and len(schemes) == 1:
+        found = schemes  # declared and never asked for: an oversight of many documents
+    needed = _alternatives(root, frozenset(found), losses) if root.value is not None else ()
+    if len(found) == 1 and _is_one_way(named, next(iter(found))):
+        (auth,) = found.values()
+        if not isinstance(auth, OAuth2Auth):
+            return Security(auth)
+    return Security(schemes=found, needed=needed) if found else Security()
 
 
-def _schemes(document: Document, provider: str, losses: Losses) -> Mapping[str, ProviderAuth]:
-    schemes: dict[str, ProviderAuth] = {}
-    for name, scheme in _declared(document).items():
-        auth = _auth(scheme, re.sub(r"[^A-Z0-9]+", "_", provider.upper()))
-        if auth is None:
-            losses.note(
-                f"security scheme {name}", f"left out: {scheme.get('type')} {scheme.get('scheme', '')}".rstrip()
-            )
-        else:
-            schemes[name] = auth
-    return schemes
+def _is_one_way(named: list[Node], scheme: str) -> bool:
+    """Whether every list of alternatives is empty, or has one that is the scheme alone."""
+    return all(
+        node.value is None or not node.value or any(set(entry.object) <= {scheme} for entry in node.entries())
+        for node in named
+    ) and any(scheme in entry.object for entry in named[0].entries()) | (not any(node.value for node in named))
 
 
-def _auth(scheme: JsonObject, prefix: str) -> ProviderAuth | None:
-    kind = scheme.get("type"), str(scheme.get("scheme", "")).lower()
-    token = f"${{env:{prefix}_TOKEN}}"
-    if kind[0] in _TOKEN_SCHEMES or kind == ("http", "bearer"):
-        return BearerAuth(token=token)
-    if kind == ("http", "basic"):
-        return BasicAuth(username=f"${{env:{prefix}_USERNAME}}", password=f"${{env:{prefix}_PASSWORD}}")
-    name, place = scheme.get("name"), scheme.get("in")
-    if kind[0] == "apiKey" and isinstance(name, str) and place in {"header", "query", "cookie"}:
-        return ApiKeyAuth(key=token, place=place, name=name)
-    return None
+def _alternatives(node: Node, known: frozenset[str] | None, losses: Losses) -> Alternatives:
+    """The alternatives that can be met; reports the others."""
+    found: list[SecurityRequirement] = []
+    for entry in node.entries():
+        unknown = sorted(entry.object.keys() - (known if known is not None else entry.object.keys()))
+        if unknown:
+            why = f"left out: {' and '.join(unknown)[:200]} cannot be used here"
+            losses.dropped(entry.place, "security", " and ".join(entry.object)[:200] or "security", why)
+            continue
+        requirement = {
+            name: tuple(scope.value for scope in scopes.entries() if isinstance(scope.value, str))
+            for name, scopes in entry.members()
+        }
+        if requirement not in found:
+            found.append(requirement)
+    if node.value and not found:
+        losses.dropped(node.place, "security", "security", "none of its alternatives can be met; called without")
+    return tuple(found)
 
 
-def _requirements(document: Document, operation: Operation) -> list[JsonObject]:
-    """The alternatives of which a request has to meet one."""
-    own: Json = operation.source.get("security")
-    return objects(own if isinstance(own, list) else document.root.get("security"))
+def _declared(document: Document) -> dict[str, Node]:
+    root = document.root
+    found = (
+        root.get("securityDefinitions") if document.dialect == "2.0" else root.get("components").get("securitySchemes")
+    )
+    return dict(found.members())
 
 
-def _compare(chosen: str, requirements: list[JsonObject], losses: Losses) -> None:
-    if not requirements or any(set(requirement) <= {chosen} for requirement in requirements):
-        return
-    asked = " or ".join(" and ".join(requirement) for requirement in requirements)
-    losses.note("security", f"asks for {asked}; the provider authenticates with {chosen} only")
+class _Schemes:
+    """Reads the schemes of one document."""
+
+    def __init__(self, provider: str, base: str, losses: Losses) -> None:
+        self._prefix = re.sub(r"[^A-Z0-9]+", "_", provider.upper()).strip("_")
+        self._base = base
+        self._losses = losses
+
+    def read(self, document: Document) -> dict[str, ProviderAuth]:
+        """Those that can be used, by name. With several of them the names of secrets name the scheme as well."""
+        nodes = {name: document.library.resolve(node, self._losses) for name, node in _declared(document).items()}
+        many = len(nodes) > 1
+        found: dict[str, ProviderAuth] = {}
+        for name, node in nodes.items():
+            account(node, _SCHEME, self._losses)
+            own = re.sub(r"[^A-Z0-9]+", "_", name.upper()).strip("_")
+            auth = self._auth(node, f"{self._prefix}_{own}" if many and own else self._prefix)
+            if auth is None:
+                kind = f"{node.text('type')} {node.text('scheme')}".strip() or "no type"
+                self._losses.dropped(node.place, "security", f"security scheme {name}", f"cannot be used here: {kind}")
+            else:
+                found[name] = auth
+        return found
+
+    def _auth(self, node: Node, secret: str) -> ProviderAuth | None:
+        kind, scheme = node.text("type").lower(), node.text("scheme").lower()
+        token = f"${{env:{secret}_TOKEN}}"
+        if kind == "oauth2":
+            return self._oauth2(node, secret)
+        if kind == "openidconnect":
+            return self._openid(node, secret)
+        if kind == "basic" or (kind == "http" and scheme == "basic"):
+            return BasicAuth(username=f"${{env:{secret}_USERNAME}}", password=f"${{env:{secret}_PASSWORD}}")
+        if kind == "http" and scheme == "bearer":
+            return BearerAuth(token=token)
+        name, place = node.text("name"), node.text("in").lower()
+        if kind == "apikey" and name and place in {"header", "query", "cookie"}:
+            return ApiKeyAuth.model_validate({"key": token, "place": place, "name": name})
+        return None
+
+    def _oauth2(self, node: Node, secret: str) -> ProviderAuth:
+        flows = dict(node.get("flows").members()) or {node.text("flow"): node}
+        flow = next((flows[name] for name in _MACHINE_FLOWS if name in flows), None)
+        url = self._absolute(flow.text("tokenUrl")) if flow is not None else None
+        others = ", ".join(name for name in flows if flow is None or flows[name] is not flow)
+        if flow is None or url is None:
+            why = f"needs a person ({others})" if flow is None else "has no token endpoint with an absolute address"
+            self._losses.changed(node.place, "security", "oauth2", f"{why}: give the access token itself")
+            return BearerAuth(token=f"${{env:{secret}_TOKEN}}")
+        if others:
+            self._losses.dropped(node.place, "security", "oauth2", f"tokens come from {flow.place}; not used: {others}")
+        return OAuth2Auth(
+            token_url=url, client_id=f"${{env:{secret}_CLIENT_ID}}", client_secret=f"${{env:{secret}_CLIENT_SECRET}}"
+        )
+
+    def _openid(self, node: Node, secret: str) -> ProviderAuth:
+        url = self._absolute(node.text("openIdConnectUrl"))
+        if url is None:
+            why = "has no absolute address: give the access token itself"
+            self._losses.changed(node.place, "security", "openIdConnect", why)
+            return BearerAuth(token=f"${{env:{secret}_TOKEN}}")
+        self._losses.changed(node.place, "security", "openIdConnect", "tokens come by client credentials")
+        return OAuth2Auth(
+            discovery_url=url,
+            client_id=f"${{env:{secret}_CLIENT_ID}}",
+            client_secret=f"${{env:{secret}_CLIENT_SECRET}}",
+        )
+
+    def _absolute(self, url: str) -> str | None:
+        if url.startswith("/") and not url.startswith("//"):
+            origin = re.match(r"https?://[^/]+", self._base)
+            url = origin[0] + url if origin else url
+        return url if origin_of(url) is not None else None

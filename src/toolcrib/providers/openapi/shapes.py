@@ -3,49 +3,76 @@
 from dataclasses import dataclass
 from typing import Final
 
-from toolcrib.contracts import Json, JsonObject
-from toolcrib.providers.openapi.document import Document
-from toolcrib.providers.openapi.keywords import is_annotation
-from toolcrib.providers.openapi.views import entries, members, texts
+from toolcrib.providers.openapi.keywords import ANNOTATIONS
+from toolcrib.providers.openapi.library import Library
+from toolcrib.providers.openapi.nodes import Node
 
 _MAX_DEPTH: Final = 16
-_PLAIN: Final = frozenset(
-    {"additionalProperties", "allOf", "deprecated", "description", "properties", "required", "type"}
-)
+_MAX_HOPS: Final = 16
+_PLAIN: Final = ANNOTATIONS | {
+    "additionalProperties",
+    "allOf",
+    "deprecated",
+    "description",
+    "example",
+    "examples",
+    "properties",
+    "required",
+    "type",
+}
 
 
 @dataclass(frozen=True, slots=True)
 class Shape:
     """The named properties of an object schema."""
 
-    properties: dict[str, Json]
-    """Raw schemas by name."""
+    properties: dict[str, Node]
+    """Schemas by name."""
     required: frozenset[str]
     plain: bool
     """Whether the properties say everything: no other composition, no open or bounded set of members."""
 
 
-def shape_of(document: Document, schema: Json) -> Shape:
+def followed(library: Library, schema: Node) -> Node:
+    """A schema, or what its references lead to; a null node if that is nothing."""
+    for _ in range(_MAX_HOPS):
+        reference = schema.object.get("$ref")
+        if reference is None:
+            return schema
+        found = library.find(reference, schema.base)
+        if found is None:
+            break
+        schema = found
+    return Node(None, schema.place, schema.base)
+
+
+def shape_of(library: Library, schema: Node) -> Shape:
     """The shape of a schema; without properties and not plain if it is no object schema."""
-    return _shape(document, schema, 0)
+    return _shape(library, schema, 0)
 
 
-def _shape(document: Document, schema: Json, depth: int) -> Shape:
-    found = document.resolve(schema)
-    if found is None or depth > _MAX_DEPTH:
+def _shape(library: Library, schema: Node, depth: int) -> Shape:
+    found = followed(library, schema)
+    if not isinstance(found.value, dict) or depth > _MAX_DEPTH:
         return Shape({}, frozenset(), plain=False)
-    properties: dict[str, Json] = dict(members(found.get("properties")))
-    required = frozenset(texts(found.get("required")))
-    plain = _is_plain(found)
-    for member in entries(found.get("allOf")):
-        part = _shape(document, member, depth + 1)
+    properties = {name: member for name, member in found.get("properties").members() if _is_property(name, member)}
+    required = frozenset(entry.value for entry in found.get("required").entries() if isinstance(entry.value, str))
+    required |= {name for name, member in properties.items() if member.object.get("required") in (True, "true")}
+    plain = _is_plain(found) and (found is schema or not (schema.object.keys() - {"$ref", "description"}))
+    for member in found.get("allOf").entries():
+        part = _shape(library, member, depth + 1)
         plain = plain and part.plain and not (properties.keys() & part.properties.keys())
         properties = {**part.properties, **properties}
         required |= part.required
     return Shape(properties, required, plain)
 
 
-def _is_plain(schema: JsonObject) -> bool:
-    if schema.get("type", "object") != "object" or schema.get("additionalProperties", False) is not False:
+def _is_property(name: str, member: Node) -> bool:
+    return isinstance(member.value, bool) or not name.startswith("x-") or isinstance(member.value, dict)
+
+
+def _is_plain(schema: Node) -> bool:
+    source = schema.object
+    if source.get("type", "object") != "object" or source.get("additionalProperties", False) is not False:
         return False
-    return all(keyword in _PLAIN or is_annotation(keyword) for keyword in schema)
+    return all(keyword in _PLAIN or keyword.startswith("x-") for keyword in source)

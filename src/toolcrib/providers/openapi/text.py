@@ -10,18 +10,22 @@ MAX_DESCRIPTION: Final = 500
 """Characters of a description that a model sees."""
 
 _TAG: Final = re.compile(r"</?[a-zA-Z][^<>]*>")
+_LINK: Final = re.compile(r"!?\[([^\[\]]*)\]\([^()\s]*\)")
+"""Markdown, of which the text is kept."""
 
 
 def plain(text: object) -> str:
-    """Text without HTML tags and with single spaces; empty for anything that is no text."""
-    return " ".join(html.unescape(_TAG.sub(" ", text)).split()) if isinstance(text, str) else ""
+    """Text without HTML tags and addresses of links, with single spaces; empty for anything that is no text."""
+    return " ".join(html.unescape(_TAG.sub(" ", _LINK.sub(r"\1", text))).split()) if isinstance(text, str) else ""
 
 
-def lean(text: object, losses: Losses) -> str:
+def lean(text: object, place: str, losses: Losses) -> str:
     """Plain text of bounded length; what is cut off is a loss."""
     found = plain(text)
+    if not found and text != "":
+        losses.dropped(place, "text", "description", "holds no text")
     if len(found) > MAX_DESCRIPTION:
-        losses.note("descriptions", f"cut to {MAX_DESCRIPTION} characters")
+        losses.changed(place, "text", "description", f"cut to {MAX_DESCRIPTION} characters")
     return trimmed(found)
 
 

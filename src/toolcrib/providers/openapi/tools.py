@@ -4,24 +4,26 @@ from dataclasses import dataclass
 from typing import Final
 
 from toolcrib.contracts import (
-    CursorPaging,
     ErrorRule,
     HttpImplementation,
     JsonObject,
+    Paging,
     ProviderDefinition,
     RetryPolicy,
     ToolDefinition,
 )
 from toolcrib.providers.openapi.arguments import Arguments, read_arguments
 from toolcrib.providers.openapi.document import Document
-from toolcrib.providers.openapi.operations import Operation
+from toolcrib.providers.openapi.groups import group_of, slug
 from toolcrib.providers.openapi.overrides import ToolOverride
+from toolcrib.providers.openapi.paging import find_paging
 from toolcrib.providers.openapi.parameters import KEY_HEADER, takes_key
-from toolcrib.providers.openapi.responses import Answers, find_paging, output_schema, read_answers
+from toolcrib.providers.openapi.parts import Operation
+from toolcrib.providers.openapi.responses import Answers, output_schema, read_answers
 from toolcrib.providers.openapi.schemas import Schemas
-from toolcrib.providers.openapi.servers import operation_base
+from toolcrib.providers.openapi.security import Security
+from toolcrib.providers.openapi.servers import Server, operation_server
 from toolcrib.providers.openapi.text import plain, trimmed
-from toolcrib.providers.openapi.views import members, texts
 from toolcrib.providers.origins import origin_of
 
 _RETRIES: Final = RetryPolicy(count=3)
@@ -32,6 +34,7 @@ _READING: Final = frozenset({"GET", "HEAD", "OPTIONS"})
 _IDEMPOTENT: Final = _READING | {"PUT", "DELETE"}
 """RFC 9110, section 9.2.2."""
 _MAX_TITLE: Final = 100
+_MAX_LONG: Final = 20_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,6 +43,8 @@ class Source:
 
     document: Document
     provider: ProviderDefinition
+    server: Server
+    security: Security
     requests: Schemas
     responses: Schemas
     base_given: bool
@@ -47,24 +52,22 @@ class Source:
 
 
 def make_tool(operation: Operation, name: str, override: ToolOverride, source: Source) -> ToolDefinition:
-    """The tool of an operation, as the override wants it.
-
-    Raises:
-        UnreadableBody: It needs a body of a type that is not read.
-    """
-    arguments = read_arguments(operation, source.document, source.requests, source.provider.auth)
-    answers = read_answers(operation, source.document)
-    paging = _paging(arguments, answers, override, source)
+    """The tool of an operation, as the override wants it."""
+    library = source.document.library
+    arguments = read_arguments(operation, library, source.requests, source.security.credentials())
+    answers = read_answers(operation)
+    paging = _paging(operation, arguments, answers, override, source)
     if paging is not None:
         arguments = arguments.paged(paging, source.requests)
-    _note_callbacks(operation)
+        operation.kept.append(f"paging {paging.kind}")
+    place = operation.node.place
     fields: JsonObject = {
         "name": name,
         **_prose(operation, paging),
         "category": source.provider.name,
-        "tags": texts(operation.source.get("tags")),
+        "tags": _tags(operation),
         "source": "imported",
-        "input_schema": source.requests.bundle(arguments.schema(), operation.losses),
+        "input_schema": source.requests.bundle(arguments.schema(), place, operation.losses),
         "output_schema": output_schema(answers, operation, source.responses),
         "implementation": _implementation(operation, arguments, paging, source),
         **_behaviour(operation, override),
@@ -72,27 +75,47 @@ def make_tool(operation: Operation, name: str, override: ToolOverride, source: S
     return ToolDefinition(**(fields | override.fields()))
 
 
-def _paging(arguments: Arguments, answers: Answers, override: ToolOverride, source: Source) -> CursorPaging | None:
+def _paging(
+    operation: Operation, arguments: Arguments, answers: Answers, override: ToolOverride, source: Source
+) -> Paging | None:
     if "paging" in override.model_fields_set:
         return override.paging
-    return find_paging(answers, source.document, arguments, source.requests)
+    return find_paging(operation, answers, source.document.library, arguments, source.requests)
 
 
-def _prose(operation: Operation, paging: CursorPaging | None) -> JsonObject:
-    summary, description = plain(operation.source.get("summary")), plain(operation.source.get("description"))
+def _prose(operation: Operation, paging: Paging | None) -> JsonObject:
+    node, losses = operation.node, operation.losses
+    summary, description = plain(node.object.get("summary")), plain(node.object.get("description"))
     text = description if description.startswith(summary) else f"{summary.rstrip('.')}. {description}".strip()
-    if operation.source.get("deprecated") is True:
+    if not text:
+        text = f"{operation.method} {operation.path}"
+    if node.flag("deprecated"):
         text = f"Deprecated. {text}"
+    if len(text) > _MAX_LONG:
+        losses.changed(node.get("description").place, "text", "description", f"cut to {_MAX_LONG} characters")
+    for field in ("summary", "description"):
+        if isinstance(node.object.get(field), str) and not plain(node.object[field]):
+            losses.dropped(node.get(field).place, "text", field, "holds no text")
     return {
         "title": trimmed(summary, _MAX_TITLE) or None,
         "description": trimmed(text),
-        "long_description": text if trimmed(text) != text else None,
+        "long_description": trimmed(text, _MAX_LONG) if trimmed(text) != text else None,
         "usage": _usage(paging) if paging else None,
     }
 
 
-def _usage(paging: CursorPaging) -> str:
-    text = f"Returns all pages as one list; give {paging.cursor_in} only to read a single page from there."
+def _tags(operation: Operation) -> tuple[str, ...]:
+    """The group first, then what else the document calls it."""
+    group = group_of(operation)
+    for entry in operation.node.get("tags").entries():
+        if not isinstance(entry.value, str) or not slug(entry.value):
+            operation.losses.dropped(entry.place, "invalid", "tag", "is no text")
+    return tuple(dict.fromkeys((group, *(name for tag in operation.tags if (name := slug(tag))))))
+
+
+def _usage(paging: Paging) -> str:
+    text = "Returns all pages as one list"
+    text += f"; give {paging.start_argument} only to read a single page from there." if paging.start_argument else "."
     if paging.limit_argument:
         text += f" With {paging.limit_argument}, it stops after so many items."
     return text
@@ -114,23 +137,23 @@ def _behaviour(operation: Operation, override: ToolOverride) -> JsonObject:
 
 
 def _implementation(
-    operation: Operation, arguments: Arguments, paging: CursorPaging | None, source: Source
+    operation: Operation, arguments: Arguments, paging: Paging | None, source: Source
 ) -> HttpImplementation:
-    base = source.provider.base_url
-    own = operation_base(operation, base, given=source.base_given)
-    foreign = own is not None and origin_of(own) != origin_of(base)
+    base = source.server
+    own = operation_server(operation, base, source.document, given=source.base_given)
+    foreign = own is not None and origin_of(own) != origin_of(base.address)
     if foreign:
-        operation.losses.note("servers", f"called at {own} without credentials, which only {base} gets")
+        why = f"called at {own} without credentials, which only {base.address} gets"
+        operation.losses.changed(operation.servers[0].place, "server", "server", why)
+    security = source.security.of(operation)
+    if security is not None:
+        operation.kept.append("security " + (" or ".join(" and ".join(one) or "none" for one in security) or "none"))
     return HttpImplementation(
         method=operation.method,
-        url=(own or base) + operation.path,
+        url=(own or base.url) + operation.path,
         parameters=arguments.parameters,
         body=arguments.body,
         provider=None if foreign else source.provider.name,
+        security=None if foreign else security,
         paging=paging,
     )
-
-
-def _note_callbacks(operation: Operation) -> None:
-    for name in members(operation.source.get("callbacks")):
-        operation.losses.note(f"callback {name}", "left out: a tool receives no requests")

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from tests.unit.providers.documents import NEXT, PAGE, answering, http, imported, json, taking, tool, whys
+from tests.unit.openapi.documents import NEXT, PAGE, answering, http, imported, json, taking, tool, whys
 from toolcrib.contracts import ApiKeyAuth, CursorPaging, RetryPolicy
 from toolcrib.providers import import_openapi
 from toolcrib.providers.openapi.names import argument_names
@@ -82,24 +82,6 @@ def test_properties_are_required_unless_the_body_is_expressly_optional(required:
     assert ("POST /a request body" in whys(api)) is (needed is None)
 
 
-@pytest.mark.requirement("providers.losses")
-def test_an_operation_that_needs_another_body_than_json_is_left_out_with_the_reason() -> None:
-    form = {"application/x-www-form-urlencoded": {"schema": {"type": "object"}}}
-    api = imported(
-        {
-            "/needed": {"post": {"requestBody": {"required": True, "content": form}}},
-            "/optional": {"post": {"requestBody": {"content": form}}},
-            "/both": {"post": {"requestBody": {"content": {**form, "application/merge-patch+json": {}}}}},
-            "/none": {"post": {"requestBody": {"content": {}}}},
-            "/traced": {"trace": {}},
-        }
-    )
-    assert [found.name for found in api.tools] == ["post_optional", "post_both", "post_none"]
-    assert whys(api)["POST /needed operation"].startswith("left out: its body is application/x-www-form-urlencoded")
-    assert whys(api)["POST /optional request body"] == "not as application/x-www-form-urlencoded; only JSON is read"
-    assert whys(api)["TRACE /traced operation"] == "left out: TRACE is not sent"
-
-
 @pytest.mark.requirement("providers.flat_arguments")
 def test_parameters_of_the_operation_win_over_those_of_the_path() -> None:
     path = {
@@ -126,15 +108,14 @@ def test_parameters_that_cannot_be_sent_as_declared_are_reported() -> None:
     ]
     api = imported({"/x/{id}": {"get": {"parameters": parameters}}})
     assert list(api.tools[0].input_schema["properties"]) == ["id", "odd", "packed", "wordy"]
-    assert whys(api) == {
-        "GET /x/{id} parameter None": "left out: it has no name, no place, or leads nowhere",
-        "GET /x/{id} parameter elsewhere": "left out: it has no name, no place, or leads nowhere",
-        "GET /x/{id} parameter #/missing": "left out: it has no name, no place, or leads nowhere",
-        "GET /x/{id} parameter gone": "left out: the path has no place for it",
-        "GET /x/{id} parameter odd": "written in style form: query parameters have no 'simple'",
-        "GET /x/{id} parameter packed": "taken as text: its value is application/json inside of one string",
+    assert whys(api, all_of_them=True) == {
+        "GET /x/{id} parameter": "has no name, or a place that is none of path, query, header and cookie",
+        "GET /x/{id} parameter elsewhere": "has no name, or a place that is none of path, query, header and cookie",
+        "GET /x/{id} reference '#/missing'": "leads to nothing known",
+        "GET /x/{id} parameter gone": "the path has no place for it",
+        "GET /x/{id} parameter odd": "written in style form: a query parameter has no 'simple'",
         "GET /x/{id} parameter id": "taken as text: the path names it and nothing declares it",
-        "GET /x/{id} descriptions": "cut to 500 characters",
+        "GET /x/{id} description": "cut to 500 characters",
     }
 
 
@@ -330,10 +311,12 @@ def test_paging_is_not_assumed(schema: Any, parameters: Any) -> None:
             {"200": {"content": json({"type": "string"})}, "204": {}},
             {"anyOf": [{"type": "string"}, {"type": "null"}]},
         ),
-        ({"200": {"content": {**json({"type": "string"}), "text/csv": {}}}}, None),
+        ({"200": {"content": {**json({"type": "string"}), "text/csv": {}}}}, {"type": "string"}),
+        ({"200": {"content": {"text/csv": {}}}}, {"type": "string", "contentMediaType": "text/csv"}),
         ({"200": {"content": {"application/json": {}}}}, None),
         ({"204": {}}, None),
-        ({"default": {"content": json({"type": "string"})}}, None),
+        ({"default": {"content": json({"type": "string"})}}, {"type": "string"}),
+        ({"204": {}, "default": {"content": json({"type": "string"})}}, None),
         (None, None),
     ],
 )
@@ -351,7 +334,7 @@ def test_the_output_schema_promises_no_more_than_the_document(responses: Any, sc
         ({"description": "Reads"}, "Reads", None),
         ({"summary": "Get", "description": "Get one", "deprecated": True}, "Deprecated. Get one", None),
         ({"description": "word " * 200}, ("word " * 100).strip()[:499].rpartition(" ")[0] + "…", "word " * 200),
-        ({}, "", None),
+        ({}, "POST /deals", None),
     ],
 )
 def test_a_description_is_summary_and_description_without_markup(operation: Any, description: str, whole: Any) -> None:

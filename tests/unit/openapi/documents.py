@@ -63,6 +63,10 @@ def http(definition: ToolDefinition) -> HttpImplementation:
     return definition.implementation
 
 
-def whys(api: ImportedApi) -> dict[str, str]:
-    """Losses by `operation what`."""
-    return {f"{loss.operation} {loss.what}".strip(): loss.why for loss in api.losses}
+def whys(api: ImportedApi, *, all_of_them: bool = False) -> dict[str, str]:
+    """Losses that matter by `operation what`, or all."""
+    report = api.report
+    found = {loss.what: loss for loss in report.losses}
+    for operation in report.operations:
+        found |= {f"{operation.operation} {loss.what}": loss for loss in report.of(operation)}
+    return {key: loss.why for key, loss in found.items() if all_of_them or loss.matters}

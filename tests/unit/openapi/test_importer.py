@@ -6,7 +6,7 @@ from typing import Any
 import jsonschema_rs
 import pytest
 
-from tests.unit.providers.documents import NEXT, PAGE, answering, document, http, imported, whys
+from tests.unit.openapi.documents import NEXT, PAGE, answering, document, http, imported, whys
 from toolcrib.contracts import (
     ApiKeyAuth,
     BasicAuth,
@@ -15,6 +15,7 @@ from toolcrib.contracts import (
     NoAuth,
     RateLimit,
     RetryPolicy,
+    ServerVariable,
     content_hash,
 )
 from toolcrib.providers import ToolOverride, import_openapi
@@ -24,7 +25,7 @@ AFTER = {"name": "after", "in": "query", "schema": {"type": "string"}}
 
 
 @pytest.mark.requirement("providers.flat_arguments", "providers.schemas_valid", "providers.cursor_paging")
-def test_the_crm_is_imported_without_a_loss() -> None:
+def test_the_crm_is_imported_without_a_loss_that_matters() -> None:
     api = import_openapi(
         CRM.read_bytes(),
         name="crm",
@@ -32,7 +33,7 @@ def test_the_crm_is_imported_without_a_loss() -> None:
         overrides={"search_deals": ToolOverride(side_effects="reads", idempotent=True)},
     )
     tools = {tool.name: tool for tool in api.tools}
-    assert api.losses == ()
+    assert whys(api) == {}
     assert api.provider.auth == BearerAuth(token="${env:CRM_TOKEN}")
     assert api.provider.base_url == "http://crm.test:8123"
     assert {tool.category for tool in api.tools} == {"crm"}
@@ -108,14 +109,19 @@ def test_what_names_no_operation_or_one_name_twice_is_refused(options: Any, mess
 
 
 @pytest.mark.requirement("providers.servers")
-def test_the_first_server_is_used_with_the_defaults_of_its_variables() -> None:
+def test_the_first_server_is_used_with_its_variables() -> None:
     server = {
         "url": "https://{host}/v{n}/",
-        "variables": {"host": {"default": "a.test"}, "n": {"default": "2"}, "z": {}},
+        "variables": {"host": {"default": "a.test"}, "n": {"default": "2", "enum": ["1", "2"]}, "z": {"default": ""}},
     }
     api = imported({"/x": {"get": {}}}, servers=[server, {"url": "https://b.test"}])
-    assert (api.provider.base_url, http(api.tools[0]).url) == ("https://a.test/v2", "https://a.test/v2/x")
-    assert whys(api) == {"servers": "only the first of 2 is used"}
+    assert (api.provider.base_url, http(api.tools[0]).url) == ("https://{host}/v{n}", "https://{host}/v{n}/x")
+    assert api.provider.address == "https://a.test/v2"
+    assert api.provider.variables["n"] == ServerVariable(default="2", enum=("1", "2"))
+    assert whys(api, all_of_them=True) == {
+        "server https://b.test": "calls go to https://{host}/v{n}",
+        "server variable z": "the address has no place for it",
+    }
 
 
 @pytest.mark.requirement("providers.servers")
@@ -125,14 +131,15 @@ def test_the_first_server_is_used_with_the_defaults_of_its_variables() -> None:
         [],
         [{"url": "/v3"}],
         [{"url": "ftp://a.test"}],
-        [{"url": "https://{x}.test"}],
         [{}],
         [{"url": "https://[a.test"}],
     ],
 )
-def test_a_document_without_an_absolute_address_needs_one_from_the_caller(servers: Any) -> None:
-    with pytest.raises(InvalidDefinition, match="is not absolute; give base_url"):
-        imported({}, servers=servers)
+def test_a_document_without_an_absolute_address_can_be_called_once_somebody_gives_one(servers: Any) -> None:
+    api = imported({}, servers=servers)
+    assert api.provider.base_url == "https://{host}"
+    assert api.provider.variables["host"].default.endswith(".invalid")
+    assert "give base_url" in whys(api)["servers"]
     api = import_openapi(document({}, servers=servers), name="crm", base_url="https://a.test")
     assert api.provider.base_url == "https://a.test"
 
@@ -148,8 +155,8 @@ def test_an_operation_elsewhere_keeps_its_address_and_gets_no_credentials() -> N
     near, far, relative = map(http, api.tools)
     assert (near.url, near.provider) == ("https://api.test/v2/near", "crm")
     assert (far.url, far.provider) == ("https://files.test:444/far", None)
-    assert (relative.url, relative.provider) == ("https://api.test/v1/relative", "crm")
-    assert "without credentials" in whys(api)["GET /far servers"]
+    assert (relative.url, relative.provider) == ("https://api.test/v9/relative", "crm")
+    assert "without credentials" in whys(api)["GET /far server"]
 
 
 @pytest.mark.requirement("providers.servers")
@@ -172,7 +179,8 @@ def test_an_address_from_the_caller_replaces_all_servers_of_the_document() -> No
             {"type": "apiKey", "in": "cookie", "name": "sid"},
             ApiKeyAuth(key="${env:MY_CRM_TOKEN}", place="cookie", name="sid"),
         ),
-        ({"type": "oauth2", "flows": {}}, BearerAuth(token="${env:MY_CRM_TOKEN}")),
+        ({"type": "oauth2", "flows": {"implicit": {}}}, BearerAuth(token="${env:MY_CRM_TOKEN}")),
+        ({"type": "openIdConnect", "openIdConnectUrl": "x"}, BearerAuth(token="${env:MY_CRM_TOKEN}")),
         ({"type": "mutualTLS"}, NoAuth()),
         ({"type": "http", "scheme": "digest"}, NoAuth()),
         ({"type": "apiKey", "in": "body", "name": "sid"}, NoAuth()),
@@ -182,11 +190,11 @@ def test_security_schemes_become_references_to_secrets(scheme: Any, auth: Any) -
     source = document({"/a": {"get": {}}}, components={"securitySchemes": {"s": scheme}}, security=[{"s": []}])
     api = import_openapi(source, name="my-crm")
     assert api.provider.auth == auth
-    assert bool(api.losses) is (isinstance(auth, NoAuth) or scheme["type"] == "oauth2")
+    assert bool(whys(api)) is (isinstance(auth, NoAuth) or scheme["type"] in {"oauth2", "openIdConnect"})
 
 
 @pytest.mark.requirement("providers.import_auth", "providers.losses")
-def test_the_scheme_that_most_operations_accept_wins_and_the_others_say_so() -> None:
+def test_several_schemes_become_alternatives_of_the_provider_and_of_operations() -> None:
     schemes = {
         "key": {"type": "apiKey", "in": "header", "name": "K"},
         "token": {"type": "http", "scheme": "bearer"},
@@ -197,16 +205,26 @@ def test_the_scheme_that_most_operations_accept_wins_and_the_others_say_so() -> 
         "/c": {"get": {}},
     }
     api = imported(paths, components={"securitySchemes": schemes}, security=[{"token": []}, {"token": ["x"]}])
-    assert isinstance(api.provider.auth, BearerAuth)
-    assert whys(api) == {
-        "GET /a security": "asks for key; the provider authenticates with token only",
-        "GET /b security": "asks for key and token; the provider authenticates with token only",
+    assert api.provider.schemes == {
+        "key": ApiKeyAuth(key="${env:CRM_KEY_TOKEN}", name="K"),
+        "token": BearerAuth(token="${env:CRM_TOKEN_TOKEN}"),
     }
+    assert api.provider.security == ({"token": ()}, {"token": ("x",)})
+    assert [http(tool).security for tool in api.tools] == [
+        ({"key": ()},),
+        (),
+        None,
+        ({"key": (), "token": ()},),
+        None,
+        ({"key": ()}, {}),
+        None,
+    ]
+    assert whys(api) == {}
 
 
 @pytest.mark.requirement("providers.import_auth")
 def test_authentication_from_the_caller_wins_over_the_document() -> None:
-    source = document({}, components={"securitySchemes": {"s": {"type": "mutualTLS"}}})
+    source = document({"/a": {"get": {}}}, components={"securitySchemes": {"s": {"type": "mutualTLS"}}})
     auth = BearerAuth(token="${env:OTHER}")
     api = import_openapi(source, name="crm", auth=auth)
     assert (api.provider.auth, api.losses) == (auth, ())
@@ -215,9 +233,9 @@ def test_authentication_from_the_caller_wins_over_the_document() -> None:
 @pytest.mark.requirement("providers.losses")
 def test_webhooks_and_callbacks_are_reported() -> None:
     api = imported({"/a": {"post": {"callbacks": {"paid": {}}}}}, webhooks={"new": {}})
-    assert whys(api) == {
-        "webhooks": "left out: a tool receives no requests",
-        "POST /a callback paid": "left out: a tool receives no requests",
+    assert whys(api, all_of_them=True) == {
+        "webhooks": "a tool receives no requests",
+        "POST /a callbacks": "a tool receives no requests",
     }
 
 
@@ -231,4 +249,5 @@ def test_the_provider_says_which_document_it_came_from() -> None:
         "openapi": "3.1.0",
         "document_version": "1",
         "document_hash": content_hash(source),
+        "import": api.report.summary(),
     }

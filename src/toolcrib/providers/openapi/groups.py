@@ -1,0 +1,66 @@
+"""Groups of operations that a model can search: by tag, else by the first telling segment of the path."""
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from toolcrib.providers.openapi.document import Document
+from toolcrib.providers.openapi.fields import TAG, account
+from toolcrib.providers.openapi.losses import Losses
+from toolcrib.providers.openapi.parts import Operation
+from toolcrib.providers.openapi.text import plain, trimmed
+
+MAX_DESCRIPTION: Final = 200
+_ELSEWHERE: Final = "other"
+_NOT_TELLING: Final = re.compile(r"(v?[0-9]+([._-][0-9a-z]+)*|api|apis|rest|\{.*\}|)", re.IGNORECASE)
+
+
+@dataclass(frozen=True, slots=True)
+class Group:
+    """Operations that belong together."""
+
+    name: str
+    """Lower case with hyphens; the first tag of each of its tools."""
+    tools: int
+    """How many tools it has."""
+    description: str
+
+
+def group_of(operation: Operation) -> str:
+    """The name of an operation's group."""
+    for tag in operation.tags:
+        if name := slug(tag):
+            return name
+    for segment in operation.path.partition("?")[0].split("/"):
+        if not _NOT_TELLING.fullmatch(segment) and (name := slug(segment)):
+            return name
+    return _ELSEWHERE
+
+
+def slug(text: str) -> str:
+    """A name in lower case with hyphens, at most 64 characters."""
+    return re.sub(r"[\W_]+", "-", text.lower()).strip("-")[:64]
+
+
+def read_groups(document: Document, names: Sequence[str], losses: Losses) -> tuple[Group, ...]:
+    """The groups of some tools in the order of their first tool, each with what the document says about its tag.
+
+    Args:
+        document: Its Tag Objects describe groups.
+        names: The group of each tool.
+        losses: Takes the tags that are not used.
+    """
+    described: dict[str, str] = {}
+    for node in document.root.get("tags").entries():
+        account(node, TAG, losses)
+        name = slug(node.text("name"))
+        if name not in names:
+            losses.dropped(node.place, "unused", f"tag {node.text('name')[:100]}", "no operation is grouped by it")
+            continue
+        text = plain(node.text("description"))
+        if len(text) > MAX_DESCRIPTION:
+            place = node.get("description").place
+            losses.changed(place, "text", "description of a tag", f"cut to {MAX_DESCRIPTION} characters")
+        described.setdefault(name, trimmed(text, MAX_DESCRIPTION))
+    return tuple(Group(name, names.count(name), described.get(name, "")) for name in dict.fromkeys(names))

@@ -7,7 +7,7 @@ from toolcrib.agents.drift import basis_of, drift_of, made_from
 from toolcrib.agents.placeholders import PLACEHOLDERS, check_prompt
 from toolcrib.agents.programs import CALL, programs
 from toolcrib.agents.prompts import default_prompt, reference_names
-from toolcrib.agents.references import References
+from toolcrib.agents.references import References, ReferenceUnavailable, Snapshot
 from toolcrib.agents.setup import Furnisher, Models
 from toolcrib.agents.trial import Trial
 
@@ -18,7 +18,9 @@ __all__ = [
     "Draft",
     "Furnisher",
     "Models",
+    "ReferenceUnavailable",
     "References",
+    "Snapshot",
     "Trial",
     "agentic_definition",
     "allocation",

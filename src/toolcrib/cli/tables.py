@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from rich.table import Table
 
 from toolcrib.cli.console import console, money, plain
-from toolcrib.contracts import Run, ToolRevision
+from toolcrib.contracts import ReferenceSnapshot, Run, ToolRevision
 
 
 def print_tools(tools: Sequence[ToolRevision]) -> None:
@@ -26,6 +26,19 @@ def print_runs(runs: Sequence[Run]) -> None:
         started = run.created_at.strftime("%Y-%m-%d %H:%M:%S")
         cost = money(run.cost_usd) if run.ended else ""
         cells = (run.run_id, run.request.tool, run.status, run.stop_reason or "", started, cost)
+        table.add_row(*map(plain, cells))
+    console().print(table)
+
+
+def print_references(found: Sequence[ReferenceSnapshot]) -> None:
+    """One row for each list of a provider."""
+    table = _table("Provider", "List", "Values", "Snapshot", "Read (UTC)", "Age", "Good for")
+    for snapshot in found:
+        read = snapshot.fetched_at.strftime("%Y-%m-%d %H:%M:%S") if snapshot.fetched_at else "never"
+        age = "" if snapshot.age_s is None else f"{snapshot.age_s:.0f} s"
+        values = str(snapshot.size) if snapshot.id else ""
+        good = f"{snapshot.max_age_s:.0f} s" if snapshot.max_age_s else "one run"
+        cells = (snapshot.provider, snapshot.name, values, (snapshot.id or "")[:12], read, age, good)
         table.add_row(*map(plain, cells))
     console().print(table)
 

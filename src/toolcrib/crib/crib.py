@@ -48,6 +48,7 @@ from toolcrib.crib.bench import Bench
 from toolcrib.crib.handle import AgenticTool
 from toolcrib.crib.parts import Outside, Parts
 from toolcrib.crib.prompts import Prompts
+from toolcrib.crib.reference import ReferenceData
 from toolcrib.crib.requests import refusal_of, request_of
 from toolcrib.engines import Driven, SystemClock
 from toolcrib.executor import Clock
@@ -119,6 +120,13 @@ class Crib:
         self.executor = self._parts.executor
         self.engine = self._parts.engine
         self._catalogue = self._parts.catalogue
+        self.reference_data = ReferenceData(
+            self._parts.references,
+            providers=self.providers,
+            clock=self.clock,
+            enter=self.enter,
+            invoke=self.invoke,
+        )
         self.prompts = Prompts(
             self._catalogue,
             registry=self.registry,
@@ -287,6 +295,7 @@ class Crib:
         session_id: str | None = None,
         dry_run: bool = False,
         as_call: bool = False,
+        test: bool = False,
     ) -> Result:
         """Run a tool of any kind and wait until the run ends or suspends.
 
@@ -298,6 +307,7 @@ class Crib:
             session_id: Session that the run belongs to.
             dry_run: Skip every call that would write.
             as_call: Make one call of the tool, as an agent would, so that an agentic tool has an envelope too.
+            test: The run is its caller's test of an agentic tool, which may be a draft of the same author.
 
         Raises:
             NotFound: No such tool. Everything else that goes wrong is in the result.
@@ -310,6 +320,7 @@ class Crib:
             session_id=session_id,
             dry_run=dry_run,
             as_call=as_call,
+            test=test,
         )
         driven = self.engine.start(request) if refusal is None else self.engine.refuse(request, refusal)
         return _result(await driven)
@@ -347,6 +358,7 @@ class Crib:
         session_id: str | None,
         dry_run: bool,
         as_call: bool = False,
+        test: bool = False,
     ) -> tuple[RunRequest, ToolError | None]:
         """The request of a run, and why it is refused, if it is. A single call is judged inside its run."""
         who = await self.enter(principal)
@@ -362,7 +374,7 @@ class Crib:
             as_call=as_call,
         )
         judged_here = request.kind == "agentic"
-        return request, refusal_of(self.executor, tool, arguments, who) if judged_here else None
+        return request, refusal_of(self.executor, tool, arguments, who, test=test) if judged_here else None
 
     async def refusal(self, ref: str, arguments: JsonObject, *, principal: Principal | None = None) -> ToolError | None:
         """Why a call would be refused before anything runs: arguments, policy, permission. Null if it would run.

@@ -1,5 +1,6 @@
 """The catalogue of providers: the systems that tools talk to, by realm and name."""
 
+from collections.abc import Sequence
 from datetime import datetime
 
 from toolcrib.contracts import ProviderDefinition, content_hash
@@ -48,6 +49,10 @@ class Providers:
             )
         )
         self._providers[realm, provider.name] = provider
+
+    def current(self, realm: str) -> Sequence[ProviderDefinition]:
+        """All providers of a realm, by name."""
+        return [self._providers[key] for key in sorted(self._providers) if key[0] == realm]
 
     def find(self, realm: str, name: str) -> ProviderDefinition | None:
         """The provider of a realm with this name."""

@@ -37,12 +37,17 @@ class Unrecorded:
         raise _no_run(tool.name)
 
 
-def outside_call(principal: Principal) -> CallContext:
-    """The context of a call from outside any run, which can be judged but not made."""
+def outside_call(principal: Principal, *, test: bool = False) -> CallContext:
+    """The context of a call from outside any run, which can be judged but not made.
+
+    Args:
+        principal: Who calls.
+        test: The call is its test of a tool, which may then be a draft of its own.
+    """
     limits = Limits()
     return CallContext(
         principal=principal,
-        policy=CallPolicy(),
+        policy=CallPolicy(tester=principal.id if test else None),
         budget=Budget(limits),
         journal=Unrecorded(),
         lanes=Lanes(limits.max_parallel_calls),

@@ -1,0 +1,49 @@
+"""`toolcrib reference`: the valid values that providers declare, as they were read last, and reading them now."""
+
+import json
+import sys
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from toolcrib.cli.options import DEFAULT_STORE, AsJson, Store
+from toolcrib.cli.session import with_crib
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from toolcrib.contracts import ReferenceSnapshot
+
+app = typer.Typer(help="Look at the reference data of providers, and sync it.", no_args_is_help=True)
+
+Provider = Annotated[
+    str | None, typer.Argument(metavar="PROVIDER", help="Name of the provider; all if it is left out.")
+]
+Lists = Annotated[list[str] | None, typer.Argument(metavar="LIST", help="Lists of it; all if none is given.")]
+
+
+@app.command("list")
+def list_references(provider: Provider = None, store: Store = DEFAULT_STORE, as_json: AsJson = False) -> None:
+    """List what providers declare, each with its last snapshot and its age."""
+    _show(with_crib(store, lambda crib: crib.reference_data.list(provider)), as_json=as_json)
+
+
+@app.command("sync")
+def sync(provider: Provider = None, names: Lists = None, store: Store = DEFAULT_STORE, as_json: AsJson = False) -> None:
+    """Read lists now; exit status 1 if one of them could not be read."""
+    found = with_crib(store, lambda crib: crib.reference_data.sync(provider, *(names or ())))
+    _show(found, as_json=as_json)
+    failed = [snapshot for snapshot in found if snapshot.error is not None]
+    for snapshot in failed:
+        print(f"toolcrib: {snapshot.provider}: {snapshot.error}", file=sys.stderr)
+    if failed:
+        raise typer.Exit(1)
+
+
+def _show(found: "Sequence[ReferenceSnapshot]", *, as_json: bool) -> None:
+    if as_json:
+        print(json.dumps([snapshot.model_dump(mode="json") for snapshot in found], indent=2, ensure_ascii=False))
+        return
+    from toolcrib.cli.tables import print_references
+
+    print_references(found)

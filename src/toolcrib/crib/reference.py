@@ -1,0 +1,127 @@
+"""Reference data of providers, from outside any run: what was read last, and reading it now.
+
+Agentic tools read what they need by themselves. This is for whoever wants to look first, or to have it read in time.
+"""
+
+from collections.abc import Awaitable, Callable, Sequence
+from typing import Protocol
+
+from toolcrib.agents import References, ReferenceUnavailable, Snapshot
+from toolcrib.contracts import (
+    Conflict,
+    JsonObject,
+    NotFound,
+    Principal,
+    ProviderDefinition,
+    ReferenceSnapshot,
+    ReferenceSource,
+    ToolEnvelope,
+)
+from toolcrib.executor import Clock
+from toolcrib.registry import Providers
+from toolcrib.runs import Result
+
+
+class Invoke(Protocol):
+    """Makes one call of a tool as a run of its own."""
+
+    async def __call__(self, ref: str, arguments: JsonObject, *, principal: Principal | None, as_call: bool) -> Result:
+        """The run, ended or waiting."""
+        ...
+
+
+class ReferenceData:
+    """The reference data of a crib's providers.
+
+    Args:
+        references: Keeps the snapshots.
+        providers: Declare the lists.
+        clock: Tells the age of a snapshot.
+        enter: Has the definitions of a principal's realm at hand.
+        invoke: Makes one call as a run, so that a sync has its receipt.
+    """
+
+    def __init__(
+        self,
+        references: References,
+        *,
+        providers: Providers,
+        clock: Clock,
+        enter: Callable[[Principal | None], Awaitable[Principal]],
+        invoke: Invoke,
+    ) -> None:
+        self._references = references
+        self._providers = providers
+        self._clock = clock
+        self._enter = enter
+        self._invoke = invoke
+
+    async def list(
+        self, provider: str | None = None, *, principal: Principal | None = None
+    ) -> Sequence[ReferenceSnapshot]:
+        """Every list that a provider declares, or all do, with its last snapshot.
+
+        Raises:
+            NotFound: No such provider.
+        """
+        who = await self._enter(principal)
+        return [
+            self._snapshot(found.name, source, await self._references.newest(who.realm, source))
+            for found in self._wanted(who.realm, provider)
+            for source in found.reference_data
+        ]
+
+    async def sync(
+        self, provider: str | None = None, *names: str, principal: Principal | None = None
+    ) -> Sequence[ReferenceSnapshot]:
+        """Read lists now, however young their snapshots are. One that fails has its error and its last snapshot.
+
+        Args:
+            provider: Name of the provider; all if null.
+            *names: Lists of it; all if none is given.
+            principal: Who reads them.
+
+        Raises:
+            NotFound: No such provider, or it declares no such list.
+        """
+        who = await self._enter(principal)
+        if provider is not None and names:
+            wanted = [(provider, self._references.declared(who.realm, provider, name)) for name in names]
+        else:
+            wanted = [
+                (found.name, source) for found in self._wanted(who.realm, provider) for source in found.reference_data
+            ]
+        return [await self._sync(who, name, source) for name, source in wanted]
+
+    async def _sync(self, who: Principal, provider: str, source: ReferenceSource) -> ReferenceSnapshot:
+        async def fetch() -> ToolEnvelope:
+            result = await self._invoke(source.tool or "", dict(source.input), principal=who, as_call=True)
+            if not result.envelopes:
+                status = result.summary.status.replace("_", " ")
+                msg = f"run {result.run_id} that reads {source.name!r} is {status}; decide it and sync again"
+                raise Conflict(msg)
+            return result.envelopes[-1]
+
+        try:
+            return self._snapshot(provider, source, await self._references.sync(who, source, fetch))
+        except (ReferenceUnavailable, NotFound, Conflict) as problem:
+            known = await self._references.newest(who.realm, source)
+            return self._snapshot(provider, source, known).model_copy(update={"error": str(problem)})
+
+    def _wanted(self, realm: str, provider: str | None) -> Sequence[ProviderDefinition]:
+        if provider is None:
+            return self._providers.current(realm)
+        found = self._providers.find(realm, provider)
+        if found is None:
+            known = ", ".join(one.name for one in self._providers.current(realm)) or "none"
+            msg = f"there is no provider {provider!r} in realm {realm!r}; there is: {known}"
+            raise NotFound(msg)
+        return [found]
+
+    def _snapshot(self, provider: str, source: ReferenceSource, known: Snapshot | None) -> ReferenceSnapshot:
+        shown = ReferenceSnapshot(provider=provider, name=source.name, tool=source.tool, max_age_s=source.max_age_s)
+        if known is None:
+            return shown
+        age = max((self._clock.now() - known.fetched_at).total_seconds(), 0.0)
+        found: JsonObject = {"id": known.id, "size": known.size, "fetched_at": known.fetched_at, "age_s": age}
+        return shown.model_copy(update=found)

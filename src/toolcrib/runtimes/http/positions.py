@@ -1,6 +1,6 @@
 """Where the next page is: one pure function over the page that was just read, for each kind of paging."""
 
-from typing import Final, NamedTuple, cast
+from typing import Final, NamedTuple, assert_never, cast
 from urllib.parse import urljoin
 
 from toolcrib.contracts import (
@@ -80,6 +80,8 @@ def next_place(paging: Paging, page: Page) -> Place | None:
             return _address(page, linked(page.response.headers.get("link", ""), "next"))
         case NextUrlPaging():
             return _address(page, select_one(paging.url_out, page.document))
+        case _:
+            assert_never(paging)
 
 
 def with_place(arguments: JsonObject, place: Place) -> JsonObject:

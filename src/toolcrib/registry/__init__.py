@@ -1,25 +1,30 @@
-"""The catalogue of tools: definitions, versions, schemas, and Python functions as tools."""
+"""The catalogue of tools: definitions, versions, schemas, search, and Python functions as tools."""
 
 from toolcrib.registry.catalog import Registry
 from toolcrib.registry.checks import check_definition
 from toolcrib.registry.functions import FunctionTool, ToolContext, ToolOptions, as_function_tool, tool
 from toolcrib.registry.providers import Providers
+from toolcrib.registry.search import Hit, ToolGroup, ToolSearch, group_of
 from toolcrib.registry.validation import LABELS, Problem, SchemaValidator, compile_schema
 from toolcrib.registry.versions import Version, newest, satisfies
 
 __all__ = [
     "LABELS",
     "FunctionTool",
+    "Hit",
     "Problem",
     "Providers",
     "Registry",
     "SchemaValidator",
     "ToolContext",
+    "ToolGroup",
     "ToolOptions",
+    "ToolSearch",
     "Version",
     "as_function_tool",
     "check_definition",
     "compile_schema",
+    "group_of",
     "newest",
     "satisfies",
     "tool",

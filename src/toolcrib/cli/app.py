@@ -10,7 +10,7 @@ from typing import Any
 import typer
 from typer.core import TyperGroup
 
-from toolcrib.cli import demo, reference, runs, schema, tools, up
+from toolcrib.cli import demo, reference, runs, schema, settings, tools, up
 
 USAGE, FAILURE = 2, 1
 
@@ -56,6 +56,7 @@ app.add_typer(reference.app, name="reference")
 app.add_typer(runs.app, name="run")
 app.add_typer(tools.app, name="tool")
 app.command("schema")(schema.schema)
+app.command("settings")(settings.show_settings)
 app.command("up")(up.up)
 
 

@@ -32,10 +32,9 @@ Journal = Annotated[
     str | None,
     typer.Option(
         "--store",
-        envvar="TOOLCRIB_STORE",
         metavar="URL",
         show_default=False,
-        help="Where the run is kept, instead of in the demonstration's own folder.",
+        help="Where the run is kept, instead of in the demonstration's own folder; TOOLCRIB_STORE says the same.",
     ),
 ]
 
@@ -67,6 +66,7 @@ def crm(
     from examples.models import check_model
     from toolcrib.cli import demo_report as report
 
+    store, model, base_url = _chosen(store, model, base_url)
     check_model(model, base_url, scripted=crm_demo.SCRIPTED)
     folder = Path(tempfile.mkdtemp(prefix="toolcrib-demo-"))
     files = report.Files(folder, db=db or folder / "crm.db", store=store or f"sqlite:///{folder / 'toolcrib.db'}")
@@ -112,6 +112,7 @@ def research(
     from toolcrib.cli import research_report as report
     from toolcrib.cli.demo_report import announce
 
+    store, model, base_url = _chosen(store, model, base_url)
     check_model(model, base_url, scripted=research_demo.SCRIPTED)
     folder = Path(tempfile.mkdtemp(prefix="toolcrib-demo-"))
     journal = store or f"sqlite:///{folder / 'toolcrib.db'}"
@@ -128,6 +129,16 @@ def research(
     else:
         report.show(outcome, journal if kept else store)
     raise typer.Exit(0 if outcome.ok else 1)
+
+
+def _chosen(store: str | None, model: str | None, base_url: str | None) -> tuple[str | None, str | None, str | None]:
+    """Journal, model and its address as they were given or set; no journal if there is only the default."""
+    from toolcrib.settings import load_settings
+
+    loaded = load_settings({"store": store, "model": model, "base_url": base_url})
+    settings = loaded.settings
+    named = settings.store if loaded.origins["store"] != "default" else None
+    return named, settings.model, settings.base_url
 
 
 def _run(work: Coroutine[Any, Any, T], folder: Path) -> T:

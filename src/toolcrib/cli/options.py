@@ -1,28 +1,36 @@
-"""Options that several commands share, with the environment variables that set them."""
+"""Options that several commands share. One that is not given is what the settings say."""
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Final
 
 import typer
 
-DEFAULT_STORE = "sqlite:///toolcrib.db"
+DEFAULT_STORE: Final = None
+"""The store of the settings."""
 
 Store = Annotated[
-    str,
-    typer.Option("--store", envvar="TOOLCRIB_STORE", help="Where definitions and runs are kept.", metavar="URL"),
+    str | None,
+    typer.Option(
+        "--store",
+        help="Where definitions and runs are kept, instead of TOOLCRIB_STORE.",
+        metavar="URL",
+        show_default=False,
+    ),
 ]
 Model = Annotated[
     str | None,
     typer.Option(
-        "--model", envvar="TOOLCRIB_MODEL", help="A real model, as provider:model.", metavar="REF", show_default=False
+        "--model",
+        help="A real model, as provider:model, instead of TOOLCRIB_MODEL.",
+        metavar="REF",
+        show_default=False,
     ),
 ]
 BaseUrl = Annotated[
     str | None,
     typer.Option(
         "--base-url",
-        envvar="TOOLCRIB_BASE_URL",
-        help="Address of the model's server, if it is not the provider's own.",
+        help="Address of the model's server, if it is not the provider's own, instead of TOOLCRIB_BASE_URL.",
         metavar="URL",
         show_default=False,
     ),

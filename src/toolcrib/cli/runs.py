@@ -87,7 +87,7 @@ def reject(run_id: RunId, position: Position, reason: Why = None, store: Store =
     _decide(store, run_id, position, approve=False, reason=reason)
 
 
-def _decide(store: str, run_id: str, position: str, *, approve: bool, **more: Any) -> None:
+def _decide(store: str | None, run_id: str, position: str, *, approve: bool, **more: Any) -> None:
     first = with_crib(store, lambda crib: crib.decide(run_id, position, approve=approve, **more))
     if not first:
         print(f"toolcrib: somebody else has decided on {position} of {run_id} before", file=sys.stderr)

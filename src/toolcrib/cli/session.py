@@ -1,11 +1,6 @@
-"""A crib for the time of one command.
-
-It reads the same environment as the server: `TOOLCRIB_EGRESS_ALLOW` for local addresses that tools may reach, and
-`TOOLCRIB_RELEASED_ENV` for the variables that definitions may use as secrets.
-"""
+"""A crib for the time of one command, as the settings want it."""
 
 import asyncio
-import os
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
@@ -15,31 +10,29 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
-_RELEASED = "TOOLCRIB_SECRET_*"
 
-
-def with_crib(store: str, work: Callable[["Crib"], Awaitable[T]], *, new: bool = False) -> T:
+def with_crib(store: str | None, work: Callable[["Crib"], Awaitable[T]], *, new: bool = False) -> T:
     """Open a crib, do the work, close it.
 
     Args:
-        store: URL of the store.
+        store: URL of the store; the settings' if null.
         work: What is to be done.
         new: Whether the store may be made; a command that only looks makes none.
 
     Raises:
+        InvalidSettings: A setting cannot be used.
         NotFound: There is no such store.
         ToolcribError: As the work raises.
     """
     from toolcrib.crib import Crib
-    from toolcrib.net import EgressPolicy
+    from toolcrib.settings import load_settings
 
+    settings = load_settings({"store": store}).settings
     if not new:
-        _require(store)
-    released = tuple(pattern.strip() for pattern in os.environ.get("TOOLCRIB_RELEASED_ENV", _RELEASED).split(","))
-    egress = EgressPolicy.from_settings(os.environ.get("TOOLCRIB_EGRESS_ALLOW", ""))
+        _require(settings.store)
 
     async def session() -> T:
-        async with Crib(store, egress=egress, released=released) as crib:
+        async with Crib.from_settings(settings) as crib:
             return await work(crib)
 
     return asyncio.run(session())

@@ -1,11 +1,12 @@
-"""Lists of tools and runs as tables."""
+"""Lists of tools, runs and settings as tables."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import cast
 
 from rich.table import Table
 
 from toolcrib.cli.console import console, money, plain
-from toolcrib.contracts import ReferenceSnapshot, Run, ToolRevision
+from toolcrib.contracts import Json, JsonObject, ReferenceSnapshot, Run, ToolRevision
 
 
 def print_tools(tools: Sequence[ToolRevision]) -> None:
@@ -27,6 +28,18 @@ def print_runs(runs: Sequence[Run]) -> None:
         cost = money(run.cost_usd) if run.ended else ""
         cells = (run.run_id, run.request.tool, run.status, run.stop_reason or "", started, cost)
         table.add_row(*map(plain, cells))
+    console().print(table)
+
+
+def print_settings(settings: Mapping[str, JsonObject], secrets: Mapping[str, bool]) -> None:
+    """One row for each setting, and one for each secret of the product itself."""
+    table = _table("Setting", "Value", "From", "Variable")
+    for key, facts in settings.items():
+        value = facts["value"]
+        shown = ", ".join(map(str, cast("list[Json]", value))) if isinstance(value, list) else str("" if value is None else value)
+        table.add_row(*map(plain, (key, shown or "none", facts["origin"], facts["variable"])))
+    for name, is_set in secrets.items():
+        table.add_row(*map(plain, ("(secret)", "set, not shown" if is_set else "not set", "environment", name)))
     console().print(table)
 
 

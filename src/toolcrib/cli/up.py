@@ -6,17 +6,23 @@ import typer
 
 from toolcrib.cli.options import DEFAULT_STORE, Store
 
-Host = Annotated[str, typer.Option(help="Address to listen on.")]
-Port = Annotated[int, typer.Option(help="Port to listen on.", min=0, max=65535)]
+Host = Annotated[
+    str | None, typer.Option(help="Address to listen on, instead of TOOLCRIB_SERVER_HOST.", show_default=False)
+]
+Port = Annotated[
+    int | None,
+    typer.Option(help="Port to listen on, instead of TOOLCRIB_SERVER_PORT.", min=0, max=65535, show_default=False),
+]
 
 
-def up(host: Host = "127.0.0.1", port: Port = 8700, store: Store = DEFAULT_STORE) -> None:
+def up(host: Host = None, port: Port = None, store: Store = DEFAULT_STORE) -> None:
     """Serve the REST interface and carry on the runs of the store, until interrupted."""
     from toolcrib.contracts import InvalidSettings
+    from toolcrib.settings import load_settings
 
     try:
         from toolcrib.server import serve
     except ModuleNotFoundError as missing:
         msg = f"the server needs {missing.name!r}, which is not installed: pip install 'toolcrib[server]'"
         raise InvalidSettings(msg) from missing
-    serve(store, host, port)
+    serve(load_settings({"store": store, "server.host": host, "server.port": port}).settings)

@@ -27,6 +27,7 @@ from toolcrib.contracts import (
     ClientResult,
     Conflict,
     InvalidInput,
+    InvalidSettings,
     Json,
     JsonObject,
     JsonSchema,
@@ -68,6 +69,7 @@ from toolcrib.runs import (
     waiting_at,
     waiting_handoffs,
 )
+from toolcrib.settings import Settings, load_settings
 from toolcrib.store import Store, open_store
 
 
@@ -84,6 +86,8 @@ class Crib:
         prices: What models cost.
         clock: Time.
         lease_s: Seconds after which the runs of a process that died are free.
+        default_model: The model of agentic tools that are defined here without one.
+        default_limits: What their runs may spend, if they are defined here without limits.
     """
 
     def __init__(
@@ -98,8 +102,12 @@ class Crib:
         prices: Prices | None = None,
         clock: Clock | None = None,
         lease_s: float = 10.0,
+        default_model: LLMConfig | None = None,
+        default_limits: Limits | None = None,
     ) -> None:
         self.principal = principal
+        self._default_model = default_model
+        self._default_limits = default_limits
         self._parts = Parts.wire(
             Outside(
                 store=open_store(store) if isinstance(store, str) else store,
@@ -137,6 +145,47 @@ class Crib:
             enter=self.enter,
         )
 
+    @classmethod
+    def from_settings(
+        cls,
+        settings: Settings | None = None,
+        *,
+        store: Store | None = None,
+        principal: Principal = OWNER,
+        models: Mapping[str, LanguageModel] | None = None,
+        environment: Mapping[str, str] | None = None,
+        prices: Prices | None = None,
+        clock: Clock | None = None,
+    ) -> Self:
+        """A crib as the operator wants it, the way that the command line and the server make theirs.
+
+        Args:
+            settings: As `load_settings` reads them from the environment and `toolcrib.toml` if null.
+            store: An open store instead of the one that the settings name.
+            principal: As in the constructor, like all that follow.
+            models: See there.
+            environment: See there.
+            prices: See there.
+            clock: See there.
+
+        Raises:
+            InvalidSettings: A setting cannot be used.
+        """
+        settings = settings or load_settings(environment=environment).settings
+        return cls(
+            store or settings.store,
+            principal=principal,
+            egress=settings.egress.policy(),
+            models=models,
+            environment=environment,
+            released=settings.released_env,
+            prices=prices,
+            clock=clock,
+            lease_s=settings.lease_s,
+            default_model=settings.llm(),
+            default_limits=settings.limits,
+        )
+
     # Defining ---------------------------------------------------------------------------------------------------------
 
     def add(self, *tools: FunctionTool[..., Any] | Callable[..., Any] | ToolDefinition) -> None:
@@ -150,7 +199,7 @@ class Crib:
         name: str,
         *,
         mode: AgenticMode,
-        model: str | LLMConfig,
+        model: str | LLMConfig | None = None,
         steps: Sequence[str | AgenticStep] = (),
         tools: Sequence[str | AllocatedTool] = (),
         description: str = "",
@@ -167,13 +216,13 @@ class Crib:
         Args:
             name: The tool's name.
             mode: `deterministic` with `steps`, or `agentic` with `tools`.
-            model: `provider:model`, or a whole configuration.
+            model: `provider:model`, or a whole configuration; the crib's default if null.
             steps: The fixed sequence.
             tools: What the model may choose from.
             description: What a parent agent reads.
             system_prompt: A template; a default one if null.
             context: Reference data, documentation.
-            limits: What a run may spend.
+            limits: What a run may spend; the crib's default if null.
             input_schema: Parameters; one `task` if null.
             result_schema: Shape of the answer; `{"summary": text}` if null.
             base_url: Address of the model's server. Given here, in code, it is trusted: it may be a local one.
@@ -181,12 +230,9 @@ class Crib:
 
         Raises:
             InvalidDefinition: The prompt, the steps or the limits are not well formed.
-            InvalidSettings: The model reference is malformed or its provider unknown.
+            InvalidSettings: The model reference is malformed, its provider unknown, or there is none.
         """
-        llm = model if isinstance(model, LLMConfig) else LLMConfig(model=model, base_url=base_url)
-        if llm.base_url is not None:
-            self._parts.models.trust(llm.base_url)
-        self._parts.models.check(llm)
+        llm = self._llm(name, model, base_url)
         definition = agentic_definition(
             name,
             mode=mode,
@@ -196,13 +242,24 @@ class Crib:
             description=description,
             system_prompt=system_prompt,
             context=context,
-            limits=limits,
+            limits=limits or self._default_limits,
             input_schema=input_schema,
             result_schema=result_schema,
             version=version,
         )
         self._catalogue.add(definition, self.principal)
         return AgenticTool(self.invoke, definition)
+
+    def _llm(self, name: str, model: str | LLMConfig | None, base_url: str | None) -> LLMConfig:
+        """The configuration that an agentic tool is defined with; its address was named in code, so it is trusted."""
+        llm = LLMConfig(model=model, base_url=base_url) if isinstance(model, str) else model or self._default_model
+        if llm is None:
+            msg = f"agentic tool {name!r} has no model; name one, or set TOOLCRIB_MODEL and use Crib.from_settings()"
+            raise InvalidSettings(msg)
+        if llm.base_url is not None:
+            self._parts.models.trust(llm.base_url)
+        self._parts.models.check(llm)
+        return llm
 
     async def import_openapi(
         self,

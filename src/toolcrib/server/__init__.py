@@ -2,6 +2,6 @@
 
 from toolcrib.server.app import create_app
 from toolcrib.server.keys import Authenticator, KeyRing, read_pepper
-from toolcrib.server.serving import ServerSettings, serve
+from toolcrib.server.serving import serve
 
-__all__ = ["Authenticator", "KeyRing", "ServerSettings", "create_app", "read_pepper", "serve"]
+__all__ = ["Authenticator", "KeyRing", "create_app", "read_pepper", "serve"]

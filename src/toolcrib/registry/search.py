@@ -1,9 +1,9 @@
 """Ranked search over tools, for a model or a person who knows what is to be done and not which tool does it.
 
 BM25 over the words of names, titles, descriptions, tags and parameters (Robertson and Zaragoza 2009, equation 3.15,
-with weighted fields). Words are compared without case and plural; a word that no tool has matches those that it begins. No
-model and no index on disk: five thousand tools are indexed in under a second and searched in milliseconds, and equal
-scores are ordered by name, so that the same question has the same answer everywhere.
+with weighted fields). Words are compared without case and plural; a word that no tool has matches those that it
+begins. No model and no index on disk: five thousand tools are indexed in under a second and searched in milliseconds,
+and equal scores are ordered by name, so that the same question has the same answer everywhere.
 """
 
 import math
@@ -18,30 +18,8 @@ from toolcrib.contracts import ToolDefinition
 _WORD: Final = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[^\W\d_A-Za-z]+|\d+")
 """`searchDeals`, `search_deals` and `HTTPServer2` are several words."""
 _COMMON: Final = frozenset(
-    [
-        "a",
-        "an",
-        "and",
-        "are",
-        "as",
-        "at",
-        "be",
-        "by",
-        "for",
-        "from",
-        "in",
-        "into",
-        "is",
-        "it",
-        "of",
-        "on",
-        "or",
-        "that",
-        "the",
-        "this",
-        "to",
-        "with",
-    ]
+    ("a", "an", "and", "are", "as", "at", "be", "by", "for", "from", "in", "into", "is", "it", "of", "on", "or")
+    + ("that", "the", "this", "to", "with")
 )
 _K1: Final = 1.2
 _B: Final = 0.75

@@ -8,6 +8,7 @@ import os
 from collections.abc import Callable, Mapping
 from difflib import get_close_matches
 from fnmatch import fnmatchcase
+from typing import TypeAlias
 from urllib.parse import urlsplit
 
 import msgspec
@@ -17,17 +18,37 @@ from toolcrib.contracts import InvalidSettings, ToolCalling
 from toolcrib.llm.model import Endpoint, Model
 from toolcrib.llm.prices import Prices
 from toolcrib.llm.quirks import Quirks
+from toolcrib.llm.sdk import (
+    Connect,
+    SdkSettings,
+    SdkTransport,
+    VertexTransport,
+    azure_openai,
+    bedrock_anthropic,
+    foundry_anthropic,
+    places,
+    plain_anthropic,
+    plain_openai,
+    vertex_anthropic,
+)
 from toolcrib.llm.transport import Transport
 from toolcrib.llm.wire import Wire
 from toolcrib.llm.wires import AnthropicWire, ChatWire, GeminiWire, ResponsesWire
+
+SignIn: TypeAlias = Callable[[Transport, SdkSettings], Transport]
+"""What addresses and signs requests, over the transport that carries them."""
 
 
 class Provider(Struct, frozen=True, kw_only=True):
     """A place where models are."""
 
-    base_url: str | None
-    """None: the user must name it."""
+    base_url: str | Callable[[Mapping[str, str]], str] | None
+    """A function reads it from the environment; None: the user must name it."""
+    sign_in: SignIn | None = None
+    """How requests are signed with more than a key: with what the machine is trusted with."""
     api_key_env: str | None = None
+    other_key_env: str | None = None
+    """Where the key is if it is not there."""
     key_required: bool = True
     wire: Callable[[str], Wire] = ChatWire
     quirks: Quirks = Quirks()
@@ -95,13 +116,65 @@ _GEMINI_2 = {"signed_calls": False, "effort_as_budget": True}
 _GOOGLE = Provider(
     base_url="https://generativelanguage.googleapis.com/v1beta",
     api_key_env="GEMINI_API_KEY",
+    other_key_env="GOOGLE_API_KEY",
     wire=GeminiWire,
     quirks=Quirks(signed_calls=True),
     models=(("gemini-[12]*", _GEMINI_2), ("gemma-*", _GEMINI_2)),
 )
+
+
+def _by_sdk(connect: Connect) -> SignIn:
+    return lambda inner, settings: SdkTransport(inner, connect, settings)
+
+
+_CLOUDS: Mapping[str, Provider] = {
+    "anthropic-sdk": msgspec.structs.replace(_ANTHROPIC, sign_in=_by_sdk(plain_anthropic), key_required=False),
+    "azure-openai": msgspec.structs.replace(
+        _OPENAI,
+        base_url=places.azure_url,
+        sign_in=_by_sdk(azure_openai),
+        api_key_env="AZURE_OPENAI_API_KEY",
+        key_required=False,
+    ),
+    "bedrock-anthropic": msgspec.structs.replace(
+        _ANTHROPIC,
+        base_url=places.bedrock_url,
+        sign_in=_by_sdk(bedrock_anthropic),
+        api_key_env="AWS_BEARER_TOKEN_BEDROCK",
+        key_required=False,
+        # Names have a region and a vendor before them, and a date and a version after them.
+        models=tuple((f"*{pattern}", quirks) for pattern, quirks in _ANTHROPIC.models),
+    ),
+    "foundry-anthropic": msgspec.structs.replace(
+        _ANTHROPIC,
+        base_url=places.foundry_url,
+        sign_in=_by_sdk(foundry_anthropic),
+        api_key_env="ANTHROPIC_FOUNDRY_API_KEY",
+        key_required=False,
+        models=(*_ANTHROPIC.models, ("*", _TOOL)),
+    ),
+    "openai-sdk": msgspec.structs.replace(_OPENAI, sign_in=_by_sdk(plain_openai), key_required=False),
+    "vertex-anthropic": msgspec.structs.replace(
+        _ANTHROPIC,
+        base_url=places.vertex_url,
+        sign_in=_by_sdk(vertex_anthropic),
+        api_key_env=None,
+        key_required=False,
+        models=(*_ANTHROPIC.models, ("*", _TOOL)),
+    ),
+    "vertex-google": msgspec.structs.replace(
+        _GOOGLE,
+        base_url=places.vertex_google_url,
+        sign_in=VertexTransport,
+        api_key_env=None,
+        other_key_env=None,
+        key_required=False,
+    ),
+}
 _THINKS_BACK = Quirks(thinking_field="reasoning_content", structured="json_object")
 
 PROVIDERS: Mapping[str, Provider] = {
+    **_CLOUDS,
     "anthropic": _ANTHROPIC,
     "deepseek": Provider(base_url="https://api.deepseek.com", api_key_env="DEEPSEEK_API_KEY", quirks=_THINKS_BACK),
     "google": _GOOGLE,
@@ -113,7 +186,9 @@ PROVIDERS: Mapping[str, Provider] = {
     ),
     "llamacpp": Provider(base_url="http://localhost:8080/v1", key_required=False),
     "mistral": Provider(
-        base_url="https://api.mistral.ai/v1", api_key_env="MISTRAL_API_KEY", quirks=Quirks(stream_usage=False)
+        base_url="https://api.mistral.ai/v1",
+        api_key_env="MISTRAL_API_KEY",
+        quirks=Quirks(stream_usage=False, thinking_field="content"),
     ),
     "ollama": Provider(base_url="http://localhost:11434/v1", key_required=False),
     "openai": _OPENAI,
@@ -141,6 +216,7 @@ def resolve(
     base_url: str | None = None,
     api_key_env: str | None = None,
     tool_calling: ToolCalling | None = None,
+    environment: Mapping[str, str] | None = None,
 ) -> Endpoint:
     """The endpoint that a reference means.
 
@@ -149,19 +225,19 @@ def resolve(
         base_url: Instead of the provider's own, for a proxy, a gateway or a self-hosted server.
         api_key_env: Instead of the provider's usual environment variable.
         tool_calling: Instead of the provider's usual way.
+        environment: Where a cloud's region, project or resource is named; `os.environ` if null.
 
     Raises:
         InvalidSettings: The reference is malformed, the provider unknown, or a URL is missing or no URL.
     """
     name, colon, model = reference.strip().partition(":")
+    name = _ALIASES.get(name, name)
     if not colon or not name or not model:
         raise InvalidSettings(_malformed(reference))
     provider = PROVIDERS.get(name)
     if provider is None:
         raise InvalidSettings(f"model {reference!r}: {name!r} is no known provider{_closest(name)}; {_known()}")
-    url = base_url or provider.base_url
-    if url is None:
-        raise InvalidSettings(f"model {reference!r} needs base_url, for example http://localhost:8000/v1")
+    url = base_url or _usual_url(reference, provider, os.environ if environment is None else environment)
     quirks = _quirks(provider, model)
     return Endpoint(
         provider=name,
@@ -170,6 +246,7 @@ def resolve(
         wire=provider.wire(name if provider.base_url else f"{name}/{urlsplit(url).hostname}"),
         quirks=msgspec.structs.replace(quirks, tool_calling=tool_calling or quirks.tool_calling),
         api_key_env=api_key_env or provider.api_key_env,
+        other_key_env=None if api_key_env else provider.other_key_env,
         key_required=provider.key_required or api_key_env is not None,
     )
 
@@ -183,26 +260,46 @@ def open_model(
     tool_calling: ToolCalling | None = None,
     key: Callable[[], str | None] | None = None,
     prices: Prices | None = None,
+    environment: Mapping[str, str] | None = None,
 ) -> Model:
     """The model that a reference means, ready for requests.
 
     Args:
         reference: `provider:model`.
-        transport: How providers are reached.
+        transport: How providers are reached. Where a provider needs more than a key, requests are signed before.
         base_url: See `resolve`.
         api_key_env: See `resolve`.
         tool_calling: See `resolve`.
         key: Gives the credential; by default it is read from the endpoint's environment variable at each call.
         prices: The rates; by default the shipped ones.
+        environment: Where keys and a cloud's settings are; `os.environ` if null.
 
     Raises:
         InvalidSettings: As `resolve`.
     """
-    endpoint = resolve(reference, base_url=base_url, api_key_env=api_key_env, tool_calling=tool_calling)
-    variable = endpoint.api_key_env
-    return Model(
-        endpoint, transport, key=key or (lambda: os.environ.get(variable) if variable else None), prices=prices
+    around = os.environ if environment is None else environment
+    endpoint = resolve(
+        reference, base_url=base_url, api_key_env=api_key_env, tool_calling=tool_calling, environment=around
     )
+    key = key or (lambda: endpoint.key_in(around))
+    sign_in = PROVIDERS[endpoint.provider].sign_in
+    if sign_in is not None:
+        settings = SdkSettings(provider=endpoint.provider, base_url=endpoint.base_url, environment=around, key=key)
+        transport = sign_in(transport, settings)
+    return Model(endpoint, transport, key=key, prices=prices)
+
+
+def _usual_url(reference: str, provider: Provider, environment: Mapping[str, str]) -> str:
+    match provider.base_url:
+        case str(url):
+            return url
+        case None:
+            raise InvalidSettings(f"model {reference!r} needs base_url, for example http://localhost:8000/v1")
+        case address:
+            try:
+                return address(environment)
+            except InvalidSettings as error:
+                raise InvalidSettings(f"model {reference!r}: {error}") from None
 
 
 def _quirks(provider: Provider, model: str) -> Quirks:
@@ -228,6 +325,7 @@ def _malformed(reference: str) -> str:
     return f"{start}, for example openai:gpt-4o or anthropic:claude-sonnet-4; {_known()}"
 
 
+_ALIASES: Mapping[str, str] = {"gemini": "google"}
 _FAMILIES: Mapping[str, tuple[str, ...]] = {
     "anthropic": ("claude",),
     "deepseek": ("deepseek-",),

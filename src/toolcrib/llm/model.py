@@ -4,7 +4,7 @@ A whole answer is what the last event of a stream, `Done`, holds; both are read 
 here, and no credential leaves: not in an error, not in a representation.
 """
 
-from collections.abc import AsyncGenerator, Callable, Iterable
+from collections.abc import AsyncGenerator, Callable, Iterable, Mapping
 from contextlib import aclosing
 from datetime import datetime
 from typing import Protocol
@@ -61,8 +61,17 @@ class Endpoint(Struct, frozen=True, kw_only=True):
     wire: Wire
     quirks: Quirks = Quirks()
     api_key_env: str | None = None
-    """The usual environment variable of the key, for messages."""
+    """The usual environment variable of the key."""
+    other_key_env: str | None = None
+    """The one that is looked at if that is not set."""
     key_required: bool = True
+
+    def key_in(self, environment: Mapping[str, str]) -> str | None:
+        """The key that the endpoint's variables hold, if any."""
+        for variable in (self.api_key_env, self.other_key_env):
+            if variable and (key := environment.get(variable)):
+                return key
+        return None
 
 
 class Model:

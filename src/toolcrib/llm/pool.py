@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping
 from urllib.parse import urlsplit
 
 from toolcrib.contracts import InvalidSettings, LLMConfig
-from toolcrib.llm.catalog import open_model, resolve
+from toolcrib.llm.catalog import PROVIDERS, open_model, resolve
 from toolcrib.llm.model import Endpoint, LanguageModel
 from toolcrib.llm.prices import Prices
 from toolcrib.llm.transport import HttpTransport
@@ -70,7 +70,6 @@ class ModelPool:
         if known is not None:
             return known
         endpoint = self._endpoint(llm)
-        variable = endpoint.api_key_env
         session = self._session_for(endpoint.base_url) if trusted else self._session
         self._opened[key] = open_model(
             llm.model,
@@ -78,8 +77,8 @@ class ModelPool:
             base_url=llm.base_url,
             api_key_env=llm.api_key_env,
             tool_calling=llm.tool_calling,
-            key=lambda: self._environment.get(variable) if variable else None,
             prices=self._prices,
+            environment=self._environment,
         )
         return self._opened[key]
 
@@ -92,13 +91,19 @@ class ModelPool:
         return llm.base_url is None or llm.base_url in self._trusted_urls
 
     def _endpoint(self, llm: LLMConfig) -> Endpoint:
-        endpoint = resolve(llm.model, base_url=llm.base_url, api_key_env=llm.api_key_env)
+        endpoint = resolve(llm.model, base_url=llm.base_url, api_key_env=llm.api_key_env, environment=self._environment)
         variable = endpoint.api_key_env
         named_here = llm.api_key_env is not None or not self._is_trusted(llm)
         if variable is not None and named_here and not self._is_released(variable):
             msg = (
                 f"model {llm.model!r} would send the variable {variable!r}, which is not released to definitions; "
                 "name a released one in api_key_env, or use the provider's own address and variable"
+            )
+            raise InvalidSettings(msg)
+        if PROVIDERS[endpoint.provider].sign_in is not None and not self._is_trusted(llm):
+            msg = (
+                f"model {llm.model!r} would sign in at {llm.base_url!r} with what this machine is trusted with; "
+                "leave base_url out, or let the application name the address in code"
             )
             raise InvalidSettings(msg)
         return endpoint

@@ -21,7 +21,16 @@ from toolcrib.llm.messages import Usage
 _MILLION = Decimal(1_000_000)
 _THOUSAND = Decimal(1000)
 _HOUR_S = 3600
-_BILLED_AS = {"openai-responses": "openai"}
+_BILLED_AS = {
+    "anthropic-sdk": "anthropic",
+    "azure-openai": "azure",
+    "bedrock-anthropic": "aws",
+    "foundry-anthropic": "anthropic",
+    "openai-responses": "openai",
+    "openai-sdk": "openai",
+    "vertex-anthropic": "google",
+    "vertex-google": "google",
+}
 """Providers that are another way to reach one whose prices are known."""
 _RATE_NAMES = ("input", "output", "cache_read", "cache_write")
 

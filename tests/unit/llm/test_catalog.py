@@ -75,12 +75,16 @@ def test_a_base_url_and_a_key_s_variable_may_be_replaced():
         ("anthropic:claude-opus-4-7", "json_schema", False),
         ("anthropic:claude-opus-4-8-20260601", "json_schema", False),
         ("anthropic:claude-sonnet-5", "json_schema", False),
+        ("google:gemini-2.5-pro", "json_schema", True),
+        ("bedrock-anthropic:us.anthropic.claude-3-5-sonnet-20240620-v1:0", "tool", True),
+        ("bedrock-anthropic:anthropic.claude-sonnet-4-5-20250929-v1:0", "json_schema", True),
+        ("vertex-anthropic:claude-sonnet-4-5@20250929", "tool", True),
         ("groq:llama-3.3-70b", "json_object", True),
         ("groq:openai/gpt-oss-120b", "json_schema", True),
     ],
 )
 def test_models_of_one_provider_differ(reference: str, structured: str, sampling: bool):
-    quirks = resolve(reference).quirks
+    quirks = resolve(reference, environment={"AWS_REGION": "eu-west-1"}).quirks
 
     assert (quirks.structured, quirks.sampling) == (structured, sampling)
 
@@ -94,6 +98,58 @@ def test_every_provider_of_the_table_can_be_resolved():
     for name in PROVIDERS:
         endpoint = resolve(f"{name}:m", base_url="https://proxy.example.com")
         assert endpoint.wire.origin.startswith(name)
+
+
+@pytest.mark.parametrize(
+    ("reference", "environment", "url"),
+    [
+        (
+            "azure-openai:gpt-4o",
+            {"AZURE_OPENAI_ENDPOINT": "https://r.openai.azure.com/"},
+            "https://r.openai.azure.com/openai",
+        ),
+        ("bedrock-anthropic:m", {"AWS_REGION": "eu-west-1"}, "https://bedrock-runtime.eu-west-1.amazonaws.com"),
+        ("bedrock-anthropic:m", {"AWS_DEFAULT_REGION": "us-east-1"}, "https://bedrock-runtime.us-east-1.amazonaws.com"),
+        (
+            "foundry-anthropic:m",
+            {"ANTHROPIC_FOUNDRY_RESOURCE": "res"},
+            "https://res.services.ai.azure.com/anthropic",
+        ),
+        ("vertex-anthropic:m", {}, "https://aiplatform.googleapis.com/v1"),
+        ("vertex-anthropic:m", {"GOOGLE_CLOUD_LOCATION": "eu"}, "https://aiplatform.eu.rep.googleapis.com/v1"),
+        (
+            "vertex-google:m",
+            {"GOOGLE_CLOUD_PROJECT": "p", "GOOGLE_CLOUD_LOCATION": "us-east1"},
+            "https://us-east1-aiplatform.googleapis.com/v1beta1/projects/p/locations/us-east1/publishers/google",
+        ),
+    ],
+)
+def test_a_cloud_is_where_the_environment_says(reference: str, environment: dict[str, str], url: str):
+    assert resolve(reference, environment=environment).base_url == url
+
+
+@pytest.mark.parametrize(
+    ("reference", "variable"),
+    [
+        ("azure-openai:m", "AZURE_OPENAI_ENDPOINT"),
+        ("bedrock-anthropic:m", "AWS_REGION"),
+        ("foundry-anthropic:m", "ANTHROPIC_FOUNDRY_RESOURCE"),
+        ("vertex-google:m", "GOOGLE_CLOUD_PROJECT"),
+    ],
+)
+def test_a_cloud_without_its_settings_names_the_variable(reference: str, variable: str):
+    with pytest.raises(InvalidSettings, match=f"model '{reference}': {variable} is not set; export it, or give"):
+        resolve(reference, environment={})
+
+
+def test_google_s_key_may_be_in_either_variable_and_its_other_name_is_known():
+    endpoint = resolve("gemini:gemini-3-flash")
+
+    assert endpoint.provider == "google"
+    assert endpoint.key_in({"GOOGLE_API_KEY": "b"}) == "b"
+    assert endpoint.key_in({"GOOGLE_API_KEY": "b", "GEMINI_API_KEY": "a"}) == "a"
+    assert endpoint.key_in({}) is None
+    assert resolve("google:m", api_key_env="MINE").key_in({"GOOGLE_API_KEY": "b"}) is None
 
 
 async def test_a_missing_key_is_reported_before_any_request(monkeypatch: pytest.MonkeyPatch):

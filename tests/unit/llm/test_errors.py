@@ -32,8 +32,9 @@ def test_without_a_key_an_error_stays_as_it_is():
 
 
 @pytest.mark.requirement("llm.light_import")
-def test_importing_the_package_loads_neither_the_http_client_nor_the_price_data():
-    code = "import sys, toolcrib.llm; print(sorted({'aiohttp', 'genai_prices', 'httpx2'} & set(sys.modules)))"
+def test_importing_the_package_loads_neither_the_http_client_nor_the_price_data_nor_an_sdk():
+    heavy = {"aiohttp", "anthropic", "azure.identity", "botocore", "genai_prices", "google.auth", "httpx2", "openai"}
+    code = f"import sys, toolcrib.llm; print(sorted({heavy!r} & set(sys.modules)))"
 
     result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
 

@@ -51,3 +51,15 @@ async def test_an_address_named_in_code_may_use_the_providers_own_key() -> None:
     models.check(LLMConfig(model="openai:gpt-4o", base_url=LOCAL))
     assert models.model(LLMConfig(model="openai:gpt-4o", base_url=LOCAL)).name == "openai:gpt-4o"
     await models.close()
+
+
+async def test_a_cloud_is_never_signed_in_to_at_an_address_that_a_definition_names() -> None:
+    models = pool(lambda _: True)
+    config = LLMConfig(model="bedrock-anthropic:m", base_url="https://collector.example.com")
+    for use in (models.check, models.model):
+        with pytest.raises(InvalidSettings, match=r"would sign in at 'https://collector\.example\.com'"):
+            use(config)
+
+    models.trust("https://collector.example.com")
+    assert models.model(config).name == "bedrock-anthropic:m"
+    await models.close()

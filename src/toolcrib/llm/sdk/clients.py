@@ -1,0 +1,70 @@
+"""The places that an SDK signs in to, one function for each. The SDK is loaded when a function is called.
+
+Each is a `connect` of `SdkTransport`.
+
+Raises:
+    InvalidSettings: The SDK is not installed, or has nothing to sign in with.
+"""
+
+from toolcrib.contracts.errors import InvalidSettings
+from toolcrib.llm.sdk.places import SdkSettings
+from toolcrib.llm.sdk.transport import Post
+from toolcrib.llm.transport import Transport
+
+
+def plain_openai(inner: Transport, settings: SdkSettings) -> Post:
+    """OpenAI itself, for whatever its SDK finds to sign in with."""
+    try:
+        from toolcrib.llm.sdk import _openai  # noqa: PLC0415 - loads the SDK
+    except ImportError as error:
+        raise _missing(settings, "openai", error) from error
+    return _openai.plain(inner, settings)
+
+
+def azure_openai(inner: Transport, settings: SdkSettings) -> Post:
+    """A deployment in Azure: by key, by a given Entra token, or by the machine's Entra identity."""
+    try:
+        from toolcrib.llm.sdk import _openai  # noqa: PLC0415 - loads the SDK
+    except ImportError as error:
+        raise _missing(settings, "azure", error) from error
+    return _openai.azure(inner, settings)
+
+
+def plain_anthropic(inner: Transport, settings: SdkSettings) -> Post:
+    """Anthropic itself, for whatever its SDK finds to sign in with."""
+    try:
+        from toolcrib.llm.sdk import _anthropic  # noqa: PLC0415 - loads the SDK
+    except ImportError as error:
+        raise _missing(settings, "anthropic", error) from error
+    return _anthropic.plain(inner, settings)
+
+
+def bedrock_anthropic(inner: Transport, settings: SdkSettings) -> Post:
+    """Claude at Amazon Bedrock: by a Bedrock key, or signed with the credentials that the AWS SDK finds."""
+    try:
+        from toolcrib.llm.sdk import _bedrock  # noqa: PLC0415 - loads the SDKs
+    except ImportError as error:
+        raise _missing(settings, "bedrock", error) from error
+    return _bedrock.bedrock(inner, settings)
+
+
+def vertex_anthropic(inner: Transport, settings: SdkSettings) -> Post:
+    """Claude at Vertex AI, with Google's application default credentials."""
+    try:
+        from toolcrib.llm.sdk import _vertex  # noqa: PLC0415 - loads the SDKs
+    except ImportError as error:
+        raise _missing(settings, "anthropic,google", error) from error
+    return _vertex.vertex(inner, settings)
+
+
+def foundry_anthropic(inner: Transport, settings: SdkSettings) -> Post:
+    """Claude at Microsoft Foundry: by key, or by the machine's Entra identity."""
+    try:
+        from toolcrib.llm.sdk import _anthropic  # noqa: PLC0415 - loads the SDK
+    except ImportError as error:
+        raise _missing(settings, "anthropic,azure", error) from error
+    return _anthropic.foundry(inner, settings)
+
+
+def _missing(settings: SdkSettings, extra: str, error: ImportError) -> InvalidSettings:
+    return InvalidSettings(f"{settings.provider} needs a package that is not here ({error}); install toolcrib[{extra}]")

@@ -1,0 +1,116 @@
+"""The transport that lets an SDK's client address and sign each request, over another transport that carries it.
+
+The client gets an HTTP client of ours (`_http`), does not retry, and is used through its documented raw `post` only:
+no typed request is built, no typed answer read. A Bedrock stream comes out as the server-sent events that its wire
+expects (`eventstream`).
+"""
+
+import asyncio
+import json
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Mapping
+from contextlib import asynccontextmanager
+from typing import Any, Protocol, TypeAlias
+
+from toolcrib.contracts.errors import ModelError, ToolcribError
+from toolcrib.llm.sdk.eventstream import EVENT_STREAM, as_server_sent
+from toolcrib.llm.sdk.places import SdkSettings
+from toolcrib.llm.transport import Transport
+from toolcrib.net import HttpResponse, HttpStream, Timeouts
+
+
+class SdkAnswer(Protocol):
+    """What is used of `httpx2.Response`."""
+
+    @property
+    def status_code(self) -> int:
+        """The HTTP status."""
+        ...
+
+    @property
+    def headers(self) -> Mapping[str, str]:
+        """The headers; names in lower case when iterated."""
+        ...
+
+    def aiter_bytes(self) -> AsyncIterator[bytes]:
+        """The body as it arrives."""
+        ...
+
+    async def aclose(self) -> None:
+        """Let go of the connection."""
+        ...
+
+
+Post: TypeAlias = Callable[[str, dict[str, Any], Timeouts], Awaitable[SdkAnswer]]
+"""Sends a body to a path, signed, and waits for the headers of the answer. Any status is an answer."""
+
+Connect: TypeAlias = Callable[[Transport, SdkSettings], Post]
+"""Makes an SDK's client over a transport."""
+
+
+class SdkTransport:
+    """The `Transport` of one place.
+
+    Args:
+        inner: Carries what the client made; its policy and limits hold.
+        connect: Makes the client, when it is first needed and when the key has changed.
+        settings: What the client is made from.
+    """
+
+    def __init__(self, inner: Transport, connect: Connect, settings: SdkSettings) -> None:
+        self._inner = inner
+        self._connect = connect
+        self._settings = settings
+        self._made: tuple[str | None, Post] | None = None
+
+    async def post(self, url: str, body: bytes, headers: Mapping[str, str], timeouts: Timeouts) -> HttpResponse:
+        """See `Transport.post`. The headers are the client's own.
+
+        Raises:
+            InvalidSettings: The SDK is not installed.
+            ModelError: As `Transport.post`, and `auth` if there is no credential.
+        """
+        try:
+            async with asyncio.timeout(timeouts.total_s), self.stream(url, body, headers, timeouts) as stream:
+                return HttpResponse(stream.status, stream.headers, await stream.read(), stream.url)
+        except TimeoutError:
+            raise ModelError("timeout", f"the model did not answer within {timeouts.total_s} s") from None
+
+    @asynccontextmanager
+    async def stream(
+        self, url: str, body: bytes, headers: Mapping[str, str], timeouts: Timeouts
+    ) -> AsyncGenerator[HttpStream]:
+        """See `Transport.stream`; raises as `post`."""
+        send = await self._client()
+        answer = await send(url.removeprefix(self._settings.base_url), json.loads(body), timeouts)
+        found = _lower_case(answer)
+        chunks = answer.aiter_bytes()
+        if found.get("content-type", "").startswith(EVENT_STREAM):
+            found["content-type"] = "text/event-stream"
+            chunks = as_server_sent(chunks, self._settings.provider)
+        try:
+            yield HttpStream(answer.status_code, found, url, chunks)
+        finally:
+            await answer.aclose()
+
+    async def _client(self) -> Post:
+        """The client for the present key, made in a thread, because loading an SDK takes seconds."""
+        key = self._settings.key()
+        if self._made is None or self._made[0] != key:
+            self._made = key, await asyncio.to_thread(self._connect, self._inner, self._settings)
+        return self._made[1]
+
+
+def unreached(settings: SdkSettings, error: Exception) -> ToolcribError:
+    """What an SDK's failure without an answer means; its cause is ours, because the connection is."""
+    if isinstance(error.__cause__, ToolcribError):
+        return error.__cause__
+    return ModelError("connection", f"{settings.provider} was not reached: {error}")
+
+
+def unsigned(settings: SdkSettings, error: Exception) -> ModelError:
+    """What it means that an SDK found nothing to sign a request with."""
+    return ModelError("auth", f"{settings.provider}: there is no credential that can be used: {error}")
+
+
+def _lower_case(answer: SdkAnswer) -> dict[str, str]:
+    return {name.lower(): value for name, value in answer.headers.items()}

@@ -18,8 +18,8 @@ from toolcrib.contracts import ToolDefinition
 _WORD: Final = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[^\W\d_A-Za-z]+|\d+")
 """`searchDeals`, `search_deals` and `HTTPServer2` are several words."""
 _COMMON: Final = frozenset(
-    ("a", "an", "and", "are", "as", "at", "be", "by", "for", "from", "in", "into", "is", "it", "of", "on", "or")
-    + ("that", "the", "this", "to", "with")
+    {*("a", "an", "and", "are", "as", "at", "be", "by", "for", "from", "in", "into", "is", "it", "of", "on", "or")}
+    | {*("that", "the", "this", "to", "with")}
 )
 _K1: Final = 1.2
 _B: Final = 0.75

@@ -36,7 +36,8 @@ def print_settings(settings: Mapping[str, JsonObject], secrets: Mapping[str, boo
     table = _table("Setting", "Value", "From", "Variable")
     for key, facts in settings.items():
         value = facts["value"]
-        shown = ", ".join(map(str, cast("list[Json]", value))) if isinstance(value, list) else str("" if value is None else value)
+        values = cast("list[Json]", value) if isinstance(value, list) else [] if value is None else [value]
+        shown = ", ".join(map(str, values))
         table.add_row(*map(plain, (key, shown or "none", facts["origin"], facts["variable"])))
     for name, is_set in secrets.items():
         table.add_row(*map(plain, ("(secret)", "set, not shown" if is_set else "not set", "environment", name)))

@@ -10,7 +10,7 @@ PIECE = 7
 def chat(body: bytes) -> bytes:
     """A Chat Completions answer as server-sent events."""
     answer = json.loads(body)
-    choice = answer["choices"][0]
+    choice: dict[str, Any] = {"message": {}, **answer["choices"][0]}
     head = {"id": answer.get("id"), "model": answer.get("model")}
     chunks = [{**head, "choices": [{"delta": delta}]} for delta in _chat_deltas(choice["message"])]
     chunks.append({**head, "choices": [{"delta": {}, "finish_reason": choice["finish_reason"]}]})
@@ -29,13 +29,20 @@ def _chat_deltas(message: dict[str, Any]) -> Iterator[dict[str, Any]]:
                     "function": {"name": function["name"], "arguments": ""},
                 }
                 yield {"tool_calls": [opened]}
-                for piece in _pieces(function["arguments"]):
+                for piece in _pieces(function.get("arguments", "")):
                     yield {"tool_calls": [{"index": index, "function": {"arguments": piece}}]}
         elif isinstance(value, str) and name in {"content", "reasoning", "reasoning_content", "refusal"}:
+            beside = {"reasoning_details": message["reasoning_details"]} if _is_told_twice(name, message) else {}
             for piece in _pieces(value):
-                yield {name: piece}
-        else:
+                yield {name: piece, **beside}
+                beside = {}
+        elif not _is_told_twice("reasoning", message) or name != "reasoning_details":
             yield {name: value}
+
+
+def _is_told_twice(name: str, message: dict[str, Any]) -> bool:
+    """Whether reasoning is sent as a text and in details too; both then come in one delta."""
+    return name == "reasoning" and bool(message.get("reasoning") and message.get("reasoning_details"))
 
 
 def anthropic(body: bytes) -> bytes:
@@ -70,6 +77,29 @@ def _block_events(index: int, block: dict[str, Any]) -> Iterator[dict[str, Any]]
         deltas = [{"type": "input_json_delta", "partial_json": piece} for piece in pieces]
     yield from ({"type": "content_block_delta", "index": index, "delta": delta} for delta in deltas)
     yield {"type": "content_block_stop", "index": index}
+
+
+def responses(body: bytes) -> bytes:
+    """A Responses answer as server-sent events."""
+    answer = json.loads(body)
+    events: list[dict[str, Any]] = [{"type": "response.created", "response": {**answer, "output": []}}]
+    for index, item in enumerate(answer["output"]):
+        events += ({**event, "output_index": index} for event in _item_events(item))
+    events.append({"type": f"response.{answer['status']}", "response": answer})
+    return b"".join(b"event: " + event["type"].encode() + b"\n" + _event(event) for event in events)
+
+
+def _item_events(item: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    empty: dict[str, Any] = {"function_call": {"arguments": ""}, "message": {"content": []}}
+    yield {"type": "response.output_item.added", "item": item | empty.get(item["type"], {})}
+    if item["type"] == "message":
+        for piece in item["content"]:
+            kind, said = ("refusal", piece["refusal"]) if "refusal" in piece else ("output_text", piece["text"])
+            yield from ({"type": f"response.{kind}.delta", "delta": delta} for delta in _pieces(said))
+    elif item["type"] == "function_call":
+        deltas = _pieces(item["arguments"])
+        yield from ({"type": "response.function_call_arguments.delta", "delta": delta} for delta in deltas)
+    yield {"type": "response.output_item.done", "item": item}
 
 
 def _pieces(text: str) -> list[str]:

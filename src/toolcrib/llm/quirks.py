@@ -49,7 +49,10 @@ class Quirks(Struct, frozen=True, kw_only=True):
     penalties: bool = True
     """Whether frequency and presence penalties are accepted at all."""
     thinking_field: str | None = None
-    """The field of an assistant message in which the endpoint takes its own reasoning text back, if it does."""
+    """The field of an assistant message in which the endpoint takes its own reasoning text back, if it does.
+
+    `content` means as a piece of the content.
+    """
     replay_fields: frozenset[str] = frozenset()
     """Further fields of an assistant message that the endpoint takes back.
 

@@ -432,6 +432,26 @@ def test_a_call_of_a_custom_tool_goes_back_as_it_came():
     assert body_of(ask(answer.message))["messages"][0]["tool_calls"] == [call]
 
 
+@pytest.mark.requirement("llm.nothing_lost")
+def test_reasoning_may_be_a_piece_of_the_content_in_its_place():
+    thought = {"type": "thinking", "thinking": [{"type": "text", "text": "hm"}]}
+    pieces = [thought, {"type": "text", "text": "Hello."}, {"type": "image_url", "image_url": "x"}]
+    response = whole({"content": pieces})
+
+    def sent(quirks: Quirks) -> Any:
+        return body_of(ask(response.message), quirks)["messages"][0]["content"]
+
+    assert sent(Quirks(thinking_field="content")) == pieces
+    assert sent(Quirks()) == pieces[1:]
+
+
+@pytest.mark.requirement("llm.lenient_parsing")
+def test_a_legacy_call_of_nothing_in_a_stream_is_none():
+    delta = {"content": "Hello.", "function_call": {"name": "", "arguments": ""}}
+
+    assert response_in(streamed(delta)).message.parts == (Text("Hello."),)
+
+
 @pytest.mark.requirement("llm.lenient_parsing")
 def test_fields_that_are_there_for_their_names_only_say_nothing():
     answer = whole(

@@ -162,24 +162,27 @@ def _add_user(rendered: list[dict[str, Any]], message: Message) -> None:
 class _Assistant:
     """An assistant message under construction."""
 
-    __slots__ = ("calls", "fields", "pieces", "texts")
+    __slots__ = ("calls", "content", "fields")
 
     def __init__(self) -> None:
-        self.texts: list[str] = []
-        self.pieces: list[orjson.Fragment] = []
+        self.content: list[str | dict[str, Any] | orjson.Fragment] = []
+        """Texts, and pieces that are more than text, in order."""
         self.calls: list[dict[str, Any]] = []
         self.fields: dict[str, Any] = {}
 
     def think(self, field: str, text: str) -> None:
-        """Reasoning that the endpoint takes back in a field of its own."""
-        self.fields[field] = self.fields.get(field, "") + text
+        """Reasoning that the endpoint takes back, in a field of its own or as a piece of the content."""
+        if field == "content":
+            self.content.append({"type": "thinking", "thinking": [{"type": "text", "text": text}]})
+        else:
+            self.fields[field] = self.fields.get(field, "") + text
 
     def replay(self, part: Opaque, accepted: frozenset[str]) -> None:
         """The content pieces and message fields that an opaque part stands for, or its text if none is accepted."""
         fields = _fields_decoder.decode(part.raw)
         pieces = _items_decoder.decode(fields.pop("content")) if "content" in fields else []
         known = {name: orjson.Fragment(bytes(raw)) for name, raw in fields.items() if name in accepted}
-        self.pieces += [orjson.Fragment(bytes(raw)) for raw in pieces]
+        self.content += [orjson.Fragment(bytes(raw)) for raw in pieces]
         self.fields.update(known)
         if not pieces and not known:
             self.say(part.text)
@@ -187,15 +190,16 @@ class _Assistant:
     def say(self, text: str) -> None:
         """Plain text."""
         if text:
-            self.texts.append(text)
+            self.content.append(text)
 
     def rendered(self) -> dict[str, Any]:
         """The message. Without calls it must have content, even if it is empty."""
         message: dict[str, Any] = {"role": "assistant", "content": None, **self.fields}
-        if self.pieces:
-            message["content"] = [*({"type": "text", "text": text} for text in self.texts), *self.pieces]
-        elif self.texts or not self.calls:
-            message["content"] = "".join(self.texts)
+        texts = [piece for piece in self.content if isinstance(piece, str)]
+        if len(texts) < len(self.content):
+            message["content"] = [{"type": "text", "text": it} if isinstance(it, str) else it for it in self.content]
+        elif texts or not self.calls:
+            message["content"] = "".join(texts)
         if self.calls:
             message["tool_calls"] = self.calls
         return message

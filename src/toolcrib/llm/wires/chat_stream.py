@@ -110,7 +110,7 @@ class ChatDecoder:
             self._call_delta(obj(call), events)
         for name in delta.keys() - KNOWN_FIELDS:
             self._keep(name, delta[name])
-        if delta.get("function_call"):
+        if any(obj(delta.get("function_call")).values()):
             self._call_delta({"index": 0, "function": delta["function_call"]}, events)
         if delta.get("refusal"):
             self._refusal.append(text(delta["refusal"]))

@@ -69,7 +69,7 @@ class Exchange:
 
     async def _ask(self, arguments: JsonObject, at: str | None, credentials: Credentials) -> HttpResponse:
         tool = self.target.tool
-        self.secrets += credentials.secrets if credentials.secrets != self.secrets else ()
+        self.secrets = tuple(dict.fromkeys((*self.secrets, *credentials.secrets)))
         request = build_request(self.target, arguments, credentials, at)
         shortage = self.dispatch.context.budget.take_request()
         if shortage is not None:

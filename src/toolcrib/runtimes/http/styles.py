@@ -4,6 +4,7 @@ Every piece that comes from a value is percent-encoded on its own, so a value ca
 of lists and objects are left out, as RFC 6570 (section 2.3) leaves out what is undefined.
 """
 
+import re
 from collections.abc import Iterator
 from typing import Final, cast
 from urllib.parse import quote
@@ -15,6 +16,8 @@ from toolcrib.runtimes.http.media import is_json
 
 _RESERVED: Final = ":/?@!$'()*,;[]"
 """What `allow_reserved` leaves as it is: of the reserved characters, those that cannot end or split a query."""
+_UNRESERVED: Final = re.compile(r"[A-Za-z0-9._~-]*")
+"""What stays as it is anyway: most names and values do, at a tenth of the time."""
 _DELIMITERS: Final = {"spaceDelimited": " ", "pipeDelimited": "|", "tabDelimited": "\t"}
 """Between the pieces of a value that is not exploded; a comma in all other styles."""
 
@@ -34,7 +37,7 @@ def path_piece(parameter: HttpParameter, value: Json) -> str:
 def query_pairs(parameter: HttpParameter, value: Json) -> Iterator[tuple[str, str]]:
     """Encoded names and values of a query, form or cookie parameter: form, deepObject, and those with a delimiter."""
     safe = _RESERVED if parameter.allow_reserved else ""
-    name = quote(parameter.name, safe="")
+    name = _encoded(parameter.name)
     if parameter.content_type is not None:
         yield name, _encoded(as_media(parameter.content_type, value), safe)
         return
@@ -65,7 +68,7 @@ def as_media(content_type: str, value: Json) -> str:
 
 def _prefixed(parameter: HttpParameter, value: Json) -> str:
     """Styles label (`.a.b`) and matrix (`;name=a`), whose pieces have the separator before them."""
-    name = quote(parameter.name, safe="")
+    name = _encoded(parameter.name)
     separator, named = (".", "") if parameter.style == "label" else (";", f"{name}=")
     if isinstance(value, dict) and parameter.explode:
         pieces = [f"{_encoded(key)}={_encoded(member)}" for key, member in _members(value)]
@@ -118,4 +121,5 @@ def _flat(value: Json) -> list[Json]:
 
 
 def _encoded(value: Json, safe: str = "") -> str:
-    return quote(text(value), safe=safe)
+    written = text(value)
+    return written if _UNRESERVED.fullmatch(written) else quote(written, safe=safe)

@@ -36,8 +36,8 @@ SECRETS: Final = ("TOOLCRIB_PEPPER",)
 """Variables that hold secrets of the product itself. They are read where they are used, and never shown."""
 
 _RELEASABLE: Final = "TOOLCRIB_SECRET_*"
-_RESERVED: Final = "TOOLCRIB_TEST_*"
-"""Variables that tests use."""
+_TESTS: Final = "TOOLCRIB_RECORDINGS"
+"""Tells our own tests of more recordings; they may run commands with it set."""
 _USER_INFO: Final = re.compile(r"(?<=://)[^/?#]*@")
 
 Origin: TypeAlias = Literal["argument", "environment", "file", "default"]
@@ -91,6 +91,8 @@ class Settings(Contract):
     """Patterns of the variables that definitions may use as secrets."""
     lease_s: float = Field(default=10.0, ge=0.5, le=3600)
     """Seconds after which the runs of a process that died are taken over."""
+    models_dir: Path | None = None
+    """Where models that run in this process are installed; the user's data directory if null."""
     limits: Limits = Limits()
     """What a run may spend, for agentic tools that are defined in code without limits of their own."""
     egress: EgressSettings = EgressSettings()
@@ -261,7 +263,7 @@ def _refuse_unknown_variables(environment: Mapping[str, str], released: tuple[st
         InvalidSettings: There is one.
     """
     known = {*map(variable_of, setting_keys()), *SECRETS, FILE_VARIABLE}
-    others = [pattern for pattern in (*released, _RELEASABLE, _RESERVED) if pattern.startswith(PREFIX)]
+    others = [pattern for pattern in (*released, _RELEASABLE, _TESTS) if pattern.startswith(PREFIX)]
     stray = (
         name
         for name in sorted(environment)

@@ -64,10 +64,12 @@ def test_variables_are_texts_lists_numbers_or_nothing(tmp_path: Path) -> None:
         TOOLCRIB_LIMITS_MAX_COST_USD="",
         TOOLCRIB_MODEL="ollama:qwen3",
         TOOLCRIB_BASE_URL="",
+        TOOLCRIB_MODELS_DIR="/models",
     )
     assert settings.released_env == ("CRM_*", "MAIL_TOKEN")
     assert (settings.egress.allow, settings.egress.ports) == (("[::1]:8080",), (443,))
     assert (settings.lease_s, settings.limits.max_cost_usd, settings.base_url) == (30.0, None, None)
+    assert settings.models_dir == Path("/models")
     llm = settings.llm()
     assert llm is not None
     assert (llm.model, llm.base_url) == ("ollama:qwen3", None)
@@ -129,7 +131,7 @@ def test_an_unknown_argument_is_refused(tmp_path: Path) -> None:
 
 @pytest.mark.requirement("settings.unknown", "settings.no_secrets")
 def test_variables_of_secrets_and_of_tests_are_no_settings_and_no_error(tmp_path: Path) -> None:
-    assert load(tmp_path, TOOLCRIB_PEPPER="p" * 32, TOOLCRIB_SECRET_CRM="s", TOOLCRIB_TEST_X="/x") == Settings()
+    assert load(tmp_path, TOOLCRIB_PEPPER="p" * 32, TOOLCRIB_SECRET_CRM="s", TOOLCRIB_RECORDINGS="/x") == Settings()
     assert load(tmp_path, TOOLCRIB_RELEASED_ENV="TOOLCRIB_CRM_*", TOOLCRIB_CRM_TOKEN="t")
     with pytest.raises(InvalidSettings, match="'TOOLCRIB_CRM_TOKEN'"):
         load(tmp_path, TOOLCRIB_RELEASED_ENV="*", TOOLCRIB_CRM_TOKEN="t")

@@ -121,6 +121,7 @@ class Setup(Struct, frozen=True):
             top_p=llm.top_p,
             frequency_penalty=llm.frequency_penalty,
             presence_penalty=llm.presence_penalty,
+            prompt_cache=llm.prompt_cache,
             extra=llm.extra,
         )
 

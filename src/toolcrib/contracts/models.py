@@ -31,6 +31,8 @@ class LLMConfig(Contract):
     """Name of the environment variable that holds the key; the provider's usual one if null."""
     tool_calling: ToolCalling | None = None
     """The provider's usual way if null."""
+    prompt_cache: bool = True
+    """Ask providers that cache only on request to keep what a conversation's next prompt will repeat."""
     extra: JsonObject = Field(default_factory=dict)
     """Passed to the provider as it is."""
 

@@ -95,7 +95,7 @@ _ANTHROPIC = Provider(
     wire=AnthropicWire,
     # Strict tools stay off: the API compiles a grammar for each set and caps their number, while the executor checks
     # arguments anyway. `output_config.format` came with the 4.5 models (and Opus 4.1); older ones get the answer tool.
-    quirks=Quirks(strict="anthropic", penalties=False, max_tokens_default=4096),
+    quirks=Quirks(strict="anthropic", penalties=False, max_tokens_default=4096, prompt_cache=True),
     models=(
         ("claude-2*", _TOOL),
         ("claude-3*", _TOOL),
@@ -112,7 +112,7 @@ _ANTHROPIC = Provider(
         ("claude-sonnet-[5-9]*", _REASONING),
     ),
 )
-_GEMINI_2 = {"signed_calls": False, "effort_as_budget": True}
+_GEMINI_2 = {"signed_calls": False, "effort_as_budget": True, "structured_with_tools": "tool"}
 _GOOGLE = Provider(
     base_url="https://generativelanguage.googleapis.com/v1beta",
     api_key_env="GEMINI_API_KEY",

@@ -224,6 +224,8 @@ class Request(Struct, frozen=True, kw_only=True):
     frequency_penalty: float | None = None
     presence_penalty: float | None = None
     reasoning: Reasoning | None = None
+    prompt_cache: bool = True
+    """Whether the provider may be asked to keep the prompt of a conversation with tools for its next turn."""
     extra: dict[str, Any] = {}
     """Fields of the provider's request body, sent as they are; they win over everything above."""
     timeouts: Timeouts = MODEL_TIMEOUTS

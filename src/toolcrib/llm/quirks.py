@@ -35,6 +35,8 @@ class Quirks(Struct, frozen=True, kw_only=True):
     strict_tools: bool = False
     """Whether tools ask for strictness too; an unknown `strict` field is an error at some servers."""
     structured: StructuredMode = "json_schema"
+    structured_with_tools: StructuredMode | None = None
+    """Instead of that when the request has tools too, for APIs that refuse the two together."""
     tool_calling: ToolCalling = "native"
     schema_calls: int = 8
     """Most calls in one answer where tools are called by schema.
@@ -58,6 +60,8 @@ class Quirks(Struct, frozen=True, kw_only=True):
 
     Others would be an error at strict servers.
     """
+    prompt_cache: bool = False
+    """Whether the endpoint caches prompts only where they are marked; others cache by themselves, or not at all."""
     encrypted_reasoning: bool = False
     """Whether the model's reasoning is asked for in encrypted form, to be sent back; other models refuse the wish."""
     effort_as_budget: bool = False

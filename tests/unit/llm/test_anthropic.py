@@ -391,3 +391,51 @@ def test_a_stream_without_its_last_event_is_complete_after_the_stop_reason():
 def test_a_broken_stream_is_an_error(event: Any, message: str):
     with pytest.raises(ModelError, match=message):
         fed(event)
+
+
+CACHED = {"cache_control": {"type": "ephemeral"}}
+TURNS = (
+    user("Look."),
+    Message("assistant", (ToolCall("a", "look", "{}"),)),
+    Message("user", (ToolResult("a", "look", "1"), ToolResult("a", "look", "2"))),
+    Message("assistant", (ToolCall("b", "look", "{}"),)),
+    Message("user", (ToolResult("b", "look", "3"), Text("Go on."))),
+)
+LOOK = ToolSet([Tool("look", "", SCHEMA)])
+CACHING = Quirks(prompt_cache=True)
+
+
+def marks_in(body: dict[str, Any]) -> list[list[bool]]:
+    return [["cache_control" in block for block in message["content"]] for message in body["messages"]]
+
+
+@pytest.mark.requirement("llm.prompt_cache")
+def test_what_the_next_turn_repeats_is_marked_for_the_cache():
+    body = body_of(ask(*TURNS, system="Be brief.", tools=LOOK), CACHING)
+
+    assert body["system"] == [{"type": "text", "text": "Be brief.", **CACHED}]
+    assert marks_in(body) == [[False], [False], [False, True], [False], [False, True]]
+
+
+@pytest.mark.requirement("llm.prompt_cache")
+def test_a_block_that_goes_back_as_it_came_is_not_marked():
+    body = body_of(ask(Message("user", (Opaque("anthropic", '{"type":"x"}'),)), tools=LOOK), CACHING)
+
+    assert marks_in(body) == [[False]]
+    assert "system" not in body
+
+
+@pytest.mark.requirement("llm.prompt_cache")
+@pytest.mark.parametrize(
+    ("quirks", "settings"),
+    [
+        (CACHING, {"tools": LOOK, "prompt_cache": False}),
+        (CACHING, {}),
+        (Quirks(), {"tools": LOOK}),
+    ],
+    ids=["not wanted", "a single question", "an endpoint without marks"],
+)
+def test_nothing_else_is_marked_for_the_cache(quirks: Quirks, settings: dict[str, Any]):
+    body = body_of(ask(*TURNS, system="Be brief.", **settings), quirks)
+
+    assert "cache_control" not in json.dumps(body)

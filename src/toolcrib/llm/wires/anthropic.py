@@ -39,6 +39,7 @@ API_VERSION = "2023-06-01"
 _PATH = "/v1/messages"
 _MAX_TOKENS = 4096
 _NOT_IN_IDS = re.compile(r"[^a-zA-Z0-9_-]")
+_CACHED = {"type": "ephemeral"}
 _TOOL_CHOICES = {"none": "none", "required": "any"}
 
 
@@ -70,6 +71,8 @@ class AnthropicWire:
             body["output_config"] = config
         if request.reasoning is not None:
             body["thinking"] = _thinking_setting(request.reasoning.effort, request.reasoning.budget_tokens)
+        if quirks.prompt_cache and request.prompt_cache and request.tools:
+            _mark_for_cache(body)
         ignored = quirks.ignored(request)
         for name in ("temperature", "top_p"):
             value = getattr(request, name)
@@ -114,6 +117,22 @@ class AnthropicWire:
             elif blocks:
                 rendered.append({"role": message.role, "content": blocks})
         return rendered
+
+
+def _mark_for_cache(body: dict[str, Any]) -> None:
+    """End a cached prefix after the tools and the system prompt, and after the last two user turns.
+
+    The next turn of the conversation reads up to the last mark; the one before it is what this turn itself reads,
+    found however many results stand between them. A single question without tools has no next turn, and is not marked,
+    because writing costs more than reading afresh. At most 4 marks are allowed.
+    https://platform.claude.com/docs/en/build-with-claude/prompt-caching
+    """
+    if "system" in body:
+        body["system"] = [{"type": "text", "text": body["system"], "cache_control": _CACHED}]
+    turns = [message["content"] for message in body["messages"] if message["role"] == "user"]
+    for blocks in turns[-2:]:
+        if isinstance(blocks[-1], dict):
+            blocks[-1]["cache_control"] = _CACHED
 
 
 def _block(part: Part, origin: str) -> Any:

@@ -10,7 +10,7 @@ import asyncio
 from collections.abc import Awaitable, Callable, Coroutine, Sequence
 from datetime import datetime, timedelta
 from decimal import Decimal
-from typing import Any, TypeAlias, TypeVar
+from typing import Any, TypeAlias, TypeVar, cast
 
 import msgspec
 from msgspec import Struct
@@ -323,6 +323,7 @@ class RunContext:
                 message=envelope.error.message,
                 inputs=details.get("inputs", {}),
             )
+        self._note_incomplete(envelope)
         self.open_children.pop(envelope.position, None)
         appended = self.log.add(CallFinished(position=envelope.position, envelope=envelope, decision=decision))
         if envelope.side_effects == "writes":
@@ -346,12 +347,20 @@ class RunContext:
     def _recount(self, envelope: ToolEnvelope) -> None:
         """What a recorded call had taken from the budget, with its nested run, is taken again."""
         self._recounted.add(envelope.position)
+        self._note_incomplete(envelope)
         nested = envelope.metadata if "run_id" in envelope.metadata else {}
         self.budget.take_nested(
             tool_calls=(1 if envelope.attempts else 0) + nested.get("tool_calls", 0),
             tokens=nested.get("tokens", 0),
             cost_usd=envelope.cost_usd or Decimal(0),
         )
+
+    def _note_incomplete(self, envelope: ToolEnvelope) -> None:
+        """What is made of a list that ends before its end is not made of all of it: the run's result says so."""
+        paging = envelope.metadata.get("paging")
+        if isinstance(paging, dict) and cast("JsonObject", paging).get("complete") is False:
+            for warning in envelope.metadata.get("warnings", ()):
+                self.warn(f"{envelope.name}: {warning}")
 
     def _wake_at(self, name: str, timeout_s: float | None) -> datetime | None:
         known = self._history.awaited.get(name)

@@ -6,6 +6,7 @@ import pytest
 
 from tests.unit.runs.house import House, ask
 from toolcrib.contracts import Json, ProgressMade
+from toolcrib.executor import Dispatch, Outcome
 from toolcrib.runs import RunContext
 
 
@@ -90,3 +91,24 @@ async def test_a_part_of_a_program_runs_beside_the_rest_and_what_it_keeps_can_be
     await house.save()
 
     assert (await house.start()).result.output == "text"
+
+
+@pytest.mark.requirement("runs.incomplete_lists")
+async def test_a_run_that_was_given_a_part_of_a_list_says_so_once_also_after_a_wait():
+    async def list_some(dispatch: Dispatch) -> Outcome:
+        paging = {"pages": 2, "items": 4, "complete": dispatch.position == "whole"}
+        told = ["the list is not complete"] if dispatch.position == "part" else []
+        return Outcome([1], metadata={"paging": paging, "warnings": told})
+
+    async def script(context: RunContext) -> Json:
+        for position in ("part", "whole", "as asked"):
+            await context.call(ask(position))
+        await context.wait_signal("go")
+        return None
+
+    house = House(script, list_some)
+    await house.save()
+    run_id = (await house.start()).result.run_id
+    await house.signal(run_id, "go")
+
+    assert (await house.engine.resume(run_id)).result.warnings == ("look_up: the list is not complete",)

@@ -142,9 +142,11 @@ def test_the_json_document_is_the_only_output_and_what_is_kept_can_be_read(folde
     assert meta["total_tokens"] > 0
     assert meta["duration_ms"] > 0
     assert meta["verified"]["all_and_only"] is True
-    steps = [(step["type"], step.get("purpose") or step["action"]) for step in meta["trace"]["steps"]]
+    names = {"tool_call": "action", "llm_call": "purpose", "progress": "kind"}
+    steps = [(step["type"], step[names[step["type"]]]) for step in meta["trace"]["steps"]]
     assert steps == [
         ("tool_call", "list_pipelines"),
+        ("progress", "reference_data"),
         ("llm_call", "planning"),
         ("tool_call", "search_deals"),
         *[("tool_call", "batch_update_deals")] * 3,

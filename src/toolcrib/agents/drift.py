@@ -144,9 +144,7 @@ def _list_drift(implementation: AgenticImplementation, now: Mapping[str, str]) -
         if name.startswith(_LISTS) and name not in now:
             yield DriftChange(subject=name, kind="missing", message=f"{name} is no longer declared by its provider")
         elif name.startswith(_LISTS) and now[name] != made:
-            yield DriftChange(
-                subject=name, kind="changed", message=f"{name} is declared by its provider in another way"
-            )
+            yield DriftChange(subject=name, kind="changed", message=f"{name} is declared differently by its provider")
 
 
 def _reading(implementation: AgenticImplementation) -> list[str]:

@@ -31,7 +31,7 @@ class StructuredAnswer:
         """The request to send."""
         if request.output_schema is None:
             return
-        mode = _mode(request.output_schema, quirks)
+        mode = _mode(request.output_schema, quirks, with_tools=bool(request.tools))
         if mode == "tool":
             self._tool = _free_name(request)
             self.request = _with_tool(request, self._tool)
@@ -66,8 +66,10 @@ class StructuredAnswer:
                     yield event
 
 
-def _mode(schema: dict[str, object], quirks: Quirks) -> StructuredMode:
+def _mode(schema: dict[str, object], quirks: Quirks, *, with_tools: bool) -> StructuredMode:
     """Anthropic's constraint takes its dialect only; a tool takes any schema."""
+    if with_tools and quirks.structured_with_tools:
+        return quirks.structured_with_tools
     beyond = quirks.strict == "anthropic" and strict_schema(schema, "anthropic") is None
     return "tool" if quirks.structured == "json_schema" and beyond else quirks.structured
 

@@ -268,6 +268,9 @@ def test_signed_and_unknown_parts_go_back_as_they_came_to_their_origin_only():
         Thinking("hm", "sig", origin="google"),
         Thinking("unsigned", origin="google"),
         Thinking("foreign", "sig", origin="anthropic"),
+        Text("signed", SIGNED),
+        Text("", SIGNED),
+        Text("foreign", '{"openai":{"id":"x"}}'),
         Opaque("google", '{"executableCode": {"code": "1e5"}}', ""),
         Opaque("google", '{"candidate":{"groundingMetadata":{}}}'),
         Opaque("openai", "{}", "I won't."),
@@ -280,6 +283,9 @@ def test_signed_and_unknown_parts_go_back_as_they_came_to_their_origin_only():
     assert parts_of(*parts) == [
         {"text": "hm", "thought": True, "thoughtSignature": "sig"},
         {"text": "unsigned", "thought": True},
+        {"text": "signed", "thoughtSignature": "sig"},
+        {"text": "", "thoughtSignature": "sig"},
+        {"text": "foreign"},
         {"executableCode": {"code": "1e5"}},
         {"text": "I won't."},
         {"functionCall": {"id": "c", "name": "f", "args": {}}, "thoughtSignature": "sig"},
@@ -318,7 +324,7 @@ def test_arguments_and_opaque_parts_keep_their_very_bytes():
 def test_signed_text_stays_apart_and_can_be_read():
     signed = {"text": "world", "thoughtSignature": "sig"}
 
-    answer = whole({"text": "hello "}, signed, {"text": "", "thoughtSignature": "end"})
+    answer = whole({"text": "hel"}, {"text": "lo "}, signed, {"text": "", "thoughtSignature": "end"})
 
     assert answer.message.text == "hello world"
     assert parts_of(*answer.message.parts) == [{"text": "hello "}, signed, {"text": "", "thoughtSignature": "end"}]
@@ -432,7 +438,7 @@ def test_chunks_add_up_to_the_answer_that_they_are_pieces_of():
         Thinking("I think", origin="google"),
         Text("hello"),
         made,
-        Opaque("google", json.dumps(signed)),
+        Text("", '{"google":{"thoughtSignature":"end"}}'),
         Opaque("google", '{"candidate":{"groundingMetadata":{"webSearchQueries":["x"]}}}'),
     )
     assert response_in(events) == Response(
@@ -447,6 +453,7 @@ def test_signed_thoughts_are_not_joined_with_later_ones():
     message = response_in(fed(chunk(signed), chunk({"text": "b", "thought": True}, stop="STOP"))).message
 
     assert message.parts == (Thinking("a", "s", origin="google"), Thinking("b", origin="google"))
+    assert whole({"text": "b", "thought": True}, signed).message.parts == message.parts[::-1]
 
 
 @pytest.mark.requirement("llm.lenient_parsing")

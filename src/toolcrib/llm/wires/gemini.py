@@ -119,7 +119,8 @@ def _part(part: Part, origin: str) -> dict[str, Any] | orjson.Fragment | None:
     """A part as the API has it, or None if there is nothing that this provider may see."""
     match part:
         case Text():
-            return {"text": part.text} if part.text else None
+            seal = fields_of(part.signature, origin)
+            return {"text": part.text, **seal} if part.text or seal else None
         case ToolCall():
             return _function_call(part, origin)
         case ToolResult():

@@ -1,7 +1,7 @@
 """What a Gemini answer means, whole or in chunks: a stream is a sequence of partial answers of one shape.
 
-Neighbouring pieces of text, and of unsigned thinking, become one part. A part that is more than that (signed text,
-executed code, media, what comes next year) becomes an `Opaque` part of the very bytes that arrived; so does what a
+Neighbouring pieces of text, and of thinking, become one part unless they are signed. A part that is more than that
+(executed code, media, what comes next year) becomes an `Opaque` part of the very bytes that arrived; so does what a
 candidate holds beside its content (grounding, citations), which the API does not take back.
 """
 
@@ -157,7 +157,7 @@ class Answer:
         if isinstance(fields.get("functionCall"), dict):
             self._call(raw, fields, events)
         elif fields.keys() <= _OF_SAID and isinstance(fields.get("text"), str):
-            self._said(raw, fields, events)
+            self._said(fields, events)
         else:
             self._opaque(raw, text(fields.get("text")), events)
 
@@ -178,24 +178,24 @@ class Answer:
         self._parts.append(made)
         events += [CallStart(index, id_, name), CallDelta(index, args), CallEnd(index, made)]
 
-    def _said(self, raw: bytes, fields: dict[str, Any], events: list[Event]) -> None:
-        said, signature = text(fields["text"]), text(fields.get("thoughtSignature")) or None
+    def _said(self, fields: dict[str, Any], events: list[Event]) -> None:
+        """Text or a thought; it continues the last part of its kind, unless one of the two is signed."""
+        said, signature = text(fields["text"]), text(fields.get("thoughtSignature"))
+        last = self._parts[-1] if self._parts else None
+        joins = not signature and isinstance(last, Text | Thinking) and last.signature is None
         if fields.get("thought"):
-            last = self._parts[-1] if self._parts else None
-            if isinstance(last, Thinking) and last.signature is None:
-                self._parts[-1] = Thinking(last.text + said, signature, origin=self._origin)
+            if joins and isinstance(last, Thinking):
+                self._parts[-1] = Thinking(last.text + said, origin=self._origin)
             else:
-                self._parts.append(Thinking(said, signature, origin=self._origin))
+                self._parts.append(Thinking(said, signature or None, origin=self._origin))
             events += [ThinkingDelta(said)] if said else []
-        elif signature:
-            self._opaque(raw, said, events)
-        elif said:
-            last = self._parts[-1] if self._parts else None
-            if isinstance(last, Text):
+        elif said or signature:
+            if joins and isinstance(last, Text):
                 self._parts[-1] = Text(last.text + said)
             else:
-                self._parts.append(Text(said))
-            events.append(TextDelta(said))
+                sealed = {"thoughtSignature": signature} if signature else {}
+                self._parts.append(Text(said, signed(self._origin, sealed)))
+            events += [TextDelta(said)] if said else []
 
     def _opaque(self, raw: bytes, said: str, events: list[Event]) -> None:
         self._parts.append(Opaque(self._origin, raw.decode(), said))

@@ -9,6 +9,7 @@
 Nothing is connected until the first call. Everything that a crib does goes through its executor and its journal.
 """
 
+import asyncio
 import os
 from collections.abc import Callable, Mapping, Sequence
 from types import TracebackType
@@ -291,7 +292,10 @@ class Crib:
                 msg = f"there is no OpenAPI document at {document}: it answered with status {fetched.status}"
                 raise InvalidInput(msg)
             document = fetched.body
-        imported = import_openapi(document, name=name, base_url=base_url, auth=auth, overrides=overrides or {})
+        # A large document takes seconds, in which other runs go on.
+        imported = await asyncio.to_thread(
+            import_openapi, document, name=name, base_url=base_url, auth=auth, overrides=overrides or {}
+        )
         await self.save_provider(imported.provider, principal=principal)
         for tool in imported.tools:
             await self.save(tool, principal=principal)

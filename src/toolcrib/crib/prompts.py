@@ -14,6 +14,7 @@ from typing import Any, TypeAlias, cast
 from toolcrib.agents import Draft, Models, Trial, basis_of, check_prompt, default_prompt, drift_of
 from toolcrib.contracts import (
     AgenticImplementation,
+    DriftReport,
     InvalidDefinition,
     Json,
     JsonObject,
@@ -84,6 +85,27 @@ class Prompts:
         self._models = models
         self._enter = enter
 
+    async def default(self, definition: ToolDefinition, *, principal: Principal | None = None) -> str:
+        """The default prompt of a tool, saved or not, by rule.
+
+        Raises:
+            InvalidDefinition: The tool is not agentic.
+        """
+        who = await self._enter(principal)
+        implementation = agentic(definition)
+        named = {step.tool: self._registry.named(who.realm, step.tool) for step in implementation.steps}
+        tools = {ref: found.definition for ref, found in named.items() if found is not None}
+        return default_prompt(implementation, purpose=definition.description, tools=tools)
+
+    async def drift(self, tool: str, *, principal: Principal | None = None) -> DriftReport:
+        """What has changed in the tools of an agentic tool since its prompt was made; empty for any other tool.
+
+        Raises:
+            NotFound: No such tool.
+        """
+        who = await self._enter(principal)
+        return await drift_of(self._registry.require(who.realm, tool), self._registry, self._providers)
+
     async def regenerate(
         self, tool: str, *, source: ProposalSource = "generator", principal: Principal | None = None
     ) -> TextProposal:
@@ -97,7 +119,7 @@ class Prompts:
         who = await self._enter(principal)
         revision = self._registry.require(who.realm, tool)
         implementation = agentic(revision.definition)
-        text = self._default(revision.definition, who.realm)
+        text = await self.default(revision.definition, principal=who)
         drift = await drift_of(revision, self._registry, self._providers)
         reason = "; ".join(change.message for change in drift.changes) or (
             "it is the default prompt for the tool as it is now"
@@ -249,13 +271,6 @@ class Prompts:
         except (InvalidDefinition, NotFound) as problem:
             return PromptTest(**facts, system_prompt=None, problems=(str(problem),))
         return _tested(facts, await self._bench.run(checked, self._trial, arguments, who))
-
-    def _default(self, definition: ToolDefinition, realm: str) -> str:
-        """The default prompt; it says of each step what the tool's description says, if the author does not."""
-        implementation = agentic(definition)
-        named = {step.tool: self._registry.named(realm, step.tool) for step in implementation.steps}
-        tools = {ref: found.definition for ref, found in named.items() if found is not None}
-        return default_prompt(implementation, purpose=definition.description, tools=tools)
 
     async def _drafted(
         self, revision: ToolRevision, text: ProposedText, current: str, task: str, who: Principal

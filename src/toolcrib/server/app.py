@@ -16,7 +16,7 @@ from starlette.middleware import Middleware
 from toolcrib.contracts import JsonSchema, ToolcribError
 from toolcrib.contracts.schemas import contract_schemas
 from toolcrib.crib import Crib
-from toolcrib.server import calls, executions, tools
+from toolcrib.server import agentic, agentic_runs, ai_tools, calls, executions, providers, tools
 from toolcrib.server.context import BEARER
 from toolcrib.server.edge import Authentication, BodyCap, Failures
 from toolcrib.server.errors import ErrorView, on_http_error, on_invalid_request, on_toolcrib_error
@@ -27,6 +27,15 @@ MAX_BODY_BYTES: Final = 5 * 1024 * 1024
 OPEN_PATHS: Final = frozenset({"/health", "/openapi.json", "/docs"})
 """The paths that need no key."""
 
+_PARTS: Final = (
+    calls.router,  # before those whose paths have a name where it says `invoke`
+    agentic.router,
+    agentic_runs.router,
+    ai_tools.router,
+    tools.router,
+    executions.router,
+    providers.router,
+)
 _RESTART_S: Final = 1.0
 _ERRORS: Final[dict[int | str, dict[str, Any]]] = {
     status: {"model": ErrorView} for status in (401, 403, 404, 409, 413, 422, 500)
@@ -34,7 +43,7 @@ _ERRORS: Final[dict[int | str, dict[str, Any]]] = {
 _logger = logging.getLogger(__name__)
 
 
-def create_app(crib: Crib, authenticate: Authenticator) -> FastAPI:
+def create_app(crib: Crib, authenticate: Authenticator, *, allow_local_models: bool = False) -> FastAPI:
     """The REST surface of a crib as an ASGI application.
 
     The application's lifespan opens the crib, drives its queued, woken and recovered runs, and closes it.
@@ -42,6 +51,7 @@ def create_app(crib: Crib, authenticate: Authenticator) -> FastAPI:
     Args:
         crib: What the routes act on; it must not be open in another event loop.
         authenticate: Tells who holds a bearer token: `KeyRing.authenticate`, or the application's own.
+        allow_local_models: Definitions over HTTP may name models on local addresses, such as `ollama:…`.
     """
     app = FastAPI(
         title="Toolcrib",
@@ -63,8 +73,9 @@ def create_app(crib: Crib, authenticate: Authenticator) -> FastAPI:
         },
     )
     app.state.crib = crib
+    app.state.allow_local_models = allow_local_models
     api = APIRouter(prefix="/api/v1", dependencies=[Security(BEARER)], responses=_ERRORS)
-    for part in (calls.router, tools.router, executions.router):
+    for part in _PARTS:
         api.include_router(part)
     api.add_api_route("/schemas", _schemas, tags=["schemas"])
     app.include_router(api)

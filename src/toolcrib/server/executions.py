@@ -10,6 +10,7 @@ from toolcrib.crib import Crib
 from toolcrib.server.calls import run_view
 from toolcrib.server.context import Caller, House, demand, run_of, tool_name
 from toolcrib.server.parsing import JsonRoute
+from toolcrib.server.rules import demand_execute, demand_run, may_see_run
 from toolcrib.server.streaming import follow
 from toolcrib.server.views import ClientResultBody, DecisionBody, EventPage, InvokeView, RunAccepted, RunPage, RunView
 
@@ -28,16 +29,17 @@ async def list_runs(
     before: str | None = None,
     limit: Annotated[int, Query(ge=1, le=200)] = 50,
 ) -> RunPage:
-    """Runs, newest first; `tool` is a name without version."""
+    """Runs, newest first, those that the caller may see; `tool` is a name without version."""
     found = await crib.store.journal.runs(caller.realm, tool=tool, status=status, before=before, limit=limit + 1)
-    more = len(found) > limit
-    return RunPage(items=tuple(found[:limit]), next=found[limit - 1].run_id if more else None)
+    seen = tuple(run for run in found[:limit] if may_see_run(caller, run))
+    return RunPage(items=seen, next=found[limit - 1].run_id if len(found) > limit else None)
 
 
 @router.get("/{run_id}")
 async def get_run(run_id: str, crib: House, caller: Caller) -> RunView:
     """A run and its trace."""
     run = await run_of(crib, caller, run_id)
+    demand_run(caller, run)
     return RunView(
         run=run,
         trace=await crib.trace(run_id),
@@ -51,7 +53,7 @@ async def list_events(
     run_id: str, crib: House, caller: Caller, after: _After = 0, limit: Annotated[int, Query(ge=1, le=1000)] = 1000
 ) -> EventPage:
     """What the journal has, as it is."""
-    await run_of(crib, caller, run_id)
+    demand_run(caller, await run_of(crib, caller, run_id))
     return EventPage(items=tuple(await crib.store.journal.events(run_id, after=after, limit=limit)))
 
 
@@ -64,7 +66,7 @@ async def stream_events(
     last_event_id: Annotated[int | None, Header(ge=0)] = None,
 ) -> StreamingResponse:
     """The same as server-sent events, followed until the run has ended or waits; `Last-Event-ID` re-attaches."""
-    await run_of(crib, caller, run_id)
+    demand_run(caller, await run_of(crib, caller, run_id))
     return StreamingResponse(
         follow(crib.store.journal, crib.clock, run_id, after if last_event_id is None else last_event_id),
         media_type="text/event-stream",
@@ -93,7 +95,7 @@ async def return_client_result(
     run_id: str, position: str, body: ClientResultBody, crib: House, caller: Caller
 ) -> RunAccepted:
     """Bring back what a client did with a prepared call; the run then goes on by itself."""
-    await run_of(crib, caller, run_id)
+    demand_execute(caller, await run_of(crib, caller, run_id))
     counted = await crib.return_client_result(run_id, position, body, principal=caller)
     return await _told(crib, run_id, position, counted=counted)
 
@@ -101,7 +103,7 @@ async def return_client_result(
 @router.post("/{run_id}/resume", responses={202: {"model": InvokeView}})
 async def resume(run_id: str, crib: House, caller: Caller, response: Response) -> InvokeView:
     """Carry a run on now, and answer when it has ended or waits again."""
-    await run_of(crib, caller, run_id)
+    demand_execute(caller, await run_of(crib, caller, run_id))
     await crib.resume(run_id)
     return await run_view(crib, run_id, response)
 

@@ -14,14 +14,16 @@ from datetime import datetime
 from pathlib import Path
 from typing import Final, TypeAlias
 
-from toolcrib.contracts import InvalidSettings, Principal, Unauthenticated
+from toolcrib.contracts import InvalidInput, InvalidSettings, Principal, Unauthenticated
 from toolcrib.executor import Clock
+from toolcrib.policy import permits
 from toolcrib.store import ApiKey, ApiKeys
 
 Authenticator: TypeAlias = Callable[[str], Awaitable[Principal]]
 """Tells who holds a bearer token; raises `Unauthenticated` if nobody does."""
 
 _KEY: Final = re.compile(r"tcb_([0-9a-f]{12})_[A-Za-z0-9_-]{43}")
+_SCOPE: Final = re.compile(r"ai://(?:\*|[a-z]+(?:/[A-Za-z0-9_.*-]+)+)")
 _SHORTEST_PEPPER: Final = 32
 _REFUSAL: Final = "the API key is not valid here; send 'Authorization: Bearer tcb_…' with a key of this server"
 
@@ -40,13 +42,22 @@ class KeyRing:
         self._pepper = pepper
         self._clock = clock
 
-    async def issue(self, principal: Principal, *, expires_at: datetime | None = None) -> str:
+    async def issue(
+        self, principal: Principal, *, scopes: tuple[str, ...] | None = None, expires_at: datetime | None = None
+    ) -> str:
         """Make a key for a principal. The text is nowhere stored: it cannot be shown a second time.
 
         Args:
             principal: Whom the key's holder acts as.
+            scopes: Patterns of the security URIs that the holder may use, `ai://tools/crm/*`; the principal's if null.
             expires_at: From when on it is refused; null for never.
+
+        Raises:
+            InvalidInput: A scope is no pattern, or reaches beyond the principal's grants.
         """
+        wanted = principal.grants if scopes is None else scopes
+        for scope in wanted:
+            _check_scope(scope, principal)
         key_id = secrets.token_hex(6)
         text = f"tcb_{key_id}_{secrets.token_urlsafe(32)}"
         await self._keys.add(
@@ -59,6 +70,7 @@ class KeyRing:
                 created_at=self._clock.now(),
                 expires_at=expires_at,
                 last_four=text[-4:],
+                scopes=wanted,
             )
         )
         return text
@@ -76,10 +88,19 @@ class KeyRing:
         if key.expires_at is not None and key.expires_at <= self._clock.now():
             msg = f"API key {key.key_id} has expired; issue a new one"
             raise Unauthenticated(msg)
-        return Principal(id=key.principal, realm=key.realm)
+        return Principal(id=key.principal, realm=key.realm, grants=key.scopes)
 
     def _hash(self, text: str) -> str:
         return hmac.new(self._pepper, text.encode(), hashlib.sha256).hexdigest()
+
+
+def _check_scope(scope: str, principal: Principal) -> None:
+    if not _SCOPE.fullmatch(scope):
+        msg = f"scope {scope!r} is no pattern of a security URI; write e.g. ai://tools/crm/*/execute, or ai://*"
+        raise InvalidInput(msg)
+    if scope not in principal.grants and not permits(principal.grants, scope):
+        msg = f"principal {principal.id!r} has no grant for {scope!r}, so its keys cannot have it"
+        raise InvalidInput(msg)
 
 
 def read_pepper(store: str, environment: Mapping[str, str], *, keys: int) -> bytes:

@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from typing import Annotated, Any, cast
 
-from fastapi import APIRouter, Query, Response
+from fastapi import APIRouter, Header, Query, Request, Response
 from pydantic import ValidationError
 
 from toolcrib.contracts import (
@@ -13,6 +13,7 @@ from toolcrib.contracts import (
     JsonObject,
     LifeCycle,
     NotFound,
+    PermissionDenied,
     Principal,
     ToolDefinition,
     ToolRevision,
@@ -21,7 +22,16 @@ from toolcrib.contracts import (
 from toolcrib.crib import Crib
 from toolcrib.server.context import Caller, House, demand
 from toolcrib.server.errors import located
+from toolcrib.server.merging import merged
 from toolcrib.server.parsing import JsonRoute
+from toolcrib.server.rules import (
+    demand_sight,
+    demand_write,
+    expected_revision,
+    may_see,
+    refuse_code,
+    refuse_local_model,
+)
 from toolcrib.server.views import (
     DefinitionBody,
     ImportBody,
@@ -35,6 +45,8 @@ from toolcrib.server.views import (
 )
 
 router = APIRouter(prefix="/ai/tools", route_class=JsonRoute, tags=["tools"])
+
+IfMatch = Annotated[str | None, Header(description="The ETag of the tool that the change was made to.")]
 
 
 @router.get("")
@@ -51,8 +63,9 @@ async def list_tools(
     limit: Annotated[int, Query(ge=1, le=200)] = 50,
 ) -> ToolPage:
     """Tools by name, page by page; `q` is looked for in names, titles, descriptions and tags."""
-    await crib.enter(caller)
+    await crib.enter(caller, newest=True)
     tests: list[Callable[[ToolRevision], bool]] = [
+        lambda tool: may_see(caller, tool.definition),
         lambda tool: kind in (None, tool.definition.implementation.kind),
         lambda tool: category in (None, tool.definition.category),
         lambda tool: tag is None or tag in tool.definition.tags,
@@ -69,23 +82,26 @@ async def list_tools(
 
 
 @router.post("", status_code=201)
-async def create_tool(definition: DefinitionBody, crib: House, caller: Caller, response: Response) -> ToolRevision:
+async def create_tool(
+    definition: DefinitionBody, request: Request, crib: House, caller: Caller, response: Response
+) -> ToolRevision:
     """Store the first revision of a new tool."""
-    await crib.enter(caller)
+    await crib.enter(caller, newest=True)
     if crib.registry.find(caller.realm, definition.name, None) is not None:
         msg = f"tool {definition.name!r} exists; PUT or PATCH it to make a new revision, or take another name"
         raise Conflict(msg)
     response.headers["Location"] = f"/api/v1/ai/tools/{definition.name}"
-    return await _save(crib, caller, definition)
+    return await _save(request, crib, caller, definition)
 
 
 @router.post("/validate")
-async def validate_definition(definition: DefinitionBody, crib: House, caller: Caller) -> Validity:
+async def validate_definition(definition: DefinitionBody, request: Request, crib: House, caller: Caller) -> Validity:
     """Whether a definition would be stored; nothing is."""
     try:
-        _refuse_code(definition)
+        refuse_code(definition)
+        refuse_local_model(request, definition)
         await crib.check(definition, principal=caller)
-    except (InvalidInput, NotFound) as problem:
+    except (InvalidInput, NotFound, PermissionDenied) as problem:
         return Validity(valid=False, problems=(Problem(path="", problem=str(problem)),))
     return Validity(valid=True)
 
@@ -108,31 +124,41 @@ async def import_document(body: ImportBody, crib: House, caller: Caller) -> Impo
 
 
 @router.get("/{name}")
-async def get_tool(name: str, crib: House, caller: Caller) -> ToolView:
-    """A tool with all its revisions."""
-    await crib.enter(caller)
+async def get_tool(name: str, crib: House, caller: Caller, response: Response) -> ToolView:
+    """A tool with all its revisions; the header `ETag` names the current one."""
+    await crib.enter(caller, newest=True)
     tool = crib.registry.require(caller.realm, name)
+    demand_sight(caller, tool.definition)
+    response.headers["ETag"] = f'"{tool.revision}"'
     return ToolView(tool=tool, revisions=tuple(await crib.registry.revisions(caller.realm, tool.name)))
 
 
 @router.put("/{name}")
-async def replace_tool(name: str, definition: DefinitionBody, crib: House, caller: Caller) -> ToolRevision:
-    """Store a new revision; equal content is the revision that is there."""
-    await crib.enter(caller)
-    return await _revise(crib, caller, crib.registry.require(caller.realm, name), definition)
+async def replace_tool(
+    name: str, definition: DefinitionBody, *, request: Request, crib: House, caller: Caller, if_match: IfMatch = None
+) -> ToolRevision:
+    """Store a new revision; the content of the current one is that revision."""
+    await crib.enter(caller, newest=True)
+    current = crib.registry.require(caller.realm, name)
+    return await _revise(request, crib, caller, current, definition, if_match=if_match)
 
 
 @router.patch("/{name}")
-async def change_tool(name: str, patch: JsonObject, crib: House, caller: Caller) -> ToolRevision:
-    """Store a new revision that differs by a JSON Merge Patch (RFC 7396): what is null goes, what is given replaces."""
-    await crib.enter(caller)
+async def change_tool(
+    name: str, patch: JsonObject, *, request: Request, crib: House, caller: Caller, if_match: IfMatch = None
+) -> ToolRevision:
+    """Store a new revision that differs by a JSON Merge Patch (RFC 7396): what is null goes, what is given replaces.
+
+    With `If-Match`, the change is refused if somebody else has made another revision since.
+    """
+    await crib.enter(caller, newest=True)
     current = crib.registry.require(caller.realm, name)
-    merged = _merged(current.definition.model_dump(mode="json"), patch)
+    demand_write(caller, current.definition)
     try:
-        definition = ToolDefinition.model_validate(merged)
+        definition = ToolDefinition.model_validate(merged(current.definition.model_dump(mode="json"), patch))
     except ValidationError as problem:
         raise located(cast("list[dict[str, Any]]", problem.errors(include_url=False, include_input=False))) from problem
-    return await _revise(crib, caller, current, definition)
+    return await _revise(request, crib, caller, current, definition, if_match=if_match)
 
 
 @router.delete("/{name}", status_code=204)
@@ -140,7 +166,7 @@ async def remove_tool(name: str, crib: House, caller: Caller) -> None:
     """Take a tool out of the catalogue; runs that are under way still find their revision."""
     await crib.enter(caller)
     tool = crib.registry.require(caller.realm, name)
-    _demand_write(caller, tool.definition)
+    demand_write(caller, tool.definition)
     await crib.registry.remove(caller.realm, tool.name)
 
 
@@ -149,7 +175,7 @@ async def set_status(name: str, body: StatusBody, crib: House, caller: Caller) -
     """Deprecate, block or bring back a version."""
     await crib.enter(caller)
     ref = f"{name}@={body.version}" if body.version else name
-    _demand_write(caller, crib.registry.require(caller.realm, ref).definition)
+    demand_write(caller, crib.registry.require(caller.realm, ref).definition)
     return await crib.registry.set_status(
         caller.realm,
         ref,
@@ -160,28 +186,29 @@ async def set_status(name: str, body: StatusBody, crib: House, caller: Caller) -
     )
 
 
-async def _revise(crib: Crib, caller: Principal, current: ToolRevision, definition: ToolDefinition) -> ToolRevision:
+async def _revise(
+    request: Request,
+    crib: Crib,
+    caller: Principal,
+    current: ToolRevision,
+    definition: ToolDefinition,
+    *,
+    if_match: str | None,
+) -> ToolRevision:
     if definition.name != current.name:
         msg = f"the definition is named {definition.name!r} and the path {current.name!r}; a tool cannot be renamed"
         raise InvalidDefinition(msg)
-    _demand_write(caller, current.definition)
-    return await _save(crib, caller, definition)
+    demand_write(caller, current.definition)
+    return await _save(request, crib, caller, definition, after=expected_revision(if_match))
 
 
-async def _save(crib: Crib, caller: Principal, definition: ToolDefinition) -> ToolRevision:
-    _demand_write(caller, definition)
-    _refuse_code(definition)
-    return await crib.save(definition, principal=caller)
-
-
-def _demand_write(caller: Principal, definition: ToolDefinition) -> None:
-    demand(caller, tool_uri(definition.category, definition.name, "write"))
-
-
-def _refuse_code(definition: ToolDefinition) -> None:
-    if definition.implementation.kind == "python":
-        msg = f"tool {definition.name!r} is Python code, which is added by a process: crib.add(function), not over HTTP"
-        raise InvalidDefinition(msg)
+async def _save(
+    request: Request, crib: Crib, caller: Principal, definition: ToolDefinition, *, after: int | None = None
+) -> ToolRevision:
+    demand_write(caller, definition)
+    refuse_code(definition)
+    refuse_local_model(request, definition)
+    return await crib.save(definition, principal=caller, after=after)
 
 
 def _document(body: ImportBody) -> JsonObject | str:
@@ -200,16 +227,3 @@ def _document(body: ImportBody) -> JsonObject | str:
 def _searchable(definition: ToolDefinition) -> str:
     texts = (definition.name, definition.title or "", definition.description, *definition.tags)
     return "\n".join(texts).lower()
-
-
-def _merged(target: Any, patch: Any) -> Any:
-    if not isinstance(patch, dict):
-        return patch
-    changes = cast("JsonObject", patch)
-    result: JsonObject = dict(cast("JsonObject", target)) if isinstance(target, dict) else {}
-    for name, value in changes.items():
-        if value is None:
-            result.pop(name, None)
-        else:
-            result[name] = _merged(result.get(name), value)
-    return result

@@ -79,8 +79,12 @@ class InvokeMeta(Contract):
     """How a run went."""
 
     run_id: str
+    execution_id: str
+    """The same as `run_id`, as 000 names it."""
     tool: str
     """`name@version`."""
+    agentic_tool: str | None
+    """The tool's name; null for a tool without a model."""
     mode: AgenticMode | None
     """Null for a tool without a model."""
     status: RunStatus
@@ -107,7 +111,9 @@ class InvokeView(Contract):
         """Take the answer out of a run's trace."""
         meta = InvokeMeta(
             run_id=trace.run_id,
+            execution_id=trace.run_id,
             tool=trace.tool,
+            agentic_tool=trace.tool.partition("@")[0] if mode is not None else None,
             mode=mode,
             status=trace.status,
             stop_reason=trace.stop_reason,

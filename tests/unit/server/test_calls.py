@@ -23,7 +23,18 @@ async def test_the_seeds_path_invokes_a_deterministic_tool(server: Server) -> No
     assert answer["data"] == {"summary": "one"}
     meta = answer["meta"]
     assert set(meta) == {
-        *("run_id", "tool", "mode", "status", "stop_reason", "total_cost", "total_tokens", "duration_ms"),
+        *(
+            "run_id",
+            "execution_id",
+            "tool",
+            "agentic_tool",
+            "mode",
+            "status",
+            "stop_reason",
+            "total_cost",
+            "total_tokens",
+            "duration_ms",
+        ),
         *("warnings", "trace"),
     }
     assert (meta["mode"], meta["stop_reason"]) == ("deterministic", "final_answer")

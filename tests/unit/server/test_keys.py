@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from tests.twins import ManualClock
-from toolcrib.contracts import OWNER, InvalidSettings, Principal, Unauthenticated
+from toolcrib.contracts import OWNER, InvalidInput, InvalidSettings, Principal, Unauthenticated
 from toolcrib.server import KeyRing, read_pepper
 from toolcrib.store import MemoryStore
 
@@ -118,3 +118,30 @@ def test_keys_without_the_pepper_they_were_made_with_are_a_fault_of_the_settings
     with pytest.raises(InvalidSettings, match="bring it back"):
         read_pepper(url, {}, keys=3)
     assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.requirement("server.scopes")
+async def test_a_key_has_the_scopes_that_it_was_given(store: MemoryStore) -> None:
+    ring = KeyRing(store.api_keys, PEPPER, ManualClock())
+    text = await ring.issue(OWNER, scopes=("ai://tools/crm/*/execute", "ai://runs/*"))
+
+    assert (await ring.authenticate(text)).grants == ("ai://tools/crm/*/execute", "ai://runs/*")
+    assert (await ring.authenticate(await ring.issue(OWNER))).grants == OWNER.grants
+
+
+@pytest.mark.requirement("server.scopes")
+@pytest.mark.parametrize("scope", ["", "tools/*", "ai://", "ai://tools", "ai://tools/a b/*", "https://tools/*"])
+async def test_a_scope_that_is_no_pattern_is_refused(store: MemoryStore, scope: str) -> None:
+    with pytest.raises(InvalidInput, match="is no pattern of a security URI"):
+        await KeyRing(store.api_keys, PEPPER, ManualClock()).issue(OWNER, scopes=(scope,))
+
+
+@pytest.mark.requirement("server.scopes")
+async def test_a_key_cannot_have_more_than_its_principal(store: MemoryStore) -> None:
+    ring = KeyRing(store.api_keys, PEPPER, ManualClock())
+    ada = Principal(id="ada", grants=("ai://tools/crm/*",))
+
+    await ring.authenticate(await ring.issue(ada, scopes=("ai://tools/crm/search/execute",)))
+    for scope in ("ai://tools/*", "ai://*"):
+        with pytest.raises(InvalidInput, match="so its keys cannot have it"):
+            await ring.issue(ada, scopes=(scope,))

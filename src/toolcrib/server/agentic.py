@@ -1,0 +1,260 @@
+"""Routes over agentic tools: their definitions, their prompts, their descriptions for others (000, section 4.9)."""
+
+from typing import Annotated, Any, cast
+
+from fastapi import APIRouter, Header, Query, Request, Response
+from pydantic import ValidationError
+
+from toolcrib.contracts import (
+    AgenticImplementation,
+    AgenticMode,
+    AgenticStatus,
+    Conflict,
+    DriftReport,
+    InvalidDefinition,
+    JsonObject,
+    NotFound,
+    Principal,
+    PromptDifference,
+    PromptTest,
+    RunStatus,
+    TextProposal,
+    ToolDefinition,
+    ToolRevision,
+    tool_uri,
+)
+from toolcrib.crib import Crib
+from toolcrib.export import ExportFormat
+from toolcrib.server.agentic_views import (
+    AgenticBody,
+    AgenticPage,
+    AgenticView,
+    PromptHistory,
+    ProposalBody,
+    RegenerateBody,
+    RemovalView,
+    RollBackBody,
+    RunUnderWay,
+    TestPromptBody,
+)
+from toolcrib.server.context import Caller, House, demand
+from toolcrib.server.errors import located
+from toolcrib.server.merging import merged
+from toolcrib.server.parsing import JsonRoute
+from toolcrib.server.rules import demand_sight, demand_write, expected_revision, may_see, refuse_local_model
+
+router = APIRouter(prefix="/agentic-tools", route_class=JsonRoute, tags=["agentic tools"])
+
+IfMatch = Annotated[str | None, Header(description="The ETag of the tool that the change was made to.")]
+
+_UNDER_WAY: tuple[RunStatus, ...] = ("queued", "running", "awaiting_approval", "awaiting_client")
+
+
+@router.get("")
+async def list_agentic_tools(
+    *,
+    crib: House,
+    caller: Caller,
+    mode: AgenticMode | None = None,
+    status: AgenticStatus | None = None,
+    q: str = "",
+    after: str = "",
+    limit: Annotated[int, Query(ge=1, le=200)] = 50,
+) -> AgenticPage:
+    """Agentic tools by name, page by page; `q` is looked for in names and descriptions."""
+    await crib.enter(caller, newest=True)
+    found: list[AgenticView] = []
+    for tool in crib.registry.current(caller.realm):
+        implementation = tool.definition.implementation
+        if not isinstance(implementation, AgenticImplementation) or not may_see(caller, tool.definition):
+            continue
+        fits = mode in (None, implementation.mode) and status in (None, implementation.status)
+        if fits and tool.name > after and q.lower() in f"{tool.name}\n{tool.definition.description}".lower():
+            found.append(AgenticView.of(tool, implementation))
+    return AgenticPage(items=tuple(found[:limit]), next=found[limit - 1].name if len(found) > limit else None)
+
+
+@router.post("", status_code=201)
+async def create_agentic_tool(
+    body: AgenticBody, request: Request, crib: House, caller: Caller, response: Response
+) -> AgenticView:
+    """Store the first revision of a new tool; without a prompt it gets the default one."""
+    await crib.enter(caller, newest=True)
+    if crib.registry.find(caller.realm, body.name, None) is not None:
+        msg = f"tool {body.name!r} exists; PATCH it to make a new revision, or take another name"
+        raise Conflict(msg)
+    definition = await _written(crib, caller, body.definition())
+    response.headers["Location"] = f"/api/v1/agentic-tools/{body.name}"
+    return await _save(request, crib, caller, response, definition)
+
+
+@router.get("/{name}")
+async def get_agentic_tool(name: str, crib: House, caller: Caller, response: Response) -> AgenticView:
+    """A tool as a call without a version gets it; the header `ETag` names the revision."""
+    return _shown(await _find(crib, caller, name), response)
+
+
+@router.patch("/{name}")
+async def change_agentic_tool(
+    name: str,
+    patch: JsonObject,
+    *,
+    request: Request,
+    crib: House,
+    caller: Caller,
+    response: Response,
+    if_match: IfMatch = None,
+) -> AgenticView:
+    """Store a new revision that differs by a JSON Merge Patch (RFC 7396); a prompt that is null becomes the default.
+
+    With `If-Match`, the change is refused if somebody else has made another revision since.
+    """
+    current = await _find(crib, caller, name)
+    demand_write(caller, current.definition)
+    try:
+        fields = AgenticBody.fields_of(current.definition, _inside(current.definition))
+        body = AgenticBody.model_validate(merged(AgenticBody(**fields).model_dump(mode="json"), patch))
+    except ValidationError as problem:
+        raise located(cast("list[dict[str, Any]]", problem.errors(include_url=False, include_input=False))) from problem
+    if body.name != current.name:
+        msg = f"the definition is named {body.name!r} and the path {current.name!r}; a tool cannot be renamed"
+        raise InvalidDefinition(msg)
+    definition = await _written(crib, caller, body.definition(current.definition))
+    return await _save(request, crib, caller, response, definition, after=expected_revision(if_match))
+
+
+@router.delete("/{name}")
+async def remove_agentic_tool(name: str, crib: House, caller: Caller) -> RemovalView:
+    """Take a tool out of the catalogue. Runs under way go on with their revision; saving it again brings it back."""
+    tool = await _find(crib, caller, name)
+    demand_write(caller, tool.definition)
+    await crib.registry.remove(caller.realm, tool.name)
+    under_way = [
+        RunUnderWay(run_id=run.run_id, status=run.status)
+        for status in _UNDER_WAY
+        for run in await crib.store.journal.runs(caller.realm, tool=tool.name, status=status, limit=100)
+    ]
+    message = f"{tool.name} is gone from the catalogue and cannot be started any more"
+    if under_way:
+        message += f"; {len(under_way)} runs that are under way go on with the revision that they began with"
+    return RemovalView(name=tool.name, message=message, under_way=tuple(under_way))
+
+
+@router.post("/{name}/test-prompt")
+async def test_prompt(name: str, body: TestPromptBody, request: Request, crib: House, caller: Caller) -> PromptTest:
+    """Show the model a sample input, with changes that are not saved. No tool that it wants is called."""
+    tool = await _find(crib, caller, name)
+    demand_write(caller, tool.definition)
+    inside = _inside(tool.definition).model_copy(update=body.changes())
+    definition = tool.definition.model_copy(update={"implementation": inside})
+    refuse_local_model(request, definition)
+    return await crib.prompts.test(definition, body.params, principal=caller)
+
+
+@router.post("/{name}/regenerate-prompt")
+async def regenerate_prompt(name: str, body: RegenerateBody, crib: House, caller: Caller) -> TextProposal:
+    """Propose a default prompt for the tool as it is now, with the difference and the reason. Nothing is stored."""
+    demand_write(caller, (await _find(crib, caller, name)).definition)
+    return await crib.prompts.regenerate(name, source=body.source, principal=caller)
+
+
+@router.post("/{name}/regenerate-description")
+async def regenerate_description(name: str, body: RegenerateBody, crib: House, caller: Caller) -> TextProposal:
+    """Propose a text for parent agents. Nothing is stored."""
+    demand_write(caller, (await _find(crib, caller, name)).definition)
+    return await crib.prompts.describe(name, source=body.source, principal=caller)
+
+
+@router.post("/{name}/accept-proposal")
+async def accept_proposal(
+    name: str, body: ProposalBody, crib: House, caller: Caller, response: Response
+) -> AgenticView:
+    """Store a proposal, as it was made or edited, as a new revision."""
+    demand_write(caller, (await _find(crib, caller, name)).definition)
+    if body.tool != name:
+        msg = f"the proposal is for tool {body.tool!r} and the path names {name!r}; send it to its own tool"
+        raise InvalidDefinition(msg)
+    return _shown(await crib.prompts.accept(body, principal=caller), response)
+
+
+@router.get("/{name}/revisions")
+async def list_prompt_revisions(name: str, crib: House, caller: Caller) -> PromptHistory:
+    """The prompt in all revisions, oldest first."""
+    await _find(crib, caller, name)
+    return PromptHistory(items=tuple(await crib.prompts.history(name, principal=caller)))
+
+
+@router.get("/{name}/revisions/compare")
+async def compare_prompts(name: str, older: int, newer: int, crib: House, caller: Caller) -> PromptDifference:
+    """How the prompt of one revision became that of another."""
+    await _find(crib, caller, name)
+    return await crib.prompts.compare(name, older, newer, principal=caller)
+
+
+@router.post("/{name}/roll-back")
+async def roll_back(
+    name: str, body: RollBackBody, *, crib: House, caller: Caller, response: Response, if_match: IfMatch = None
+) -> AgenticView:
+    """Make an older revision the newest one again."""
+    demand_write(caller, (await _find(crib, caller, name)).definition)
+    after = expected_revision(if_match)
+    return _shown(await crib.prompts.roll_back(name, body.revision, after=after, principal=caller), response)
+
+
+@router.get("/{name}/drift")
+async def get_drift(name: str, crib: House, caller: Caller) -> DriftReport:
+    """What has changed in the tool's tools since its prompt was made."""
+    await _find(crib, caller, name)
+    return await crib.prompts.drift(name, principal=caller)
+
+
+@router.get("/{name}/tools/{form}")
+async def export_agentic_tool(name: str, form: ExportFormat, crib: House, caller: Caller) -> JsonObject:
+    """The tool in the shape of another system, as a parent agent there needs it."""
+    await _find(crib, caller, name)
+    return (await crib.export(name, form=form, principal=caller))[0]
+
+
+async def _find(crib: Crib, caller: Principal, name: str) -> ToolRevision:
+    await crib.enter(caller, newest=True)
+    tool = crib.registry.require(caller.realm, name)
+    demand_sight(caller, tool.definition)
+    _inside(tool.definition)
+    return tool
+
+
+def _inside(definition: ToolDefinition) -> AgenticImplementation:
+    if isinstance(definition.implementation, AgenticImplementation):
+        return definition.implementation
+    msg = f"tool {definition.name!r} is no agentic tool; GET /api/v1/ai/tools/{definition.name} shows it"
+    raise NotFound(msg)
+
+
+async def _written(crib: Crib, caller: Principal, definition: ToolDefinition) -> ToolDefinition:
+    """The definition with the default prompt where it has none."""
+    implementation = _inside(definition)
+    if implementation.system_prompt:
+        return definition
+    prompt = await crib.prompts.default(definition, principal=caller)
+    return definition.model_copy(
+        update={"implementation": implementation.model_copy(update={"system_prompt": prompt, "made_from": {}})}
+    )
+
+
+async def _save(
+    request: Request,
+    crib: Crib,
+    caller: Principal,
+    response: Response,
+    definition: ToolDefinition,
+    *,
+    after: int | None = None,
+) -> AgenticView:
+    demand(caller, tool_uri(definition.category, definition.name, "write"))
+    refuse_local_model(request, definition)
+    return _shown(await crib.save(definition, principal=caller, after=after), response)
+
+
+def _shown(tool: ToolRevision, response: Response) -> AgenticView:
+    response.headers["ETag"] = f'"{tool.revision}"'
+    return AgenticView.of(tool, _inside(tool.definition))

@@ -1,0 +1,41 @@
+"""The list of all tools in short, whatever they are made of (000, section 4.9), and their descriptions for others."""
+
+from typing import Annotated
+
+from fastapi import APIRouter, Query
+
+from toolcrib.contracts import JsonObject
+from toolcrib.export import ExportFormat
+from toolcrib.server.agentic_views import AiToolPage, AiToolView, ToolType, type_of
+from toolcrib.server.context import Caller, House
+from toolcrib.server.parsing import JsonRoute
+from toolcrib.server.rules import demand_sight, may_see
+
+router = APIRouter(prefix="/ai-tools", route_class=JsonRoute, tags=["tools"])
+
+
+@router.get("")
+async def list_ai_tools(
+    *,
+    crib: House,
+    caller: Caller,
+    level: Annotated[ToolType | None, Query(alias="type")] = None,
+    after: str = "",
+    limit: Annotated[int, Query(ge=1, le=200)] = 50,
+) -> AiToolPage:
+    """Tools of every type by name, page by page."""
+    await crib.enter(caller, newest=True)
+    found = [
+        AiToolView.of(tool)
+        for tool in crib.registry.current(caller.realm)
+        if tool.name > after and level in (None, type_of(tool.definition)) and may_see(caller, tool.definition)
+    ]
+    return AiToolPage(items=tuple(found[:limit]), next=found[limit - 1].name if len(found) > limit else None)
+
+
+@router.get("/{name}/tools/{form}")
+async def export_ai_tool(name: str, form: ExportFormat, crib: House, caller: Caller) -> JsonObject:
+    """A tool of any type in the shape of another system."""
+    await crib.enter(caller, newest=True)
+    demand_sight(caller, crib.registry.require(caller.realm, name).definition)
+    return (await crib.export(name, form=form, principal=caller))[0]

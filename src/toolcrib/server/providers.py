@@ -1,0 +1,45 @@
+"""Routes over providers: the reference data that they declare, as it was read last, and reading it now."""
+
+from typing import Annotated
+
+from fastapi import APIRouter, Body
+from pydantic import ConfigDict
+
+from toolcrib.contracts import Contract, ReferenceSnapshot
+from toolcrib.server.context import Caller, House, demand
+from toolcrib.server.parsing import JsonRoute
+
+router = APIRouter(prefix="/providers", route_class=JsonRoute, tags=["providers"])
+
+
+class SyncBody(Contract):
+    """Which lists are to be read."""
+
+    model_config = ConfigDict(defer_build=False)
+
+    names: tuple[str, ...] = ()
+    """All that the provider declares if empty."""
+
+
+class SnapshotPage(Contract):
+    """Lists of a provider."""
+
+    items: tuple[ReferenceSnapshot, ...]
+
+
+@router.get("/{name}/reference-data")
+async def list_reference_data(name: str, crib: House, caller: Caller) -> SnapshotPage:
+    """Every list that a provider declares, with its last snapshot."""
+    demand(caller, f"ai://providers/{name}/read")
+    await crib.enter(caller, newest=True)
+    return SnapshotPage(items=tuple(await crib.reference_data.list(name, principal=caller)))
+
+
+@router.post("/{name}/reference-data/sync")
+async def sync_reference_data(
+    name: str, crib: House, caller: Caller, body: Annotated[SyncBody, Body(default_factory=SyncBody)]
+) -> SnapshotPage:
+    """Read lists now. One that fails has its error and its last snapshot."""
+    demand(caller, f"ai://providers/{name}/execute")
+    await crib.enter(caller, newest=True)
+    return SnapshotPage(items=tuple(await crib.reference_data.sync(name, *body.names, principal=caller)))

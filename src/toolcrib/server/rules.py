@@ -1,0 +1,117 @@
+"""What callers over the network may not define or see, beyond what a crib itself forbids."""
+
+from ipaddress import ip_address
+from typing import Final
+from urllib.parse import urlsplit
+
+from fastapi import Request
+
+from toolcrib.contracts import (
+    InvalidDefinition,
+    InvalidInput,
+    LLMConfig,
+    PermissionDenied,
+    Principal,
+    Run,
+    ToolDefinition,
+    tool_uri,
+)
+from toolcrib.llm import PROVIDERS
+from toolcrib.net.addresses import denied_range
+from toolcrib.policy import permits
+from toolcrib.server.context import demand, tool_name
+
+_LOOKS: Final = ("read", "execute", "write")
+"""Who may do one of these with a tool may see it."""
+
+
+def demand_write(caller: Principal, definition: ToolDefinition) -> None:
+    """Let a caller pass who may write the tool."""
+    demand(caller, tool_uri(definition.category, definition.name, "write"))
+
+
+def may_see(caller: Principal, definition: ToolDefinition) -> bool:
+    """Whether a caller may see a tool."""
+    uris = (tool_uri(definition.category, definition.name, verb) for verb in _LOOKS)
+    return any(permits(caller.grants, uri) for uri in uris)
+
+
+def demand_sight(caller: Principal, definition: ToolDefinition) -> None:
+    """Let a caller pass who may see the tool."""
+    if not may_see(caller, definition):
+        demand(caller, tool_uri(definition.category, definition.name, "read"))
+
+
+def demand_run(caller: Principal, run: Run) -> None:
+    """Let a caller pass who has started the run, or may read the runs of its tool."""
+    if run.made_by != caller.id:
+        demand(caller, f"ai://runs/{tool_name(run)}/read")
+
+
+def demand_execute(caller: Principal, run: Run) -> None:
+    """Let a caller pass who has started the run, or may carry on the runs of its tool."""
+    if run.made_by != caller.id:
+        demand(caller, f"ai://runs/{tool_name(run)}/execute")
+
+
+def may_see_run(caller: Principal, run: Run) -> bool:
+    """Whether a caller may see a run."""
+    return run.made_by == caller.id or permits(caller.grants, f"ai://runs/{tool_name(run)}/read")
+
+
+def refuse_code(definition: ToolDefinition) -> None:
+    """Refuse Python code.
+
+    Raises:
+        InvalidDefinition: It is some.
+    """
+    if definition.implementation.kind == "python":
+        msg = f"tool {definition.name!r} is Python code, which is added by a process: crib.add(function), not over HTTP"
+        raise InvalidDefinition(msg)
+
+
+def refuse_local_model(request: Request, definition: ToolDefinition) -> None:
+    """Refuse a model on a local address, unless the operator allows it: it would be the server's network, not theirs.
+
+    Raises:
+        PermissionDenied: The model's address is local.
+    """
+    implementation = definition.implementation
+    if implementation.kind != "agentic" or request.app.state.allow_local_models:
+        return
+    address = _address(implementation.llm)
+    if address is not None and _is_local(address):
+        msg = (
+            f"tool {definition.name!r} names the model {implementation.llm.model!r} at the local address {address}; "
+            "definitions over HTTP may do so only if the operator allows local models"
+        )
+        raise PermissionDenied(msg)
+
+
+def expected_revision(if_match: str | None) -> int | None:
+    """The revision that `If-Match` names, as `ETag` gave it; null without the header.
+
+    Raises:
+        InvalidInput: It is none.
+    """
+    if if_match is None or if_match.strip() == "*":
+        return None
+    text = if_match.strip().removeprefix("W/").strip('"')
+    if not text.isdecimal():
+        msg = f'the header If-Match is {if_match[:100]!r}; send the ETag of the tool as it was read, e.g. "3"'
+        raise InvalidInput(msg)
+    return int(text)
+
+
+def _address(llm: LLMConfig) -> str | None:
+    provider = PROVIDERS.get(llm.model.partition(":")[0])
+    known = provider.base_url if provider is not None else None
+    return llm.base_url or (known if isinstance(known, str) else None)
+
+
+def _is_local(address: str) -> bool:
+    host = urlsplit(address).hostname or ""
+    try:
+        return denied_range(ip_address(host)) is not None
+    except ValueError:
+        return host == "localhost" or host.endswith((".localhost", ".local", ".internal"))

@@ -227,7 +227,7 @@ def test_authentication_from_the_caller_wins_over_the_document() -> None:
     source = document({"/a": {"get": {}}}, components={"securitySchemes": {"s": {"type": "mutualTLS"}}})
     auth = BearerAuth(token="${env:OTHER}")
     api = import_openapi(source, name="crm", auth=auth)
-    assert (api.provider.auth, api.losses) == (auth, ())
+    assert (api.provider.auth, whys(api)) == (auth, {})
 
 
 @pytest.mark.requirement("providers.losses")

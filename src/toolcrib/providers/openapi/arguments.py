@@ -6,6 +6,7 @@ from typing import Final
 from toolcrib.contracts import HttpBody, HttpParameter, JsonSchema, Paging
 from toolcrib.providers.openapi.bodies import WHOLE, Request, read_request
 from toolcrib.providers.openapi.library import Library
+from toolcrib.providers.openapi.losses import Losses
 from toolcrib.providers.openapi.names import argument_names
 from toolcrib.providers.openapi.parameters import given_parameters, http_parameter, parameter_schema
 from toolcrib.providers.openapi.parts import Operation
@@ -26,6 +27,8 @@ class Arguments:
     required: tuple[str, ...]
     parameters: tuple[HttpParameter, ...]
     body: HttpBody | None
+    places: dict[str, str]
+    """Where each stands in the document."""
 
     def named(self, wire_name: str) -> str | None:
         """The argument that is the query parameter or body field of this name, if there is one."""
@@ -40,13 +43,18 @@ class Arguments:
         needed: JsonSchema = {"required": list(self.required)} if self.required else {}
         return {"type": "object", "properties": self.properties, **needed, "additionalProperties": False}
 
-    def paged(self, paging: Paging, schemas: Schemas) -> "Arguments":
+    def paged(self, paging: Paging, schemas: Schemas, losses: Losses) -> "Arguments":
         """The same, where nobody has to give start and page size, and neither has a default: absent means all."""
         freed: dict[str, str] = {}
         if paging.start_argument:
             freed[paging.start_argument] = _START_DESCRIPTION
         if paging.limit_argument:
             freed[paging.limit_argument] = _LIMIT_DESCRIPTION
+        for name in freed:
+            place = self.places[name]
+            owner = place.rpartition("/properties/")[0]
+            for said in (place, f"{owner}/required") if owner else (place,):
+                losses.changed(said, "annotation", f"argument {name}", "said anew: pages are followed")
         properties = {
             name: {**_without_default(schemas.follow(schema)), "description": freed[name]} if name in freed else schema
             for name, schema in self.properties.items()
@@ -67,12 +75,14 @@ def read_arguments(
     operation.kept[:0] = [f"{found.place} parameter {found.name}" for found in parameters]
     found = [parameter_schema(parameter, operation, schemas) for parameter in parameters]
     found += [field.schema for field in fields]
+    places = [parameter.node.place for parameter in parameters] + [field.place for field in fields]
     needed = [parameter.required for parameter in parameters] + [field.required for field in fields]
     return Arguments(
         properties=dict(zip(names, found, strict=True)),
         required=tuple(name for name, required in zip(names, needed, strict=True) if required),
         parameters=tuple(map(http_parameter, parameters, names)),
         body=None if request is None else _http_body(request, names[len(parameters) :]),
+        places=dict(zip(names, places, strict=True)),
     )
 
 

@@ -27,6 +27,7 @@ class Field:
     name: str
     schema: JsonSchema
     required: bool
+    place: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,7 +77,9 @@ def _opaque(body: Body, media: Media, encoding: BodyEncoding, losses: Losses) ->
         why = f"what is written as {media.type} is taken as it is"
         losses.dropped(media.schema.place, "media_type", "schema of the request body", why)
     required = body.required is True
-    return Request(media.type, encoding, required, (Field(WHOLE, schema, required),), whole=True, encodings={})
+    return Request(
+        media.type, encoding, required, (Field(WHOLE, schema, required, media.place),), whole=True, encodings={}
+    )
 
 
 def _form2(body: Body, media: Media, schemas: Schemas, losses: Losses) -> Request:
@@ -93,7 +96,7 @@ def _form2(body: Body, media: Media, schemas: Schemas, losses: Losses) -> Reques
                 encodings[found.name] = found.encoding
         if found.description is not None and found.description.value is not None:
             schema = {**schema, "description": lean(found.description.value, found.description.place, losses)}
-        fields.append(Field(found.name, schema, found.required))
+        fields.append(Field(found.name, schema, found.required, found.schema.place))
     encoding = encoding_of(media.type)
     return Request(media.type, encoding, body.required is True, tuple(fields), whole=False, encodings=encodings)
 
@@ -112,7 +115,9 @@ def _object(body: Body, media: Media, library: Library, schemas: Schemas, losses
         if "description" not in schema and (text := _description(body, losses)):
             schema = {**schema, "description": text}
         required = body.required is True
-        return Request(kind, encoding, required, (Field(WHOLE, schema, required),), whole=True, encodings=encodings)
+        return Request(
+            kind, encoding, required, (Field(WHOLE, schema, required, media.place),), whole=True, encodings=encodings
+        )
     _note_unsaid(body, media.schema, library, losses)
     fields = _fields(shape, body, encodings, schemas, losses)
     required = body.required is True or any(field.required for field in fields)
@@ -138,9 +143,9 @@ def _fields(
         if schemas.hides(member):
             losses.dropped(member.place, "direction", f"property {name}", "is readOnly")
         elif name in encodings and encodings[name].file:
-            fields.append(Field(name, file_schema(member, losses), name in needed))
+            fields.append(Field(name, file_schema(member, losses), name in needed, member.place))
         else:
-            fields.append(Field(name, schemas.property(member, losses), name in needed))
+            fields.append(Field(name, schemas.property(member, losses), name in needed, member.place))
     return tuple(fields)
 
 

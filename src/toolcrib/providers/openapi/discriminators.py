@@ -53,7 +53,7 @@ class Subtypes:
         for container in (root.get("components").get("schemas"), root.get("definitions")):
             for _, component in container.members():
                 for part in component.get("allOf").entries():
-                    parent = self._library.find(part.object.get("$ref"), part.base)
+                    parent = self._library.peek(part.object.get("$ref"), part.base)
                     if parent is not None:
                         found.setdefault(parent.place, []).append(component)
         return found

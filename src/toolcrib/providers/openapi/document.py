@@ -57,9 +57,11 @@ def read_document(
     if not isinstance(root, dict):
         raise InvalidDefinition(f"an OpenAPI document is an object, found {type(root).__name__}")
     document = cast("JsonObject", root)
-    written = str(document.get("openapi") or document.get("swagger") or "").strip()
-    dialect = _DIALECTS.get(".".join(written.split(".")[:2]))
-    if dialect is None:
-        found = f"version {written!r}" if written else "neither 'openapi' nor 'swagger'"
-        raise InvalidDefinition(f"found {found}; OpenAPI 2.0, 3.0, 3.1 and 3.2 are read: convert it to one of them")
-    return Document(Library(document, uri=uri, documents=documents, bounds=bounds, losses=losses), dialect, written)
+    written = [str(document[key]).strip() for key in ("openapi", "swagger") if key in document]
+    found = [(version, _DIALECTS.get(".".join(version.split(".")[:2]))) for version in written]
+    known = next(((version, dialect) for version, dialect in found if dialect is not None), None)
+    if known is None:
+        told = f"version {written[0][:50]!r}" if written else "neither 'openapi' nor 'swagger'"
+        raise InvalidDefinition(f"found {told}; OpenAPI 2.0, 3.0, 3.1 and 3.2 are read: convert it to one of them")
+    version, dialect = known
+    return Document(Library(document, uri=uri, documents=documents, bounds=bounds, losses=losses), dialect, version)

@@ -54,6 +54,8 @@ def file_schema(schema: Node, losses: Losses) -> JsonSchema:
     for keyword, member in schema.members():
         if keyword == "description" and (text := lean(member.value, member.place, losses)):
             found["description"] = text
+        elif keyword == "type" and member.value not in {"string", "file", "array"}:
+            losses.changed(member.place, "invalid", "keyword type", "taken as a file")
         elif keyword not in {"type", "format", "items", "description", "$ref"}:
             losses.dropped(member.place, "unsupported", f"keyword {keyword}", "a file is any bytes")
     return found

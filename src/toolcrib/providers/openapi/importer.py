@@ -34,7 +34,7 @@ from toolcrib.providers.openapi.operations import read_operations
 from toolcrib.providers.openapi.overrides import ToolOverride
 from toolcrib.providers.openapi.parts import Operation
 from toolcrib.providers.openapi.schemas import Schemas
-from toolcrib.providers.openapi.security import Security, read_security
+from toolcrib.providers.openapi.security import given_security, read_security
 from toolcrib.providers.openapi.servers import document_server
 from toolcrib.providers.openapi.text import plain
 from toolcrib.providers.openapi.tools import Source, make_tool
@@ -111,7 +111,11 @@ def import_openapi(
     named = _select(_named(api, names, losses), include, overrides)
     operations = [entry.operation for entry in named]
     server = document_server(api, base_url, losses)
-    security = Security(auth) if auth is not None else read_security(api, operations, name, server.address, losses)
+    security = (
+        given_security(api, auth, losses)
+        if auth is not None
+        else read_security(api, operations, name, server.address, losses)
+    )
     provider = ProviderDefinition(
         name=name,
         title=plain(api.root.get("info").object.get("title")) or None,
@@ -127,7 +131,7 @@ def import_openapi(
     tools = [tool for _, tool in made if tool is not None]
     _check_names(tools)
     groups = read_groups(api, [tool.tags[0] for tool in tools if tool.tags], losses)
-    account_components(api, requests.reached | responses.reached, losses)
+    account_components(api, losses)
     report = _report(api, made, losses)
     metadata = {**_metadata(api), "import": report.summary()}
     return ImportedApi(provider.model_copy(update={"metadata": metadata}), tuple(tools), groups, report)

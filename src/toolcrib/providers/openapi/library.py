@@ -50,11 +50,20 @@ class Library:
         self._anchors: dict[tuple[str, str], Node] = {}
         self._found: dict[tuple[str, str], Node | None] = {}
         self._corrected: dict[tuple[str, str], str] = {}
+        self.reached: set[str] = set()
+        """Places of everything that was asked for."""
         self._resources[uri] = self.root
         self._unindexed = [self.root]
 
     def find(self, reference: Json, base: str) -> Node | None:
         """What a `$ref` under a base URI leads to, one step; null if nothing."""
+        found = self.peek(reference, base)
+        if found is not None:
+            self.reached.add(found.place)
+        return found
+
+    def peek(self, reference: Json, base: str) -> Node | None:
+        """The same for who only looks and uses nothing."""
         if not isinstance(reference, str):
             return None
         key = (reference, base)

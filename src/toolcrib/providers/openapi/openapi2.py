@@ -7,13 +7,13 @@ from toolcrib.contracts import FieldEncoding, FieldStyle, HttpMethod, Json, Para
 from toolcrib.providers.openapi.document import Document
 from toolcrib.providers.openapi.fields import ANY, FLAG, RESPONSE, TEXT, Fields, account
 from toolcrib.providers.openapi.losses import Losses
+from toolcrib.providers.openapi.media import FORM, JSON_TYPE
 from toolcrib.providers.openapi.nodes import Node
 from toolcrib.providers.openapi.openapi3 import PLACES
 from toolcrib.providers.openapi.parts import Answer, Body, BodyField, Media, Operation, Parameter
 from toolcrib.providers.openapi.paths import Path
 from toolcrib.providers.openapi.pointers import child
 
-_FORM: Final = "application/x-www-form-urlencoded"
 _MULTIPART: Final = "multipart/form-data"
 _SCHEMA_KEYWORDS: Final = frozenset(
     {
@@ -142,17 +142,23 @@ class OpenApi2:
         if whole is not None:
             for source in form:
                 losses.dropped(source.place, "invalid", f"parameter {source.text('name')}", "stands beside a body")
-            types = self._types(node, "consumes", losses) or ["application/json"]
+            types = self._types(node, "consumes", losses) or [Node(JSON_TYPE, whole.place, "")]
             schema = whole.get("schema") if "schema" in whole.object else _schema(whole)
-            media = tuple(Media(name, schema, Node(None, whole.place, ""), whole.place) for name in types)
+            media = tuple(Media(kind.value, schema, Node(None, whole.place, ""), kind.place) for kind in types)
+            losses.dropped(whole.get("name").place, "annotation", "name", "a body has none on the wire")
             required = whole.flag("required") if "required" in whole.object else None
             return Body(whole, media, required)
+        types = self._types(node, "consumes", losses)
         if not form:
+            self._note_unused(node, types, "no body is sent", losses)
             return None
         fields = tuple(self._field(source, losses) for source in form)
         files = any(source.object.get("type") == "file" for source in form)
-        types = [name for name in self._types(node, "consumes", losses) if name in {_FORM, _MULTIPART}]
-        chosen = _MULTIPART if files else (types or [_FORM])[0]
+        named = [kind.value for kind in types if kind.value in {FORM, _MULTIPART}]
+        chosen = _MULTIPART if files else (named or [FORM])[0]
+        for kind in types:
+            if kind.value != chosen:
+                losses.dropped(kind.place, "media_type", f"request body {kind.value}", f"sent as {chosen}")
         empty = Node(None, node.place, node.base)
         media = Media(chosen, empty, empty, form[0].place, fields)
         return Body(empty, (media,), any(field.required for field in fields))
@@ -166,7 +172,10 @@ class OpenApi2:
         return BodyField(name, _schema(source), source.flag("required"), description, encoding)
 
     def _answers(self, node: Node, losses: Losses) -> Iterator[Answer]:
-        types = self._types(node, "produces", losses) or ["application/json"]
+        types = self._types(node, "produces", losses)
+        if not any(self._library.resolve(raw, Losses()).has("schema") for _, raw in node.get("responses").members()):
+            self._note_unused(node, types, "no answer has a body", losses)
+        types = types or [Node(JSON_TYPE, node.place, "")]
         for status, raw in node.get("responses").members():
             if status.startswith("x-"):
                 losses.dropped(raw.place, "extension", status, "no meaning known")
@@ -174,17 +183,25 @@ class OpenApi2:
             source = self._library.resolve(raw, losses)
             account(source, RESPONSE, losses)
             schema, empty = source.get("schema"), Node(None, source.place, "")
-            media = tuple(Media(name, schema, empty, schema.place) for name in types) if source.has("schema") else ()
+            has_body = source.has("schema")
+            media = tuple(Media(kind.value, schema, empty, kind.place) for kind in types) if has_body else ()
             yield Answer(status.strip(), source, media, source.get("headers"))
 
-    def _types(self, node: Node, key: str, losses: Losses) -> list[str]:
+    def _note_unused(self, node: Node, types: list[Node], why: str, losses: Losses) -> None:
+        for kind in types:
+            if kind.place.startswith(node.place):
+                losses.dropped(kind.place, "annotation", "media type", why)
+
+    def _types(self, node: Node, key: str, losses: Losses) -> list[Node]:
         """Media types of the operation, or of the document."""
         found = node.get(key) if key in node.object else self._root.get(key)
         for entry in found.entries():
             if not isinstance(entry.value, str):
                 losses.dropped(entry.place, "invalid", key, "is no media type")
         return [
-            entry.value.strip() for entry in found.entries() if isinstance(entry.value, str) and entry.value.strip()
+            Node(entry.value.strip(), entry.place, "")
+            for entry in found.entries()
+            if isinstance(entry.value, str) and entry.value.strip()
         ]
 
 

@@ -32,6 +32,12 @@ def given_parameters(operation: Operation, credentials: frozenset[Credential]) -
         credentials: What authentication fills in.
     """
     names = placeholders(operation.path)
+    for parameter in operation.parameters:
+        if parameter.place == "path" and not parameter.node.flag("required"):
+            place = parameter.node.get("required").place
+            operation.losses.changed(
+                place, "invalid", f"parameter {parameter.name}", "required: it is part of the path"
+            )
     found = [parameter for parameter in operation.parameters if _is_given(parameter, operation, credentials, names)]
     declared = {parameter.name for parameter in found if parameter.place == "path"}
     for name in names:

@@ -80,11 +80,6 @@ class Schemas:
         self._definitions: dict[str, _Definition] = {}
         self._checked: set[str] = set()
 
-    @property
-    def reached(self) -> frozenset[str]:
-        """Places of all definitions so far."""
-        return frozenset(self._names)
-
     def convert(self, schema: Node, losses: Losses) -> JsonSchema:
         """One schema; its references point into `$defs`, which `bundle` adds."""
         found = self._schema(schema, losses)

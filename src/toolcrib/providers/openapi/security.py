@@ -5,7 +5,7 @@ everything uses it, the provider has that one way to authenticate; else schemes 
 """
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final, TypeAlias
 
@@ -19,7 +19,7 @@ from toolcrib.contracts import (
     SecurityRequirement,
 )
 from toolcrib.providers.openapi.document import Document
-from toolcrib.providers.openapi.fields import FLAG, TEXT, Fields, account
+from toolcrib.providers.openapi.fields import TEXT, Fields, account
 from toolcrib.providers.openapi.losses import Losses
 from toolcrib.providers.openapi.nodes import Node
 from toolcrib.providers.openapi.parts import Operation
@@ -40,12 +40,12 @@ _SCHEME: Final = Fields(
         "openIdConnectUrl": TEXT,
         "flow": TEXT,
         "tokenUrl": TEXT,
-        "authorizationUrl": TEXT,
-        "scopes": dict,
-        "deprecated": FLAG,
     },
-    frozenset({"description", "bearerFormat", "oauth2MetadataUrl"}),
+    frozenset(
+        {"authorizationUrl", "bearerFormat", "deprecated", "description", "oauth2MetadataUrl", "refreshUrl", "scopes"}
+    ),
 )
+_FLOW: Final = Fields("OAuth flow", {"tokenUrl": TEXT}, frozenset({"authorizationUrl", "refreshUrl", "scopes"}))
 _MACHINE_FLOWS: Final = ("clientCredentials", "application")
 
 
@@ -56,6 +56,10 @@ class Security:
     auth: ProviderAuth = field(default_factory=NoAuth)
     """The one way to authenticate, where nothing else is said."""
     schemes: dict[str, ProviderAuth] = field(default_factory=dict[str, ProviderAuth])
+    known: Mapping[str, ProviderAuth] = field(default_factory=dict[str, ProviderAuth])
+    """What the document calls them, also where there is one way only."""
+    given: bool = False
+    """Whether `auth` is the caller's, and what the document says counts for nothing."""
     needed: Alternatives | None = None
     """For operations that say nothing; null for `auth`."""
 
@@ -72,14 +76,12 @@ class Security:
         """What one operation needs, if it differs from what the provider says; empty for nothing."""
         if operation.security is None:
             return None
-        wanted = _alternatives(operation.security, self._known, operation.losses)
+        if self.given:
+            return () if operation.security.value == [] else None
+        wanted = _alternatives(operation.security, self.known, operation.losses)
         if not self.schemes:
             return () if not isinstance(self.auth, NoAuth) and not any(wanted) else None
         return None if wanted == self.needed else wanted
-
-    @property
-    def _known(self) -> frozenset[str] | None:
-        return frozenset(self.schemes) if self.schemes else None
 
 
 def read_security(
@@ -104,12 +106,12 @@ def read_security(
     found = {name: scheme for name, scheme in schemes.items() if name in used}
     if not used and len(schemes) == 1:
         found = schemes  # declared and never asked for: an oversight of many documents
-    needed = _alternatives(root, frozenset(found), losses) if root.value is not None else ()
+    needed = _alternatives(root, found, losses) if root.value is not None else ()
     if len(found) == 1 and _is_one_way(named, next(iter(found))):
         (auth,) = found.values()
         if not isinstance(auth, OAuth2Auth):
-            return Security(auth)
-    return Security(schemes=found, needed=needed) if found else Security()
+            return Security(auth, known=found)
+    return Security(schemes=found, known=found, needed=needed) if found else Security()
 
 
 def _is_one_way(named: list[Node], scheme: str) -> bool:
@@ -120,15 +122,18 @@ def _is_one_way(named: list[Node], scheme: str) -> bool:
     ) and any(scheme in entry.object for entry in named[0].entries()) | (not any(node.value for node in named))
 
 
-def _alternatives(node: Node, known: frozenset[str] | None, losses: Losses) -> Alternatives:
+def _alternatives(node: Node, known: Mapping[str, ProviderAuth], losses: Losses) -> Alternatives:
     """The alternatives that can be met; reports the others."""
     found: list[SecurityRequirement] = []
     for entry in node.entries():
-        unknown = sorted(entry.object.keys() - (known if known is not None else entry.object.keys()))
+        unknown = sorted(entry.object.keys() - known.keys())
         if unknown:
             why = f"left out: {' and '.join(unknown)[:200]} cannot be used here"
             losses.dropped(entry.place, "security", " and ".join(entry.object)[:200] or "security", why)
             continue
+        for name, scopes in entry.members():
+            if scopes.value and not isinstance(known.get(name), OAuth2Auth):
+                losses.dropped(scopes.place, "annotation", "scopes", "the credentials given have them, or not")
         requirement = {
             name: tuple(scope.value for scope in scopes.entries() if isinstance(scope.value, str))
             for name, scopes in entry.members()
@@ -146,6 +151,13 @@ def _declared(document: Document) -> dict[str, Node]:
         root.get("securityDefinitions") if document.dialect == "2.0" else root.get("components").get("securitySchemes")
     )
     return dict(found.members())
+
+
+def given_security(document: Document, auth: ProviderAuth, losses: Losses) -> Security:
+    """The caller's way to authenticate instead of the document's schemes."""
+    for name, node in _declared(document).items():
+        losses.dropped(node.place, "annotation", f"security scheme {name}", "the caller says how to authenticate")
+    return Security(auth, given=True)
 
 
 class _Schemes:
@@ -190,6 +202,9 @@ class _Schemes:
 
     def _oauth2(self, node: Node, secret: str) -> ProviderAuth:
         flows = dict(node.get("flows").members()) or {node.text("flow"): node}
+        for found in flows.values():
+            if found is not node:
+                account(found, _FLOW, self._losses)
         flow = next((flows[name] for name in _MACHINE_FLOWS if name in flows), None)
         url = self._absolute(flow.text("tokenUrl")) if flow is not None else None
         others = ", ".join(name for name in flows if flow is None or flows[name] is not flow)

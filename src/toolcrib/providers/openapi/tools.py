@@ -58,7 +58,7 @@ def make_tool(operation: Operation, name: str, override: ToolOverride, source: S
     answers = read_answers(operation)
     paging = _paging(operation, arguments, answers, override, source)
     if paging is not None:
-        arguments = arguments.paged(paging, source.requests)
+        arguments = arguments.paged(paging, source.requests, operation.losses)
         operation.kept.append(f"paging {paging.kind}")
     place = operation.node.place
     fields: JsonObject = {

@@ -34,6 +34,7 @@ from toolcrib.llm import (
     UsageUpdate,
     user,
 )
+from toolcrib.llm.sse import SseParser
 
 SCHEMA: dict[str, Any] = {"type": "object", "properties": {"a": {"type": "string"}}, "required": ["a"]}
 PLAIN = Quirks()
@@ -444,6 +445,20 @@ def test_chunks_add_up_to_the_answer_that_they_are_pieces_of():
     assert response_in(events) == Response(
         Message("assistant", expected), "tool_calls", "STOP", Usage(9, 6), "m-1", "r"
     )
+
+
+@pytest.mark.requirement("llm.stream_equals_whole", "llm.sse_any_cut")
+@pytest.mark.parametrize("step", [1, 2, 3, 7, 64, 10_000])
+def test_a_stream_means_the_same_wherever_it_is_cut(step: int):
+    chunks = [chunk({"text": "größ"}), chunk({"text": "er"}, call(id="c")), chunk(stop="STOP")]
+    stream = b"".join(b"data: " + json.dumps(each, ensure_ascii=False).encode() + b"\r\n\r\n" for each in chunks)
+    parser, decoder = SseParser(), GeminiWire().decoder()
+
+    for start in range(0, len(stream), step):
+        for data in parser.feed(stream[start : start + step]):
+            decoder.feed(data)
+
+    assert response_in(decoder.close()) == response_in(fed(*chunks))
 
 
 @pytest.mark.requirement("llm.stream_equals_whole")

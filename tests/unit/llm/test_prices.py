@@ -23,6 +23,31 @@ def test_shipped_rates_price_fresh_cached_and_written_tokens_apart():
     assert cost.source.startswith("genai-prices 0.")
 
 
+@pytest.mark.parametrize(
+    ("provider", "model", "usd"),
+    [
+        ("google", "gemini-3-flash-preview", "0.5"),
+        ("vertex-google", "gemini-3-flash-preview", "0.5"),
+        ("vertex-anthropic", "claude-sonnet-4-5@20250929", "6"),
+        ("bedrock-anthropic", "us.anthropic.claude-sonnet-4-5-20250929-v1:0", "3.3"),
+        ("foundry-anthropic", "claude-sonnet-4-5", "6"),
+        ("azure-openai", "gpt-4o", "2.5"),
+        ("openai-sdk", "gpt-4o", "2.5"),
+    ],
+)
+def test_a_model_in_a_cloud_costs_what_the_cloud_asks(provider: str, model: str, usd: str):
+    assert Prices().cost(Usage(input=MILLION), provider, model, NOON).usd == Decimal(usd)
+
+
+def test_thoughts_and_cached_tokens_of_gemini_are_priced_as_it_counts_them():
+    usage = Usage(input=MILLION // 10, output=MILLION // 10, cache_read=MILLION // 20, reasoning=MILLION // 20)
+
+    cost = Prices().cost(usage, "google", "gemini-2.5-flash", NOON)
+
+    fresh, cached, written = Decimal("0.3") / 20, Decimal("0.03") / 20, Decimal("2.5") / 10
+    assert cost.usd == fresh + cached + written
+
+
 def test_a_tier_holds_for_all_tokens_of_a_call_above_its_threshold():
     def rate(tokens: int) -> Decimal:
         usd = Prices().cost(Usage(input=tokens), "google", "gemini-2.5-pro", NOON).usd

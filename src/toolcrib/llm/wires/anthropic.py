@@ -29,6 +29,7 @@ from toolcrib.llm.messages import (
 )
 from toolcrib.llm.quirks import Quirks
 from toolcrib.llm.strict import strict_schema
+from toolcrib.llm.wires._arguments import as_object
 from toolcrib.llm.wires._signature import fields_of
 from toolcrib.llm.wires._toolsets import RenderedToolSets
 from toolcrib.llm.wires.anthropic_answer import parse_answer
@@ -157,7 +158,7 @@ def _opaque(part: Opaque, origin: str) -> Any:
 
 
 def _tool_use(call: ToolCall, origin: str) -> dict[str, Any]:
-    block = {"type": "tool_use", "id": _id(call.id), "name": call.name, "input": _input(call.args)}
+    block = {"type": "tool_use", "id": _id(call.id), "name": call.name, "input": as_object(call.args)}
     return block | fields_of(call.signature, origin)
 
 
@@ -177,18 +178,6 @@ def _thinking(part: Thinking) -> dict[str, Any]:
 def _id(value: str) -> str:
     """Ids of other providers may hold characters that this API refuses."""
     return _NOT_IN_IDS.sub("_", value)
-
-
-def _input(args: str) -> Any:
-    """The arguments as the object that the API demands.
-
-    What is none is shown to the model as the text that it wrote.
-    """
-    try:
-        value = orjson.loads(args or "{}")
-    except orjson.JSONDecodeError:
-        return {"invalid_json": args}
-    return orjson.Fragment(args or "{}") if isinstance(value, dict) else {"not_an_object": value}
 
 
 def _tool(tool: Tool, /, *, strict: bool) -> dict[str, Any]:

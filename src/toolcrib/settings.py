@@ -76,6 +76,8 @@ class ServerSettings(Contract):
     host: str = Field(default="127.0.0.1", min_length=1)
     port: int = Field(default=8700, ge=0, le=65535)
     """0 takes any free one."""
+    allow_local_models: bool = False
+    """Whether definitions over HTTP may name models on local addresses, such as `ollama:…`."""
 
 
 class Settings(Contract):

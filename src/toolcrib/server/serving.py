@@ -41,7 +41,8 @@ async def _serve(settings: Settings) -> None:
     async with Crib.from_settings(settings) as crib:
         keys = await crib.store.api_keys.count()
         ring = KeyRing(crib.store.api_keys, read_pepper(settings.store, os.environ, keys=keys), crib.clock)
-        server, listening = _listen(create_app(crib, ring.authenticate), settings.server.host, settings.server.port)
+        app = create_app(crib, ring.authenticate, allow_local_models=settings.server.allow_local_models)
+        server, listening = _listen(app, settings.server.host, settings.server.port)
         if not keys:
             _say(f"API key, shown only now: {await ring.issue(crib.principal)}")
         await server.serve(sockets=[listening])

@@ -154,12 +154,6 @@ async def _looked_up(
     return [await registry.pinned(context.run.realm, content_hash) for content_hash in hashes.values()]
 
 
-def group_of(tool: ToolRevision) -> str:
-    """The group of a tool: its category, which is the provider of an imported one, and its first tag."""
-    definition = tool.definition
-    return f"{definition.category}/{definition.tags[0]}" if definition.tags else definition.category
-
-
 def _matching(share: Share, registry: Registry, realm: str, owner: str) -> Sequence[ToolRevision]:
     group = share.ref.removeprefix(GROUP) if share.ref.startswith(GROUP) else None
     return [

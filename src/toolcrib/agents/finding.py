@@ -4,18 +4,19 @@ Hundreds of schemas in every request cost more than they help. Beyond a number o
 with a priority, and `find_tools`; what it finds it can call from its next turn on. Only allotted tools are ever found.
 """
 
-import re
 from collections import Counter
 from collections.abc import Sequence
-from typing import NamedTuple
+from dataclasses import dataclass
+from functools import cached_property
 
 import msgspec
 
-from toolcrib.agents.allotment import Allotted, group_of
+from toolcrib.agents.allotment import Allotted
 from toolcrib.agents.narrowing import shown_to_models
 from toolcrib.agents.placeholders import describe, told_of
 from toolcrib.contracts import JsonObject
 from toolcrib.llm import Tool
+from toolcrib.registry import ToolSearch, group_of
 
 FIND_TOOLS = "find_tools"
 MOST_OFFERED = 40
@@ -25,15 +26,25 @@ MOST_BYTES = 32_000
 MOST_FOUND = 8
 _MOST_GROUPS = 60
 _LONGEST_DESCRIPTION = 300
-_WORD = re.compile(r"[A-Z]?[a-z]+|[A-Z]+|[0-9]+")
 
 
-class Folded(NamedTuple):
+@dataclass(frozen=True)
+class Folded:
     """The tools of a run in two parts."""
 
     shown: tuple[Allotted, ...]
     hidden: tuple[Allotted, ...]
     """Empty if nothing is folded."""
+
+    @cached_property
+    def index(self) -> ToolSearch:
+        """The hidden tools, to be searched; made when the first model looks."""
+        return ToolSearch(item.tool.definition for item in self.hidden)
+
+    def find(self, query: str, group: str | None) -> list[Allotted]:
+        """The hidden tools that fit a query best, best first."""
+        by_name = {item.tool.name: item for item in self.hidden}
+        return [by_name[hit.name] for hit in self.index.find(query, limit=MOST_FOUND, group=group)]
 
 
 def fold(allotted: Sequence[Allotted]) -> Folded:
@@ -82,15 +93,6 @@ def summary(hidden: Sequence[Allotted]) -> str:
     return f"{len(hidden)} more tools can be found with {FIND_TOOLS} and called in the next turn. Groups: {groups}"
 
 
-def find(hidden: Sequence[Allotted], query: str, group: str | None) -> list[Allotted]:
-    """The tools that fit a query best, best first."""
-    words = _words(query)
-    candidates = [item for item in hidden if group is None or group_of(item.tool) == group]
-    scored = [(_score(item, words), -place, item) for place, item in enumerate(candidates)]
-    ranked = sorted((entry for entry in scored if entry[0]), key=lambda entry: entry[:2], reverse=True)
-    return [item for _, _, item in ranked[:MOST_FOUND]]
-
-
 def reading(found: Sequence[Allotted]) -> JsonObject:
     """What the model is told of the tools that were found."""
     if not found:
@@ -100,17 +102,4 @@ def reading(found: Sequence[Allotted]) -> JsonObject:
 
 
 def _groups(hidden: Sequence[Allotted]) -> dict[str, int]:
-    return dict(Counter(group_of(item.tool) for item in hidden).most_common(_MOST_GROUPS))
-
-
-def _score(item: Allotted, words: frozenset[str]) -> int:
-    """How many words of a query a tool has; a word of its name counts three times."""
-    definition = item.tool.definition
-    text = " ".join((definition.title or "", describe(item.tool), *definition.tags, *definition.parameter_names()))
-    return 3 * len(words & _words(definition.name)) + len(words & _words(text))
-
-
-def _words(text: str) -> frozenset[str]:
-    """The words of a text, in lower case and without the s of a plural."""
-    parts = _WORD.findall(text)
-    return frozenset(part.lower().removesuffix("s") for part in parts)
+    return dict(Counter(group_of(item.tool.definition) for item in hidden).most_common(_MOST_GROUPS))

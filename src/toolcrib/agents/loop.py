@@ -13,7 +13,7 @@ import orjson
 
 from toolcrib.agents.answers import UnusableAnswer, ask_json, read_object
 from toolcrib.agents.failures import model_failure
-from toolcrib.agents.finding import FIND_TOOLS, find, finder, reading
+from toolcrib.agents.finding import FIND_TOOLS, finder, reading
 from toolcrib.agents.previews import preview
 from toolcrib.agents.refusals import MAX_REFUSED_TURNS, given_up, is_refused, told
 from toolcrib.agents.setup import Furnisher, Setup
@@ -185,9 +185,9 @@ class _Conversation:
 
     async def _look(self, position: str, call: ModelToolCall) -> _Outcome:
         """Look into the catalogue of hidden tools; what is found can be called from now on."""
-        setup, hidden = self._setup, self._setup.place.folded.hidden
+        setup, folded = self._setup, self._setup.place.folded
         wanted = _arguments(call.args)
-        problems = compile_schema(finder(hidden).schema).problems(wanted)
+        problems = compile_schema(finder(folded.hidden).schema).problems(wanted)
         if problems:
             message = f"the arguments of {FIND_TOOLS!r} are not valid: {'; '.join(map(str, problems))}"
             failure = error(ErrorCode.VALIDATION_ERROR, Reason.INPUT_SCHEMA_MISMATCH, message)
@@ -195,13 +195,13 @@ class _Conversation:
         query: JsonObject = wanted
 
         async def look() -> Json:
-            names = [item.alias for item in find(hidden, query["query"], query.get("group"))]
+            names = [item.alias for item in folded.find(query["query"], query.get("group"))]
             return {**query, "found": names}
 
         names = (await setup.context.once(position, "tools_found", look))["found"]
         self._found += [name for name in names if name not in self._found]
         self._tools = setup.place.with_found(self._found)
-        by_name = {item.alias: item for item in hidden}
+        by_name = {item.alias: item for item in folded.hidden}
         return _Outcome(_dump(reading([by_name[name] for name in names])))
 
     # The end ----------------------------------------------------------------------------------------------------------

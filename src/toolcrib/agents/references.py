@@ -33,7 +33,7 @@ from toolcrib.policy import CallPolicy, permit
 from toolcrib.providers import ReferenceItem, ReferenceList, read_reference
 from toolcrib.registry import Providers, Registry
 from toolcrib.runs import RunContext
-from toolcrib.store import Blobs, ResultCache
+from toolcrib.store import Store
 
 Fetch: TypeAlias = Callable[[], Awaitable[ToolEnvelope]]
 """Calls the tool that lists the values, through the executor."""
@@ -58,18 +58,15 @@ class References:
     """Keeps the snapshots of a crib.
 
     Args:
-        cache: Has the newest snapshot of each source.
-        blobs: Has the values.
+        store: Its cache has the newest snapshot of each source, its blobs have the values.
         registry: Finds the tools that list values.
         providers: Finds the sources that providers declare.
         clock: Tells the age of a snapshot.
     """
 
-    def __init__(
-        self, *, cache: ResultCache, blobs: Blobs, registry: Registry, providers: Providers, clock: Clock
-    ) -> None:
-        self._cache = cache
-        self._blobs = blobs
+    def __init__(self, store: Store, *, registry: Registry, providers: Providers, clock: Clock) -> None:
+        self._cache = store.cache
+        self._blobs = store.blobs
         self._registry = registry
         self._providers = providers
         self._clock = clock

@@ -40,8 +40,6 @@ def told(envelope: ToolEnvelope, *, called: str, offered: Sequence[str]) -> str:
     facts: JsonObject = {"error": failure.code.value, "message": failure.message}
     if failure.reason in _NOT_ITS_OWN and called not in offered:
         return _dump(facts | _instead(called, offered))
-    if failure.retry_after_s is not None:
-        facts["retry_after_s"] = failure.retry_after_s
     if failure.code is ErrorCode.VALIDATION_ERROR:
         facts["hint"] = _ASK
     return _dump(facts)

@@ -87,13 +87,7 @@ class Parts:
             rates=SlidingWindow(),
             clock=outside.clock,
         )
-        references = References(
-            cache=outside.store.cache,
-            blobs=outside.store.blobs,
-            registry=registry,
-            providers=providers,
-            clock=outside.clock,
-        )
+        references = References(outside.store, registry=registry, providers=providers, clock=outside.clock)
         engine = LocalEngine(
             store=outside.store,
             registry=registry,

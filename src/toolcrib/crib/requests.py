@@ -36,7 +36,7 @@ def request_of(
 def refusal_of(
     executor: Executor, tool: ToolRevision, arguments: JsonObject, who: Principal, *, test: bool = False
 ) -> ToolError | None:
-    """Why a call would be refused, be it its caller's test or not: arguments, policy, permission. Null if it would run."""
+    """Why a call, or its caller's test, would be refused: arguments, policy, permission. Null if it would run."""
     try:
         executor.admit(ToolCall("call", tool.name, arguments, tool.content_hash), outside_call(who, test=test))
     except CallFailed as refusal:

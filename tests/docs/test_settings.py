@@ -2,9 +2,11 @@
 
 import re
 from pathlib import Path
+from typing import cast
 
 import pytest
 
+from toolcrib.contracts import Json
 from toolcrib.settings import Settings, load_settings, setting_keys, value_of, variable_of
 
 PAGE = (Path(__file__).parents[2] / "docs" / "settings.md").read_text(encoding="utf-8")
@@ -41,8 +43,8 @@ def rows(heading: str) -> list[list[str]]:
 def shown(key: str) -> str:
     """A default as the page shows it."""
     value = value_of(Settings(), key)
-    text = ", ".join(map(str, value)) if isinstance(value, list) else "" if value is None else str(value)
-    return text or "none"
+    values = cast("list[Json]", value) if isinstance(value, list) else [] if value is None else [value]
+    return ", ".join(map(str, values)) or "none"
 
 
 def test_every_setting_has_a_row_with_its_variable_and_default_and_no_row_is_of_something_else() -> None:

@@ -89,6 +89,7 @@ _OPENAI_RESPONSES = msgspec.structs.replace(
     ),
 )
 _TOOL = {"structured": "tool"}
+_UNCACHED = {"prompt_cache": False}
 _ANTHROPIC = Provider(
     base_url="https://api.anthropic.com",
     api_key_env="ANTHROPIC_API_KEY",
@@ -143,7 +144,11 @@ _CLOUDS: Mapping[str, Provider] = {
         api_key_env="AWS_BEARER_TOKEN_BEDROCK",
         key_required=False,
         # Names have a region and a vendor before them, and a date and a version after them.
-        models=tuple((f"*{pattern}", quirks) for pattern, quirks in _ANTHROPIC.models),
+        models=(
+            *((f"*{pattern}", quirks) for pattern, quirks in _ANTHROPIC.models),
+            ("*claude-3-[hos]*", _UNCACHED),
+            ("*claude-3-5-sonnet*", _UNCACHED),
+        ),
     ),
     "foundry-anthropic": msgspec.structs.replace(
         _ANTHROPIC,
@@ -190,7 +195,9 @@ PROVIDERS: Mapping[str, Provider] = {
         api_key_env="MISTRAL_API_KEY",
         quirks=Quirks(stream_usage=False, thinking_field="content"),
     ),
-    "ollama": Provider(base_url="http://localhost:11434/v1", key_required=False),
+    "ollama": Provider(
+        base_url="http://localhost:11434/v1", key_required=False, quirks=Quirks(thinking_field="reasoning")
+    ),
     "openai": _OPENAI,
     "openai-compatible": Provider(
         base_url=None,

@@ -89,6 +89,20 @@ def test_models_of_one_provider_differ(reference: str, structured: str, sampling
     assert (quirks.structured, quirks.sampling) == (structured, sampling)
 
 
+@pytest.mark.parametrize(
+    ("reference", "cached"),
+    [
+        ("anthropic:claude-sonnet-4-5", True),
+        ("bedrock-anthropic:eu.anthropic.claude-sonnet-4-5-20250929-v1:0", True),
+        ("bedrock-anthropic:anthropic.claude-3-haiku-20240307-v1:0", False),
+        ("bedrock-anthropic:anthropic.claude-3-5-sonnet-20240620-v1:0", False),
+        ("openai:gpt-4o", False),
+    ],
+)
+def test_prompts_are_marked_for_caches_that_need_it(reference: str, cached: bool):
+    assert resolve(reference, base_url="https://x").quirks.prompt_cache is cached
+
+
 def test_how_a_model_calls_tools_may_be_set():
     assert resolve("llamacpp:x").quirks.tool_calling == "native"
     assert resolve("llamacpp:x", tool_calling="schema").quirks.tool_calling == "schema"

@@ -205,9 +205,9 @@ def _plain(node: Json, root: JsonSchema) -> JsonSchema:
         schema = cast("JsonSchema", node)
         reference = schema.get("$ref")
         branches = [part for part in schema.get("anyOf", ()) if part != {"type": "null"}]
-        if isinstance(reference, str) and reference.startswith("#/"):
+        if isinstance(reference, str) and (reference == "#" or reference.startswith("#/")):
             node = root
-            for part in reference[2:].split("/"):
+            for part in reference.split("/")[1:]:
                 name = part.replace("~1", "/").replace("~0", "~")
                 node = cast("JsonObject", node).get(name) if isinstance(node, dict) else None
         elif len(branches) == 1:

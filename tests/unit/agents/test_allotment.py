@@ -205,3 +205,19 @@ async def test_a_sequence_is_never_folded():
         result = await crib.agentic_tool("agent", mode="deterministic", model=MODEL, steps=steps)("x")
 
     assert result.output == {"summary": "Nothing."}
+
+
+@pytest.mark.requirement("agents.pinned_tools")
+async def test_a_tool_that_was_removed_ends_the_runs_that_need_it_with_its_name():
+    model = ScriptedModel([])
+    async with Crib("memory://", models={MODEL: model}) as crib:
+        crib.add(made("a.one"), made("a.two"))
+        agent = crib.agentic_tool("agent", mode="agentic", model=MODEL, tools=["a.one"])
+        await crib.open()
+        await crib.registry.remove(crib.principal.realm, "a.one")
+
+        result = await agent("x")
+
+    assert result.summary.status == "failed"
+    assert result.summary.error is not None
+    assert "no tool 'a.one' in realm 'default'; there is: a.two" in result.summary.error.message

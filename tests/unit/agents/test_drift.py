@@ -6,7 +6,7 @@ import pytest
 
 from tests.unit.agents.crm import MODEL
 from toolcrib import AgenticContext, Crib, ReferenceSource, ScriptedModel, tool
-from toolcrib.agents import basis_of, drift_of
+from toolcrib.agents import basis_of, drift_of, made_from
 from toolcrib.agents.drift import compare
 from toolcrib.contracts import (
     AgenticImplementation,
@@ -252,3 +252,26 @@ def test_differences_are_told_wherever_they_are_and_nothing_goes_round_in_circle
         "deals: note is not required any more",
         "deals: kind allows certain values only; is required now",
     ]
+
+
+async def test_a_plain_definition_is_made_from_nothing():
+    async with crib_with() as crib:
+        plain = deals(OLD)
+
+        assert made_from(plain, crib.principal.realm, crib.registry, crib.providers, is_default=False) is plain
+
+
+def test_references_that_lead_nowhere_are_no_properties():
+    loop: JsonSchema = {"$defs": {"a": {"$ref": "#/$defs/a"}}, "$ref": "#/$defs/a"}
+
+    assert compare("deals", loop, {"$ref": "#/$defs/gone"}) == []
+
+
+def test_a_schema_that_contains_itself_is_compared_to_a_certain_depth():
+    tree: JsonSchema = fields(child={"$ref": "#"})
+    flat: JsonSchema = fields(child={"type": "object"})
+
+    changes = compare("deals", tree, flat)
+
+    assert [change.place for change in changes][:2] == ["child.child", "child.child.child"]
+    assert len(changes) == 8

@@ -1,8 +1,10 @@
 """What a model is not offered, because the crib does it better."""
 
+from typing import Any
+
 import pytest
 
-from toolcrib.agents.narrowing import without_cursor
+from toolcrib.agents.narrowing import shown_to_models, without_cursor
 from toolcrib.contracts import CursorPaging, HttpImplementation, PythonImplementation, ToolDefinition
 
 SCHEMA = {"type": "object", "properties": {"query": {"type": "string"}, "after": {"type": "string"}}}
@@ -29,3 +31,14 @@ def test_an_argument_of_that_name_is_offered_where_nothing_pages(
     tool = ToolDefinition(name="search", input_schema=SCHEMA, implementation=implementation)
 
     assert without_cursor(tool) is tool.input_schema
+
+
+@pytest.mark.requirement("agents.live_enums")
+def test_a_long_list_is_shown_by_its_types_and_how_many_values_it_has():
+    values: list[Any] = [*range(400), *map(str, range(400)), True, None, 1.5]
+    schema = {"description": "Which one.", "enum": values}
+
+    assert shown_to_models(schema) == {
+        "description": "Which one. One of 803 values; another is refused with the closest.",
+        "type": ["boolean", "null", "number", "string"],
+    }

@@ -4,6 +4,7 @@ A contract with the SDKs' raw requests, which a new version of one could break.
 """
 
 import asyncio
+import sys
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from datetime import UTC, datetime, timedelta
@@ -417,3 +418,31 @@ async def test_the_limit_of_the_whole_answer_holds():
             await model.request(request)
 
     assert caught.value.kind == "timeout"
+
+
+@pytest.mark.parametrize(
+    ("reference", "absent", "extra"),
+    [
+        ("openai-sdk:m", "toolcrib.llm.sdk._openai", "openai"),
+        ("azure-openai:m", "toolcrib.llm.sdk._openai", "openai"),
+        ("azure-openai:m", "azure.identity.aio", "azure"),
+        ("anthropic-sdk:m", "toolcrib.llm.sdk._anthropic", "anthropic"),
+        ("foundry-anthropic:m", "toolcrib.llm.sdk._anthropic", "anthropic"),
+        ("bedrock-anthropic:m", "toolcrib.llm.sdk._bedrock", "bedrock"),
+        ("vertex-anthropic:m", "toolcrib.llm.sdk._vertex", "anthropic,google"),
+        ("vertex-google:m", "google.auth.transport.requests", "google"),
+    ],
+)
+async def test_a_missing_package_is_named_with_what_to_install(
+    reference: str, absent: str, extra: str, monkeypatch: pytest.MonkeyPatch
+):
+    package, _, module = absent.rpartition(".")
+    monkeypatch.setitem(sys.modules, absent, None)
+    monkeypatch.delattr(sys.modules[package], module, raising=False)
+    _, base, _, _ = PLACES.get(reference) or PLACES["bedrock-anthropic:anthropic.m-v1:0"]
+    async with cloud() as here, opened(here, reference, {**AWS, **GCP}, base) as model:
+        with pytest.raises(InvalidSettings, match=rf"install toolcrib\[{extra}\]") as caught:
+            await model.request(ASK)
+
+    assert reference.partition(":")[0] in str(caught.value)
+    assert here.path == ""

@@ -26,7 +26,7 @@ def azure_openai(inner: Transport, settings: SdkSettings) -> Post:
     try:
         from toolcrib.llm.sdk import _openai  # noqa: PLC0415 - loads the SDK
     except ImportError as error:
-        raise _missing(settings, "azure", error) from error
+        raise _missing(settings, "openai", error) from error
     return _openai.azure(inner, settings)
 
 
@@ -62,7 +62,7 @@ def foundry_anthropic(inner: Transport, settings: SdkSettings) -> Post:
     try:
         from toolcrib.llm.sdk import _anthropic  # noqa: PLC0415 - loads the SDK
     except ImportError as error:
-        raise _missing(settings, "anthropic,azure", error) from error
+        raise _missing(settings, "anthropic", error) from error
     return _anthropic.foundry(inner, settings)
 
 

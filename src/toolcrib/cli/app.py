@@ -10,7 +10,7 @@ from typing import Any
 import typer
 from typer.core import TyperGroup
 
-from toolcrib.cli import demo, reference, runs, schema, settings, tools, up
+from toolcrib.cli import authoring, demo, export, reference, runs, schema, settings, tools, up
 
 USAGE, FAILURE = 2, 1
 
@@ -43,6 +43,16 @@ def exit_status(failure: Exception) -> int | None:
             return None
 
 
+for name, command in (
+    ("show", authoring.show),
+    ("prompt", authoring.prompt),
+    ("regenerate", authoring.regenerate),
+    ("test-prompt", authoring.try_prompt),
+    ("revisions", authoring.revisions),
+    ("roll-back", authoring.roll_back),
+):
+    tools.app.command(name)(command)
+
 app = typer.Typer(
     cls=Commands,
     name="toolcrib",
@@ -55,6 +65,7 @@ app.add_typer(demo.app, name="demo")
 app.add_typer(reference.app, name="reference")
 app.add_typer(runs.app, name="run")
 app.add_typer(tools.app, name="tool")
+app.command("export")(export.export)
 app.command("schema")(schema.schema)
 app.command("settings")(settings.show_settings)
 app.command("up")(up.up)

@@ -6,7 +6,7 @@ from typing import cast
 from rich.table import Table
 
 from toolcrib.cli.console import console, money, plain
-from toolcrib.contracts import Json, JsonObject, ReferenceSnapshot, Run, ToolRevision
+from toolcrib.contracts import Json, JsonObject, PromptRevision, ReferenceSnapshot, Run, ToolRevision
 
 
 def print_tools(tools: Sequence[ToolRevision]) -> None:
@@ -54,6 +54,16 @@ def print_references(found: Sequence[ReferenceSnapshot]) -> None:
         good = f"{snapshot.max_age_s:.0f} s" if snapshot.max_age_s else "one run"
         cells = (snapshot.provider, snapshot.name, values, (snapshot.id or "")[:12], read, age, good)
         table.add_row(*map(plain, cells))
+    console().print(table)
+
+
+def print_revisions(revisions: Sequence[PromptRevision]) -> None:
+    """One row for each revision of an agentic tool."""
+    table = _table("Revision", "Version", "By", "At (UTC)", "Prompt")
+    for entry in revisions:
+        at = entry.created_at.strftime("%Y-%m-%d %H:%M:%S")
+        state = " ".join(filter(None, ("changed" if entry.changed else "", "current" if entry.current else "")))
+        table.add_row(*map(plain, (str(entry.revision), entry.version, entry.made_by, at, state)))
     console().print(table)
 
 

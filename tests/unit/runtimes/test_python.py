@@ -36,9 +36,10 @@ def dispatch(stored: ToolRevision, **arguments: Any) -> Dispatch:
 
 async def run(function: FunctionTool[..., Any], **arguments: Any) -> Any:
     """What the runtime brings back."""
-    stored, runtime = revision(function), PythonRuntime(HttpSession())
-    runtime.bind(stored.content_hash, function)
-    return (await runtime.run(dispatch(stored, **arguments))).output
+    async with HttpSession() as session:
+        stored, runtime = revision(function), PythonRuntime(session)
+        runtime.bind(stored.content_hash, function)
+        return (await runtime.run(dispatch(stored, **arguments))).output
 
 
 @pytest.mark.requirement("runtimes.python")

@@ -5,13 +5,14 @@ Nothing here stores a definition.
 """
 
 from toolcrib.providers.auth import Credentials, Resolve, credentials_for
-from toolcrib.providers.openapi import Bounds, Group, ImportedApi, ToolOverride, import_openapi
+from toolcrib.providers.openapi import Bounds, Fetch, Group, ImportedApi, ToolOverride, fetch_documents, import_openapi
 from toolcrib.providers.references import ReferenceItem, ReferenceList, closest, read_reference, resolve
 from toolcrib.providers.tokens import Tokens
 
 __all__ = [
     "Bounds",
     "Credentials",
+    "Fetch",
     "Group",
     "ImportedApi",
     "ReferenceItem",
@@ -21,6 +22,7 @@ __all__ = [
     "ToolOverride",
     "closest",
     "credentials_for",
+    "fetch_documents",
     "import_openapi",
     "read_reference",
     "resolve",

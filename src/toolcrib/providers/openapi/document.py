@@ -58,10 +58,13 @@ def read_document(
         raise InvalidDefinition(f"an OpenAPI document is an object, found {type(root).__name__}")
     document = cast("JsonObject", root)
     written = [str(document[key]).strip() for key in ("openapi", "swagger") if key in document]
-    found = [(version, _DIALECTS.get(".".join(version.split(".")[:2]))) for version in written]
-    known = next(((version, dialect) for version, dialect in found if dialect is not None), None)
-    if known is None:
+    version = next((version for version in written if _dialect(version) is not None), "")
+    dialect = _dialect(version)
+    if dialect is None:
         told = f"version {written[0][:50]!r}" if written else "neither 'openapi' nor 'swagger'"
         raise InvalidDefinition(f"found {told}; OpenAPI 2.0, 3.0, 3.1 and 3.2 are read: convert it to one of them")
-    version, dialect = known
     return Document(Library(document, uri=uri, documents=documents, bounds=bounds, losses=losses), dialect, version)
+
+
+def _dialect(version: str) -> Dialect | None:
+    return _DIALECTS.get(".".join(version.split(".")[:2]))

@@ -179,7 +179,7 @@ def _check_names(tools: Sequence[ToolDefinition]) -> None:
 
 
 def _report(document: Document, made: Sequence[tuple[_Named, ToolDefinition | None]], losses: Losses) -> LossReport:
-    components: dict[str, Losses] = {}
+    components = dict(losses.components)
     operations: list[OperationImport] = []
     for entry, tool in made:
         operation = entry.operation

@@ -49,6 +49,7 @@ def read_operations(document: Document, losses: Losses) -> Iterator[Operation]:
         count += len(found)
         if not found:
             losses.dropped(node.place, "invalid", f"path {written[:200]}", "has no operation")
+            losses.uses(path.place, shared)
         if count > MAX_OPERATIONS:
             losses.dropped(node.place, "bound", f"path {written[:200]}", f"more than {MAX_OPERATIONS} operations")
             continue

@@ -71,7 +71,8 @@ def _use_wal(connection: sa.Connection) -> None:
     deadline = time.monotonic() + _BUSY_S
     while True:
         try:
-            connection.exec_driver_sql("PRAGMA journal_mode=WAL")
+            # Its row is read, so that no statement is left in progress for the first transaction to trip over.
+            connection.exec_driver_sql("PRAGMA journal_mode=WAL").scalar()
         except OperationalError as error:
             connection.rollback()
             if _LOCKED not in str(error.orig) or time.monotonic() > deadline:

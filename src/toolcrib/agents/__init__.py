@@ -7,7 +7,7 @@ from toolcrib.agents.drift import basis_of, drift_of, made_from
 from toolcrib.agents.placeholders import PLACEHOLDERS, check_prompt
 from toolcrib.agents.programs import CALL, programs
 from toolcrib.agents.prompts import default_prompt, reference_names
-from toolcrib.agents.references import References, ReferenceUnavailable, Snapshot
+from toolcrib.agents.references import References, ReferenceUnavailable, Snapshot, check_provider_data
 from toolcrib.agents.setup import Furnisher, Models
 from toolcrib.agents.trial import Trial
 
@@ -27,6 +27,7 @@ __all__ = [
     "basis_of",
     "check_agentic",
     "check_prompt",
+    "check_provider_data",
     "default_prompt",
     "drift_of",
     "made_from",

@@ -24,6 +24,7 @@ from toolcrib.contracts import (
     Principal,
     ReferenceSource,
     ToolcribError,
+    ToolDefinition,
     ToolEnvelope,
     content_hash,
     format_timestamp,
@@ -54,6 +55,38 @@ class Snapshot(Struct, frozen=True):
     size: int
 
 
+def declared_by(providers: Providers, realm: str, provider: str, name: str) -> ReferenceSource:
+    """The source that a provider declares under a name.
+
+    Raises:
+        NotFound: No such provider, or it declares no such data.
+    """
+    found = providers.find(realm, provider)
+    if found is None:
+        known = ", ".join(one.name for one in providers.current(realm)) or "none"
+        msg = f"there is no provider {provider!r} in realm {realm!r}; there is: {known}"
+        raise NotFound(msg)
+    for source in found.reference_data:
+        if source.name == name:
+            return source
+    known = ", ".join(source.name for source in found.reference_data) or "none"
+    msg = f"provider {provider!r} declares no reference data {name!r}; it declares: {known}"
+    raise NotFound(msg)
+
+
+def check_provider_data(definition: ToolDefinition, realm: str, providers: Providers) -> None:
+    """Refuse an agentic tool that names reference data which nobody declares.
+
+    Raises:
+        NotFound: No such provider, or it declares no such data.
+    """
+    implementation = definition.implementation
+    if implementation.kind == "agentic":
+        for data in implementation.context.provider_data:
+            for name in data.data_types:
+                declared_by(providers, realm, data.provider, name)
+
+
 class References:
     """Keeps the snapshots of a crib.
 
@@ -74,21 +107,8 @@ class References:
         """One sync at a time of each source."""
 
     def declared(self, realm: str, provider: str, name: str) -> ReferenceSource:
-        """The source that a provider declares under a name.
-
-        Raises:
-            NotFound: No such provider, or it declares no such data.
-        """
-        found = self._providers.find(realm, provider)
-        if found is None:
-            msg = f"there is no provider {provider!r} in realm {realm!r}; import or save it first"
-            raise NotFound(msg)
-        for source in found.reference_data:
-            if source.name == name:
-                return source
-        known = ", ".join(source.name for source in found.reference_data) or "none"
-        msg = f"provider {provider!r} declares no reference data {name!r}; it declares: {known}"
-        raise NotFound(msg)
+        """The source that a provider declares under a name; raises as `declared_by`."""
+        return declared_by(self._providers, realm, provider, name)
 
     async def lists(self, context: RunContext, wanted: AgenticContext) -> Sequence[ReferenceList]:
         """All lists that an agentic tool names, as this run sees them.

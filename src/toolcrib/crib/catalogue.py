@@ -6,7 +6,7 @@ What is added is saved when the crib is opened or next asked for anything, in th
 import asyncio
 from typing import Any, TypeAlias
 
-from toolcrib.agents import check_agentic, default_prompt, made_from
+from toolcrib.agents import check_agentic, check_provider_data, default_prompt, made_from
 from toolcrib.contracts import InvalidInput, NotFound, Principal, ProviderDefinition, ToolDefinition, ToolRevision
 from toolcrib.executor import Clock
 from toolcrib.llm import ModelPool
@@ -118,6 +118,7 @@ class Catalogue:
         """
         check_definition(definition)
         checked = check_agentic(definition, self._registry, realm)
+        check_provider_data(checked, realm, self._providers)
         implementation = checked.implementation
         if implementation.kind != "agentic":
             return checked

@@ -76,6 +76,7 @@ class ToolOptions(TypedDict, total=False):
     error_handling: tuple[ErrorRule, ...]
     rate_limit: RateLimit
     cost_usd_per_call: Usd
+    cost_from: str
     requires_confirmation: bool
     sequential: bool
     max_output_bytes: int

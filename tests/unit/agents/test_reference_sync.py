@@ -61,14 +61,15 @@ class House:
 
     async def ready(self) -> "House":
         await self.crib.save_provider(self.provider)
-        context = AgenticContext(provider_data=(ProviderData(provider="crm", data_types=("stages",)),))
+        name = self.provider.reference_data[0].name
+        context = AgenticContext(provider_data=(ProviderData(provider="crm", data_types=(name,)),))
         self.agent = self.crib.agentic_tool(
             "agent",
             mode="agentic",
             model=MODEL,
             tools=["update_deals"],
             context=context,
-            system_prompt="{{reference_data.stages}}",
+            system_prompt=f"{{{{reference_data.{name}}}}}",
         )
         return self
 
@@ -235,16 +236,27 @@ async def test_a_run_that_goes_on_after_a_wait_sees_the_list_that_it_began_with(
     ],
     ids=["provider", "list"],
 )
-async def test_a_list_that_nobody_declares_ends_the_run_and_says_which_there_are(data: ProviderData, said: str):
+async def test_a_list_that_nobody_declares_is_refused_when_the_tool_is_saved(data: ProviderData, said: str):
     house = await House().ready()
     house.crib.agentic_tool(
         "lost", mode="agentic", model=MODEL, tools=["update_deals"], context=AgenticContext(provider_data=(data,))
     )
 
-    result = await house.crib.invoke("lost", {"task": "x"})
+    with pytest.raises(NotFound, match=said):
+        await house.crib.open()
+
+
+@pytest.mark.requirement("agentic.reference_providers")
+async def test_a_list_that_is_not_declared_any_more_ends_the_run_and_says_which_there_are():
+    house = await House().ready()
+    await house.crib.open()
+    other = STAGES.model_copy(update={"name": "phases"})
+    await house.crib.save_provider(house.provider.model_copy(update={"reference_data": (other,)}))
+
+    result = await house.run()
 
     assert result.summary.error is not None
-    assert said in result.summary.error.message
+    assert "declares no reference data 'stages'; it declares: phases" in result.summary.error.message
 
 
 @pytest.mark.requirement("agentic.reference_providers")

@@ -9,9 +9,8 @@
 Nothing is connected until the first call. Everything that a crib does goes through its executor and its journal.
 """
 
-import asyncio
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from types import TracebackType
 from typing import Any, Self
 
@@ -27,7 +26,6 @@ from toolcrib.contracts import (
     ChildStarted,
     ClientResult,
     Conflict,
-    InvalidInput,
     InvalidSettings,
     Json,
     JsonObject,
@@ -48,6 +46,7 @@ from toolcrib.contracts import (
 )
 from toolcrib.crib.bench import Bench
 from toolcrib.crib.handle import AgenticTool
+from toolcrib.crib.imports import import_document, names_by_operation
 from toolcrib.crib.parts import Outside, Parts
 from toolcrib.crib.prompts import Prompts
 from toolcrib.crib.reference import ReferenceData
@@ -58,7 +57,7 @@ from toolcrib.export import ExportFormat, export_tools
 from toolcrib.llm import LanguageModel
 from toolcrib.llm.prices import Prices
 from toolcrib.net import EgressPolicy
-from toolcrib.providers import ImportedApi, ToolOverride, import_openapi
+from toolcrib.providers import ImportedApi, ToolOverride
 from toolcrib.registry import FunctionTool, as_function_tool
 from toolcrib.runs import (
     Result,
@@ -270,6 +269,8 @@ class Crib:
         base_url: str | None = None,
         auth: ProviderAuth | None = None,
         overrides: Mapping[str, ToolOverride] | None = None,
+        documents: Mapping[str, Json] | None = None,
+        origins: Collection[str] = (),
         principal: Principal | None = None,
     ) -> ImportedApi:
         """Import an OpenAPI document: a provider and a tool per operation.
@@ -280,21 +281,25 @@ class Crib:
             base_url: Address of the API, instead of the document's servers.
             auth: Authentication, instead of the document's.
             overrides: Corrections by operationId.
+            documents: What it refers to, by URI, if it is not fetched.
+            origins: Where else than at its own origin a fetched document may refer to.
             principal: Whose realm gets them.
 
         Raises:
             InvalidInput: The URL answers with something else than success.
             InvalidDefinition: It is no OpenAPI document that can be read.
         """
-        if isinstance(document, str) and document.startswith(("http://", "https://")):
-            fetched = await self._parts.session.request("GET", document)
-            if fetched.status != 200:
-                msg = f"there is no OpenAPI document at {document}: it answered with status {fetched.status}"
-                raise InvalidInput(msg)
-            document = fetched.body
-        # A large document takes seconds, in which other runs go on.
-        imported = await asyncio.to_thread(
-            import_openapi, document, name=name, base_url=base_url, auth=auth, overrides=overrides or {}
+        realm = (await self.enter(principal)).realm
+        imported = await import_document(
+            self._parts.session,
+            document,
+            name=name,
+            base_url=base_url,
+            auth=auth,
+            overrides=overrides or {},
+            documents=documents,
+            origins=origins,
+            names=names_by_operation(self.providers.find(realm, name), self.registry.current(realm)),
         )
         await self.save_provider(imported.provider, principal=principal)
         for tool in imported.tools:

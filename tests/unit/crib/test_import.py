@@ -74,6 +74,35 @@ async def test_a_document_in_any_form_becomes_tools_that_run(form: str):
     assert (envelope.output, envelope.http_status, envelope.side_effects) == ({"id": "d1"}, 200, "reads")
 
 
+async def test_a_document_at_a_url_may_refer_to_others_of_its_origin():
+    async def answer(request: web.BaseRequest) -> web.StreamResponse:
+        if request.path == "/docs/openapi.json":
+            return web.json_response({**document(f"http://{request.host}"), "paths": {"/a": {"$ref": "paths/a.json"}}})
+        if request.path == "/docs/paths/a.json":
+            return web.json_response({"get": {"operationId": "readA"}})
+        return web.json_response({}, status=404)
+
+    async with serving(answer) as port:
+        origin = f"http://127.0.0.1:{port}"
+        async with Crib("memory://", egress=local(origin)) as crib:
+            api = await crib.import_openapi(f"{origin}/docs/openapi.json", name="crm")
+    assert [found.name for found in api.tools] == ["readA"]
+
+
+async def test_a_second_import_keeps_the_names_of_the_first():
+    def grown(*paths: str) -> dict[str, Any]:
+        operations = {path: {"get": {"operationId": "list.deals"}} for path in paths}
+        return {**document("https://api.test"), "paths": operations}
+
+    async with Crib("memory://") as crib:
+        [first] = (await crib.import_openapi(grown("/b"), name="crm")).tools
+        second = await crib.import_openapi(grown("/a", "/b"), name="crm")
+        other = await crib.import_openapi(grown("/a", "/b"), name="other")
+    names = {found.operation: found.tool for found in second.report.operations}
+    assert (first.name, names["GET /b"]) == ("list_deals", "list_deals")
+    assert {found.operation: found.tool for found in other.report.operations}["GET /a"] == "list_deals"
+
+
 async def test_a_url_without_a_document_is_said_to_have_none():
     async with api() as origin, Crib("memory://", egress=local(origin)) as crib:
         with pytest.raises(InvalidInput, match=rf"no OpenAPI document at {origin}/x: it answered with status 404"):

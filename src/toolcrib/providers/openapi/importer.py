@@ -65,10 +65,12 @@ class ImportedApi:
 class _Named:
     operation: Operation
     name: str
+    derived: str
+    """Its name if there had been no earlier import."""
 
     def aliases(self) -> frozenset[str]:
         """What an override or a selection may call it."""
-        return frozenset(filter(None, (self.name, self.operation.key, self.operation.operation_id)))
+        return frozenset(filter(None, (self.name, self.derived, self.operation.key, self.operation.operation_id)))
 
 
 def import_openapi(
@@ -139,7 +141,8 @@ def import_openapi(
 
 def _named(document: Document, known: Mapping[str, str], losses: Losses) -> list[_Named]:
     operations = list(read_operations(document, losses))
-    return [_Named(operation, name) for operation, name in zip(operations, tool_names(operations, known), strict=True)]
+    derived = tool_names(operations, {})
+    return list(map(_Named, operations, tool_names(operations, known) if known else derived, derived))
 
 
 def _select(

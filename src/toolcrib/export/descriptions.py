@@ -83,7 +83,7 @@ def _abilities(definition: ToolDefinition) -> Iterator[str]:
 
 def _input(definition: ToolDefinition, name: str, schema: Json) -> str:
     found = cast("JsonSchema", schema) if isinstance(schema, dict) else {}
-    said = " ".join(str(found.get("description", "")).split()) or f"A value of type {found.get('type', 'any')}."
+    said = " ".join(str(found.get("description", "")).split()) or _unsaid(found.get("type"))
     said = said if said.endswith((".", "!", "?")) else f"{said}."
     values = found.get("enum")
     if isinstance(values, list):
@@ -91,6 +91,10 @@ def _input(definition: ToolDefinition, name: str, schema: Json) -> str:
     examples = list(_examples(definition, name))
     quoted = ", ".join(f'"{example}"' for example in dict.fromkeys(examples))
     return f"- {name}: {said} Examples: {quoted}." if quoted else f"- {name}: {said}"
+
+
+def _unsaid(kind: Json) -> str:
+    return f"A value of type {kind}." if isinstance(kind, str) else "A value as its schema says."
 
 
 def _examples(definition: ToolDefinition, name: str) -> Iterator[str]:

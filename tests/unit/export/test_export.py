@@ -188,7 +188,7 @@ def test_inputs_are_listed_with_their_values_and_examples():
 
     assert "Not for leads." in text
     assert '- task: What to do. Examples: "Find Acme".' in text
-    assert "# Optional inputs:\n- stage: A value of type any. One of: won, lost." in text
+    assert "# Optional inputs:\n- stage: A value as its schema says. One of: won, lost." in text
 
 
 @pytest.mark.requirement("authoring.descriptions")

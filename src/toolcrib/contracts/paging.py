@@ -4,11 +4,11 @@ All kinds share where the items are, how large a page may be and when to stop. T
 found. A following request stays on the origin of the operation or of its provider, whatever the answer says.
 """
 
-from typing import Annotated, Any, Literal, TypeAlias
+from typing import Annotated, Any, Literal, TypeAlias, cast
 
 from pydantic import Discriminator, Field, Tag
 
-from toolcrib.contracts._base import Contract
+from toolcrib.contracts._base import Contract, JsonObject
 
 
 class _Pages(Contract):
@@ -44,7 +44,7 @@ class OffsetPaging(_Pages):
 
     kind: Literal["offset"] = "offset"
     argument: str
-    """Argument that takes the number of items to skip; the first page has none of it."""
+    """Argument that takes the number of items to skip, from 0 on."""
     total: str | None = None
     """RFC 9535 path of the number of all items; null if the answer does not tell, and a short page is the last."""
 
@@ -103,7 +103,9 @@ class NextUrlPaging(_Pages):
 
 def _kind_of(value: Any) -> str | None:
     """The tag; what was stored before there were kinds has none and is of the first."""
-    return value.get("kind", "cursor") if isinstance(value, dict) else getattr(value, "kind", None)
+    if isinstance(value, dict):
+        return cast("JsonObject", value).get("kind", "cursor")
+    return getattr(value, "kind", None)
 
 
 Paging: TypeAlias = Annotated[

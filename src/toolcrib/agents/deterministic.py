@@ -7,6 +7,7 @@ call makes the answer. Nothing is written by a plan that does not meet its schem
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from toolcrib.agents.allotment import Allotted
 from toolcrib.agents.answers import UnusableAnswer, ask_json
@@ -23,6 +24,7 @@ from toolcrib.contracts import (
     JsonObject,
     JsonSchema,
     ModelError,
+    Purpose,
     Reason,
     StopReason,
     ToolEnvelope,
@@ -59,6 +61,14 @@ class Progress:
     def report(self) -> JsonObject:
         """Facts about every step that ran, for the model that writes the answer and for partial results."""
         return {step: _facts(envelopes, self.outputs.get(step)) for step, envelopes in self.envelopes.items()}
+
+
+class _Problem(NamedTuple):
+    """What the model has to correct of a step."""
+
+    message: str
+    purpose: Purpose
+    """Of the call that corrects it: a reference is reviewed with the results, a refusal is an error."""
 
 
 class Deterministic:
@@ -142,18 +152,18 @@ class Deterministic:
             return
         problem = await self._attempt(setup, progress, step, item, corrected, suffix=".again")
         if problem is not None:
-            message = f"step {step.id!r} could not be carried out: {problem}"
+            message = f"step {step.id!r} could not be carried out: {problem.message}"
             progress.failure = error(ErrorCode.VALIDATION_ERROR, Reason.REFERENCE_UNRESOLVED, message)
 
     async def _attempt(
         self, setup: Setup, progress: Progress, step: AgenticStep, item: Allotted, plan: StepPlan, *, suffix: str
-    ) -> str | None:
+    ) -> _Problem | None:
         """Run the step's calls; returns what the model has to correct, or null."""
         scope = {**progress.outputs, "input": setup.context.request.input}
         try:
             inputs = expand(plan, item.tool.definition.input_schema, scope)
         except InvalidExpression as problem:
-            return str(problem)
+            return _Problem(str(problem), "result_review")
         many, position, tool = plan.for_each is not None, f"{step.id}{suffix}", item.tool
         calls = [
             setup.context.call(
@@ -164,23 +174,23 @@ class Deterministic:
         envelopes = await setup.context.wait_all(calls)
         refused = [found.error for found in envelopes if found.error and found.error.code is ErrorCode.VALIDATION_ERROR]
         if refused and len(refused) == len(envelopes) and not suffix:
-            return refused[0].message
+            return _Problem(refused[0].message, "error_recovery")
         progress.envelopes[step.id] = envelopes
         progress.outputs[step.id] = [found.output for found in envelopes] if many else envelopes[0].output
         _take_failures(progress, step, envelopes)
         return None
 
     async def _review(
-        self, setup: Setup, progress: Progress, step: AgenticStep, item: Allotted, problem: str, *, first: bool
+        self, setup: Setup, progress: Progress, step: AgenticStep, item: Allotted, problem: _Problem, *, first: bool
     ) -> StepPlan:
         question = _REVIEW_QUESTION.format(
-            task=setup.task, step=step.id, problem=problem, results=preview(progress.report())
+            task=setup.task, step=step.id, problem=problem.message, results=preview(progress.report())
         )
         schema = step_schema(step, item.schema, first=first)
         answer = await ask_json(
             setup,
             f"{step.id}.review",
-            "result_review",
+            problem.purpose,
             question,
             schema,
             name="step",

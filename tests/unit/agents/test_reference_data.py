@@ -47,6 +47,7 @@ async def test_a_stage_that_comes_by_reference_is_refused_before_the_call():
     assert refused.error is not None
     assert "is not one of the 3 valid values" in refused.error.message
     assert "nearest: '3003' (Negotiation)" in model.requests[1].messages[0].text
+    assert purposes(result) == ["planning", "error_recovery", "formatting"]
 
 
 @pytest.mark.requirement("agents.live_enums", "agents.recovery")

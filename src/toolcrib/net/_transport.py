@@ -38,6 +38,9 @@ _MAX_ADMITTED: Final = 1024
 _COPIED_AT_ONCE: Final = 2**20
 """aiohttp warns about larger bodies given as bytes, since sending them in one piece holds the loop."""
 
+_MOST_STALE: Final = 2
+"""How many kept-alive connections may turn out to be closed before a request is given up."""
+
 AddressInfo: TypeAlias = tuple[int, int, int, str, tuple[Any, ...]]
 """One row of `getaddrinfo`: family, type, protocol, canonical name, address."""
 
@@ -132,17 +135,15 @@ class Transport:
     async def _send(
         self, request: Request, origin: Origin, timeouts: Timeouts, total_s: float | None
     ) -> aiohttp.ClientResponse:
-        body = request.body
         token = _connecting.set(origin)
         try:
-            return await self._client.request(
-                request.method,
-                request.url,
-                headers=request.headers,
-                data=BytesIO(body) if body is not None and len(body) > _COPIED_AT_ONCE else body,
-                allow_redirects=False,
-                timeout=_client_timeout(timeouts, total_s),
-            )
+            for _ in range(_MOST_STALE):
+                try:
+                    return await self._attempt(request, timeouts, total_s)
+                except aiohttp.ClientOSError as error:
+                    if not _was_unsent(request, error):
+                        raise
+            return await self._attempt(request, timeouts, total_s)
         except (aiohttp.ClientError, OSError) as error:
             raise _in_our_words(error, origin, timeouts) from None
         except ValueError:
@@ -151,6 +152,17 @@ class Transport:
             ) from None
         finally:
             _connecting.reset(token)
+
+    async def _attempt(self, request: Request, timeouts: Timeouts, total_s: float | None) -> aiohttp.ClientResponse:
+        body = request.body
+        return await self._client.request(
+            request.method,
+            request.url,
+            headers=request.headers,
+            data=BytesIO(body) if body is not None and len(body) > _COPIED_AT_ONCE else body,
+            allow_redirects=False,
+            timeout=_client_timeout(timeouts, total_s),
+        )
 
     def admit(self, url: URL) -> Origin:
         """The policy's verdict, remembered: an agent asks the same few origins thousands of times."""
@@ -288,6 +300,15 @@ def _lower_case(response: aiohttp.ClientResponse) -> dict[str, str]:
     return headers
 
 
+def _was_unsent(request: Request, error: aiohttp.ClientOSError) -> bool:
+    """Whether a kept-alive connection was closed by the server before the request was written, in its one piece.
+
+    Then it may be sent again whatever it does, because nothing of it has left.
+    """
+    in_one_piece = len(request.body or b"") <= _COPIED_AT_ONCE
+    return in_one_piece and isinstance(error.__cause__, aiohttp.ClientConnectionResetError)
+
+
 def _in_our_words(error: aiohttp.ClientError | OSError, origin: Origin, timeouts: Timeouts) -> ToolcribError:
     """The failure without aiohttp's message, which may quote the whole URL."""
     if isinstance(error, aiohttp.ConnectionTimeoutError):
@@ -310,8 +331,10 @@ def _cause(error: aiohttp.ClientError | OSError) -> str:
         return f"TLS: {verdict}"
     if isinstance(error, aiohttp.ClientSSLError):
         return f"TLS: {error.strerror}"
-    if isinstance(error, OSError) and error.strerror:
+    if isinstance(error, OSError) and error.strerror and error.errno is not None:
         return error.strerror
+    if isinstance(error, aiohttp.ClientOSError):
+        return "the server closed the connection while the request was sent"
     if isinstance(error, aiohttp.ServerDisconnectedError):
         return "the server closed the connection without an answer"
     if isinstance(error, aiohttp.ClientPayloadError):

@@ -103,6 +103,35 @@ async def test_requests_to_one_origin_share_a_connection() -> None:
     assert len(peers) == 1
 
 
+@pytest.mark.requirement("net.connections_reused")
+async def test_a_kept_connection_that_the_server_has_closed_costs_no_request() -> None:
+    received: list[bytes] = []
+
+    async def close_after_each(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await reader.readuntil(b"\r\n\r\n")
+        received.append(await reader.readexactly(2))
+        writer.write(b"HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nok")
+        await writer.drain()
+
+    async with serving_raw(close_after_each) as port, session_for(port) as session:
+        for number in range(20):
+            await session.request("POST", f"http://127.0.0.1:{port}/", body=b"%02d" % number)
+
+    assert received == [b"%02d" % number for number in range(20)]
+
+
+@pytest.mark.requirement("net.failures_named")
+async def test_a_server_that_does_not_read_a_body_is_a_failure_without_the_url() -> None:
+    async def hang_up(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await reader.read(1)
+        writer.transport.abort()
+
+    async with serving_raw(hang_up) as port, session_for(port) as session:
+        with pytest.raises(ConnectionFailed) as caught:
+            await session.request("POST", f"http://127.0.0.1:{port}{SECRET_PATH}", body=bytes(20 * 2**20))
+    assert SECRET not in str(caught.value)
+
+
 @pytest.mark.requirement("net.no_ambient_state")
 async def test_cookies_and_proxy_variables_are_ignored(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HTTP_PROXY", "http://127.0.0.1:1")

@@ -13,6 +13,7 @@ from toolcrib.contracts import (
     BearerAuth,
     InvalidDefinition,
     NoAuth,
+    OAuth2Auth,
     RateLimit,
     RetryPolicy,
     ServerVariable,
@@ -251,3 +252,85 @@ def test_the_provider_says_which_document_it_came_from() -> None:
         "document_hash": content_hash(source),
         "import": api.report.summary(),
     }
+
+
+@pytest.mark.requirement("providers.servers")
+@pytest.mark.parametrize(
+    ("root", "uri", "base"),
+    [
+        ({"servers": [{"url": "/v2"}]}, "https://a.test/docs/api.json", "https://a.test/v2"),
+        ({"servers": [{"url": "v2"}]}, "https://a.test/docs/api.json", "https://a.test/docs/v2"),
+        ({}, "https://a.test/docs/api.json", "https://a.test"),
+        ({"servers": [{"url": "ws://a.test"}, {"url": "https://b.test/?x=1#y"}]}, "", "https://b.test"),
+        ({"servers": [{"url": "a.test/v1"}]}, "", "https://a.test/v1"),
+        ({"servers": [{"url": "//a.test/v1"}]}, "", "https://a.test/v1"),
+        ({"servers": [{"url": "https://{t}.test"}]}, "", "https://{t}.test"),
+        ({"host": "a.test", "basePath": "/v1"}, "", "https://a.test/v1"),
+        ({"host": "http://a.test/", "schemes": ["http"]}, "", "http://a.test"),
+        ({"basePath": "/v1"}, "http://a.test:8080/docs", "http://a.test:8080/v1"),
+        ({"host": "{region}.a.test", "schemes": ["http", "https"]}, "", "https://{region}.a.test"),
+        ({"host": "", "schemes": ["ws"]}, "", "https://{host}"),
+    ],
+)
+def test_the_address_is_found_wherever_a_document_says_it(root: dict[str, Any], uri: str, base: str) -> None:
+    version = {"openapi": "3.1.0"} if not root or "servers" in root else {"swagger": "2.0"}
+    api = import_openapi({**version, "paths": {"/a": {"get": {}}}, **root}, name="api", uri=uri)
+    assert api.provider.base_url == base
+    assert http(api.tools[0]).url == f"{base}/a"
+
+
+@pytest.mark.requirement("providers.import_auth")
+def test_oauth_2_and_openid_connect_fetch_their_tokens_where_no_person_is_needed() -> None:
+    flows = {"clientCredentials": {"tokenUrl": "/token", "scopes": {"read": ""}}, "implicit": {}}
+    schemes = {
+        "machine": {"type": "oauth2", "flows": flows},
+        "lost": {"type": "oauth2", "flows": {"clientCredentials": {"tokenUrl": "token"}}},
+        "id": {"type": "openIdConnect", "openIdConnectUrl": "https://id.test/.well-known/openid-configuration"},
+    }
+    security = [{"machine": ["read"]}, {"lost": []}, {"id": []}]
+    api = imported({"/a": {"get": {}}}, components={"securitySchemes": schemes}, security=security)
+    machine, lost, identity = (api.provider.schemes[name] for name in ("machine", "lost", "id"))
+    assert isinstance(machine, OAuth2Auth)
+    assert (machine.token_url, machine.client_id) == ("https://api.test/token", "${env:CRM_MACHINE_CLIENT_ID}")
+    assert lost == BearerAuth(token="${env:CRM_LOST_TOKEN}")
+    assert isinstance(identity, OAuth2Auth)
+    assert identity.discovery_url == "https://id.test/.well-known/openid-configuration"
+    assert api.provider.security == ({"machine": ("read",)}, {"lost": ()}, {"id": ()})
+
+
+@pytest.mark.requirement("providers.any_document", "providers.losses")
+def test_paths_are_taken_as_they_are_meant_and_others_go_on() -> None:
+    paths: dict[str, Any] = {
+        "deals": {"get": {}},
+        "/a/{id*}": {"get": {"parameters": [{"name": "id", "in": "path", "required": True, "schema": {}}]}},
+        "/b#Action": {"get": {}},
+        "/c": {"$ref": "#/components/pathItems/C", "summary": "d", "get": {"operationId": "own"}},
+        "/d": None,
+        "/e": {"trace": {}, "get": {}},
+    }
+    items = {"C": {"get": {"operationId": "theirs"}, "put": {}}}
+    api = imported(paths, components={"pathItems": items})
+    assert [http(found).url.removeprefix("https://api.test/v1") for found in api.tools] == [
+        "/deals",
+        "/a/{id}",
+        "/b",
+        "/c",
+        "/c",
+        "/e",
+    ]
+    assert [found.operation for found in api.report.operations if found.tool is None] == ["TRACE /e"]
+    assert {"path /d", "GET /b fragment Action", "GET /c path item field get"} <= whys(api).keys()
+
+
+@pytest.mark.requirement("providers.groups")
+def test_tools_are_folded_into_groups_by_tag_or_path() -> None:
+    paths: dict[str, Any] = {
+        "/v1/deals": {"get": {"tags": ["Sales Deals", "crm"]}},
+        "/api/v2/{id}/companies": {"get": {}},
+        "/{id}": {"get": {"tags": [7]}},
+    }
+    tags = [{"name": "Sales Deals", "description": "word " * 100}, {"name": "unused"}]
+    api = imported(paths, tags=tags)
+    assert [(group.name, group.tools) for group in api.groups] == [("sales-deals", 1), ("companies", 1), ("other", 1)]
+    assert api.groups[0].description.endswith("word…")
+    assert [found.tags for found in api.tools] == [("sales-deals", "crm"), ("companies",), ("other",)]

@@ -34,8 +34,8 @@ from toolcrib.providers.openapi.operations import read_operations
 from toolcrib.providers.openapi.overrides import ToolOverride
 from toolcrib.providers.openapi.parts import Operation
 from toolcrib.providers.openapi.schemas import Schemas
-from toolcrib.providers.openapi.security import given_security, read_security
-from toolcrib.providers.openapi.servers import document_server
+from toolcrib.providers.openapi.security import Security, given_security, read_security
+from toolcrib.providers.openapi.servers import Server, document_server
 from toolcrib.providers.openapi.text import plain
 from toolcrib.providers.openapi.tools import Source, make_tool
 
@@ -113,20 +113,11 @@ def import_openapi(
     named = _select(_named(api, names, losses), include, overrides)
     operations = [entry.operation for entry in named]
     server = document_server(api, base_url, losses)
-    security = (
-        given_security(api, auth, losses)
-        if auth is not None
-        else read_security(api, operations, name, server.address, losses)
-    )
-    provider = ProviderDefinition(
-        name=name,
-        title=plain(api.root.get("info").object.get("title")) or None,
-        base_url=server.url,
-        variables=server.variables,
-        auth=security.auth,
-        schemes=security.schemes,
-        security=security.needed,
-    )
+    if auth is None:
+        security = read_security(api, operations, name, server.address, losses)
+    else:
+        security = given_security(api, auth, losses)
+    provider = _provider(name, api, server, security)
     requests, responses = Schemas(api, "request"), Schemas(api, "response")
     source = Source(api, provider, server, security, requests, responses, base_url is not None)
     made = [(entry, _tool(entry, overrides, source)) for entry in named]
@@ -137,6 +128,18 @@ def import_openapi(
     report = _report(api, made, losses)
     metadata = {**_metadata(api), "import": report.summary()}
     return ImportedApi(provider.model_copy(update={"metadata": metadata}), tuple(tools), groups, report)
+
+
+def _provider(name: str, document: Document, server: Server, security: Security) -> ProviderDefinition:
+    return ProviderDefinition(
+        name=name,
+        title=plain(document.root.get("info").object.get("title")) or None,
+        base_url=server.url,
+        variables=server.variables,
+        auth=security.auth,
+        schemes=security.schemes,
+        security=security.needed,
+    )
 
 
 def _named(document: Document, known: Mapping[str, str], losses: Losses) -> list[_Named]:

@@ -10,6 +10,7 @@ from rich.text import Text
 from rich.tree import Tree
 
 from toolcrib.cli.console import duration, money, plain
+from toolcrib.cli.progress import heading_of, lines_of
 from toolcrib.contracts import (
     ApprovalStep,
     HandoffStep,
@@ -121,7 +122,7 @@ def _named(step: Step) -> str:
         case LimitStep():
             return f"Limit: {step.limit}"
         case ProgressStep():
-            return f"Progress: {step.kind}"
+            return heading_of(step)
         case _:
             assert_never(step)
 
@@ -137,7 +138,7 @@ def _lines(step: Step) -> Iterator[Line]:
         case LimitStep():
             return iter([("Message", step.message)])
         case ProgressStep():
-            return iter([("Data", _compact(step.data))])
+            return lines_of(step) or iter([("Data", _compact(step.data))])
         case ResumptionStep():
             return iter(())
         case _:

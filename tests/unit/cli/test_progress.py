@@ -1,0 +1,47 @@
+"""How the tree of a run shows what the run told on its way."""
+
+from typing import Any
+
+import pytest
+
+from tests.unit.runs_trace.house import AT
+from toolcrib.cli.progress import heading_of, lines_of
+from toolcrib.contracts import ProgressStep
+
+READ: dict[str, Any] = {"name": "stages", "size": 12, "id": "afc9f7e322891c72", "age_s": 60.2, "warning": None}
+
+
+@pytest.mark.requirement("cli.tree")
+@pytest.mark.parametrize(
+    ("kind", "data", "heading", "lines"),
+    [
+        ("reference_data", READ, "Reference Data", ["List: stages, 12 values", "Snapshot: afc9f7e32289, 60 s old"]),
+        (
+            "reference_data",
+            {**READ, "warning": "it is old"},
+            "Reference Data",
+            ["List: stages, 12 values", "Snapshot: afc9f7e32289, 60 s old", "Warning: it is old"],
+        ),
+        (
+            "schema_drift",
+            {"changes": [{"message": "deals: a was removed"}]},
+            "Schema Drift",
+            ["Change: deals: a was removed"],
+        ),
+        ("tools_allotted", {"allotted": "shop.*", "tools": 45}, "Tools Allotted", ["For: shop.*", "Tools: 45"]),
+        ("tools_found", {"query": "refund", "found": ["a", "b"]}, "Tools Found", ["Query: refund", "Found: a, b"]),
+        ("tools_found", {"query": "refund", "found": []}, "Tools Found", ["Query: refund", "Found: none"]),
+    ],
+)
+def test_what_the_crib_itself_tells_has_lines_of_its_own(kind: str, data: Any, heading: str, lines: list[str]) -> None:
+    step = ProgressStep(kind=kind, number=1, data=data, started_at=AT)
+
+    assert heading_of(step) == heading
+    assert [f"{name}: {text}" for name, text in lines_of(step) or ()] == lines
+
+
+@pytest.mark.requirement("cli.tree")
+def test_what_an_application_tells_is_shown_as_it_is() -> None:
+    step = ProgressStep(kind="percent", number=1, data=50, started_at=AT)
+
+    assert (heading_of(step), lines_of(step)) == ("Progress: percent", None)

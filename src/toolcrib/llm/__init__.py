@@ -41,6 +41,7 @@ from toolcrib.llm.prices import Cost, Prices, RateTable
 from toolcrib.llm.quirks import Quirks
 from toolcrib.llm.retry import RetryPolicy
 from toolcrib.llm.scripted import Script, ScriptedAnswer, ScriptedModel
+from toolcrib.llm.signatures import signature
 from toolcrib.llm.transport import MAX_RESPONSE_BYTES, HttpTransport, Transport
 from toolcrib.llm.wire import Decoder, Wire
 from toolcrib.llm.wires import AnthropicWire, ChatWire, GeminiWire, ResponsesWire
@@ -104,5 +105,6 @@ __all__ = [
     "open_model",
     "resolve",
     "response_as_json",
+    "signature",
     "user",
 ]

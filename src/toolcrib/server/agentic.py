@@ -2,7 +2,7 @@
 
 from typing import Annotated, Any, cast
 
-from fastapi import APIRouter, Header, Query, Request, Response
+from fastapi import APIRouter, Header, Query, Response
 from pydantic import ValidationError
 
 from toolcrib.contracts import (
@@ -21,7 +21,6 @@ from toolcrib.contracts import (
     TextProposal,
     ToolDefinition,
     ToolRevision,
-    tool_uri,
 )
 from toolcrib.crib import Crib
 from toolcrib.export import ExportFormat
@@ -37,11 +36,12 @@ from toolcrib.server.agentic_views import (
     RunUnderWay,
     TestPromptBody,
 )
-from toolcrib.server.context import Caller, House, demand
+from toolcrib.server.context import Caller, House
+from toolcrib.server.desk import Author
 from toolcrib.server.errors import located
 from toolcrib.server.merging import merged
 from toolcrib.server.parsing import JsonRoute
-from toolcrib.server.rules import demand_sight, demand_write, expected_revision, may_see, refuse_local_model
+from toolcrib.server.rules import demand_sight, demand_write, expected_revision, may_see
 
 router = APIRouter(prefix="/agentic-tools", route_class=JsonRoute, tags=["agentic tools"])
 
@@ -76,7 +76,7 @@ async def list_agentic_tools(
 
 @router.post("", status_code=201)
 async def create_agentic_tool(
-    body: AgenticBody, request: Request, crib: House, caller: Caller, response: Response
+    body: AgenticBody, author: Author, crib: House, caller: Caller, response: Response
 ) -> AgenticView:
     """Store the first revision of a new tool; without a prompt it gets the default one."""
     await crib.enter(caller, newest=True)
@@ -85,7 +85,7 @@ async def create_agentic_tool(
         raise Conflict(msg)
     definition = await _written(crib, caller, body.definition())
     response.headers["Location"] = f"/api/v1/agentic-tools/{body.name}"
-    return await _save(request, crib, caller, response, definition)
+    return _shown(await author.save(definition), response)
 
 
 @router.get("/{name}")
@@ -99,7 +99,7 @@ async def change_agentic_tool(
     name: str,
     patch: JsonObject,
     *,
-    request: Request,
+    author: Author,
     crib: House,
     caller: Caller,
     response: Response,
@@ -120,7 +120,7 @@ async def change_agentic_tool(
         msg = f"the definition is named {body.name!r} and the path {current.name!r}; a tool cannot be renamed"
         raise InvalidDefinition(msg)
     definition = await _written(crib, caller, body.definition(current.definition))
-    return await _save(request, crib, caller, response, definition, after=expected_revision(if_match))
+    return _shown(await author.save(definition, after=expected_revision(if_match)), response)
 
 
 @router.delete("/{name}")
@@ -141,13 +141,13 @@ async def remove_agentic_tool(name: str, crib: House, caller: Caller) -> Removal
 
 
 @router.post("/{name}/test-prompt")
-async def test_prompt(name: str, body: TestPromptBody, request: Request, crib: House, caller: Caller) -> PromptTest:
+async def test_prompt(name: str, body: TestPromptBody, author: Author, crib: House, caller: Caller) -> PromptTest:
     """Show the model a sample input, with changes that are not saved. No tool that it wants is called."""
     tool = await _find(crib, caller, name)
     demand_write(caller, tool.definition)
     inside = _inside(tool.definition).model_copy(update=body.changes())
     definition = tool.definition.model_copy(update={"implementation": inside})
-    refuse_local_model(request, definition)
+    author.check(definition)
     return await crib.prompts.test(definition, body.params, principal=caller)
 
 
@@ -239,20 +239,6 @@ async def _written(crib: Crib, caller: Principal, definition: ToolDefinition) ->
     return definition.model_copy(
         update={"implementation": implementation.model_copy(update={"system_prompt": prompt, "made_from": {}})}
     )
-
-
-async def _save(
-    request: Request,
-    crib: Crib,
-    caller: Principal,
-    response: Response,
-    definition: ToolDefinition,
-    *,
-    after: int | None = None,
-) -> AgenticView:
-    demand(caller, tool_uri(definition.category, definition.name, "write"))
-    refuse_local_model(request, definition)
-    return _shown(await crib.save(definition, principal=caller, after=after), response)
 
 
 def _shown(tool: ToolRevision, response: Response) -> AgenticView:

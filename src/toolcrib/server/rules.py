@@ -4,8 +4,6 @@ from ipaddress import ip_address
 from typing import Final
 from urllib.parse import urlsplit
 
-from fastapi import Request
-
 from toolcrib.contracts import (
     InvalidDefinition,
     InvalidInput,
@@ -70,14 +68,14 @@ def refuse_code(definition: ToolDefinition) -> None:
         raise InvalidDefinition(msg)
 
 
-def refuse_local_model(request: Request, definition: ToolDefinition) -> None:
-    """Refuse a model on a local address, unless the operator allows it: it would be the server's network, not theirs.
+def refuse_local_model(definition: ToolDefinition) -> None:
+    """Refuse a model on a local address: it would be the server's network, not the caller's.
 
     Raises:
         PermissionDenied: The model's address is local.
     """
     implementation = definition.implementation
-    if implementation.kind != "agentic" or request.app.state.allow_local_models:
+    if implementation.kind != "agentic":
         return
     address = _address(implementation.llm)
     if address is not None and _is_local(address):

@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from typing import Annotated, Any, cast
 
-from fastapi import APIRouter, Header, Query, Request, Response
+from fastapi import APIRouter, Header, Query, Response
 from pydantic import ValidationError
 
 from toolcrib.contracts import (
@@ -14,13 +14,12 @@ from toolcrib.contracts import (
     LifeCycle,
     NotFound,
     PermissionDenied,
-    Principal,
     ToolDefinition,
     ToolRevision,
     tool_uri,
 )
-from toolcrib.crib import Crib
 from toolcrib.server.context import Caller, House, demand
+from toolcrib.server.desk import Author, Desk
 from toolcrib.server.errors import located
 from toolcrib.server.merging import merged
 from toolcrib.server.parsing import JsonRoute
@@ -29,8 +28,6 @@ from toolcrib.server.rules import (
     demand_write,
     expected_revision,
     may_see,
-    refuse_code,
-    refuse_local_model,
 )
 from toolcrib.server.views import (
     DefinitionBody,
@@ -83,7 +80,7 @@ async def list_tools(
 
 @router.post("", status_code=201)
 async def create_tool(
-    definition: DefinitionBody, request: Request, crib: House, caller: Caller, response: Response
+    definition: DefinitionBody, author: Author, crib: House, caller: Caller, response: Response
 ) -> ToolRevision:
     """Store the first revision of a new tool."""
     await crib.enter(caller, newest=True)
@@ -91,15 +88,14 @@ async def create_tool(
         msg = f"tool {definition.name!r} exists; PUT or PATCH it to make a new revision, or take another name"
         raise Conflict(msg)
     response.headers["Location"] = f"/api/v1/ai/tools/{definition.name}"
-    return await _save(request, crib, caller, definition)
+    return await author.save(definition)
 
 
 @router.post("/validate")
-async def validate_definition(definition: DefinitionBody, request: Request, crib: House, caller: Caller) -> Validity:
+async def validate_definition(definition: DefinitionBody, author: Author, crib: House, caller: Caller) -> Validity:
     """Whether a definition would be stored; nothing is."""
     try:
-        refuse_code(definition)
-        refuse_local_model(request, definition)
+        author.check(definition)
         await crib.check(definition, principal=caller)
     except (InvalidInput, NotFound, PermissionDenied) as problem:
         return Validity(valid=False, problems=(Problem(path="", problem=str(problem)),))
@@ -135,17 +131,17 @@ async def get_tool(name: str, crib: House, caller: Caller, response: Response) -
 
 @router.put("/{name}")
 async def replace_tool(
-    name: str, definition: DefinitionBody, *, request: Request, crib: House, caller: Caller, if_match: IfMatch = None
+    name: str, definition: DefinitionBody, *, author: Author, crib: House, caller: Caller, if_match: IfMatch = None
 ) -> ToolRevision:
     """Store a new revision; the content of the current one is that revision."""
     await crib.enter(caller, newest=True)
     current = crib.registry.require(caller.realm, name)
-    return await _revise(request, crib, caller, current, definition, if_match=if_match)
+    return await _revise(author, current, definition, if_match)
 
 
 @router.patch("/{name}")
 async def change_tool(
-    name: str, patch: JsonObject, *, request: Request, crib: House, caller: Caller, if_match: IfMatch = None
+    name: str, patch: JsonObject, *, author: Author, crib: House, caller: Caller, if_match: IfMatch = None
 ) -> ToolRevision:
     """Store a new revision that differs by a JSON Merge Patch (RFC 7396): what is null goes, what is given replaces.
 
@@ -158,7 +154,7 @@ async def change_tool(
         definition = ToolDefinition.model_validate(merged(current.definition.model_dump(mode="json"), patch))
     except ValidationError as problem:
         raise located(cast("list[dict[str, Any]]", problem.errors(include_url=False, include_input=False))) from problem
-    return await _revise(request, crib, caller, current, definition, if_match=if_match)
+    return await _revise(author, current, definition, if_match)
 
 
 @router.delete("/{name}", status_code=204)
@@ -187,28 +183,13 @@ async def set_status(name: str, body: StatusBody, crib: House, caller: Caller) -
 
 
 async def _revise(
-    request: Request,
-    crib: Crib,
-    caller: Principal,
-    current: ToolRevision,
-    definition: ToolDefinition,
-    *,
-    if_match: str | None,
+    author: Desk, current: ToolRevision, definition: ToolDefinition, if_match: str | None
 ) -> ToolRevision:
     if definition.name != current.name:
         msg = f"the definition is named {definition.name!r} and the path {current.name!r}; a tool cannot be renamed"
         raise InvalidDefinition(msg)
-    demand_write(caller, current.definition)
-    return await _save(request, crib, caller, definition, after=expected_revision(if_match))
-
-
-async def _save(
-    request: Request, crib: Crib, caller: Principal, definition: ToolDefinition, *, after: int | None = None
-) -> ToolRevision:
-    demand_write(caller, definition)
-    refuse_code(definition)
-    refuse_local_model(request, definition)
-    return await crib.save(definition, principal=caller, after=after)
+    demand_write(author.caller, current.definition)
+    return await author.save(definition, after=expected_revision(if_match))
 
 
 def _document(body: ImportBody) -> JsonObject | str:

@@ -115,6 +115,7 @@ def test_a_refusal_is_text_for_a_reader():
         ),
         ({"status": "incomplete"}, "other", "incomplete"),
         ({"status": None}, "end", ""),
+        ({"status": "complete"}, "end", "complete"),
     ],
 )
 def test_why_an_answer_ended(fields: dict[str, Any], stop: str, raw_stop: str):

@@ -140,7 +140,7 @@ def _shown_reasoning(item: dict[str, Any]) -> str:
 
 
 def _stop(raw_stop: str, message: Message, items: list[bytes]) -> Stop:
-    if raw_stop not in {"", "completed"}:
+    if raw_stop not in {"", "complete", "completed"}:
         return _CUT.get(raw_stop, "other")
     if message.calls:
         return "tool_calls"

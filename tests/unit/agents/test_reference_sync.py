@@ -9,6 +9,7 @@ from tests.unit.agents.crm import MODEL, Crm, asks, positions
 from tests.unit.runs_trace.house import StillClock
 from toolcrib import AgenticContext, Crib, ReferenceSource, ScriptedModel, tool
 from toolcrib.contracts import (
+    InvalidDefinition,
     NoAuth,
     NotFound,
     Principal,
@@ -324,3 +325,21 @@ async def test_a_sync_that_waits_for_a_person_says_which_run_to_decide():
 
     assert waiting.error is not None
     assert "is awaiting approval; decide it and sync again" in waiting.error
+
+
+@pytest.mark.requirement("agentic.reference_sync", "agents.authoring")
+async def test_a_list_that_a_model_would_make_is_refused():
+    house = await House().ready()
+    made_up = AgenticContext(reference_data=(ReferenceSource(name="stages", tool="agent"),))
+    house.crib.agentic_tool("other", mode="agentic", model=MODEL, tools=["update_deals"], context=made_up)
+
+    with pytest.raises(InvalidDefinition, match="'stages' is listed by a model; name a tool without one"):
+        await house.crib.open()
+
+
+@pytest.mark.requirement("agentic.reference_sync")
+async def test_the_lists_of_a_provider_that_is_not_there_are_not_listed():
+    house = await House().ready()
+
+    with pytest.raises(NotFound, match="there is no provider 'x'"):
+        await house.crib.reference_data.list("x")

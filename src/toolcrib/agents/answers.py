@@ -1,6 +1,8 @@
 """Getting JSON out of a model: asked by schema, checked, and asked again with the problems named."""
 
+from collections.abc import Callable
 from contextlib import suppress
+from dataclasses import dataclass
 from typing import cast
 
 import orjson
@@ -21,6 +23,26 @@ class UnusableAnswer(InvalidInput):
     code = "unusable_answer"
 
 
+def _same(found: Json) -> Json:
+    return found
+
+
+def _no_doubt(_: JsonObject) -> str:
+    return ""
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """How an answer is shown, read and judged beyond its schema."""
+
+    shown: JsonSchema | None = None
+    """What the model gets to see instead of the schema: one that makes good answers easier to write."""
+    translate: Callable[[Json], Json] = _same
+    """What the answer means, before it is held against the schema."""
+    doubt: Callable[[JsonObject], str] = _no_doubt
+    """What the model is asked about a first answer that meets the schema; empty if nothing."""
+
+
 async def ask_json(
     setup: Setup,
     position: str,
@@ -30,6 +52,7 @@ async def ask_json(
     *,
     name: str,
     system: str,
+    reading: Reading | None = None,
 ) -> JsonObject:
     """Ask for an object that meets a schema.
 
@@ -41,14 +64,16 @@ async def ask_json(
         schema: What the answer must meet.
         name: Name of the schema for the provider.
         system: System prompt.
+        reading: How the answer is shown, read and judged, where the schema alone does not say it.
 
     Raises:
         UnusableAnswer: No answer met the schema.
         ModelError: The provider failed.
         BudgetExhausted: The run may not spend another call.
     """
+    reading = reading or Reading()
     messages: tuple[Message, ...] = (user(question),)
-    shown = cast("JsonSchema", shown_to_models(schema))
+    shown = cast("JsonSchema", shown_to_models(reading.shown or schema))
     new, problem = messages, ""
     for attempt in range(_REPAIRS + 1):
         request = setup.request(messages, system=system, output_schema=shown, output_name=name)
@@ -60,11 +85,13 @@ async def ask_json(
             system=system if attempt == 0 else None,
         )
         response = await setup.context.model(call)
-        found = read_object(response.message.text)
+        found = reading.translate(read_object(response.message.text))
         problem = _problem(found, schema, stopped=response.stop == "length")
-        if not problem:
+        doubt = "" if problem or attempt else reading.doubt(cast("JsonObject", found))
+        if not problem and not doubt:
             return cast("JsonObject", found)
-        new = (user(f"That cannot be used: {problem}. Answer again with the whole corrected JSON object only."),)
+        told = doubt or f"That cannot be used: {problem}. Answer again with the whole corrected JSON object only."
+        new = (user(told),)
         messages = (*messages, response.message, *new)
     msg = f"the model {setup.model.name!r} gave no usable {name} after {_REPAIRS + 1} answers: {problem}"
     raise UnusableAnswer(msg)

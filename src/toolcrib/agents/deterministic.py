@@ -12,9 +12,10 @@ from typing import NamedTuple
 from toolcrib.agents.allotment import Allotted
 from toolcrib.agents.answers import UnusableAnswer, ask_json
 from toolcrib.agents.failures import model_failure
-from toolcrib.agents.placeholders import describe
-from toolcrib.agents.plan import StepPlan, expand, plan_schema, step_schema
+from toolcrib.agents.plan import StepPlan, expand, step_schema
+from toolcrib.agents.planning import make_plan
 from toolcrib.agents.previews import preview
+from toolcrib.agents.questions import FORMAT_SYSTEM, format_question, review_question
 from toolcrib.agents.setup import Furnisher, Setup
 from toolcrib.contracts import (
     AgenticStep,
@@ -40,6 +41,8 @@ DEFAULT_RESULT: JsonSchema = {
     "required": ["summary"],
     "additionalProperties": False,
 }
+_REVIEWED, _REPORTED = 2000, 3000
+"""Characters of results that a review and a report get to see."""
 _LIMIT_REASONS: dict[Reason, StopReason] = {
     Reason.MAX_TOOL_CALLS_EXCEEDED: "max_tool_calls",
     Reason.MAX_COST_EXCEEDED: "max_cost",
@@ -106,35 +109,21 @@ class Deterministic:
         steps = setup.implementation.steps
         if not steps:
             return _no_steps(setup.tool)
-        plan = await self.plan(setup)
-        question = plan.get("question")
-        if question:
-            return Ended(output={"question": question}, warnings=("the task was not carried out: it needs an answer",))
+        plan = await make_plan(setup)
+        progress.warnings += plan.warnings
+        if plan.question:
+            asked = "the task was not carried out: it needs an answer"
+            return Ended(output={"question": plan.question}, warnings=(*progress.warnings, asked))
         setup.context.partial = lambda: {"steps": progress.report()} if progress.envelopes else None
         for number, (step, item) in enumerate(zip(steps, setup.allotted, strict=True)):
-            wanted = StepPlan.read(plan[step.id])
-            await self._step(setup, progress, step, item, wanted, first=number == 0)
+            await self._step(setup, progress, step, item, plan.step(step.id), first=number == 0)
             if progress.failure is not None or progress.stop_reason != "final_answer":
                 break
         return await self._conclude(setup, progress)
 
     async def plan(self, setup: Setup) -> JsonObject:
-        """Ask the model to fill in every step.
-
-        Raises:
-            UnusableAnswer: No answer is a plan.
-            ModelError: The provider failed.
-            BudgetExhausted: The run may not spend the call.
-        """
-        steps = setup.implementation.steps
-        inputs = {step.id: item.schema for step, item in zip(steps, setup.allotted, strict=True)}
-        lines = [
-            f"{number}. {step.id}: {step.purpose or describe(item.tool)}"
-            for number, (step, item) in enumerate(zip(steps, setup.allotted, strict=True), start=1)
-        ]
-        question = _PLAN_QUESTION.format(task=setup.task, steps="\n".join(lines), outputs=_shapes(setup))
-        schema = plan_schema(steps, inputs)
-        return await ask_json(setup, "plan", "planning", question, schema, name="plan", system=setup.system_prompt())
+        """Ask the model to fill in every step; raises what `make_plan` raises."""
+        return (await make_plan(setup)).answer
 
     async def _step(
         self, setup: Setup, progress: Progress, step: AgenticStep, item: Allotted, plan: StepPlan, *, first: bool
@@ -183,9 +172,7 @@ class Deterministic:
     async def _review(
         self, setup: Setup, progress: Progress, step: AgenticStep, item: Allotted, problem: _Problem, *, first: bool
     ) -> StepPlan:
-        question = _REVIEW_QUESTION.format(
-            task=setup.task, step=step.id, problem=problem.message, results=preview(progress.report())
-        )
+        question = review_question(setup, step.id, problem.message, preview(progress.report(), _REVIEWED))
         schema = step_schema(step, item.schema, first=first)
         answer = await ask_json(
             setup,
@@ -200,16 +187,11 @@ class Deterministic:
 
     async def _conclude(self, setup: Setup, progress: Progress) -> Ended:
         schema = setup.implementation.result_schema or DEFAULT_RESULT
-        question = _FORMAT_QUESTION.format(
-            task=setup.task,
-            results=preview(progress.report(), 6000),
-            skipped=", ".join(progress.skipped) or "none",
-            problems="; ".join(progress.warnings) or "none",
-        )
+        question = format_question(setup, preview(progress.report(), _REPORTED), progress.skipped, progress.warnings)
         status = "failed" if progress.failure is not None else "completed"
         try:
             output: Json = await ask_json(
-                setup, "format", "formatting", question, schema, name="answer", system=_FORMAT_SYSTEM
+                setup, "format", "formatting", question, schema, name="answer", system=FORMAT_SYSTEM
             )
         except (ModelError, UnusableAnswer, BudgetExhausted) as failure:
             # What was done is done: the answer is then the facts, without the model's words.
@@ -222,52 +204,6 @@ class Deterministic:
             error=progress.failure,
             warnings=tuple(progress.warnings),
         )
-
-
-_PLAN_QUESTION = """Task: {task}
-
-Fill in the input of every step. The steps run in this order:
-{steps}
-
-Rules:
-- Set only what the task asks for. Leave every other optional field out.
-- A value of an earlier step is written as a reference: ${{STEP.field}}.
-- To do a step for every item of an earlier list, set for_each to the list, e.g. ${{STEP.results}}, and write the \
-input for one item with ${{item.field}}. Where the input has a list, write exactly one element: it is repeated for \
-all items.
-- Never guess ids; take them from references or from the valid values.
-- If a step is not needed for the task, set its skip to true and leave its input out.
-- If the task cannot be done with these steps, ask in question, and skip every step.
-
-{outputs}"""
-
-_REVIEW_QUESTION = """Task: {task}
-
-Step {step} could not be carried out: {problem}
-
-Results so far: {results}
-
-Write the corrected step."""
-
-_FORMAT_SYSTEM = "You report what was done for a task, truthfully and briefly, from the facts that you are given."
-
-_FORMAT_QUESTION = """Task: {task}
-
-Facts of the steps that ran: {results}
-Steps not needed: {skipped}
-Problems: {problems}
-
-Report what was done. Numbers must come from the facts."""
-
-
-def _shapes(setup: Setup) -> str:
-    """What earlier steps give back, as far as their schemas say: the names that references can use."""
-    lines: list[str] = []
-    for step, item in list(zip(setup.implementation.steps, setup.allotted, strict=True))[:-1]:
-        schema = item.tool.definition.output_schema
-        if schema is not None:
-            lines.append(f"- {step.id} returns {preview(schema, 1200)}")
-    return "Results:\n" + "\n".join(lines) if lines else ""
 
 
 def _facts(envelopes: Sequence[ToolEnvelope], output: Json) -> JsonObject:

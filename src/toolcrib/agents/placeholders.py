@@ -7,11 +7,9 @@ import re
 from collections.abc import Mapping, Sequence
 from datetime import datetime
 
-import orjson
-
 from toolcrib.agents.allotment import Allotted
-from toolcrib.agents.narrowing import shown_to_models
 from toolcrib.agents.prompts import reference_names
+from toolcrib.agents.signatures import signature
 from toolcrib.contracts import (
     AgenticContext,
     AgenticImplementation,
@@ -86,11 +84,7 @@ def scope_of(
         more: What follows the tools: how to find those that are not shown.
     """
     context = implementation.context
-    schemas = [
-        f"{item.alias}: {orjson.dumps(shown_to_models(item.schema)).decode()}"
-        for item in shown
-        if context.include_schemas
-    ]
+    schemas = [f"{item.alias}: {signature(item.schema)}" for item in shown if context.include_schemas]
     tools = [f"- {item.alias}: {told_of(item)}" for item in shown]
     if any(item.priority for item in shown):
         tools.append("Where several tools fit, prefer the one with the higher priority.")

@@ -47,7 +47,10 @@ def plan_schema(steps: Sequence[AgenticStep], inputs: Mapping[str, JsonSchema]) 
         inputs: Input schema of each step's tool, by step id.
     """
     properties: JsonObject = {
-        "reasoning": {"type": "string", "description": "One or two sentences: what the task asks for."},
+        "reasoning": {
+            "type": "string",
+            "description": "One short sentence: which items the task means, and what it wants of them.",
+        },
         "question": {
             "type": ["string", "null"],
             "description": "Only if the task cannot be done as asked: what must be clarified. Else null.",
@@ -75,13 +78,13 @@ def step_schema(step: AgenticStep, schema: JsonSchema, *, first: bool) -> JsonSc
     body, definitions = _embeddable(schema)
     properties: JsonObject = {
         "skip": {"type": "boolean", "description": "True only if the task does not need this step."},
-        "input": body if first else _referable(body),
     }
     if not first:
         properties["for_each"] = {
             "type": ["string", "null"],
             "description": "Reference to a list of an earlier step, e.g. ${" + "first_step.results}; else null.",
         }
+    properties["input"] = body if first else _referable(body)
     return {
         "type": "object",
         "description": step.purpose or step.tool,
@@ -89,6 +92,30 @@ def step_schema(step: AgenticStep, schema: JsonSchema, *, first: bool) -> JsonSc
         "additionalProperties": False,
         **({"$defs": definitions if first else _referable_each(definitions)} if definitions else {}),
     }
+
+
+def guided(schema: JsonSchema, lists: Mapping[str, Sequence[str]]) -> JsonSchema:
+    """The schema of a plan as it is shown: every later step must say whether it is done for one of these lists.
+
+    It only makes a good plan easier to write than a bad one; what is accepted is the schema of the plan itself.
+
+    Args:
+        schema: What `plan_schema` made.
+        lists: References to the lists that a step may be done for, by step id.
+    """
+    steps = {
+        name: {
+            **step,
+            "properties": {
+                **step["properties"],
+                "for_each": {**step["properties"]["for_each"], "enum": [*lists[name], None]},
+            },
+            "required": ["for_each"],
+        }
+        for name, step in schema["properties"].items()
+        if lists.get(name)
+    }
+    return {**schema, "properties": {**schema["properties"], **steps}}
 
 
 def expand(plan: StepPlan, schema: JsonSchema, scope: Mapping[str, Json]) -> list[JsonObject]:
@@ -153,8 +180,8 @@ def _batch_size(schema: JsonSchema, path: Path) -> int | None:
     """The smallest `maxItems` that the schema sets for a place."""
     places: list[Json] = [schema]
     for part in path:
-        places = [_below(node, part) for place in places for node in _composing(place, schema)]
-    sizes = [node.get("maxItems") for place in places for node in _composing(place, schema)]
+        places = [_below(node, part) for place in places for node in composing(place, schema)]
+    sizes = [node.get("maxItems") for place in places for node in composing(place, schema)]
     return min((size for size in sizes if isinstance(size, int) and size > 0), default=None)
 
 
@@ -165,7 +192,7 @@ def _below(node: JsonSchema, part: str | int) -> Json:
     return properties.get(part)
 
 
-def _composing(schema: Json, root: JsonSchema) -> list[JsonSchema]:
+def composing(schema: Json, root: JsonSchema) -> list[JsonSchema]:
     """The schema and everything that it refers to or is composed of, each once, however it is nested."""
     found: list[JsonSchema] = []
     waiting = [schema]

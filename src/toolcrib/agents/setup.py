@@ -63,6 +63,8 @@ class Workplace:
     """What the prompt may use besides the task."""
     documentation: str
     """Follows every prompt as it stands."""
+    lists: Mapping[str, ReferenceList]
+    """Valid values by the property that they close."""
 
     def with_found(self, aliases: Sequence[str]) -> ToolSet:
         """What the model is offered after it has found some of the hidden tools."""
@@ -255,6 +257,7 @@ def _furnish(
         prompt=prompt,
         scope=scope_of(implementation, folded.shown, references, began=began, more=summary(folded.hidden)),
         documentation=appendix_of(prompt, implementation.context),
+        lists={name: values for name, values in enums.items() if values.items},
     )
 
 

@@ -118,13 +118,15 @@ async def run_tool(
 async def run_sequence(
     crm: Crm,
     *answers: JsonObject | str | Message | Response | Exception,
+    task: str | None = None,
     dry_run: bool = False,
     **options: Unpack[Options],
 ) -> tuple[Result, ScriptedModel]:
     """Run the sequence of search and update with these answers of the model."""
     model = ScriptedModel([_said(answer) for answer in answers])
     sequence: Options = {"steps": ["search_deals", "update_deals"], **options}
-    return await run_tool(crm, model, "deterministic", dry_run=dry_run, **sequence), model
+    parameters: JsonObject | None = {"task": task} if task else None
+    return await run_tool(crm, model, "deterministic", parameters=parameters, dry_run=dry_run, **sequence), model
 
 
 async def run_agent(
@@ -177,6 +179,11 @@ def asks(*calls: tuple[str, JsonObject | str], text: str = "") -> Message:
 def told(request: Request) -> list[str]:
     """What the calls of the last turn came to, as the model is told."""
     return [part.text for part in request.messages[-1].parts if isinstance(part, ToolResult)]
+
+
+def own_prompt(request: Request) -> str:
+    """The tool's own system prompt, without what a plan's has about the operations."""
+    return request.system.partition("\n\nThe operations run in this order")[0]
 
 
 def purposes(result: Result) -> list[str]:

@@ -51,7 +51,7 @@ def follows(request: Request) -> str:
         affected = sum(map(int, re.findall(r'"updated":\s*(\d+)', request.messages[-1].text)))
         return json.dumps({"summary": f"Updated {affected} deals to Negotiation", "deals_affected": affected})
     stage = re.search(r"(\w+) = Negotiation", request.system)
-    fields = re.findall(r'"(company|stage|ids)":', request.system)
+    fields = re.findall(r"\b(company|stage|ids)\??: ", request.system)
     assert stage is not None
     assert sorted(set(fields)) == ["company", "ids", "stage"]
     update: Any = {"for_each": "${search_deals.results}", "input": {"ids": ["${item.id}"], "stage": stage[1]}}

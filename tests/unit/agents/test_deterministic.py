@@ -11,6 +11,7 @@ from tests.unit.agents.crm import (
     MODEL,
     Crm,
     asks,
+    own_prompt,
     plan,
     positions,
     purposes,
@@ -88,7 +89,9 @@ async def test_each_step_runs_the_version_that_it_names():
     steps = [AgenticStep(id="new", tool="look"), AgenticStep(id="old", tool="look@^1.0")]
     model = ScriptedModel(['{"reasoning": "", "new": {}, "old": {}}', '{"summary": "ok"}'])
 
-    result = await run_tool(Crm(), model, "deterministic", first, second, steps=steps)
+    look = {"task": "Look twice"}
+
+    result = await run_tool(Crm(), model, "deterministic", first, second, parameters=look, steps=steps)
 
     assert [envelope.output for envelope in result.envelopes] == ["two", "one"]
 
@@ -154,7 +157,9 @@ async def test_a_sequence_without_steps_has_nothing_to_do():
 async def test_a_step_that_is_not_needed_is_skipped_and_named_in_the_report():
     crm = Crm()
 
-    result, model = await run_sequence(crm, plan(update_deals={"skip": True}), {"summary": "7 deals found."})
+    answers = [plan(update_deals={"skip": True}), {"summary": "7 deals found."}]
+
+    result, model = await run_sequence(crm, *answers, task="Find Acme's deals")
 
     assert result.ok
     assert crm.updates == []
@@ -377,10 +382,10 @@ async def test_the_prompt_has_everything_that_its_placeholders_name():
 
     _, model = await run_sequence(Crm(1), plan(), DONE, system_prompt=prompt, context=context)
 
-    system = model.requests[0].system
+    system = own_prompt(model.requests[0])
     assert "TASK Move Acme's deals to Negotiation " in system
     assert "TOOLS - search_deals: Deals whose company name contains the text.\n- update_deals: Move deals" in system
-    assert 'SCHEMA search_deals: {"' in system
+    assert "SCHEMA search_deals: {company: string, limit?: integer | null}\n" in system
     assert "INPUT Move Acme's deals to Negotiation HISTORY[]" in system
     assert system.endswith("\n\nStages are {{final}}.\n\nExamples of tasks:\n- Move all\n- Close all")
 
@@ -391,7 +396,7 @@ async def test_schemas_can_be_left_out_of_the_prompt():
 
     _, model = await run_sequence(Crm(1), plan(), DONE, system_prompt="[{{integration_schema}}]", context=context)
 
-    assert model.requests[0].system == "[]"
+    assert own_prompt(model.requests[0]) == "[]"
 
 
 @pytest.mark.requirement("agents.prompt")
@@ -419,13 +424,15 @@ async def test_the_planning_question_says_what_the_steps_are_and_what_they_retur
     ]
     answers = {"reasoning": "", "find": {"input": {"company": "A"}}, "move": {"skip": True}}
 
-    _, model = await run_sequence(Crm(), answers, DONE, steps=steps)
+    _, model = await run_sequence(Crm(), answers, DONE, steps=steps, task="Find A")
 
-    question = model.requests[0].messages[0].text
-    assert "1. find: Find them\n2. move: Move deals to a stage." in question
+    question = model.requests[0].system
+    assert "1. find: Find them\n   returns {results: {id: string, name: string, amount: integer}[]" in question
+    assert "\n2. move (changes data): Move deals to a stage.\n" in question
+    assert '"move":{"for_each":"${find.results}","input":{"ids":["${item.id}"],"stage":…}}' in question
+    assert model.requests[0].messages[0].text == "Task: Find A\n\nFill in the input of every step."
     assert "${STEP.field}" in question
-    assert "Results:\n- find returns {" in question
-    assert "- move returns" not in question
+    assert question.count("   returns ") == 1
 
 
 @pytest.mark.requirement("agents.sequence")

@@ -105,7 +105,8 @@ async def test_a_paid_call_that_would_cross_the_cost_limit_is_not_made():
     sends: Any = {"reasoning": "", "first": {"input": {"to": "a"}}, "second": {"input": {"to": "b"}}, "third": {}}
     model = ScriptedModel([orjson.dumps(sends).decode(), '{"summary": "one sent"}'])
     steps = [AgenticStep(id=name, tool="send") for name in ("first", "second", "third")]
-    result = await run_tool(Crm(), model, "deterministic", send, steps=steps, limits=_usd("0.50"))
+    task = {"task": "Send to a and b"}
+    result = await run_tool(Crm(), model, "deterministic", send, parameters=task, steps=steps, limits=_usd("0.50"))
 
     assert (result.summary.status, result.summary.stop_reason) == ("completed", "max_cost")
     assert paid == ["a"]

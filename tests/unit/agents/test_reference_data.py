@@ -5,7 +5,19 @@ from typing import Any, Literal
 import pytest
 
 from tests.twins import AT
-from tests.unit.agents.crm import DONE, Crm, asks, plan, positions, purposes, run_agent, run_sequence, run_tool, told
+from tests.unit.agents.crm import (
+    DONE,
+    Crm,
+    asks,
+    own_prompt,
+    plan,
+    positions,
+    purposes,
+    run_agent,
+    run_sequence,
+    run_tool,
+    told,
+)
 from toolcrib import AgenticContext, ReferenceSource, ScriptedModel, tool
 from toolcrib.agents.narrowing import narrow
 from toolcrib.contracts import Json, JsonSchema, ToolEnvelope
@@ -96,7 +108,7 @@ async def test_lists_stand_in_the_prompt_by_name_and_all_together():
     _, model = await run_sequence(Crm(1), plan(), DONE, context=LIVE, system_prompt=prompt)
 
     stages = "3001 = Qualified; 3002 = Proposal; 3003 = Negotiation"
-    assert model.requests[0].system == f'ONE {stages} ALL {{"stages":"{stages}"}}'
+    assert own_prompt(model.requests[0]) == f'ONE {stages} ALL {{"stages":"{stages}"}}'
 
 
 @pytest.mark.requirement("agents.reference_data")
@@ -133,7 +145,7 @@ async def test_the_input_of_a_list_and_where_its_items_are_can_be_said():
         system_prompt="{{reference_data.stages}}",
     )
 
-    assert model.requests[0].system == "1 = New; 2 = Won"
+    assert own_prompt(model.requests[0]) == "1 = New; 2 = Won"
 
 
 @pytest.mark.requirement("agents.reference_data", "agents.live_enums")
@@ -143,11 +155,17 @@ async def test_values_may_be_written_in_the_definition():
     right = plan(update_deals={"input": {"ids": ["d0"], "stage": "won"}})
 
     result, model = await run_sequence(
-        crm, wrong, right, DONE, context=fixed("won", "open"), system_prompt="{{reference_data.stages}}"
+        crm,
+        wrong,
+        right,
+        DONE,
+        task="Mark d0 of Acme as won",
+        context=fixed("won", "open"),
+        system_prompt="{{reference_data.stages}}",
     )
 
     assert positions(result) == ["search_deals", "update_deals"]
-    assert model.requests[0].system == "won; open"
+    assert own_prompt(model.requests[0]) == "won; open"
     assert crm.updates == [(["d0"], "won")]
 
 

@@ -5,7 +5,7 @@ from typing import Annotated, Any
 import pytest
 from pydantic import AfterValidator, BaseModel
 
-from tests.unit.agents.crm import DONE, Crm, plan, positions, purposes, run_sequence, run_tool
+from tests.unit.agents.crm import DONE, Crm, own_prompt, plan, positions, purposes, run_sequence, run_tool
 from toolcrib import ScriptedModel, tool
 from toolcrib.contracts import ErrorCode, ModelStarted, Reason
 
@@ -41,7 +41,7 @@ async def test_the_review_sees_what_was_done_as_the_history_of_its_prompt():
         Crm(1), plan(update_deals=WRONG), RIGHT, DONE, system_prompt="HISTORY[{{execution_history}}]"
     )
 
-    assert model.requests[0].system == "HISTORY[]"
+    assert own_prompt(model.requests[0]) == "HISTORY[]"
     assert model.requests[1].system.startswith('HISTORY[{"search_deals":{"tool":"search_deals","calls":1')
 
 
@@ -196,7 +196,11 @@ async def test_some_refusals_among_successes_are_not_reviewed():
         '{"reasoning": "", "numbers": {}, "halve": {"for_each": "${numbers}", "input": {"number": "${item}"}}}',
         '{"summary": "one of two"}',
     ]
-    result = await run_tool(Crm(), ScriptedModel(answers), "deterministic", numbers, halve, steps=["numbers", "halve"])
+    halves = {"task": "Halve all numbers"}
+    steps = ["numbers", "halve"]
+    result = await run_tool(
+        Crm(), ScriptedModel(answers), "deterministic", numbers, halve, parameters=halves, steps=steps
+    )
 
     assert result.ok
     assert purposes(result) == ["planning", "formatting"]

@@ -62,11 +62,30 @@ async def test_a_crm_that_refuses_haste_gets_all_requests_in_the_end(tmp_path: P
 
 
 def forgetful(request: Request) -> str:
-    """A planner that takes the first batch for all of them, and reports as if nothing was missing."""
+    """A planner that takes the first deal for all of them, and reports as if nothing was missing."""
+    said = json.loads(answer(request))
+    if request.output_name == "plan":
+        said["batch_update_deals"]["for_each"] = None
+        said["batch_update_deals"]["input"]["inputs"][0]["id"] = "${search_deals.results[0].id}"
+    return json.dumps(said)
+
+
+def hasty(request: Request) -> str:
+    """A planner that limits the search to the first page, which nobody asked for."""
     said = json.loads(answer(request))
     if request.output_name == "plan":
         said["search_deals"]["input"]["limit"] = 100
     return json.dumps(said)
+
+
+@pytest.mark.requirement("demo.all_and_only", "agents.doubts")
+async def test_a_limit_that_nobody_asked_for_is_left_out_and_said(tmp_path: Path) -> None:
+    outcome = await demonstrate(TASK, folder=tmp_path, script=ScriptedModel(hasty, name="crm-planner"))
+
+    assert outcome.ok
+    assert outcome.result.summary.warnings == (
+        "left out of the plan: search_deals: limit 100 is not mentioned in the task; leave it out",
+    )
 
 
 @pytest.mark.requirement("demo.wrong_data")

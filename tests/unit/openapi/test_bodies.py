@@ -58,7 +58,7 @@ def test_of_several_types_the_one_that_says_most_is_sent(types: list[str], chose
 
 
 def test_a_form_has_its_fields_as_arguments_and_the_styles_that_the_document_says() -> None:
-    encoding = {
+    encoding: dict[str, Any] = {
         "b": {"style": "deepObject", "explode": True},
         "a": {"contentType": "application/json", "headers": {"X-A": {}}},
         "zzz": {},
@@ -100,7 +100,7 @@ def test_what_an_encoding_cannot_be_is_said() -> None:
     ]
     told = imported({"/a": {"post": {"requestBody": {"content": {**json(OBJECT)}}}}})
     assert whys(told) == {}
-    aside = {"application/json": {"schema": OBJECT, "encoding": {"a": {}}}}
+    aside: dict[str, Any] = {"application/json": {"schema": OBJECT, "encoding": {"a": {}}}}
     told = imported({"/a": {"post": {"requestBody": {"content": aside}}}})
     assert whys(told) == {"POST /a encoding a": "counts for nothing in application/json"}
 
@@ -130,7 +130,7 @@ def test_a_body_without_members_is_no_argument_and_one_without_a_schema_is_anyth
 
 
 def swagger(parameters: list[Any], **more: Any) -> Any:
-    operation = {"parameters": parameters, "responses": {}, **more}
+    operation: dict[str, Any] = {"parameters": parameters, "responses": {}, **more}
     return import_openapi({"swagger": "2.0", "host": "a.test", "paths": {"/x/{p}": {"post": operation}}}, name="api")
 
 

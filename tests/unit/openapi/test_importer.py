@@ -287,7 +287,7 @@ def test_oauth_2_and_openid_connect_fetch_their_tokens_where_no_person_is_needed
         "lost": {"type": "oauth2", "flows": {"clientCredentials": {"tokenUrl": "token"}}},
         "id": {"type": "openIdConnect", "openIdConnectUrl": "https://id.test/.well-known/openid-configuration"},
     }
-    security = [{"machine": ["read"]}, {"lost": []}, {"id": []}]
+    security: Any = [{"machine": ["read"]}, {"lost": []}, {"id": []}]
     api = imported({"/a": {"get": {}}}, components={"securitySchemes": schemes}, security=security)
     machine, lost, identity = (api.provider.schemes[name] for name in ("machine", "lost", "id"))
     assert isinstance(machine, OAuth2Auth)

@@ -14,14 +14,14 @@ NUMBER = {"type": "integer"}
 ROWS = {"type": "array", "items": {"type": "object", "properties": {"id": TEXT}}}
 
 
-def paging(properties: Any, *parameters: str, method: str = "get", headers: Any = None, **operation: Any) -> Any:
+def paging(properties: Any, *parameters: str, method: str = "get", headers: Any = None, pageable: Any = None) -> Any:
     """The paging of an operation whose answer has some properties, or is a list."""
     schema = ROWS if properties is None else {"type": "object", "properties": properties}
     asked = [
         {"name": name, "in": "query", "schema": {**NUMBER, "maximum": 50} if name == "limit" else TEXT}
         for name in parameters
     ]
-    source = answering(schema, parameters=asked, **operation)
+    source = answering(schema, parameters=asked, **({"x-ms-pageable": pageable} if pageable else {}))
     source["responses"]["200"]["headers"] = headers or {}
     return http(tool(source, method)).paging
 
@@ -59,7 +59,7 @@ def paging(properties: Any, *parameters: str, method: str = "get", headers: Any 
             NextUrlPaging(url_out="$['@odata.nextLink']", items="value"),
         ),
         (
-            paging({"rows": ROWS, "more": TEXT}, **{"x-ms-pageable": {"nextLinkName": "more", "itemName": "rows"}}),
+            paging({"rows": ROWS, "more": TEXT}, pageable={"nextLinkName": "more", "itemName": "rows"}),
             NextUrlPaging(url_out="$.more", items="rows"),
         ),
         (paging(None, "page", headers={"Link": {"schema": TEXT}}), LinkPaging(argument="page", items="$")),

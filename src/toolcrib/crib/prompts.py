@@ -8,6 +8,7 @@ A proposal stores nothing. What is accepted is a new revision, so the history of
 """
 
 from collections.abc import Awaitable, Callable, Sequence
+from decimal import Decimal
 from difflib import unified_diff
 from typing import Any, TypeAlias, cast
 
@@ -329,6 +330,7 @@ def _proposal(revision: ToolRevision, text: ProposedText, current: str, proposed
         proposed=proposed,
         diff=difference(current, proposed),
         reason=reason,
+        cost_usd=Decimal(0),
     )
 
 

@@ -94,6 +94,7 @@ async def test_a_regenerated_prompt_is_a_proposal_and_stores_nothing():
         proposal = await crib.prompts.regenerate("deals")
 
         assert (proposal.current, proposal.source) == ("Do {{user_task}}.", "generator")
+        assert (proposal.cost_usd, proposal.usage.total_tokens) == (0, 0)
         assert "-Do {{user_task}}." in proposal.diff
         assert "+# Operations, in this order" in proposal.diff
         assert prompt(crib.registry.require("default", "deals").definition) == "Do {{user_task}}."

@@ -75,7 +75,7 @@ def _opaque(body: Body, media: Media, encoding: BodyEncoding, losses: Losses) ->
         schema["description"] = text
     if media.schema.value is not None:
         why = f"what is written as {media.type} is taken as it is"
-        losses.dropped(media.schema.place, "media_type", "schema of the request body", why)
+        losses.dropped(media.schema.place, "unsupported", "schema of the request body", why)
     required = body.required is True
     return Request(
         media.type, encoding, required, (Field(WHOLE, schema, required, media.place),), whole=True, encodings={}

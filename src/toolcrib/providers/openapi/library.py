@@ -18,6 +18,7 @@ from toolcrib.providers.openapi.pointers import Nothing, child, find, last, norm
 from toolcrib.providers.openapi.sources import read_source
 
 _MOST_HOPS: Final = 32
+_PROSE: Final = frozenset({"summary", "description"})
 _ANCHORS: Final = ("$anchor", "$dynamicAnchor")
 _SECTIONS: Final = ("schemas", "parameters", "responses", "requestBodies", "headers", "pathItems", "securitySchemes")
 
@@ -79,9 +80,8 @@ class Library:
             if not isinstance(reference, str):
                 return node
             for sibling in node.object.keys() - {"$ref"}:
-                losses.dropped(
-                    child(node.place, sibling), "invalid", sibling, "stands beside a $ref, which replaces it"
-                )
+                kind = "text" if sibling in _PROSE else "invalid"
+                losses.dropped(child(node.place, sibling), kind, sibling, "stands beside a $ref, which replaces it")
             found = self.find(reference, node.base)
             self.note_correction(node, losses)
             if found is None:

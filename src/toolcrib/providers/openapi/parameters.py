@@ -59,7 +59,7 @@ def parameter_schema(parameter: Parameter, operation: Operation, schemas: Schema
             )
     elif parameter.content_type is not None and not is_json(parameter.content_type):
         why = f"taken as text of {parameter.content_type}"
-        losses.changed(parameter.schema.place, "media_type", f"parameter {parameter.name}", why)
+        losses.changed(parameter.schema.place, "unsupported", f"parameter {parameter.name}", why)
         schema = {"type": "string", "contentMediaType": parameter.content_type}
     else:
         schema = schemas.convert(parameter.schema, losses)

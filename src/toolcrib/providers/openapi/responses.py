@@ -107,9 +107,7 @@ def _taken(media: Sequence[Media], losses: Losses) -> Sequence[Media]:
 
 def _opaque(media: Media, losses: Losses) -> JsonSchema:
     if media.schema.value is not None:
-        losses.dropped(
-            media.schema.place, "media_type", "schema of the response", f"{media.type} is handed on as it is"
-        )
+        losses.dropped(media.schema.place, "response", "schema of the response", f"{media.type} is handed on as it is")
     if is_text(media.type):
         return {"type": "string", "contentMediaType": media.type}
     return dict(_BYTES)

@@ -40,12 +40,14 @@ LossKind: TypeAlias = Literal[
 annotation: a title, an example, a link: nothing that a call needs. bound: larger or deeper than a limit. direction:
 read-only in a request, write-only in a response. duplicate: said twice. extension: an `x-` field. incoming: a webhook,
 a callback. invalid: against the document's own specification. media_type: another type of the same content was chosen.
-operation: the operation was left out. reference: it leads nowhere. response: of an error, or deep in an answer. security,
-server, style: not possible here. syntax: of the text. text: prose that was shortened. unsupported: known and not
-translated. unused: no operation uses it.
+operation: the operation was left out. reference: it leads nowhere. response: of an error, or deep in an answer.
+security, server, style: not possible here. syntax: of the text. text: prose that was shortened or replaced.
+unsupported: known and not translated. unused: no operation uses it.
 """
 
-_HARMLESS: Final = frozenset({"annotation", "direction", "extension", "incoming", "response", "text", "unused"})
+_HARMLESS: Final = frozenset(
+    {"annotation", "direction", "extension", "incoming", "media_type", "response", "text", "unused"}
+)
 
 
 class Loss(Contract):

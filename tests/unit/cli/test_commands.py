@@ -226,7 +226,7 @@ def test_what_an_import_could_not_keep_is_told(store: str, tmp_path: Path) -> No
     )
     report = LossReport.model_validate_json(told.stdout)
     assert [found.operation for found in report.operations] == ["GET /now", "POST /send"]
-    assert [loss.kind for loss in report.operations[1].losses] == ["media_type"]
+    assert [loss.kind for loss in report.operations[1].losses] == ["unsupported"]
 
 
 @pytest.mark.requirement("cli.tools", "cli.errors")

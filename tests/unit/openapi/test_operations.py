@@ -341,3 +341,10 @@ def test_a_description_is_summary_and_description_without_markup(operation: Any,
     found = tool(operation)
     assert found.description == description
     assert found.long_description == (whole.strip() if whole else None)
+
+
+@pytest.mark.requirement("providers.any_document")
+def test_a_composition_that_would_expand_without_end_takes_no_longer_than_its_size() -> None:
+    parts: dict[str, Any] = {f"A{n}": {"allOf": [{"$ref": f"#/components/schemas/A{n + 1}"}] * 8} for n in range(30)}
+    found = tool(taking({"$ref": "#/components/schemas/A0"}), components={"schemas": parts})
+    assert list(found.input_schema["properties"]) == ["body"]

@@ -7,7 +7,7 @@ from toolcrib.providers.openapi.keywords import ANNOTATIONS
 from toolcrib.providers.openapi.library import Library
 from toolcrib.providers.openapi.nodes import Node
 
-_MAX_DEPTH: Final = 16
+_MOST_PARTS: Final = 64
 _MAX_HOPS: Final = 16
 _PLAIN: Final = ANNOTATIONS | {
     "additionalProperties",
@@ -48,19 +48,21 @@ def followed(library: Library, schema: Node) -> Node:
 
 def shape_of(library: Library, schema: Node) -> Shape:
     """The shape of a schema; without properties and not plain if it is no object schema."""
-    return _shape(library, schema, 0)
+    return _shape(library, schema, set())
 
 
-def _shape(library: Library, schema: Node, depth: int) -> Shape:
+def _shape(library: Library, schema: Node, seen: set[str]) -> Shape:
+    """The shape; a part that was seen before says nothing new, so that no composition takes more than its size."""
     found = followed(library, schema)
-    if not isinstance(found.value, dict) or depth > _MAX_DEPTH:
+    if not isinstance(found.value, dict) or found.place in seen or len(seen) > _MOST_PARTS:
         return Shape({}, frozenset(), plain=False)
+    seen.add(found.place)
     properties = {name: member for name, member in found.get("properties").members() if _is_property(name, member)}
     required = frozenset(entry.value for entry in found.get("required").entries() if isinstance(entry.value, str))
     required |= {name for name, member in properties.items() if member.object.get("required") in (True, "true")}
     plain = _is_plain(found) and (found is schema or not (schema.object.keys() - {"$ref", "description"}))
     for member in found.get("allOf").entries():
-        part = _shape(library, member, depth + 1)
+        part = _shape(library, member, seen)
         plain = plain and part.plain and not (properties.keys() & part.properties.keys())
         properties = {**part.properties, **properties}
         required |= part.required

@@ -30,7 +30,7 @@ from toolcrib.contracts import (
     ToolRevision,
 )
 from toolcrib.expressions import Template
-from toolcrib.llm import NO_TOOLS, Message, Request, ToolSet
+from toolcrib.llm import NO_TOOLS, Message, Reasoning, Request, ToolSet
 from toolcrib.llm.model import LanguageModel
 from toolcrib.policy import CallPolicy, is_in_service
 from toolcrib.providers import ReferenceList
@@ -123,6 +123,7 @@ class Setup(Struct, frozen=True):
             top_p=llm.top_p,
             frequency_penalty=llm.frequency_penalty,
             presence_penalty=llm.presence_penalty,
+            reasoning=Reasoning(llm.reasoning_effort) if llm.reasoning_effort else None,
             prompt_cache=llm.prompt_cache,
             extra=llm.extra,
         )

@@ -21,6 +21,7 @@ from tests.unit.agents.crm import (
 )
 from toolcrib import AgenticContext, AgenticStep, Crib, LLMConfig, ScriptedModel, tool
 from toolcrib.contracts import ErrorCode, ModelError, ModelStarted, Reason
+from toolcrib.llm import Reasoning
 
 
 @pytest.mark.requirement("agents.sequence", "agents.purposes", "agents.plan_batches")
@@ -401,12 +402,13 @@ async def test_schemas_can_be_left_out_of_the_prompt():
 
 @pytest.mark.requirement("agents.prompt")
 async def test_the_model_is_asked_as_the_tool_is_configured():
-    llm = LLMConfig(model=MODEL, temperature=0.7, max_tokens=2000, top_p=0.5, extra={"seed": 1})
+    llm = LLMConfig(model=MODEL, temperature=0.7, max_tokens=2000, top_p=0.5, reasoning_effort="low", extra={"seed": 1})
 
     _, model = await run_sequence(Crm(1), plan(), DONE, model=llm)
 
     request = model.requests[0]
     assert (request.temperature, request.max_tokens, request.top_p, request.extra) == (0.7, 2000, 0.5, {"seed": 1})
+    assert request.reasoning == Reasoning("low")
 
 
 @pytest.mark.requirement("agents.prompt")

@@ -12,7 +12,7 @@ PYTHON ?= $(shell for name in python3.11 python3; do \
 
 export PYRIGHT_PYTHON_IGNORE_WARNINGS := 1
 
-.PHONY: help demo test quick lint static types format bench soak deps-system clean
+.PHONY: help demo demo-local model live test quick lint static types format bench soak deps-system clean
 
 help: ## List the commands
 	@grep -E '^[a-z-]+:.*## ' Makefile | sed -E 's/^([a-z-]+):.*## /make \1\t/' | expand -t 20
@@ -23,6 +23,15 @@ $(READY): pyproject.toml uv.lock
 
 demo: $(READY) ## Run the product against the example CRM (ARGS=... are handed on)
 	@$(BIN)/toolcrib demo crm $(ARGS)
+
+model: $(READY) ## Install the small model that runs on this machine (asks first; ARGS=--yes does not)
+	@$(BIN)/toolcrib model install $(ARGS)
+
+demo-local: $(READY) ## Run the demonstration with the installed model, offline
+	@$(BIN)/toolcrib demo crm --model local:qwen2.5-coder-1.5b $(ARGS)
+
+live: $(READY) ## Run the live tasks with the installed model (ARGS="--seeds 1 --only c0"); can be stopped and goes on
+	@$(BIN)/python -m benchmarks.live $(ARGS)
 
 test: deps-system lint ## Run every check and every test, soak tests excepted
 	$(BIN)/python -m tools.suite $(ARGS)

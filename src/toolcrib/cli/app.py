@@ -10,7 +10,7 @@ from typing import Any
 import typer
 from typer.core import TyperGroup
 
-from toolcrib.cli import authoring, demo, export, keys, reference, runs, schema, settings, tools, up
+from toolcrib.cli import authoring, demo, export, keys, model, reference, runs, schema, settings, tools, up
 
 USAGE, FAILURE = 2, 1
 
@@ -63,6 +63,7 @@ app = typer.Typer(
 )
 app.add_typer(demo.app, name="demo")
 app.add_typer(keys.app, name="key")
+app.add_typer(model.app, name="model")
 app.add_typer(reference.app, name="reference")
 app.add_typer(runs.app, name="run")
 app.add_typer(tools.app, name="tool")

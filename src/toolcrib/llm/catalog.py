@@ -15,6 +15,7 @@ import msgspec
 from msgspec import Struct
 
 from toolcrib.contracts import InvalidSettings, ToolCalling
+from toolcrib.llm.local import LocalTransport, models_folder
 from toolcrib.llm.model import Endpoint, Model
 from toolcrib.llm.prices import Prices
 from toolcrib.llm.quirks import Quirks
@@ -188,6 +189,12 @@ PROVIDERS: Mapping[str, Provider] = {
         api_key_env="GROQ_API_KEY",
         quirks=Quirks(structured="json_object", max_tokens_field="max_completion_tokens"),
         models=(("openai/gpt-oss-*", {"structured": "json_schema"}),),
+    ),
+    "local": Provider(
+        base_url="http://localhost",  # of this process; nothing is sent there
+        sign_in=lambda _, settings: LocalTransport(models_folder(settings.environment)),
+        key_required=False,
+        quirks=Quirks(tool_calling="schema"),
     ),
     "llamacpp": Provider(base_url="http://localhost:8080/v1", key_required=False),
     "mistral": Provider(

@@ -78,6 +78,7 @@ STRUCTURED: dict[str, tuple[str, str]] = {
     "google:gemini-3-flash-preview": ("gemini json_schema", "gemini json_schema"),
     "groq:llama-3.3-70b-versatile": ("chat json_object", "chat json_object"),
     "groq:openai/gpt-oss-120b": ("chat json_schema", "chat json_schema"),
+    "local:qwen2.5-coder-1.5b": ("chat json_schema", "chat json_schema"),
     "llamacpp:m": ("chat json_schema", "chat json_schema"),
     "mistral:mistral-large-latest": ("chat json_schema", "chat json_schema"),
     "ollama:llama3.2:3b": ("chat json_schema", "chat json_schema"),

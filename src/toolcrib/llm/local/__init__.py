@@ -1,0 +1,24 @@
+"""A small model on this machine, in this process: no server, no key, no network.
+
+`catalog` knows which models there are and what their files must be, `files` where they are kept, `install` brings one,
+`transport` runs it behind the port through which every other model is reached. Nothing here loads the inference
+library before the first request.
+"""
+
+from toolcrib.llm.local.catalog import MODELS, LocalModel, find_model
+from toolcrib.llm.local.files import installed, model_path, models_folder, remove
+from toolcrib.llm.local.install import Progress, install
+from toolcrib.llm.local.transport import LocalTransport
+
+__all__ = [
+    "MODELS",
+    "LocalModel",
+    "LocalTransport",
+    "Progress",
+    "find_model",
+    "install",
+    "installed",
+    "model_path",
+    "models_folder",
+    "remove",
+]

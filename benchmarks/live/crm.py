@@ -130,6 +130,8 @@ def _wanted(task: Task, old: sqlite3.Connection) -> dict[tuple[int, str], str]:
             elif name == "owner":
                 stored = str(old.execute("SELECT id FROM owners WHERE name = ?", (value,)).fetchone()[0])
             wanted[deal, column] = stored
+    if not wanted:
+        raise ValueError(f"task {task.id} means no deal of the data, so it would prove nothing")
     return wanted
 
 

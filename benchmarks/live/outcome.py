@@ -1,7 +1,7 @@
 """What a task is, and what came of one run of it; plain data that a file of lines keeps."""
 
 from dataclasses import asdict, dataclass, field
-from typing import Any
+from typing import Any, cast
 
 from toolcrib import Result
 from toolcrib.contracts import ModelFinished
@@ -54,7 +54,7 @@ class Outcome:
     def of(cls, task: Task, seed: int, result: Result, verdict: Verdict) -> "Outcome":
         """The outcome of a run that was judged. A task that cannot be done must be answered with a question or fail."""
         answers = [entry.event for entry in result.events if isinstance(entry.event, ModelFinished)]
-        asked = isinstance(result.output, dict) and "question" in result.output
+        asked = "question" in _object(result.output)
         refused = task.kind == "ask" and not asked and result.summary.status == "completed" and not _nothing(result)
         return cls(
             task=task.id,
@@ -81,4 +81,8 @@ class Outcome:
 
 def _nothing(result: Result) -> bool:
     """Whether the run found nothing to do, which is an honest answer to a task about nothing."""
-    return any(isinstance(envelope.output, dict) and envelope.output.get("total") == 0 for envelope in result.envelopes)
+    return any(_object(envelope.output).get("total") == 0 for envelope in result.envelopes)
+
+
+def _object(value: Any) -> dict[str, Any]:
+    return cast("dict[str, Any]", value) if isinstance(value, dict) else {}

@@ -27,8 +27,8 @@ class LLMConfig(Contract):
     frequency_penalty: float | None = Field(default=None, ge=-2, le=2)
     presence_penalty: float | None = Field(default=None, ge=-2, le=2)
     reasoning_effort: str | None = Field(default=None, pattern=r"^[a-z]+$")
-    """How much the model shall think before it answers: `none`, `low`, `medium`, `high`… as the provider defines it; its
-    default if null."""
+    """How much the model shall think before it answers: `none`, `low`, `medium`, `high`… as the provider defines it;
+    its default if null."""
     base_url: str | None = None
     api_key_env: str | None = None
     """Name of the environment variable that holds the key; the provider's usual one if null."""

@@ -86,7 +86,8 @@ class _Example:
         if depth > _DEEPEST:
             return _OPEN
         if items is not None:
-            return [self.of(items, name.removesuffix("s"), depth + 1)]
+            element = self.of(items, name.removesuffix("s"), depth + 1)
+            return [element] if self._fields else [element, _OPEN]
         if not properties:
             return self._leaf(name)
         required = [key for part in parts for key in part.get("required", ()) if key in properties]

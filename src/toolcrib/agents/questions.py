@@ -18,6 +18,7 @@ _OPERATIONS = """The operations run in this order:
 A plan looks like this, with … filled in or left out: {example}
 
 Rules:
+- Select by every name, number, date and label with which the task says what it means, one condition for each.
 - Write only what the task says. Leave out every optional field that the task does not mention.
 - Copy names from the task, and ids from the valid values.
 - A value of an earlier step is a reference: ${{STEP.field}}. To do a step for all items of an earlier list, set \

@@ -345,7 +345,7 @@ def test_an_example_links_a_step_to_the_list_whose_items_have_its_fields():
     steps = [("find", SEARCH, FOUND), ("move", UPDATE, None)]
 
     assert plan_example(steps) == (
-        '{"reasoning":…,"find":{"input":{"filters":[{"property":…,"operator":…,"value":…}]}},'
+        '{"reasoning":…,"find":{"input":{"filters":[{"property":…,"operator":…,"value":…},…]}},'
         '"move":{"for_each":"${find.results}","input":{"inputs":[{"id":"${item.id}","properties":{…:…}}]}}}'
     )
     assert lists_before(steps[:1]) == ["${find.results}", "${find.results[*].lines}"]

@@ -23,7 +23,8 @@ from toolcrib.expressions.jsonpath import check_path
 HEADER_OUT: Final = "header:"
 """In `CursorPaging.cursor_out`: the cursor is in the header of this name."""
 
-_ABSOLUTE: Final = re.compile(r"https?://[^/?#\s]+([/?#]\S*)?", re.IGNORECASE)
+_ABSOLUTE: Final = re.compile(r"https?://[^/?#\s]+([/?#][^\x00-\x1f\x7f]*)?", re.IGNORECASE)
+"""A space may stand behind the host, also in the name of a placeholder: it is encoded when it is sent."""
 _NAMES: Final = re.compile(r"\$(\.[A-Za-z_][A-Za-z0-9_-]*|\['[^']+'\])*")
 _MEDIA: Final = {"form": "application/x-www-form-urlencoded", "multipart": "multipart/"}
 _PLACEHOLDER: Final = re.compile(r"\{([^{}]*)\}")

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, cast
 import orjson
 
 from toolcrib.contracts import InvalidDefinition, Json, JsonObject, JsonSchema, canonical
+from toolcrib.registry.composition import check_composition
 
 if TYPE_CHECKING:
     import jsonschema_rs
@@ -49,7 +50,7 @@ class SchemaValidator:
     """A compiled schema.
 
     Raises:
-        InvalidDefinition: The document is not a schema, or refers to something outside itself.
+        InvalidDefinition: The document is not a schema, refers to something outside itself, or is too much work.
     """
 
     def __init__(self, schema: JsonSchema) -> None:
@@ -62,6 +63,9 @@ class SchemaValidator:
             )
         except jsonschema_rs.ValidationError as error:
             raise InvalidDefinition(f"at {_pointer(error.instance_path) or '/'}: {_explain_schema(error)}") from None
+        except ValueError as error:  # its parts stand too deep inside each other
+            raise InvalidDefinition(f"the schema cannot be compiled: {error}; use fewer levels, or $defs") from None
+        check_composition(schema)
         self._defaults = _has_defaults(schema)
 
     def is_valid(self, value: Json) -> bool:

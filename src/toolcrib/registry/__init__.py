@@ -3,6 +3,7 @@
 from toolcrib.registry.catalog import Registry
 from toolcrib.registry.checks import check_definition
 from toolcrib.registry.functions import FunctionTool, ToolContext, ToolOptions, as_function_tool, tool
+from toolcrib.registry.http import check_http
 from toolcrib.registry.providers import Providers
 from toolcrib.registry.search import Hit, ToolGroup, ToolSearch, group_of
 from toolcrib.registry.validation import LABELS, Problem, SchemaValidator, compile_schema
@@ -23,6 +24,7 @@ __all__ = [
     "Version",
     "as_function_tool",
     "check_definition",
+    "check_http",
     "compile_schema",
     "group_of",
     "newest",

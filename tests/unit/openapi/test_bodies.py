@@ -147,6 +147,8 @@ def test_forms_of_openapi_2_become_form_and_multipart_bodies() -> None:
     file = swagger([*fields, {"name": "file", "in": "formData", "type": "file"}], consumes=[7])
     assert body_of(file.tools[0]).encodings == {"file": FieldEncoding(file=True)}
     assert body_of(file.tools[0]).content_type == MULTIPART
+    binary = swagger([{"name": "file", "in": "formData", "type": "string", "format": "binary"}], consumes=[MULTIPART])
+    assert body_of(binary.tools[0]).encodings == {"file": FieldEncoding(file=True)}
     both = swagger([*fields, {"in": "body", "schema": OBJECT}])
     assert body_of(both.tools[0]).encoding == "json"
     assert {"POST /x/{p} parameter tags", "POST /x/{p} parameter name"} <= whys(both).keys()

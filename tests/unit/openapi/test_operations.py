@@ -73,13 +73,55 @@ def test_a_body_composed_of_plain_objects_is_flat_and_hides_what_is_read_only() 
     assert found.input_schema["required"] == ["name"]
 
 
-@pytest.mark.requirement("providers.flat_arguments", "providers.losses")
-@pytest.mark.parametrize(("required", "needed"), [(True, ["a"]), (None, ["a"]), (False, None)])
-def test_properties_are_required_unless_the_body_is_expressly_optional(required: bool | None, needed: Any) -> None:
+@pytest.mark.requirement("providers.flat_arguments")
+@pytest.mark.parametrize("required", [True, None])
+def test_properties_are_required_unless_the_body_is_expressly_optional(required: bool | None) -> None:
     schema: dict[str, Any] = {"type": "object", "required": ["a"], "properties": {"a": {}}}
     api = imported({"/a": {"post": taking(schema, required=required)}})
-    assert api.tools[0].input_schema.get("required") == needed
-    assert ("POST /a request body" in whys(api)) is (needed is None)
+    assert api.tools[0].input_schema["required"] == ["a"]
+    assert whys(api) == {}
+
+
+@pytest.mark.requirement("providers.flat_arguments")
+def test_an_optional_body_with_required_properties_is_one_argument_with_all_of_them_or_none() -> None:
+    schema: dict[str, Any] = {"type": "object", "required": ["a"], "properties": {"a": {}, "b": {"default": 1}}}
+    api = imported({"/a": {"post": taking(schema, required=False)}})
+    taken = api.tools[0].input_schema
+    assert "required" not in taken
+    assert taken["properties"]["body"]["required"] == ["a"]
+    assert whys(api) == {}
+
+
+@pytest.mark.requirement("providers.flat_arguments", "providers.losses")
+def test_no_field_of_an_optional_form_is_required() -> None:
+    schema: dict[str, Any] = {"type": "object", "required": ["a"], "properties": {"a": {}}}
+    body = {"content": {"application/x-www-form-urlencoded": {"schema": schema}}, "required": False}
+    api = imported({"/a": {"post": {"requestBody": body}}})
+    assert "required" not in api.tools[0].input_schema
+    assert "POST /a request body" in whys(api)
+
+
+@pytest.mark.requirement("providers.flat_arguments", "providers.losses")
+@pytest.mark.parametrize(
+    ("name", "why"),
+    [
+        ("content-type:application/json", "no header can have this name"),
+        ("x y", "no header can have this name"),
+        ("Host", "follows from the URL and the body"),
+    ],
+)
+def test_headers_that_cannot_be_sent_are_no_arguments(name: str, why: str) -> None:
+    api = imported({"/a": {"get": {"parameters": [parameter(name, "header")]}}})
+    assert api.tools[0].input_schema["properties"] == {}
+    assert any(loss.why == why for loss in api.losses)
+
+
+@pytest.mark.requirement("providers.any_document")
+def test_an_operation_that_could_not_be_saved_is_left_out_and_the_others_stay() -> None:
+    api = imported({"/a\nb": {"get": {}}, "/item/{Item ID}": {"get": {}}})
+    assert [http(tool).url for tool in api.tools] == ["https://api.test/v1/item/{Item ID}"]
+    (lost,) = [found for found in api.report.operations if found.tool is None]
+    assert "is neither absolute" in lost.losses[-1].why
 
 
 @pytest.mark.requirement("providers.flat_arguments")

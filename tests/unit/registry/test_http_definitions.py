@@ -88,6 +88,7 @@ def test_an_operation_that_can_be_called_is_accepted(changes: Any) -> None:
         ({"url": "ftp://api.test/"}, "url 'ftp://api.test/' is neither absolute"),
         ({"url": "//api.test/"}, "is neither absolute"),
         ({"url": "https://a b/"}, "is neither absolute"),
+        ({"url": "https://a.test/\n"}, "is neither absolute"),
         ({"url": "/deals", "provider": None}, "there is no provider to have one; make it absolute"),
         (
             {

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from toolcrib.contracts import BodyEncoding, FieldEncoding, JsonSchema
-from toolcrib.providers.openapi.encodings import file_schema, is_file, read_encodings
+from toolcrib.providers.openapi.encodings import file_schema, is_file, is_file_type, read_encodings
 from toolcrib.providers.openapi.library import Library
 from toolcrib.providers.openapi.losses import Losses
 from toolcrib.providers.openapi.media import content_type, encoding_of, preferred
@@ -86,18 +86,18 @@ def _form2(body: Body, media: Media, schemas: Schemas, losses: Losses) -> Reques
     """A form of OpenAPI 2.0."""
     encodings: dict[str, FieldEncoding] = {}
     fields: list[Field] = []
+    encoding = encoding_of(media.type)
     for found in media.fields:
-        if found.schema.object.get("type") == "file":
+        if encoding == "multipart" and is_file_type(found.schema):
             schema = file_schema(found.schema, losses)
             encodings[found.name] = FieldEncoding(file=True)
         else:
             schema = schemas.convert(found.schema, losses)
-            if found.encoding is not None and encoding_of(media.type) == "form":
+            if found.encoding is not None and encoding == "form":
                 encodings[found.name] = found.encoding
         if found.description is not None and found.description.value is not None:
             schema = {**schema, "description": lean(found.description.value, found.description.place, losses)}
         fields.append(Field(found.name, schema, found.required, found.schema.place))
-    encoding = encoding_of(media.type)
     return Request(media.type, encoding, body.required is True, tuple(fields), whole=False, encodings=encodings)
 
 
@@ -106,7 +106,9 @@ def _object(body: Body, media: Media, library: Library, schemas: Schemas, losses
     encoding = encoding_of(media.type)
     encodings = read_encodings(media, shape, library, losses)
     kind = content_type(media.type)
-    if not shape.plain or not (shape.properties or _is_empty(media.schema, library)):
+    # All or nothing: properties that are needed where there is a body, and not without one, do not stand one by one.
+    whole = encoding == "json" and body.required is False and bool(shape.required)
+    if whole or not shape.plain or not (shape.properties or _is_empty(media.schema, library)):
         schema: JsonSchema = {}
         if media.schema.value is not None:
             schema = schemas.convert(media.schema, losses)

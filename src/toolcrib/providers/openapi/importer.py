@@ -8,11 +8,12 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
 from types import MappingProxyType
-from typing import Final
+from typing import Final, cast
 
 from pydantic import ValidationError
 
 from toolcrib.contracts import (
+    HttpImplementation,
     InvalidDefinition,
     Json,
     JsonObject,
@@ -38,6 +39,7 @@ from toolcrib.providers.openapi.security import Security, given_security, read_s
 from toolcrib.providers.openapi.servers import Server, document_server
 from toolcrib.providers.openapi.text import plain
 from toolcrib.providers.openapi.tools import Source, make_tool
+from toolcrib.registry import check_http
 
 _NO_OVERRIDES: Final[Mapping[str, ToolOverride]] = MappingProxyType({})
 _NO_NAMES: Final[Mapping[str, str]] = MappingProxyType({})
@@ -169,11 +171,16 @@ def _tool(entry: _Named, overrides: Mapping[str, ToolOverride], source: Source) 
         operation.losses.dropped(operation.node.place, "operation", "operation", "left out: TRACE is not sent")
         return None
     try:
-        return make_tool(operation, entry.name, override, source)
+        tool = make_tool(operation, entry.name, override, source)
+        check_http(tool.name, cast("HttpImplementation", tool.implementation))
     except ValidationError as error:
-        why = f"left out: {error.errors()[0]['msg']}"[:300]
-        operation.losses.dropped(operation.node.place, "operation", "operation", why)
-        return None
+        why = error.errors()[0]["msg"]
+    except InvalidDefinition as error:
+        why = str(error)
+    else:
+        return tool
+    operation.losses.dropped(operation.node.place, "operation", "operation", f"left out: {why}"[:300])
+    return None
 
 
 def _check_names(tools: Sequence[ToolDefinition]) -> None:

@@ -1,5 +1,6 @@
 """Parameters as arguments: which of them a caller gives, and the schema of each."""
 
+import re
 from typing import Final
 
 from toolcrib.contracts import HttpParameter, JsonSchema
@@ -17,6 +18,10 @@ KEY_HEADER: Final = "Idempotency-Key"
 
 _NEGOTIATED: Final = frozenset({"accept", "authorization", "content-type"})
 """Header parameters that the specification says to ignore."""
+_FRAMING: Final = frozenset({"host", "content-length", "transfer-encoding"})
+"""Headers that follow from the URL and the body."""
+_TOKEN: Final = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
+"""Names that a header can have (RFC 9110, section 5.6.2)."""
 
 
 def takes_key(operation: Operation) -> bool:
@@ -98,6 +103,10 @@ def _is_given(
         losses.changed(place, "annotation", what, "filled in with the key of the call")
     elif parameter.place == "header" and lower in _NEGOTIATED:
         losses.dropped(place, "annotation", what, "OpenAPI says to ignore header parameters of this name")
+    elif parameter.place == "header" and lower in _FRAMING:
+        losses.dropped(place, "annotation", what, "follows from the URL and the body")
+    elif parameter.place == "header" and not _TOKEN.fullmatch(lower):
+        losses.dropped(place, "invalid", what, "no header can have this name")
     elif (parameter.place, lower) in credentials:
         losses.changed(place, "annotation", what, "filled in by authentication")
     else:

@@ -198,10 +198,14 @@ class RunContext:
         Args:
             key: Names it in the run.
             kind: What it is, for readers of the journal.
-            make: Finds it out; called once in the life of the run, unless it fails or a crash comes between.
+            make: Finds it out; called once in the life of the run, unless it fails or a crash comes between. A tool
+                that it calls at the position `key` is taken from the budget also when it is not called again.
         """
         if key not in self._history.progress:
             await self.emit(key, kind, await make())
+        asked = self._history.envelopes.get(key)
+        if asked is not None and key not in self._recounted:
+            self._recount(asked)
         return self._history.progress[key]
 
     def warn(self, warning: str) -> None:

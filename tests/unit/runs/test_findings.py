@@ -35,6 +35,25 @@ async def test_what_was_found_out_before_a_wait_holds_after_it():
 
 
 @pytest.mark.requirement("agentic.once")
+async def test_the_call_that_found_it_out_counts_also_where_it_is_not_asked_again():
+    async def script(context: RunContext) -> Json:
+        async def look() -> Json:
+            return (await context.call(ask("weather"))).output
+
+        await context.once("weather", "looked", look)
+        await context.wait_signal("go")
+        await context.once("weather", "looked", look)
+        return context.budget.tool_calls
+
+    house = House(script)
+    await house.save()
+    run_id = (await house.start()).result.run_id
+    await house.signal(run_id, "go")
+
+    assert (await house.engine.resume(run_id)).result.output == 1
+
+
+@pytest.mark.requirement("agentic.once")
 async def test_what_could_not_be_found_out_is_looked_for_again():
     answers = iter([ValueError("not yet"), "found"])
 

@@ -17,10 +17,8 @@ ROWS = {"type": "array", "items": {"type": "object", "properties": {"id": TEXT}}
 def paging(properties: Any, *parameters: str, method: str = "get", headers: Any = None, pageable: Any = None) -> Any:
     """The paging of an operation whose answer has some properties, or is a list."""
     schema = ROWS if properties is None else {"type": "object", "properties": properties}
-    asked = [
-        {"name": name, "in": "query", "schema": {**NUMBER, "maximum": 50} if name == "limit" else TEXT}
-        for name in parameters
-    ]
+    known = {"limit": {**NUMBER, "maximum": 50}, "page": NUMBER, "page_number": NUMBER, "pageNumber": NUMBER}
+    asked = [{"name": name, "in": "query", "schema": known.get(name, TEXT)} for name in parameters]
     source = answering(schema, parameters=asked, **({"x-ms-pageable": pageable} if pageable else {}))
     source["responses"]["200"]["headers"] = headers or {}
     return http(tool(source, method)).paging
@@ -108,3 +106,15 @@ def test_pages_count_from_zero_where_the_parameter_says_so() -> None:
     found = tool(answering(ROWS, parameters=parameters), "get")
     assert http(found).paging == PageNumberPaging(argument="page", first=0, limit_argument="size")
     assert "default" not in found.input_schema["properties"]["page"]
+
+
+def test_a_page_that_is_a_text_is_what_the_answer_before_it_names_and_never_a_number() -> None:
+    page, limit = {"name": "page", "in": "query", "schema": TEXT}, {"name": "limit", "in": "query", "schema": NUMBER}
+    rows = {"data": ROWS, "next_page": {"type": ["string", "null"]}, "total_count": NUMBER}
+    named = tool(answering({"type": "object", "properties": rows}, parameters=[page, limit]))
+    assert http(named).paging == CursorPaging(
+        cursor_in="page", cursor_out="$.next_page", items="data", limit_argument="limit"
+    )
+    rows.pop("next_page")
+    unnamed = tool(answering({"type": "object", "properties": rows}, parameters=[page, limit]))
+    assert http(unnamed).paging is None

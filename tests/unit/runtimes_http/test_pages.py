@@ -132,6 +132,7 @@ async def test_without_a_page_size_the_service_decides() -> None:
         ({"items": []}, "the answer has no list 'results'"),
         ({"results": None}, "the answer has no list 'results'"),
         ([], "the answer has no list 'results'"),
+        ({"ok": False, "error": "not_authed"}, "which its pages are made of: not_authed"),
     ],
 )
 async def test_pages_that_lead_nowhere_are_a_bad_response(body: Any, message: str) -> None:

@@ -137,6 +137,8 @@ _CONTAINERS: Final = [
 ]
 _MS_PAGEABLE: Final = "x-ms-pageable"
 _STARTING_AFTER: Final = "starting_after"
+_NEXT_PAGES: Final = ["next_page", "nextPage"]
+"""Where the page is no number, but a text that the answer before it names."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -182,7 +184,10 @@ def find_paging(
 def _cursor(operation: Operation, answer: _Answer, arguments: Arguments, shared: JsonObject) -> Paging | None:
     name = _argument(arguments, _CURSORS)
     if name is None:
-        return None
+        page, path = _argument(arguments, _PAGES), answer.path(_NEXT_PAGES, "string")
+        if page is None or path is None or not _is_text(arguments.properties[page]):
+            return None
+        return CursorPaging(cursor_in=page, cursor_out=path, **shared)
     if name == _STARTING_AFTER and operation.method == "GET" and answer.path(["has_more"], "boolean"):
         # As Stripe does it: the id of the last item, while there are more.
         return CursorPaging(cursor_in=name, cursor_out="$[?$.has_more == true][-1].id", **shared)
@@ -207,11 +212,16 @@ def _counted(answer: _Answer, arguments: Arguments, shared: JsonObject) -> Pagin
     offset, page = _argument(arguments, _OFFSETS), _argument(arguments, _PAGES)
     if offset is not None:
         return OffsetPaging(argument=offset, total=total, **shared)
-    if page is None:
+    if page is None or _is_text(arguments.properties[page]):
         return None
     pages = answer.path(_PAGE_TOTALS, "integer", "number")
     first = 0 if _starts_at_zero(arguments.properties[page]) else 1
     return PageNumberPaging(argument=page, first=first, total=total, total_pages=pages, **shared)
+
+
+def _is_text(schema: JsonObject) -> bool:
+    """Whether a page is named by a text and not by its number."""
+    return schema.get("type") == "string"
 
 
 def _starts_at_zero(schema: JsonObject) -> bool:

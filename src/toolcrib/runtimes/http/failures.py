@@ -73,9 +73,19 @@ def unanswered(tool: ToolDefinition, problem: EgressDenied | NetworkError | Inva
     return CallFailed(error(code, reason, f"tool {tool.name!r}: {problem}"))
 
 
-def bad_response(tool: ToolDefinition, response: HttpResponse, problem: str) -> CallFailed:
-    """An answer of 2xx that cannot be used."""
-    failure = error(ErrorCode.PROVIDER_ERROR, Reason.BAD_RESPONSE, f"tool {tool.name!r}: {problem}")
+def bad_response(tool: ToolDefinition, response: HttpResponse, problem: str, *, explained: bool = False) -> CallFailed:
+    """An answer of 2xx that cannot be used.
+
+    Args:
+        tool: The tool.
+        response: The answer.
+        problem: Why not.
+        explained: Whether the answer itself may say what went wrong, as some do with a status of success.
+    """
+    explanation = {"explanation": _explanation(response)} if explained else {}
+    words = _words(explanation.get("explanation"))
+    message = ": ".join(filter(None, [f"tool {tool.name!r}: {problem}", words]))
+    failure = error(ErrorCode.PROVIDER_ERROR, Reason.BAD_RESPONSE, message, **explanation)
     return CallFailed(failure, http_status=response.status, metadata={"headers": shown_headers(response)})
 
 

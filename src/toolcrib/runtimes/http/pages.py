@@ -126,7 +126,7 @@ def _items(exchange: Exchange, response: HttpResponse, document: Json, names: li
         found = cast("JsonObject", found).get(name) if isinstance(found, dict) else None
     if not isinstance(found, list):
         what = f"has no list {'.'.join(names)!r}, which its pages are made of" if names else "is no list"
-        raise bad_response(exchange.target.tool, response, f"the answer {what}")
+        raise bad_response(exchange.target.tool, response, f"the answer {what}", explained=True)
     return cast("list[Json]", found)
 
 

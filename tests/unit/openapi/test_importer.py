@@ -109,6 +109,13 @@ def test_what_names_no_operation_or_one_name_twice_is_refused(options: Any, mess
         import_openapi(source, name="crm", **options)
 
 
+@pytest.mark.requirement("providers.any_document")
+@pytest.mark.parametrize("name", ["", "1x!", "a b", "a" * 129])
+def test_a_name_that_no_provider_can_have_is_refused(name: str) -> None:
+    with pytest.raises(InvalidDefinition, match="is no name of a provider: use 1 to 128 letters"):
+        import_openapi(document({}), name=name)
+
+
 @pytest.mark.requirement("providers.servers")
 def test_the_first_server_is_used_with_its_variables() -> None:
     server = {

@@ -55,7 +55,7 @@ def read_document(
     bounds = bounds or Bounds()
     root = read_source(source, bounds, losses)
     if not isinstance(root, dict):
-        raise InvalidDefinition(f"an OpenAPI document is an object, found {type(root).__name__}")
+        raise InvalidDefinition(f"an OpenAPI document is an object, found {_described(root)}")
     document = cast("JsonObject", root)
     written = [str(document[key]).strip() for key in ("openapi", "swagger") if key in document]
     version = next((version for version in written if _dialect(version) is not None), "")
@@ -68,3 +68,12 @@ def read_document(
 
 def _dialect(version: str) -> Dialect | None:
     return _DIALECTS.get(".".join(version.split(".")[:2]))
+
+
+def _described(root: Json) -> str:
+    """What stands there instead of a document, for whoever gave the wrong file or address."""
+    if root is None:
+        return "nothing"
+    if isinstance(root, str):
+        return f"text that begins with {' '.join(root.split())[:40]!r}"
+    return "a list" if isinstance(root, list) else f"the value {root!r}"[:80]

@@ -4,6 +4,7 @@ Whoever calls it has fetched the documents and stores the result. Whatever the t
 is in `ImportedApi.report`, operation by operation; an operation that cannot be a tool is left out and the others go on.
 """
 
+import re
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
@@ -13,6 +14,7 @@ from typing import Final, cast
 from pydantic import ValidationError
 
 from toolcrib.contracts import (
+    NAME_PATTERN,
     HttpImplementation,
     InvalidDefinition,
     Json,
@@ -106,9 +108,10 @@ def import_openapi(
         Definitions that are not stored anywhere yet, and everything that was not kept as it was.
 
     Raises:
-        InvalidDefinition: It is no OpenAPI document, or exceeds a bound; or an override or selection names no operation
-            or makes two tools of one name.
+        InvalidDefinition: The name is none; it is no OpenAPI document, or exceeds a bound; or an override or selection
+            names no operation or makes two tools of one name.
     """
+    _check_name(name)
     losses = Losses()
     api = read_document(document, losses, uri=uri, documents=documents, bounds=bounds)
     account_document(api, losses)
@@ -142,6 +145,12 @@ def _provider(name: str, document: Document, server: Server, security: Security)
         schemes=security.schemes,
         security=security.needed,
     )
+
+
+def _check_name(name: str) -> None:
+    if not re.fullmatch(NAME_PATTERN, name):
+        msg = f"{name[:200]!r} is no name of a provider: use 1 to 128 letters, digits and _ . -, the first a letter"
+        raise InvalidDefinition(msg)
 
 
 def _named(document: Document, known: Mapping[str, str], losses: Losses) -> list[_Named]:

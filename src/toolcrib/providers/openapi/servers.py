@@ -15,8 +15,8 @@ from toolcrib.providers.origins import origin_of
 
 UNKNOWN_HOST: Final = "host"
 """The variable that stands for the host of a document without an address."""
-_NOWHERE: Final = "unknown.invalid"
-"""No such host can exist (RFC 6761, section 6.4), so a call fails before anything is sent."""
+_NOWHERE: Final = "base-url-is-not-set.invalid"
+"""No such host can exist (RFC 6761, section 6.4), so a call fails before anything is sent, and its error says why."""
 _VARIABLE: Final = re.compile(r"\{([^{}]*)\}")
 _HOST: Final = re.compile(r"[a-z0-9-]+(\.[a-z0-9-]+)+(:[0-9]+)?(/.*)?", re.IGNORECASE)
 

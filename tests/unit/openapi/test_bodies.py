@@ -179,3 +179,15 @@ def test_collection_formats_of_openapi_2_are_styles(place: str, written: Any, st
         written == "other" or (place, written) == ("header", "pipes")
     )
     assert {"POST /x/{p} parameter q", "POST /x/{p} reference '#/parameters/gone'"} <= whys(api).keys()
+
+
+@pytest.mark.requirement("providers.bodies", "providers.schemas_repaired")
+def test_a_part_called_file_is_one_unless_its_schema_says_that_it_is_text() -> None:
+    def taken(file: Any) -> Any:
+        schema = {"type": "object", "properties": {"file": file, "purpose": {"type": "string"}}}
+        return imported({"/a": {"post": {"requestBody": {"content": {MULTIPART: {"schema": schema}}}}}})
+
+    plain = taken({"type": "string", "description": "A file to upload."})
+    assert body_of(plain.tools[0]).encodings == {"file": FieldEncoding(file=True)}
+    assert whys(plain) == {"POST /a property file": "taken as a file, as its name says"}
+    assert body_of(taken({"type": "string", "maxLength": 9}).tools[0]).encodings == {}

@@ -25,6 +25,8 @@ _FILE: Final[JsonSchema] = {
     "additionalProperties": False,
 }
 _BASE64: Final[JsonSchema] = {"type": "string", "contentEncoding": "base64"}
+_NO_FORM: Final = frozenset({"type", "title", "description", "example", "nullable"})
+"""Keywords that say nothing of a text's form."""
 _PLAIN: Final = FieldEncoding()
 
 
@@ -73,13 +75,21 @@ def read_encodings(media: Media, shape: Shape, library: Library, losses: Losses)
         losses.dropped(written[name].place, "invalid", f"encoding {name}", "names no property of the body")
     found: dict[str, FieldEncoding] = {}
     for name, schema in shape.properties.items():
-        file = way == "multipart" and is_file(schema, library)
+        file = way == "multipart" and (is_file(schema, library) or _means_file(name, schema, losses))
         node = written.get(name, Node(None, "", ""))
         account(node, ENCODING, losses)
         encoding = _encoding(node, name, file=file, form=way == "form", losses=losses)
         if encoding != _PLAIN:
             found[name] = encoding
     return found
+
+
+def _means_file(name: str, schema: Node, losses: Losses) -> bool:
+    """Whether a part that is plain text by its schema is a file by its name: Stripe and others leave the format out."""
+    if name.lower() != "file" or schema.object.get("type") != "string" or not schema.object.keys() <= _NO_FORM:
+        return False
+    losses.changed(schema.get("type").place, "invalid", f"property {name}", "taken as a file, as its name says")
+    return True
 
 
 def _encoding(node: Node, name: str, *, file: bool, form: bool, losses: Losses) -> FieldEncoding:

@@ -1,5 +1,6 @@
 """What an import kept, changed and dropped, short enough for a terminal; `--json` tells all of it."""
 
+import re
 import sys
 from collections.abc import Iterable
 from typing import Final
@@ -7,11 +8,12 @@ from typing import Final
 from rich.table import Table
 
 from toolcrib.cli.console import console, plain
-from toolcrib.contracts import Loss, LossReport
+from toolcrib.contracts import Loss, LossReport, ProviderDefinition
 
 _MOST_OPERATIONS: Final = 30
 _MOST_LOSSES: Final = 5
 _MOST_PLACES: Final = 2
+_REFERENCE: Final = re.compile(r"\$\{env:([^}]*)\}")
 
 
 def print_losses(report: LossReport) -> None:
@@ -30,7 +32,21 @@ def print_losses(report: LossReport) -> None:
         err.print(f"and {len(concerned) - _MOST_OPERATIONS} more operations")
     every = list(report.all())
     matter = sum(loss.matters for loss in every)
-    err.print(f"{matter} losses matter to calls, {len(every) - matter} are decoration; --json tells all of them")
+    said = counted(matter, "loss matters", "losses matter")
+    err.print(f"{said} to calls, {len(every) - matter} without effect; --json tells all of them")
+
+
+def print_credentials(provider: ProviderDefinition) -> None:
+    """The variables that hold what the provider asks for, on stderr: without them its tools are refused."""
+    for scheme, auth in (provider.schemes or {"authentication": provider.auth}).items():
+        names = dict.fromkeys(_REFERENCE.findall(auth.model_dump_json()))
+        if names:
+            console(sys.stderr).print(plain(f"{scheme} reads {' and '.join(names)} from the environment"))
+
+
+def counted(number: int, one: str, several: str) -> str:
+    """A number with its noun: `1 tool`, `2 tools`."""
+    return f"{number} {one if number == 1 else several}"
 
 
 def _add(table: Table, operation: str, losses: Iterable[Loss]) -> int:

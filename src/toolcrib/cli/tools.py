@@ -55,10 +55,11 @@ def import_tools(
         return
     for tool in imported.tools:
         print(f"{tool.name} ({tool.side_effects})")
-    from toolcrib.cli.losses import print_losses
+    from toolcrib.cli.losses import counted, print_credentials, print_losses
 
     print_losses(imported.report)
-    print(f"imported {len(imported.tools)} tools of provider {name!r}")
+    print_credentials(imported.provider)
+    print(f"imported {counted(len(imported.tools), 'tool', 'tools')} of provider {name!r}")
 
 
 def _read(file: Path) -> bytes:

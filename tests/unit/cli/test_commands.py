@@ -203,10 +203,22 @@ def test_a_document_becomes_tools_that_are_listed(store: str, tmp_path: Path) ->
     arguments = ("tool", "import", file, "--name", "weather", "--base-url", "https://weather.example")
 
     imported = toolcrib(*arguments, store=store)
-    assert imported.stdout == "weather_now (reads)\nimported 1 tools of provider 'weather'\n"
+    assert imported.stdout == "weather_now (reads)\nimported 1 tool of provider 'weather'\n"
     assert "weather_now" in toolcrib("tool", "list", store=store).stdout
     [found] = json.loads(toolcrib("tool", "list", "--json", store=store).stdout)
     assert found["definition"]["implementation"]["url"] == "https://weather.example/now"
+
+
+@pytest.mark.requirement("cli.tools")
+def test_an_import_names_the_variables_that_hold_the_credentials(store: str, tmp_path: Path) -> None:
+    schemes = {"key": {"type": "apiKey", "in": "header", "name": "X-Key"}, "login": {"type": "http", "scheme": "basic"}}
+    secured: dict[str, Any] = {"components": {"securitySchemes": schemes}, "security": [{"key": []}, {"login": []}]}
+    file = tmp_path / "weather.json"
+    file.write_text(json.dumps({**DOCUMENT, **secured}))
+
+    imported = toolcrib("tool", "import", file, "--name", "weather", "--base-url", "https://w.example", store=store)
+    assert "key reads WEATHER_KEY_TOKEN from the environment" in imported.stderr
+    assert "login reads WEATHER_LOGIN_USERNAME and WEATHER_LOGIN_PASSWORD from the environment" in imported.stderr
 
 
 @pytest.mark.requirement("cli.tools")
@@ -219,7 +231,7 @@ def test_what_an_import_could_not_keep_is_told(store: str, tmp_path: Path) -> No
     imported = toolcrib("tool", "import", file, "--name", "weather", "--base-url", "https://w.example", store=store)
     assert "POST /send" in imported.stderr
     assert "is taken as it is" in " ".join(imported.stderr.split())
-    assert "losses matter to calls" in imported.stderr
+    assert "1 loss matters to calls" in imported.stderr
 
     told = toolcrib(
         *("tool", "import", file, "--name", "weather", "--base-url", "https://w.example", "--json"), store=store

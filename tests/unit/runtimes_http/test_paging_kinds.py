@@ -94,6 +94,19 @@ async def test_pages_may_be_counted_from_zero() -> None:
         assert outcome.output == [{"id": 0}, {"id": 1}]
 
 
+@pytest.mark.requirement("runtime_http.paging_kinds")
+@pytest.mark.parametrize(("total", "output"), [(0, None), (2, {"rows": [{"id": 0}, {"id": 1}]})])
+async def test_an_answer_without_content_is_where_a_list_ends(total: int, output: Any) -> None:
+    def answer(seen: Seen) -> web.Response:
+        page = int(dict(seen.query).get("page", 1)) - 1
+        return web.json_response({"rows": [{"id": page}]}) if page < total else web.Response(status=204)
+
+    async with service(answer) as svc:
+        outcome = await svc.run(tool(svc, PageNumberPaging(argument="page", items="rows"), "page"))
+        assert outcome.output == output
+        assert outcome.metadata["paging"] == {"pages": max(total, 1), "items": total, "complete": True}
+
+
 @pytest.mark.requirement("runtime_http.paging_kinds", "runtime_http.paging_by_caller")
 async def test_a_caller_gets_one_page_by_offset_and_no_more_items_than_the_limit() -> None:
     async with service(rows(9)) as svc:

@@ -31,12 +31,15 @@ async def follow(exchange: Exchange, paging: Paging) -> Outcome:
     items: list[Json] = []
     seen: set[str] = set()
     before: Sequence[Json] = ()
+    page: Page | None = None
     pages = size = 0
     while True:
         arguments = arguments if place is None else with_place(arguments, place)
         at = None if place is None else place.url
         response = await (exchange.send_again_once(arguments, at) if pages else exchange.send(arguments))
         document = exchange.read(response)
+        if document is None:
+            return _ended(exchange, response, page, items, names)
         found = _items(exchange, response, document, names)
         items += found
         pages += 1
@@ -97,6 +100,15 @@ def _protected(url: str, current: str) -> str:
     """The address with TLS if the page that names it had it: servers behind a proxy do not know that they have it."""
     upgraded = f"https{url[4:]}" if url.startswith("http://") else url
     return upgraded if origin_of(upgraded) == origin_of(current) else url
+
+
+def _ended(
+    exchange: Exchange, response: HttpResponse, last: Page | None, items: list[Json], names: list[str]
+) -> Outcome:
+    """An answer without content (204) is where a list ends: after the last page, or before there was one."""
+    if last is None:
+        return exchange.brought(response, None, paging={"pages": 1, "items": 0, "complete": True})
+    return _joined(exchange, last, items, names, whole=True, asked_for=False)
 
 
 def _joined(

@@ -1,5 +1,6 @@
 """The document as a whole: the fields above its operations, and the components that no tool is made of."""
 
+from collections.abc import Iterable
 from typing import Final
 
 from toolcrib.providers.openapi.document import Document
@@ -27,9 +28,20 @@ def account_document(document: Document, losses: Losses) -> None:
 
 def account_components(document: Document, losses: Losses) -> None:
     """Report the shared parts that nothing has asked for, once all tools are made."""
-    root, reached = document.root, document.library.reached
+    root, reached = document.root, _with_ancestors(document.library.reached)
     legacy = [root.get(name) for name in _LEGACY_CONTAINERS] if document.dialect == "2.0" else []
     for container in (*(root.get("components").get(name) for name in _CONTAINERS), *legacy):
         for name, member in container.members():
-            if not any(place == member.place or place.startswith(f"{member.place}/") for place in reached):
+            if member.place not in reached:
                 losses.dropped(member.place, "unused", f"component {name}", "no tool is made of it")
+
+
+def _with_ancestors(places: Iterable[str]) -> set[str]:
+    """Places, and those that they stand inside of."""
+    found: set[str] = set()
+    for place in places:
+        inside = place
+        while inside and inside not in found:
+            found.add(inside)
+            inside = inside.rpartition("/")[0]
+    return found

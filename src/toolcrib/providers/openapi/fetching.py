@@ -4,7 +4,9 @@ Only documents of the same origin are asked for, unless the caller names others:
 where it pleases. What could not be had is left out, and the import reports the references that lead there.
 """
 
-from collections.abc import Awaitable, Callable, Collection, Iterator
+import asyncio
+from collections import deque
+from collections.abc import Awaitable, Callable, Collection, Iterator, Sequence
 from typing import Final, TypeAlias, cast
 from urllib.parse import urldefrag
 
@@ -42,11 +44,11 @@ async def fetch_documents(
     main = await fetch(url)
     bounds.check_bytes(len(main))
     documents = {url: main}
-    waiting = list(_others(url, main, bounds))
+    waiting = deque(await asyncio.to_thread(_others, url, main, bounds))
     size = len(main)
     asked = {url}
     while waiting and len(asked) < MAX_DOCUMENTS:
-        found = waiting.pop(0)
+        found = waiting.popleft()
         if found in asked or origin_of(found) not in allowed:
             continue
         asked.add(found)
@@ -54,15 +56,19 @@ async def fetch_documents(
             text = await fetch(found)
             size += len(text)
             bounds.check_bytes(size)
-            waiting += _others(found, text, bounds)
+            waiting += await asyncio.to_thread(_others, found, text, bounds)
         except ToolcribError:
             continue  # the references that lead there are reported
         documents[found] = text
     return documents
 
 
-def _others(base: str, text: bytes, bounds: Bounds) -> Iterator[str]:
-    """The documents that one refers to."""
+def _others(base: str, text: bytes, bounds: Bounds) -> Sequence[str]:
+    """The documents that one refers to, each once. Reading a large one takes seconds, so not in the event loop."""
+    return list(dict.fromkeys(_referred(base, text, bounds)))
+
+
+def _referred(base: str, text: bytes, bounds: Bounds) -> Iterator[str]:
     waiting: list[Json] = [read_source(text, bounds, Losses())]
     while waiting:
         value = waiting.pop()

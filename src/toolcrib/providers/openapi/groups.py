@@ -1,6 +1,7 @@
 """Groups of operations that a model can search: by tag, else by the first telling segment of the path."""
 
 import re
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
@@ -51,11 +52,12 @@ def read_groups(document: Document, names: Sequence[str], losses: Losses) -> tup
         names: The group of each tool.
         losses: Takes the tags that are not used.
     """
+    sizes = Counter(names)
     described: dict[str, str] = {}
     for node in document.root.get("tags").entries():
         account(node, TAG, losses)
         name = slug(node.text("name"))
-        if name not in names:
+        if name not in sizes:
             losses.dropped(node.place, "unused", f"tag {node.text('name')[:100]}", "no operation is grouped by it")
             continue
         text = plain(node.text("description"))
@@ -63,4 +65,4 @@ def read_groups(document: Document, names: Sequence[str], losses: Losses) -> tup
             place = node.get("description").place
             losses.changed(place, "text", "description of a tag", f"cut to {MAX_DESCRIPTION} characters")
         described.setdefault(name, trimmed(text, MAX_DESCRIPTION))
-    return tuple(Group(name, names.count(name), described.get(name, "")) for name in dict.fromkeys(names))
+    return tuple(Group(name, size, described.get(name, "")) for name, size in sizes.items())

@@ -6,7 +6,7 @@ slashes. Everything else that a Schema Object can hold is an annotation of OpenA
 
 import re
 from collections.abc import Callable, Mapping
-from functools import cache
+from functools import lru_cache
 from typing import Any, Final, TypeAlias, cast
 
 import jsonschema_rs
@@ -101,7 +101,7 @@ def other_type(name: str) -> JsonObject | None:
     return {"type": plain} if plain in TYPES else _OTHER_TYPES.get(plain)
 
 
-@cache
+@lru_cache(maxsize=4096)
 def compiles(pattern: str) -> bool:
     """Whether a regular expression is one of ECMA 262 that matches in linear time."""
     if len(pattern) > _MOST_PATTERN:

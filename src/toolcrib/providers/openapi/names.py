@@ -32,11 +32,12 @@ def tool_names(operations: Sequence[Operation], known: Mapping[str, str]) -> lis
     for name, operation in zip(wanted, operations, strict=True):
         kept = known.get(operation.key) == name
         claims[name].append((not kept, operation.operation_id != name, operation.path, operation.method))
+    best = {name: min(claimed) for name, claimed in claims.items()}
     taken = set(known.values())
     names: list[str] = []
     for name, operation in zip(wanted, operations, strict=True):
-        best = min(claims[name])
-        owns = best[2:] == (operation.path, operation.method) and (name not in taken or not best[0])
+        is_new, _, *first = best[name]
+        owns = first == [operation.path, operation.method] and (name not in taken or not is_new)
         names.append(known.get(operation.key) or (name if owns else _hashed(name, operation.key)))
     return names
 

@@ -76,6 +76,8 @@ class Schemas:
         self._hidden = _HIDDEN[direction]
         self._subtypes = Subtypes(document.library)
         self._names: dict[str, str] = {}
+        self._numbers: dict[str, int] = {}
+        """How often a stem of a name was taken, with its numbered ones."""
         self._targets: dict[str, Node] = {}
         self._definitions: dict[str, _Definition] = {}
         self._checked: set[str] = set()
@@ -272,10 +274,9 @@ class Schemas:
         if name is None:
             stem = re.sub(r"[^A-Za-z0-9_.-]+", "_", last(target.place))[:64] or "schema"
             name = stem
-            number = 2
             while name in self._targets:
-                name = f"{stem}_{number}"
-                number += 1
+                self._numbers[stem] = self._numbers.get(stem, 1) + 1
+                name = f"{stem}_{self._numbers[stem]}"
             self._names[target.place] = name
             self._targets[name] = target
         return name

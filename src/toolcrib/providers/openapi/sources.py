@@ -6,6 +6,7 @@ Unicode only. What had to be put right on the way (a key twice, tabs, broken byt
 
 import json
 import re
+from collections import Counter
 from collections.abc import Mapping
 from datetime import date
 from math import isfinite
@@ -105,8 +106,8 @@ class _Copy:
     def _object(self, pairs: list[tuple[str, Json]]) -> JsonObject:
         found = dict(pairs)
         if len(found) != len(pairs):
-            keys = [key for key, _ in pairs]
-            self._repeated[id(found)] = found, [key for key in found if keys.count(key) > 1]
+            times = Counter(key for key, _ in pairs)
+            self._repeated[id(found)] = found, [key for key in found if times[key] > 1]
         return found
 
     def value(self, value: object, place: str, depth: int) -> Json:

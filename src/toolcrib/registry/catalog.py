@@ -47,7 +47,7 @@ class Registry:
     async def _refresh(self, realm: str) -> None:
         found: defaultdict[tuple[str, str], list[ToolRevision]] = defaultdict(list)
         for stored in await self._definitions.revisions("tool", realm):
-            revision = _revision(stored)
+            revision = self._revision(stored)
             found[realm, stored.name].append(revision)
             self._by_hash[realm, stored.content_hash] = revision
         for key in [key for key in self._tools if key[0] == realm]:
@@ -89,7 +89,7 @@ class Registry:
             if after is not None:
                 await self._refresh(realm)
             newest_known = self._require_current(realm, definition.name, after)
-            revision = _revision(await self._definitions.save(new, after=newest_known))
+            revision = self._revision(await self._definitions.save(new, after=newest_known))
             self._keep(revision)
         return revision
 
@@ -151,7 +151,7 @@ class Registry:
         if stored is None or stored.kind != "tool":
             msg = f"realm {realm!r} has no tool with content hash {content_hash!r}"
             raise NotFound(msg)
-        revision = self._by_hash[realm, content_hash] = _revision(stored)
+        revision = self._by_hash[realm, content_hash] = self._revision(stored)
         self._found.pop((realm, revision.name, content_hash), None)
         return revision
 
@@ -191,7 +191,7 @@ class Registry:
 
     async def revisions(self, realm: str, name: str) -> Sequence[ToolRevision]:
         """All revisions of a name, oldest first."""
-        return [_revision(stored) for stored in await self._definitions.revisions("tool", realm, name)]
+        return [self._revision(stored) for stored in await self._definitions.revisions("tool", realm, name)]
 
     async def set_status(
         self,
@@ -234,17 +234,18 @@ class Registry:
             self._tools.pop((realm, name), None)
             self._found.clear()
 
-
-def _revision(stored: Definition) -> ToolRevision:
-    return ToolRevision(
-        definition=ToolDefinition.model_validate(stored.body),
-        revision=stored.revision,
-        content_hash=stored.content_hash,
-        status=stored.status,
-        status_message=stored.status_message,
-        sunset=stored.sunset,
-        replacement=stored.replacement,
-        realm=stored.realm,
-        made_by=stored.made_by,
-        created_at=stored.created_at,
-    )
+    def _revision(self, stored: Definition) -> ToolRevision:
+        """A stored revision; content that is at hand already is not read once more."""
+        known = self._by_hash.get((stored.realm, stored.content_hash))
+        return ToolRevision(
+            definition=ToolDefinition.model_validate(stored.body) if known is None else known.definition,
+            revision=stored.revision,
+            content_hash=stored.content_hash,
+            status=stored.status,
+            status_message=stored.status_message,
+            sunset=stored.sunset,
+            replacement=stored.replacement,
+            realm=stored.realm,
+            made_by=stored.made_by,
+            created_at=stored.created_at,
+        )

@@ -1,5 +1,6 @@
 """The catalogue of providers: the systems that tools talk to, by realm and name."""
 
+import asyncio
 from collections.abc import Sequence
 from datetime import datetime
 
@@ -21,11 +22,14 @@ class Providers:
     def __init__(self, definitions: Definitions) -> None:
         self._definitions = definitions
         self._providers: dict[tuple[str, str], ProviderDefinition] = {}
+        self._changing = asyncio.Lock()
+        """Held from asking the store until its answer is at hand, so that no older answer replaces a newer one."""
 
     async def refresh(self, realm: str) -> None:
         """Read what is stored now."""
-        for stored in await self._definitions.revisions("provider", realm):
-            self._providers[realm, stored.name] = ProviderDefinition.model_validate(stored.body)
+        async with self._changing:
+            for stored in await self._definitions.revisions("provider", realm):
+                self._providers[realm, stored.name] = ProviderDefinition.model_validate(stored.body)
 
     async def save(self, provider: ProviderDefinition, *, realm: str, made_by: str, at: datetime) -> None:
         """Store a provider as a new revision, which is used from now on.
@@ -35,20 +39,20 @@ class Providers:
         """
         check_provider(provider)
         body = provider.model_dump(mode="json")
-        await self._definitions.save(
-            Definition(
-                kind="provider",
-                realm=realm,
-                name=provider.name,
-                version=_VERSION,
-                revision=0,
-                content_hash=content_hash(body),
-                body=body,
-                made_by=made_by,
-                created_at=at,
-            )
+        new = Definition(
+            kind="provider",
+            realm=realm,
+            name=provider.name,
+            version=_VERSION,
+            revision=0,
+            content_hash=content_hash(body),
+            body=body,
+            made_by=made_by,
+            created_at=at,
         )
-        self._providers[realm, provider.name] = provider
+        async with self._changing:
+            await self._definitions.save(new)
+            self._providers[realm, provider.name] = provider
 
     def current(self, realm: str) -> Sequence[ProviderDefinition]:
         """All providers of a realm, by name."""

@@ -7,8 +7,16 @@ from typing import Any, cast
 
 import pytest
 
-from toolcrib.contracts import Conflict, InvalidDefinition, NotFound, PythonImplementation, ToolDefinition, ToolRevision
-from toolcrib.registry import Registry, check_definition
+from toolcrib.contracts import (
+    Conflict,
+    InvalidDefinition,
+    NotFound,
+    ProviderDefinition,
+    PythonImplementation,
+    ToolDefinition,
+    ToolRevision,
+)
+from toolcrib.registry import Providers, Registry, check_definition
 from toolcrib.store import Definition, DefinitionKind, Definitions, MemoryStore
 
 NOON = datetime(2026, 1, 31, 12, tzinfo=UTC)
@@ -348,6 +356,23 @@ async def test_a_refresh_under_way_does_not_lose_what_is_saved_or_bring_back_wha
         definitions.let_go.set()
 
     assert registry.names("acme") == ["search"]
+
+
+@pytest.mark.requirement("registry.refresh")
+async def test_a_refresh_under_way_does_not_bring_back_an_older_provider(store: MemoryStore):
+    definitions = SlowReading(store.definitions)
+    providers = Providers(cast("Definitions", definitions))
+    old, new = (ProviderDefinition(name="crm", base_url=f"https://{host}.test") for host in ("old", "new"))
+    await providers.save(old, realm="acme", made_by="ann", at=NOON)
+
+    async with asyncio.TaskGroup() as tasks:
+        tasks.create_task(providers.refresh("acme"))
+        await definitions.asked.wait()
+        tasks.create_task(providers.save(new, realm="acme", made_by="ann", at=NOON))
+        await asyncio.sleep(0)
+        definitions.let_go.set()
+
+    assert providers.find("acme", "crm") == new
 
 
 @pytest.mark.requirement("registry.check", "registry.schema_refused")

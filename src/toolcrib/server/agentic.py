@@ -1,8 +1,8 @@
 """Routes over agentic tools: their definitions, their prompts, their descriptions for others (000, section 4.9)."""
 
-from typing import Annotated, Any, cast
+from typing import Annotated
 
-from fastapi import APIRouter, Header, Query, Response
+from fastapi import APIRouter, Query, Response
 from pydantic import ValidationError
 
 from toolcrib.contracts import (
@@ -41,11 +41,10 @@ from toolcrib.server.desk import Author
 from toolcrib.server.errors import located
 from toolcrib.server.merging import merged
 from toolcrib.server.parsing import JsonRoute
-from toolcrib.server.rules import demand_sight, demand_write, expected_revision, may_see
+from toolcrib.server.revisions import IfMatch, expected_revision, name_revision
+from toolcrib.server.rules import demand_sight, demand_write, may_see
 
 router = APIRouter(prefix="/agentic-tools", route_class=JsonRoute, tags=["agentic tools"])
-
-IfMatch = Annotated[str | None, Header(description="The ETag of the tool that the change was made to.")]
 
 _UNDER_WAY: tuple[RunStatus, ...] = ("queued", "running", "awaiting_approval", "awaiting_client")
 
@@ -107,7 +106,8 @@ async def change_agentic_tool(
 ) -> AgenticView:
     """Store a new revision that differs by a JSON Merge Patch (RFC 7396); a prompt that is null becomes the default.
 
-    With `If-Match`, the change is refused if somebody else has made another revision since.
+    With `If-Match`, the change is refused if somebody else has made another revision since; without, if that happened
+    while the patch was applied.
     """
     current = await _find(crib, caller, name)
     demand_write(caller, current.definition)
@@ -115,12 +115,12 @@ async def change_agentic_tool(
         fields = AgenticBody.fields_of(current.definition, _inside(current.definition))
         body = AgenticBody.model_validate(merged(AgenticBody(**fields).model_dump(mode="json"), patch))
     except ValidationError as problem:
-        raise located(cast("list[dict[str, Any]]", problem.errors(include_url=False, include_input=False))) from problem
+        raise located(problem) from problem
     if body.name != current.name:
         msg = f"the definition is named {body.name!r} and the path {current.name!r}; a tool cannot be renamed"
         raise InvalidDefinition(msg)
     definition = await _written(crib, caller, body.definition(current.definition))
-    return _shown(await author.save(definition, after=expected_revision(if_match)), response)
+    return _shown(await author.save(definition, after=expected_revision(if_match, current.revision)), response)
 
 
 @router.delete("/{name}")
@@ -242,5 +242,5 @@ async def _written(crib: Crib, caller: Principal, definition: ToolDefinition) ->
 
 
 def _shown(tool: ToolRevision, response: Response) -> AgenticView:
-    response.headers["ETag"] = f'"{tool.revision}"'
+    name_revision(response, tool)
     return AgenticView.of(tool, _inside(tool.definition))

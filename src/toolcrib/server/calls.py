@@ -1,4 +1,7 @@
-"""Routes that run tools. All of them make a run of the crib's; none has another way in."""
+"""Routes that run tools. All of them make a run of the crib's; none has another way in.
+
+Each looks first whether another process has changed a definition: a tool that was blocked there runs nowhere any more.
+"""
 
 from typing import Annotated
 
@@ -40,6 +43,7 @@ async def execute_tool(
     name: str, crib: House, caller: Caller, response: Response, body: Annotated[CallBody, _NO_PARAMS]
 ) -> ToolEnvelope | RunAccepted:
     """Make one call and answer with its envelope; a call that waits for somebody is answered with its run."""
+    await crib.enter(caller, newest=True)
     result = await crib.invoke(
         name,
         body.params,
@@ -57,6 +61,7 @@ async def execute_tool(
 @router.post("/ai/tools/{name}/validate")
 async def validate_call(name: str, crib: House, caller: Caller, body: Annotated[CallBody, _NO_PARAMS]) -> Validity:
     """Hold arguments against schema and policy; nothing runs."""
+    await crib.enter(caller, newest=True)
     return Validity.of(await crib.refusal(name, body.params, principal=caller))
 
 
@@ -74,6 +79,7 @@ async def run_view(crib: Crib, run_id: str, response: Response) -> InvokeView:
 async def _invoke(
     crib: Crib, caller: Principal, ref: str, body: InvokeBody, response: Response
 ) -> InvokeView | RunAccepted:
+    await crib.enter(caller, newest=True)
     if body.wait:
         result = await crib.invoke(
             ref,

@@ -1,11 +1,12 @@
 """One shape for all that goes wrong: `{"error": {"code", "message", "details"}}`, with the status of the error tree."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from http import HTTPStatus
 from typing import Any, Final, cast
 
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import Response
+from pydantic import ValidationError
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
 
@@ -71,8 +72,9 @@ async def on_invalid_request(_request: Request, error: Exception) -> Response:
     return error_response(422, "invalid_input", message, {"problems": problems})
 
 
-def located(errors: Sequence[Mapping[str, Any]]) -> RequestValidationError:
-    """Problems of a contract as problems of the request's body."""
+def located(problem: ValidationError) -> RequestValidationError:
+    """Problems of a contract as problems of the request's body; what was sent is not repeated."""
+    errors = problem.errors(include_url=False, include_input=False)
     return RequestValidationError([{**found, "loc": ("body", *found["loc"])} for found in errors])
 
 

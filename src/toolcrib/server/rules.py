@@ -6,7 +6,6 @@ from urllib.parse import urlsplit
 
 from toolcrib.contracts import (
     InvalidDefinition,
-    InvalidInput,
     LLMConfig,
     PermissionDenied,
     Principal,
@@ -86,21 +85,6 @@ def refuse_local_model(definition: ToolDefinition) -> None:
         raise PermissionDenied(msg)
 
 
-def expected_revision(if_match: str | None) -> int | None:
-    """The revision that `If-Match` names, as `ETag` gave it; null without the header.
-
-    Raises:
-        InvalidInput: It is none.
-    """
-    if if_match is None or if_match.strip() == "*":
-        return None
-    text = if_match.strip().removeprefix("W/").strip('"')
-    if not text.isdecimal():
-        msg = f'the header If-Match is {if_match[:100]!r}; send the ETag of the tool as it was read, e.g. "3"'
-        raise InvalidInput(msg)
-    return int(text)
-
-
 def _address(llm: LLMConfig) -> str | None:
     provider = PROVIDERS.get(llm.model.partition(":")[0])
     known = provider.base_url if provider is not None else None
@@ -108,7 +92,7 @@ def _address(llm: LLMConfig) -> str | None:
 
 
 def _is_local(address: str) -> bool:
-    host = urlsplit(address).hostname or ""
+    host = (urlsplit(address).hostname or "").rstrip(".")
     try:
         return denied_range(ip_address(host)) is not None
     except ValueError:

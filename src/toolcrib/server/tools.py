@@ -1,9 +1,9 @@
 """Routes over the catalogue: tools are listed, made, revised, retired, and imported from an OpenAPI document."""
 
 from collections.abc import Callable
-from typing import Annotated, Any, cast
+from typing import Annotated, cast
 
-from fastapi import APIRouter, Header, Query, Response
+from fastapi import APIRouter, Query, Response
 from pydantic import ValidationError
 
 from toolcrib.contracts import (
@@ -23,12 +23,8 @@ from toolcrib.server.desk import Author, Desk
 from toolcrib.server.errors import located
 from toolcrib.server.merging import merged
 from toolcrib.server.parsing import JsonRoute
-from toolcrib.server.rules import (
-    demand_sight,
-    demand_write,
-    expected_revision,
-    may_see,
-)
+from toolcrib.server.revisions import IfMatch, expected_revision, name_revision
+from toolcrib.server.rules import demand_sight, demand_write, may_see
 from toolcrib.server.views import (
     DefinitionBody,
     ImportBody,
@@ -42,8 +38,6 @@ from toolcrib.server.views import (
 )
 
 router = APIRouter(prefix="/ai/tools", route_class=JsonRoute, tags=["tools"])
-
-IfMatch = Annotated[str | None, Header(description="The ETag of the tool that the change was made to.")]
 
 
 @router.get("")
@@ -125,7 +119,7 @@ async def get_tool(name: str, crib: House, caller: Caller, response: Response) -
     await crib.enter(caller, newest=True)
     tool = crib.registry.require(caller.realm, name)
     demand_sight(caller, tool.definition)
-    response.headers["ETag"] = f'"{tool.revision}"'
+    name_revision(response, tool)
     return ToolView(tool=tool, revisions=tuple(await crib.registry.revisions(caller.realm, tool.name)))
 
 
@@ -136,7 +130,7 @@ async def replace_tool(
     """Store a new revision; the content of the current one is that revision."""
     await crib.enter(caller, newest=True)
     current = crib.registry.require(caller.realm, name)
-    return await _revise(author, current, definition, if_match)
+    return await _revise(author, current, definition, after=expected_revision(if_match))
 
 
 @router.patch("/{name}")
@@ -145,7 +139,8 @@ async def change_tool(
 ) -> ToolRevision:
     """Store a new revision that differs by a JSON Merge Patch (RFC 7396): what is null goes, what is given replaces.
 
-    With `If-Match`, the change is refused if somebody else has made another revision since.
+    With `If-Match`, the change is refused if somebody else has made another revision since; without, if that happened
+    while the patch was applied.
     """
     await crib.enter(caller, newest=True)
     current = crib.registry.require(caller.realm, name)
@@ -153,14 +148,14 @@ async def change_tool(
     try:
         definition = ToolDefinition.model_validate(merged(current.definition.model_dump(mode="json"), patch))
     except ValidationError as problem:
-        raise located(cast("list[dict[str, Any]]", problem.errors(include_url=False, include_input=False))) from problem
-    return await _revise(author, current, definition, if_match)
+        raise located(problem) from problem
+    return await _revise(author, current, definition, after=expected_revision(if_match, current.revision))
 
 
 @router.delete("/{name}", status_code=204)
 async def remove_tool(name: str, crib: House, caller: Caller) -> None:
     """Take a tool out of the catalogue; runs that are under way still find their revision."""
-    await crib.enter(caller)
+    await crib.enter(caller, newest=True)
     tool = crib.registry.require(caller.realm, name)
     demand_write(caller, tool.definition)
     await crib.registry.remove(caller.realm, tool.name)
@@ -169,7 +164,7 @@ async def remove_tool(name: str, crib: House, caller: Caller) -> None:
 @router.post("/{name}/status")
 async def set_status(name: str, body: StatusBody, crib: House, caller: Caller) -> ToolRevision:
     """Deprecate, block or bring back a version."""
-    await crib.enter(caller)
+    await crib.enter(caller, newest=True)
     ref = f"{name}@={body.version}" if body.version else name
     demand_write(caller, crib.registry.require(caller.realm, ref).definition)
     return await crib.registry.set_status(
@@ -183,13 +178,13 @@ async def set_status(name: str, body: StatusBody, crib: House, caller: Caller) -
 
 
 async def _revise(
-    author: Desk, current: ToolRevision, definition: ToolDefinition, if_match: str | None
+    author: Desk, current: ToolRevision, definition: ToolDefinition, *, after: int | None
 ) -> ToolRevision:
     if definition.name != current.name:
         msg = f"the definition is named {definition.name!r} and the path {current.name!r}; a tool cannot be renamed"
         raise InvalidDefinition(msg)
     demand_write(author.caller, current.definition)
-    return await author.save(definition, after=expected_revision(if_match))
+    return await author.save(definition, after=after)
 
 
 def _document(body: ImportBody) -> JsonObject | str:

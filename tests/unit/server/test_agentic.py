@@ -1,5 +1,7 @@
 """Agentic tools over HTTP: definitions, prompts, executions, exports (000, section 4.9)."""
 
+import asyncio
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -329,6 +331,35 @@ async def test_what_another_process_has_saved_is_listed(server: Server) -> None:
         await other.save(http_tool("theirs"))
         assert "theirs" in [item["name"] for item in (await server.get("/ai-tools"))["items"]]
         assert (await server.get("/ai/tools/theirs"))["tool"]["definition"]["name"] == "theirs"
+
+
+@pytest.mark.requirement("server.newest")
+async def test_a_tool_that_another_process_has_blocked_is_not_run_any_more(server: Server) -> None:
+    from toolcrib import Crib
+
+    call = {"params": {"company": "Acme"}}
+    assert (await server.post("/ai/tools/search/invoke", call))["success"]
+    async with Crib(server.crib.store) as other:
+        await other.registry.set_status("default", "search", "blocked", message="It leaks.")
+
+    assert not (await server.post("/ai/tools/search/invoke", call))["success"]
+    assert (await server.post("/ai/tools/search/execute", call))["status"] == "denied"
+    assert not (await server.post("/ai/tools/search/validate", call))["valid"]
+
+
+@pytest.mark.requirement("server.optimistic")
+@pytest.mark.parametrize("path", ["/api/v1/agentic-tools/finder", "/api/v1/ai/tools/finder"])
+async def test_of_two_changes_at_once_none_undoes_the_other(tmp_path: Path, path: str) -> None:
+    async with serving(f"sqlite:///{tmp_path / 'crib.db'}", driven=False) as server:
+        await made(server)
+        title, tags = await asyncio.gather(
+            server.client.patch(path, json={"title": "Finder"}), server.client.patch(path, json={"tags": ["crm"]})
+        )
+        stored = await server.get("/agentic-tools/finder")
+
+    assert sorted([title.status_code, tags.status_code]) in ([200, 200], [200, 409])
+    assert (stored["title"] == "Finder") == (title.status_code == 200)
+    assert (stored["tags"] == ["crm"]) == (tags.status_code == 200)
 
 
 @pytest.mark.requirement("server.optimistic")

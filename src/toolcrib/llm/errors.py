@@ -10,10 +10,11 @@ from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 from typing import Any
 
+import orjson
 from msgspec import Struct
 
 from toolcrib.contracts.errors import ModelError, ModelErrorKind
-from toolcrib.llm._json import count, obj, text
+from toolcrib.llm._json import arr, count, obj, text
 
 MAX_MESSAGE = 800
 """Characters of a provider's message that reach our error."""
@@ -113,6 +114,20 @@ def fault_of(error: Any) -> Fault:
         message = f"{message} ({upstream})"
     codes = tuple(word for word in (code, body.get("type")) if isinstance(word, str) and word)
     return Fault(message, codes, code if isinstance(code, int) else count(body.get("status_code")))
+
+
+def fault_in(body: bytes) -> Fault:
+    """Read the body of an error, in the shapes that servers of OpenAI's APIs use.
+
+    They are `{"error": {...}}`, `{"error": "text"}`, `[{"error": ...}]`, `{"detail": ...}`, `{"message": ...}`, a page
+    and nothing.
+    """
+    try:
+        value = orjson.loads(body)
+    except orjson.JSONDecodeError:
+        return Fault(body.decode("utf-8", "replace"))
+    content = obj(next(iter(arr(value)), value))
+    return fault_of(content.get("error") or content.get("detail") or content)
 
 
 def provider_error(

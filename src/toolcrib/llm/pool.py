@@ -6,6 +6,7 @@ variables, and addresses that the application named in code, are the operator's 
 """
 
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from urllib.parse import urlsplit
 
 from toolcrib.contracts import InvalidSettings, LLMConfig
@@ -13,7 +14,7 @@ from toolcrib.llm.catalog import PROVIDERS, open_model, resolve
 from toolcrib.llm.model import Endpoint, LanguageModel
 from toolcrib.llm.prices import Prices
 from toolcrib.llm.transport import HttpTransport
-from toolcrib.net import EgressPolicy, HttpSession
+from toolcrib.net import HttpSession
 
 
 class ModelPool:
@@ -116,6 +117,5 @@ class ModelPool:
         origin = f"{host}:{port}"
         if origin not in self._trusted:
             egress = self._session.policy
-            policy = EgressPolicy(hosts=egress.hosts, ports=egress.ports, allow=(*egress.allow, origin))
-            self._trusted[origin] = HttpSession(policy)
+            self._trusted[origin] = HttpSession(replace(egress, allow=(*egress.allow, origin)))
         return self._trusted[origin]

@@ -61,6 +61,7 @@ class SdkTransport:
         self._connect = connect
         self._settings = settings
         self._made: tuple[str | None, Post] | None = None
+        self._making = asyncio.Lock()
 
     async def post(self, url: str, body: bytes, headers: Mapping[str, str], timeouts: Timeouts) -> HttpResponse:
         """See `Transport.post`. The headers are the client's own.
@@ -94,10 +95,11 @@ class SdkTransport:
 
     async def _client(self) -> Post:
         """The client for the present key, made in a thread, because loading an SDK takes seconds."""
-        key = self._settings.key()
-        if self._made is None or self._made[0] != key:
-            self._made = key, await asyncio.to_thread(self._connect, self._inner, self._settings)
-        return self._made[1]
+        async with self._making:
+            key = self._settings.key()
+            if self._made is None or self._made[0] != key:
+                self._made = key, await asyncio.to_thread(self._connect, self._inner, self._settings)
+            return self._made[1]
 
 
 def unreached(settings: SdkSettings, error: Exception) -> ToolcribError:

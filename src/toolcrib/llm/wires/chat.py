@@ -12,8 +12,7 @@ import msgspec
 import orjson
 
 from toolcrib.contracts.errors import ModelError
-from toolcrib.llm._json import arr, obj
-from toolcrib.llm.errors import Fault, fault_of, provider_error
+from toolcrib.llm.errors import fault_in, provider_error
 from toolcrib.llm.messages import (
     Message,
     NamedTool,
@@ -83,7 +82,7 @@ class ChatWire:
 
     def error(self, status: int, headers: Mapping[str, str], body: bytes) -> ModelError:
         """See `Wire.error`."""
-        return provider_error(self.origin, _fault(body), status=status, headers=headers)
+        return provider_error(self.origin, fault_in(body), status=status, headers=headers)
 
     def _messages(self, request: Request, quirks: Quirks) -> list[dict[str, Any]]:
         rendered: list[dict[str, Any]] = []
@@ -95,19 +94,6 @@ class ChatWire:
             else:
                 rendered.append(_assistant(message, self.origin, quirks))
         return rendered
-
-
-def _fault(body: bytes) -> Fault:
-    """The shapes in use: `{"error".
-
-    {...}}`, `{"error": "text"}`, `[{"error": ...}]`, `{"message": ...}`, a page, nothing.
-    """
-    try:
-        value = orjson.loads(body)
-    except orjson.JSONDecodeError:
-        return Fault(body.decode("utf-8", "replace"))
-    content = obj(next(iter(arr(value)), value))
-    return fault_of(content.get("error") or content.get("detail") or content)
 
 
 def _tool(tool: Tool, /, *, strict: bool) -> dict[str, Any]:

@@ -12,8 +12,8 @@ from typing import Any
 import orjson
 
 from toolcrib.contracts.errors import ModelError
-from toolcrib.llm._json import arr, obj
-from toolcrib.llm.errors import Fault, fault_of, provider_error
+from toolcrib.llm._json import obj
+from toolcrib.llm.errors import fault_in, provider_error
 from toolcrib.llm.messages import (
     Message,
     NamedTool,
@@ -79,14 +79,7 @@ class ResponsesWire:
 
     def error(self, status: int, headers: Mapping[str, str], body: bytes) -> ModelError:
         """See `Wire.error`."""
-        try:
-            value = orjson.loads(body)
-        except orjson.JSONDecodeError:
-            fault = Fault(body.decode("utf-8", "replace"))
-        else:
-            content = obj(next(iter(arr(value)), value))
-            fault = fault_of(content.get("error") or content.get("detail") or content)
-        return provider_error(self.origin, fault, status=status, headers=headers)
+        return provider_error(self.origin, fault_in(body), status=status, headers=headers)
 
     def _input(self, messages: tuple[Message, ...]) -> list[Any]:
         return [

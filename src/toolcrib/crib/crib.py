@@ -46,7 +46,7 @@ from toolcrib.contracts import (
 )
 from toolcrib.crib.bench import Bench
 from toolcrib.crib.handle import AgenticTool
-from toolcrib.crib.imports import import_document, names_by_operation
+from toolcrib.crib.imports import import_document
 from toolcrib.crib.parts import Outside, Parts
 from toolcrib.crib.prompts import Prompts
 from toolcrib.crib.reference import ReferenceData
@@ -288,8 +288,9 @@ class Crib:
         Raises:
             InvalidInput: The URL answers with something else than success.
             InvalidDefinition: It is no OpenAPI document that can be read.
+            Conflict: A tool that is not the provider's has a name that one of its tools needs.
         """
-        realm = (await self.enter(principal)).realm
+        realm = (await self.enter(principal, newest=True)).realm
         imported = await import_document(
             self._parts.session,
             document,
@@ -299,7 +300,8 @@ class Crib:
             overrides=overrides or {},
             documents=documents,
             origins=origins,
-            names=names_by_operation(self.providers.find(realm, name), self.registry.current(realm)),
+            provider=self.providers.find(realm, name),
+            tools=self.registry.current(realm),
         )
         await self.save_provider(imported.provider, principal=principal)
         for tool in imported.tools:

@@ -119,18 +119,17 @@ class Prompts:
         """
         who = await self._enter(principal)
         revision = self._registry.require(who.realm, tool)
-        implementation = agentic(revision.definition)
+        current = agentic(revision.definition).system_prompt
         text = await self.default(revision.definition, principal=who)
+        if source == "model":
+            return await self._drafted(revision, "system_prompt", current, _PROMPT_TASK.format(current=text), who)
         drift = await drift_of(revision, self._registry, self._providers)
         reason = "; ".join(change.message for change in drift.changes) or (
             "it is the default prompt for the tool as it is now"
-            if text != implementation.system_prompt
+            if text != current
             else "the prompt is the default one and nothing has changed since"
         )
-        if source == "generator":
-            return _proposal(revision, "system_prompt", implementation.system_prompt, text, reason)
-        task = _PROMPT_TASK.format(current=text)
-        return await self._drafted(revision, "system_prompt", implementation.system_prompt, task, who)
+        return _proposal(revision, "system_prompt", current, text, reason)
 
     async def describe(
         self, tool: str, *, source: ProposalSource = "generator", principal: Principal | None = None
@@ -258,6 +257,7 @@ class Prompts:
 
         Raises:
             InvalidDefinition: The tool is not agentic.
+            InvalidSettings: Its model cannot be opened.
         """
         who = await self._enter(principal)
         implementation = agentic(definition)

@@ -101,7 +101,7 @@ class Tokens:
         kept = self._kept.get(key := grant.key())
         if kept is None:
             if len(self._kept) >= _MAX_KEPT:
-                self._kept.clear()
+                del self._kept[next(iter(self._kept))]  # the oldest; all of them would be a rush at the endpoints
             kept = self._kept[key] = _Kept()
         async with kept.lock:
             if kept.token is None or self._clock.monotonic() >= kept.until:

@@ -140,7 +140,7 @@ class RunContext:
             self._around.in_doubt.check_same(call, envelope.name)
             self._recount(envelope)
             return Pending(None, envelope)
-        return self._start(self._perform(call))
+        return self.start(self._perform(call))
 
     async def model(self, call: ModelCall) -> Response:
         """The answer of a model.
@@ -184,7 +184,7 @@ class RunContext:
 
     def start_child(self, position: str, tool: ToolRevision, arguments: JsonObject) -> Pending[RunResult]:
         """Start a nested run at once."""
-        return self._start(self.spawn(position, tool, arguments))
+        return self.start(self.spawn(position, tool, arguments))
 
     async def emit(self, key: str, kind: str, data: Json = None) -> None:
         """Tell something, once per key however often the program runs."""
@@ -215,7 +215,9 @@ class RunContext:
 
     def start(self, work: Coroutine[Any, Any, T]) -> Pending[T]:
         """Start a part of the program beside the rest of it."""
-        return self._start(work)
+        task = asyncio.ensure_future(work)
+        self._tasks.append(task)
+        return Pending(task)
 
     async def keep(self, data: bytes) -> str:
         """Keep a large text that many calls share, such as a prompt; returns its digest."""
@@ -371,11 +373,6 @@ class RunContext:
         if known is not None:
             return known.wake_at
         return None if timeout_s is None else self._around.clock.now() + timedelta(seconds=timeout_s)
-
-    def _start(self, work: Coroutine[Any, Any, T]) -> Pending[T]:
-        task = asyncio.ensure_future(work)
-        self._tasks.append(task)
-        return Pending(task)
 
     async def settle(self, *, cancel: bool) -> None:
         """Wait until nothing is under way any more, cancelling it first if it shall not end by itself."""

@@ -1,6 +1,6 @@
 """Where the next page is: one pure function over the page that was just read, for each kind of paging."""
 
-from typing import Final, NamedTuple, assert_never, cast
+from typing import NamedTuple, assert_never, cast
 from urllib.parse import urljoin
 
 from toolcrib.contracts import (
@@ -15,9 +15,8 @@ from toolcrib.contracts import (
 )
 from toolcrib.expressions.jsonpath import select_one
 from toolcrib.net import HttpResponse
+from toolcrib.registry.http import HEADER_OUT
 from toolcrib.runtimes.http.links import linked
-
-_HEADER: Final = "header:"
 
 
 class Page(NamedTuple):
@@ -101,8 +100,8 @@ def _replaced(document: Json, names: list[str], value: Json) -> JsonObject:
 
 
 def _cursor(paging: CursorPaging, page: Page) -> Json:
-    if paging.cursor_out.startswith(_HEADER):
-        return page.response.headers.get(paging.cursor_out.removeprefix(_HEADER).lower())
+    if paging.cursor_out.startswith(HEADER_OUT):
+        return page.response.headers.get(paging.cursor_out.removeprefix(HEADER_OUT).lower())
     found = select_one(paging.cursor_out, page.document)
     return found if isinstance(found, str | int | None) else str(found)
 

@@ -10,9 +10,11 @@ import pytest
 import yaml
 from aiohttp import web
 
+from tests.twins import make_definition
 from tests.unit.net.servers import serving
 from toolcrib import Crib, EgressPolicy
-from toolcrib.contracts import InvalidDefinition, InvalidInput
+from toolcrib.contracts import Conflict, InvalidDefinition, InvalidInput
+from toolcrib.providers import ToolOverride
 
 pytestmark = pytest.mark.requirement("crib.import_openapi")
 
@@ -100,7 +102,7 @@ async def test_a_second_import_keeps_the_names_of_the_first():
         other = await crib.import_openapi(grown("/a", "/b"), name="other")
     names = {found.operation: found.tool for found in second.report.operations}
     assert (first.name, names["GET /b"]) == ("list_deals", "list_deals")
-    assert {found.operation: found.tool for found in other.report.operations}["GET /a"] == "list_deals"
+    assert {found.operation: found.tool for found in other.report.operations}["GET /a"] == "other_list_deals"
 
 
 async def test_a_url_without_a_document_is_said_to_have_none():
@@ -126,3 +128,36 @@ async def test_imported_tools_run_in_the_next_process(tmp_path: Path):
         async with Crib(url, egress=local(origin)) as crib:
             assert crib.providers.find("default", "crm") is not None
             assert (await crib.call(imported.name, id="d1")).output == {"id": "d1"}
+
+
+@pytest.mark.requirement("crib.import_names")
+async def test_tools_of_another_provider_keep_their_names_and_the_new_ones_get_their_providers():
+    async with Crib("memory://") as crib:
+        await crib.import_openapi(document("https://first.example"), name="first")
+        for _ in range(2):
+            again = await crib.import_openapi(document("https://second.example"), name="second.eu")
+            assert [found.name for found in again.tools] == ["second_eu_getDeal"]
+            assert [entry.tool for entry in again.report.operations] == ["second_eu_getDeal"]
+        providers = {tool.name: tool.definition.category for tool in crib.registry.current("default")}
+
+    assert providers == {"getDeal": "first", "second_eu_getDeal": "second.eu"}
+
+
+@pytest.mark.requirement("crib.import_names")
+async def test_a_name_with_its_provider_is_still_legal_for_every_model():
+    async with Crib("memory://") as crib:
+        await crib.import_openapi(document("https://first.example"), name="first")
+        [made] = (await crib.import_openapi(document("https://second.example"), name="a" * 100)).tools
+
+    assert (len(made.name), made.name[:55]) == (64, "a" * 55)
+
+
+@pytest.mark.requirement("crib.import_names")
+async def test_an_override_cannot_give_a_tool_the_name_of_another_s():
+    async with Crib("memory://") as crib:
+        crib.add(make_definition("getDeal"))
+        override = {"getDeal": ToolOverride(name="getDeal")}
+        with pytest.raises(Conflict, match="of provider 'crm' would replace the tool 'getDeal'"):
+            await crib.import_openapi(document("https://crm.example"), name="crm", overrides=override)
+
+        assert crib.providers.find("default", "crm") is None

@@ -6,25 +6,27 @@ What it finds are doubts: the model is asked about them once; then `without` lea
 doubt that remains stops a plan that would change data. A plan that says what the task says raises none.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
 from decimal import Decimal
-from typing import TypeAlias, cast
+from typing import Final, TypeAlias, cast
 
-from toolcrib.agents.labels import paired
-from toolcrib.agents.mentions import Mentions, as_day, as_number, folded, stem, within
-from toolcrib.agents.plan import composing
+from toolcrib.agents.bounds import Bound, Side, written_bound
+from toolcrib.agents.fields import Kind, Kinds
+from toolcrib.agents.leaves import Leaf, Lists, Path, Step, leaves_of
+from toolcrib.agents.mentions import Limit, Mentions, as_day, as_number, folded, read_mentions, stem, within
+from toolcrib.agents.uses import Mention
 from toolcrib.agents.words import COMMON
-from toolcrib.contracts import Json, JsonObject, JsonSchema
+from toolcrib.contracts import Json, JsonObject
 from toolcrib.providers import ReferenceItem, ReferenceList
 
-Path: TypeAlias = tuple[str | int, ...]
 Words: TypeAlias = tuple[str, ...]
-Lists: TypeAlias = Mapping[str, ReferenceList]
-"""Reference lists by the name of the property whose values they are."""
 
 _LONGEST_VALUE = 6
 """Words; a longer text is one that the model was meant to write."""
+_ONE_OF_A_LIST: Final = re.compile(r"\$\{[^}]*\[-?\d+\]")
+_EACH: Final = frozenset(("all", "each", "every", "everything"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,16 +39,8 @@ class Task:
     lists: Lists
     vocabulary: frozenset[str]
     """Stems of the words by which the tools describe themselves."""
-
-
-@dataclass(frozen=True, slots=True)
-class Step:
-    """One step that is not skipped."""
-
-    id: str
-    input: JsonObject
-    schema: JsonSchema
-    writes: bool
+    kinds: Kinds = field(default_factory=dict[str, Kind])
+    """What the fields hold that a plan may speak of."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,31 +52,54 @@ class Doubt:
     place: Path
     """What to leave out of the step's input; empty if it cannot be left out."""
     said: str
+    unused: str = ""
+    """The mention that no step uses."""
 
     def __str__(self) -> str:
         return self.said
 
+    def advice(self, task: Task, selecting: str) -> str:
+        """The doubt and where what is missing belongs.
 
-@dataclass(frozen=True, slots=True)
-class _Leaf:
-    """A value in a step's input."""
-
-    path: Path
-    value: Json
-    name: str
-    """The property that it is a value of, also where a pair names that property."""
-    parts: Sequence[JsonSchema]
-    listed: ReferenceList | None
-    removable: Path
-    """The smallest thing around it that may be left out; empty if there is none."""
+        Args:
+            task: What the plan is held against.
+            selecting: The step that selects the items.
+        """
+        if not self.unused:
+            return self.said
+        fields = " or ".join(_fields(self.unused, task))
+        said = f"{self.said}; add it to {selecting}{f' as {fields}' if fields else ''}"
+        return f"{said} and keep the other conditions, unless it is what the items get"
 
 
 def doubts(steps: Sequence[Step], task: Task) -> list[Doubt]:
     """What in the plan does not follow from the task, and what of the task is not in the plan."""
-    leaves = [(step, leaf) for step in steps for leaf in _leaves(step, task)]
+    leaves = [(step, leaf) for step in steps for leaf in leaves_of(step, task.lists)]
     found = [doubt for step, leaf in leaves if (doubt := _doubt(step, leaf, task)) is not None]
-    found += [*_idle_changes(leaves), *_stray_changes(leaves, task)]
-    return [*found, *_unused([leaf for _, leaf in leaves], task)]
+    found += [*_idle_changes(leaves), *_stray_changes(leaves, task), *_wrong_sides(leaves, task)]
+    found += [doubt for step in steps if (doubt := _only_one(step, task)) is not None]
+    missed = _unused([leaf for _, leaf in leaves], task)
+    return [*found, *(Doubt(None, (), f"the task mentions {text!r}, but no step uses it", text) for text in missed)]
+
+
+def mentioned(task: Task) -> list[Mention]:
+    """What the task mentions and a plan is expected to use, in the order of the task; numbers stand last."""
+    found = [Mention(text, _fields(text, task), _side(text, task)) for text in _unused([], task)]
+    return sorted(found, key=lambda mention: _position(folded(mention.text), task.mentions.words))
+
+
+def _side(text: str, task: Task) -> Side | None:
+    """On which side of a number or date the task means others to be."""
+    spelled = {period for other, period in task.mentions.dates if other == text}
+    found: Iterator[Side] = (
+        limit.bound.side for limit in task.mentions.limits if limit.is_at(text) or limit.period in spelled
+    )
+    return next(found, None)
+
+
+def _position(words: Words, task: Words) -> int:
+    places = (place for place in range(len(task)) if task[place : place + len(words)] == words)
+    return next(places, len(task))
 
 
 def without(value: JsonObject, places: Sequence[Path]) -> JsonObject:
@@ -92,7 +109,7 @@ def without(value: JsonObject, places: Sequence[Path]) -> JsonObject:
 
 def leftover(steps: Sequence[Step], task: Task) -> list[str]:
     """English words of the task that neither the plan nor the tools know: what may have been overlooked."""
-    leaves = [leaf for step in steps for leaf in _leaves(step, task)]
+    leaves = [leaf for step in steps for leaf in leaves_of(step, task.lists)]
     if _has_codes(leaves, task):
         return []
     known = {stem(word) for leaf in leaves for text in _texts(leaf) for word in folded(text)}
@@ -109,66 +126,7 @@ def _known(word: str, known: set[str], task: Task) -> bool:
     return stem(word) in known or stem(word) in task.vocabulary
 
 
-def _leaves(step: Step, task: Task) -> Iterator[_Leaf]:
-    yield from _walk(step.input, step.schema, _Place(step, task.lists))
-
-
-@dataclass(frozen=True, slots=True)
-class _Place:
-    """Where a walk through an input is."""
-
-    step: Step
-    lists: Lists
-    path: Path = ()
-    name: str = ""
-    listed: ReferenceList | None = None
-    removable: Path = ()
-
-
-def _walk(value: Json, node: Json, at: _Place) -> Iterator[_Leaf]:
-    parts = composing(node, at.step.schema)
-    if isinstance(value, dict):
-        yield from _walk_object(cast("JsonObject", value), parts, at)
-    elif isinstance(value, list):
-        items: Json = next((part["items"] for part in parts if "items" in part), None)
-        elements = cast("list[Json]", value)
-        for place, element in enumerate(elements):
-            path = (*at.path, place)
-            may_go = path if not at.step.writes or len(elements) > 1 else at.removable
-            yield from _walk(element, items, _Place(at.step, at.lists, path, at.name, at.listed, may_go))
-    else:
-        yield _Leaf(at.path, value, at.name, parts, at.listed, at.removable)
-
-
-def _walk_object(value: JsonObject, parts: Sequence[JsonSchema], at: _Place) -> Iterator[_Leaf]:
-    required = {name for part in parts for name in part.get("required", ())}
-    pair = paired(value, at.lists)
-    in_condition = bool(at.path) and isinstance(at.path[-1], int) and not at.step.writes
-    subject = _subject(value, parts, at.step.schema) if in_condition else None
-    for name, item in value.items():
-        schema = _property(parts, name)
-        path = (*at.path, name)
-        may_go = at.removable if in_condition or name in required else path
-        closed = any(item in part.get("enum", ()) for part in composing(schema, at.step.schema))
-        listed = at.lists.get(name, None if closed else pair)
-        meant = subject if subject is not None and item != subject else name
-        yield from _walk(item, schema, _Place(at.step, at.lists, path, meant, listed, may_go))
-
-
-def _property(parts: Sequence[JsonSchema], name: str) -> Json:
-    return next((part["properties"][name] for part in parts if name in part.get("properties", ())), None)
-
-
-def _subject(value: JsonObject, parts: Sequence[JsonSchema], root: JsonSchema) -> str | None:
-    """What a condition is about: its first member from a closed vocabulary, such as `{"property": "amount", …}`."""
-    for name, item in value.items():
-        schema = _property(parts, name)
-        if isinstance(item, str) and any(item in part.get("enum", ()) for part in composing(schema, root)):
-            return item
-    return None
-
-
-def _doubt(step: Step, leaf: _Leaf, task: Task) -> Doubt | None:
+def _doubt(step: Step, leaf: Leaf, task: Task) -> Doubt | None:
     value = leaf.value
     if value is None or isinstance(value, bool) or _is_structural(leaf) or _is_mentioned(step, leaf, task):
         return None
@@ -177,7 +135,7 @@ def _doubt(step: Step, leaf: _Leaf, task: Task) -> Doubt | None:
     return Doubt(step.id, leaf.removable, f"{where} is not mentioned in the task; {advice}")
 
 
-def _is_structural(leaf: _Leaf) -> bool:
+def _is_structural(leaf: Leaf) -> bool:
     """A reference, a default, or a word of the tool's own closed vocabulary that nothing explains to people."""
     if isinstance(leaf.value, str) and "${" in leaf.value:
         return True
@@ -188,7 +146,7 @@ def _is_structural(leaf: _Leaf) -> bool:
     )
 
 
-def _is_mentioned(step: Step, leaf: _Leaf, task: Task) -> bool:
+def _is_mentioned(step: Step, leaf: Leaf, task: Task) -> bool:
     mentions, value = task.told, leaf.value
     if not isinstance(value, str):
         return not isinstance(value, int | float) or Decimal(str(abs(value))) in mentions.numbers
@@ -206,7 +164,7 @@ def _is_mentioned(step: Step, leaf: _Leaf, task: Task) -> bool:
     return step.writes or not leaf.removable or not set(map(stem, words)).isdisjoint(map(stem, mentions.words))
 
 
-def _has_codes(leaves: Sequence[_Leaf], task: Task) -> bool:
+def _has_codes(leaves: Sequence[Leaf], task: Task) -> bool:
     """Whether the plan has codes that neither the task nor a list explains: they may stand for anything it mentions."""
     return any(_is_foreign(leaf.value) or (_is_opaque(leaf) and not task.told.has(str(leaf.value))) for leaf in leaves)
 
@@ -216,7 +174,7 @@ def _is_foreign(value: Json) -> bool:
     return isinstance(value, str) and "${" in value and "${item" not in value
 
 
-def _is_opaque(leaf: _Leaf) -> bool:
+def _is_opaque(leaf: Leaf) -> bool:
     """A code that no list explains: what it stands for cannot be told from here."""
     if leaf.listed is not None or not isinstance(leaf.value, str) or "${" in leaf.value:
         return False
@@ -237,7 +195,37 @@ def _overlap(label: str, said: set[str]) -> int:
     return len(said & {stem(word) for word in folded(label)})
 
 
-def _idle_changes(leaves: Sequence[tuple[Step, _Leaf]]) -> list[Doubt]:
+def _wrong_sides(leaves: Sequence[tuple[Step, Leaf]], task: Task) -> Iterator[Doubt]:
+    """Conditions that compare with a number or day otherwise than the task says: more or less, before or after."""
+    for step, leaf in leaves:
+        limits = [limit for limit in task.mentions.limits if limit.is_at(str(leaf.value))]
+        name = str(leaf.path[-1]) if leaf.path else ""
+        if not limits:
+            continue
+        meant = f"{'at or ' if limits[0].bound.inclusive else ''}{limits[0].bound.side} {leaf.value}"
+        written = written_bound(leaf.around, leaf.value, name)
+        if step.writes and written is None:
+            yield Doubt(step.id, (), f"{step.id} sets {leaf.name} to {leaf.value}, but the task means what is {meant}")
+        elif written is not None and not any(_agrees(limit, written) for limit in limits):
+            yield Doubt(step.id, (), f"{step.id}: the task means {leaf.name} {meant}, not {written.side} it")
+
+
+def _agrees(limit: Limit, written: Bound) -> bool:
+    """Days may be compared with the neighbouring day instead, so only their side counts."""
+    same = limit.bound.inclusive == written.inclusive
+    return limit.bound.side == written.side and (same or limit.period is not None)
+
+
+def _only_one(step: Step, task: Task) -> Doubt | None:
+    """A change of one item of a list where the task says that all are meant."""
+    texts = [step.for_each or "", *(leaf.value for leaf in leaves_of(step, {}) if isinstance(leaf.value, str))]
+    one = next((text for text in texts if _ONE_OF_A_LIST.search(text)), None)
+    if one is None or not step.writes or _EACH.isdisjoint(task.mentions.words):
+        return None
+    return Doubt(step.id, (), f"{step.id} is done for {one} alone, but the task says all; set for_each to the list")
+
+
+def _idle_changes(leaves: Sequence[tuple[Step, Leaf]]) -> list[Doubt]:
     """Changes of a property to the very value by which the items were selected."""
     selected = {(leaf.name, str(leaf.value)) for step, leaf in leaves if not step.writes and not _is_structural(leaf)}
     return [
@@ -252,7 +240,7 @@ def _idle_changes(leaves: Sequence[tuple[Step, _Leaf]]) -> list[Doubt]:
     ]
 
 
-def _stray_changes(leaves: Sequence[tuple[Step, _Leaf]], task: Task) -> list[Doubt]:
+def _stray_changes(leaves: Sequence[tuple[Step, Leaf]], task: Task) -> list[Doubt]:
     """Texts that select the items and are also written into a field that the task does not speak of."""
     selected = {folded(leaf.value) for step, leaf in leaves if not step.writes and isinstance(leaf.value, str)}
     said = {stem(word) for word in task.mentions.words}
@@ -268,7 +256,7 @@ def _stray_changes(leaves: Sequence[tuple[Step, _Leaf]], task: Task) -> list[Dou
     ]
 
 
-def _unused(leaves: Sequence[_Leaf], task: Task) -> list[Doubt]:
+def _unused(leaves: Sequence[Leaf], task: Task) -> list[str]:
     """What the task mentions by name, quote, number or label and no step uses."""
     texts = [folded(text) for leaf in leaves for text in _texts(leaf)]
     numbers = {number for text in (str(leaf.value) for leaf in leaves) if (number := as_number(text)) is not None}
@@ -280,9 +268,30 @@ def _unused(leaves: Sequence[_Leaf], task: Task) -> list[Doubt]:
     whole = dict.fromkeys([*missing, *labels])
     inside = {name for name in whole for other in whole if name != other and within(folded(name), folded(other))}
     parts = [] if _has_codes(leaves, task) else [name for name in whole if name not in inside]
+    if any(_is_foreign(leaf.value) for leaf in leaves):
+        return parts
     counts = [str(max(readings)) for readings in task.mentions.counted if readings.isdisjoint(numbers | written)]
-    missed = [*parts, *([] if any(_is_foreign(leaf.value) for leaf in leaves) else counts)]
-    return [Doubt(None, (), f"the task mentions {text!r}, but no step uses it") for text in missed]
+    return [*parts, *_unused_dates(leaves, task), *counts]
+
+
+def _unused_dates(leaves: Sequence[Leaf], task: Task) -> list[str]:
+    """Dates of the task that no value is or contains. What may be read in two ways is used if one of them is."""
+    values = [leaf.value for leaf in leaves if isinstance(leaf.value, str)]
+    days = [day for value in values if (day := as_day(value)) is not None]
+    spelled = {period for value in values for period in read_mentions(value).periods}
+    used = {
+        text for text, period in task.mentions.dates if period in spelled or any(period.touches(day) for day in days)
+    }
+    return [text for text in dict.fromkeys(text for text, _ in task.mentions.dates) if text not in used]
+
+
+def _fields(text: str, task: Task) -> tuple[str, ...]:
+    """The fields that a mention may be."""
+    listed = [name for name, values in task.lists.items() if any(text == item.label for item in values.items)]
+    dated = any(text == spelled for spelled, _ in task.mentions.dates)
+    kind = "day" if dated else "text" if as_number(text) is None else "number"
+    others = [name for name, known in task.kinds.items() if known == kind and name not in task.lists]
+    return tuple(listed or [name for name in others if name != "id" and not name.endswith("_id")])
 
 
 def _is_missing(words: Words, texts: Sequence[Words], plain: Sequence[Words], task: Task) -> bool:
@@ -295,20 +304,20 @@ def _is_missing(words: Words, texts: Sequence[Words], plain: Sequence[Words], ta
 def _labels(task: Task) -> Iterator[str]:
     """Labels that the task has word by word, without those that only stand inside a longer one."""
     lists = {id(values): values for values in task.lists.values()}.values()
-    found = {item.label for values in lists for item in values.items if task.mentions.has(item.label)}
+    found = dict.fromkeys(item.label for values in lists for item in values.items if task.mentions.has(item.label))
     for label in found:
         inside = any(label != other and within(folded(label), folded(other)) for other in found)
         if not inside and not all(stem(word) in task.vocabulary for word in folded(label)):
             yield label
 
 
-def _item(leaf: _Leaf) -> ReferenceItem | None:
+def _item(leaf: Leaf) -> ReferenceItem | None:
     if leaf.listed is None:
         return None
     return next((item for item in leaf.listed.items if item.value == leaf.value), None)
 
 
-def _texts(leaf: _Leaf) -> Iterator[str]:
+def _texts(leaf: Leaf) -> Iterator[str]:
     """The value as people may have said it."""
     if isinstance(leaf.value, str) and "${" not in leaf.value:
         yield leaf.value
@@ -317,7 +326,7 @@ def _texts(leaf: _Leaf) -> Iterator[str]:
         yield item.label
 
 
-def _shown(leaf: _Leaf) -> str:
+def _shown(leaf: Leaf) -> str:
     item = _item(leaf)
     return repr(item.label) if item is not None else repr(leaf.value)
 

@@ -10,8 +10,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import date, timedelta
 from decimal import Decimal
-from typing import Final
+from typing import Final, NamedTuple
 
+from toolcrib.agents.bounds import Bound, said_bound
 from toolcrib.agents.words import MONTHS, NO_NAMES, NUMBERS, RELATIVE
 
 _TOKEN: Final = re.compile(r"[^\W_]+(?:['\u2019][^\W_]+)*")
@@ -55,6 +56,23 @@ class Period:
 
 
 @dataclass(frozen=True, slots=True)
+class Limit:
+    """A number or a period that a task gives as a bound, such as "over 50k"."""
+
+    bound: Bound
+    numbers: frozenset[Decimal] = frozenset()
+    """All that the number may mean; empty for a period."""
+    period: Period | None = None
+
+    def is_at(self, text: str) -> bool:
+        """Whether it is this number, or a day of this period."""
+        number, day = as_number(text), as_day(text)
+        if number is not None:
+            return number in self.numbers
+        return day is not None and self.period is not None and self.period.touches(day)
+
+
+@dataclass(frozen=True, slots=True)
 class Mentions:
     """What a task mentions; made by `read_mentions`."""
 
@@ -64,6 +82,9 @@ class Mentions:
     counted: tuple[frozenset[Decimal], ...]
     """Of these, the ones that are written in digits, each with all that it may mean: a plan is expected to use them."""
     periods: tuple[Period, ...]
+    dates: tuple[tuple[str, Period], ...]
+    """Of these, the ones that are written with a day or a year beside more, as they are written: a plan uses them."""
+    limits: tuple[Limit, ...]
     relative: bool
     """Whether days are meant that only a calendar can tell, such as next week."""
     quoted: tuple[str, ...]
@@ -81,8 +102,9 @@ class Mentions:
 def read_mentions(task: str) -> Mentions:
     """What the task mentions."""
     words = folded(task)
-    rest, periods = _periods(task)
-    counted = tuple(_numbers(rest))
+    rest, dated = _periods(task)
+    counts = tuple(_numbers(rest))
+    counted = tuple(numbers for numbers, _ in counts)
     years = frozenset(Decimal(found) for found in _YEAR.findall(task))
     return Mentions(
         words=words,
@@ -90,7 +112,12 @@ def read_mentions(task: str) -> Mentions:
         | years
         | frozenset(Decimal(NUMBERS[word]) for word in words if word in NUMBERS),
         counted=counted,
-        periods=periods,
+        periods=tuple(found.period for found in dated),
+        dates=tuple((found.text, found.period) for found in dated if found.exact),
+        limits=(
+            *(Limit(bound, numbers=numbers) for numbers, bound in counts if bound),
+            *(Limit(found.bound, period=found.period) for found in dated if found.bound),
+        ),
         relative=not RELATIVE.isdisjoint(words),
         quoted=tuple(first or second for first, second in _QUOTED.findall(task)),
         names=tuple(_names(rest)),
@@ -143,10 +170,16 @@ def _names(task: str) -> Iterator[str]:
             yield name
 
 
-def _numbers(text: str) -> Iterator[frozenset[Decimal]]:
-    for digits, scale in _NUMBER.findall(text):
-        power = Decimal(10) ** _SCALES.get(scale.lower(), 0)
-        yield frozenset(Decimal(reading) * power for reading in _readings(digits.strip(".,")))
+def _numbers(text: str) -> Iterator[tuple[frozenset[Decimal], Bound | None]]:
+    """All that each number may mean, and what bound it is."""
+    for match in _NUMBER.finditer(text):
+        power = Decimal(10) ** _SCALES.get((match[2] or "").lower(), 0)
+        yield frozenset(Decimal(reading) * power for reading in _readings(match[1].strip(".,"))), _bound(match)
+
+
+def _bound(match: re.Match[str]) -> Bound | None:
+    text = match.string
+    return said_bound(folded(text[: match.start()]), folded(text[match.end() :]))
 
 
 def _readings(digits: str) -> set[str]:
@@ -161,9 +194,19 @@ def _readings(digits: str) -> set[str]:
     return found
 
 
-def _periods(task: str) -> tuple[str, tuple[Period, ...]]:
-    """The days that a task speaks of, and the task without them."""
-    found: list[Period] = []
+class _Dated(NamedTuple):
+    """A period where a task speaks of it."""
+
+    text: str
+    period: Period
+    bound: Bound | None
+    exact: bool
+    """Whether it is more than the name of a month or a year alone, which may be something else."""
+
+
+def _periods(task: str) -> tuple[str, list[_Dated]]:
+    """The task without the days that it speaks of, and these."""
+    found: list[_Dated] = []
     for pattern, read in (
         (_ISO, _from_iso),
         (_SLASHED, _from_slashed),
@@ -171,12 +214,13 @@ def _periods(task: str) -> tuple[str, tuple[Period, ...]]:
         (_QUARTER, _from_quarter),
     ):
         for match in pattern.finditer(task):
-            found += read(match)
+            exact = any(letter.isdigit() for letter in match[0])
+            found += [_Dated(match[0], period, _bound(match), exact) for period in read(match)]
         task = pattern.sub(" ", task)
     for match in _YEAR.finditer(task):
         year = int(match[1])
-        found.append(Period(date(year, 1, 1), date(year, 12, 31)))
-    return task, tuple(found)
+        found.append(_Dated(match[0], Period(date(year, 1, 1), date(year, 12, 31)), _bound(match), exact=False))
+    return task, found
 
 
 def _from_iso(match: re.Match[str]) -> list[Period]:

@@ -22,6 +22,9 @@ _COMPOSED = frozenset({"$ref", "allOf", "anyOf", "properties"})
 _RESTRICTING = frozenset({"const", "enum", "format", "maxLength", "minLength", "pattern"})
 """Keywords of a text that a reference may not meet."""
 
+_LONGEST_REASONING = 300
+"""Characters; small models go round in circles where nothing ends a text."""
+
 Path = tuple[str | int, ...]
 
 
@@ -49,7 +52,7 @@ def plan_schema(steps: Sequence[AgenticStep], inputs: Mapping[str, JsonSchema]) 
     properties: JsonObject = {
         "reasoning": {
             "type": "string",
-            "description": "One short sentence: which items the task means, and what it wants of them.",
+            "description": "Briefly: each condition that the task sets for the items, then what it wants of them.",
         },
         "question": {
             "type": ["string", "null"],
@@ -94,14 +97,15 @@ def step_schema(step: AgenticStep, schema: JsonSchema, *, first: bool) -> JsonSc
     }
 
 
-def guided(schema: JsonSchema, lists: Mapping[str, Sequence[str]]) -> JsonSchema:
-    """The schema of a plan as it is shown: every later step must say whether it is done for one of these lists.
+def guided(schema: JsonSchema, lists: Mapping[str, Sequence[str]], first: Mapping[str, JsonSchema]) -> JsonSchema:
+    """The schema of a plan as it is shown: reasoning is short, later steps say whether they are done for a list.
 
     It only makes a good plan easier to write than a bad one; what is accepted is the schema of the plan itself.
 
     Args:
         schema: What `plan_schema` made.
         lists: References to the lists that a step may be done for, by step id.
+        first: What must be answered before the plan, by name; names that the plan has itself are left out.
     """
     steps = {
         name: {
@@ -115,7 +119,10 @@ def guided(schema: JsonSchema, lists: Mapping[str, Sequence[str]]) -> JsonSchema
         for name, step in schema["properties"].items()
         if lists.get(name)
     }
-    return {**schema, "properties": {**schema["properties"], **steps}}
+    reasoning = {**schema["properties"]["reasoning"], "maxLength": _LONGEST_REASONING}
+    asked = {name: item for name, item in first.items() if name not in schema["properties"]}
+    properties = {**asked, **schema["properties"], "reasoning": reasoning, **steps}
+    return {**schema, "properties": properties, "required": [*asked, *schema["required"]]}
 
 
 def expand(plan: StepPlan, schema: JsonSchema, scope: Mapping[str, Json]) -> list[JsonObject]:
@@ -135,14 +142,14 @@ def expand(plan: StepPlan, schema: JsonSchema, scope: Mapping[str, Json]) -> lis
         return [_object(resolve(plan.input, scope))]
     items = _items(plan.for_each, scope)
     path = next(_repeated_lists(plan.input, ()), None)
-    frame = plan.input if path is None else _replaced(plan.input, path, [])
+    frame = plan.input if path is None else replaced(plan.input, path, [])
     if path is None or _mentions_item(frame):
         return [_object(resolve(plan.input, {**scope, "item": item})) for item in items]
     size = _batch_size(schema, path) or len(items) or 1
     element = cast("list[Json]", _at(plan.input, path))[0]
     rows = [resolve(element, {**scope, "item": item}) for item in items]
     batches = [rows[start : start + size] for start in range(0, len(rows), size)]
-    return [_object(_replaced(resolve(frame, scope), path, batch)) for batch in batches]
+    return [_object(replaced(resolve(frame, scope), path, batch)) for batch in batches]
 
 
 def _items(reference: str, scope: Mapping[str, Json]) -> list[Json]:
@@ -223,14 +230,15 @@ def _at(value: Json, path: Path) -> Json:
     return value
 
 
-def _replaced(value: Json, path: Path, new: Json) -> Json:
+def replaced(value: Json, path: Path, new: Json) -> Json:
+    """The value with something else at a place."""
     if not path:
         return new
     head, rest = path[0], path[1:]
     if isinstance(value, dict):
-        return {**cast("JsonObject", value), str(head): _replaced(value[head], rest, new)}
+        return {**cast("JsonObject", value), str(head): replaced(value[head], rest, new)}
     copy = list(cast("list[Json]", value))
-    copy[cast("int", head)] = _replaced(copy[cast("int", head)], rest, new)
+    copy[cast("int", head)] = replaced(copy[cast("int", head)], rest, new)
     return copy
 
 

@@ -9,15 +9,19 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import cast
 
+from toolcrib.agents.allotment import Allotted
 from toolcrib.agents.answers import Reading, ask_json
-from toolcrib.agents.grounding import Doubt, Step, Task, doubts, leftover, without
+from toolcrib.agents.fields import Kinds, closed_words, kinds_of, numbered, property_names
+from toolcrib.agents.grounding import Doubt, Task, doubts, leftover, mentioned, without
 from toolcrib.agents.labels import spoken, translated
+from toolcrib.agents.leaves import Step
 from toolcrib.agents.linking import lists_before
 from toolcrib.agents.mentions import folded, read_mentions, stem
 from toolcrib.agents.placeholders import describe
 from toolcrib.agents.plan import StepPlan, guided, plan_schema
 from toolcrib.agents.questions import doubt_question, plan_question, plan_system, shapes
 from toolcrib.agents.setup import Setup
+from toolcrib.agents.uses import USES, uses_schema
 from toolcrib.contracts import Json, JsonObject, JsonSchema
 
 
@@ -48,7 +52,7 @@ async def make_plan(setup: Setup) -> Plan:
         setup,
         "plan",
         "planning",
-        plan_question(setup),
+        plan_question(setup, planner.mentioned),
         planner.schema,
         name="plan",
         system=plan_system(setup),
@@ -68,13 +72,29 @@ class _Planner:
         self._setup = setup
         self._lists = setup.place.lists
         told = read_mentions(f"{setup.task}\n{setup.implementation.context.documentation}")
-        self._task = Task(read_mentions(setup.task), told, self._lists, _vocabulary(setup))
+        self._kinds = kinds_of(schema for _, *both in known for schema in both if schema is not None)
+        selectable, writable = _spoken_of(setup, writing=False), _spoken_of(setup, writing=True)
+        usable: Kinds = {name: kind for name, kind in self._kinds.items() if name in selectable | writable}
+        self._task = Task(read_mentions(setup.task), told, self._lists, _vocabulary(setup), usable)
+        self._only_reads: JsonObject | None = None
+        """A plan that changes nothing, when it was asked about."""
+        self.mentioned = mentioned(self._task)
+        first = {USES: uses_schema(self.mentioned, selectable, writable)} if self.mentioned else {}
         self.schema: JsonSchema = plan_schema(steps, inputs)
-        self.shown: JsonSchema = spoken(guided(self.schema, lists))
+        self.shown: JsonSchema = spoken(guided(self.schema, lists, first))
 
     def translate(self, found: Json) -> Json:
-        """The plan with values in place of labels."""
-        return translated(found, self._lists)
+        """The plan with values in place of labels, and numbers where texts say one."""
+        plan = translated(found, self._lists)
+        if not isinstance(plan, dict):
+            return plan
+        known = self.schema["properties"]
+        written = {name: item for name, item in cast("JsonObject", plan).items() if name != USES or name in known}
+        for step, item in zip(self._setup.implementation.steps, self._setup.allotted, strict=True):
+            if (entry := _object(written.get(step.id))) and (inputs := _object(entry.get("input"))):
+                meant = Step(step.id, inputs, item.schema, _writes(item))
+                written[step.id] = {**entry, "input": numbered(meant, self._lists, self._kinds)}
+        return written
 
     def doubt(self, plan: JsonObject) -> str:
         """What to ask about a plan; empty if it follows from the task, or does once something is left out."""
@@ -83,13 +103,18 @@ class _Planner:
             return ""
         if found and self._prune(plan, found) is not None:
             return ""
-        said = [str(doubt) for doubt in found] or [
+        if not self._writes(plan):
+            self._only_reads = plan
+        selecting = self._setup.implementation.steps[0].id
+        said = [doubt.advice(self._task, selecting) for doubt in found] or [
             f"no step uses {word!r}; if it says which items are meant, select by it" for word in self._overlooked(plan)
         ]
         return doubt_question(said)
 
     def settled(self, plan: JsonObject) -> Plan:
-        """The plan without what is in doubt, or the question that it becomes."""
+        """The plan without what is in doubt, or the question that it becomes; a doubt stops no plan that only reads."""
+        if plan.get("question") and self._only_reads is not None:
+            plan = self._only_reads
         question = plan.get("question")
         found = [] if question else self._doubts(plan)
         if question or not found:
@@ -125,25 +150,28 @@ class _Planner:
     def _active(self, plan: JsonObject) -> list[Step]:
         """The steps that would run."""
         return [
-            Step(step.id, wanted.input, item.schema, item.tool.definition.side_effects == "writes")
+            Step(step.id, wanted.input, item.schema, _writes(item), wanted.for_each)
             for step, item in zip(self._setup.implementation.steps, self._setup.allotted, strict=True)
             if not (wanted := StepPlan.read(plan[step.id])).skip
         ]
 
 
+def _object(value: Json) -> JsonObject | None:
+    return cast("JsonObject", value) if isinstance(value, dict) else None
+
+
+def _writes(item: Allotted) -> bool:
+    return item.tool.definition.side_effects == "writes"
+
+
+def _spoken_of(setup: Setup, *, writing: bool) -> set[str]:
+    """Names of the fields that steps which write, or only read, can speak of."""
+    schemas = [item.schema for item in setup.allotted if _writes(item) == writing]
+    return {name for schema in schemas for name in (*property_names(schema), *closed_words(schema))}
+
+
 def _vocabulary(setup: Setup) -> frozenset[str]:
     """Stems of the words by which the tools call themselves and their fields."""
     texts = [f"{item.tool.name} {describe(item.tool)} {item.purpose}" for item in setup.allotted]
-    names = [name for item in setup.allotted for name in _names(item.schema)]
+    names = [name for item in setup.allotted for name in property_names(item.schema)]
     return frozenset(stem(word) for text in (*texts, *names) for word in folded(text.replace("_", " ")))
-
-
-def _names(schema: Json) -> list[str]:
-    """Every property name and every word of a closed vocabulary in a schema."""
-    if isinstance(schema, list):
-        return [name for item in cast("list[Json]", schema) for name in _names(item)]
-    if not isinstance(schema, dict):
-        return []
-    node = cast("JsonObject", schema)
-    own = [*node["properties"]] if isinstance(node.get("properties"), dict) else []
-    return own + [name for item in node.values() for name in _names(item)]

@@ -9,6 +9,7 @@ from toolcrib.agents.linking import Shapes, plan_example
 from toolcrib.agents.placeholders import describe
 from toolcrib.agents.setup import Setup
 from toolcrib.agents.signatures import brief, signature
+from toolcrib.agents.uses import Mention
 
 FORMAT_SYSTEM = "You report what was done for a task, truthfully and briefly, from the facts that you are given."
 
@@ -20,7 +21,7 @@ A plan looks like this, with … filled in or left out: {example}
 Rules:
 - Select by every name, number, date and label with which the task says what it means, one condition for each.
 - Write only what the task says. Leave out every optional field that the task does not mention.
-- Copy names from the task, and ids from the valid values.
+- Write names, labels and numbers as the task does; ids are put in for them.
 - A value of an earlier step is a reference: ${{STEP.field}}. To do a step for all items of an earlier list, set \
 for_each to the list and write the input for one item, with ${{item.field}}; it is repeated for all.
 - Skip a step that the task does not need. A task that only asks something needs no step that changes data.
@@ -28,8 +29,13 @@ for_each to the list and write the input for one item, with ${{item.field}}; it 
 question and skip every step."""
 
 _PLAN = """Task: {task}
-
+{mentioned}
 Fill in the input of every step."""
+
+_MENTIONED = """
+The task mentions {names}. Say first in "uses" what each is for: to select the items by it, or what to set. Then \
+use each so.
+"""
 
 _DOUBT = """Check this plan against the task, word by word:
 {doubts}
@@ -53,7 +59,7 @@ Problems: {problems}
 
 Report what was done. Numbers must come from the facts."""
 
-_LONGEST_DESCRIPTION, _LONGEST_NOTE = 240, 80
+_LONGEST_DESCRIPTION = 240
 """Characters."""
 
 
@@ -71,9 +77,15 @@ def plan_system(setup: Setup) -> str:
     return f"{setup.system_prompt()}\n\n{_OPERATIONS.format(steps=steps, example=plan_example(shapes(setup)))}"
 
 
-def plan_question(setup: Setup) -> str:
-    """Asks for the inputs of all steps."""
-    return _PLAN.format(task=setup.task)
+def plan_question(setup: Setup, mentioned: Sequence[Mention]) -> str:
+    """Asks for the inputs of all steps.
+
+    Args:
+        setup: The run.
+        mentioned: What the task mentions.
+    """
+    names = _MENTIONED.format(names="; ".join(map(str, mentioned))) if mentioned else ""
+    return _PLAN.format(task=setup.task, mentioned=names)
 
 
 def doubt_question(doubts: Sequence[str]) -> str:
@@ -105,5 +117,5 @@ def _overview(setup: Setup) -> list[str]:
         writes = " (changes data)" if definition.side_effects == "writes" else ""
         lines.append(f"{number}. {step.id}{writes}: {step.purpose or brief(describe(item.tool), _LONGEST_DESCRIPTION)}")
         if definition.output_schema is not None and number < len(pairs):
-            lines.append(f"   returns {signature(definition.output_schema, note=_LONGEST_NOTE)}")
+            lines.append(f"   returns {signature(definition.output_schema, note=0)}")
     return lines

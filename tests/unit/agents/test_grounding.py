@@ -6,8 +6,9 @@ from typing import Any
 
 import pytest
 
-from toolcrib.agents.grounding import Step, Task, doubts, leftover, without
+from toolcrib.agents.grounding import Task, doubts, leftover, without
 from toolcrib.agents.labels import spoken, translated
+from toolcrib.agents.leaves import Step
 from toolcrib.agents.linking import lists_before, plan_example
 from toolcrib.agents.mentions import folded, read_mentions, stem
 from toolcrib.agents.signatures import brief, signature
@@ -19,7 +20,7 @@ FILTER: JsonSchema = {
     "type": "object",
     "properties": {
         "property": {"enum": PROPERTIES},
-        "operator": {"enum": ["EQ", "GT"]},
+        "operator": {"enum": ["EQ", "GT", "LT", "LTE", "BETWEEN"]},
         "value": {"type": ["string", "number"]},
     },
     "required": ["property", "operator"],
@@ -101,6 +102,7 @@ def said(text: str, *steps: Step) -> list[str]:
         ("Move GLOBEX's deals from new lead to won", (search(GLOBEX, ("stage", "EQ", "s1")), update(stage="s2"))),
         ("Set Dana Quinn's deals over $50k to 60,000", (search(DANA, ("amount", "GT", 50000)), update(amount=60000))),
         ("Which deals close after 30 June 2026?", (search(("close_date", "GT", "2026-06-30")),)),
+        ("Rename Globex's deals to 'Plan of 30 June'", (search(GLOBEX), update(name="Plan of 30 June"))),
         ("Which deals close in Q2 2026?", (search(("close_date", "GT", "2026-04-01")),)),
         ("Which deals close next week?", (search(("close_date", "GT", "2026-03-09")),)),
         ("Show 10 deals, largest first", (search(order="down", limit=10),)),
@@ -148,6 +150,10 @@ def test_a_filter_that_nobody_asked_for_is_found_and_can_be_left_out(step: Step,
         ("Move the Globex deals in New lead to Won", "New lead"),
         ("Move the Globex deals of Hugo Rossi to Won", "Hugo Rossi"),
         ('Move the Globex deals named "alpha beta" to Won', "alpha beta"),
+        ("Move the Globex deals that close by 2026-06-30 to Won", "2026-06-30"),
+        ("Move the Globex deals that close on 30 June 2026 to Won", "30 June 2026"),
+        ("Move the Globex deals that close on 03/04/2026 to Won", "03/04/2026"),
+        ("Move the Globex deals that close in June 2026 to Won", "June 2026"),
     ],
 )
 def test_what_the_task_mentions_and_no_step_uses_is_found(text: str, missing: str):
@@ -292,8 +298,8 @@ def test_a_signature_says_what_a_schema_says_in_one_line_and_repeats_no_definiti
 
     assert signature(pair) == (
         "{one: Filter, two?: Filter[]}\n"
-        "Filter = {property: name | company | stage | owner_id | amount | close_date, operator: EQ | GT, "
-        "value?: string | number}"
+        "Filter = {property: name | company | stage | owner_id | amount | close_date, operator: EQ | GT | LT | LTE | "
+        "BETWEEN, value?: string | number}"
     )
     assert len(signature(SEARCH)) < 0.6 * len(str(SEARCH))
 

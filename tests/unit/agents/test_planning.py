@@ -110,3 +110,24 @@ async def test_the_prompt_is_a_fraction_of_the_schemas():
         "search_deals: {company: string, limit?: integer | null}\n"
         'update_deals: {ids: string[], stage: "Qualified" | "Proposal" | "Negotiation"}'
     )
+
+
+async def test_a_doubt_makes_no_question_of_a_plan_that_only_reads():
+    crm = Crm(1)
+    reading = plan(update_deals={"skip": True})
+    asking = plan(question="Which deals?", update_deals={"skip": True})
+
+    result, _ = await run_sequence(crm, reading, asking, DONE, task="Find Acme deals over 500", context=LIVE)
+
+    assert crm.searches == ["Acme"]
+    assert result.output == DONE
+
+
+async def test_a_text_that_is_a_number_becomes_one_where_the_tool_wants_one():
+    crm = Crm(3)
+    written = plan(search_deals={"input": {"company": "Acme", "limit": "2"}})
+
+    result, _ = await run_sequence(crm, written, DONE, task="Move 2 Acme deals to Negotiation", context=LIVE)
+
+    assert result.ok
+    assert crm.updates == [(["d0", "d1"], "3003")]

@@ -25,6 +25,9 @@ from toolcrib.net import HttpResponse, HttpStream, Timeouts
 CONTEXT_TOKENS = 8192
 """What a conversation and its answer may have together."""
 
+LONGEST_ANSWER = 1024
+"""Tokens; a small model that writes more goes round in circles."""
+
 _JSON = {"content-type": "application/json"}
 _STREAM = {"content-type": "text/event-stream"}
 
@@ -173,7 +176,7 @@ def _completion(body: Mapping[str, Any]) -> dict[str, Any]:
     request: dict[str, Any] = {
         "prompt": prompt_of(body["messages"]),
         "stop": [*STOP],
-        "n_predict": body.get("max_tokens") or 1024,
+        "n_predict": min(body.get("max_tokens") or LONGEST_ANSWER, LONGEST_ANSWER),
         "temperature": body.get("temperature", 0.2),
         "seed": body.get("seed", 1),
         "cache_prompt": True,

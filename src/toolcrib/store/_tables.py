@@ -8,7 +8,7 @@ from typing import Any, Final
 
 import sqlalchemy as sa
 
-HEAD: Final = "0002"
+HEAD: Final = "0003"
 """The newest revision. Revisions are numbered, so a greater one is of a newer release."""
 
 METADATA: Final = sa.MetaData()
@@ -58,15 +58,15 @@ RUNS: Final = sa.Table(
     _number("epoch"),
     _number("last_event"),
     _text("owner", null=True),
-    _number(
-        "claimable_at", null=True
-    ),  # end of the owner's lease, or of the wait; null waits for a signal or has ended
+    # End of the owner's lease, or of the wait; null waits for a signal or has ended.
+    _number("claimable_at", null=True),
     _text("waiting_for"),
     _number("wake_at", null=True),
     _number("created_at"),
     _number("updated_at"),
     _number("schema_version"),
     sa.Index("runs_by_age", "realm", "created_at", "run_id"),
+    sa.Index("runs_by_tool", "realm", "tool", "created_at", "run_id"),
 )
 sa.Index(
     "runs_claimable",

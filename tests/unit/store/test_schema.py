@@ -102,6 +102,13 @@ def test_what_an_older_release_wrote_is_kept(tmp_path: Path):
         assert connection.exec_driver_sql("SELECT name, revision, change FROM definitions").all() == [("search", 1, 0)]
 
 
+def test_the_runs_of_one_tool_are_read_in_order_from_an_index(created: sa.Connection):
+    page = "SELECT * FROM runs WHERE realm = 'acme' AND tool = 'deals' ORDER BY created_at DESC, run_id DESC LIMIT 50"
+    steps = [row[3] for row in created.exec_driver_sql(f"EXPLAIN QUERY PLAN {page}")]
+
+    assert steps == ["SEARCH runs USING INDEX runs_by_tool (realm=? AND tool=?)"]
+
+
 async def test_a_database_of_a_newer_release_is_left_alone(tmp_path: Path):
     async with opened("sqlite", tmp_path):
         pass

@@ -11,15 +11,13 @@ from copy import deepcopy
 from dataclasses import dataclass
 from difflib import get_close_matches
 from functools import lru_cache
-from typing import TYPE_CHECKING, cast
+from typing import cast
 
+import jsonschema_rs
 import orjson
 
 from toolcrib.contracts import InvalidDefinition, Json, JsonObject, JsonSchema, canonical
 from toolcrib.registry.composition import check_composition
-
-if TYPE_CHECKING:
-    import jsonschema_rs
 
 LABELS = "x-labels"
 """Keyword beside `enum` in schemas of ours: a mapping from value to what people call it."""
@@ -54,8 +52,6 @@ class SchemaValidator:
     """
 
     def __init__(self, schema: JsonSchema) -> None:
-        import jsonschema_rs  # noqa: PLC0415 - a binary module, loaded when the first schema is compiled
-
         self.schema = schema
         try:
             self._validator = jsonschema_rs.Draft202012Validator(
@@ -136,7 +132,7 @@ class SchemaValidator:
             schema = {**self._node(names), **schema}
         return cast("JsonObject", schema.get("properties", {}))
 
-    def _explain(self, error: "jsonschema_rs.ValidationError") -> Problem:
+    def _explain(self, error: jsonschema_rs.ValidationError) -> Problem:
         kind = error.kind
         message = _short(error.message)
         if kind.name == "enum":
@@ -151,7 +147,7 @@ class SchemaValidator:
         return Problem(_pointer(error.instance_path), message)
 
     def _explain_alternatives(
-        self, error: "jsonschema_rs.ValidationError", branches: "Sequence[Sequence[jsonschema_rs.ValidationError]]"
+        self, error: jsonschema_rs.ValidationError, branches: Sequence[Sequence[jsonschema_rs.ValidationError]]
     ) -> str:
         """What the value would need to be, leaving out alternatives of another type, such as null, if others remain."""
         firsts = [branch[0] for branch in branches if branch]
@@ -160,7 +156,7 @@ class SchemaValidator:
         found = [self._explain(first) for first in close or firsts]
         return _short("; or ".join(part.problem if part.path == _pointer(here) else str(part) for part in found))
 
-    def _parent(self, error: "jsonschema_rs.ValidationError") -> JsonSchema:
+    def _parent(self, error: jsonschema_rs.ValidationError) -> JsonSchema:
         return self._node(list(error.schema_path)[:-1])
 
     def _node(self, path: Iterable[str | int]) -> JsonSchema:
@@ -184,7 +180,7 @@ def _compile(content: bytes) -> SchemaValidator:
     return SchemaValidator(orjson.loads(content))
 
 
-def _explain_schema(error: "jsonschema_rs.ValidationError") -> str:
+def _explain_schema(error: jsonschema_rs.ValidationError) -> str:
     if error.kind.name == "format" and error.kind.value == "regex":
         return (
             f"pattern {_short(str(error.instance))!r} is not a regular expression that matches in linear time; "

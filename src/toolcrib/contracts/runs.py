@@ -53,6 +53,11 @@ class RunRequest(Contract):
     dry_run: bool = False
     """No tool with side effects is dispatched; its call is skipped."""
 
+    @property
+    def tool_name(self) -> str:
+        """The tool's name without its version."""
+        return self.tool.partition("@")[0]
+
 
 class Run(Contract):
     """A run as the store knows it."""

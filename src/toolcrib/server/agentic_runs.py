@@ -1,6 +1,6 @@
 """Routes over the executions of agentic tools: readings of the same runs and journals as under `/executions`."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Annotated
 
 import orjson
@@ -22,7 +22,7 @@ from toolcrib.contracts import (
 from toolcrib.crib import Crib
 from toolcrib.llm import decode_messages, decode_response
 from toolcrib.server.agentic_views import ExecutionDetail, ExecutionPage, ExecutionView, LLMCallView, ToolCallView
-from toolcrib.server.context import Caller, House, run_of, tool_name
+from toolcrib.server.context import Caller, House, run_of
 from toolcrib.server.parsing import JsonRoute
 from toolcrib.server.rules import demand_run, may_see_run
 
@@ -52,8 +52,8 @@ async def list_tool_executions(
 async def get_tool_execution(name: str, execution_id: str, crib: House, caller: Caller) -> ExecutionDetail:
     """One execution: the plan, each call of the model with its prompt and answer, each call of a tool, the costs."""
     run = await run_of(crib, caller, execution_id)
-    if tool_name(run) != name:
-        msg = f"run {execution_id!r} is of tool {tool_name(run)!r}, not of {name!r}"
+    if run.request.tool_name != name:
+        msg = f"run {execution_id!r} is of tool {run.request.tool_name!r}, not of {name!r}"
         raise NotFound(msg)
     demand_run(caller, run)
     return await _detail(crib, run)
@@ -62,7 +62,7 @@ async def get_tool_execution(name: str, execution_id: str, crib: House, caller: 
 async def _detail(crib: Crib, run: Run) -> ExecutionDetail:
     events = await crib.store.journal.events(run.run_id)
     trace = await crib.trace(run.run_id)
-    answers = {found.event.position: found.event for found in events if isinstance(found.event, ModelFinished)}
+    answers = {entry.event.position: entry.event for entry in events if isinstance(entry.event, ModelFinished)}
     fields = ExecutionView.fields_of(run)
     if not run.ended:
         fields |= {"total_cost": trace.cost, "total_tokens": trace.tokens}
@@ -72,24 +72,20 @@ async def _detail(crib: Crib, run: Run) -> ExecutionDetail:
         mode=trace.mode,
         execution_plan=read_object(_words(plan) or "") if plan is not None else None,
         warnings=trace.warnings,
-        llm_calls=tuple(_model_calls(trace, events)),
+        llm_calls=tuple(_model_calls(trace, events, answers)),
         tool_calls=tuple(_tool_calls(trace)),
         cost_breakdown=trace.cost_breakdown,
         trace=trace,
     )
 
 
-def _model_calls(trace: Trace, events: Sequence[RunEvent]) -> Iterator[LLMCallView]:
+def _model_calls(
+    trace: Trace, events: Sequence[RunEvent], answers: Mapping[str, ModelFinished]
+) -> Iterator[LLMCallView]:
     started: dict[str, ModelStarted] = {}
-    answers: dict[str, ModelFinished] = {}
     for entry in events:
-        match entry.event:
-            case ModelStarted():
-                started.setdefault(entry.event.position, entry.event)
-            case ModelFinished():
-                answers[entry.event.position] = entry.event
-            case _:
-                pass
+        if isinstance(entry.event, ModelStarted):
+            started.setdefault(entry.event.position, entry.event)
     steps = [step for step in trace.steps if isinstance(step, LLMStep)]
     system = ""
     for sequence, step in enumerate(steps, start=1):

@@ -50,8 +50,3 @@ async def run_of(crib: Crib, caller: Principal, run_id: str) -> Run:
         msg = f"there is no run {run_id!r}; GET /api/v1/executions lists the runs"
         raise NotFound(msg)
     return run
-
-
-def tool_name(run: Run) -> str:
-    """Name of the tool that a run executes."""
-    return run.request.tool.partition("@")[0]

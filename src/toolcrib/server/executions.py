@@ -8,7 +8,7 @@ from fastapi.responses import StreamingResponse
 from toolcrib.contracts import Conflict, RunStatus
 from toolcrib.crib import Crib
 from toolcrib.server.calls import run_view
-from toolcrib.server.context import Caller, House, demand, run_of, tool_name
+from toolcrib.server.context import Caller, House, demand, run_of
 from toolcrib.server.parsing import JsonRoute
 from toolcrib.server.rules import demand_execute, demand_run, may_see_run
 from toolcrib.server.streaming import follow
@@ -78,7 +78,7 @@ async def stream_events(
 async def decide(run_id: str, position: str, body: DecisionBody, crib: House, caller: Caller) -> RunAccepted:
     """Approve or reject a call that waits for a person; the run then goes on by itself."""
     run = await run_of(crib, caller, run_id)
-    demand(caller, f"ai://approvals/{tool_name(run)}/write")
+    demand(caller, f"ai://approvals/{run.request.tool_name}/write")
     counted = await crib.decide(
         run_id,
         position,

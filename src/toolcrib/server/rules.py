@@ -16,7 +16,7 @@ from toolcrib.contracts import (
 from toolcrib.llm import PROVIDERS
 from toolcrib.net.addresses import denied_range
 from toolcrib.policy import permits
-from toolcrib.server.context import demand, tool_name
+from toolcrib.server.context import demand
 
 _LOOKS: Final = ("read", "execute", "write")
 """Who may do one of these with a tool may see it."""
@@ -42,18 +42,18 @@ def demand_sight(caller: Principal, definition: ToolDefinition) -> None:
 def demand_run(caller: Principal, run: Run) -> None:
     """Let a caller pass who has started the run, or may read the runs of its tool."""
     if run.made_by != caller.id:
-        demand(caller, f"ai://runs/{tool_name(run)}/read")
+        demand(caller, f"ai://runs/{run.request.tool_name}/read")
 
 
 def demand_execute(caller: Principal, run: Run) -> None:
     """Let a caller pass who has started the run, or may carry on the runs of its tool."""
     if run.made_by != caller.id:
-        demand(caller, f"ai://runs/{tool_name(run)}/execute")
+        demand(caller, f"ai://runs/{run.request.tool_name}/execute")
 
 
 def may_see_run(caller: Principal, run: Run) -> bool:
     """Whether a caller may see a run."""
-    return run.made_by == caller.id or permits(caller.grants, f"ai://runs/{tool_name(run)}/read")
+    return run.made_by == caller.id or permits(caller.grants, f"ai://runs/{run.request.tool_name}/read")
 
 
 def refuse_code(definition: ToolDefinition) -> None:

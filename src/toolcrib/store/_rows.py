@@ -11,7 +11,6 @@ from pydantic_core import PydanticSerializationError, from_json, to_json
 
 from toolcrib.contracts import EVENT, SCHEMA_VERSION, InvalidInput, Json, Run, RunRequest, RunResult, Signal
 from toolcrib.store._database import Row
-from toolcrib.store._rules import tool_name
 from toolcrib.store.ports import Entry, Lease
 
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
@@ -87,7 +86,7 @@ def run_row(run: Run, lease: Lease | None) -> dict[str, Any]:
         "run_id": run.run_id,
         "realm": run.realm,
         "made_by": run.made_by,
-        "tool": tool_name(run),
+        "tool": run.request.tool_name,
         "request": run.request.model_dump_json(),
         "status": run.status,
         "result": None,

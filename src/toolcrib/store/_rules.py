@@ -72,11 +72,6 @@ def first_entry(run: Run, event: Event) -> Entry:
     return Entry(run.run_id, 1, run.created_at, run.realm, run.made_by, event)
 
 
-def tool_name(run: Run) -> str:
-    """The name, without version, of the tool that a run executes."""
-    return run.request.tool.partition("@")[0]
-
-
 def check_numbers(run_id: str, events: Sequence[Entry]) -> None:
     """Refuse events that belong to another run or leave a gap between each other.
 

@@ -326,7 +326,7 @@ class _Journal:
             row
             for row in self._rows.values()
             if row.created.realm == realm
-            and tool in {None, _rules.tool_name(row.created)}
+            and tool in {None, row.created.request.tool_name}
             and status in {None, row.status}
             and (last is None or _age(row.created) < _age(last))
         )

@@ -40,7 +40,7 @@ class Reading:
     translate: Callable[[Json], Json] = _same
     """What the answer means, before it is held against the schema."""
     doubt: Callable[[JsonObject], str] = _no_doubt
-    """What the model is asked about a first answer that meets the schema; empty if nothing."""
+    """What the model is asked about an answer that meets the schema; empty if nothing. The last one is not doubted."""
 
 
 async def ask_json(
@@ -87,7 +87,7 @@ async def ask_json(
         response = await setup.context.model(call)
         found = reading.translate(read_object(response.message.text))
         problem = _problem(found, schema, stopped=response.stop == "length")
-        doubt = "" if problem or attempt else reading.doubt(cast("JsonObject", found))
+        doubt = "" if problem or attempt == _REPAIRS else reading.doubt(cast("JsonObject", found))
         if not problem and not doubt:
             return cast("JsonObject", found)
         told = doubt or f"That cannot be used: {problem}. Answer again with the whole corrected JSON object only."

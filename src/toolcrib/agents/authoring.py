@@ -69,7 +69,8 @@ def agentic_definition(
         version: Semantic version.
 
     Raises:
-        InvalidDefinition: A placeholder is unknown, `max_tokens` is out of range, a step's id stands twice.
+        InvalidDefinition: A placeholder is unknown, `max_tokens` is out of range, a step's id stands twice, or there is
+            only what the other mode works with.
     """
     implementation = AgenticImplementation(
         mode=mode,
@@ -103,7 +104,7 @@ def check_agentic(definition: ToolDefinition, registry: Registry, realm: str) ->
 
     Raises:
         InvalidDefinition: A placeholder is unknown, `max_tokens` is out of range, a step's id stands twice, the tool is
-            allotted to itself, or the result schema is none.
+            allotted to itself, it has only what the other mode works with, or the result schema is none.
         NotFound: An allotted tool, or one that lists reference data, does not exist.
     """
     implementation = definition.implementation
@@ -126,6 +127,7 @@ def _check_alone(name: str, implementation: AgenticImplementation) -> None:
     if name in {share.ref.partition("@")[0] for share in allocation(implementation)}:
         msg = f"agentic tool {name!r} is allotted to itself; take it out of its own tools"
         raise InvalidDefinition(msg)
+    _check_mode(name, implementation)
     check_prompt(name, implementation)
     _check_steps(name, implementation)
     _check_result(name, implementation)
@@ -146,6 +148,19 @@ def _steps(steps: Sequence[str | AgenticStep]) -> tuple[AgenticStep, ...]:
         ids = (f"{base}_{number}" if number > 1 else base for number in count(1))
         made.append(AgenticStep(id=next(free for free in ids if free not in taken), tool=step))
     return tuple(made)
+
+
+def _check_mode(name: str, implementation: AgenticImplementation) -> None:
+    """Refuse what the other mode needs where there is nothing of what this one needs: it was a slip."""
+    fixed = implementation.mode == "deterministic"
+    if (
+        implementation.tools and not implementation.steps
+        if fixed
+        else implementation.steps and not implementation.tools
+    ):
+        wanted, given = ("steps", "tools") if fixed else ("tools", "steps")
+        msg = f"agentic tool {name!r}: mode {implementation.mode!r} works with {wanted}, and there are only {given}"
+        raise InvalidDefinition(f"{msg}; name them in {wanted}, or take the other mode")
 
 
 def _check_steps(name: str, implementation: AgenticImplementation) -> None:

@@ -78,13 +78,16 @@ def doubts(steps: Sequence[Step], task: Task) -> list[Doubt]:
     found = [doubt for step, leaf in leaves if (doubt := _doubt(step, leaf, task)) is not None]
     found += [*_idle_changes(leaves), *_stray_changes(leaves, task), *_wrong_sides(leaves, task)]
     found += [doubt for step in steps if (doubt := _only_one(step, task)) is not None]
-    missed = _unused([leaf for _, leaf in leaves], task)
-    return [*found, *(Doubt(None, (), f"the task mentions {text!r}, but no step uses it", text) for text in missed)]
+    for text in _unused([leaf for _, leaf in leaves], task):
+        said = f"the task mentions {task.mentions.whole.get(text, text)!r}, but no step uses it"
+        found.append(Doubt(None, (), said, text))
+    return found
 
 
 def mentioned(task: Task) -> list[Mention]:
     """What the task mentions and a plan is expected to use, in the order of the task; numbers stand last."""
-    found = [Mention(text, _fields(text, task), _side(text, task)) for text in _unused([], task)]
+    whole = task.mentions.whole
+    found = [Mention(whole.get(text, text), _fields(text, task), _side(text, task)) for text in _unused([], task)]
     return sorted(found, key=lambda mention: _position(folded(mention.text), task.mentions.words))
 
 

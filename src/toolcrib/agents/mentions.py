@@ -6,14 +6,14 @@ reading is generous: it is there to find what a plan says and the task does not,
 
 import re
 import unicodedata
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from datetime import date, timedelta
 from decimal import Decimal
 from typing import Final, NamedTuple
 
 from toolcrib.agents.bounds import Bound, said_bound
-from toolcrib.agents.words import MONTHS, NO_NAMES, NUMBERS, RELATIVE
+from toolcrib.agents.words import COMMON, MONTHS, NO_NAMES, NUMBERS, RELATIVE
 
 _TOKEN: Final = re.compile(r"[^\W_]+(?:['\u2019][^\W_]+)*")
 _QUOTED: Final = re.compile(
@@ -89,6 +89,8 @@ class Mentions:
     """Whether days are meant that only a calendar can tell, such as next week."""
     quoted: tuple[str, ...]
     names: tuple[str, ...]
+    whole: Mapping[str, str]
+    """Names with the first word of their sentence, which may belong to them, where it is no common word."""
 
     def has(self, text: str) -> bool:
         """Whether the task has these words in this order, upper or lower case and accents alike."""
@@ -103,7 +105,7 @@ def read_mentions(task: str) -> Mentions:
     """What the task mentions."""
     words = folded(task)
     rest, dated = _periods(task)
-    counts = tuple(_numbers(rest))
+    counts, named = tuple(_numbers(rest)), dict(_names(rest))
     counted = tuple(numbers for numbers, _ in counts)
     years = frozenset(Decimal(found) for found in _YEAR.findall(task))
     return Mentions(
@@ -120,7 +122,8 @@ def read_mentions(task: str) -> Mentions:
         ),
         relative=not RELATIVE.isdisjoint(words),
         quoted=tuple(first or second for first, second in _QUOTED.findall(task)),
-        names=tuple(_names(rest)),
+        names=tuple(named),
+        whole={name: whole for name, whole in named.items() if name != whole},
     )
 
 
@@ -156,18 +159,19 @@ def as_day(text: str) -> date | None:
     return _day(*map(int, found.groups())) if found else None
 
 
-def _names(task: str) -> Iterator[str]:
-    """Runs of capitalised words; the first word of a sentence says nothing about being a name."""
+def _names(task: str) -> Iterator[tuple[str, str]]:
+    """Runs of capitalised words, without and with the first of a sentence, which says nothing about being a name."""
     for found in _NAME.finditer(task):
         name = found[0].strip(" .'\u2019-&")
         before = task[: found.start()].rstrip(" \"'(\u201c\u2018")
         if not name or not name[0].isupper():
             continue
+        first, whole = "", re.sub(r"['\u2019]s$", "", name)
         if not before or before[-1] in _SENTENCE_END:
-            name = name.partition(" ")[2].strip()
-        name = re.sub(r"['\u2019]s$", "", name)
+            first, _, name = name.partition(" ")
+        name = re.sub(r"['\u2019]s$", "", name.strip())
         if name and name[0].isupper() and not NO_NAMES.issuperset(folded(name)):
-            yield name
+            yield name, name if COMMON.issuperset(folded(first)) else whole
 
 
 def _numbers(text: str) -> Iterator[tuple[frozenset[Decimal], Bound | None]]:

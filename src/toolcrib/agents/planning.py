@@ -1,4 +1,4 @@
-"""Getting a plan that follows from the task: asked for, held against the task's words, and asked about once in doubt.
+"""Getting a plan that follows from the task: asked for, held against the task's words, and asked about in doubt.
 
 A doubt that remains never reaches the data: what may be left out is left out where all that the task mentions is
 still in the plan, and a plan that would change data ends as a question instead. A plan that only reads goes on with a
@@ -21,7 +21,7 @@ from toolcrib.agents.placeholders import describe
 from toolcrib.agents.plan import StepPlan, guided, plan_schema
 from toolcrib.agents.questions import doubt_question, plan_question, plan_system, shapes
 from toolcrib.agents.setup import Setup
-from toolcrib.agents.uses import USES, uses_schema
+from toolcrib.agents.uses import USES, unnamed, uses_schema
 from toolcrib.contracts import Json, JsonObject, JsonSchema
 
 
@@ -76,6 +76,7 @@ class _Planner:
         selectable, writable = _spoken_of(setup, writing=False), _spoken_of(setup, writing=True)
         usable: Kinds = {name: kind for name, kind in self._kinds.items() if name in selectable | writable}
         self._task = Task(read_mentions(setup.task), told, self._lists, _vocabulary(setup), usable)
+        self._asked: list[str] = []
         self._only_reads: JsonObject | None = None
         """A plan that changes nothing, when it was asked about."""
         self.mentioned = mentioned(self._task)
@@ -85,7 +86,7 @@ class _Planner:
 
     def translate(self, found: Json) -> Json:
         """The plan with values in place of labels, and numbers where texts say one."""
-        plan = translated(found, self._lists)
+        plan = translated(unnamed(found, self.mentioned), self._lists)
         if not isinstance(plan, dict):
             return plan
         known = self.schema["properties"]
@@ -97,7 +98,7 @@ class _Planner:
         return written
 
     def doubt(self, plan: JsonObject) -> str:
-        """What to ask about a plan; empty if it follows from the task, or does once something is left out."""
+        """What to ask about a plan; empty if it follows from the task, does once something is left out, or stays so."""
         found = self._doubts(plan)
         if not found and (plan.get("question") or not self._writes(plan) or not self._overlooked(plan)):
             return ""
@@ -109,7 +110,8 @@ class _Planner:
         said = [doubt.advice(self._task, selecting) for doubt in found] or [
             f"no step uses {word!r}; if it says which items are meant, select by it" for word in self._overlooked(plan)
         ]
-        return doubt_question(said)
+        asked, self._asked = self._asked, said
+        return "" if said == asked else doubt_question(said)
 
     def settled(self, plan: JsonObject) -> Plan:
         """The plan without what is in doubt, or the question that it becomes; a doubt stops no plan that only reads."""

@@ -7,11 +7,12 @@ it, and a plan without it is as good.
 """
 
 import re
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
+from typing import cast
 
 from toolcrib.agents.bounds import Side
-from toolcrib.contracts import JsonObject, JsonSchema
+from toolcrib.contracts import Json, JsonObject, JsonSchema
 
 USES = "uses"
 """Its place in a plan."""
@@ -37,6 +38,28 @@ class Mention:
         return f"{self.text!r} ({noted})" if noted else repr(self.text)
 
 
+def named(mentions: Sequence[Mention]) -> dict[str, Mention]:
+    """The mentions by the names that they have in the answer."""
+    found: dict[str, Mention] = {}
+    for number, mention in enumerate(mentions, start=1):
+        name = _NOT_IN_NAMES.sub("_", mention.text).strip("_")[:_LONGEST_NAME] or f"mention_{number}"
+        found[name if name not in found else f"{name}_{number}"] = mention
+    return found
+
+
+def unnamed(value: Json, mentions: Sequence[Mention]) -> Json:
+    """A plan in which a model took such a name for the mention itself."""
+    return _unnamed(value, {name: mention.text for name, mention in named(mentions).items()})
+
+
+def _unnamed(value: Json, texts: Mapping[str, str]) -> Json:
+    if isinstance(value, list):
+        return [_unnamed(item, texts) for item in cast("list[Json]", value)]
+    if isinstance(value, dict):
+        return {name: _unnamed(item, texts) for name, item in cast("JsonObject", value).items()}
+    return texts.get(value, value) if isinstance(value, str) else value
+
+
 def uses_schema(mentions: Sequence[Mention], selectable: Collection[str], writable: Collection[str]) -> JsonSchema:
     """The schema of the answer.
 
@@ -46,12 +69,10 @@ def uses_schema(mentions: Sequence[Mention], selectable: Collection[str], writab
         writable: Fields that steps which write can set.
     """
     properties: JsonObject = {}
-    for number, mention in enumerate(mentions, start=1):
-        name = _NOT_IN_NAMES.sub("_", mention.text).strip("_")[:_LONGEST_NAME] or f"mention_{number}"
+    for name, mention in named(mentions).items():
         selected = [f"select by {field}" for field in mention.fields if field in selectable]
         written = [f"set {field}" for field in mention.fields if field in writable and not mention.side]
-        key = name if name not in properties else f"{name}_{number}"
-        properties[key] = {"type": "string", "enum": [*selected, *written, "other"]}
+        properties[name] = {"type": "string", "enum": [*selected, *written, "other"]}
     return {
         "type": "object",
         "description": "What each thing that the task mentions is for.",

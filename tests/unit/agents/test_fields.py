@@ -86,6 +86,14 @@ def test_mentions_are_told_with_the_fields_that_they_may_be():
     ]
 
 
+def test_a_name_is_told_with_the_first_word_of_its_sentence_where_that_may_be_part_of_it():
+    assert list(map(str, mentioned(held("Acme Corp deals go to Won")))) == [
+        "'Acme Corp' (name or company)",
+        "'Won' (stage)",
+    ]
+    assert list(map(str, mentioned(held("Move Globex deals")))) == ["'Globex' (name or company)"]
+
+
 def test_a_missing_mention_is_asked_about_with_its_step_and_fields():
     task = held("Move all Globex deals to Won")
 

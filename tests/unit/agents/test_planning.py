@@ -62,6 +62,18 @@ async def test_a_wrong_value_is_asked_about_once_and_may_be_corrected():
     assert crm.updates == [(["d0"], "3003")]
 
 
+async def test_another_doubt_about_the_corrected_plan_is_asked_about_too():
+    crm = Crm(1)
+
+    result, model = await run_sequence(
+        crm, move(stage="3001"), move(company="Initech"), move(), DONE, task=TASK, context=LIVE
+    )
+
+    assert purposes(result) == ["planning", "error_recovery", "error_recovery", "formatting"]
+    assert "the task mentions 'Acme', but no step uses it" in model.requests[2].messages[-1].text
+    assert crm.updates == [(["d0"], "3003")]
+
+
 async def test_a_plan_that_stays_in_doubt_writes_nothing_and_asks():
     crm = Crm(1)
     wrong = move(stage="3001")

@@ -42,6 +42,19 @@ def test_names_of_mentions_are_such_that_every_provider_takes_them():
     assert names == ["Nov_k_S_n", "mention_2", "Nov_k_S_n_3", "x" * 40]
 
 
+async def test_the_name_of_a_mention_is_as_good_as_the_mention():
+    crm = Crm(1)
+    crm.stages = [*crm.stages, {"id": "3004", "label": "Closed won"}]
+    written = plan()
+    written["update_deals"]["input"]["stage"] = "Closed_won"
+
+    result, model = await run_sequence(crm, written, DONE, task="Move all Acme deals to Closed won", context=LIVE)
+
+    assert result.ok
+    assert crm.updates == [(["d0"], "3004")]
+    assert len(model.requests) == 2
+
+
 async def test_a_plan_may_say_what_mentions_are_for_and_is_as_good_without():
     crm = Crm(1)
     written = {"uses": {"Acme": "select by company", "Negotiation": "set stage"}, **plan()}

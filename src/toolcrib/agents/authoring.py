@@ -152,13 +152,9 @@ def _steps(steps: Sequence[str | AgenticStep]) -> tuple[AgenticStep, ...]:
 
 def _check_mode(name: str, implementation: AgenticImplementation) -> None:
     """Refuse what the other mode needs where there is nothing of what this one needs: it was a slip."""
-    fixed = implementation.mode == "deterministic"
-    if (
-        implementation.tools and not implementation.steps
-        if fixed
-        else implementation.steps and not implementation.tools
-    ):
-        wanted, given = ("steps", "tools") if fixed else ("tools", "steps")
+    steps, tools = (implementation.steps, "steps"), (implementation.tools, "tools")
+    (own, wanted), (other, given) = (steps, tools) if implementation.mode == "deterministic" else (tools, steps)
+    if other and not own:
         msg = f"agentic tool {name!r}: mode {implementation.mode!r} works with {wanted}, and there are only {given}"
         raise InvalidDefinition(f"{msg}; name them in {wanted}, or take the other mode")
 

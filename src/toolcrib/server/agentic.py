@@ -2,7 +2,7 @@
 
 from typing import Annotated
 
-from fastapi import APIRouter, Query, Response
+from fastapi import APIRouter, Body, Query, Response
 from pydantic import ValidationError
 
 from toolcrib.contracts import (
@@ -46,6 +46,7 @@ from toolcrib.server.rules import demand_sight, demand_write, may_see
 
 router = APIRouter(prefix="/agentic-tools", route_class=JsonRoute, tags=["agentic tools"])
 
+_BY_RULE = Body(default_factory=RegenerateBody)
 _UNDER_WAY: tuple[RunStatus, ...] = ("queued", "running", "awaiting_approval", "awaiting_client")
 
 
@@ -152,14 +153,18 @@ async def test_prompt(name: str, body: TestPromptBody, author: Author, crib: Hou
 
 
 @router.post("/{name}/regenerate-prompt")
-async def regenerate_prompt(name: str, body: RegenerateBody, crib: House, caller: Caller) -> TextProposal:
+async def regenerate_prompt(
+    name: str, crib: House, caller: Caller, body: Annotated[RegenerateBody, _BY_RULE]
+) -> TextProposal:
     """Propose a default prompt for the tool as it is now, with the difference and the reason. Nothing is stored."""
     demand_write(caller, (await _find(crib, caller, name)).definition)
     return await crib.prompts.regenerate(name, source=body.source, principal=caller)
 
 
 @router.post("/{name}/regenerate-description")
-async def regenerate_description(name: str, body: RegenerateBody, crib: House, caller: Caller) -> TextProposal:
+async def regenerate_description(
+    name: str, crib: House, caller: Caller, body: Annotated[RegenerateBody, _BY_RULE]
+) -> TextProposal:
     """Propose a text for parent agents. Nothing is stored."""
     demand_write(caller, (await _find(crib, caller, name)).definition)
     return await crib.prompts.describe(name, source=body.source, principal=caller)

@@ -6,6 +6,7 @@ from pydantic import ConfigDict, Field
 
 from toolcrib.agents import TASK_INPUT
 from toolcrib.contracts import (
+    NAME_PATTERN,
     AgenticContext,
     AgenticImplementation,
     AgenticMode,
@@ -63,7 +64,7 @@ class AgenticBody(Contract):
 
     model_config = _BUILT
 
-    name: str
+    name: str = Field(pattern=NAME_PATTERN)
     """Its id in paths."""
     version: str = "1.0.0"
     title: str | None = None

@@ -79,7 +79,6 @@ def located(problem: ValidationError) -> RequestValidationError:
 
 
 def _problem(found: Mapping[str, Any]) -> JsonObject:
-    place = ".".join(str(part) for part in found["loc"])
-    cause = found.get("ctx", {}).get("error")
-    text = f"{found['msg']}: {cause}" if found["type"] == "json_invalid" else found["msg"]
-    return {"path": place, "problem": text}
+    if found["type"] == "json_invalid":  # its place is a number of characters, which the cause says better
+        return {"path": "body", "problem": f"{found['msg']}: {found['ctx']['error']}"}
+    return {"path": ".".join(str(part) for part in found["loc"]), "problem": found["msg"]}

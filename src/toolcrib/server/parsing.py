@@ -15,8 +15,6 @@ from starlette.exceptions import HTTPException
 
 from toolcrib.contracts import Json
 
-_WITH_BODY = frozenset({"POST", "PUT", "PATCH"})
-
 
 class _JsonRequest(Request):
     async def json(self) -> Json:
@@ -34,10 +32,11 @@ class JsonRoute(APIRoute):
         """The route's handler behind the strict reader."""
         handle = super().get_route_handler()
 
-        async def read(request: Request) -> Response:
+        async def read(received: Request) -> Response:
+            request = _JsonRequest(received.scope, received.receive)
             kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
-            if request.method in _WITH_BODY and self.body_field is not None and kind != "application/json":
+            if self.body_field is not None and kind != "application/json" and await request.body():
                 raise HTTPException(415, "send the body as JSON, with the header 'Content-Type: application/json'")
-            return await handle(_JsonRequest(request.scope, request.receive))
+            return await handle(request)
 
         return read

@@ -106,6 +106,8 @@ async def test_a_prompt_that_is_taken_away_becomes_the_default_one(server: Serve
         ({"mode": "magic"}, "mode"),
         ({"system_prompt": "{{user_tsk}}"}, "user_task"),
         ({"nonsense": 1}, "nonsense"),
+        ({"mode": "agentic"}, "mode 'agentic' works with tools, and there are only steps"),
+        ({"steps": [], "tools": [{"tool": "search"}]}, "works with steps, and there are only tools"),
     ],
     ids=str,
 )
@@ -113,6 +115,13 @@ async def test_a_change_that_is_not_valid_says_what_is_wrong(server: Server, pat
     await made(server)
 
     assert said in checked(await server.client.patch(f"{PATH}/finder", json=patch), 422)["error"]["message"]
+
+
+@pytest.mark.requirement("server.agentic_tools")
+async def test_a_name_that_is_none_is_refused_with_its_form(server: Server) -> None:
+    refused = await server.post("/agentic-tools", {**BODY, "name": "x y"}, status=422)
+
+    assert "body.name: String should match pattern" in refused["error"]["message"]
 
 
 @pytest.mark.requirement("server.agentic_tools")
@@ -163,6 +172,15 @@ async def test_a_prompt_is_tested_with_changes_that_are_not_saved(server: Server
     assert "user_task" in broken["problems"][0]
     assert (await server.get("/agentic-tools/finder"))["revision"] == 1
     assert (await server.get("/executions"))["items"] == []
+
+
+@pytest.mark.requirement("server.bodies")
+@pytest.mark.parametrize("what", ["prompt", "description"])
+async def test_a_body_that_may_be_left_out_needs_no_content_type_either(server: Server, what: str) -> None:
+    await made(server)
+    proposal = checked(await server.client.post(f"{PATH}/finder/regenerate-{what}"), 200)
+
+    assert proposal["source"] == "generator"
 
 
 @pytest.mark.requirement("server.prompts")

@@ -153,6 +153,7 @@ async def test_what_is_not_plain_json_is_refused_with_the_place(server: Server, 
     error = checked(response, 422)["error"]
     assert error["code"] == "invalid_input"
     assert reason in error["message"]
+    assert [problem["path"] for problem in error["details"]["problems"]] == ["body"]
 
 
 @pytest.mark.requirement("server.bodies")

@@ -83,11 +83,11 @@ class ServerSettings(Contract):
 class Settings(Contract):
     """All settings. `docs/settings.md` explains each, and why some defaults are not those of the specification."""
 
-    store: str = Field(default="sqlite:///toolcrib.db", min_length=1)
-    """URL of the store."""
+    store: str = Field(default="sqlite:///toolcrib.db", min_length=1, repr=False)
+    """URL of the store; like `base_url` not in a representation, for what may stand before its host."""
     model: str | None = None
     """`provider:model` for agentic tools that are defined in code without one, and for the demonstrations."""
-    base_url: str | None = None
+    base_url: str | None = Field(default=None, repr=False)
     """Address of that model's server, if it is not the provider's own."""
     released_env: tuple[str, ...] = (_RELEASABLE,)
     """Patterns of the variables that definitions may use as secrets."""

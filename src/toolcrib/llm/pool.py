@@ -7,6 +7,7 @@ variables, and addresses that the application named in code, are the operator's 
 
 from collections.abc import Callable, Mapping
 from dataclasses import replace
+from typing import Final
 from urllib.parse import urlsplit
 
 from toolcrib.contracts import InvalidSettings, LLMConfig
@@ -15,6 +16,9 @@ from toolcrib.llm.model import Endpoint, LanguageModel
 from toolcrib.llm.prices import Prices
 from toolcrib.llm.transport import HttpTransport
 from toolcrib.net import HttpSession
+
+MOST_OPENED: Final = 1_000
+"""Models that are kept; a configuration beyond them takes the place of the oldest."""
 
 
 class ModelPool:
@@ -72,6 +76,8 @@ class ModelPool:
             return known
         endpoint = self._endpoint(llm)
         session = self._session_for(endpoint.base_url) if trusted else self._session
+        if len(self._opened) >= MOST_OPENED:
+            del self._opened[next(iter(self._opened))]
         self._opened[key] = open_model(
             llm.model,
             HttpTransport(session),

@@ -4,6 +4,7 @@ import pytest
 
 from toolcrib.contracts import InvalidSettings, LLMConfig
 from toolcrib.llm import ModelPool, Prices, ScriptedModel
+from toolcrib.llm.pool import MOST_OPENED
 from toolcrib.net import HttpSession
 
 pytestmark = pytest.mark.requirement("llm.model_references")
@@ -24,6 +25,17 @@ def test_the_same_configuration_has_the_same_model() -> None:
     assert models.model(config) is models.model(config.model_copy())
     assert models.model(config) is not models.model(LLMConfig(model="openai:gpt-4o", api_key_env="MINE"))
     assert models.model(config) is not models.model(LLMConfig(model="openai:gpt-4o", tool_calling="schema"))
+
+
+def test_of_ever_new_configurations_only_the_latest_are_kept() -> None:
+    models = pool()
+    first, second = (LLMConfig(model=f"openai:{name}") for name in ("first", "second"))
+    kept = models.model(first), models.model(second)
+    for number in range(MOST_OPENED - 1):
+        models.model(LLMConfig(model=f"openai:model-{number}"))
+
+    assert models.model(second) is kept[1]
+    assert models.model(first) is not kept[0]
 
 
 def test_a_given_model_is_used_and_never_looked_up() -> None:

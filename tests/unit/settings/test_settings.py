@@ -165,6 +165,8 @@ def test_what_stands_before_a_host_is_masked_where_a_value_is_shown() -> None:
     assert value_of(settings, "base_url") == "http://***@[::1]:8000/v1?q=a@b"
     assert value_of(settings, "egress.ports") == [443, 80]
     assert value_of(settings, "limits.max_cost_usd") == 1.0
+    assert "swordfish" not in repr(settings)
+    assert "u:p" not in repr(settings)
 
 
 @pytest.mark.requirement("settings.precedence")

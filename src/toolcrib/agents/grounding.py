@@ -267,7 +267,8 @@ def _unused(leaves: Sequence[Leaf], task: Task) -> list[str]:
     mentioned = (*task.mentions.quoted, *task.mentions.names)
     missing = [name for name in mentioned if _is_missing(folded(name), texts, plain, task)]
     labels = [label for label in _labels(task) if not any(within(folded(label), text) for text in texts)]
-    written = {number for text in texts for word in text if (number := as_number(word)) is not None}
+    words = [word for leaf in leaves for text in _texts(leaf) if as_day(text) is None for word in folded(text)]
+    written = {number for word in words if (number := as_number(word)) is not None}
     whole = dict.fromkeys([*missing, *labels])
     inside = {name for name in whole for other in whole if name != other and within(folded(name), folded(other))}
     parts = [] if _has_codes(leaves, task) else [name for name in whole if name not in inside]

@@ -19,6 +19,7 @@ _OPERATIONS = """The operations run in this order:
 A plan looks like this, with … filled in or left out: {example}
 
 Rules:
+- The reasoning is one short sentence.
 - Select by every name, number, date and label with which the task says what it means, one condition for each.
 - Write only what the task says. Leave out every optional field that the task does not mention.
 - Write names, labels and numbers as the task does; ids are put in for them.

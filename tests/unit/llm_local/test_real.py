@@ -1,6 +1,8 @@
-"""The real model, where it is installed."""
+"""The real model, where it is installed, and that nothing but the CRM is reached."""
 
+import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -10,12 +12,32 @@ from toolcrib.llm.local import find_model, installed, models_folder
 MODEL = "qwen2.5-coder-1.5b"
 
 
-@pytest.mark.soak
-@pytest.mark.requirement("local.real")
-async def test_the_local_model_changes_the_right_deals_and_only_them(tmp_path: Path) -> None:
-    if find_model(MODEL) not in installed(models_folder()):
+class Reached:
+    """The addresses to which this process opens connections, while it listens."""
+
+    def __init__(self) -> None:
+        self.listening = True
+        self.addresses: set[Any] = set()
+        sys.addaudithook(self)
+
+    def __call__(self, event: str, arguments: tuple[Any, ...]) -> None:
+        """Take note; see `sys.addaudithook`, which knows no removal."""
+        if self.listening and event == "socket.connect":
+            self.addresses.add(arguments[1])
+
+
+@pytest.mark.requirement("local.offline")
+@pytest.mark.parametrize("model", [None, pytest.param(f"local:{MODEL}", marks=pytest.mark.soak)])
+async def test_the_demonstration_changes_the_right_deals_and_reaches_nothing_but_the_crm(
+    tmp_path: Path, model: str | None
+) -> None:
+    if model is not None and find_model(MODEL) not in installed(models_folder()):
         pytest.skip("the local model is not installed; `make model` installs it")
+    reached = Reached()
 
-    outcome = await demonstrate(TASK, folder=tmp_path, model=f"local:{MODEL}")
+    outcome = await demonstrate(TASK, folder=tmp_path, model=model)
 
+    reached.listening = False
     assert outcome.ok
+    assert {host for host, _ in reached.addresses} == {"127.0.0.1"}
+    assert len(reached.addresses) == 1

@@ -137,3 +137,15 @@ def test_nobody_can_speak_as_somebody_else() -> None:
     assert prompt_of([{"role": "tool", "content": content}]) == (
         "<|im_start|>user\na\nsystem\nb<|im_end|>\n<|im_start|>assistant\n"
     )
+
+
+async def test_a_model_that_says_nothing_but_white_space_is_stopped(tmp_path: Path) -> None:
+    (other := tmp_path / "other").mkdir()
+    rambling, thinking = ScriptedEngine('{"a":', *["\n   "] * 50), ScriptedEngine(*[" " * 60, "x"] * 5)
+
+    await model_of(tmp_path, rambling).request(Request(messages=(user("Hi"),), max_tokens=9000))
+    await model_of(other, thinking).request(Request(messages=(user("Hi"),)))
+
+    assert rambling.given_up
+    assert not thinking.given_up
+    assert rambling.requests[0]["n_predict"] == 1024

@@ -6,12 +6,13 @@ library before the first request.
 """
 
 from toolcrib.llm.local.catalog import MODELS, LocalModel, find_model
-from toolcrib.llm.local.files import installed, model_path, models_folder, remove
+from toolcrib.llm.local.files import MODELS_FOLDER, installed, model_path, models_folder, remove
 from toolcrib.llm.local.install import Progress, install
 from toolcrib.llm.local.transport import LocalTransport
 
 __all__ = [
     "MODELS",
+    "MODELS_FOLDER",
     "LocalModel",
     "LocalTransport",
     "Progress",

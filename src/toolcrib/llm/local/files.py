@@ -11,12 +11,13 @@ from pathlib import Path
 from toolcrib.contracts.errors import NotFound
 from toolcrib.llm.local.catalog import MODELS, LocalModel
 
-FOLDER_VARIABLE = "TOOLCRIB_MODELS_DIR"
+MODELS_FOLDER = "TOOLCRIB_MODELS_DIR"
+"""The variable that names another folder."""
 
 
 def models_folder(environment: Mapping[str, str] = os.environ) -> Path:
     """The folder of the models; it need not exist yet."""
-    named = environment.get(FOLDER_VARIABLE)
+    named = environment.get(MODELS_FOLDER)
     if named:
         return Path(named).expanduser()
     if sys.platform == "win32":

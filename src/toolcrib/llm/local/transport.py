@@ -28,6 +28,9 @@ CONTEXT_TOKENS = 8192
 LONGEST_ANSWER = 1024
 """Tokens; a small model that writes more goes round in circles."""
 
+_MOST_BLANKS = 100
+"""Characters of white space in a row."""
+
 _JSON = {"content-type": "application/json"}
 _STREAM = {"content-type": "text/event-stream"}
 
@@ -103,9 +106,8 @@ class LocalTransport:
     def _model(self, name: str) -> "_Loaded":
         path = self._folder / f"{find_model(name).name}.gguf"
         if not path.is_file():
-            raise InvalidSettings(
-                f"model 'local:{name}' is not installed; install it with: toolcrib model install {name}"
-            )
+            msg = f"model 'local:{name}' is not installed: there is no {path}; run: toolcrib model install {name}"
+            raise InvalidSettings(msg)
         return _loaded.setdefault(path, _Loaded(path, self._threads, self._load))
 
     async def post(self, url: str, body: bytes, headers: Mapping[str, str], timeouts: Timeouts) -> HttpResponse:
@@ -152,9 +154,11 @@ class LocalTransport:
             with suppress(RuntimeError):  # the loop may be gone when the thread ends after it
                 loop.call_soon_threadsafe(queue.put_nowait, item)
 
+        blanks = _Blanks()
+
         def piece(item: Any) -> bool:
             hand_over(item)
-            return given_up.is_set()
+            return given_up.is_set() or blanks.too_many(_text_of(item))
 
         thread = asyncio.ensure_future(asyncio.to_thread(model.run, _completion(wanted), piece))
         thread.add_done_callback(queue.put_nowait)
@@ -167,6 +171,19 @@ class LocalTransport:
             raise ModelError("timeout", f"the local model did not answer within {timeouts.total_s} s") from None
         finally:
             given_up.set()
+
+
+class _Blanks:
+    """Counts white space in a row: a grammar that lets nothing else through may let any amount of it."""
+
+    def __init__(self) -> None:
+        self._count = 0
+
+    def too_many(self, text: str) -> bool:
+        """Take note of the next piece of text."""
+        rest = text.rstrip()
+        self._count = len(text) - len(rest) + (0 if rest else self._count)
+        return self._count > _MOST_BLANKS
 
 
 def _completion(body: Mapping[str, Any]) -> dict[str, Any]:

@@ -5,7 +5,8 @@ A provider's tools keep the names of an earlier import, and never take the place
 
 import asyncio
 import re
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping
+from functools import partial
 from typing import Final
 
 from toolcrib.contracts import (
@@ -58,33 +59,37 @@ async def import_document(
         InvalidDefinition: It is no OpenAPI document that can be read.
         Conflict: A tool would take the name of one that is not the provider's, even with the provider's name in front.
     """
-    uri = ""
-    if isinstance(document, str) and document.startswith(("http://", "https://")):
-        uri = document
+    uri = document if isinstance(document, str) and document.startswith(("http://", "https://")) else ""
+    if uri:
         fetched = await fetch_documents(uri, lambda url: _get(session, url), origins=origins)
         documents = {**fetched, **(documents or {})}
         document = fetched[uri]
+    read = partial(
+        import_openapi,
+        document,
+        name=name,
+        base_url=base_url,
+        auth=auth,
+        overrides=overrides,
+        uri=uri,
+        documents=documents,
+    )
+    return await _under_free_names(read, name, provider, tools)
 
-    async def made(names: Mapping[str, str]) -> ImportedApi:
-        # A large document takes seconds, in which other runs go on.
-        return await asyncio.to_thread(
-            import_openapi,
-            document,
-            name=name,
-            base_url=base_url,
-            auth=auth,
-            overrides=overrides,
-            names=names,
-            uri=uri,
-            documents=documents,
-        )
 
+async def _under_free_names(
+    read: Callable[..., ImportedApi], name: str, provider: ProviderDefinition | None, tools: Collection[ToolRevision]
+) -> ImportedApi:
+    """The import, in which no tool has the name of one that is not the provider's.
+
+    It runs in a thread: a large document takes seconds, in which other runs go on.
+    """
     names = _names_by_operation(provider, tools)
     taken = {tool.name for tool in tools if not _is_of(name, tool)}
-    imported = await made(names)
+    imported = await asyncio.to_thread(read, names=names)
     longer = {operation: _with_provider(name, tool) for operation, tool in _clashes(imported, taken).items()}
     if longer:
-        imported = await made({**names, **longer})
+        imported = await asyncio.to_thread(read, names={**names, **longer})
     for operation, tool in _clashes(imported, taken).items():
         msg = f"{operation} of provider {name!r} would replace the tool {tool!r}, which is not the provider's"
         raise Conflict(f"{msg}; import it under another provider's name, or give it another name by an override")

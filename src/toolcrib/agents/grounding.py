@@ -105,6 +105,21 @@ def _position(words: Words, task: Words) -> int:
     return next(places, len(task))
 
 
+def is_idle(step: Step, task: Task) -> bool:
+    """Whether a step would change nothing: it leaves open what to set, and has only references and defaults."""
+    return (
+        step.writes
+        and _has_empty_object(step.input)
+        and all(leaf.value is None or _is_structural(leaf) for leaf in leaves_of(step, task.lists))
+    )
+
+
+def _has_empty_object(value: Json) -> bool:
+    if isinstance(value, list):
+        return any(_has_empty_object(item) for item in cast("list[Json]", value))
+    return isinstance(value, dict) and (not value or any(map(_has_empty_object, cast("JsonObject", value).values())))
+
+
 def without(value: JsonObject, places: Sequence[Path]) -> JsonObject:
     """A step's input without what stands at these places; lists that become empty go too."""
     return cast("JsonObject", _pruned(value, (), frozenset(places)))

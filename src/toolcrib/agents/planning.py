@@ -12,7 +12,7 @@ from typing import cast
 from toolcrib.agents.allotment import Allotted
 from toolcrib.agents.answers import Reading, ask_json
 from toolcrib.agents.fields import Kinds, closed_words, kinds_of, numbered, property_names
-from toolcrib.agents.grounding import Doubt, Task, doubts, leftover, mentioned, without
+from toolcrib.agents.grounding import Doubt, Task, doubts, is_idle, leftover, mentioned, without
 from toolcrib.agents.labels import spoken, translated
 from toolcrib.agents.leaves import Step
 from toolcrib.agents.linking import lists_before
@@ -85,7 +85,7 @@ class _Planner:
         self.shown: JsonSchema = spoken(guided(self.schema, lists, first))
 
     def translate(self, found: Json) -> Json:
-        """The plan with values in place of labels, and numbers where texts say one."""
+        """The plan with values in place of labels, numbers where texts say one, and without steps that set nothing."""
         plan = translated(unnamed(found, self.mentioned), self._lists)
         if not isinstance(plan, dict):
             return plan
@@ -94,7 +94,8 @@ class _Planner:
         for step, item in zip(self._setup.implementation.steps, self._setup.allotted, strict=True):
             if (entry := _object(written.get(step.id))) and (inputs := _object(entry.get("input"))):
                 meant = Step(step.id, inputs, item.schema, _writes(item))
-                written[step.id] = {**entry, "input": numbered(meant, self._lists, self._kinds)}
+                idle = {"skip": True} if is_idle(meant, self._task) else {}
+                written[step.id] = {**entry, "input": numbered(meant, self._lists, self._kinds), **idle}
         return written
 
     def doubt(self, plan: JsonObject) -> str:

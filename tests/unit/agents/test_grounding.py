@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from toolcrib.agents.grounding import Task, doubts, leftover, without
+from toolcrib.agents.grounding import Task, doubts, is_idle, leftover, without
 from toolcrib.agents.labels import spoken, translated
 from toolcrib.agents.leaves import Step
 from toolcrib.agents.linking import lists_before, plan_example
@@ -160,6 +160,20 @@ def test_what_the_task_mentions_and_no_step_uses_is_found(text: str, missing: st
     found = said(text, search(GLOBEX), update(stage="s2"))
 
     assert found == [f"the task mentions {missing!r}, but no step uses it"]
+
+
+@pytest.mark.requirement("agents.grounding")
+@pytest.mark.parametrize(
+    ("step", "idle"),
+    [
+        (update(), True),
+        (update(stage="s2"), False),
+        (search(), False),
+        (Step("remove", {"ids": ["${item.id}"]}, UPDATE, writes=True), False),
+    ],
+)
+def test_a_step_that_leaves_open_what_to_set_changes_nothing(step: Step, *, idle: bool):
+    assert is_idle(step, task("Show all deals")) is idle
 
 
 @pytest.mark.requirement("agents.grounding")

@@ -17,7 +17,7 @@ from toolcrib.agents.fields import Kind, Kinds
 from toolcrib.agents.leaves import Leaf, Lists, Path, Step, leaves_of
 from toolcrib.agents.mentions import Limit, Mentions, as_day, as_number, folded, read_mentions, stem, within
 from toolcrib.agents.uses import Mention
-from toolcrib.agents.words import COMMON
+from toolcrib.agents.words import COMMON, SPEAKING_OF
 from toolcrib.contracts import Json, JsonObject
 from toolcrib.providers import ReferenceItem, ReferenceList
 
@@ -259,9 +259,9 @@ def _idle_changes(leaves: Sequence[tuple[Step, Leaf]]) -> list[Doubt]:
 
 
 def _stray_changes(leaves: Sequence[tuple[Step, Leaf]], task: Task) -> list[Doubt]:
-    """Texts that select the items and are also written into a field that the task does not speak of."""
+    """Names that end in a field of existing items that the task does not speak of, and texts that select them too."""
     selected = {folded(leaf.value) for step, leaf in leaves if not step.writes and isinstance(leaf.value, str)}
-    said = {stem(word) for word in task.mentions.words}
+    names = {folded(name) for name in task.mentions.names}
     return [
         Doubt(step.id, leaf.removable, f"{step.id} sets {leaf.name}, of which the task does not speak; leave it out")
         for step, leaf in leaves
@@ -269,9 +269,17 @@ def _stray_changes(leaves: Sequence[tuple[Step, Leaf]], task: Task) -> list[Doub
         and leaf.removable
         and leaf.listed is None
         and isinstance(leaf.value, str)
-        and folded(leaf.value) in selected
-        and said.isdisjoint(stem(word) for word in folded(leaf.name.replace("_", " ")))
+        and (folded(leaf.value) in selected or (step.for_each and folded(leaf.value) in names))
+        and not _speaks_of(leaf.name, task)
     ]
+
+
+def _speaks_of(name: str, task: Task) -> bool:
+    """Whether the task has a word of a field's name, or one by which people speak of such a field."""
+    said = {stem(word) for word in task.mentions.words}
+    words = folded(name.replace("_", " "))
+    meant = {stem(other) for word in words for other in (word, *SPEAKING_OF.get(word, ()))}
+    return not said.isdisjoint(meant)
 
 
 def _unused(leaves: Sequence[Leaf], task: Task) -> list[str]:

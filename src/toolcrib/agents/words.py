@@ -43,3 +43,12 @@ NO_NAMES: Final = frozenset((
     "i", "usd", "eur", "gbp", "asap", "ok", "id", "ids", "please", "thanks", *RELATIVE, *MONTHS,
 ))  # fmt: skip
 """Words that are written with a capital letter and are no names."""
+
+_NAMING: Final = ("call", "called", "name", "named", "rename", "renamed", "title", "titled")
+_ASSIGNING: Final = (
+    "assign", "belong", "give", "hand", "owner", "owned", "over", "reassign", "responsible", "takes", "transfer",
+)  # fmt: skip
+SPEAKING_OF: Final = {
+    "assignee": _ASSIGNING, "name": _NAMING, "owner": _ASSIGNING, "responsible": _ASSIGNING, "title": _NAMING,
+}  # fmt: skip
+"""Words by which people speak of fields that are called otherwise."""

@@ -194,6 +194,22 @@ def test_a_text_that_selects_is_not_written_into_a_field_that_nobody_spoke_of():
 
 
 @pytest.mark.requirement("agents.grounding")
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        ("Reassign the Globex deals to Harold Blankenship", ["move sets name, of which the task does not speak"]),
+        ("Rename the Globex deals to Harold Blankenship", []),
+        ("The Globex deals shall be called Harold Blankenship", []),
+    ],
+)
+def test_a_name_that_fits_nowhere_is_not_written_into_any_field(text: str, found: list[str]):
+    written = update(name="Harold Blankenship")
+    step = Step("move", written.input, UPDATE, writes=True, for_each="${find.results}")
+
+    assert [doubt.partition(";")[0] for doubt in said(text, search(GLOBEX), step)] == found
+
+
+@pytest.mark.requirement("agents.grounding")
 def test_a_code_that_no_list_explains_may_stand_for_anything():
     unknown = Step(
         "find", {"filters": [{"property": "company", "operator": "EQ", "value": "c-17"}]}, SEARCH, writes=False

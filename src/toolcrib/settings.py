@@ -249,7 +249,8 @@ def _explained(problem: ValidationError, origins: Mapping[str, Origin], file: Pa
     for found in problem.errors():
         key = next(known for known in _prefixes(found["loc"]) if known in origins)
         places = {"environment": variable_of(key), "file": f"{file}: {key}"}
-        yield f"{places.get(origins[key], f'setting {key}')}: {found['msg'].removeprefix('Value error, ')}"
+        text = "Input should be a list" if found["type"] == "tuple_type" else found["msg"].removeprefix("Value error, ")
+        yield f"{places.get(origins[key], f'setting {key}')}: {text}"
 
 
 def _prefixes(location: tuple[int | str, ...]) -> Iterator[str]:

@@ -104,7 +104,8 @@ class ModelPool:
         if variable is not None and named_here and not self._is_released(variable):
             msg = (
                 f"model {llm.model!r} would send the variable {variable!r}, which is not released to definitions; "
-                "name a released one in api_key_env, or use the provider's own address and variable"
+                "name a released one in api_key_env, have the operator release it (released_env), "
+                "or use the provider's own address and variable"
             )
             raise InvalidSettings(msg)
         if PROVIDERS[endpoint.provider].sign_in is not None and not self._is_trusted(llm):

@@ -118,7 +118,7 @@ def _checked(source: ReferenceSource, value: Json) -> Json:
         return value
     raise InvalidDefinition(
         f"reference data {source.name!r}: an item has no {source.value!r} that is text, number or boolean; "
-        "correct `items` or `value`"
+        "correct `value`, or `items`, which finds the items themselves: `$[*]` where the whole answer is their list"
     )
 
 

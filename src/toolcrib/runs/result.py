@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from decimal import Decimal
 from functools import cached_property
 
-from toolcrib.contracts import CallFinished, Json, RunEvent, RunResult, ToolEnvelope, Trace
+from toolcrib.contracts import CallFinished, Json, RunEvent, RunResult, ToolEnvelope, ToolError, Trace
 from toolcrib.runs.trace import trace_of
 from toolcrib.store import Entry
 
@@ -31,6 +31,11 @@ class Result:
     def output(self) -> Json:
         """The answer; what was reached if a limit ended the run."""
         return self.summary.output
+
+    @property
+    def error(self) -> ToolError | None:
+        """Why the run failed."""
+        return self.summary.error
 
     @property
     def cost_usd(self) -> Decimal | None:

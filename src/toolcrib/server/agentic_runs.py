@@ -44,6 +44,9 @@ async def list_tool_executions(
 ) -> ExecutionPage:
     """Executions of one tool, newest first; also of a tool that was removed."""
     found = await crib.store.journal.runs(caller.realm, tool=name, status=status, before=before, limit=limit + 1)
+    if not found and not await crib.store.journal.runs(caller.realm, tool=name, limit=1):
+        await crib.enter(caller, newest=True)
+        crib.registry.require(caller.realm, name)
     items = [ExecutionView(**ExecutionView.fields_of(run)) for run in found[:limit] if may_see_run(caller, run)]
     return ExecutionPage(items=tuple(items), next=found[limit - 1].run_id if len(found) > limit else None)
 

@@ -6,7 +6,7 @@ import pytest
 
 from tests.twins import Rig, make_context, make_tool
 from tests.unit.runs.house import House, ask
-from toolcrib.contracts import Conflict, Json, RunResult
+from toolcrib.contracts import Conflict, ErrorCode, Json, RunResult, ToolError
 from toolcrib.runs import Result, RunContext, Unrecorded
 
 
@@ -55,4 +55,8 @@ async def test_a_result_shows_output_cost_envelopes_events_and_trace():
     assert [found.position for found in result.envelopes] == ["a"]
     assert [entry.number for entry in result.events] == [1, 2, 3, 4]
     assert result.trace.run_id == result.run_id
-    assert not Result(RunResult(run_id="r1", status="failed"), driven.log).ok
+    assert result.error is None
+
+    error = ToolError(code=ErrorCode.UNKNOWN, message="the CRM is down")
+    failed = Result(RunResult(run_id="r1", status="failed", error=error), driven.log)
+    assert (failed.ok, failed.error) == (False, error)

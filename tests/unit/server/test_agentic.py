@@ -246,6 +246,12 @@ async def test_executions_are_listed_and_read_with_all_that_happened(server: Ser
 
 
 @pytest.mark.requirement("server.tool_executions")
+async def test_a_tool_that_never_was_has_no_list_of_executions(server: Server) -> None:
+    assert "no tool 'deels'" in (await server.get("/agentic-tools/deels/executions", status=404))["error"]["message"]
+    assert (await server.get("/agentic-tools/deals/executions"))["items"] == []
+
+
+@pytest.mark.requirement("server.tool_executions")
 async def test_executions_come_in_pages_and_by_status() -> None:
     async with serving(driven=False) as server:
         for _ in range(3):

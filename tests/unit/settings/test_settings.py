@@ -158,6 +158,13 @@ def test_each_malformed_value_is_told_with_the_place_where_it_was_set(tmp_path: 
     assert "setting server.port: Input should be greater than or equal to 0" in problems
 
 
+@pytest.mark.requirement("settings.malformed")
+def test_a_text_in_place_of_a_list_is_told_in_words_of_the_file(tmp_path: Path) -> None:
+    write(tmp_path, 'egress.allow = "127.0.0.1:80"')
+    with pytest.raises(InvalidSettings, match=r"egress\.allow: Input should be a list$"):
+        load(tmp_path)
+
+
 @pytest.mark.requirement("settings.no_secrets")
 def test_what_stands_before_a_host_is_masked_where_a_value_is_shown() -> None:
     settings = Settings(store="postgresql://crib:swordfish@db/crib", base_url="http://u:p@[::1]:8000/v1?q=a@b")

@@ -1,10 +1,16 @@
 """Is a definition well formed? Checked when it is saved, so that no call meets a schema that is none."""
 
+import re
+from typing import Final
+
 from toolcrib.contracts import InvalidDefinition, InvalidExpression, JsonSchema, ToolDefinition
 from toolcrib.expressions.jsonpath import check_path
 from toolcrib.registry.http import check_http
 from toolcrib.registry.validation import compile_schema
 from toolcrib.registry.versions import Version
+
+_SEGMENT: Final = re.compile(r"[^/*]+")
+_SECURITY_URI: Final = re.compile(r"ai://[^/*]+(?:/[^/*]+)+")
 
 
 def check_definition(definition: ToolDefinition) -> None:
@@ -14,6 +20,7 @@ def check_definition(definition: ToolDefinition) -> None:
         InvalidDefinition: Names the tool, the field, what is wrong and what to do.
     """
     Version.parse(definition.version)
+    _check_security(definition)
     _check_schema(definition.name, "input_schema", definition.input_schema)
     if definition.output_schema is not None:
         _check_schema(definition.name, "output_schema", definition.output_schema)
@@ -32,6 +39,16 @@ def check_definition(definition: ToolDefinition) -> None:
     if definition.cache != "none" and definition.side_effects == "writes":
         msg = f"tool {definition.name!r} writes, so its results cannot be cached; set cache to 'none'"
         raise InvalidDefinition(msg)
+
+
+def _check_security(definition: ToolDefinition) -> None:
+    """Permissions name a tool by its URI, so that must be one, and no pattern."""
+    if not _SEGMENT.fullmatch(definition.category):
+        msg = f"tool {definition.name!r}: category {definition.category!r} is no segment of a security URI"
+        raise InvalidDefinition(f"{msg}; give it at least one character, none of them / or *")
+    if definition.security_uri is not None and not _SECURITY_URI.fullmatch(definition.security_uri):
+        msg = f"tool {definition.name!r}: security_uri {definition.security_uri!r} is none"
+        raise InvalidDefinition(f"{msg}; write e.g. ai://tools/crm/search_deals/execute, without *")
 
 
 def _check_schema(name: str, field: str, schema: JsonSchema) -> None:

@@ -388,6 +388,10 @@ async def test_a_refresh_under_way_does_not_bring_back_an_older_provider(store: 
         ({"input_schema": {"type": "array"}}, "tool 'search': input_schema has type 'array'; arguments are an object"),
         ({"cache": "ttl", "side_effects": "reads"}, "tool 'search': cache is 'ttl' without cache_ttl_s"),
         ({"cache": "forever"}, "tool 'search' writes, so its results cannot be cached; set cache to 'none'"),
+        ({"category": ""}, "tool 'search': category '' is no segment of a security URI"),
+        ({"category": "crm/deals"}, "tool 'search': category 'crm/deals' is no segment of a security URI"),
+        ({"security_uri": "crm"}, "tool 'search': security_uri 'crm' is none"),
+        ({"security_uri": "ai://tools/*/execute"}, "tool 'search': security_uri 'ai://tools/*/execute' is none"),
     ],
 )
 async def test_a_definition_that_could_not_run_is_refused_and_not_stored(
@@ -409,6 +413,7 @@ async def test_a_definition_that_could_not_run_is_refused_and_not_stored(
         {"output_schema": {"type": "array"}},
         {"cache": "ttl", "cache_ttl_s": 60, "side_effects": "reads"},
         {"cache": "forever", "side_effects": "none"},
+        {"category": "customer relations", "security_uri": "ai://tools/crm/search/execute"},
     ],
 )
 def test_a_definition_that_can_run_is_accepted(fields: dict[str, Any]):

@@ -9,6 +9,7 @@ import asyncio
 import os
 import threading
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager, suppress
 from importlib import import_module
 from pathlib import Path
@@ -70,19 +71,21 @@ def load_engine(path: Path, threads: int) -> Engine:
 
 
 class _Loaded:
-    """A model in memory, used by one request at a time."""
+    """A model in memory, used by one request at a time, in a thread of its own: others wait without holding one."""
 
     def __init__(self, path: Path, threads: int, load: Load) -> None:
         self._path, self._threads, self._load = path, threads, load
         self._engine: Engine | None = None
-        self._busy = threading.Lock()
+        self._thread = ThreadPoolExecutor(1, "toolcrib-local-model")
 
-    def run(self, request: Mapping[str, Any], piece: Callable[[Any], bool]) -> None:
-        """Generate, in the calling thread."""
-        with self._busy:
-            if self._engine is None:
-                self._engine = self._load(self._path, self._threads)
-            self._engine.handle_completions(request, piece)
+    def start(self, request: Mapping[str, Any], piece: Callable[[Any], bool]) -> "asyncio.Future[None]":
+        """Generate; done when the last piece was handed over. Cancel it, and it does not begin if it has not yet."""
+        return asyncio.get_running_loop().run_in_executor(self._thread, self._run, request, piece)
+
+    def _run(self, request: Mapping[str, Any], piece: Callable[[Any], bool]) -> None:
+        if self._engine is None:
+            self._engine = self._load(self._path, self._threads)
+        self._engine.handle_completions(request, piece)
 
 
 _loaded: dict[Path, _Loaded] = {}
@@ -160,17 +163,18 @@ class LocalTransport:
             hand_over(item)
             return given_up.is_set() or blanks.too_many(_text_of(item))
 
-        thread = asyncio.ensure_future(asyncio.to_thread(model.run, _completion(wanted), piece))
-        thread.add_done_callback(queue.put_nowait)
+        generation = model.start(_completion(wanted), piece)
+        generation.add_done_callback(queue.put_nowait)
         try:
             async with asyncio.timeout(timeouts.total_s):
-                while (item := await queue.get()) is not thread:
+                while (item := await queue.get()) is not generation:
                     yield _checked(item)
-                await thread
+                await generation
         except TimeoutError:
             raise ModelError("timeout", f"the local model did not answer within {timeouts.total_s} s") from None
         finally:
             given_up.set()
+            generation.cancel()
 
 
 class _Blanks:

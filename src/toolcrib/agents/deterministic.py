@@ -41,7 +41,7 @@ DEFAULT_RESULT: JsonSchema = {
     "required": ["summary"],
     "additionalProperties": False,
 }
-_REVIEWED, _REPORTED = 2000, 1500
+_REVIEWED, _REPORTED = 2000, 3000
 """Characters of results that a review and a report get to see."""
 _LIMIT_REASONS: dict[Reason, StopReason] = {
     Reason.MAX_TOOL_CALLS_EXCEEDED: "max_tool_calls",

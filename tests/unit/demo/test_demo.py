@@ -61,12 +61,12 @@ async def test_a_crm_that_refuses_haste_gets_all_requests_in_the_end(tmp_path: P
     assert refused > 0
 
 
-def forgetful(request: Request) -> str:
-    """A planner that takes the first deal for all of them, and reports as if nothing was missing."""
+def literal(request: Request) -> str:
+    """A planner that wants the company's name in the name of the deal too, and reports as if nothing was missing."""
     said = json.loads(answer(request))
     if request.output_name == "plan":
-        said["batch_update_deals"]["for_each"] = None
-        said["batch_update_deals"]["input"]["inputs"][0]["id"] = "${search_deals.results[0].id}"
+        filters = said["search_deals"]["input"]["filter_groups"][0]["filters"]
+        filters.append({**filters[0], "property": "name", "operator": "CONTAINS"})
     return json.dumps(said)
 
 
@@ -89,13 +89,13 @@ async def test_a_limit_that_nobody_asked_for_is_left_out_and_said(tmp_path: Path
 
 
 @pytest.mark.requirement("demo.wrong_data")
-async def test_a_planner_that_forgets_the_other_batches_is_found_out(tmp_path: Path) -> None:
-    outcome = await demonstrate(TASK, folder=tmp_path, script=ScriptedModel(forgetful, name="crm-planner"))
+async def test_a_planner_that_selects_too_little_is_found_out(tmp_path: Path) -> None:
+    outcome = await demonstrate(TASK, folder=tmp_path, script=ScriptedModel(literal, name="crm-planner"))
 
     assert outcome.result.ok
     assert not outcome.ok
     assert outcome.verdict is not None
-    assert len(updates(outcome)) == 1
+    assert updates(outcome)
     assert len(outcome.verdict.missing) > 100
     assert document(outcome, Files(tmp_path, db=None, store=None))["success"] is False
 

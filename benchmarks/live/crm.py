@@ -75,7 +75,7 @@ async def run_crm(task: Task, model: LanguageModel, *, seed: int, folder: Path) 
 
 
 async def _run(crib: Crib, crm: Crm, task: Task, llm: LLMConfig) -> Result:
-    await crib.import_openapi(
+    await crib.imports.openapi(
         f"{crm.url}/openapi.json",
         name="crm",
         base_url=crm.url,

@@ -118,7 +118,7 @@ async def demonstrate(
 
 async def make_deal_manager(crib: Crib, crm: Crm, *, model: str, base_url: str | None = None) -> AgenticTool:
     """Make the CRM's operations tools, and of two of them an agentic tool that takes tasks in plain words."""
-    await crib.import_openapi(
+    await crib.imports.openapi(
         f"{crm.url}/openapi.json",
         name="crm",
         base_url=crm.url,

@@ -111,7 +111,7 @@ async def demonstrate(
 
 async def make_researcher(crib: Crib, web: Web, *, model: str, base_url: str | None = None) -> AgenticTool:
     """Make tools of a search engine and two functions, and an agentic tool that chooses among them."""
-    await crib.import_openapi(
+    await crib.imports.openapi(
         f"{web.url}/openapi.json",
         name="search",
         base_url=web.url,

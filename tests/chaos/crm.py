@@ -79,7 +79,7 @@ async def update_deals(place: Place, point: CrashPoint | None = None) -> Json:
     """The demonstration from its beginning."""
     async with _crib(place, point) as crib:
         searching = {"search_deals": ToolOverride(side_effects="reads")}
-        await crib.import_openapi(DOCUMENT, name="crm", base_url=place.url, overrides=searching)
+        await crib.imports.openapi(DOCUMENT, name="crm", base_url=place.url, overrides=searching)
         stages = ReferenceSource(
             name="stages", tool="list_pipelines", items="$.results[0].stages[*]", applies_to=("stage",)
         )

@@ -112,7 +112,7 @@ async def test_an_account_without_the_permission_to_update_writes_nothing(mode: 
 async def test_a_document_that_cannot_be_imported_is_one_error_and_stores_nothing(document: str):
     async with Crib("memory://") as crib:
         with pytest.raises(InvalidDefinition) as refused:
-            await crib.import_openapi(document, name="api")
+            await crib.imports.openapi(document, name="api")
 
         assert len(str(refused.value)) < 500
         assert not crib.registry.names(crib.principal.realm)

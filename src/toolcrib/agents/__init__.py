@@ -1,6 +1,6 @@
 """Agentic tools: a model inside a tool, with a fixed sequence that it fills in or a choice of tools that it makes."""
 
-from toolcrib.agents.allotment import allocation, pins_of
+from toolcrib.agents.allotment import allocation
 from toolcrib.agents.authoring import TASK_INPUT, agentic_definition, check_agentic
 from toolcrib.agents.drafting import Draft
 from toolcrib.agents.drift import basis_of, drift_of, made_from
@@ -31,7 +31,6 @@ __all__ = [
     "default_prompt",
     "drift_of",
     "made_from",
-    "pins_of",
     "programs",
     "reference_names",
 ]

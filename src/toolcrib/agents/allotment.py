@@ -66,16 +66,6 @@ def allocation(implementation: AgenticImplementation) -> list[Share]:
     return sorted(shares, key=lambda share: -share.priority)
 
 
-def pins_of(tool: ToolRevision, registry: Registry) -> dict[str, str]:
-    """Content hashes of the tools that a run of this one may call, as they are now, by reference."""
-    implementation = tool.definition.implementation
-    if implementation.kind != "agentic":
-        return {}
-    sources = [source.tool for source in implementation.context.reference_data if source.tool]
-    refs = [*(share.ref for share in allocation(implementation) if not share.many), *sources]
-    return {ref: found.content_hash for ref in refs if (found := registry.named(tool.realm, ref)) is not None}
-
-
 def meant(share: Share, registry: Registry, realm: str, owner: str) -> Sequence[ToolRevision]:
     """The tools that an entry of an allocation means now: one, or by name all that fit but its owner.
 

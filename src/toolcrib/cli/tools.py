@@ -47,7 +47,7 @@ def import_tools(
     document = source if source.startswith(("http://", "https://")) else _read(Path(source))
 
     async def bring(crib: "Crib") -> "ImportedApi":
-        return await crib.import_openapi(document, name=name, base_url=base_url)
+        return await crib.imports.openapi(document, name=name, base_url=base_url)
 
     imported = with_crib(store, bring, new=True)
     if as_json:

@@ -42,7 +42,14 @@ _PURPOSES: Final[dict[Purpose, str]] = {
     "answer": "Answer",
     "summary": "Summary",
 }
-_KINDS: Final = {"tool": "Tool", "agentic": "Agentic Tool", "agent": "Agent", "workflow": "Workflow"}
+_KINDS: Final = {
+    "tool": "Tool",
+    "code": "Code",
+    "composite": "Composite Tool",
+    "agentic": "Agentic Tool",
+    "agent": "Agent",
+    "workflow": "Workflow",
+}
 _MARKS: Final = {"completed": "✓", "failed": "✗", "timed_out": "✗", "cancelled": "✗"}
 _COLOURS: Final = {
     "completed": "green",

@@ -19,8 +19,19 @@ from toolcrib.contracts.authoring import (
     TextProposal,
     TrialCall,
 )
+from toolcrib.contracts.code import CodeImplementation, CodeLanguage, Isolation, SandboxLimits
+from toolcrib.contracts.composites import CompositeImplementation, CompositeRoute
+from toolcrib.contracts.connections import (
+    Connection,
+    DatabaseConnection,
+    GrpcConnection,
+    HttpConnection,
+    McpConnection,
+    McpTransport,
+)
 from toolcrib.contracts.costs import ActionCost, CostBreakdown, LLMCost
 from toolcrib.contracts.drift import DriftChange, DriftKind, DriftReport
+from toolcrib.contracts.entities import ColumnType, EntityColumn, EntityImplementation, EntityOperation
 from toolcrib.contracts.envelope import Attachment, AttachmentKind, CallStatus, SideEffects, Timings, ToolEnvelope
 from toolcrib.contracts.errors import (
     MODEL_ERROR_KINDS,
@@ -71,6 +82,7 @@ from toolcrib.contracts.events import (
     SignalAwaited,
     SignalReceived,
 )
+from toolcrib.contracts.grpc import GrpcImplementation
 from toolcrib.contracts.http import (
     BodyEncoding,
     FieldEncoding,
@@ -84,8 +96,9 @@ from toolcrib.contracts.http import (
     ParameterStyle,
 )
 from toolcrib.contracts.identity import cache_key, call_id, canonical, content_hash, digest, hash_call, idempotency_key
-from toolcrib.contracts.implementations import Implementation, PythonImplementation
+from toolcrib.contracts.implementations import DELEGATES, Implementation, PythonImplementation
 from toolcrib.contracts.imports import Loss, LossEffect, LossKind, LossReport, OperationImport
+from toolcrib.contracts.mcp import McpCapability, McpImplementation
 from toolcrib.contracts.models import CLOSING_S, Limits, LLMConfig, ToolCalling, Usage
 from toolcrib.contracts.paging import CursorPaging, LinkPaging, NextUrlPaging, OffsetPaging, PageNumberPaging, Paging
 from toolcrib.contracts.principals import DEFAULT_REALM, OWNER, Principal, PrincipalKind, Verb, tool_uri
@@ -102,6 +115,7 @@ from toolcrib.contracts.providers import (
     ServerVariable,
 )
 from toolcrib.contracts.references import ProviderData, ReferenceSnapshot, ReferenceSource
+from toolcrib.contracts.retries import Backoff, RetryPolicy
 from toolcrib.contracts.runs import (
     ENDED,
     WAITING,
@@ -128,14 +142,12 @@ from toolcrib.contracts.stream import (
     ToolCallStart,
 )
 from toolcrib.contracts.tools import (
-    Backoff,
     CachePolicy,
     ErrorRule,
     Example,
     FailureAction,
     LifeCycle,
     RateLimit,
-    RetryPolicy,
     SecretReference,
     Surface,
     ToolDefinition,
@@ -165,6 +177,7 @@ from toolcrib.contracts.trace import (
 __all__ = [
     "CLOSING_S",
     "DEFAULT_REALM",
+    "DELEGATES",
     "ENDED",
     "EVENT",
     "MODEL_ERROR_KINDS",
@@ -202,14 +215,24 @@ __all__ = [
     "ClientHandoff",
     "ClientResult",
     "ClientReturned",
+    "CodeImplementation",
+    "CodeLanguage",
+    "ColumnType",
+    "CompositeImplementation",
+    "CompositeRoute",
     "Conflict",
+    "Connection",
     "Contract",
     "CostBreakdown",
     "CursorPaging",
+    "DatabaseConnection",
     "DriftChange",
     "DriftKind",
     "DriftReport",
     "EgressDenied",
+    "EntityColumn",
+    "EntityImplementation",
+    "EntityOperation",
     "ErrorCode",
     "ErrorRule",
     "Event",
@@ -219,11 +242,14 @@ __all__ = [
     "Fenced",
     "FieldEncoding",
     "FieldStyle",
+    "GrpcConnection",
+    "GrpcImplementation",
     "GuardDecision",
     "HandoffPending",
     "HandoffStatus",
     "HandoffStep",
     "HttpBody",
+    "HttpConnection",
     "HttpFile",
     "HttpImplementation",
     "HttpMethod",
@@ -233,6 +259,7 @@ __all__ = [
     "InvalidExpression",
     "InvalidInput",
     "InvalidSettings",
+    "Isolation",
     "JournalDivergence",
     "Json",
     "JsonObject",
@@ -250,6 +277,10 @@ __all__ = [
     "LossEffect",
     "LossKind",
     "LossReport",
+    "McpCapability",
+    "McpConnection",
+    "McpImplementation",
+    "McpTransport",
     "ModelError",
     "ModelErrorKind",
     "ModelFailed",
@@ -302,6 +333,7 @@ __all__ = [
     "RunStarted",
     "RunStatus",
     "RunSuspended",
+    "SandboxLimits",
     "SecretReference",
     "SecurityRequirement",
     "ServerVariable",

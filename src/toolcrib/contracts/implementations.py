@@ -1,15 +1,17 @@
-"""What a tool is made of: a union tagged by `kind`. The executor knows none of them; a runtime each does.
+"""What a tool is made of: a union tagged by `kind`. The executor knows none of them; a runtime each does."""
 
-Kinds are added as their runtimes are built: `python`, `http` and `agentic` today.
-"""
-
-from typing import Annotated, Literal, TypeAlias
+from typing import Annotated, Final, Literal, TypeAlias
 
 from pydantic import Field
 
 from toolcrib.contracts._base import Contract
 from toolcrib.contracts.agentic import AgenticImplementation
+from toolcrib.contracts.code import CodeImplementation
+from toolcrib.contracts.composites import CompositeImplementation
+from toolcrib.contracts.entities import EntityImplementation
+from toolcrib.contracts.grpc import GrpcImplementation
 from toolcrib.contracts.http import HttpImplementation
+from toolcrib.contracts.mcp import McpImplementation
 
 
 class PythonImplementation(Contract):
@@ -21,5 +23,16 @@ class PythonImplementation(Contract):
 
 
 Implementation: TypeAlias = Annotated[
-    PythonImplementation | HttpImplementation | AgenticImplementation, Field(discriminator="kind")
+    PythonImplementation
+    | HttpImplementation
+    | McpImplementation
+    | GrpcImplementation
+    | EntityImplementation
+    | CodeImplementation
+    | CompositeImplementation
+    | AgenticImplementation,
+    Field(discriminator="kind"),
 ]
+
+DELEGATES: Final[frozenset[Literal["agentic", "code", "composite"]]] = frozenset({"agentic", "code", "composite"})
+"""Kinds whose call is a run of its own, in which they call other tools."""

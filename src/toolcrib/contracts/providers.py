@@ -6,7 +6,9 @@ from typing import Annotated, Literal, TypeAlias
 from pydantic import Field
 
 from toolcrib.contracts._base import Contract, JsonObject
+from toolcrib.contracts.connections import Connection, HttpConnection
 from toolcrib.contracts.references import ReferenceSource
+from toolcrib.contracts.retries import RetryPolicy
 
 NAME_PATTERN = r"^[A-Za-z][A-Za-z0-9_.\-]{0,127}$"
 """Names of providers and tools."""
@@ -99,8 +101,11 @@ class ProviderDefinition(Contract):
 
     name: str = Field(pattern=NAME_PATTERN)
     title: str | None = None
-    base_url: str
-    """Absolute, with `{name}` for variables."""
+    enabled: bool = True
+    """Its tools are not called while it is not."""
+    connection: Connection = HttpConnection()
+    base_url: str = ""
+    """Absolute, with `{name}` for variables; empty for a program, and for a database."""
     variables: dict[str, ServerVariable] = Field(default_factory=dict)
     auth: ProviderAuth = NoAuth()
     """The one way to authenticate, where `security` is null and the operation names no other."""
@@ -109,6 +114,10 @@ class ProviderDefinition(Contract):
     security: tuple[SecurityRequirement, ...] | None = None
     """For operations that say nothing: alternatives of which one is met, in order of preference."""
     headers: dict[str, str] = Field(default_factory=dict)
+    timeout_s: float | None = Field(default=None, gt=0)
+    """Seconds of one request; a tool's own `timeout_s` bounds all of its call."""
+    retry: RetryPolicy | None = None
+    """For tools whose own `retry` has a count of 0."""
     reference_data: tuple[ReferenceSource, ...] = ()
     """Lists of valid values that agentic tools may name, read by tools of this provider."""
     metadata: JsonObject = Field(default_factory=dict)

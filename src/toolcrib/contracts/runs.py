@@ -9,7 +9,7 @@ from toolcrib.contracts.errors import ToolError
 from toolcrib.contracts.models import Usage
 from toolcrib.contracts.principals import Principal
 
-RunKind: TypeAlias = Literal["tool", "agentic", "agent", "workflow"]
+RunKind: TypeAlias = Literal["tool", "code", "composite", "agentic", "agent", "workflow"]
 RunStatus: TypeAlias = Literal[
     "queued", "running", "awaiting_approval", "awaiting_client", "completed", "failed", "timed_out", "cancelled"
 ]

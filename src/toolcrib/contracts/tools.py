@@ -11,12 +11,13 @@ from pydantic import Field
 from toolcrib.contracts._base import Contract, Json, JsonObject, JsonSchema, Timestamp, Usd
 from toolcrib.contracts.envelope import SideEffects
 from toolcrib.contracts.identity import content_hash
-from toolcrib.contracts.implementations import Implementation
+from toolcrib.contracts.implementations import DELEGATES, Implementation
 from toolcrib.contracts.providers import NAME_PATTERN
+from toolcrib.contracts.retries import RetryPolicy
+from toolcrib.contracts.runs import RunKind
 
 CachePolicy: TypeAlias = Literal["none", "ttl", "forever"]
-Backoff: TypeAlias = Literal["none", "linear", "exponential"]
-FailureAction: TypeAlias = Literal["retry", "clarify", "fail"]
+FailureAction: TypeAlias = Literal["retry", "clarify", "fail", "fallback"]
 LifeCycle: TypeAlias = Literal["active", "deprecated", "blocked"]
 ToolSource: TypeAlias = Literal["manual", "auto_generated", "imported", "authored_by_agent"]
 Surface: TypeAlias = Literal["tool", "workflow_step", "mcp_tool"]
@@ -30,18 +31,6 @@ class Example(Contract):
     output: Json = None
 
 
-class RetryPolicy(Contract):
-    """How often a failed attempt is repeated, and how long to wait in between."""
-
-    count: int = Field(default=0, ge=0, le=10)
-    """Retries after the first attempt."""
-    backoff: Backoff = "exponential"
-    base_s: float = Field(default=0.5, ge=0)
-    """Seconds of the first wait."""
-    max_s: float = Field(default=30.0, ge=0)
-    """Seconds of the longest wait; a longer `retry-after` of the other side ends the retries."""
-
-
 class ErrorRule(Contract):
     """What one HTTP status or error code means for this tool (error semantics of 004)."""
 
@@ -50,6 +39,8 @@ class ErrorRule(Contract):
     action: FailureAction
     message: str | None = None
     """Replaces the message that the model sees."""
+    tool: str | None = None
+    """For `fallback`: the tool that is called with the same arguments instead, and whose output counts."""
 
 
 class RateLimit(Contract):
@@ -142,6 +133,12 @@ class ToolDefinition(Contract):
         if paging is not None and paging.kind != "cursor":
             content["implementation"]["paging"]["kind"] = paging.kind
         return content_hash(content)
+
+    @property
+    def run_kind(self) -> RunKind:
+        """The kind of a run of this tool: one of its own if it calls others, else a single call."""
+        kind = self.implementation.kind
+        return kind if kind in DELEGATES else "tool"
 
     def parameter_names(self) -> tuple[str, ...]:
         """Names of the declared arguments."""

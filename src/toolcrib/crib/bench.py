@@ -4,11 +4,10 @@ They go through the crib's executor and its models like any run, with the same l
 they are dry. Nobody finds them among the executions.
 """
 
-from toolcrib.agents import pins_of
 from toolcrib.contracts import JsonObject, Principal, Run, RunRequest, ToolDefinition
 from toolcrib.engines import EngineSettings, LocalEngine, new_run_id
 from toolcrib.executor import Clock, Executor
-from toolcrib.registry import Registry
+from toolcrib.registry import Registry, pins_of
 from toolcrib.runs import Program, Result
 from toolcrib.store import MemoryStore
 

@@ -10,7 +10,7 @@ Nothing is connected until the first call. Everything that a crib does goes thro
 """
 
 import os
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from types import TracebackType
 from typing import Any, Self
 
@@ -33,7 +33,6 @@ from toolcrib.contracts import (
     Limits,
     LLMConfig,
     Principal,
-    ProviderAuth,
     ProviderDefinition,
     RunEvent,
     RunRequest,
@@ -46,7 +45,7 @@ from toolcrib.contracts import (
 )
 from toolcrib.crib.bench import Bench
 from toolcrib.crib.handle import AgenticTool
-from toolcrib.crib.imports import import_document
+from toolcrib.crib.imports import Imports
 from toolcrib.crib.parts import Outside, Parts
 from toolcrib.crib.prompts import Prompts
 from toolcrib.crib.reference import ReferenceData
@@ -58,7 +57,6 @@ from toolcrib.llm import LanguageModel
 from toolcrib.llm.local import MODELS_FOLDER
 from toolcrib.llm.prices import Prices
 from toolcrib.net import EgressPolicy
-from toolcrib.providers import ImportedApi, ToolOverride
 from toolcrib.registry import FunctionTool, as_function_tool
 from toolcrib.runs import (
     Result,
@@ -136,6 +134,7 @@ class Crib:
             enter=self.enter,
             invoke=self.invoke,
         )
+        self.imports = Imports(self._parts, self.enter)
         self.prompts = Prompts(
             self._catalogue,
             registry=self.registry,
@@ -264,53 +263,6 @@ class Crib:
             self._parts.models.trust(llm.base_url)
         self._parts.models.check(llm)
         return llm
-
-    async def import_openapi(
-        self,
-        document: bytes | str | Mapping[str, Json],
-        *,
-        name: str,
-        base_url: str | None = None,
-        auth: ProviderAuth | None = None,
-        overrides: Mapping[str, ToolOverride] | None = None,
-        documents: Mapping[str, Json] | None = None,
-        origins: Collection[str] = (),
-        principal: Principal | None = None,
-    ) -> ImportedApi:
-        """Import an OpenAPI document: a provider and a tool per operation.
-
-        Args:
-            document: JSON or YAML text, what it parses to, or an http(s) URL to fetch it from.
-            name: The provider's name.
-            base_url: Address of the API, instead of the document's servers.
-            auth: Authentication, instead of the document's.
-            overrides: Corrections by operationId.
-            documents: What it refers to, by URI, if it is not fetched.
-            origins: Where else than at its own origin a fetched document may refer to.
-            principal: Whose realm gets them.
-
-        Raises:
-            InvalidInput: The URL answers with something else than success.
-            InvalidDefinition: It is no OpenAPI document that can be read.
-            Conflict: A tool that is not the provider's has a name that one of its tools needs.
-        """
-        realm = (await self.enter(principal, newest=True)).realm
-        imported = await import_document(
-            self._parts.session,
-            document,
-            name=name,
-            base_url=base_url,
-            auth=auth,
-            overrides=overrides or {},
-            documents=documents,
-            origins=origins,
-            provider=self.providers.find(realm, name),
-            tools=self.registry.current(realm),
-        )
-        await self.save_provider(imported.provider, principal=principal)
-        for tool in imported.tools:
-            await self.save(tool, principal=principal)
-        return imported
 
     async def save(
         self, definition: ToolDefinition, *, principal: Principal | None = None, after: int | None = None

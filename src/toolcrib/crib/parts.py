@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Self
 
 from toolcrib.agents import Furnisher, References, programs
-from toolcrib.contracts import RunKind, ToolRevision
+from toolcrib.contracts import DELEGATES, RunKind, ToolRevision
 from toolcrib.crib.catalogue import Catalogue
 from toolcrib.engines import EngineSettings, LocalEngine, new_run_id
 from toolcrib.executor import Clock, Executor, SlidingWindow
@@ -16,7 +16,7 @@ from toolcrib.llm.prices import Prices
 from toolcrib.net import EgressPolicy, HttpSession
 from toolcrib.registry import Providers, Registry
 from toolcrib.runs import Ended, Program, RunContext
-from toolcrib.runtimes import Abilities, AgenticRuntime, HttpRuntime, PythonRuntime, RuntimeDispatcher
+from toolcrib.runtimes import Abilities, DelegateRuntime, HttpRuntime, PythonRuntime, Runtime, RuntimeDispatcher
 from toolcrib.secrets import EnvironmentSecrets
 from toolcrib.store import Store
 
@@ -78,9 +78,11 @@ class Parts:
             clock=outside.clock,
         )
         http = HttpRuntime(session, providers.find, secrets, attic=outside.store.blobs, clock=outside.clock)
+        runtimes: dict[str, Runtime] = {"python": functions, "http": http}
+        runtimes |= dict.fromkeys(DELEGATES, DelegateRuntime())
         executor = Executor(
             tools=registry,
-            dispatcher=RuntimeDispatcher({"python": functions, "http": http, "agentic": AgenticRuntime()}),
+            dispatcher=RuntimeDispatcher(runtimes),
             secrets=secrets,
             results=outside.store.cache,
             attic=outside.store.blobs,

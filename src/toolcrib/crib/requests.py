@@ -1,9 +1,8 @@
 """From a caller's words to a run's request, and whether it would be refused before anything runs."""
 
-from toolcrib.agents import pins_of
 from toolcrib.contracts import JsonObject, Principal, RunKind, RunRequest, ToolError, ToolRevision
 from toolcrib.executor import CallFailed, Executor, ToolCall
-from toolcrib.registry import Registry
+from toolcrib.registry import Registry, pins_of
 from toolcrib.runs import outside_call
 
 
@@ -19,7 +18,7 @@ def request_of(
     as_call: bool = False,
 ) -> RunRequest:
     """The request of a run; `as_call` makes one call of the tool, whatever its kind."""
-    kind: RunKind = "agentic" if tool.definition.implementation.kind == "agentic" and not as_call else "tool"
+    kind: RunKind = "agentic" if tool.definition.run_kind == "agentic" and not as_call else "tool"
     return RunRequest(
         kind=kind,
         tool=tool.ref,

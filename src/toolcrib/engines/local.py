@@ -16,7 +16,6 @@ from random import Random
 
 from msgspec import Struct
 
-from toolcrib.agents import pins_of
 from toolcrib.contracts import (
     CLOSING_S,
     ENDED,
@@ -47,7 +46,7 @@ from toolcrib.contracts import (
 from toolcrib.executor import Clock, Executor, error
 from toolcrib.llm.retry import RetryPolicy
 from toolcrib.policy import Budget, CallPolicy
-from toolcrib.registry import Registry
+from toolcrib.registry import Registry, pins_of
 from toolcrib.runs import (
     Ended,
     History,
@@ -337,7 +336,7 @@ class LocalEngine:
         context.child_started(position, child_id, tool.ref)
         mine = context.request
         request = RunRequest(
-            kind="agentic",
+            kind=tool.definition.run_kind,
             tool=tool.ref,
             content_hash=tool.content_hash,
             pins=pins_of(tool, self._registry),
@@ -489,9 +488,13 @@ def _new_run(request: RunRequest, run_id: str, now: datetime, *, owned: bool = F
 def limits_of(tool: ToolRevision, kind: RunKind) -> Limits:
     """The limits of a run of this tool; a larger configured `max_tokens` raises the tokens per call.
 
-    A single call of an agentic tool leaves room for the nested run, which has these limits itself, and for the call.
+    A single call of a tool that calls others leaves room for the nested run, which has these limits itself, and for the
+    call. Code has its quota of calls; a composite tool has the defaults, inside those of whoever calls it.
     """
     definition, implementation = tool.definition, tool.definition.implementation
+    if implementation.kind == "code":
+        calls = implementation.limits.tool_calls + (kind == "tool")
+        return Limits(timeout_s=definition.timeout_s + CLOSING_S, max_tool_calls=max(calls, 1))
     if implementation.kind != "agentic":
         return Limits(timeout_s=definition.timeout_s + CLOSING_S)
     limits, wanted = implementation.limits, implementation.llm.max_tokens or 0

@@ -3,7 +3,7 @@
 import asyncio
 import traceback
 
-from toolcrib.contracts import ErrorCode, ErrorRule, Reason, RetryPolicy, ToolDefinition, ToolError
+from toolcrib.contracts import DELEGATES, ErrorCode, ErrorRule, Reason, RetryPolicy, ToolDefinition, ToolError
 from toolcrib.executor.ports import CallFailed
 from toolcrib.executor.receipt import error
 
@@ -16,7 +16,7 @@ def is_repeatable(tool: ToolDefinition) -> bool:
         tool.side_effects != "writes"
         or tool.idempotent
         or tool.idempotency_key is not None
-        or tool.implementation.kind == "agentic"
+        or tool.implementation.kind in DELEGATES
     )
 
 

@@ -1,5 +1,6 @@
 """The catalogue of tools: definitions, versions, schemas, search, and Python functions as tools."""
 
+from toolcrib.registry.bindings import bindings, pins_of
 from toolcrib.registry.catalog import Registry
 from toolcrib.registry.checks import check_definition
 from toolcrib.registry.functions import FunctionTool, ToolContext, ToolOptions, as_function_tool, tool
@@ -23,11 +24,13 @@ __all__ = [
     "ToolSearch",
     "Version",
     "as_function_tool",
+    "bindings",
     "check_definition",
     "check_http",
     "compile_schema",
     "group_of",
     "newest",
+    "pins_of",
     "satisfies",
     "tool",
 ]

@@ -102,7 +102,7 @@ async def import_document(body: ImportBody, crib: House, caller: Caller) -> Impo
     demand(caller, f"ai://providers/{body.name}/write")
     demand(caller, tool_uri("*", "*", "write"))
     document = _document(body)
-    imported = await crib.import_openapi(
+    imported = await crib.imports.openapi(
         document,
         name=body.name,
         base_url=body.base_url,

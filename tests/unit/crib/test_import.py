@@ -68,7 +68,7 @@ async def test_a_document_in_any_form_becomes_tools_that_run(form: str):
             "bytes": orjson.dumps(content),
             "data": content,
         }
-        imported = await crib.import_openapi(forms[form], name="crm")
+        imported = await crib.imports.openapi(forms[form], name="crm")
         [imported_tool] = imported.tools
         envelope = await crib.call(imported_tool.name, id="d1")
 
@@ -87,7 +87,7 @@ async def test_a_document_at_a_url_may_refer_to_others_of_its_origin():
     async with serving(answer) as port:
         origin = f"http://127.0.0.1:{port}"
         async with Crib("memory://", egress=local(origin)) as crib:
-            api = await crib.import_openapi(f"{origin}/docs/openapi.json", name="crm")
+            api = await crib.imports.openapi(f"{origin}/docs/openapi.json", name="crm")
     assert [found.name for found in api.tools] == ["readA"]
 
 
@@ -97,9 +97,9 @@ async def test_a_second_import_keeps_the_names_of_the_first():
         return {**document("https://api.test"), "paths": operations}
 
     async with Crib("memory://") as crib:
-        [first] = (await crib.import_openapi(grown("/b"), name="crm")).tools
-        second = await crib.import_openapi(grown("/a", "/b"), name="crm")
-        other = await crib.import_openapi(grown("/a", "/b"), name="other")
+        [first] = (await crib.imports.openapi(grown("/b"), name="crm")).tools
+        second = await crib.imports.openapi(grown("/a", "/b"), name="crm")
+        other = await crib.imports.openapi(grown("/a", "/b"), name="other")
     names = {found.operation: found.tool for found in second.report.operations}
     assert (first.name, names["GET /b"]) == ("list_deals", "list_deals")
     assert {found.operation: found.tool for found in other.report.operations}["GET /a"] == "other_list_deals"
@@ -108,13 +108,13 @@ async def test_a_second_import_keeps_the_names_of_the_first():
 async def test_a_url_without_a_document_is_said_to_have_none():
     async with api() as origin, Crib("memory://", egress=local(origin)) as crib:
         with pytest.raises(InvalidInput, match=rf"no OpenAPI document at {origin}/x: it answered with status 404"):
-            await crib.import_openapi(f"{origin}/x", name="crm")
+            await crib.imports.openapi(f"{origin}/x", name="crm")
 
 
 async def test_what_is_no_document_is_refused_and_nothing_is_saved():
     async with Crib("memory://") as crib:
         with pytest.raises(InvalidDefinition):
-            await crib.import_openapi('{"hello": 1}', name="crm")
+            await crib.imports.openapi('{"hello": 1}', name="crm")
         assert crib.registry.names("default") == []
         assert crib.providers.find("default", "crm") is None
 
@@ -124,7 +124,7 @@ async def test_imported_tools_run_in_the_next_process(tmp_path: Path):
     url = f"sqlite:///{tmp_path / 'crib.db'}"
     async with api() as origin:
         async with Crib(url, egress=local(origin)) as crib:
-            [imported] = (await crib.import_openapi(document(origin), name="crm")).tools
+            [imported] = (await crib.imports.openapi(document(origin), name="crm")).tools
         async with Crib(url, egress=local(origin)) as crib:
             assert crib.providers.find("default", "crm") is not None
             assert (await crib.call(imported.name, id="d1")).output == {"id": "d1"}
@@ -133,9 +133,9 @@ async def test_imported_tools_run_in_the_next_process(tmp_path: Path):
 @pytest.mark.requirement("crib.import_names")
 async def test_tools_of_another_provider_keep_their_names_and_the_new_ones_get_their_providers():
     async with Crib("memory://") as crib:
-        await crib.import_openapi(document("https://first.example"), name="first")
+        await crib.imports.openapi(document("https://first.example"), name="first")
         for _ in range(2):
-            again = await crib.import_openapi(document("https://second.example"), name="second.eu")
+            again = await crib.imports.openapi(document("https://second.example"), name="second.eu")
             assert [found.name for found in again.tools] == ["second_eu_getDeal"]
             assert [entry.tool for entry in again.report.operations] == ["second_eu_getDeal"]
         providers = {tool.name: tool.definition.category for tool in crib.registry.current("default")}
@@ -146,8 +146,8 @@ async def test_tools_of_another_provider_keep_their_names_and_the_new_ones_get_t
 @pytest.mark.requirement("crib.import_names")
 async def test_a_name_with_its_provider_is_still_legal_for_every_model():
     async with Crib("memory://") as crib:
-        await crib.import_openapi(document("https://first.example"), name="first")
-        [made] = (await crib.import_openapi(document("https://second.example"), name="a" * 100)).tools
+        await crib.imports.openapi(document("https://first.example"), name="first")
+        [made] = (await crib.imports.openapi(document("https://second.example"), name="a" * 100)).tools
 
     assert (len(made.name), made.name[:55]) == (64, "a" * 55)
 
@@ -158,6 +158,6 @@ async def test_an_override_cannot_give_a_tool_the_name_of_another_s():
         crib.add(make_definition("getDeal"))
         override = {"getDeal": ToolOverride(name="getDeal")}
         with pytest.raises(Conflict, match="of provider 'crm' would replace the tool 'getDeal'"):
-            await crib.import_openapi(document("https://crm.example"), name="crm", overrides=override)
+            await crib.imports.openapi(document("https://crm.example"), name="crm", overrides=override)
 
         assert crib.providers.find("default", "crm") is None

@@ -1,13 +1,13 @@
-"""Runs an agentic tool that another run calls: a nested run with a budget inside its parent's."""
+"""Runs a tool that calls others: a nested run with a journal of its own and a budget inside its parent's."""
 
 from toolcrib.contracts import ErrorCode, JsonObject, Reason
 from toolcrib.executor import CallFailed, Dispatch, Outcome, error
 
 MAX_DEPTH = 5
-"""Levels of agentic tools that call agentic tools."""
+"""Levels of tools that call tools that call tools."""
 
 
-class AgenticRuntime:
+class DelegateRuntime:
     """Starts the nested run through the run that calls."""
 
     async def run(self, dispatch: Dispatch) -> Outcome:
@@ -15,7 +15,7 @@ class AgenticRuntime:
         tool = dispatch.tool
         if dispatch.context.depth >= MAX_DEPTH:
             message = f"{tool.name!r} would be nested {dispatch.context.depth + 1} deep, and {MAX_DEPTH} is the most"
-            raise CallFailed(error(ErrorCode.POLICY_DENIED, Reason.TOOL_NOT_ALLOWED, message))
+            raise CallFailed(error(ErrorCode.POLICY_DENIED, Reason.DEPTH_EXCEEDED, message))
         result = await dispatch.context.journal.spawn(dispatch.position, tool, dispatch.input)
         metadata: JsonObject = {
             "run_id": result.run_id,

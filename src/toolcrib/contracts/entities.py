@@ -1,0 +1,44 @@
+"""One operation on the rows of one table of a database."""
+
+from typing import Literal, TypeAlias
+
+from pydantic import Field
+
+from toolcrib.contracts._base import Contract
+
+EntityOperation: TypeAlias = Literal["search", "get", "create", "update", "delete", "count"]
+ColumnType: TypeAlias = Literal[
+    "string", "integer", "number", "decimal", "boolean", "date", "time", "datetime", "uuid", "json", "bytes"
+]
+
+
+class EntityColumn(Contract):
+    """A column as a tool sees it."""
+
+    type: ColumnType
+    column: str | None = None
+    """Name in the database; the field's own if null."""
+    searchable: bool = True
+    """It may stand in a filter and in an order."""
+    writable: bool = True
+    """It may be given when a row is made or changed."""
+
+
+class EntityImplementation(Contract):
+    """One operation on one table. The statement is made of bound parameters and of the names below, never of text."""
+
+    kind: Literal["entity"] = "entity"
+    provider: str
+    """The database."""
+    operation: EntityOperation
+    table: str
+    table_schema: str | None = None
+    """The database's schema that holds the table."""
+    columns: dict[str, EntityColumn]
+    """By field name; the only columns that are read or written."""
+    key: tuple[str, ...] = Field(min_length=1)
+    """Fields of the primary key."""
+    version_field: str | None = None
+    """Field that changes with each update: an update or a deletion names the one that it has seen."""
+    max_rows: int = Field(default=100, ge=1, le=1000)
+    """Rows of one answer."""

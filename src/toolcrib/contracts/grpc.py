@@ -1,0 +1,22 @@
+"""A method of a gRPC service, called without generated code."""
+
+from typing import Literal
+
+from pydantic import Field
+
+from toolcrib.contracts._base import Contract
+
+
+class GrpcImplementation(Contract):
+    """One unary or server-streaming method. Address and credentials come from its provider."""
+
+    kind: Literal["grpc"] = "grpc"
+    provider: str
+    method: str
+    """`/package.Service/Method`."""
+    descriptors: str
+    """Digest of the blob with the `FileDescriptorSet` that describes its messages."""
+    server_streaming: bool = False
+    """The output is the list of messages."""
+    max_messages: int = Field(default=1000, ge=1)
+    """Messages of a stream, after which it is cancelled and the envelope says that there is more."""

@@ -1,0 +1,21 @@
+"""How often a failed attempt is repeated: of one tool, or of all tools of a provider that say nothing themselves."""
+
+from typing import Literal, TypeAlias
+
+from pydantic import Field
+
+from toolcrib.contracts._base import Contract
+
+Backoff: TypeAlias = Literal["none", "linear", "exponential"]
+
+
+class RetryPolicy(Contract):
+    """How often a failed attempt is repeated, and how long to wait in between."""
+
+    count: int = Field(default=0, ge=0, le=10)
+    """Retries after the first attempt."""
+    backoff: Backoff = "exponential"
+    base_s: float = Field(default=0.5, ge=0)
+    """Seconds of the first wait."""
+    max_s: float = Field(default=30.0, ge=0)
+    """Seconds of the longest wait; a longer `retry-after` of the other side ends the retries."""

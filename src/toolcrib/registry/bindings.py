@@ -1,0 +1,50 @@
+"""Which tools a definition names: what its runs pin, what a change of them affects, and where a circle would close."""
+
+from collections.abc import Iterator
+
+from toolcrib.contracts import (
+    AgenticImplementation,
+    CodeImplementation,
+    CompositeImplementation,
+    ToolDefinition,
+    ToolRevision,
+)
+from toolcrib.registry.catalog import Registry
+
+_MANY = ("*", "group:")
+"""Parts of a reference that means many tools: they are not pinned, a run uses those that are there."""
+
+
+def bindings(definition: ToolDefinition) -> tuple[str, ...]:
+    """The references to other tools in a definition, each once, in its order.
+
+    `name`, `name@range`, and of agentic tools also patterns of names and groups.
+    """
+    return tuple(dict.fromkeys((*_called(definition), *_beside(definition))))
+
+
+def pins_of(tool: ToolRevision, registry: Registry) -> dict[str, str]:
+    """Content hashes of the tools that a run of this one may call, as they are now, by reference."""
+    refs = (ref for ref in bindings(tool.definition) if not any(mark in ref for mark in _MANY))
+    return {ref: found.content_hash for ref in refs if (found := registry.named(tool.realm, ref)) is not None}
+
+
+def _called(definition: ToolDefinition) -> Iterator[str]:
+    match definition.implementation:
+        case AgenticImplementation() as agentic:
+            yield from (step.tool for step in agentic.steps)
+            yield from (item.tool for item in agentic.tools)
+            yield from (source.tool for source in agentic.context.reference_data if source.tool is not None)
+        case CompositeImplementation() as composite:
+            yield from (route.tool for route in composite.routes)
+        case CodeImplementation() as code:
+            yield from code.tools
+        case _:
+            return
+
+
+def _beside(definition: ToolDefinition) -> Iterator[str]:
+    """What the executor calls for a tool of any kind."""
+    yield from (rule.tool for rule in definition.error_handling if rule.tool is not None)
+    if definition.reconcile is not None:
+        yield definition.reconcile

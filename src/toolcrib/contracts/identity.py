@@ -88,11 +88,13 @@ def idempotency_key(run_id: str, position: str) -> str:
 
 
 def _is_plain(value: Json, levels: int) -> bool:
-    """Whether orjson's sorted output is canonical already: ASCII keys, 64-bit integers, no floats, not too deep."""
+    """Whether orjson's sorted output is canonical already: ASCII keys, 64-bit integers, plain fractions, not too deep."""
     if value is None or isinstance(value, str | bool):
         return True
     if isinstance(value, int):
         return -(2**63) <= value < 2**64
+    if isinstance(value, float):
+        return 1e-3 < abs(value) < 1e15 and not value.is_integer()  # written alike by both, without an exponent
     if not levels:
         return False
     if isinstance(value, list):

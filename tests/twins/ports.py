@@ -101,7 +101,7 @@ class DictSecrets:
         self.asked: list[tuple[str, str]] = []
         """References and principals, in order."""
 
-    def resolve(self, reference: str, principal: Principal) -> str | None:
+    async def resolve(self, reference: str, principal: Principal) -> str | None:
         """The value of a reference."""
         self.asked.append((reference, principal.id))
         return self.values.get(reference)

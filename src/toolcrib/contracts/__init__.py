@@ -10,6 +10,16 @@ from toolcrib.contracts.agentic import (
     AllocatedTool,
 )
 from toolcrib.contracts.agents import AgentOutputs, OnMissing, PinnedHandle, PinSelector, PinStrategy
+from toolcrib.contracts.auth import (
+    SECRET_REFERENCE,
+    ApiKeyAuth,
+    BasicAuth,
+    BearerAuth,
+    NoAuth,
+    OAuth2Auth,
+    ProviderAuth,
+    SecurityRequirement,
+)
 from toolcrib.contracts.authoring import (
     PromptDifference,
     PromptRevision,
@@ -32,7 +42,15 @@ from toolcrib.contracts.connections import (
 from toolcrib.contracts.costs import ActionCost, CostBreakdown, LLMCost
 from toolcrib.contracts.drift import DriftChange, DriftKind, DriftReport
 from toolcrib.contracts.entities import ColumnType, EntityColumn, EntityImplementation, EntityOperation
-from toolcrib.contracts.envelope import Attachment, AttachmentKind, CallStatus, SideEffects, Timings, ToolEnvelope
+from toolcrib.contracts.envelope import (
+    EFFECTS,
+    Attachment,
+    AttachmentKind,
+    CallStatus,
+    SideEffects,
+    Timings,
+    ToolEnvelope,
+)
 from toolcrib.contracts.errors import (
     MODEL_ERROR_KINDS,
     RETRYABLE_MODEL_ERRORS,
@@ -99,21 +117,10 @@ from toolcrib.contracts.identity import cache_key, call_id, canonical, content_h
 from toolcrib.contracts.implementations import DELEGATES, Implementation, PythonImplementation
 from toolcrib.contracts.imports import Loss, LossEffect, LossKind, LossReport, OperationImport
 from toolcrib.contracts.mcp import McpCapability, McpImplementation
-from toolcrib.contracts.models import CLOSING_S, Limits, LLMConfig, ToolCalling, Usage
+from toolcrib.contracts.models import CLOSING_S, Allowance, Limits, LLMConfig, ToolCalling, Usage
 from toolcrib.contracts.paging import CursorPaging, LinkPaging, NextUrlPaging, OffsetPaging, PageNumberPaging, Paging
 from toolcrib.contracts.principals import DEFAULT_REALM, OWNER, Principal, PrincipalKind, Verb, tool_uri
-from toolcrib.contracts.providers import (
-    NAME_PATTERN,
-    ApiKeyAuth,
-    BasicAuth,
-    BearerAuth,
-    NoAuth,
-    OAuth2Auth,
-    ProviderAuth,
-    ProviderDefinition,
-    SecurityRequirement,
-    ServerVariable,
-)
+from toolcrib.contracts.providers import NAME_PATTERN, ProviderDefinition, ServerVariable
 from toolcrib.contracts.references import ProviderData, ReferenceSnapshot, ReferenceSource
 from toolcrib.contracts.retries import Backoff, RetryPolicy
 from toolcrib.contracts.runs import (
@@ -178,6 +185,7 @@ __all__ = [
     "CLOSING_S",
     "DEFAULT_REALM",
     "DELEGATES",
+    "EFFECTS",
     "ENDED",
     "EVENT",
     "MODEL_ERROR_KINDS",
@@ -185,6 +193,7 @@ __all__ = [
     "OWNER",
     "RETRYABLE_MODEL_ERRORS",
     "SCHEMA_VERSION",
+    "SECRET_REFERENCE",
     "WAITING",
     "ActionCost",
     "AgentOutputs",
@@ -194,6 +203,7 @@ __all__ = [
     "AgenticStatus",
     "AgenticStep",
     "AllocatedTool",
+    "Allowance",
     "ApiKeyAuth",
     "ApprovalDecided",
     "ApprovalDecision",

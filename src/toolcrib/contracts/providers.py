@@ -1,11 +1,11 @@
 """A provider: a system that tools talk to, with its address, its authentication and its default headers."""
 
 import re
-from typing import Annotated, Literal, TypeAlias
 
 from pydantic import Field
 
 from toolcrib.contracts._base import Contract, JsonObject
+from toolcrib.contracts.auth import NoAuth, ProviderAuth, SecurityRequirement
 from toolcrib.contracts.connections import Connection, HttpConnection
 from toolcrib.contracts.references import ReferenceSource
 from toolcrib.contracts.retries import RetryPolicy
@@ -14,75 +14,6 @@ NAME_PATTERN = r"^[A-Za-z][A-Za-z0-9_.\-]{0,127}$"
 """Names of providers and tools."""
 
 _VARIABLE = re.compile(r"\{([^{}]*)\}")
-
-
-class NoAuth(Contract):
-    """The system asks for no credentials."""
-
-    kind: Literal["none"] = "none"
-
-
-class BearerAuth(Contract):
-    """`Authorization: Bearer …`: also for OAuth 2 flows in which a person gets the token."""
-
-    kind: Literal["bearer"] = "bearer"
-    token: str
-    """Reference: `${env:NAME}`."""
-
-
-class ApiKeyAuth(Contract):
-    """A key in a header, a query parameter or a cookie."""
-
-    kind: Literal["api_key"] = "api_key"
-    key: str
-    """Reference: `${env:NAME}`."""
-    place: Literal["header", "query", "cookie"] = "header"
-    name: str
-
-
-class BasicAuth(Contract):
-    """`Authorization: Basic …` (RFC 7617)."""
-
-    kind: Literal["basic"] = "basic"
-    username: str
-    """Reference: `${env:NAME}`."""
-    password: str
-    """Reference: `${env:NAME}`."""
-
-
-class OAuth2Auth(Contract):
-    """A bearer token that is fetched from a token endpoint and kept in memory until shortly before it expires.
-
-    The endpoint is `token_url`, or what the document at `discovery_url` names (OpenID Connect Discovery 1.0).
-    """
-
-    kind: Literal["oauth2"] = "oauth2"
-    grant: Literal["client_credentials", "refresh_token"] = "client_credentials"
-    """RFC 6749, sections 4.4 and 6."""
-    token_url: str | None = None
-    discovery_url: str | None = None
-    """`…/.well-known/openid-configuration`."""
-    client_id: str
-    """Reference: `${env:NAME}`."""
-    client_secret: str | None = None
-    """Reference: `${env:NAME}`; null for a public client, which only refreshes."""
-    refresh_token: str | None = None
-    """Reference: `${env:NAME}`, for the grant of that name. A token that the endpoint puts in its place is kept in
-    memory only."""
-    client_auth: Literal["basic", "body"] = "basic"
-    """Where the client's secret goes (RFC 6749, section 2.3.1)."""
-    scopes: tuple[str, ...] = ()
-    """Asked for; those that the operation names if empty."""
-    audience: str | None = None
-    """Sent as `audience`, which some servers want."""
-
-
-ProviderAuth: TypeAlias = Annotated[
-    NoAuth | BearerAuth | ApiKeyAuth | BasicAuth | OAuth2Auth, Field(discriminator="kind")
-]
-SecurityRequirement: TypeAlias = dict[str, tuple[str, ...]]
-"""Schemes by name, all of which are needed together, each with its scopes; empty if nothing is needed
-(OpenAPI 3.1, Security Requirement Object)."""
 
 
 class ServerVariable(Contract):
@@ -114,7 +45,7 @@ class ProviderDefinition(Contract):
     security: tuple[SecurityRequirement, ...] | None = None
     """For operations that say nothing: alternatives of which one is met, in order of preference."""
     headers: dict[str, str] = Field(default_factory=dict)
-    timeout_s: float | None = Field(default=None, gt=0)
+    timeout_s: float | None = Field(default=None, gt=0, le=86_400)
     """Seconds of one request; a tool's own `timeout_s` bounds all of its call."""
     retry: RetryPolicy | None = None
     """For tools whose own `retry` has a count of 0."""

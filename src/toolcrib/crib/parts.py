@@ -14,6 +14,7 @@ from toolcrib.executor import Clock, Executor, SlidingWindow
 from toolcrib.llm import LanguageModel, ModelPool
 from toolcrib.llm.prices import Prices
 from toolcrib.net import EgressPolicy, HttpSession
+from toolcrib.providers import ProviderAccess, Tokens
 from toolcrib.registry import Providers, Registry
 from toolcrib.runs import Ended, Program, RunContext
 from toolcrib.runtimes import Abilities, DelegateRuntime, HttpRuntime, PythonRuntime, Runtime, RuntimeDispatcher
@@ -77,12 +78,13 @@ class Parts:
             models=models,
             clock=outside.clock,
         )
-        http = HttpRuntime(session, providers.find, secrets, attic=outside.store.blobs, clock=outside.clock)
+        access = ProviderAccess(providers.find, secrets, Tokens(session, outside.clock))
+        http = HttpRuntime(session, access, attic=outside.store.blobs, clock=outside.clock)
         runtimes: dict[str, Runtime] = {"python": functions, "http": http}
         runtimes |= dict.fromkeys(DELEGATES, DelegateRuntime())
         executor = Executor(
             tools=registry,
-            dispatcher=RuntimeDispatcher(runtimes),
+            dispatcher=RuntimeDispatcher(runtimes, providers.find),
             secrets=secrets,
             results=outside.store.cache,
             attic=outside.store.blobs,

@@ -173,7 +173,7 @@ class Executor:
             if cached is not None:
                 receipt.spent("policy")
                 return _from_cache(receipt, cached)
-            auth = self._resolve_secrets(definition, context)
+            auth = await self._resolve_secrets(definition, context)
             receipt.hide(tuple(auth.values()))
             await context.journal.intend(self._intent(receipt, tool, decision))
             receipt.spent("policy")
@@ -291,11 +291,11 @@ class Executor:
             return await self._results.get(key, now=self._clock.now())
         return None
 
-    def _resolve_secrets(self, definition: ToolDefinition, context: CallContext) -> Mapping[str, str]:
+    async def _resolve_secrets(self, definition: ToolDefinition, context: CallContext) -> Mapping[str, str]:
         found: dict[str, str] = {}
         for secret in definition.secrets:
             try:
-                value = self._secrets.resolve(secret.reference, context.principal)
+                value = await self._secrets.resolve(secret.reference, context.principal)
             except ToolcribError as problem:
                 message = (
                     f"tool {definition.name!r} needs its secret {secret.name!r}, which cannot be resolved: {problem}"
@@ -360,7 +360,7 @@ class Executor:
             try:
                 return await self._attempt(dispatch)
             except CallFailed as failure:
-                wait = wait_before_retry(tool.definition, failure.error, failure.http_status, receipt.attempts)
+                wait = wait_before_retry(tool.definition, failure, receipt.attempts)
                 if wait is None:
                     raise
             await self._clock.sleep(wait)

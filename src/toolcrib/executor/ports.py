@@ -16,6 +16,7 @@ from toolcrib.contracts import (
     Json,
     JsonObject,
     Principal,
+    RetryPolicy,
     RunResult,
     ToolEnvelope,
     ToolError,
@@ -120,6 +121,8 @@ class CallFailed(Exception):
         """As in `Outcome`: values that must not appear in the envelope."""
         self.cost_usd = cost_usd
         """As in `Outcome`: what the failed call cost all the same."""
+        self.retry: RetryPolicy | None = None
+        """How often a tool is tried again whose own policy has no retries: what its provider says."""
 
 
 class Dispatcher(Protocol):
@@ -145,8 +148,12 @@ class Tools(Protocol):
 class Secrets(Protocol):
     """Resolves references to secrets inside a call."""
 
-    def resolve(self, reference: str, principal: Principal) -> str | None:
-        """The value behind `${env:NAME}`, or null if there is none."""
+    async def resolve(self, reference: str, principal: Principal) -> str | None:
+        """The value behind `${env:NAME}` or `${secret:NAME}`, or null if there is none.
+
+        Raises:
+            ToolcribError: The text is no reference, or what keeps the secret cannot be read.
+        """
         ...
 
 

@@ -4,7 +4,8 @@ Pure functions over contracts, but for `Tokens`, which asks token endpoints thro
 Nothing here stores a definition.
 """
 
-from toolcrib.providers.auth import Credentials, Resolve, credentials_for
+from toolcrib.providers.access import FindProvider, ProviderAccess
+from toolcrib.providers.auth import Credentials, Holder, credentials_for
 from toolcrib.providers.openapi import Bounds, Fetch, Group, ImportedApi, ToolOverride, fetch_documents, import_openapi
 from toolcrib.providers.references import ReferenceItem, ReferenceList, closest, read_reference, resolve
 from toolcrib.providers.tokens import Tokens
@@ -13,11 +14,13 @@ __all__ = [
     "Bounds",
     "Credentials",
     "Fetch",
+    "FindProvider",
     "Group",
+    "Holder",
     "ImportedApi",
+    "ProviderAccess",
     "ReferenceItem",
     "ReferenceList",
-    "Resolve",
     "Tokens",
     "ToolOverride",
     "closest",

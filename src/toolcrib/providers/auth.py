@@ -6,7 +6,7 @@ credentials is the last one, wherever it stands.
 """
 
 import base64
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TypeAlias, assert_never
 
@@ -17,18 +17,15 @@ from toolcrib.contracts import (
     ErrorCode,
     NoAuth,
     OAuth2Auth,
+    Principal,
     ProviderAuth,
     ProviderDefinition,
     Reason,
     SecurityRequirement,
 )
-from toolcrib.executor import CallFailed, error
+from toolcrib.executor import CallFailed, Secrets, error
 from toolcrib.providers.origins import origin_of
 from toolcrib.providers.tokens import Grant, Tokens
-
-Resolve: TypeAlias = Callable[[str], str | None]
-"""The secret behind a reference, null if there is none."""
-
 
 _Way: TypeAlias = tuple[ProviderAuth, tuple[str, ...]]
 """One way to authenticate, and its scopes."""
@@ -58,11 +55,23 @@ class Credentials:
         )
 
 
+@dataclass(frozen=True, slots=True)
+class Holder:
+    """In whose name credentials are taken, and where from."""
+
+    principal: Principal
+    secrets: Secrets = field(repr=False)
+    tokens: Tokens = field(repr=False)
+
+    async def secret(self, reference: str) -> str | None:
+        """The secret behind a reference, null if there is none."""
+        return await self.secrets.resolve(reference, self.principal)
+
+
 async def credentials_for(
     provider: ProviderDefinition,
     url: str,
-    resolve: Resolve,
-    tokens: Tokens,
+    holder: Holder,
     security: Sequence[SecurityRequirement] | None = None,
 ) -> Credentials:
     """The provider's credentials for a request to a URL.
@@ -70,15 +79,14 @@ async def credentials_for(
     Args:
         provider: Whose authentication is applied.
         url: Where the request goes.
-        resolve: Finds secrets.
-        tokens: Fetches what a token endpoint issues.
+        holder: Whose credentials they are.
         security: What the operation accepts; the provider's own if null.
 
     Raises:
         CallFailed: `AUTH_REQUIRED` if a secret is missing or the token endpoint refuses, `POLICY_DENIED` if the URL is
             not on the provider's origin; as `Tokens.token` otherwise.
     """
-    chosen = _chosen(provider, security, resolve)
+    chosen = await _chosen(provider, security, holder)
     if not chosen:
         return Credentials()
     origin = origin_of(url)
@@ -90,12 +98,12 @@ async def credentials_for(
         raise CallFailed(error(ErrorCode.POLICY_DENIED, Reason.SSRF_BLOCKED, message))
     found = Credentials()
     for auth, scopes in chosen:
-        found |= await _credentials(auth, scopes, lambda reference: resolve(reference) or "", tokens)
+        found |= await _credentials(auth, scopes, holder)
     return found
 
 
-def _chosen(
-    provider: ProviderDefinition, security: Sequence[SecurityRequirement] | None, resolve: Resolve
+async def _chosen(
+    provider: ProviderDefinition, security: Sequence[SecurityRequirement] | None, holder: Holder
 ) -> Sequence[_Way]:
     """The ways to authenticate that are used together; empty for none."""
     accepted = provider.security if security is None else security
@@ -108,7 +116,8 @@ def _chosen(
     lacking: list[list[str]] = []
     for schemes in alternatives:
         used = [(auth, scopes) for auth, scopes in schemes if not isinstance(auth, NoAuth)]
-        missing = [name for auth, _ in used for name in _references(auth) if resolve(name) is None]
+        named = [name for auth, _ in used for name in _references(auth)]
+        missing = [name for name in named if await holder.secret(name) is None]
         if not missing:
             return used
         lacking.append(missing)
@@ -147,23 +156,22 @@ def _references(auth: ProviderAuth) -> Iterable[str]:
             assert_never(auth)
 
 
-async def _credentials(
-    auth: ProviderAuth, scopes: tuple[str, ...], secret: Callable[[str], str], tokens: Tokens
-) -> Credentials:
+async def _credentials(auth: ProviderAuth, scopes: tuple[str, ...], holder: Holder) -> Credentials:
+    values = {reference: await holder.secret(reference) or "" for reference in _references(auth)}
     match auth:
         case NoAuth():
             return Credentials()
         case BearerAuth():
-            return _bearer(secret(auth.token))
+            return _bearer(values[auth.token])
         case BasicAuth():
-            username, password = secret(auth.username), secret(auth.password)
+            username, password = values[auth.username], values[auth.password]
             pair = base64.b64encode(f"{username}:{password}".encode()).decode()
             return Credentials(headers={"authorization": f"Basic {pair}"}, secrets=(username, password, pair))
         case ApiKeyAuth():
-            return _key(auth, secret(auth.key))
+            return _key(auth, values[auth.key])
         case OAuth2Auth():
-            grant = Grant.of(auth, auth.scopes or scopes, secret)
-            token = await tokens.token(grant)
+            grant = Grant.of(auth, auth.scopes or scopes, values)
+            token = await holder.tokens.token(grant)
             return Credentials(secrets=grant.secrets, fetched=(token,)) | _bearer(token)
         case _:
             assert_never(auth)

@@ -7,7 +7,7 @@ scheme. Requests to a token endpoint are no part of a call's budget of requests:
 
 import asyncio
 import base64
-from collections.abc import Callable
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from math import isfinite
 from typing import Final, cast
@@ -43,14 +43,14 @@ class Grant:
     refresh_token: str | None = field(repr=False)
 
     @classmethod
-    def of(cls, auth: OAuth2Auth, scopes: tuple[str, ...], secret: Callable[[str], str]) -> "Grant":
-        """The grant of a definition."""
+    def of(cls, auth: OAuth2Auth, scopes: tuple[str, ...], values: Mapping[str, str]) -> "Grant":
+        """The grant of a definition, with the secrets by reference."""
         return cls(
             auth,
             scopes,
-            secret(auth.client_id),
-            None if auth.client_secret is None else secret(auth.client_secret),
-            None if auth.refresh_token is None else secret(auth.refresh_token),
+            values[auth.client_id],
+            None if auth.client_secret is None else values[auth.client_secret],
+            None if auth.refresh_token is None else values[auth.refresh_token],
         )
 
     @property

@@ -40,7 +40,7 @@ class EnvironmentSecrets:
         self._environment = environment
         self._released = released
 
-    def resolve(self, reference: str, principal: Principal) -> str | None:
+    async def resolve(self, reference: str, principal: Principal) -> str | None:
         """The value, or null if the variable is not set, is empty or not released."""
         name = environment_name(reference)
         return (self._environment.get(name) or None) if self.is_released(name) else None

@@ -4,8 +4,9 @@ from typing import Any
 
 import pytest
 
-from tests.twins import ManualClock
+from tests.twins import DictSecrets, ManualClock
 from toolcrib.contracts import (
+    OWNER,
     ApiKeyAuth,
     BasicAuth,
     BearerAuth,
@@ -17,7 +18,7 @@ from toolcrib.contracts import (
 )
 from toolcrib.executor import CallFailed
 from toolcrib.net import HttpSession
-from toolcrib.providers import Credentials, Tokens, credentials_for
+from toolcrib.providers import Credentials, Holder, Tokens, credentials_for
 from toolcrib.providers.origins import origin_of
 
 SECRETS = {"${env:T}": "token-1", "${env:U}": "user", "${env:P}": "pass"}
@@ -25,12 +26,16 @@ KEY = "${env:T}"
 NO_AUTH = NoAuth()
 
 
+def holder(session: HttpSession) -> Holder:
+    return Holder(OWNER, DictSecrets(SECRETS), Tokens(session, ManualClock()))
+
+
 async def credentials(
     auth: ProviderAuth = NO_AUTH, url: str = "https://api.test/v1/deals", security: Any = None, **more: Any
 ) -> Credentials:
     provider = ProviderDefinition(name="crm", base_url="https://API.test:443/v1", auth=auth, **more)
     async with HttpSession() as session:
-        return await credentials_for(provider, url, SECRETS.get, Tokens(session, ManualClock()), security)
+        return await credentials_for(provider, url, holder(session), security)
 
 
 @pytest.mark.requirement("providers.auth_applied")
@@ -135,11 +140,10 @@ async def test_an_operation_without_security_has_its_providers_and_without_that_
         name="crm", base_url="https://api.test", auth=BearerAuth(token=KEY), schemes=SCHEMES, security=({"key": ()},)
     )
     async with HttpSession() as session:
-        tokens = Tokens(session, ManualClock())
-        found = await credentials_for(provider, "https://api.test/x", SECRETS.get, tokens)
+        found = await credentials_for(provider, "https://api.test/x", holder(session))
         assert found.headers == {"x-key": "user"}
         plain = provider.model_copy(update={"security": None})
-        found = await credentials_for(plain, "https://api.test/x", SECRETS.get, tokens)
+        found = await credentials_for(plain, "https://api.test/x", holder(session))
         assert found.headers == {"authorization": "Bearer token-1"}
 
 

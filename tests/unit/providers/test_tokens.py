@@ -11,12 +11,12 @@ from urllib.parse import parse_qsl
 import pytest
 from aiohttp import web
 
-from tests.twins import ManualClock
+from tests.twins import DictSecrets, ManualClock
 from tests.unit.net.servers import serving
-from toolcrib.contracts import ErrorCode, OAuth2Auth, ProviderDefinition, Reason
+from toolcrib.contracts import OWNER, ErrorCode, OAuth2Auth, ProviderDefinition, Reason
 from toolcrib.executor import CallFailed
 from toolcrib.net import EgressPolicy, HttpSession
-from toolcrib.providers import Credentials, Tokens, credentials_for
+from toolcrib.providers import Credentials, Holder, Tokens, credentials_for
 from toolcrib.providers import tokens as module
 
 SECRETS = {"${env:ID}": "client:1", "${env:SECRET}": "s3cret/long+enough", "${env:REFRESH}": "refresh-token-1"}
@@ -44,7 +44,7 @@ class Endpoint:
         provider = ProviderDefinition(
             name="crm", base_url="https://api.test", schemes={"o": auth or self.auth()}, security=({"o": scopes},)
         )
-        return await credentials_for(provider, "https://api.test/x", SECRETS.get, self.tokens)
+        return await credentials_for(provider, "https://api.test/x", Holder(OWNER, DictSecrets(SECRETS), self.tokens))
 
     async def failure(self, auth: OAuth2Auth | None = None) -> CallFailed:
         with pytest.raises(CallFailed) as caught:
@@ -278,7 +278,7 @@ async def test_a_token_and_its_secrets_are_named_and_not_shown() -> None:
         found = await place.credentials()
         assert {"token-1", "s3cret/long+enough", "client:1"} <= set(found.secrets)
         assert "token-1" not in repr(found)
-        grant = module.Grant.of(place.auth(), (), lambda reference: SECRETS[reference])
+        grant = module.Grant.of(place.auth(), (), SECRETS)
         assert "s3cret" not in repr(grant) + grant.key()
 
 

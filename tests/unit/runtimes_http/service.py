@@ -24,6 +24,7 @@ from toolcrib.contracts import (
 )
 from toolcrib.executor import Attic, CallFailed, Dispatch, Outcome
 from toolcrib.net import EgressPolicy, HttpSession
+from toolcrib.providers import ProviderAccess, Tokens
 from toolcrib.runtimes.http import HttpRuntime
 from toolcrib.store import MemoryStore
 
@@ -147,13 +148,12 @@ async def service(
         policy = EgressPolicy(allow=tuple(f"127.0.0.1:{n}" for n in (port, *ports)), max_bytes=max_bytes)
         clock, store = ManualClock(), MemoryStore()
         async with HttpSession(policy) as session:
-            runtime = HttpRuntime(
-                session,
+            access = ProviderAccess(
                 lambda realm, name: found[0].providers.get((realm, name)),
                 DictSecrets(SECRETS | (secrets or {})),
-                attic=attic or store.blobs,
-                clock=clock,
+                Tokens(session, clock),
             )
+            runtime = HttpRuntime(session, access, attic=attic or store.blobs, clock=clock)
             found.append(Service(port, runtime, clock, known, store))
             yield found[0]
 

@@ -16,7 +16,15 @@ from tests.twins import AT, DictSecrets, ManualClock, make_context
 from toolcrib.contracts import JsonObject, ReferenceSource, ToolRevision
 from toolcrib.executor import CallFailed, Dispatch, Outcome
 from toolcrib.net import EgressPolicy, HttpSession
-from toolcrib.providers import ImportedApi, ToolOverride, import_openapi, read_reference, resolve
+from toolcrib.providers import (
+    ImportedApi,
+    ProviderAccess,
+    Tokens,
+    ToolOverride,
+    import_openapi,
+    read_reference,
+    resolve,
+)
 from toolcrib.runtimes.http import HttpRuntime
 from toolcrib.store import MemoryStore
 
@@ -70,13 +78,9 @@ async def crm(tmp_path: Path) -> AsyncGenerator[Crm]:
         async with HttpSession(EgressPolicy(allow=(f"127.0.0.1:{port}",))) as session:
             secrets = DictSecrets({"${env:CRM_TOKEN}": TOKEN})
             known = {("default", "crm"): api.provider}
-            runtime = HttpRuntime(
-                session,
-                lambda realm, name: known.get((realm, name)),
-                secrets,
-                attic=MemoryStore().blobs,
-                clock=ManualClock(),
-            )
+            clock = ManualClock()
+            access = ProviderAccess(lambda realm, name: known.get((realm, name)), secrets, Tokens(session, clock))
+            runtime = HttpRuntime(session, access, attic=MemoryStore().blobs, clock=clock)
             yield Crm(api, runtime)
         await runner.cleanup()
 

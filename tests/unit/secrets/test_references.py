@@ -41,5 +41,7 @@ def test_what_is_no_reference_is_refused_without_repeating_it(text: str):
         ("${env:CRM_ABSENT}", ("CRM_*",), None),
     ],
 )
-def test_only_a_released_variable_with_a_value_resolves(reference: str, released: tuple[str, ...], value: str | None):
-    assert EnvironmentSecrets(ENVIRONMENT, released).resolve(reference, OWNER) == value
+async def test_only_a_released_variable_with_a_value_resolves(
+    reference: str, released: tuple[str, ...], value: str | None
+):
+    assert await EnvironmentSecrets(ENVIRONMENT, released).resolve(reference, OWNER) == value

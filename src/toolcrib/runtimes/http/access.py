@@ -3,8 +3,8 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from toolcrib.contracts import ProviderDefinition, SecurityRequirement
-from toolcrib.providers import Credentials, Resolve, Tokens, credentials_for
+from toolcrib.contracts import Principal, ProviderDefinition, SecurityRequirement
+from toolcrib.providers import Credentials, ProviderAccess
 from toolcrib.providers.origins import Origin, origin_of
 
 
@@ -16,8 +16,8 @@ class Access:
     """Null for an operation without credentials."""
     url: str
     security: Sequence[SecurityRequirement] | None
-    resolve: Resolve = field(repr=False)
-    tokens: Tokens = field(repr=False)
+    principal: Principal
+    providers: ProviderAccess = field(repr=False)
 
     @property
     def origins(self) -> frozenset[Origin | None]:
@@ -26,11 +26,11 @@ class Access:
         return frozenset({origin_of(self.url), origin_of(base or self.url)} - {None})
 
     async def credentials(self) -> Credentials:
-        """What a request has to carry now; see `credentials_for`."""
+        """What a request has to carry now; see `ProviderAccess.credentials`."""
         if self.provider is None:
             return Credentials()
-        return await credentials_for(self.provider, self.url, self.resolve, self.tokens, self.security)
+        return await self.providers.credentials(self.provider, self.url, self.principal, self.security)
 
     def forget(self, credentials: Credentials) -> bool:
         """These credentials were refused: returns whether there are tokens among them to fetch anew."""
-        return self.tokens.forget(credentials.fetched)
+        return self.providers.forget(credentials)

@@ -1,19 +1,13 @@
 """`HttpRuntime`: one call of an HTTP tool, one page or all of them."""
 
-from collections.abc import Callable
-from typing import TypeAlias
-
-from toolcrib.contracts import ErrorCode, HttpImplementation, ProviderDefinition, Reason
-from toolcrib.executor import Attic, CallFailed, Clock, Dispatch, Outcome, Secrets, error
+from toolcrib.contracts import ErrorCode, HttpImplementation, Reason
+from toolcrib.executor import Attic, CallFailed, Clock, Dispatch, Outcome, error
 from toolcrib.net import HttpSession
-from toolcrib.providers import Tokens
+from toolcrib.providers import ProviderAccess
 from toolcrib.runtimes.http.access import Access
 from toolcrib.runtimes.http.exchange import Exchange
 from toolcrib.runtimes.http.pages import follow
 from toolcrib.runtimes.http.requests import Target
-
-Providers: TypeAlias = Callable[[str, str], ProviderDefinition | None]
-"""The provider of a realm (first) by name (second)."""
 
 
 class HttpRuntime:
@@ -33,21 +27,16 @@ class HttpRuntime:
 
     Args:
         session: The way out.
-        providers: Finds providers.
-        secrets: Resolves the references of their authentication.
+        providers: Finds providers and the credentials for them.
         attic: Keeps files that are too large for an output.
         clock: Time.
     """
 
-    def __init__(
-        self, session: HttpSession, providers: Providers, secrets: Secrets, *, attic: Attic, clock: Clock
-    ) -> None:
+    def __init__(self, session: HttpSession, providers: ProviderAccess, *, attic: Attic, clock: Clock) -> None:
         self._session = session
         self._providers = providers
-        self._secrets = secrets
         self._attic = attic
         self._clock = clock
-        self._tokens = Tokens(session, clock)
 
     async def run(self, dispatch: Dispatch) -> Outcome:
         """Execute once.
@@ -72,25 +61,10 @@ class HttpRuntime:
         if not isinstance(implementation, HttpImplementation):
             message = f"tool {tool.name!r} is of kind {implementation.kind!r}, which this runtime does not execute"
             raise CallFailed(error(ErrorCode.UNKNOWN, Reason.RUNTIME_MISSING, message))
-        principal = dispatch.context.principal
-        provider = None if implementation.provider is None else self._provider(dispatch, implementation.provider)
+        name = implementation.provider
+        provider = None if name is None else self._providers.require(dispatch.tool, name)
         url = implementation.url if provider is None else provider.locate(implementation.url)
         headers = {} if provider is None else provider.headers
         target = Target(tool, implementation, url, headers, dispatch.idempotency_key)
-        access = Access(
-            provider,
-            url,
-            implementation.security,
-            lambda reference: self._secrets.resolve(reference, principal),
-            self._tokens,
-        )
+        access = Access(provider, url, implementation.security, dispatch.context.principal, self._providers)
         return Exchange(dispatch, target, access, self._session, self._attic, self._clock)
-
-    def _provider(self, dispatch: Dispatch, name: str) -> ProviderDefinition:
-        provider = self._providers(dispatch.tool.realm, name)
-        if provider is None:
-            message = (
-                f"tool {dispatch.tool.name!r} authenticates with provider {name!r}, which does not exist; define it"
-            )
-            raise CallFailed(error(ErrorCode.AUTH_REQUIRED, Reason.MISSING_SECRET, message))
-        return provider

@@ -8,7 +8,9 @@ import pytest
 
 from tests.unit.store.samples import KINDS, NOON, StoreKind, definition, later, opened
 from toolcrib.contracts import Conflict, JsonObject, NotFound, digest
-from toolcrib.store import ApiKey, Store
+from toolcrib.store import ApiKey, Place, SealedValue, Store
+
+PLACE = Place("default", "realm", "crm")
 
 
 @pytest.fixture(params=KINDS)
@@ -114,6 +116,42 @@ async def test_a_change_to_a_revision_that_is_not_the_newest_any_more_is_refused
     with pytest.raises(Conflict, match="'search' has revision 2 and this change was made to revision 1; read it again"):
         await store.definitions.save(definition(content="c"), after=1)
     assert len(await store.definitions.revisions("tool", "default")) == 2
+
+
+@pytest.mark.requirement("store.optimistic")
+async def test_a_name_that_should_be_new_is_refused_if_it_is_there_and_taken_if_it_was_removed(store: Store):
+    await store.definitions.save(definition(), after=0)
+    with pytest.raises(Conflict, match="tool 'search' exists"):
+        await store.definitions.save(definition(content="b"), after=0)
+    await store.definitions.remove("tool", "default", "search")
+
+    assert (await store.definitions.save(definition(content="b"), after=0)).revision == 2
+
+
+@pytest.mark.requirement("store.together")
+async def test_definitions_and_states_are_saved_together_in_their_order(store: Store):
+    await store.definitions.save(definition("old"))
+    blocked = VersionState("tool", "default", "old", "1.0.0", "blocked", message="gone")
+
+    seen = await store.definitions.changes("default")
+    saved = await store.definitions.save_all(
+        "default", [definition(), definition(content="b"), definition("crm", kind="provider")], [blocked], seen=seen
+    )
+
+    assert [(each.name, each.revision) for each in saved] == [("search", 1), ("search", 2), ("crm", 1)]
+    [old] = await store.definitions.revisions("tool", "default", "old")
+    assert (old.status, old.status_message) == ("blocked", "gone")
+    assert await store.definitions.changes("default") > seen
+
+
+@pytest.mark.requirement("store.together")
+async def test_nothing_of_them_is_saved_if_the_realm_has_changed_since(store: Store):
+    seen = await store.definitions.changes("default")
+    await store.definitions.save(definition("other"))
+
+    with pytest.raises(Conflict, match="nothing was saved, so try again"):
+        await store.definitions.save_all("default", [definition()], seen=seen)
+    assert [each.name for each in await store.definitions.revisions("tool", "default")] == ["other"]
 
 
 @pytest.mark.requirement("store.changes")
@@ -290,3 +328,54 @@ async def test_a_store_may_be_opened_and_closed_twice(store: Store):
     await store.open()
 
     assert await store.api_keys.count() == 1
+
+
+@pytest.mark.requirement("store.api_keys")
+async def test_the_keys_of_a_realm_are_listed_and_one_is_forgotten(store: Store):
+    keys = [ApiKey(f"k{n}", "default", "owner", "hmac", "owner", later(-n)) for n in range(3)]
+    for key in (*keys, ApiKey("k9", "other", "bot", "hmac", "bot", NOON)):
+        await store.api_keys.add(key)
+
+    assert list(await store.api_keys.list("default")) == keys[::-1]
+    assert not await store.api_keys.remove("default", "k9")
+    assert await store.api_keys.remove("default", "k1")
+    assert not await store.api_keys.remove("default", "k1")
+    assert [key.key_id for key in await store.api_keys.list("default")] == ["k2", "k0"]
+    assert await store.api_keys.get("k1") is None
+
+
+def sealed(version: int = 1, place: Place = PLACE, text: str = "sealed-text") -> SealedValue:
+    return SealedValue(place, version, text, "ann", NOON)
+
+
+@pytest.mark.requirement("store.sealed")
+async def test_a_sealed_value_has_versions_without_a_gap(store: Store):
+    assert await store.sealed.get(PLACE) is None
+    await store.sealed.put(sealed())
+    assert await store.sealed.get(PLACE) == sealed()
+    for version in (1, 3):
+        with pytest.raises(Conflict, match=f"'crm' of realm has version 1 and this would be version {version}"):
+            await store.sealed.put(sealed(version))
+    await store.sealed.put(sealed(2, text="newer"))
+    assert await store.sealed.get(PLACE) == sealed(2, text="newer")
+    assert "newer" not in repr(await store.sealed.get(PLACE))
+
+
+@pytest.mark.requirement("store.sealed")
+async def test_sealed_values_are_listed_by_place_and_removed_once(store: Store):
+    places = [Place("default", "realm", "a"), Place("default", "user:ann", "a"), Place("other", "realm", "a")]
+    for place in reversed(places):
+        await store.sealed.put(sealed(place=place))
+
+    assert [value.place for value in await store.sealed.list("default")] == places[:2]
+    assert [value.place for value in await store.sealed.list(None)] == places
+    assert [await store.sealed.remove(places[1]) for _ in range(2)] == [True, False]
+    assert [value.place for value in await store.sealed.list(None)] == [places[0], places[2]]
+
+
+@pytest.mark.requirement("store.sealed")
+async def test_a_sealed_value_is_sealed_anew_only_as_it_was_read(store: Store):
+    await store.sealed.put(sealed())
+    assert await store.sealed.reseal(sealed(), "other-key")
+    assert not await store.sealed.reseal(sealed(), "third-key")
+    assert await store.sealed.get(PLACE) == sealed(text="other-key")

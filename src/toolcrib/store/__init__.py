@@ -6,6 +6,7 @@ from toolcrib.store.ports import (
     ApiKey,
     ApiKeys,
     Blobs,
+    Changed,
     Claim,
     Definition,
     DefinitionKind,
@@ -16,12 +17,15 @@ from toolcrib.store.ports import (
     ResultCache,
     RunChange,
     Store,
+    VersionState,
 )
+from toolcrib.store.sealed import Place, SealedValue, SealedValues
 
 __all__ = [
     "ApiKey",
     "ApiKeys",
     "Blobs",
+    "Changed",
     "Claim",
     "Definition",
     "DefinitionKind",
@@ -30,8 +34,12 @@ __all__ = [
     "Journal",
     "Lease",
     "MemoryStore",
+    "Place",
     "ResultCache",
     "RunChange",
+    "SealedValue",
+    "SealedValues",
     "Store",
+    "VersionState",
     "open_store",
 ]

@@ -27,17 +27,33 @@ AT_ONCE: Final = datetime(1970, 1, 1, tzinfo=UTC)
 """`claimable_at` of a run that anyone may take now, whatever the clocks say."""
 
 
-def require_newest(definition: Definition, newest: int, after: int | None) -> None:
-    """Refuse a change that was made to a revision which is not the newest any more.
+def require_newest(definition: Definition, newest: int, after: int | None, *, listed: bool) -> None:
+    """Refuse a change that was made to a revision which is not the newest any more, and a new name that is not new.
 
     Raises:
         Conflict: Names both.
     """
+    if after == 0 and not listed:
+        return
+    if after == 0:
+        msg = f"{definition.kind} {definition.name!r} exists; read it and change it, or take another name"
+        raise Conflict(msg)
     if after not in {None, newest}:
         msg = (
             f"{definition.kind} {definition.name!r} has revision {newest} and this change was made to revision "
             f"{after}; read it again and repeat the change"
         )
+        raise Conflict(msg)
+
+
+def require_unchanged(realm: str, last: int, seen: int) -> None:
+    """Refuse what was decided on definitions that have changed since.
+
+    Raises:
+        Conflict: Something has.
+    """
+    if last != seen:
+        msg = f"the definitions of realm {realm!r} have changed while this was decided; nothing was saved, so try again"
         raise Conflict(msg)
 
 

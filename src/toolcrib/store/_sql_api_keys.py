@@ -1,12 +1,13 @@
 """API keys in SQL."""
 
+from collections.abc import Sequence
 from typing import Final
 
 import orjson
 import sqlalchemy as sa
 
 from toolcrib.contracts import Conflict
-from toolcrib.store._database import Database, Session
+from toolcrib.store._database import Database, Row, Session
 from toolcrib.store._dialect import insert_new
 from toolcrib.store._rows import to_micros, to_moment, to_moment_or_none
 from toolcrib.store._tables import API_KEYS
@@ -14,6 +15,11 @@ from toolcrib.store.ports import ApiKey
 
 _INSERT: Final = insert_new(API_KEYS)
 _GET: Final = sa.select(API_KEYS).where(API_KEYS.c.key_id == sa.bindparam("this_key"))
+_OF_REALM: Final = sa.select(API_KEYS).where(API_KEYS.c.realm == sa.bindparam("this_realm"))
+_LIST: Final = _OF_REALM.order_by(API_KEYS.c.created_at, API_KEYS.c.key_id)
+_DELETE: Final = sa.delete(API_KEYS).where(
+    API_KEYS.c.key_id == sa.bindparam("this_key"), API_KEYS.c.realm == sa.bindparam("this_realm")
+)
 _COUNT: Final = sa.select(sa.func.count().label("count")).select_from(API_KEYS)
 
 
@@ -46,21 +52,31 @@ class SqlApiKeys:
     async def get(self, key_id: str) -> ApiKey | None:
         def work(session: Session) -> ApiKey | None:
             row = session.row(_GET, {"this_key": key_id})
-            if row is None:
-                return None
-            return ApiKey(
-                key_id=row["key_id"],
-                realm=row["realm"],
-                principal=row["principal"],
-                secret_hash=row["secret_hash"],
-                made_by=row["made_by"],
-                created_at=to_moment(row["created_at"]),
-                expires_at=to_moment_or_none(row["expires_at"]),
-                last_four=row["last_four"],
-                scopes=tuple(orjson.loads(row["scopes"])),
-            )
+            return None if row is None else _api_key(row)
 
         return await self._database.read(work)
 
     async def count(self) -> int:
         return await self._database.read(lambda session: session.rows(_COUNT, {})[0]["count"])
+
+    async def list(self, realm: str) -> Sequence[ApiKey]:
+        rows = await self._database.read(lambda session: session.rows(_LIST, {"this_realm": realm}))
+        return [_api_key(row) for row in rows]
+
+    async def remove(self, realm: str, key_id: str) -> bool:
+        key = {"this_key": key_id, "this_realm": realm}
+        return await self._database.write(lambda session: session.run(_DELETE, key) > 0)
+
+
+def _api_key(row: Row) -> ApiKey:
+    return ApiKey(
+        key_id=row["key_id"],
+        realm=row["realm"],
+        principal=row["principal"],
+        secret_hash=row["secret_hash"],
+        made_by=row["made_by"],
+        created_at=to_moment(row["created_at"]),
+        expires_at=to_moment_or_none(row["expires_at"]),
+        last_four=row["last_four"],
+        scopes=tuple(orjson.loads(row["scopes"])),
+    )

@@ -10,9 +10,9 @@ from pydantic_core import from_json
 from toolcrib.contracts import SCHEMA_VERSION, LifeCycle
 from toolcrib.store._database import Database, Row, Session
 from toolcrib.store._rows import encode, to_micros, to_moment, to_moment_or_none
-from toolcrib.store._rules import require_newest
+from toolcrib.store._rules import require_newest, require_unchanged
 from toolcrib.store._tables import DEFINITIONS
-from toolcrib.store.ports import Definition, DefinitionKind
+from toolcrib.store.ports import Changed, Definition, DefinitionKind, VersionState
 
 _C: Final = DEFINITIONS.c
 
@@ -25,13 +25,25 @@ _LIFE: Final = ("status", "status_message", "sunset", "replacement")
 _NAME: Final = _equal("realm", "kind", "name")
 _INSERT: Final = sa.insert(DEFINITIONS)
 _OF_VERSION: Final = sa.select(DEFINITIONS).where(*_NAME, *_equal("version")).order_by(_C.revision.desc())
-_COUNT: Final = sa.select(sa.func.count().label("count")).select_from(DEFINITIONS).where(*_NAME)
+_COUNT: Final = (
+    sa.select(
+        sa.func.count().label("count"),
+        sa.func.coalesce(sa.func.sum(1 - _C.removed), 0).label("listed"),
+    )
+    .select_from(DEFINITIONS)
+    .where(*_NAME)
+)
 _CHANGES: Final = sa.select(sa.func.coalesce(sa.func.max(_C.change), 0).label("last")).where(*_equal("realm"))
 _BY_HASH: Final = (
     sa.select(DEFINITIONS).where(*_equal("realm", "content_hash")).order_by(_C.kind, _C.name, _C.revision).limit(1)
 )
 _LISTED: Final = sa.select(DEFINITIONS).where(*_equal("realm", "kind"), _C.removed == 0).order_by(_C.name, _C.revision)
 _LISTED_NAME: Final = _LISTED.where(*_equal("name"))
+_CHANGED: Final = (
+    sa.select(DEFINITIONS)
+    .where(*_equal("realm", "kind"), _C.change > sa.bindparam("since"))
+    .order_by(_C.name, _C.revision)
+)
 _CHANGE: Final[sa.BindParameter[Any]] = sa.bindparam("new_change")
 _RESTORE: Final = sa.update(DEFINITIONS).where(*_NAME, *_equal("revision")).values(removed=0, change=_CHANGE)
 _REMOVE: Final = sa.update(DEFINITIONS).where(*_NAME, _C.removed == 0).values(removed=1, change=_CHANGE)
@@ -50,27 +62,42 @@ class SqlDefinitions:
 
     async def save(self, definition: Definition, *, after: int | None = None) -> Definition:
         row = _row(definition)
-        key = {f"this_{name}": value for name, value in row.items()}
 
         def work(session: Session) -> Definition:
-            count: int = session.rows(_COUNT, key)[0]["count"]
-            require_newest(definition, count, after)
-            known = session.rows(_OF_VERSION, key)
-            same = next((found for found in known if found["content_hash"] == definition.content_hash), None)
-            change = _next_change(session, definition.realm)
-            if same is None or same["revision"] != known[0]["revision"]:
-                life = {name: same[name] for name in _LIFE} if same is not None else {}
-                new = {**row, **life, "revision": count + 1, "change": change}
-                session.run(_INSERT, new)
-                return _definition(new)
-            if same["removed"]:
-                session.run(_RESTORE, {**key, "this_revision": same["revision"], "new_change": change})
-            return _definition(same)
+            found = session.rows(_COUNT, _key(row))[0]
+            require_newest(definition, found["count"], after, listed=found["listed"] > 0)
+            return _save(session, row, found["count"])
+
+        return await self._database.write(work)
+
+    async def save_all(
+        self, realm: str, definitions: Sequence[Definition], states: Sequence[VersionState] = (), *, seen: int
+    ) -> Sequence[Definition]:
+        rows = [_row(definition) for definition in definitions]
+
+        def work(session: Session) -> list[Definition]:
+            require_unchanged(realm, _last_change(session, realm), seen)
+            saved = [_save(session, row, session.rows(_COUNT, _key(row))[0]["count"]) for row in rows]
+            for state in states:
+                _set_status(session, state)
+            return saved
 
         return await self._database.write(work)
 
     async def changes(self, realm: str) -> int:
         return await self._database.read(lambda session: _last_change(session, realm))
+
+    async def changed(self, kind: DefinitionKind, realm: str, since: int) -> Changed:
+        key = {"this_kind": kind, "this_realm": realm, "since": since}
+
+        def work(session: Session) -> Changed:
+            rows = session.rows(_CHANGED, key)
+            return Changed(
+                [_definition(row) for row in rows if not row["removed"]],
+                [(row["name"], row["revision"]) for row in rows if row["removed"]],
+            )
+
+        return await self._database.read(work)
 
     async def get(self, realm: str, content_hash: str) -> Definition | None:
         def work(session: Session) -> Definition | None:
@@ -100,25 +127,49 @@ class SqlDefinitions:
         sunset: datetime | None = None,
         replacement: str | None = None,
     ) -> int:
-        parameters = {
-            "this_kind": kind,
-            "this_realm": realm,
-            "this_name": name,
-            "this_version": version,
-            "new_status": status,
-            "new_status_message": message,
-            "new_sunset": to_micros(sunset),
-            "new_replacement": replacement,
-        }
-        return await self._database.write(
-            lambda session: session.run(_SET_STATUS, {**parameters, "new_change": _next_change(session, realm)})
-        )
+        state = VersionState(kind, realm, name, version, status, message, sunset, replacement)
+        return await self._database.write(lambda session: _set_status(session, state))
 
     async def remove(self, kind: DefinitionKind, realm: str, name: str) -> int:
         key = {"this_kind": kind, "this_realm": realm, "this_name": name}
         return await self._database.write(
             lambda session: session.run(_REMOVE, {**key, "new_change": _next_change(session, realm)})
         )
+
+
+def _key(row: Row) -> Row:
+    return {f"this_{name}": value for name, value in row.items()}
+
+
+def _save(session: Session, row: Row, count: int) -> Definition:
+    """Append a revision behind `count` others, unless the newest of its version has its content."""
+    key = _key(row)
+    known = session.rows(_OF_VERSION, key)
+    same = next((found for found in known if found["content_hash"] == row["content_hash"]), None)
+    change = _next_change(session, row["realm"])
+    if same is None or same["revision"] != known[0]["revision"]:
+        life = {name: same[name] for name in _LIFE} if same is not None else {}
+        new = {**row, **life, "revision": count + 1, "change": change}
+        session.run(_INSERT, new)
+        return _definition(new)
+    if same["removed"]:
+        session.run(_RESTORE, {**key, "this_revision": same["revision"], "new_change": change})
+    return _definition(same)
+
+
+def _set_status(session: Session, state: VersionState) -> int:
+    parameters = {
+        "this_kind": state.kind,
+        "this_realm": state.realm,
+        "this_name": state.name,
+        "this_version": state.version,
+        "new_status": state.status,
+        "new_status_message": state.message,
+        "new_sunset": to_micros(state.sunset),
+        "new_replacement": state.replacement,
+        "new_change": _next_change(session, state.realm),
+    }
+    return session.run(_SET_STATUS, parameters)
 
 
 def _last_change(session: Session, realm: str) -> int:

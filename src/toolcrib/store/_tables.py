@@ -8,7 +8,7 @@ from typing import Any, Final
 
 import sqlalchemy as sa
 
-HEAD: Final = "0003"
+HEAD: Final = "0004"
 """The newest revision. Revisions are numbered, so a greater one is of a newer release."""
 
 METADATA: Final = sa.MetaData()
@@ -133,6 +133,18 @@ API_KEYS: Final = sa.Table(
     _number("created_at"),
     _number("expires_at", null=True),
     sa.Column("scopes", sa.Text, nullable=False, server_default='["ai://*"]'),  # older keys may do everything
+)
+
+SEALED: Final = sa.Table(
+    "sealed",
+    METADATA,
+    _text("realm", key=True),
+    _text("scope", key=True),
+    _text("name", key=True),
+    _number("version"),
+    _text("sealed"),
+    _text("made_by"),
+    _number("created_at"),
 )
 
 STAMP: Final = sa.Table("alembic_version", METADATA, sa.Column("version_num", sa.String(32), primary_key=True))

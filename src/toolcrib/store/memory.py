@@ -28,7 +28,18 @@ from toolcrib.contracts import (
     digest,
 )
 from toolcrib.store import _rules
-from toolcrib.store.ports import ApiKey, Claim, Definition, DefinitionKind, Entry, Lease, RunChange
+from toolcrib.store._memory_sealed import MemorySealedValues
+from toolcrib.store.ports import (
+    ApiKey,
+    Changed,
+    Claim,
+    Definition,
+    DefinitionKind,
+    Entry,
+    Lease,
+    RunChange,
+    VersionState,
+)
 
 
 class MemoryStore:
@@ -45,6 +56,7 @@ class MemoryStore:
         self._cache = _Cache()
         self._blobs = _Blobs()
         self._api_keys = _ApiKeys()
+        self._sealed = MemorySealedValues()
 
     @property
     def definitions(self) -> "_Definitions":
@@ -71,6 +83,11 @@ class MemoryStore:
         """API keys."""
         return self._api_keys
 
+    @property
+    def sealed(self) -> MemorySealedValues:
+        """Sealed values."""
+        return self._sealed
+
     async def open(self) -> None:
         """Nothing to connect."""
 
@@ -85,10 +102,28 @@ class _Definitions:
         """Where the revision is, as only the list knows its status."""
         self._removed: set[tuple[DefinitionKind, str, str, int]] = set()
         self._changes: Counter[str] = Counter()
+        self._changed: dict[tuple[DefinitionKind, str, str, int], int] = {}
+        """Number of the last change of each revision."""
 
     async def save(self, definition: Definition, *, after: int | None = None) -> Definition:
         known = self._by_name.setdefault((definition.kind, definition.realm, definition.name), [])
-        _rules.require_newest(definition, len(known), after)
+        listed = any(_revision_key(revision) not in self._removed for revision in known)
+        _rules.require_newest(definition, len(known), after, listed=listed)
+        return self._save(definition, known)
+
+    async def save_all(
+        self, realm: str, definitions: Sequence[Definition], states: Sequence[VersionState] = (), *, seen: int
+    ) -> Sequence[Definition]:
+        _rules.require_unchanged(realm, self._changes[realm], seen)
+        saved = [
+            self._save(definition, self._by_name.setdefault((definition.kind, realm, definition.name), []))
+            for definition in definitions
+        ]
+        for state in states:
+            self._set_status(state)
+        return saved
+
+    def _save(self, definition: Definition, known: list[Definition]) -> Definition:
         of_version = [revision for revision in reversed(known) if revision.version == definition.version]
         same = next((found for found in of_version if found.content_hash == definition.content_hash), None)
         if same is not None and same is of_version[0]:
@@ -103,7 +138,7 @@ class _Definitions:
                 sunset=same.sunset,
                 replacement=same.replacement,
             )
-        self._changes[definition.realm] += 1
+        self._note(saved)
         self._by_hash.setdefault((saved.realm, saved.content_hash), (known, len(known)))
         known.append(saved)
         return saved
@@ -111,10 +146,23 @@ class _Definitions:
     def _restore(self, revision: Definition) -> None:
         if _revision_key(revision) in self._removed:
             self._removed.discard(_revision_key(revision))
-            self._changes[revision.realm] += 1
+            self._note(revision)
+
+    def _note(self, *revisions: Definition) -> None:
+        """Number one change."""
+        self._changes[revisions[0].realm] += 1
+        for revision in revisions:
+            self._changed[_revision_key(revision)] = self._changes[revision.realm]
 
     async def changes(self, realm: str) -> int:
         return self._changes[realm]
+
+    async def changed(self, kind: DefinitionKind, realm: str, since: int) -> Changed:
+        keys = sorted(key for key, at in self._changed.items() if key[:2] == (kind, realm) and at > since)
+        return Changed(
+            [self._by_name[key[:3]][key[3] - 1] for key in keys if key not in self._removed],
+            [(key[2], key[3]) for key in keys if key in self._removed],
+        )
 
     async def get(self, realm: str, content_hash: str) -> Definition | None:
         known, index = self._by_hash.get((realm, content_hash), ([], 0))
@@ -141,19 +189,28 @@ class _Definitions:
         sunset: datetime | None = None,
         replacement: str | None = None,
     ) -> int:
-        known = self._by_name.get((kind, realm, name), [])
-        places = [index for index, revision in enumerate(known) if revision.version == version]
-        self._changes[realm] += 1
+        return self._set_status(VersionState(kind, realm, name, version, status, message, sunset, replacement))
+
+    def _set_status(self, state: VersionState) -> int:
+        known = self._by_name.get((state.kind, state.realm, state.name), [])
+        places = [index for index, revision in enumerate(known) if revision.version == state.version]
         for index in places:
             known[index] = replace(
-                known[index], status=status, status_message=message, sunset=sunset, replacement=replacement
+                known[index],
+                status=state.status,
+                status_message=state.message,
+                sunset=state.sunset,
+                replacement=state.replacement,
             )
+        if places:
+            self._note(*(known[index] for index in places))
         return len(places)
 
     async def remove(self, kind: DefinitionKind, realm: str, name: str) -> int:
-        listed = {_revision_key(revision) for revision in await self.revisions(kind, realm, name)}
-        self._removed |= listed
-        self._changes[realm] += 1
+        listed = await self.revisions(kind, realm, name)
+        self._removed |= {_revision_key(revision) for revision in listed}
+        if listed:
+            self._note(*listed)
         return len(listed)
 
 
@@ -402,3 +459,14 @@ class _ApiKeys:
 
     async def count(self) -> int:
         return len(self._keys)
+
+    async def list(self, realm: str) -> Sequence[ApiKey]:
+        found = (key for key in self._keys.values() if key.realm == realm)
+        return sorted(found, key=lambda key: (key.created_at, key.key_id))
+
+    async def remove(self, realm: str, key_id: str) -> bool:
+        key = self._keys.get(key_id)
+        if key is None or key.realm != realm:
+            return False
+        del self._keys[key_id]
+        return True

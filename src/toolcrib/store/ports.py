@@ -1,6 +1,6 @@
 """What the rest of the house asks of a store. Two implementations keep these promises: in memory, and SQL.
 
-A store keeps definitions, runs with their numbered events, signals, cached results, API keys and blobs. It decides
+A store keeps definitions, runs with their numbered events, signals, cached results, API keys, sealed values and blobs. It decides
 nothing: it knows no tool, no model and no policy. Every row carries its realm and who made it.
 """
 
@@ -12,8 +12,10 @@ from typing import Literal, NamedTuple, Protocol, Self, TypeAlias
 from msgspec import Struct
 
 from toolcrib.contracts import Event, JsonObject, LifeCycle, Run, RunEvent, RunResult, RunStatus, Signal
+from toolcrib.store.sealed import SealedValues
 
-DefinitionKind: TypeAlias = Literal["tool", "provider"]
+DefinitionKind: TypeAlias = Literal["tool", "provider", "baseline"]
+"""`baseline`: what a provider offered under a tool's name when it was last adopted."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,6 +37,29 @@ class Definition:
     replacement: str | None = None
 
 
+class Changed(NamedTuple):
+    """The revisions of a realm that are different now."""
+
+    revisions: Sequence[Definition]
+    """New ones, ones that were brought back, and ones in another life-cycle state."""
+    removed: Sequence[tuple[str, int]]
+    """Name and number of those that were taken out of all lists."""
+
+
+@dataclass(frozen=True, slots=True)
+class VersionState:
+    """The life-cycle state that all revisions of a version get."""
+
+    kind: DefinitionKind
+    realm: str
+    name: str
+    version: str
+    status: LifeCycle
+    message: str | None = None
+    sunset: datetime | None = None
+    replacement: str | None = None
+
+
 class Definitions(Protocol):
     """Immutable revisions, named by content hash."""
 
@@ -47,15 +72,36 @@ class Definitions(Protocol):
 
         Args:
             definition: What is to be saved.
-            after: Number of the name's newest revision as the author knows it; null for any.
+            after: Number of the name's newest revision as the author knows it, 0 for a name that is in no list, null
+                for any.
 
         Raises:
             Conflict: Another revision has been saved since.
         """
         ...
 
+    async def save_all(
+        self, realm: str, definitions: Sequence[Definition], states: Sequence[VersionState] = (), *, seen: int
+    ) -> Sequence[Definition]:
+        """Append revisions, each as `save` does, and then change life-cycle states: all of it, or nothing.
+
+        Args:
+            realm: Of all of them.
+            definitions: What is to be saved, in order.
+            states: What changes besides, in order.
+            seen: The realm's last change, as `changes` told it before all this was decided.
+
+        Raises:
+            Conflict: Something in the realm has changed since; nothing was written.
+        """
+        ...
+
     async def changes(self, realm: str) -> int:
         """A number that grows with every change of a realm's definitions; 0 before the first."""
+        ...
+
+    async def changed(self, kind: DefinitionKind, realm: str, since: int) -> "Changed":
+        """What has changed since `changes` had a value, so that nobody has to read everything once more."""
         ...
 
     async def get(self, realm: str, content_hash: str) -> Definition | None:
@@ -290,6 +336,14 @@ class ApiKeys(Protocol):
         """How many there are."""
         ...
 
+    async def list(self, realm: str) -> Sequence[ApiKey]:
+        """The keys of a realm, expired ones included, oldest first."""
+        ...
+
+    async def remove(self, realm: str, key_id: str) -> bool:
+        """Forget a key; false if the realm has none of this id."""
+        ...
+
 
 class Store(Protocol):
     """All of the above, opened and closed together."""
@@ -317,6 +371,11 @@ class Store(Protocol):
     @property
     def api_keys(self) -> ApiKeys:
         """API keys."""
+        ...
+
+    @property
+    def sealed(self) -> SealedValues:
+        """Sealed values."""
         ...
 
     async def open(self) -> None:

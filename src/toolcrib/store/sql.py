@@ -10,6 +10,7 @@ from toolcrib.store._sql_api_keys import SqlApiKeys
 from toolcrib.store._sql_cache import SqlCache
 from toolcrib.store._sql_definitions import SqlDefinitions
 from toolcrib.store._sql_journal import SqlJournal
+from toolcrib.store._sql_sealed import SqlSealedValues
 from toolcrib.store.blobs import FolderBlobs
 
 
@@ -28,6 +29,7 @@ class SqlStore:
         self._cache = SqlCache(self._database)
         self._blobs = FolderBlobs(blobs, self._database)
         self._api_keys = SqlApiKeys(self._database)
+        self._sealed = SqlSealedValues(self._database)
 
     @property
     def definitions(self) -> SqlDefinitions:
@@ -53,6 +55,11 @@ class SqlStore:
     def api_keys(self) -> SqlApiKeys:
         """API keys."""
         return self._api_keys
+
+    @property
+    def sealed(self) -> SqlSealedValues:
+        """Sealed values."""
+        return self._sealed
 
     async def open(self) -> None:
         """Connect, and bring the schema up to date; safe to call twice.

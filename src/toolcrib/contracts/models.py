@@ -47,8 +47,8 @@ class Limits(Contract):
     """Model responses with their calls (`maxSteps` of 000)."""
     max_tool_calls: int = Field(default=25, ge=0)
     """Executor dispatches."""
-    timeout_s: float = Field(default=300.0, gt=0)
-    """Seconds of the whole run, waiting for people excluded."""
+    timeout_s: float = Field(default=300.0, gt=0, le=604_800)
+    """Seconds of the whole run, waiting for people excluded; a week at most."""
     max_tokens_per_call: int = Field(default=4000, ge=1)
     """Output tokens of one model call; a larger configured `max_tokens` raises it."""
     max_total_tokens: int | None = Field(default=None, ge=1)

@@ -96,8 +96,8 @@ class ToolDefinition(Contract):
     transactional: bool = False
     cache: CachePolicy = "none"
     cache_ttl_s: float | None = Field(default=None, gt=0)
-    timeout_s: float = Field(default=60.0, gt=0)
-    """Seconds for all attempts of one call."""
+    timeout_s: float = Field(default=60.0, gt=0, le=86_400)
+    """Seconds for all attempts of one call; a day at most."""
     retry: RetryPolicy = RetryPolicy()
     error_handling: tuple[ErrorRule, ...] = ()
     rate_limit: RateLimit | None = None

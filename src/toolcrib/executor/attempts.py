@@ -42,27 +42,28 @@ def rule_for(tool: ToolDefinition, failure: ToolError, http_status: int | None) 
     return next((rule for rule in tool.error_handling if rule.when in names), None)
 
 
-def wait_before_retry(tool: ToolDefinition, failure: ToolError, http_status: int | None, attempt: int) -> float | None:
+def wait_before_retry(tool: ToolDefinition, failure: CallFailed, attempt: int) -> float | None:
     """Seconds until the next attempt, or null if there will be none.
 
-    A rule decides if one fits; else transient errors are retried. A call that is not repeatable is retried only if
-    the other side surely did nothing: it refused by rate limit. A `retry-after` longer than the policy's longest wait
-    ends it.
+    A rule decides if one fits; else transient errors are retried, an answer that cannot be used not among them. A call
+    that is not repeatable is retried only if the other side surely did nothing: it refused by rate limit. A
+    `retry-after` longer than the policy's longest wait ends it.
 
     Args:
-        tool: The definition with its retry policy and rules.
+        tool: The definition with its rules, and its retry policy: if that has no retries, the failure's counts.
         failure: How the attempt failed.
-        http_status: Status of the answer, if there was one.
         attempt: Number of the failed attempt, from 1.
     """
-    if attempt > tool.retry.count:
+    policy = tool.retry if tool.retry.count or failure.retry is None else failure.retry
+    if attempt > policy.count:
         return None
-    rule = rule_for(tool, failure, http_status)
-    wanted = rule.action == "retry" if rule is not None else failure.code in _TRANSIENT
-    if not wanted or not (is_repeatable(tool) or failure.code is ErrorCode.RATE_LIMIT):
+    said = failure.error
+    rule = rule_for(tool, said, failure.http_status)
+    wanted = rule.action == "retry" if rule is not None else _may_pass(said)
+    if not wanted or not (is_repeatable(tool) or said.code is ErrorCode.RATE_LIMIT):
         return None
-    wait = max(_backoff(tool.retry, attempt), failure.retry_after_s or 0.0)
-    return wait if wait <= tool.retry.max_s else None
+    wait = max(_backoff(policy, attempt), said.retry_after_s or 0.0)
+    return wait if wait <= policy.max_s else None
 
 
 def explained(tool: ToolDefinition, failure: ToolError, http_status: int | None) -> ToolError:
@@ -71,6 +72,10 @@ def explained(tool: ToolDefinition, failure: ToolError, http_status: int | None)
     if rule is None or rule.message is None:
         return failure
     return failure.model_copy(update={"message": f"{rule.message} ({failure.message})"})
+
+
+def _may_pass(failure: ToolError) -> bool:
+    return failure.code in _TRANSIENT and failure.reason is not Reason.BAD_RESPONSE
 
 
 def _backoff(policy: RetryPolicy, attempt: int) -> float:

@@ -5,7 +5,7 @@ right. The session may be made anywhere; it binds to the event loop of its first
 """
 
 import asyncio
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import AbstractAsyncContextManager
 from types import MappingProxyType, TracebackType
 from typing import TYPE_CHECKING, Final, Self
@@ -17,6 +17,7 @@ from toolcrib.net.resolver import Resolver, SystemResolver
 
 if TYPE_CHECKING:
     from toolcrib.net._transport import Transport
+    from toolcrib.net.routes import Route
 
 _NO_HEADERS: Final[Mapping[str, str]] = MappingProxyType({})
 _DEFAULT_TIMEOUTS: Final = Timeouts()
@@ -93,6 +94,17 @@ class HttpSession:
             method, url, headers, body, timeouts=timeout, max_bytes=max_bytes, follow=follow_redirects
         )
 
+    async def route(self, url: str) -> "Route":
+        """Where a client with sockets of its own may connect to reach a URL, whose addresses are resolved now.
+
+        Raises:
+            EgressDenied: The policy forbids the URL or an address behind it.
+            ConnectionFailed: The host name does not resolve.
+        """
+        from toolcrib.net.routes import find_route  # noqa: PLC0415 - yarl loads with the first request only
+
+        return await find_route(self.policy, self._resolver, url)
+
     async def close(self) -> None:
         """Close all connections. The session cannot be used again; closing twice is fine.
 
@@ -115,6 +127,13 @@ class HttpSession:
     ) -> None:
         await self.close()
 
+    def metered(self, before: Callable[[], None]) -> "HttpSession":
+        """A view of this session that asks before each request; what `before` raises, the request raises.
+
+        It shares the connections. Closing it closes nothing.
+        """
+        return _Metered(self.policy, self._bound, before)
+
     def _bound(self) -> "Transport":
         transport = self._transport
         if transport is None:
@@ -129,3 +148,14 @@ class HttpSession:
         from toolcrib.net._transport import Transport  # noqa: PLC0415 - aiohttp loads with the first request only
 
         return Transport(self.policy, self._resolver)
+
+
+class _Metered(HttpSession):
+    def __init__(self, policy: EgressPolicy, shared: "Callable[[], Transport]", before: Callable[[], None]) -> None:
+        super().__init__(policy)
+        self._shared: Final = shared
+        self._before: Final = before
+
+    def _bound(self) -> "Transport":
+        self._before()
+        return self._shared()

@@ -27,6 +27,9 @@ _ABSOLUTE: Final = re.compile(r"https?://[^/?#\s]+([/?#][^\x00-\x1f\x7f]*)?", re
 """A space may stand behind the host, also in the name of a placeholder: it is encoded when it is sent."""
 _NAMES: Final = re.compile(r"\$(\.[A-Za-z_][A-Za-z0-9_-]*|\['[^']+'\])*")
 _MEDIA: Final = {"form": "application/x-www-form-urlencoded", "multipart": "multipart/"}
+_OUR_PART_HEADERS: Final = frozenset({"content-disposition", "content-type", "content-transfer-encoding"})
+_TOKEN: Final = re.compile(r"[!#$%&'*+\-.^_`|~0-9A-Za-z]+")
+"""A header's name (RFC 9110, section 5.6.2)."""
 _PLACEHOLDER: Final = re.compile(r"\{([^{}]*)\}")
 
 
@@ -85,6 +88,9 @@ def _body_problems(body: HttpBody) -> Iterator[str]:
     unknown = sorted(set(body.encodings) - set(body.fields.values())) if body.argument is None else []
     if unknown:
         yield f"body.encodings names {unknown[0]!r}, which is no field on the wire; correct the name"
+    for header in (name for encoding in body.encodings.values() for name in encoding.headers):
+        if header.lower() in _OUR_PART_HEADERS or not _TOKEN.fullmatch(header):
+            yield f"body.encodings has the part header {header!r}, which is ours to write or is no name; take it away"
 
 
 def _paging_problems(paging: Paging, arguments: frozenset[str]) -> Iterator[str]:

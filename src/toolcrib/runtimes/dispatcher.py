@@ -5,6 +5,7 @@ from typing import Protocol
 
 from toolcrib.contracts import ErrorCode, Reason
 from toolcrib.executor import CallFailed, Dispatch, Outcome, error
+from toolcrib.runtimes.reaching import Providers, provider_of
 
 
 class Runtime(Protocol):
@@ -22,12 +23,16 @@ class Runtime(Protocol):
 class RuntimeDispatcher:
     """Dispatches by `implementation.kind`.
 
+    A failed attempt carries the retry policy of the tool's provider, for tools that have none of their own.
+
     Args:
         runtimes: Runtime by kind.
+        providers: Finds providers.
     """
 
-    def __init__(self, runtimes: Mapping[str, Runtime]) -> None:
+    def __init__(self, runtimes: Mapping[str, Runtime], providers: Providers = lambda _realm, _name: None) -> None:
         self._runtimes = runtimes
+        self._providers = providers
 
     async def dispatch(self, dispatch: Dispatch) -> Outcome:
         """Execute once with the runtime of the tool's kind."""
@@ -36,4 +41,9 @@ class RuntimeDispatcher:
         if runtime is None:
             message = f"this process has no runtime for tools of kind {kind!r}; it has: {', '.join(self._runtimes)}"
             raise CallFailed(error(ErrorCode.UNKNOWN, Reason.RUNTIME_MISSING, message))
-        return await runtime.run(dispatch)
+        try:
+            return await runtime.run(dispatch)
+        except CallFailed as failure:
+            provider = provider_of(dispatch.tool, self._providers)
+            failure.retry = None if provider is None else provider.retry
+            raise

@@ -1,12 +1,14 @@
 """Runs Python functions that the application has added to its crib, found by content hash, never imported by name."""
 
+from functools import partial
+
 from pydantic import ValidationError
 
 from toolcrib.contracts import EgressDenied, ErrorCode, Reason, ToolRevision
 from toolcrib.executor import CallFailed, Dispatch, Outcome, error
 from toolcrib.net import HttpSession, NetworkError
 from toolcrib.registry import FunctionTool, ToolContext
-from toolcrib.runtimes.http.failures import unanswered
+from toolcrib.runtimes.refusals import count_request, unanswered
 
 
 class PythonRuntime:
@@ -50,7 +52,7 @@ class PythonRuntime:
             idempotency_key=dispatch.idempotency_key,
             attempt=dispatch.attempt,
             auth=dispatch.auth,
-            http=self._session,
+            http=self._session.metered(partial(count_request, dispatch)),
         )
         try:
             values = function.values_of(dispatch.input, context)

@@ -233,6 +233,25 @@ async def test_without_a_rule_only_what_may_pass_is_repeated(code: ErrorCode):
     assert envelope.attempts == (2 if code in passing else 1)
 
 
+@pytest.mark.requirement("executor.retries")
+async def test_an_answer_that_cannot_be_used_is_not_asked_for_again_unless_a_rule_says_so():
+    unusable = CallFailed(error(ErrorCode.PROVIDER_ERROR, Reason.BAD_RESPONSE, "no JSON"), http_status=200)
+    tool = make_tool(retry=RetryPolicy(count=1))
+    ruled = make_tool(retry=RetryPolicy(count=1), error_handling=(ErrorRule(when="2xx", action="retry"),))
+
+    assert (await Rig(tool, behaviour=raises(unusable)).run()).attempts == 1
+    assert (await Rig(ruled, behaviour=raises(unusable)).run()).attempts == 2
+
+
+@pytest.mark.requirement("executor.retries")
+@pytest.mark.parametrize(("own", "attempts"), [(RetryPolicy(), 3), (RetryPolicy(count=1), 2)])
+async def test_a_tool_without_retries_of_its_own_is_repeated_as_the_failure_says(own: RetryPolicy, attempts: int):
+    failure = fails(ErrorCode.NETWORK_ERROR)
+    failure.retry = RetryPolicy(count=2)
+
+    assert (await Rig(make_tool(retry=own), behaviour=raises(failure)).run()).attempts == attempts
+
+
 def repeatable() -> Iterator[Any]:
     from toolcrib.contracts import AgenticImplementation, LLMConfig
 

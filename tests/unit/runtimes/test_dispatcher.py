@@ -3,9 +3,10 @@
 import pytest
 
 from tests.twins import make_context, make_tool
-from toolcrib.contracts import HttpImplementation, Reason
-from toolcrib.executor import CallFailed, Dispatch, Outcome
+from toolcrib.contracts import ErrorCode, HttpImplementation, ProviderDefinition, Reason, RetryPolicy
+from toolcrib.executor import CallFailed, Dispatch, Outcome, error
 from toolcrib.runtimes import RuntimeDispatcher
+from toolcrib.runtimes.reaching import request_limit_s
 
 
 class Answering:
@@ -42,3 +43,41 @@ async def test_a_kind_without_a_runtime_is_named_with_those_that_there_are():
         await dispatcher.dispatch(dispatch("http"))
 
     assert failure.value.error.reason is Reason.RUNTIME_MISSING
+
+
+class Failing:
+    """A runtime whose calls all fail."""
+
+    async def run(self, dispatch: Dispatch) -> Outcome:
+        """Execute once."""
+        raise CallFailed(error(ErrorCode.NETWORK_ERROR, Reason.TOOL_FAILED, f"{dispatch.tool.name} is away"))
+
+
+def reaching(provider: str | None) -> Dispatch:
+    """An execution of an HTTP tool of this provider."""
+    http = HttpImplementation(method="GET", url="https://crm.example/deals", provider=provider)
+    tool = make_tool("deals", implementation=http)
+    return Dispatch(tool=tool, input={}, auth={}, idempotency_key="k", position="p", attempt=1, context=make_context())
+
+
+@pytest.mark.requirement("runtimes.provider_defaults")
+@pytest.mark.parametrize(("provider", "count"), [("crm", 2), ("gone", None), (None, None)])
+async def test_a_failed_call_carries_the_retry_policy_of_its_tools_provider(provider: str | None, count: int | None):
+    crm = ProviderDefinition(name="crm", base_url="https://crm.example", retry=RetryPolicy(count=2))
+    dispatcher = RuntimeDispatcher(
+        {"http": Failing()}, lambda realm, name: {("default", "crm"): crm}.get((realm, name))
+    )
+
+    with pytest.raises(CallFailed) as failure:
+        await dispatcher.dispatch(reaching(provider))
+
+    assert (failure.value.retry.count if failure.value.retry else None) == count
+
+
+@pytest.mark.requirement("runtimes.provider_defaults")
+@pytest.mark.parametrize(("limit_s", "request_s"), [(None, 60.0), (5.0, 5.0), (90.0, 60.0)])
+def test_one_request_has_the_providers_time_within_that_of_the_whole_call(limit_s: float | None, request_s: float):
+    provider = ProviderDefinition(name="crm", base_url="https://crm.example", timeout_s=limit_s)
+
+    assert request_limit_s(make_tool().definition, provider) == request_s
+    assert request_limit_s(make_tool().definition, None) == 60.0

@@ -1,14 +1,16 @@
 """Python functions as the executor dispatches them."""
 
-from typing import Annotated, Any
+from typing import Annotated, Any, cast
 
 import pytest
+from aiohttp import web
 from pydantic import AfterValidator, BaseModel, ValidationError
 
 from tests.twins import make_context, make_tool
-from toolcrib.contracts import ErrorCode, Reason, ToolRevision
+from tests.unit.net.servers import serving
+from toolcrib.contracts import ErrorCode, Limits, Reason, ToolRevision
 from toolcrib.executor import CallFailed, Dispatch
-from toolcrib.net import HttpSession
+from toolcrib.net import EgressPolicy, HttpSession
 from toolcrib.registry import FunctionTool, ToolContext, tool
 from toolcrib.runtimes import PythonRuntime
 
@@ -21,7 +23,7 @@ def revision(function: FunctionTool[..., Any]) -> ToolRevision:
     )
 
 
-def dispatch(stored: ToolRevision, **arguments: Any) -> Dispatch:
+def dispatch(stored: ToolRevision, limits: Limits | None = None, **arguments: Any) -> Dispatch:
     """One execution with these arguments."""
     return Dispatch(
         tool=stored,
@@ -30,7 +32,7 @@ def dispatch(stored: ToolRevision, **arguments: Any) -> Dispatch:
         idempotency_key="run_1:t1.c1",
         position="t1.c1",
         attempt=2,
-        context=make_context(),
+        context=make_context(limits=limits),
     )
 
 
@@ -54,6 +56,31 @@ async def test_a_function_gets_its_arguments_and_the_facts_of_its_call():
 
     assert await run(echo, n=3) == [3, "run_1", "t1.c1", "default", "owner", 2, "token"]
     assert await run(key) == "run_1:t1.c1"
+
+
+@pytest.mark.requirement("runtimes.python_requests")
+async def test_what_a_function_asks_for_is_counted_and_the_last_allowed_request_is_the_last():
+    @tool
+    async def fetch(context: ToolContext) -> list[int]:
+        return [(await context.http.request("GET", url)).status for _ in range(3)]
+
+    async def answer(request: web.BaseRequest) -> web.Response:
+        asked.append(request.path)
+        return web.Response()
+
+    asked: list[str] = []
+    async with serving(answer) as port, HttpSession(EgressPolicy(allow=(f"127.0.0.1:{port}",))) as session:
+        url = f"http://127.0.0.1:{port}/"
+        stored, runtime = revision(fetch), PythonRuntime(session)
+        runtime.bind(stored.content_hash, cast("FunctionTool[..., Any]", fetch))
+        with pytest.raises(CallFailed, match="limit max_requests is 2 and this would make 3") as refusal:
+            await runtime.run(dispatch(stored, limits=Limits(max_requests=2)))
+
+    assert (refusal.value.error.code, refusal.value.error.reason) == (
+        ErrorCode.POLICY_DENIED,
+        Reason.MAX_REQUESTS_EXCEEDED,
+    )
+    assert asked == ["/", "/"]
 
 
 @pytest.mark.requirement("runtimes.python_missing")

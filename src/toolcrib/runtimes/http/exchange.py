@@ -6,13 +6,15 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from toolcrib.contracts import Attachment, EgressDenied, ErrorCode, InvalidInput, Json, JsonObject, Unavailable
-from toolcrib.executor import Attic, CallFailed, Clock, Dispatch, Outcome, error
+from toolcrib.executor import Attic, CallFailed, Clock, Dispatch, Outcome
 from toolcrib.net import HttpResponse, HttpSession, NetworkError, Timeouts
 from toolcrib.providers import Credentials
 from toolcrib.runtimes.http.access import Access
 from toolcrib.runtimes.http.answers import BadBody, described, read_body, shown_headers
-from toolcrib.runtimes.http.failures import answered, bad_response, unanswered
+from toolcrib.runtimes.http.failures import answered, bad_response
 from toolcrib.runtimes.http.requests import Target, build_request
+from toolcrib.runtimes.reaching import request_limit_s
+from toolcrib.runtimes.refusals import count_request, unanswered
 
 MAX_PAGE_WAIT_S: Final = 10.0
 """Seconds that a page in the middle of a list may wait for a rate limit."""
@@ -71,10 +73,8 @@ class Exchange:
         tool = self.target.tool
         self.secrets = tuple(dict.fromkeys((*self.secrets, *credentials.secrets)))
         request = build_request(self.target, arguments, credentials, at)
-        shortage = self.dispatch.context.budget.take_request()
-        if shortage is not None:
-            raise CallFailed(error(ErrorCode.POLICY_DENIED, shortage.reason, f"{tool.name!r}: {shortage.message}"))
-        limit_s = tool.timeout_s
+        count_request(self.dispatch)
+        limit_s = request_limit_s(tool, self.access.provider)
         try:
             return await self.session.request(
                 request.method,

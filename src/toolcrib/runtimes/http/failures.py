@@ -1,4 +1,4 @@
-"""What an answer or a broken connection means for a call, in the nine codes of contracts, section 3.
+"""What an answer means for a call, in the nine codes of contracts, section 3.
 
 | other side | code | why |
 |---|---|---|
@@ -14,13 +14,13 @@ from collections.abc import Iterator, Mapping
 from datetime import datetime
 from http import HTTPStatus
 from itertools import chain, islice
-from typing import Final, assert_never, cast
+from typing import Final, cast
 
 import orjson
 
-from toolcrib.contracts import EgressDenied, ErrorCode, InvalidInput, Json, JsonObject, Reason, ToolDefinition
+from toolcrib.contracts import ErrorCode, Json, JsonObject, Reason, ToolDefinition
 from toolcrib.executor import CallFailed, error
-from toolcrib.net import HttpResponse, NetworkError, TimedOut, TooLarge
+from toolcrib.net import HttpResponse
 from toolcrib.runtimes.http.answers import BadBody, content_type, read_body, shown_headers
 from toolcrib.runtimes.http.waits import retry_after
 
@@ -53,24 +53,6 @@ def answered(tool: ToolDefinition, response: HttpResponse, now: datetime) -> Cal
         http_status=response.status,
         metadata={"headers": shown_headers(response)},
     )
-
-
-def unanswered(tool: ToolDefinition, problem: EgressDenied | NetworkError | InvalidInput) -> CallFailed:
-    """The failure that the network or its policy means."""
-    match problem:
-        case EgressDenied():
-            code, reason = ErrorCode.POLICY_DENIED, Reason.SSRF_BLOCKED
-        case TimedOut():
-            code, reason = ErrorCode.TIMEOUT, Reason.TOOL_TIMEOUT
-        case TooLarge():
-            code, reason = ErrorCode.PROVIDER_ERROR, Reason.BAD_RESPONSE
-        case NetworkError():
-            code, reason = ErrorCode.NETWORK_ERROR, Reason.TOOL_FAILED
-        case InvalidInput():
-            code, reason = ErrorCode.VALIDATION_ERROR, Reason.INPUT_SCHEMA_MISMATCH
-        case _:
-            assert_never(problem)
-    return CallFailed(error(code, reason, f"tool {tool.name!r}: {problem}"))
 
 
 def bad_response(tool: ToolDefinition, response: HttpResponse, problem: str, *, explained: bool = False) -> CallFailed:

@@ -1,0 +1,40 @@
+"""What it means for a call that a request was not let through: by the run's budget, the network or its policy.
+
+It is the same for every runtime whose requests go through `net`. Answers of the other side are not judged here.
+"""
+
+from typing import assert_never
+
+from toolcrib.contracts import EgressDenied, ErrorCode, InvalidInput, Reason, ToolDefinition
+from toolcrib.executor import CallFailed, Dispatch, error
+from toolcrib.net import NetworkError, TimedOut, TooLarge
+
+
+def count_request(dispatch: Dispatch) -> None:
+    """Take one request from the run's budget.
+
+    Raises:
+        CallFailed: There is none left.
+    """
+    shortage = dispatch.context.budget.take_request()
+    if shortage is not None:
+        message = f"{dispatch.tool.name!r}: {shortage.message}"
+        raise CallFailed(error(ErrorCode.POLICY_DENIED, shortage.reason, message))
+
+
+def unanswered(tool: ToolDefinition, problem: EgressDenied | NetworkError | InvalidInput) -> CallFailed:
+    """The failure that the network or its policy means."""
+    match problem:
+        case EgressDenied():
+            code, reason = ErrorCode.POLICY_DENIED, Reason.SSRF_BLOCKED
+        case TimedOut():
+            code, reason = ErrorCode.TIMEOUT, Reason.TOOL_TIMEOUT
+        case TooLarge():
+            code, reason = ErrorCode.PROVIDER_ERROR, Reason.BAD_RESPONSE
+        case NetworkError():
+            code, reason = ErrorCode.NETWORK_ERROR, Reason.TOOL_FAILED
+        case InvalidInput():
+            code, reason = ErrorCode.VALIDATION_ERROR, Reason.INPUT_SCHEMA_MISMATCH
+        case _:
+            assert_never(problem)
+    return CallFailed(error(code, reason, f"tool {tool.name!r}: {problem}"))

@@ -30,7 +30,7 @@ from toolcrib.contracts import (
     format_timestamp,
 )
 from toolcrib.executor import Clock, ToolCall
-from toolcrib.policy import CallPolicy, permit
+from toolcrib.policy import CallPolicy, least, permit
 from toolcrib.providers import ReferenceItem, ReferenceList, read_reference
 from toolcrib.registry import Providers, Registry
 from toolcrib.runs import RunContext
@@ -116,7 +116,7 @@ class References:
         Raises:
             ReferenceUnavailable: A list could not be read, and there is no snapshot of it.
         """
-        context.policy = CallPolicy(side_effects="reads")
+        context.policy = CallPolicy(side_effects=least(context.policy.side_effects, "reads"))
         reading = {
             source.name: context.start(self._list(context, source.name, partial(_given, source)))
             for source in wanted.reference_data

@@ -5,7 +5,7 @@ run's own calls, so a resumed run sees the same lists.
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import TypeAlias, cast
 
@@ -171,12 +171,12 @@ class Furnisher:
         if implementation.kind != "agentic":
             msg = f"tool {tool.ref!r} is of kind {implementation.kind!r}, not agentic"
             raise InvalidDefinition(msg)
-        model = self._models(implementation.llm)
+        model, most = self._models(implementation.llm), context.policy.side_effects
         found = await self._granted(context, tool, implementation)
         references = await self._references.lists(context, implementation.context)
         place = self._place(context, tool, implementation, found, references)
         await self._tell_drift(context, tool)
-        context.policy = place.policy
+        context.policy = replace(place.policy, side_effects=most)
         return Setup(context, tool, implementation, model, place, _task(context.request.input))
 
     async def _granted(

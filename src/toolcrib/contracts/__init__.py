@@ -41,7 +41,13 @@ from toolcrib.contracts.connections import (
 )
 from toolcrib.contracts.costs import ActionCost, CostBreakdown, LLMCost
 from toolcrib.contracts.drift import DriftChange, DriftKind, DriftReport
-from toolcrib.contracts.entities import ColumnType, EntityColumn, EntityImplementation, EntityOperation
+from toolcrib.contracts.entities import (
+    ROW_VERSION,
+    ColumnType,
+    EntityColumn,
+    EntityImplementation,
+    EntityOperation,
+)
 from toolcrib.contracts.envelope import (
     EFFECTS,
     Attachment,
@@ -192,6 +198,7 @@ __all__ = [
     "NAME_PATTERN",
     "OWNER",
     "RETRYABLE_MODEL_ERRORS",
+    "ROW_VERSION",
     "SCHEMA_VERSION",
     "SECRET_REFERENCE",
     "WAITING",

@@ -4,7 +4,7 @@ A call that waits (for an approval, for a client) is an event of its run; an env
 ended.
 """
 
-from typing import Literal, TypeAlias
+from typing import Final, Literal, TypeAlias
 
 from pydantic import Field
 
@@ -13,6 +13,8 @@ from toolcrib.contracts.errors import ToolError
 
 CallStatus: TypeAlias = Literal["success", "error", "skipped", "denied"]
 SideEffects: TypeAlias = Literal["none", "reads", "writes"]
+EFFECTS: Final[tuple[SideEffects, ...]] = ("none", "reads", "writes")
+"""Least first."""
 AttachmentKind: TypeAlias = Literal["blob", "image", "table"]
 
 

@@ -10,7 +10,7 @@ from typing import Annotated, Literal, TypeAlias
 from pydantic import Field, TypeAdapter
 
 from toolcrib.contracts._base import Contract, Json, JsonObject, Timestamp, Usd
-from toolcrib.contracts.envelope import SideEffects, ToolEnvelope
+from toolcrib.contracts.envelope import Attachment, SideEffects, ToolEnvelope
 from toolcrib.contracts.errors import ModelErrorKind, Reason, ToolError
 from toolcrib.contracts.models import Usage
 from toolcrib.contracts.runs import ApprovalDecision, ClientResult, Purpose, RunRequest, RunStatus, StopReason
@@ -65,6 +65,8 @@ class RunFinished(Contract):
     status: RunStatus
     stop_reason: StopReason
     output: Json = None
+    attachments: tuple[Attachment, ...] = ()
+    """What accompanies the output."""
     error: ToolError | None = None
     warnings: tuple[str, ...] = ()
     usage: Usage = Usage()

@@ -60,6 +60,32 @@ class Limits(Contract):
     """HTTP requests inside calls: pages and retries count."""
 
 
+class Allowance(Contract):
+    """What a run had left when it called a tool that is a run of its own: the most that this may spend without it."""
+
+    tool_calls: int = Field(ge=0)
+    requests: int = Field(ge=0)
+    tokens: int | None = Field(default=None, ge=0)
+    """Null for no limit, as in the next."""
+    cost_usd: Usd | None = Field(default=None, ge=0)
+    seconds: float = Field(ge=0)
+    """Waiting for people excluded."""
+
+    def bounding(self, limits: Limits) -> Limits:
+        """The limits, as far as they allow no more than this; null here does not raise them."""
+        tokens = [most for most in (limits.max_total_tokens, self.tokens) if most is not None]
+        costs = [most for most in (limits.max_cost_usd, self.cost_usd) if most is not None]
+        return limits.model_copy(
+            update={
+                "max_tool_calls": min(limits.max_tool_calls, self.tool_calls),
+                "max_requests": min(limits.max_requests, self.requests),
+                "max_total_tokens": min(tokens, default=None),
+                "max_cost_usd": min(costs, default=None),
+                "timeout_s": min(limits.timeout_s, self.seconds),
+            }
+        )
+
+
 class Usage(Contract):
     """Tokens of model calls. `input_tokens` includes cached ones."""
 

@@ -5,8 +5,9 @@ from typing import Literal, TypeAlias
 from pydantic import Field
 
 from toolcrib.contracts._base import Contract, Json, JsonObject, Timestamp, Usd
+from toolcrib.contracts.envelope import Attachment, SideEffects
 from toolcrib.contracts.errors import ToolError
-from toolcrib.contracts.models import Usage
+from toolcrib.contracts.models import Allowance, Usage
 from toolcrib.contracts.principals import Principal
 
 RunKind: TypeAlias = Literal["tool", "code", "composite", "agentic", "agent", "workflow"]
@@ -52,6 +53,17 @@ class RunRequest(Contract):
     session_id: str | None = None
     dry_run: bool = False
     """No tool with side effects is dispatched; its call is skipped."""
+    callers: dict[str, str] = Field(default_factory=dict)
+    """The tools that are open above this run, outermost first: `name@version` by content hash."""
+    side_effects: SideEffects = "writes"
+    """The most that its calls may do."""
+    allowance: Allowance | None = None
+    """What the caller had left when it called; null for a run that nobody called."""
+
+    @property
+    def open_tools(self) -> dict[str, str]:
+        """The tools that are open above a call of this run, as in `callers`: with the run's own, if it calls others."""
+        return self.callers if self.kind == "tool" else {**self.callers, self.content_hash: self.tool}
 
     @property
     def tool_name(self) -> str:
@@ -96,6 +108,8 @@ class RunResult(Contract):
     status: RunStatus
     stop_reason: StopReason | None = None
     output: Json = None
+    attachments: tuple[Attachment, ...] = ()
+    """What accompanies the output."""
     error: ToolError | None = None
     warnings: tuple[str, ...] = ()
     usage: Usage = Usage()

@@ -12,6 +12,7 @@ from toolcrib.contracts._base import Contract, Json, JsonObject, JsonSchema, Tim
 from toolcrib.contracts.envelope import SideEffects
 from toolcrib.contracts.identity import content_hash
 from toolcrib.contracts.implementations import DELEGATES, Implementation
+from toolcrib.contracts.models import CLOSING_S
 from toolcrib.contracts.providers import NAME_PATTERN
 from toolcrib.contracts.retries import RetryPolicy
 from toolcrib.contracts.runs import RunKind
@@ -133,6 +134,12 @@ class ToolDefinition(Contract):
         if paging is not None and paging.kind != "cursor":
             content["implementation"]["paging"]["kind"] = paging.kind
         return content_hash(content)
+
+    @property
+    def call_timeout_s(self) -> float:
+        """Seconds after which a call is cut off: a run of its own gets some more than it has, to end itself before."""
+        kind = self.implementation.kind
+        return self.timeout_s + CLOSING_S if kind in DELEGATES and kind != "agentic" else self.timeout_s
 
     @property
     def run_kind(self) -> RunKind:

@@ -17,7 +17,15 @@ from toolcrib.net import EgressPolicy, HttpSession
 from toolcrib.providers import ProviderAccess, Tokens
 from toolcrib.registry import Providers, Registry
 from toolcrib.runs import Ended, Program, RunContext
-from toolcrib.runtimes import Abilities, DelegateRuntime, HttpRuntime, PythonRuntime, Runtime, RuntimeDispatcher
+from toolcrib.runtimes import (
+    Abilities,
+    Composite,
+    DelegateRuntime,
+    HttpRuntime,
+    PythonRuntime,
+    Runtime,
+    RuntimeDispatcher,
+)
 from toolcrib.secrets import EnvironmentSecrets
 from toolcrib.store import Store
 
@@ -92,11 +100,13 @@ class Parts:
             clock=outside.clock,
         )
         references = References(outside.store, registry=registry, providers=providers, clock=outside.clock)
+        kinds: dict[RunKind, Program] = {**programs(models.model, registry, providers, references)}
+        kinds["composite"] = Composite(registry)
         engine = LocalEngine(
             store=outside.store,
             registry=registry,
             executor=executor,
-            programs=_at_home(programs(models.model, registry, providers, references), catalogue),
+            programs=_at_home(kinds, catalogue),
             clock=outside.clock,
             new_run_id=new_run_id,
             settings=EngineSettings(owner=f"{socket.gethostname()}/{os.getpid()}", lease_s=lease_s),

@@ -45,7 +45,7 @@ from toolcrib.contracts import (
 )
 from toolcrib.executor import Clock, Executor, error
 from toolcrib.llm.retry import RetryPolicy
-from toolcrib.policy import Budget, CallPolicy
+from toolcrib.policy import Budget, CallPolicy, least
 from toolcrib.registry import Registry, pins_of
 from toolcrib.runs import (
     Ended,
@@ -268,6 +268,8 @@ class LocalEngine:
         request = claim.run.request
         tool = await self._registry.pinned(claim.run.realm, request.content_hash)
         limits = limits_of(tool, request.kind)
+        if parent is None and request.allowance is not None:  # else the parent's own budget and time-out hold
+            limits = request.allowance.bounding(limits)
         context = self._context(drive, limits, parent)
         if claim.run.epoch > 1:
             drive.log.add(RunResumed(epoch=claim.run.epoch, cause=_cause(claim)))
@@ -348,6 +350,9 @@ class LocalEngine:
             conversation_id=mine.conversation_id,
             session_id=mine.session_id,
             dry_run=mine.dry_run,
+            callers=mine.open_tools,
+            side_effects=least(context.policy.side_effects, tool.definition.side_effects),
+            allowance=context.budget.allowance(context.deadline - self._clock.monotonic()),
         )
         with contextlib.suppress(Conflict):
             await self.create(request, run_id=child_id)
@@ -387,6 +392,7 @@ class LocalEngine:
     def _context(self, drive: "_Drive", limits: Limits, parent: RunContext | None) -> RunContext:
         budget = Budget(limits, parent=parent.budget if parent else None)
         run_id = drive.run.run_id
+        deadline = self._clock.monotonic() + limits.timeout_s - drive.history.active_s
 
         async def signal(name: str) -> Signal | None:
             known = drive.signals.get(name)
@@ -405,7 +411,8 @@ class LocalEngine:
                 retry=self._settings.retry,
             ),
             budget=budget,
-            policy=CallPolicy(),
+            policy=CallPolicy(side_effects=drive.run.request.side_effects),
+            deadline=min(deadline, parent.deadline) if parent else deadline,
             surroundings=Surroundings(
                 executor=self._executor,
                 in_doubt=self._in_doubt,
@@ -492,11 +499,11 @@ def limits_of(tool: ToolRevision, kind: RunKind) -> Limits:
     call. Code has its quota of calls; a composite tool has the defaults, inside those of whoever calls it.
     """
     definition, implementation = tool.definition, tool.definition.implementation
-    if implementation.kind == "code":
-        calls = implementation.limits.tool_calls + (kind == "tool")
-        return Limits(timeout_s=definition.timeout_s + CLOSING_S, max_tool_calls=max(calls, 1))
     if implementation.kind != "agentic":
-        return Limits(timeout_s=definition.timeout_s + CLOSING_S)
+        seconds = definition.call_timeout_s + CLOSING_S if kind == "tool" else definition.timeout_s
+        if implementation.kind != "code":
+            return Limits(timeout_s=seconds)
+        return Limits(timeout_s=seconds, max_tool_calls=implementation.limits.tool_calls + (kind == "tool"))
     limits, wanted = implementation.limits, implementation.llm.max_tokens or 0
     changes: JsonObject = {"max_tokens_per_call": wanted} if wanted > limits.max_tokens_per_call else {}
     if kind == "tool":
@@ -515,6 +522,7 @@ def _finished(ended: Ended, context: RunContext | None) -> RunFinished:
         status=ended.status,
         stop_reason=ended.stop_reason,
         output=ended.output,
+        attachments=ended.attachments,
         error=ended.error,
         warnings=(*context.warnings, *ended.warnings) if context else ended.warnings,
         usage=as_contract(spending.usage) if spending else Usage(),

@@ -329,7 +329,7 @@ class Executor:
     ) -> Outcome:
         definition = tool.definition
         try:
-            async with asyncio.timeout(definition.timeout_s):
+            async with asyncio.timeout(definition.call_timeout_s):
                 return await self._attempt_until_done(receipt, tool, arguments, auth)
         except TimeoutError:
             message = f"tool {tool.name!r} did not end within timeout_s={definition.timeout_s:g}; the effect is unknown"

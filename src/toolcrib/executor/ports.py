@@ -70,6 +70,8 @@ class CallContext(Struct, frozen=True):
     conversation_id: str | None = None
     session_id: str | None = None
     depth: int = 0
+    callers: Mapping[str, str] = {}
+    """The tools that are open above the call, outermost first: `name@version` by content hash."""
     dry_run: bool = False
     attempt: int = 1
     """2 and more: the call is repeated after a crash."""

@@ -1,7 +1,17 @@
 """What may happen: the guard before every call, the budget of a run, the grants of a principal."""
 
 from toolcrib.policy.budget import Budget, ModelReservation, Shortage
-from toolcrib.policy.guard import CallPolicy, decide, is_in_service, permit
+from toolcrib.policy.guard import CallPolicy, decide, is_in_service, least, permit
 from toolcrib.policy.permissions import permits
 
-__all__ = ["Budget", "CallPolicy", "ModelReservation", "Shortage", "decide", "is_in_service", "permit", "permits"]
+__all__ = [
+    "Budget",
+    "CallPolicy",
+    "ModelReservation",
+    "Shortage",
+    "decide",
+    "is_in_service",
+    "least",
+    "permit",
+    "permits",
+]

@@ -9,7 +9,7 @@ from decimal import Decimal
 
 from msgspec import Struct
 
-from toolcrib.contracts import Limits, Reason, StopReason
+from toolcrib.contracts import Allowance, Limits, Reason, StopReason
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,6 +132,27 @@ class Budget:
             budget.tool_calls += tool_calls
             budget.tokens += tokens
             budget.cost_usd += cost_usd
+
+    def allowance(self, seconds: float) -> Allowance:
+        """What is left here and in all parents, reservations taken off, for a nested run that these do not see."""
+        chain = self.chain
+        tokens = [
+            budget.limits.max_total_tokens - budget.tokens - budget.reserved_tokens
+            for budget in chain
+            if budget.limits.max_total_tokens is not None
+        ]
+        costs = [
+            budget.limits.max_cost_usd - budget.cost_usd - budget.reserved_usd
+            for budget in chain
+            if budget.limits.max_cost_usd is not None
+        ]
+        return Allowance(
+            tool_calls=max(min(budget.limits.max_tool_calls - budget.tool_calls for budget in chain), 0),
+            requests=max(min(budget.limits.max_requests - budget.requests for budget in chain), 0),
+            tokens=max(min(tokens), 0) if tokens else None,
+            cost_usd=max(min(costs), Decimal(0)) if costs else None,
+            seconds=max(seconds, 0.0),
+        )
 
     def cost_shortage(self, cost_usd: Decimal) -> Shortage | None:
         """Whether so much more could be spent without crossing a cost limit."""

@@ -10,6 +10,7 @@ from decimal import Decimal
 from difflib import get_close_matches
 
 from toolcrib.contracts import (
+    EFFECTS,
     GuardDecision,
     JsonObject,
     JsonSchema,
@@ -22,7 +23,10 @@ from toolcrib.contracts import (
 from toolcrib.policy.budget import Budget
 from toolcrib.policy.permissions import permits
 
-_RANK: Mapping[SideEffects, int] = {"none": 0, "reads": 1, "writes": 2}
+
+def least(*effects: SideEffects) -> SideEffects:
+    """The least of several side effects."""
+    return min(effects, key=EFFECTS.index)
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,7 +135,7 @@ def _life_cycle(tool: ToolRevision, policy: CallPolicy) -> _Denied | None:
 
 
 def _side_effects(name: str, effects: SideEffects, policy: CallPolicy) -> _Denied | None:
-    if _RANK[effects] <= _RANK[policy.side_effects]:
+    if least(effects, policy.side_effects) == effects:
         return None
     message = (
         f"tool {name!r} {effects} and this run allows at most {policy.side_effects!r}; "

@@ -81,6 +81,7 @@ class RunContext:
         models: Makes model calls.
         budget: What the run may still spend.
         policy: What its calls may be; a program may narrow it before its first call.
+        deadline: When its time is over, and at the latest its callers', on the monotonic clock.
         surroundings: The rest of the house.
     """
 
@@ -93,11 +94,13 @@ class RunContext:
         models: ModelCalls,
         budget: Budget,
         policy: CallPolicy,
+        deadline: float,
         surroundings: Surroundings,
     ) -> None:
         self.run = run
         self.budget = budget
         self.policy = policy
+        self.deadline = deadline
         self.log = log
         self.models = models
         self._history = history
@@ -347,6 +350,7 @@ class RunContext:
             conversation_id=request.conversation_id,
             session_id=request.session_id,
             depth=request.depth,
+            callers=request.open_tools,
             dry_run=request.dry_run,
         )
 

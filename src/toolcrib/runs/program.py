@@ -4,13 +4,14 @@ from datetime import datetime
 
 from msgspec import Struct
 
-from toolcrib.contracts import Json, RunStatus, StopReason, ToolError
+from toolcrib.contracts import Attachment, Json, RunStatus, StopReason, ToolError
 
 
 class Ended(Struct, frozen=True):
     """How a program came to its end."""
 
     output: Json = None
+    attachments: tuple[Attachment, ...] = ()
     stop_reason: StopReason = "final_answer"
     status: RunStatus = "completed"
     error: ToolError | None = None

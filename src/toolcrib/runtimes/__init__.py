@@ -1,9 +1,19 @@
 """One module per kind of implementation that the executor dispatches to."""
 
 from toolcrib.runtimes.abilities import Abilities
+from toolcrib.runtimes.composite import Composite
 from toolcrib.runtimes.delegates import MAX_DEPTH, DelegateRuntime
 from toolcrib.runtimes.dispatcher import Runtime, RuntimeDispatcher
 from toolcrib.runtimes.http import HttpRuntime
 from toolcrib.runtimes.python import PythonRuntime
 
-__all__ = ["MAX_DEPTH", "Abilities", "DelegateRuntime", "HttpRuntime", "PythonRuntime", "Runtime", "RuntimeDispatcher"]
+__all__ = [
+    "MAX_DEPTH",
+    "Abilities",
+    "Composite",
+    "DelegateRuntime",
+    "HttpRuntime",
+    "PythonRuntime",
+    "Runtime",
+    "RuntimeDispatcher",
+]

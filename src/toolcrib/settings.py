@@ -26,13 +26,14 @@ from pydantic.fields import FieldInfo
 
 from toolcrib.contracts import Contract, InvalidSettings, Json, Limits, LLMConfig
 from toolcrib.net import EgressPolicy
+from toolcrib.secrets import OWN_VARIABLES
 
 PREFIX: Final = "TOOLCRIB_"
 FILE: Final = "toolcrib.toml"
 FILE_VARIABLE: Final = "TOOLCRIB_CONFIG"
 """Names another file than `toolcrib.toml` in the working directory; that one must exist."""
 
-SECRETS: Final = ("TOOLCRIB_PEPPER",)
+SECRETS: Final = OWN_VARIABLES
 """Variables that hold secrets of the product itself. They are read where they are used, and never shown."""
 
 _RELEASABLE: Final = "TOOLCRIB_SECRET_*"

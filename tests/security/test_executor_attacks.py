@@ -20,7 +20,8 @@ from toolcrib.contracts import (
     ToolEnvelope,
 )
 from toolcrib.executor import CallFailed, Dispatch, Outcome, error
-from toolcrib.secrets import EnvironmentSecrets
+from toolcrib.secrets import EnvironmentSecrets, Safe, ScopedSecrets, Vault
+from toolcrib.store import MemoryStore
 
 SECRET = "sk-very/secret=value+0123456789"
 TOKEN = "token-that-the-runtime-fetched"
@@ -172,7 +173,8 @@ async def test_the_cache_never_serves_another_realm():
 @pytest.mark.requirement("executor.missing_secret")
 async def test_a_literal_where_a_reference_should_be_is_refused_and_not_repeated():
     pasted = SecretReference(name="key", reference=SECRET)
-    rig = Rig(make_tool(secrets=(pasted,)), vault=EnvironmentSecrets({}, released=("*",)))
+    vault = ScopedSecrets(EnvironmentSecrets({}, ("*",)), Vault(Safe(MemoryStore().sealed, None)))
+    rig = Rig(make_tool(secrets=(pasted,)), vault=vault)
 
     envelope = await rig.run()
 

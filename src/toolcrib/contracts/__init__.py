@@ -29,7 +29,7 @@ from toolcrib.contracts.authoring import (
     TextProposal,
     TrialCall,
 )
-from toolcrib.contracts.code import CodeImplementation, CodeLanguage, Isolation, SandboxLimits
+from toolcrib.contracts.code import CodeImplementation, CodeInterpreter, CodeLanguage, Isolation, SandboxLimits
 from toolcrib.contracts.composites import CompositeImplementation, CompositeRoute
 from toolcrib.contracts.connections import (
     Connection,
@@ -143,6 +143,7 @@ from toolcrib.contracts.runs import (
     Signal,
     StopReason,
 )
+from toolcrib.contracts.secrets import SECRET_SCOPES, SecretEntry, SecretScope
 from toolcrib.contracts.stream import (
     ApprovalPending,
     HandoffPending,
@@ -201,6 +202,7 @@ __all__ = [
     "ROW_VERSION",
     "SCHEMA_VERSION",
     "SECRET_REFERENCE",
+    "SECRET_SCOPES",
     "WAITING",
     "ActionCost",
     "AgentOutputs",
@@ -233,6 +235,7 @@ __all__ = [
     "ClientResult",
     "ClientReturned",
     "CodeImplementation",
+    "CodeInterpreter",
     "CodeLanguage",
     "ColumnType",
     "CompositeImplementation",
@@ -351,7 +354,9 @@ __all__ = [
     "RunStatus",
     "RunSuspended",
     "SandboxLimits",
+    "SecretEntry",
     "SecretReference",
+    "SecretScope",
     "SecurityRequirement",
     "ServerVariable",
     "SideEffects",

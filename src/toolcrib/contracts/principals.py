@@ -28,6 +28,11 @@ class Principal(Contract):
     acts_for: str | None = None
     """Id of the user whom an agent or a service acts for."""
 
+    @property
+    def user(self) -> str:
+        """Id of whose secrets and connections are used."""
+        return self.acts_for or self.id
+
 
 OWNER = Principal(id="owner")
 """The principal of an embedded crib: one realm and its owner."""

@@ -26,7 +26,7 @@ from toolcrib.runtimes import (
     Runtime,
     RuntimeDispatcher,
 )
-from toolcrib.secrets import EnvironmentSecrets
+from toolcrib.secrets import EnvironmentSecrets, MasterKeys, Safe, ScopedSecrets, Vault
 from toolcrib.store import Store
 
 
@@ -67,13 +67,16 @@ class Parts:
     @classmethod
     def wire(cls, outside: Outside, *, lease_s: float) -> Self:
         """Make all parts."""
-        secrets = EnvironmentSecrets(outside.environment, outside.released)
+        variables = EnvironmentSecrets(outside.environment, outside.released)
+        safe = Safe(outside.store.sealed, MasterKeys.read(outside.environment))
+        vault = Vault(safe)
+        secrets = ScopedSecrets(variables, vault)
         session = HttpSession(outside.egress)
         models = ModelPool(
             session,
             given=outside.models,
             environment=outside.environment,
-            is_released=secrets.is_released,
+            is_released=variables.is_released,
             prices=outside.prices,
         )
         functions = PythonRuntime(session)

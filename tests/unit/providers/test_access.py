@@ -9,7 +9,8 @@ from toolcrib.contracts import OWNER, BearerAuth, ErrorCode, ProviderDefinition,
 from toolcrib.executor import CallFailed, Secrets
 from toolcrib.net import HttpSession
 from toolcrib.providers import ProviderAccess, Tokens
-from toolcrib.secrets import EnvironmentSecrets
+from toolcrib.secrets import EnvironmentSecrets, Safe, ScopedSecrets, Vault
+from toolcrib.store import MemoryStore
 
 CRM = ProviderDefinition(name="crm", base_url="https://api.test", auth=BearerAuth(token="${env:T}"))
 
@@ -46,7 +47,8 @@ async def test_credentials_are_those_of_the_principal_who_calls() -> None:
 @pytest.mark.requirement("secrets.references")
 async def test_a_secret_outside_of_authentication_fails_the_call_if_it_is_no_reference() -> None:
     async with HttpSession() as session:
-        ways = access(session, EnvironmentSecrets({"T": "value"}, released=("*",)))
+        vault = Vault(Safe(MemoryStore().sealed, None))
+        ways = access(session, ScopedSecrets(EnvironmentSecrets({"T": "value"}, ("*",)), vault))
         assert await ways.secret("${env:T}", OWNER) == "value"
         with pytest.raises(CallFailed) as caught:
             await ways.secret("pasted-value", OWNER)

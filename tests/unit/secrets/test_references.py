@@ -1,17 +1,23 @@
-"""References to secrets, and where they resolve."""
+"""References to secrets, and the variables that they lead to."""
 
 import pytest
 
-from toolcrib.contracts import OWNER, InvalidDefinition
-from toolcrib.secrets import EnvironmentSecrets, environment_name
+from toolcrib.contracts import InvalidDefinition
+from toolcrib.secrets import EnvironmentSecrets, reference_parts
 
-ENVIRONMENT = {"CRM_TOKEN": "crm-value", "CRM_EMPTY": "", "DATABASE_URL": "postgresql://server"}
+ENVIRONMENT = {
+    "CRM_TOKEN": "crm-value",
+    "CRM_EMPTY": "",
+    "DATABASE_URL": "postgresql://server",
+    "TOOLCRIB_PEPPER": "p" * 32,
+    "TOOLCRIB_MASTER_KEYS": "k1:abc",
+}
 
 
 @pytest.mark.requirement("secrets.references")
-def test_a_reference_names_its_variable():
-    assert environment_name("${env:CRM_TOKEN}") == "CRM_TOKEN"
-    assert environment_name("${env:_x9}") == "_x9"
+def test_a_reference_names_where_a_secret_is_kept_and_what_it_is_called_there():
+    assert reference_parts("${env:CRM_TOKEN}") == ("env", "CRM_TOKEN")
+    assert reference_parts("${secret:_x9}") == ("secret", "_x9")
 
 
 @pytest.mark.requirement("secrets.references")
@@ -21,7 +27,7 @@ def test_a_reference_names_its_variable():
 )
 def test_what_is_no_reference_is_refused_without_repeating_it(text: str):
     with pytest.raises(InvalidDefinition) as caught:
-        environment_name(text)
+        reference_parts(text)
 
     assert str(caught.value).endswith(f"this is something else ({len(text)} characters)")
     assert "sk-live" not in str(caught.value)
@@ -29,19 +35,21 @@ def test_what_is_no_reference_is_refused_without_repeating_it(text: str):
 
 @pytest.mark.requirement("secrets.released")
 @pytest.mark.parametrize(
-    ("reference", "released", "value"),
+    ("name", "released", "value"),
     [
-        ("${env:CRM_TOKEN}", ("CRM_*",), "crm-value"),
-        ("${env:CRM_TOKEN}", ("OTHER", "CRM_TOKEN"), "crm-value"),
-        ("${env:CRM_TOKEN}", (), None),
-        ("${env:CRM_TOKEN}", ("crm_*",), None),
-        ("${env:CRM_TOKEN}", ("CRM",), None),
-        ("${env:DATABASE_URL}", ("CRM_*",), None),
-        ("${env:CRM_EMPTY}", ("CRM_*",), None),
-        ("${env:CRM_ABSENT}", ("CRM_*",), None),
+        ("CRM_TOKEN", ("CRM_*",), "crm-value"),
+        ("CRM_TOKEN", ("OTHER", "CRM_TOKEN"), "crm-value"),
+        ("CRM_TOKEN", (), None),
+        ("CRM_TOKEN", ("crm_*",), None),
+        ("CRM_TOKEN", ("CRM",), None),
+        ("DATABASE_URL", ("CRM_*",), None),
+        ("CRM_EMPTY", ("CRM_*",), None),
+        ("CRM_ABSENT", ("CRM_*",), None),
+        ("TOOLCRIB_PEPPER", ("*",), None),
+        ("TOOLCRIB_MASTER_KEYS", ("TOOLCRIB_MASTER_KEYS",), None),
     ],
 )
-async def test_only_a_released_variable_with_a_value_resolves(
-    reference: str, released: tuple[str, ...], value: str | None
+def test_only_a_released_variable_with_a_value_resolves_and_never_one_of_our_own(
+    name: str, released: tuple[str, ...], value: str | None
 ):
-    assert await EnvironmentSecrets(ENVIRONMENT, released).resolve(reference, OWNER) == value
+    assert EnvironmentSecrets(ENVIRONMENT, released).find(name) == value

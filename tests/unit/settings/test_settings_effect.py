@@ -65,7 +65,11 @@ def test_settings_are_printed_with_value_origin_and_variable(tmp_path: Path, mon
     assert rows["lease_s"] == "lease_s 20.0 file TOOLCRIB_LEASE_S"
     assert rows["egress.allow"] == "egress.allow 127.0.0.1:1, [::1]:2 environment TOOLCRIB_EGRESS_ALLOW"
     assert rows["model"] == "model none default TOOLCRIB_MODEL"
-    assert rows["(secret)"] == "(secret) set, not shown environment TOOLCRIB_PEPPER"
+    secrets = [" ".join(line.split()) for line in done.stdout.splitlines() if line.startswith("(secret)")]
+    assert secrets == [
+        "(secret) set, not shown environment TOOLCRIB_PEPPER",
+        "(secret) not set environment TOOLCRIB_MASTER_KEYS",
+    ]
     assert "xxxx" not in done.stdout
 
 
@@ -81,7 +85,7 @@ def test_settings_are_printed_as_json(tmp_path: Path, monkeypatch: pytest.Monkey
     }
     assert told["settings"].keys() == setting_keys().keys()
     assert all(facts["variable"] == variable_of(key) for key, facts in told["settings"].items())
-    assert (told["file"], told["secrets"]) == (None, {"TOOLCRIB_PEPPER": False})
+    assert (told["file"], told["secrets"]) == (None, {"TOOLCRIB_PEPPER": False, "TOOLCRIB_MASTER_KEYS": False})
 
 
 @pytest.mark.requirement("settings.effect")

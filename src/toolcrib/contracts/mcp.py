@@ -15,6 +15,7 @@ class McpImplementation(Contract):
     capability: McpCapability = "tool"
     name: str
     """The server's name of a tool or prompt; the URI, or the URI template (RFC 6570), of a resource."""
-    fingerprint: str
-    """Hash of all that the server said about it when it was trusted: description, schemas and annotations. A server
-    that says something else is not called until a person has looked at the difference."""
+    fingerprint: dict[str, str]
+    """Hash of each thing that the server said about it when it was trusted, by the server's name of it: `description`,
+    `inputSchema`, `annotations`… A server that says something else is not called until a person has looked at the
+    difference."""

@@ -19,12 +19,11 @@ from toolcrib.contracts import (
     ProviderDefinition,
 )
 from toolcrib.expressions.jsonpath import check_path
+from toolcrib.registry.addresses import ABSOLUTE, address_problems
 
 HEADER_OUT: Final = "header:"
 """In `CursorPaging.cursor_out`: the cursor is in the header of this name."""
 
-_ABSOLUTE: Final = re.compile(r"https?://[^/?#\s]+([/?#][^\x00-\x1f\x7f]*)?", re.IGNORECASE)
-"""A space may stand behind the host, also in the name of a placeholder: it is encoded when it is sent."""
 _NAMES: Final = re.compile(r"\$(\.[A-Za-z_][A-Za-z0-9_-]*|\['[^']+'\])*")
 _MEDIA: Final = {"form": "application/x-www-form-urlencoded", "multipart": "multipart/"}
 _OUR_PART_HEADERS: Final = frozenset({"content-disposition", "content-type", "content-transfer-encoding"})
@@ -60,7 +59,7 @@ def _problems(implementation: HttpImplementation) -> Iterator[str]:
     if url.startswith("/") and not url.startswith("//"):
         if implementation.provider is None:
             yield f"url {url!r} begins at a base address, and there is no provider to have one; make it absolute"
-    elif not _ABSOLUTE.fullmatch(url):
+    elif not ABSOLUTE.fullmatch(url):
         yield f"url {url!r} is neither absolute (https://…) nor a path from '/' on; correct it"
     places = [(parameter.place, parameter.name.lower()) for parameter in implementation.parameters]
     twice = next((place for place in places if places.count(place) > 1), None)
@@ -139,8 +138,8 @@ def _provider_problems(provider: ProviderDefinition) -> Iterator[str]:
     unknown = [name for name in _PLACEHOLDER.findall(provider.base_url) if name not in provider.variables]
     if unknown:
         yield f"base_url holds {{{unknown[0]}}}, which is none of its variables; define it, or write the value"
-    elif not _ABSOLUTE.fullmatch(provider.address):
-        yield f"base_url {provider.address!r} is not absolute; write it as https://host/path"
+    else:
+        yield from address_problems(provider)
     for name, auth in {"auth": provider.auth, **provider.schemes}.items():
         yield from (f"{name}: {problem}" for problem in _auth_problems(auth))
     for requirement in provider.security or ():
@@ -154,7 +153,7 @@ def _auth_problems(auth: ProviderAuth) -> Iterator[str]:
     if (auth.token_url is None) == (auth.discovery_url is None):
         yield "give either token_url or discovery_url"
     for url in filter(None, (auth.token_url, auth.discovery_url)):
-        if not _ABSOLUTE.fullmatch(url):
+        if not ABSOLUTE.fullmatch(url):
             yield f"{url!r} is not absolute; write it as https://host/path"
     if auth.grant == "refresh_token" and auth.refresh_token is None:
         yield "the grant refresh_token needs a refresh_token; give its reference"

@@ -8,7 +8,7 @@ import pytest
 
 from tests.unit.store.samples import KINDS, NOON, StoreKind, definition, later, opened
 from toolcrib.contracts import Conflict, JsonObject, NotFound, digest
-from toolcrib.store import ApiKey, Place, SealedValue, Store
+from toolcrib.store import ApiKey, Place, SealedValue, Store, VersionState
 
 PLACE = Place("default", "realm", "crm")
 

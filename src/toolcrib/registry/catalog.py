@@ -12,11 +12,13 @@ from difflib import get_close_matches
 
 from toolcrib.contracts import Conflict, LifeCycle, NotFound, ToolDefinition, ToolRevision
 from toolcrib.registry.checks import check_definition
-from toolcrib.registry.versions import newest
+from toolcrib.registry.shelf import Shelf
 from toolcrib.store import Definition, Definitions
 
-_MOST_ANSWERS = 10_000
 _HASH = "sha256:"
+_MANY = 2_000
+"""Names that are compared one by one with one that is not known."""
+_MOST_COMPARED = 100
 
 
 class Registry:
@@ -28,10 +30,10 @@ class Registry:
 
     def __init__(self, definitions: Definitions) -> None:
         self._definitions = definitions
-        self._tools: dict[tuple[str, str], list[ToolRevision]] = {}
+        self._shelves: defaultdict[str, Shelf] = defaultdict(Shelf)
+        self._seen: dict[str, int] = {}
+        """Number of the last change that was read, by realm."""
         self._by_hash: dict[tuple[str, str], ToolRevision] = {}
-        self._found: dict[tuple[str, str, str | None], ToolRevision | None] = {}
-        """Answers of `find`, until something changes."""
         self._changing = asyncio.Lock()
         """Held from asking the store until its answer is at hand, so that no older answer replaces a newer one."""
 
@@ -45,15 +47,20 @@ class Registry:
         return await self._definitions.changes(realm)
 
     async def _refresh(self, realm: str) -> None:
-        found: defaultdict[tuple[str, str], list[ToolRevision]] = defaultdict(list)
-        for stored in await self._definitions.revisions("tool", realm):
-            revision = self._revision(stored)
-            found[realm, stored.name].append(revision)
-            self._by_hash[realm, stored.content_hash] = revision
-        for key in [key for key in self._tools if key[0] == realm]:
-            del self._tools[key]
-        self._tools.update(found)
-        self._found.clear()
+        """Read everything once, and after that what has changed."""
+        since = self._seen.get(realm)
+        last = await self._definitions.changes(realm)  # before reading: what is saved meanwhile is read once more
+        if since is None:
+            shelf = Shelf()
+            shelf.fill([self._known(stored) for stored in await self._definitions.revisions("tool", realm)])
+            self._shelves[realm] = shelf
+        elif since != last:
+            changed = await self._definitions.changed("tool", realm, since)
+            for name, revision in changed.removed:
+                self._shelves[realm].drop(name, revision)
+            for stored in changed.revisions:
+                self._shelves[realm].put(self._known(stored))
+        self._seen[realm] = last
 
     async def save(
         self, definition: ToolDefinition, *, realm: str, made_by: str, at: datetime, after: int | None = None
@@ -67,7 +74,8 @@ class Registry:
             realm: Where.
             made_by: Who saves it.
             at: When.
-            after: Number of the revision that a call without a version gets, as the author knows it; null for any.
+            after: Number of the revision that a call without a version gets, as the author knows it; 0 if the name is
+                to be new, null for any.
 
         Raises:
             InvalidDefinition: The definition is not well formed.
@@ -90,13 +98,14 @@ class Registry:
                 await self._refresh(realm)
             newest_known = self._require_current(realm, definition.name, after)
             revision = self._revision(await self._definitions.save(new, after=newest_known))
-            self._keep(revision)
+            self._shelves[realm].put(revision)
+            self._by_hash[realm, revision.content_hash] = revision
         return revision
 
     def _require_current(self, realm: str, name: str, after: int | None) -> int | None:
         """The number of a name's newest revision, if the one that calls get is still `after`; null if nobody asks."""
-        if after is None:
-            return None
+        if not after:
+            return after  # the store itself knows whether a name is new
         current = self.find(realm, name, None)
         if current is not None and current.revision != after:
             msg = (
@@ -104,15 +113,7 @@ class Registry:
                 "read it again and repeat the change"
             )
             raise Conflict(msg)
-        return max((known.revision for known in self._tools.get((realm, name), [])), default=after)
-
-    def _keep(self, revision: ToolRevision) -> None:
-        revisions = self._tools.setdefault((revision.realm, revision.name), [])
-        revisions[:] = [known for known in revisions if known.revision != revision.revision]
-        revisions.append(revision)
-        revisions.sort(key=lambda known: known.revision)
-        self._by_hash[revision.realm, revision.content_hash] = revision
-        self._found.clear()
+        return max((known.revision for known in self._shelves[realm].revisions(name)), default=after)
 
     def find(self, realm: str, name: str, version: str | None) -> ToolRevision | None:
         """The newest revision whose version is in the range, or null.
@@ -120,23 +121,9 @@ class Registry:
         Instead of a range, a content hash (`sha256:…`) names one revision. Blocked versions are found only if no
         other fits, so that the guard can say that they are blocked.
         """
-        key = (realm, name, version)
-        if key not in self._found:
-            if len(self._found) > _MOST_ANSWERS:
-                self._found.clear()
-            self._found[key] = self._search(realm, name, version)
-        return self._found[key]
-
-    def _search(self, realm: str, name: str, version: str | None) -> ToolRevision | None:
         if version is not None and version.startswith(_HASH):
             return self._by_hash.get((realm, version))
-        revisions = self._tools.get((realm, name), [])
-        usable = [revision for revision in revisions if revision.status != "blocked"]
-        for candidates in (usable, revisions):
-            best = newest((revision.version for revision in candidates), version)
-            if best is not None:
-                return next(revision for revision in reversed(candidates) if revision.version == best)
-        return None
+        return self._shelves[realm].find(name, version)
 
     async def pinned(self, realm: str, content_hash: str) -> ToolRevision:
         """The revision with this content, also if its name was removed since.
@@ -152,7 +139,6 @@ class Registry:
             msg = f"realm {realm!r} has no tool with content hash {content_hash!r}"
             raise NotFound(msg)
         revision = self._by_hash[realm, content_hash] = self._revision(stored)
-        self._found.pop((realm, revision.name, content_hash), None)
         return revision
 
     def require(self, realm: str, ref: str) -> ToolRevision:
@@ -175,19 +161,25 @@ class Registry:
 
     def _nearest(self, realm: str, name: str) -> Sequence[str]:
         """The versions of a name that is known, else names that look like it, else some names."""
-        if (realm, name) in self._tools:
-            return list(dict.fromkeys(revision.ref for revision in self._tools[realm, name]))[-10:]
-        names = self.names(realm)
+        known = self._shelves[realm].revisions(name)
+        if known:
+            return list(dict.fromkeys(revision.ref for revision in known))[-10:]
+        shelf = self._shelves[realm]
+        near = [hit.name for hit in shelf.search.find(name, limit=_MOST_COMPARED)] if len(shelf.names) > _MANY else ()
+        names = near or shelf.names[:_MANY]
         return get_close_matches(name, names, n=3) or names[:10]
 
     def names(self, realm: str) -> Sequence[str]:
         """Names of all tools of a realm, sorted."""
-        return sorted(name for known, name in self._tools if known == realm)
+        return self._shelves[realm].names
 
     def current(self, realm: str) -> Sequence[ToolRevision]:
         """The revision of every name that a call without a version would get, by name."""
-        found = (self.find(realm, name, None) for name in self.names(realm))
-        return [revision for revision in found if revision is not None]
+        return list(self._shelves[realm].current())
+
+    def shelf(self, realm: str) -> Shelf:
+        """The tools of a realm by what they are looked up by."""
+        return self._shelves[realm]
 
     async def revisions(self, realm: str, name: str) -> Sequence[ToolRevision]:
         """All revisions of a name, oldest first."""
@@ -231,8 +223,11 @@ class Registry:
         self.require(realm, name)
         async with self._changing:
             await self._definitions.remove("tool", realm, name)
-            self._tools.pop((realm, name), None)
-            self._found.clear()
+            self._shelves[realm].drop(name)
+
+    def _known(self, stored: Definition) -> ToolRevision:
+        revision = self._by_hash[stored.realm, stored.content_hash] = self._revision(stored)
+        return revision
 
     def _revision(self, stored: Definition) -> ToolRevision:
         """A stored revision; content that is at hand already is not read once more."""

@@ -2,15 +2,20 @@
 
 BM25 over the words of names, titles, descriptions, tags and parameters (Robertson and Zaragoza 2009, equation 3.15,
 with weighted fields). Words are compared without case and plural; a word that no tool has matches those that it
-begins. No model and no index on disk: five thousand tools are indexed in under a second and searched in milliseconds,
-and equal scores are ordered by name, so that the same question has the same answer everywhere.
+begins. No model and no index on disk. Equal scores are ordered by name, so that the same question has the same answer
+everywhere. In a catalogue of many thousand tools, a word that more than a tenth of them have only orders what the
+query's other words find; so a search costs what its rare words cost (docs/benchmarks.md).
 """
 
 import math
 import re
+from array import array
+from bisect import bisect_left
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from heapq import nlargest, nsmallest
+from itertools import islice, takewhile
 from typing import Final
 
 from toolcrib.contracts import ToolDefinition
@@ -33,6 +38,12 @@ _PREFIX: Final = 0.5
 _SHORTEST_PREFIX: Final = 3
 _MOST_TEXT: Final = 2_000
 """Characters of a description that are indexed."""
+_COMMON_FROM: Final = 2_000
+_COMMON_SHARE: Final = 0.1
+"""A word is common if more tools have it than either of these."""
+_MOST_ORDERED: Final = 1_000
+"""Tools that common words are looked up for."""
+_SWEPT_FROM: Final = 1_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,26 +70,59 @@ def group_of(tool: ToolDefinition) -> str:
 
 
 class ToolSearch:
-    """An index of some tools. It does not change; make another one when they do.
+    """An index of tools by the words that they are described with.
 
     Args:
         tools: What can be found; of several with one name the last counts.
     """
 
-    def __init__(self, tools: Iterable[ToolDefinition]) -> None:
-        by_name = {tool.name: tool for tool in tools}
-        self._names = sorted(by_name)
-        self._groups = [group_of(by_name[name]) for name in self._names]
-        self._postings: defaultdict[str, list[tuple[int, float]]] = defaultdict(list)
-        lengths: list[float] = []
-        for index, name in enumerate(self._names):
-            weights = _weights(by_name[name])
-            lengths.append(sum(weights.values()))
-            for word, weight in weights.items():
-                self._postings[word].append((index, weight))
-        average = sum(lengths) / len(lengths) if lengths else 1.0
-        self._norms = [_K1 * (1 - _B + _B * length / average) for length in lengths]
-        self._words = sorted(self._postings)
+    def __init__(self, tools: Iterable[ToolDefinition] = ()) -> None:
+        self._numbers: dict[str, int] = {}
+        self._names: list[str | None] = []
+        """By number; null for a tool that was taken out."""
+        self._groups: list[str] = []
+        self._lengths = array("d")
+        self._length = 0.0
+        """Of all that can be found."""
+        self._postings: dict[str, _Postings] = {}
+        self._words: list[str] | None = None
+        """In order; null while it has to be made anew."""
+        self._best: dict[str, list[tuple[float, int]]] = {}
+        """Where common words count most, until something changes."""
+        for tool in {tool.name: tool for tool in tools}.values():
+            self.add(tool)
+
+    def __len__(self) -> int:
+        return len(self._numbers)
+
+    def add(self, tool: ToolDefinition) -> None:
+        """Make a tool findable, in the place of an earlier one with its name."""
+        self.discard(tool.name)
+        number, weights = len(self._names), _weights(tool)
+        self._numbers[tool.name] = number
+        self._names.append(tool.name)
+        self._groups.append(group_of(tool))
+        length = sum(weights.values())
+        self._lengths.append(length)
+        self._length += length
+        for word, weight in weights.items():
+            postings = self._postings.get(word)
+            if postings is None:
+                postings = self._postings[word] = _Postings()
+                self._words = None
+            postings.add(number, weight)
+        self._best.clear()
+
+    def discard(self, name: str) -> None:
+        """Have a tool not be found any more, if it is known."""
+        number = self._numbers.pop(name, None)
+        if number is None:
+            return
+        self._names[number] = None
+        self._length -= self._lengths[number]
+        self._best.clear()
+        if len(self._names) > _SWEPT_FROM and len(self._names) > 2 * len(self._numbers):
+            self._sweep()
 
     def find(self, query: str, *, limit: int = 10, group: str | None = None) -> list[Hit]:
         """The tools that answer a query best, best first.
@@ -89,39 +133,132 @@ class ToolSearch:
             group: Only tools of this group, or of the groups below it: `crm` for `crm/deals`.
         """
         words = list(dict.fromkeys(_words(query)))
-        allowed = [group is None or found == group or found.startswith(f"{group}/") for found in self._groups]
         if not words:
-            return [Hit(name, 0.0) for name, fits in zip(self._names, allowed, strict=True) if fits][:limit]
-        scores: defaultdict[int, float] = defaultdict(float)
-        for word in words:
-            for index, score in self._scores(word):
-                if allowed[index]:
-                    scores[index] += score
-        ranked = sorted(scores.items(), key=lambda found: (-found[1], self._names[found[0]]))
-        return [Hit(self._names[index], score) for index, score in ranked[:limit]]
+            names = (name for name in sorted(self._numbers) if self._is_in(self._numbers[name], group))
+            return [Hit(name, 0.0) for name in islice(names, limit)]
+        scores = self._scores([term for word in words if (term := self._term(word)) is not None], group)
+        best = nsmallest(limit, scores.items(), key=lambda found: (-found[1], self._names[found[0]]))
+        return [Hit(str(self._names[number]), score) for number, score in best]
 
     def groups(self) -> Sequence[ToolGroup]:
         """All groups by name."""
-        return [ToolGroup(name, count) for name, count in sorted(Counter(self._groups).items())]
+        counted = Counter(self._groups[number] for number in self._numbers.values())
+        return [ToolGroup(name, count) for name, count in sorted(counted.items())]
 
-    def _scores(self, word: str) -> Iterator[tuple[int, float]]:
-        if word in self._postings:
-            yield from self._scored(self._postings[word], 1.0)
-            return
+    def _is_in(self, number: int, group: str | None) -> bool:
+        found = self._groups[number]
+        return group is None or found == group or found.startswith(f"{group}/")
+
+    def _scores(self, terms: Sequence["_Term"], group: str | None) -> dict[int, float]:
+        """Scores by number. A word that much of a large catalogue has tells little: it orders what others found."""
+        common = max(_COMMON_FROM, len(self._numbers) * _COMMON_SHARE)
+        rare = [term for term in terms if len(term.postings) <= common]
+        frequent = sorted((term for term in terms if len(term.postings) > common), key=lambda term: len(term.postings))
+        scores: defaultdict[int, float] = defaultdict(float)
+        for term in rare:
+            for number, score in self._scored(term, term.postings):
+                scores[number] += score
+        if not rare:
+            for term in frequent:
+                for _, number in self._most(term):
+                    scores[number] = 0.0
+        found = {
+            number: score
+            for number, score in scores.items()
+            if self._names[number] is not None and self._is_in(number, group)
+        }
+        if not frequent:
+            return found
+        kept = nlargest(_MOST_ORDERED, found, key=found.__getitem__) if rare else list(found)
+        held = {number: found[number] for number in kept}
+        for term in frequent:
+            for number, score in self._scored(term, term.postings.of(kept)):
+                held[number] += score
+        return held
+
+    def _term(self, word: str) -> "_Term | None":
+        """Where a word stands; one that stands nowhere is taken for the beginning of others."""
+        known = self._postings.get(word)
+        if known is not None:
+            return _Term(word, known, 1.0)
         if len(word) < _SHORTEST_PREFIX:
-            return
-        best: dict[int, float] = {}
-        for found in self._words:
-            if found.startswith(word):
-                for index, weight in self._postings[found]:
-                    best[index] = max(weight, best.get(index, 0.0))
-        yield from self._scored(list(best.items()), _PREFIX)
+            return None
+        if self._words is None:
+            self._words = sorted(self._postings)
+        first, best = bisect_left(self._words, word), dict[int, float]()
+        for begun in takewhile(lambda known: known.startswith(word), islice(self._words, first, None)):
+            for number, weight in self._postings[begun]:
+                best[number] = max(weight, best.get(number, 0.0))
+        return _Term(word, _Postings(sorted(best.items())), _PREFIX) if best else None
 
-    def _scored(self, postings: list[tuple[int, float]], share: float) -> Iterator[tuple[int, float]]:
-        count = len(postings)
-        rarity = math.log(1 + (len(self._names) - count + 0.5) / (count + 0.5))
-        for index, weight in postings:
-            yield index, share * rarity * weight * (_K1 + 1) / (weight + self._norms[index])
+    def _scored(self, term: "_Term", postings: Iterable[tuple[int, float]]) -> Iterator[tuple[int, float]]:
+        count, total = len(term.postings), len(self._names)
+        factor = term.share * (_K1 + 1) * math.log(1 + (total - count + 0.5) / (count + 0.5))
+        least, slope = _K1 * (1 - _B), _K1 * _B * len(self._numbers) / (self._length or 1.0)
+        lengths = self._lengths
+        return ((number, factor * weight / (weight + least + slope * lengths[number])) for number, weight in postings)
+
+    def _most(self, term: "_Term") -> list[tuple[float, int]]:
+        """The tools that a common word says most about."""
+        known = self._best.get(term.word)
+        if known is None:
+            scored = ((score, number) for number, score in self._scored(term, term.postings))
+            known = self._best[term.word] = nlargest(_MOST_ORDERED, scored)
+        return known
+
+    def _sweep(self) -> None:
+        """Number what is left anew, without the gaps."""
+        kept = [number for number, name in enumerate(self._names) if name is not None]
+        anew = {number: index for index, number in enumerate(kept)}
+        self._names = [self._names[number] for number in kept]
+        self._groups = [self._groups[number] for number in kept]
+        self._lengths = array("d", (self._lengths[number] for number in kept))
+        self._numbers = {str(name): index for index, name in enumerate(self._names)}
+        left = {
+            word: [(anew[number], weight) for number, weight in postings if number in anew]
+            for word, postings in self._postings.items()
+        }
+        self._postings = {word: _Postings(found) for word, found in left.items() if found}
+        self._words = None
+
+
+class _Postings:
+    """Numbers of the tools that have a word, in order, each with what the word weighs there."""
+
+    __slots__ = ("_numbers", "_weights")
+
+    def __init__(self, found: Iterable[tuple[int, float]] = ()) -> None:
+        self._numbers, self._weights = array("I"), array("f")
+        for number, weight in found:
+            self.add(number, weight)
+
+    def __len__(self) -> int:
+        return len(self._numbers)
+
+    def __iter__(self) -> Iterator[tuple[int, float]]:
+        return zip(self._numbers, self._weights, strict=True)
+
+    def add(self, number: int, weight: float) -> None:
+        """Add a tool with a higher number than all before it."""
+        self._numbers.append(number)
+        self._weights.append(weight)
+
+    def of(self, numbers: Iterable[int]) -> Iterator[tuple[int, float]]:
+        """The postings of some tools."""
+        mine, weights = self._numbers, self._weights
+        for number in numbers:
+            place = bisect_left(mine, number)
+            if place < len(mine) and mine[place] == number:
+                yield number, weights[place]
+
+
+@dataclass(frozen=True, slots=True)
+class _Term:
+    """One word of a query and where it stands."""
+
+    word: str
+    postings: _Postings
+    share: float
 
 
 def _weights(tool: ToolDefinition) -> dict[str, float]:

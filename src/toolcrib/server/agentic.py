@@ -84,8 +84,9 @@ async def create_agentic_tool(
         msg = f"tool {body.name!r} exists; PATCH it to make a new revision, or take another name"
         raise Conflict(msg)
     definition = await _written(crib, caller, body.definition())
+    saved = await author.save(definition, after=0)
     response.headers["Location"] = f"/api/v1/agentic-tools/{body.name}"
-    return _shown(await author.save(definition), response)
+    return _shown(saved, response)
 
 
 @router.get("/{name}")

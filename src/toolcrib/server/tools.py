@@ -81,8 +81,10 @@ async def create_tool(
     if crib.registry.find(caller.realm, definition.name, None) is not None:
         msg = f"tool {definition.name!r} exists; PUT or PATCH it to make a new revision, or take another name"
         raise Conflict(msg)
+    saved = await author.save(definition, after=0)
     response.headers["Location"] = f"/api/v1/ai/tools/{definition.name}"
-    return await author.save(definition)
+    name_revision(response, saved)
+    return saved
 
 
 @router.post("/validate")
@@ -125,17 +127,31 @@ async def get_tool(name: str, crib: House, caller: Caller, response: Response) -
 
 @router.put("/{name}")
 async def replace_tool(
-    name: str, definition: DefinitionBody, *, author: Author, crib: House, caller: Caller, if_match: IfMatch = None
+    name: str,
+    definition: DefinitionBody,
+    *,
+    author: Author,
+    crib: House,
+    caller: Caller,
+    response: Response,
+    if_match: IfMatch = None,
 ) -> ToolRevision:
     """Store a new revision; the content of the current one is that revision."""
     await crib.enter(caller, newest=True)
     current = crib.registry.require(caller.realm, name)
-    return await _revise(author, current, definition, after=expected_revision(if_match))
+    return await _revise(author, current, definition, response, after=expected_revision(if_match))
 
 
 @router.patch("/{name}")
 async def change_tool(
-    name: str, patch: JsonObject, *, author: Author, crib: House, caller: Caller, if_match: IfMatch = None
+    name: str,
+    patch: JsonObject,
+    *,
+    author: Author,
+    crib: House,
+    caller: Caller,
+    response: Response,
+    if_match: IfMatch = None,
 ) -> ToolRevision:
     """Store a new revision that differs by a JSON Merge Patch (RFC 7396): what is null goes, what is given replaces.
 
@@ -149,7 +165,7 @@ async def change_tool(
         definition = ToolDefinition.model_validate(merged(current.definition.model_dump(mode="json"), patch))
     except ValidationError as problem:
         raise located(problem) from problem
-    return await _revise(author, current, definition, after=expected_revision(if_match, current.revision))
+    return await _revise(author, current, definition, response, after=expected_revision(if_match, current.revision))
 
 
 @router.delete("/{name}", status_code=204)
@@ -178,13 +194,15 @@ async def set_status(name: str, body: StatusBody, crib: House, caller: Caller) -
 
 
 async def _revise(
-    author: Desk, current: ToolRevision, definition: ToolDefinition, *, after: int | None
+    author: Desk, current: ToolRevision, definition: ToolDefinition, response: Response, *, after: int | None
 ) -> ToolRevision:
     if definition.name != current.name:
         msg = f"the definition is named {definition.name!r} and the path {current.name!r}; a tool cannot be renamed"
         raise InvalidDefinition(msg)
     demand_write(author.caller, current.definition)
-    return await author.save(definition, after=after)
+    saved = await author.save(definition, after=after)
+    name_revision(response, saved)
+    return saved
 
 
 def _document(body: ImportBody) -> JsonObject | str:

@@ -25,14 +25,7 @@ _LIFE: Final = ("status", "status_message", "sunset", "replacement")
 _NAME: Final = _equal("realm", "kind", "name")
 _INSERT: Final = sa.insert(DEFINITIONS)
 _OF_VERSION: Final = sa.select(DEFINITIONS).where(*_NAME, *_equal("version")).order_by(_C.revision.desc())
-_COUNT: Final = (
-    sa.select(
-        sa.func.count().label("count"),
-        sa.func.coalesce(sa.func.sum(1 - _C.removed), 0).label("listed"),
-    )
-    .select_from(DEFINITIONS)
-    .where(*_NAME)
-)
+_STANDING: Final = sa.select(_C.removed).where(*_NAME)
 _CHANGES: Final = sa.select(sa.func.coalesce(sa.func.max(_C.change), 0).label("last")).where(*_equal("realm"))
 _BY_HASH: Final = (
     sa.select(DEFINITIONS).where(*_equal("realm", "content_hash")).order_by(_C.kind, _C.name, _C.revision).limit(1)
@@ -64,9 +57,9 @@ class SqlDefinitions:
         row = _row(definition)
 
         def work(session: Session) -> Definition:
-            found = session.rows(_COUNT, _key(row))[0]
-            require_newest(definition, found["count"], after, listed=found["listed"] > 0)
-            return _save(session, row, found["count"])
+            known = session.rows(_STANDING, _key(row))
+            require_newest(definition, len(known), after, listed=any(not found["removed"] for found in known))
+            return _save(session, row)
 
         return await self._database.write(work)
 
@@ -77,7 +70,7 @@ class SqlDefinitions:
 
         def work(session: Session) -> list[Definition]:
             require_unchanged(realm, _last_change(session, realm), seen)
-            saved = [_save(session, row, session.rows(_COUNT, _key(row))[0]["count"]) for row in rows]
+            saved = [_save(session, row) for row in rows]
             for state in states:
                 _set_status(session, state)
             return saved
@@ -141,15 +134,15 @@ def _key(row: Row) -> Row:
     return {f"this_{name}": value for name, value in row.items()}
 
 
-def _save(session: Session, row: Row, count: int) -> Definition:
-    """Append a revision behind `count` others, unless the newest of its version has its content."""
+def _save(session: Session, row: Row) -> Definition:
+    """Append a revision, unless the newest of its version has its content."""
     key = _key(row)
     known = session.rows(_OF_VERSION, key)
     same = next((found for found in known if found["content_hash"] == row["content_hash"]), None)
     change = _next_change(session, row["realm"])
     if same is None or same["revision"] != known[0]["revision"]:
         life = {name: same[name] for name in _LIFE} if same is not None else {}
-        new = {**row, **life, "revision": count + 1, "change": change}
+        new = {**row, **life, "revision": len(session.rows(_STANDING, key)) + 1, "change": change}
         session.run(_INSERT, new)
         return _definition(new)
     if same["removed"]:

@@ -1,7 +1,7 @@
 """What the rest of the house asks of a store. Two implementations keep these promises: in memory, and SQL.
 
-A store keeps definitions, runs with their numbered events, signals, cached results, API keys, sealed values and blobs. It decides
-nothing: it knows no tool, no model and no policy. Every row carries its realm and who made it.
+A store keeps definitions, runs with their numbered events, signals, cached results, API keys, sealed values and blobs.
+It decides nothing: it knows no tool, no model and no policy. Every row carries its realm and who made it.
 """
 
 from collections.abc import Awaitable, Mapping, Sequence

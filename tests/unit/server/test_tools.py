@@ -1,5 +1,8 @@
+import asyncio
+from pathlib import Path
 from typing import Any
 
+import httpx2
 import pytest
 
 from tests.twins import make_definition
@@ -62,6 +65,33 @@ async def test_a_tool_is_created_once(server: Server) -> None:
     assert response.headers["location"] == "/api/v1/ai/tools/deals_api"
     again = await server.post("/ai/tools", body, status=409)
     assert "PUT or PATCH" in again["error"]["message"]
+
+
+@pytest.mark.requirement("server.unique")
+@pytest.mark.parametrize("url", ["memory://", "sqlite:///{folder}/crib.db"])
+async def test_of_two_tools_of_one_name_that_are_made_at_once_one_is_refused(tmp_path: Path, url: str) -> None:
+    async def make(server: Server, description: str) -> httpx2.Response:
+        body = {**body_of(http_tool("deals_api")), "description": description}
+        return await server.client.post("/api/v1/ai/tools", json=body)
+
+    where = url.format(folder=tmp_path)
+    async with serving(where, driven=False) as one, serving(where, driven=False) as two:
+        other = one if where == "memory://" else two
+        answers = await asyncio.gather(make(one, "ours"), make(other, "theirs"), make(one, "third"))
+
+    assert sorted(answer.status_code for answer in answers) == [201, 409, 409]
+    assert [answer.headers.get("etag") for answer in answers if answer.status_code == 201] == ['"1"']
+    assert {answer.json()["error"]["code"] for answer in answers if answer.status_code == 409} == {"conflict"}
+
+
+@pytest.mark.requirement("server.optimistic")
+async def test_every_answer_with_a_revision_names_it_for_the_next_change(server: Server) -> None:
+    body = body_of(http_tool("deals_api"))
+    made = await server.client.post("/api/v1/ai/tools", json=body)
+    put = await server.client.put("/api/v1/ai/tools/deals_api", json={**body, "description": "b"})
+    patched = await server.client.patch("/api/v1/ai/tools/deals_api", json={"description": "c"})
+
+    assert [answer.headers["etag"] for answer in (made, put, patched)] == ['"1"', '"2"', '"3"']
 
 
 @pytest.mark.requirement("server.tools")

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 import sqlalchemy as sa
 
-from tests.unit.store.samples import FIRST, NOON, entries, entry, later, new_run, opened, started
+from tests.unit.store.samples import FIRST, NOON, definition, entries, entry, later, new_run, opened, started
 from toolcrib.contracts import Conflict, Fenced, InvalidInput, NotFound, Unavailable, digest
 from toolcrib.store import Store, _dialect, blobs
 from toolcrib.store._database import Database, Session
@@ -238,3 +238,21 @@ async def test_a_bounded_number_of_blobs_is_remembered(store: Store, monkeypatch
     monkeypatch.setattr(blobs, "_REMEMBERED", 2)
     names = [await store.blobs.put(bytes([number]), realm="default", made_by="owner") for number in range(4)]
     assert [await store.blobs.put(bytes([number]), realm="default", made_by="owner") for number in range(4)] == names
+
+
+@pytest.mark.requirement("store.together")
+async def test_a_database_that_fails_in_the_middle_keeps_nothing_of_what_is_saved_together(
+    store: Store, tmp_path: Path
+):
+    with closing(sqlite3.connect(tmp_path / "crib.db", isolation_level=None)) as other:
+        other.execute(
+            "CREATE TRIGGER full BEFORE INSERT ON definitions WHEN NEW.name = 'third' "
+            "BEGIN SELECT RAISE(ABORT, 'disk full'); END"
+        )
+    wanted = [definition("first"), definition("second"), definition("third"), definition("fourth")]
+
+    with pytest.raises(Unavailable, match="disk full"):
+        await store.definitions.save_all("default", wanted, seen=0)
+
+    assert list(await store.definitions.revisions("tool", "default")) == []
+    assert await store.definitions.changes("default") == 0

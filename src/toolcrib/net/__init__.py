@@ -10,6 +10,7 @@ from toolcrib.net.messages import HttpResponse, HttpStream, Timeouts
 from toolcrib.net.policy import EgressPolicy, Origin
 from toolcrib.net.resolver import Resolver, SystemResolver
 from toolcrib.net.session import HttpSession
+from toolcrib.net.tls import TlsIdentity
 
 __all__ = [
     "ConnectionFailed",
@@ -24,5 +25,6 @@ __all__ = [
     "SystemResolver",
     "TimedOut",
     "Timeouts",
+    "TlsIdentity",
     "TooLarge",
 ]

@@ -7,6 +7,7 @@ from yarl import URL
 
 from toolcrib.contracts.errors import EgressDenied
 from toolcrib.net._urls import join
+from toolcrib.net.tls import TlsIdentity
 
 REDIRECT_STATUSES: Final = frozenset({301, 302, 303, 307, 308})
 _NEGOTIATION: Final = frozenset({"accept", "accept-encoding", "accept-language", "user-agent"})
@@ -21,6 +22,8 @@ class Request(NamedTuple):
     url: URL
     headers: Mapping[str, str]
     body: bytes | None
+    tls: TlsIdentity | None = None
+    """For the origin of the first hop only."""
 
 
 def redirected(request: Request, status: int, location: str) -> Request:
@@ -49,7 +52,7 @@ def redirected(request: Request, status: int, location: str) -> Request:
             f"{url.scheme}://{url.raw_host}; if that is the right one, call it directly"
         )
     kept = {name: value for name, value in request.headers.items() if name.lower() in _NEGOTIATION}
-    return request._replace(url=url, headers=kept)
+    return request._replace(url=url, headers=kept, tls=None)
 
 
 def _without(headers: Mapping[str, str], names: frozenset[str]) -> dict[str, str]:

@@ -29,12 +29,14 @@ from toolcrib.net.errors import ConnectionFailed, Phase, TimedOut, TooLarge
 from toolcrib.net.messages import HttpResponse, HttpStream, Timeouts
 from toolcrib.net.policy import EgressPolicy, Origin
 from toolcrib.net.resolver import Resolver
+from toolcrib.net.tls import TlsIdentity
 
 _NOT_THE_CALLERS: Final = frozenset({"host", "content-length", "transfer-encoding"})
 _TOKEN: Final = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
 _NO_TIME_LEFT_S: Final = 0.001
 """aiohttp takes zero for no limit."""
 _MAX_ADMITTED: Final = 1024
+_MAX_CONTEXTS: Final = 256
 _COPIED_AT_ONCE: Final = 2**20
 """aiohttp warns about larger bodies given as bytes, since sending them in one piece holds the loop."""
 
@@ -54,6 +56,7 @@ class Transport:
         self.loop: Final = asyncio.get_running_loop()
         self._policy: Final = policy
         self.admitted: dict[tuple[str, str], Origin] = {}
+        self._contexts: dict[TlsIdentity, ssl.SSLContext] = {}
         self._client: Final = aiohttp.ClientSession(
             connector=aiohttp.TCPConnector(
                 limit=0, resolver=VettingResolver(policy, resolver), socket_factory=partial(vetted_socket, policy)
@@ -73,9 +76,10 @@ class Transport:
         timeouts: Timeouts,
         max_bytes: int | None,
         follow: bool,
+        tls: TlsIdentity | None,
     ) -> HttpResponse:
         """See `HttpSession.request`."""
-        request = _request(method, url, headers, body)
+        request = _request(method, url, headers, body, tls)
         response, origin = await self._exchange(request, timeouts, timeouts.total_s, follow=follow)
         try:
             content = await CappedBody(response, origin, timeouts, self._limit(max_bytes)).read()
@@ -94,9 +98,10 @@ class Transport:
         timeouts: Timeouts,
         max_bytes: int | None,
         follow: bool,
+        tls: TlsIdentity | None,
     ) -> AsyncGenerator[HttpStream]:
         """See `HttpSession.stream`."""
-        request = _request(method, url, headers, body)
+        request = _request(method, url, headers, body, tls)
         response, origin = await self._exchange(request, timeouts, None, follow=follow)
         try:
             chunks = CappedBody(response, origin, timeouts, self._limit(max_bytes))
@@ -144,6 +149,13 @@ class Transport:
                     if not _was_unsent(request, error):
                         raise
             return await self._attempt(request, timeouts, total_s)
+        except aiohttp.ServerDisconnectedError as error:
+            if request.tls is None:
+                raise _in_our_words(error, origin, timeouts) from None
+            raise ConnectionFailed(
+                f"connection to {origin.netloc} failed: the server closed it without an answer, which is how some "
+                "refuse a client certificate; check that it accepts ours"
+            ) from None
         except (aiohttp.ClientError, OSError) as error:
             raise _in_our_words(error, origin, timeouts) from None
         except ValueError:
@@ -161,8 +173,17 @@ class Transport:
             headers=request.headers,
             data=BytesIO(body) if body is not None and len(body) > _COPIED_AT_ONCE else body,
             allow_redirects=False,
+            ssl=True if request.tls is None else self._context(request.tls),
             timeout=_client_timeout(timeouts, total_s),
         )
+
+    def _context(self, identity: TlsIdentity) -> ssl.SSLContext:
+        """One context for each identity: aiohttp shares connections between equal ones only."""
+        context = self._contexts.pop(identity, None) or identity.context()
+        self._contexts[identity] = context
+        if len(self._contexts) > _MAX_CONTEXTS:
+            del self._contexts[next(iter(self._contexts))]  # the one that was not used for the longest time
+        return context
 
     def admit(self, url: URL) -> Origin:
         """The policy's verdict, remembered: an agent asks the same few origins thousands of times."""
@@ -268,12 +289,12 @@ def vetted_socket(policy: EgressPolicy, info: AddressInfo) -> socket.socket:
     return socket.socket(family, kind, protocol)
 
 
-def _request(method: str, url: str, headers: Mapping[str, str], body: bytes | None) -> Request:
+def _request(method: str, url: str, headers: Mapping[str, str], body: bytes | None, tls: TlsIdentity | None) -> Request:
     if not all(map(_may_send, headers)):
         refused = next(name for name in headers if not _may_send(name))
         raise InvalidInput(f"header {refused!r} is no token, or follows from the URL and the body; leave it out")
     try:
-        return Request(method, parse(url), headers, body)
+        return Request(method, parse(url), headers, body, tls)
     except ValueError:
         raise EgressDenied("egress denied: the URL is malformed; write it as https://host/path") from None
 

@@ -14,6 +14,7 @@ from toolcrib.contracts.errors import Conflict
 from toolcrib.net.messages import HttpResponse, HttpStream, Timeouts
 from toolcrib.net.policy import EgressPolicy
 from toolcrib.net.resolver import Resolver, SystemResolver
+from toolcrib.net.tls import TlsIdentity
 
 if TYPE_CHECKING:
     from toolcrib.net._transport import Transport
@@ -50,6 +51,7 @@ class HttpSession:
         timeout: Timeouts = _DEFAULT_TIMEOUTS,  # noqa: ASYNC109 - three limits, of which only one bounds this call
         max_bytes: int | None = None,
         follow_redirects: bool = True,
+        tls: TlsIdentity | None = None,
     ) -> HttpResponse:
         """Ask and read the whole answer. Any status is an answer.
 
@@ -61,17 +63,18 @@ class HttpSession:
             timeout: Limits of connecting, of silence and of the whole exchange.
             max_bytes: A limit below the policy's for the decoded body.
             follow_redirects: Whether a redirect is followed, at most `max_redirects` of the policy.
+            tls: Who we are to the URL's own origin, and how that is known; a redirect to another one loses it.
 
         Raises:
             EgressDenied: The policy forbids the URL, the address behind it, or a redirect.
             ConnectionFailed: The host was not reached or the connection broke.
             TimedOut: A limit of `timeout` ran out.
             TooLarge: The decoded body exceeds the limit.
-            InvalidInput: A header or the method cannot be sent.
+            InvalidInput: A header or the method cannot be sent, or the certificate of `tls` cannot be used.
             Conflict: The session is closed or belongs to another event loop.
         """
         return await self._bound().request(
-            method, url, headers, body, timeouts=timeout, max_bytes=max_bytes, follow=follow_redirects
+            method, url, headers, body, timeouts=timeout, max_bytes=max_bytes, follow=follow_redirects, tls=tls
         )
 
     def stream(
@@ -84,6 +87,7 @@ class HttpSession:
         timeout: Timeouts = _DEFAULT_TIMEOUTS,
         max_bytes: int | None = None,
         follow_redirects: bool = True,
+        tls: TlsIdentity | None = None,
     ) -> AbstractAsyncContextManager[HttpStream]:
         """Ask and read the answer as it arrives, for server-sent events and other long answers.
 
@@ -91,7 +95,7 @@ class HttpSession:
         Leaving the context before the end of the body closes the connection.
         """
         return self._bound().stream(
-            method, url, headers, body, timeouts=timeout, max_bytes=max_bytes, follow=follow_redirects
+            method, url, headers, body, timeouts=timeout, max_bytes=max_bytes, follow=follow_redirects, tls=tls
         )
 
     async def route(self, url: str) -> "Route":

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
         AgenticContext,
         AgenticStep,
         AllocatedTool,
+        CompositeRoute,
         Limits,
         LLMConfig,
         Principal,
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
         ToolDefinition,
         ToolEnvelope,
     )
-    from toolcrib.crib import AgenticTool, Crib
+    from toolcrib.crib import AgenticTool, CompositeTool, Crib
     from toolcrib.llm import ScriptedModel
     from toolcrib.net import EgressPolicy
     from toolcrib.registry import FunctionTool, ToolContext, tool
@@ -32,6 +33,8 @@ __all__ = [
     "AgenticStep",
     "AgenticTool",
     "AllocatedTool",
+    "CompositeRoute",
+    "CompositeTool",
     "Crib",
     "EgressPolicy",
     "FunctionTool",
@@ -50,6 +53,7 @@ __all__ = [
 
 _HOMES = {
     "AgenticTool": "toolcrib.crib",
+    "CompositeTool": "toolcrib.crib",
     "Crib": "toolcrib.crib",
     "EgressPolicy": "toolcrib.net",
     "FunctionTool": "toolcrib.registry",

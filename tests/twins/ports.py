@@ -10,6 +10,7 @@ from toolcrib.contracts import (
     ApprovalRequested,
     CallStarted,
     ClientResult,
+    FailedCall,
     JsonObject,
     Principal,
     RunResult,
@@ -60,6 +61,10 @@ class RecordingJournal:
         """Raised instead of recording an intent."""
         self.decide: Callable[[ApprovalRequested], ApprovalDecision | None] = approve
         self.perform: Callable[[ToolEnvelope], ClientResult] = lambda prepared: ClientResult(output=prepared.output)
+        self.failed: list[FailedCall] = []
+        """Calls for which a fallback was started, in order."""
+        self.failures: dict[str, FailedCall] = {}
+        """Calls for which one was started in an earlier life of the run, by position."""
         self.child: RunResult = RunResult(run_id="child", status="completed")
 
     async def intend(self, intent: CallStarted) -> None:
@@ -81,9 +86,17 @@ class RecordingJournal:
         self.handed.append(prepared)
         return self.perform(prepared)
 
-    async def spawn(self, position: str, tool: ToolRevision, arguments: JsonObject) -> RunResult:
+    def failed_before(self, position: str) -> FailedCall | None:
+        """Ask `failures`."""
+        return self.failures.get(position)
+
+    async def spawn(
+        self, position: str, tool: ToolRevision, arguments: JsonObject, *, instead_of: FailedCall | None = None
+    ) -> RunResult:
         """Return `child`."""
         await asyncio.sleep(0)
+        if instead_of is not None:
+            self.failed.append(instead_of)
         self.spawned.append((position, tool.name, arguments))
         return self.child
 

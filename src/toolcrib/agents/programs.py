@@ -41,6 +41,6 @@ async def call_once(context: RunContext, tool: ToolRevision) -> Ended:
     """One call of one tool; its envelope is the run's end."""
     envelope = await context.call(ToolCall(CALL, tool.name, context.request.input, tool.content_hash))
     if envelope.error is None:
-        return Ended(output=envelope.output)
+        return Ended(output=envelope.output, attachments=envelope.attachments)
     denied = envelope.status == "denied"
     return Ended(status="failed", stop_reason="policy" if denied else "error", error=envelope.error)

@@ -209,13 +209,30 @@ class SignalReceived(Contract):
     made_by: str
 
 
+class FailedCall(Contract):
+    """How the call failed in whose place another tool is called."""
+
+    tool: str
+    """`name@version`."""
+    content_hash: str
+    error: ToolError
+    http_status: int | None = None
+    tool_calls: int = 0
+    """What a run of its own that failed had used, as in the next two."""
+    tokens: int = 0
+    cost_usd: Usd | None = None
+
+
 class ChildStarted(Contract):
     """A nested run."""
 
     type: Literal["child_started"] = "child_started"
     position: str
+    """Of the call that it belongs to."""
     child_run_id: str
     tool: str
+    instead_of: FailedCall | None = None
+    """For a fallback: what failed before."""
 
 
 class ProgressMade(Contract):

@@ -104,6 +104,9 @@ class ToolStep(Contract):
     child_run_id: str | None = None
     child: "Trace | None" = None
     """The nested run, if the tool is a run of its own and its trace was read too."""
+    fallback_run_id: str | None = None
+    fallback: "Trace | None" = None
+    """The run of the tool that was called instead when this one had failed."""
 
 
 class ApprovalStep(Contract):

@@ -1,6 +1,6 @@
 """The crib: the composition root that wires the house together, and the Python API."""
 
 from toolcrib.crib.crib import Crib
-from toolcrib.crib.handle import AgenticTool
+from toolcrib.crib.handle import AgenticTool, CompositeTool
 
-__all__ = ["AgenticTool", "Crib"]
+__all__ = ["AgenticTool", "CompositeTool", "Crib"]

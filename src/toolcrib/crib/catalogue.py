@@ -10,7 +10,7 @@ from toolcrib.agents import check_agentic, check_provider_data, default_prompt, 
 from toolcrib.contracts import InvalidInput, NotFound, Principal, ProviderDefinition, ToolDefinition, ToolRevision
 from toolcrib.executor import Clock
 from toolcrib.llm import ModelPool
-from toolcrib.registry import FunctionTool, Providers, Registry, check_definition
+from toolcrib.registry import FunctionTool, Providers, Registry, check_callees, check_definition
 from toolcrib.runtimes import PythonRuntime
 from toolcrib.store import Store
 
@@ -114,10 +114,10 @@ class Catalogue:
         Raises:
             InvalidDefinition: It is not well formed.
             InvalidSettings: Its model cannot be opened.
-            NotFound: It is allotted a tool that does not exist.
+            NotFound: It names a tool that does not exist.
         """
         check_definition(definition)
-        checked = check_agentic(definition, self._registry, realm)
+        checked = check_callees(check_agentic(definition, self._registry, realm), self._registry, realm)
         check_provider_data(checked, realm, self._providers)
         implementation = checked.implementation
         if implementation.kind != "agentic":

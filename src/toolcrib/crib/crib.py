@@ -25,6 +25,8 @@ from toolcrib.contracts import (
     ApprovalRequested,
     ChildStarted,
     ClientResult,
+    CompositeImplementation,
+    CompositeRoute,
     Conflict,
     InvalidSettings,
     Json,
@@ -44,7 +46,7 @@ from toolcrib.contracts import (
     Trace,
 )
 from toolcrib.crib.bench import Bench
-from toolcrib.crib.handle import AgenticTool
+from toolcrib.crib.handle import AgenticTool, CompositeTool
 from toolcrib.crib.imports import Imports
 from toolcrib.crib.parts import Outside, Parts
 from toolcrib.crib.prompts import Prompts
@@ -255,6 +257,37 @@ class Crib:
 
     def _llm(self, name: str, model: str | LLMConfig | None, base_url: str | None) -> LLMConfig:
         """The configuration that an agentic tool is defined with; its address was named in code, so it is trusted."""
+    def composite_tool(
+        self,
+        name: str,
+        *,
+        input_schema: JsonSchema,
+        routes: Sequence[CompositeRoute],
+        description: str = "",
+        output_schema: JsonSchema | None = None,
+        version: str = "1.0.0",
+    ) -> CompositeTool:
+        """Define a tool that calls one of several, by rules and without a model, and get a handle to call it.
+
+        Args:
+            name: The tool's name.
+            input_schema: Its parameters.
+            routes: Operations in order: the first whose condition holds is called.
+            description: What a model reads.
+            output_schema: Shape of what comes back.
+            version: Semantic version.
+        """
+        definition = ToolDefinition(
+            name=name,
+            version=version,
+            description=description,
+            input_schema=input_schema,
+            output_schema=output_schema,
+            implementation=CompositeImplementation(routes=tuple(routes)),
+        )
+        self._catalogue.add(definition, self.principal)
+        return CompositeTool(self.invoke, definition)
+
         llm = LLMConfig(model=model, base_url=base_url) if isinstance(model, str) else model or self._default_model
         if llm is None:
             msg = f"agentic tool {name!r} has no model; name one, or set TOOLCRIB_MODEL and use Crib.from_settings()"

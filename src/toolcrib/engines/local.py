@@ -20,8 +20,10 @@ from toolcrib.contracts import (
     CLOSING_S,
     ENDED,
     WAITING,
+    ChildStarted,
     Conflict,
     ErrorCode,
+    FailedCall,
     Fenced,
     JsonObject,
     Limits,
@@ -333,12 +335,24 @@ class LocalEngine:
             await self._end_children(context)
         return Driven(result, drive.log.events)
 
-    async def _spawn(self, context: RunContext, position: str, tool: ToolRevision, arguments: JsonObject) -> RunResult:
+    async def _spawn(
+        self,
+        context: RunContext,
+        position: str,
+        tool: ToolRevision,
+        arguments: JsonObject,
+        instead_of: FailedCall | None = None,
+    ) -> RunResult:
+        mine, kind, callers = context.request, tool.definition.run_kind, context.request.open_tools
         child_id = child_run_id(context.run_id, position)
-        context.child_started(position, child_id, tool.ref)
-        mine = context.request
+        if instead_of is not None:
+            kind, callers = "tool", {**callers, instead_of.content_hash: instead_of.tool}
+            child_id = child_run_id(context.run_id, f"{position}.fallback")
+        context.child_started(
+            ChildStarted(position=position, child_run_id=child_id, tool=tool.ref, instead_of=instead_of)
+        )
         request = RunRequest(
-            kind=tool.definition.run_kind,
+            kind=kind,
             tool=tool.ref,
             content_hash=tool.content_hash,
             pins=pins_of(tool, self._registry),
@@ -350,7 +364,7 @@ class LocalEngine:
             conversation_id=mine.conversation_id,
             session_id=mine.session_id,
             dry_run=mine.dry_run,
-            callers=mine.open_tools,
+            callers=callers,
             side_effects=least(context.policy.side_effects, tool.definition.side_effects),
             allowance=context.budget.allowance(context.deadline - self._clock.monotonic()),
         )
@@ -374,7 +388,7 @@ class LocalEngine:
 
     async def _end_children(self, context: RunContext) -> None:
         """End the nested runs that are still open: nobody waits for them any more."""
-        for child_id in context.open_children.values():
+        for child_id in list(context.open_children):
             with contextlib.suppress(Conflict, Fenced, NotFound, Unavailable):
                 await self.drive(child_id)
 

@@ -2,6 +2,7 @@
 
 from toolcrib.executor.attempts import is_repeatable
 from toolcrib.executor.lanes import Lanes
+from toolcrib.executor.nesting import MAX_DEPTH, check_nesting, cost_of, facts_of
 from toolcrib.executor.pipeline import Denied, Executor
 from toolcrib.executor.ports import (
     Attic,
@@ -21,6 +22,7 @@ from toolcrib.executor.rates import Rates, SlidingWindow
 from toolcrib.executor.receipt import error
 
 __all__ = [
+    "MAX_DEPTH",
     "Attic",
     "CallContext",
     "CallFailed",
@@ -38,6 +40,9 @@ __all__ = [
     "SlidingWindow",
     "ToolCall",
     "Tools",
+    "check_nesting",
+    "cost_of",
     "error",
+    "facts_of",
     "is_repeatable",
 ]

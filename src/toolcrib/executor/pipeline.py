@@ -8,10 +8,10 @@ not about the tool: cancellation, suspension, and a journal that does not take t
 
 import asyncio
 import contextlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Awaitable, Mapping, Sequence
 from datetime import timedelta
 from decimal import Decimal
-from typing import cast
+from typing import TypeVar, cast
 
 import orjson
 
@@ -37,6 +37,15 @@ from toolcrib.contracts import (
     idempotency_key,
 )
 from toolcrib.executor.attempts import crashed, explained, wait_before_retry
+from toolcrib.executor.fallbacks import (
+    failed_too,
+    failure_of,
+    fallback_of,
+    find_fallback,
+    record_of,
+    told_of,
+    total_cost,
+)
 from toolcrib.executor.output import check_output, fit, select_output, take, told_cost, warned
 from toolcrib.executor.plain import plain
 from toolcrib.executor.ports import (
@@ -57,6 +66,8 @@ from toolcrib.executor.receipt import Receipt, error
 from toolcrib.executor.schemas import CompiledSchemas, Schemas
 from toolcrib.policy import Budget, decide, permit
 from toolcrib.registry import Problem, SchemaValidator, compile_schema
+
+T = TypeVar("T")
 
 _MOST_SHOWN = 200
 """Characters of an unknown name in a message."""
@@ -178,7 +189,10 @@ class Executor:
             await context.journal.intend(self._intent(receipt, tool, decision))
             receipt.spent("policy")
             taken.dispatched = True
-            outcome = await self._dispatch(receipt, tool, arguments, auth)
+            try:
+                outcome = await self._dispatch(receipt, tool, arguments, auth)
+            except CallFailed as failure:
+                return await self._fall_back(receipt, tool, arguments, failure, schemas.output)
             taken.paid = True
         finally:
             taken.settle()
@@ -328,6 +342,10 @@ class Executor:
         self, receipt: Receipt, tool: ToolRevision, arguments: JsonObject, auth: Mapping[str, str]
     ) -> Outcome:
         definition = tool.definition
+        failed = receipt.context.journal.failed_before(receipt.call.position)
+        if failed is not None:
+            receipt.attempts += 1
+            raise failure_of(failed)
         try:
             async with asyncio.timeout(definition.call_timeout_s):
                 return await self._attempt_until_done(receipt, tool, arguments, auth)
@@ -358,24 +376,43 @@ class Executor:
                 context=receipt.context,
             )
             try:
-                return await self._attempt(dispatch)
+                return await _contained(self._dispatcher.dispatch(dispatch), tool.definition)
             except CallFailed as failure:
                 wait = wait_before_retry(tool.definition, failure, receipt.attempts)
                 if wait is None:
                     raise
             await self._clock.sleep(wait)
 
-    async def _attempt(self, dispatch: Dispatch) -> Outcome:
+    async def _fall_back(
+        self,
+        receipt: Receipt,
+        tool: ToolRevision,
+        arguments: JsonObject,
+        failure: CallFailed,
+        promised: SchemaValidator | None,
+    ) -> ToolEnvelope:
+        """Call what stands in for a tool that has failed; its output counts."""
+        definition, context = tool.definition, receipt.context
+        ref = fallback_of(definition, failure)
+        if ref is None:
+            raise failure
+        receipt.hide(failure.secrets)
+        record = record_of(tool, failure, receipt.told(failure.error))
         try:
-            return await self._dispatcher.dispatch(dispatch)
-        except (CallFailed, Fenced):
-            raise
-        except asyncio.CancelledError as crash:
-            if _is_cancelled():
-                raise
-            raise crashed(dispatch.tool.definition, crash) from crash
-        except (Exception, SystemExit) as crash:
-            raise crashed(dispatch.tool.definition, crash) from crash
+            fallback = find_fallback(ref, tool, self._tools, context)
+            spawned = context.journal.spawn(receipt.call.position, fallback, arguments, instead_of=record)
+            result = await _contained(spawned, fallback.definition)
+        except (CallFailed, InvalidInput) as problem:
+            raise failed_too(failure, ref, str(problem)) from problem
+        finally:
+            receipt.spent("execute")
+        receipt.cost_usd = total_cost(record, result)
+        metadata = told_of(record, fallback, result)
+        if result.error is not None:
+            raise failed_too(failure, ref, result.error.message, metadata)
+        output = take(definition, result.output, receipt.redactor)
+        metadata = check_output(definition, promised, output, metadata)
+        return await self._pack(receipt, tool, output, metadata, attachments=result.attachments)
 
     async def _finish(
         self, receipt: Receipt, tool: ToolRevision, outcome: Outcome, promised: SchemaValidator | None
@@ -459,6 +496,20 @@ def _invalid(tool: ToolRevision, problems: Sequence[Problem]) -> ToolError:
     message = f"the arguments of {tool.name!r} are not valid: {listed}. Correct them and call again"
     found = [problem.as_json() for problem in problems]
     return error(ErrorCode.VALIDATION_ERROR, Reason.INPUT_SCHEMA_MISMATCH, message, problems=found)
+
+
+async def _contained(work: Awaitable[T], tool: ToolDefinition) -> T:
+    """What a tool brings; whatever it raises is its failure."""
+    try:
+        return await work
+    except (CallFailed, Fenced):
+        raise
+    except asyncio.CancelledError as crash:
+        if _is_cancelled():
+            raise
+        raise crashed(tool, crash) from crash
+    except (Exception, SystemExit) as crash:
+        raise crashed(tool, crash) from crash
 
 
 def _is_cancelled() -> bool:

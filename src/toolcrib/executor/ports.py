@@ -13,6 +13,7 @@ from toolcrib.contracts import (
     Attachment,
     CallStarted,
     ClientResult,
+    FailedCall,
     Json,
     JsonObject,
     Principal,
@@ -53,8 +54,21 @@ class CallJournal(Protocol):
         """Let a client perform a prepared call. May suspend the run instead of returning."""
         ...
 
-    async def spawn(self, position: str, tool: ToolRevision, arguments: JsonObject) -> RunResult:
-        """Run a nested run of an agentic tool under this one. May suspend the run instead of returning."""
+    async def spawn(
+        self, position: str, tool: ToolRevision, arguments: JsonObject, *, instead_of: FailedCall | None = None
+    ) -> RunResult:
+        """Run a nested run of a tool under this one. May suspend the run instead of returning.
+
+        Args:
+            position: Of the call that it belongs to.
+            tool: Is a run of its own; or any, if it is a fallback, which makes one call of it.
+            arguments: Its input.
+            instead_of: For a fallback, the call that failed; recorded before the fallback begins.
+        """
+        ...
+
+    def failed_before(self, position: str) -> FailedCall | None:
+        """How the call at a position failed, if its fallback has begun before, in this process or in another one."""
         ...
 
 

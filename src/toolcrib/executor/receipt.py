@@ -131,7 +131,7 @@ class Receipt:
             input=self.input,
             approved_input=self.approved_input,
             output=output,
-            error=self._told(error) if error else None,
+            error=self.told(error) if error else None,
             t_start=self._started,
             t_end=self._clock.now(),
             cached=cached,
@@ -150,7 +150,8 @@ class Receipt:
             content_hash=self.tool.content_hash if self.tool else None,
         )
 
-    def _told(self, failure: ToolError) -> ToolError:
+    def told(self, failure: ToolError) -> ToolError:
+        """An error as it may be told: without secrets, and not too long."""
         message = self.redactor.text(legible(failure.message))
         if len(message) > _MOST_CHARACTERS:
             message = f"{message[:_MOST_CHARACTERS]}… ({len(message)} characters)"

@@ -1,6 +1,7 @@
 """The catalogue of tools: definitions, versions, schemas, search, and Python functions as tools."""
 
 from toolcrib.registry.bindings import bindings, pins_of
+from toolcrib.registry.callees import check_callees
 from toolcrib.registry.catalog import Registry
 from toolcrib.registry.checks import check_definition
 from toolcrib.registry.functions import FunctionTool, ToolContext, ToolOptions, as_function_tool, tool
@@ -28,6 +29,7 @@ __all__ = [
     "check_definition",
     "check_http",
     "compile_schema",
+    "check_callees",
     "group_of",
     "newest",
     "pins_of",

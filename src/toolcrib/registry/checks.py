@@ -3,8 +3,16 @@
 import re
 from typing import Final
 
-from toolcrib.contracts import InvalidDefinition, InvalidExpression, JsonSchema, ToolDefinition
+from toolcrib.contracts import (
+    CompositeImplementation,
+    HttpImplementation,
+    InvalidDefinition,
+    InvalidExpression,
+    JsonSchema,
+    ToolDefinition,
+)
 from toolcrib.expressions.jsonpath import check_path
+from toolcrib.registry.composites import check_composite
 from toolcrib.registry.http import check_http
 from toolcrib.registry.validation import compile_schema
 from toolcrib.registry.versions import Version
@@ -27,8 +35,8 @@ def check_definition(definition: ToolDefinition) -> None:
     _check_defaults(definition)
     _check_path(definition.name, "select", definition.select)
     _check_path(definition.name, "cost_from", definition.cost_from)
-    if definition.implementation.kind == "http":
-        check_http(definition.name, definition.implementation)
+    _check_rules(definition)
+    _check_implementation(definition)
     kind = definition.input_schema.get("type", "object")
     if kind != "object":
         msg = f"tool {definition.name!r}: input_schema has type {kind!r}; arguments are an object, so use type 'object'"
@@ -39,6 +47,26 @@ def check_definition(definition: ToolDefinition) -> None:
     if definition.cache != "none" and definition.side_effects == "writes":
         msg = f"tool {definition.name!r} writes, so its results cannot be cached; set cache to 'none'"
         raise InvalidDefinition(msg)
+
+
+def _check_implementation(definition: ToolDefinition) -> None:
+    """What only the kind of tool can say."""
+    match definition.implementation:
+        case HttpImplementation() as http:
+            check_http(definition.name, http)
+        case CompositeImplementation() as composite:
+            check_composite(definition, composite)
+        case _:
+            return
+
+
+def _check_rules(definition: ToolDefinition) -> None:
+    """Error handling names a tool where it falls back on one, and nowhere else."""
+    for rule in definition.error_handling:
+        if (rule.action == "fallback") is not (rule.tool is not None):
+            what = f"the rule for {rule.when!r} has action {rule.action!r} and tool {rule.tool!r}"
+            msg = f"tool {definition.name!r}: {what}"
+            raise InvalidDefinition(f"{msg}; name the tool that is called instead for 'fallback', and for nothing else")
 
 
 def _check_security(definition: ToolDefinition) -> None:

@@ -25,6 +25,7 @@ from toolcrib.contracts import (
     ClientHandoff,
     ClientResult,
     ClientReturned,
+    FailedCall,
     GuardDecision,
     Json,
     JsonObject,
@@ -55,7 +56,7 @@ from toolcrib.store import Blobs
 T = TypeVar("T")
 
 Signals = Callable[[str], Awaitable[Signal | None]]
-Spawn = Callable[["RunContext", str, ToolRevision, JsonObject], Awaitable[RunResult]]
+Spawn = Callable[["RunContext", str, ToolRevision, JsonObject, FailedCall | None], Awaitable[RunResult]]
 
 
 class Surroundings(Struct, frozen=True):
@@ -110,11 +111,11 @@ class RunContext:
         self.warnings: list[str] = []
         """What stands in the run's result besides the warnings of its end."""
         self.open_children = {
-            position: event.child_run_id
-            for position, event in history.children.items()
-            if position not in history.envelopes
+            event.child_run_id: event.position
+            for event in (*history.children.values(), *history.fallbacks.values())
+            if event.position not in history.envelopes
         }
-        """Ids of nested runs whose calls have no envelope yet, by position."""
+        """Positions of calls that have no envelope yet, by the ids of their nested runs."""
         self._recounted: set[str] = set()
         """Positions of recorded calls that the program has asked for."""
         self._lanes = Lanes(budget.limits.max_parallel_calls)
@@ -276,15 +277,23 @@ class RunContext:
         self.log.add(ClientReturned(position=prepared.position, result=result, made_by=signal.made_by))
         return result
 
-    async def spawn(self, position: str, tool: ToolRevision, arguments: JsonObject) -> RunResult:
+    async def spawn(
+        self, position: str, tool: ToolRevision, arguments: JsonObject, *, instead_of: FailedCall | None = None
+    ) -> RunResult:
         """Run a nested run to its end."""
-        return await self._around.spawn(self, position, tool, arguments)
+        return await self._around.spawn(self, position, tool, arguments, instead_of)
 
-    def child_started(self, position: str, child_run_id: str, tool: str) -> None:
+    def failed_before(self, position: str) -> FailedCall | None:
+        """How the call at a position failed, if a fallback was started for it before this process took the run."""
+        started = self._history.fallbacks.get(position)
+        return started.instead_of if started is not None else None
+
+    def child_started(self, started: ChildStarted) -> None:
         """Record a nested run, once."""
-        self.open_children[position] = child_run_id
-        if position not in self._history.children:
-            self.log.add(ChildStarted(position=position, child_run_id=child_run_id, tool=tool))
+        self.open_children[started.child_run_id] = started.position
+        known = self._history.children if started.instead_of is None else self._history.fallbacks
+        if started.position not in known:
+            self.log.add(started)
 
     # Inside -----------------------------------------------------------------------------------------------------------
 
@@ -305,8 +314,8 @@ class RunContext:
 
     async def _doubt(self, intent: CallStarted) -> ToolEnvelope | None:
         """The envelope of a call that was started before and must not be repeated, or null."""
-        if intent.position in self._history.handoffs:
-            return None  # it was only prepared here; the client performs it
+        if intent.position in self._history.handoffs or intent.position in self._history.fallbacks:
+            return None  # it was only prepared here and the client performs it; or it is known to have failed
         return await self._around.in_doubt.judge(intent, self.run, self._reconcile)
 
     async def _reconcile(self, question: ToolCall) -> ToolEnvelope:
@@ -333,7 +342,8 @@ class RunContext:
                 inputs=details.get("inputs", {}),
             )
         self._note_incomplete(envelope)
-        self.open_children.pop(envelope.position, None)
+        for child_id in [child for child, position in self.open_children.items() if position == envelope.position]:
+            del self.open_children[child_id]
         appended = self.log.add(CallFinished(position=envelope.position, envelope=envelope, decision=decision))
         if envelope.side_effects == "writes":
             await appended

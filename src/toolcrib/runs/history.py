@@ -48,6 +48,8 @@ class History:
         self.awaited: dict[str, SignalAwaited] = {}
         self.received: dict[str, SignalReceived] = {}
         self.children: dict[str, ChildStarted] = {}
+        self.fallbacks: dict[str, ChildStarted] = {}
+        """Runs that were started in place of a call that had failed."""
         self.progress: dict[str, Json] = {}
         """What was told, by key."""
         self.active_s = 0.0
@@ -75,8 +77,10 @@ class History:
                 self.answers[event.position] = event
             case ModelFailed(retry_in_s=None) as event:
                 self.failures[event.position] = event
-            case ChildStarted() as event:
+            case ChildStarted(instead_of=None) as event:
                 self.children[event.position] = event
+            case ChildStarted() as event:
+                self.fallbacks[event.position] = event
             case ProgressMade() as event:
                 self.progress[event.key] = event.data
             case _:

@@ -85,8 +85,7 @@ class _Reader:
             case CallFinished() as event:
                 self._call_finished(entry, event)
             case ChildStarted() as event:
-                child = self._children.get(event.child_run_id)
-                self._change(ToolStep, event.position, child_run_id=event.child_run_id, child=child)
+                self._child_started(event)
             case RunFinished():
                 self._cut_off()
             case _:
@@ -227,6 +226,13 @@ class _Reader:
             cost=envelope.cost_usd,
             latency_ms=round((envelope.t_end - envelope.t_start).total_seconds() * 1000),
         )
+
+    def _child_started(self, event: ChildStarted) -> None:
+        child = self._children.get(event.child_run_id)
+        if event.instead_of is None:
+            self._change(ToolStep, event.position, child_run_id=event.child_run_id, child=child)
+        else:
+            self._change(ToolStep, event.position, fallback_run_id=event.child_run_id, fallback=child)
 
     def _cut_off(self) -> None:
         """When a run ends, nothing of it goes on."""

@@ -6,6 +6,7 @@ from toolcrib.contracts import (
     CallStarted,
     ClientResult,
     Conflict,
+    FailedCall,
     JsonObject,
     Limits,
     Principal,
@@ -32,9 +33,15 @@ class Unrecorded:
         """Refuse: nothing could be resumed."""
         raise _no_run(prepared.name)
 
-    async def spawn(self, position: str, tool: ToolRevision, arguments: JsonObject) -> RunResult:
+    async def spawn(
+        self, position: str, tool: ToolRevision, arguments: JsonObject, *, instead_of: FailedCall | None = None
+    ) -> RunResult:
         """Refuse: there is no parent."""
         raise _no_run(tool.name)
+
+    def failed_before(self, position: str) -> FailedCall | None:
+        """Nothing was before."""
+        return None
 
 
 def outside_call(principal: Principal, *, test: bool = False) -> CallContext:

@@ -199,8 +199,9 @@ class AiToolPage(Contract):
 
 
 def type_of(definition: ToolDefinition) -> ToolType:
-    """The level of a tool (000, section 1.5). Composite tools are not built yet, so none is one."""
-    return "agentic" if definition.implementation.kind == "agentic" else "simple"
+    """The level of a tool (000, section 1.5)."""
+    kind = definition.implementation.kind
+    return kind if kind in ("agentic", "composite") else "simple"
 
 
 class RunUnderWay(Contract):

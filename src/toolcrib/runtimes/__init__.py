@@ -2,13 +2,12 @@
 
 from toolcrib.runtimes.abilities import Abilities
 from toolcrib.runtimes.composite import Composite
-from toolcrib.runtimes.delegates import MAX_DEPTH, DelegateRuntime
+from toolcrib.runtimes.delegates import DelegateRuntime
 from toolcrib.runtimes.dispatcher import Runtime, RuntimeDispatcher
 from toolcrib.runtimes.http import HttpRuntime
 from toolcrib.runtimes.python import PythonRuntime
 
 __all__ = [
-    "MAX_DEPTH",
     "Abilities",
     "Composite",
     "DelegateRuntime",

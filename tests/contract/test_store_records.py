@@ -77,6 +77,28 @@ async def test_what_was_removed_comes_back_when_it_is_saved_again(store: Store):
     assert list(await store.definitions.revisions("tool", "default", "search")) == [second, third]
 
 
+@pytest.mark.requirement("store.definitions.changed")
+async def test_what_has_changed_since_is_told_without_the_rest(store: Store):
+    await store.definitions.save(definition("a"))
+    await store.definitions.save(definition("b"))
+    await store.definitions.save(definition("p", kind="provider"))
+    since = await store.definitions.changes("default")
+    assert await store.definitions.changed("tool", "default", since) == ([], [])
+
+    new = await store.definitions.save(definition("a", content="b"))
+    await store.definitions.set_status("tool", "default", "b", "1.0.0", status="blocked")
+    await store.definitions.save(definition("c"))
+    await store.definitions.remove("tool", "default", "c")
+    changed = await store.definitions.changed("tool", "default", since)
+
+    assert [(each.name, each.revision, each.status) for each in changed.revisions] == [
+        ("a", new.revision, "active"),
+        ("b", 1, "blocked"),
+    ]
+    assert list(changed.removed) == [("c", 1)]
+    assert [each.name for each in (await store.definitions.changed("provider", "default", 0)).revisions] == ["p"]
+
+
 @pytest.mark.requirement("store.roll_back")
 async def test_an_older_content_becomes_the_newest_revision_once_more(store: Store):
     first = await store.definitions.save(definition())

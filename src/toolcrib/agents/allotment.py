@@ -7,14 +7,13 @@ begins, and written down: a run never sees tools that were saved after it began.
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from fnmatch import fnmatchcase
 from itertools import count
 from typing import NamedTuple
 
 import orjson
 
 from toolcrib.contracts import AgenticImplementation, Json, JsonSchema, NotFound, ToolRevision
-from toolcrib.registry import Registry
+from toolcrib.registry import Registry, Shelf
 from toolcrib.runs import RunContext
 
 GROUP = "group:"
@@ -145,16 +144,13 @@ async def _looked_up(
 
 
 def _matching(share: Share, registry: Registry, realm: str, owner: str) -> Sequence[ToolRevision]:
-    group = share.ref.removeprefix(GROUP) if share.ref.startswith(GROUP) else None
-    return [
-        found
-        for found in registry.current(realm)
-        if found.name != owner and (fnmatchcase(found.name, share.ref) if group is None else _in_group(found, group))
-    ]
+    shelf = registry.shelf(realm)
+    found = _of_group(shelf, share.ref.removeprefix(GROUP)) if share.ref.startswith(GROUP) else shelf.like(share.ref)
+    return [tool for tool in found if tool.name != owner]
 
 
-def _in_group(tool: ToolRevision, group: str) -> bool:
+def _of_group(shelf: Shelf, group: str) -> Sequence[ToolRevision]:
     """A group may also be all of a category, or any tag in it."""
     category, _, tag = group.partition("/")
-    definition = tool.definition
-    return definition.category == category and (not tag or tag in definition.tags)
+    among = [shelf.having("category", category), *([shelf.having("tag", tag)] if tag else [])]
+    return list(shelf.page(after="", among=among))

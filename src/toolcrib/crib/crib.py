@@ -48,6 +48,7 @@ from toolcrib.contracts import (
 from toolcrib.crib.bench import Bench
 from toolcrib.crib.handle import AgenticTool, CompositeTool
 from toolcrib.crib.imports import Imports
+from toolcrib.crib.listing import Listing
 from toolcrib.crib.parts import Outside, Parts
 from toolcrib.crib.prompts import Prompts
 from toolcrib.crib.reference import ReferenceData
@@ -137,6 +138,7 @@ class Crib:
             invoke=self.invoke,
         )
         self.imports = Imports(self._parts, self.enter)
+        self.listing = Listing(self.registry, self.enter)
         self.prompts = Prompts(
             self._catalogue,
             registry=self.registry,
@@ -255,8 +257,6 @@ class Crib:
         self._catalogue.add(definition, self.principal)
         return AgenticTool(self.invoke, definition)
 
-    def _llm(self, name: str, model: str | LLMConfig | None, base_url: str | None) -> LLMConfig:
-        """The configuration that an agentic tool is defined with; its address was named in code, so it is trusted."""
     def composite_tool(
         self,
         name: str,
@@ -288,6 +288,8 @@ class Crib:
         self._catalogue.add(definition, self.principal)
         return CompositeTool(self.invoke, definition)
 
+    def _llm(self, name: str, model: str | LLMConfig | None, base_url: str | None) -> LLMConfig:
+        """The configuration that an agentic tool is defined with; its address was named in code, so it is trusted."""
         llm = LLMConfig(model=model, base_url=base_url) if isinstance(model, str) else model or self._default_model
         if llm is None:
             msg = f"agentic tool {name!r} has no model; name one, or set TOOLCRIB_MODEL and use Crib.from_settings()"

@@ -3,11 +3,13 @@
 from toolcrib.policy.budget import Budget, ModelReservation, Shortage
 from toolcrib.policy.guard import CallPolicy, decide, is_in_service, least, permit
 from toolcrib.policy.permissions import permits
+from toolcrib.policy.reach import Reach
 
 __all__ = [
     "Budget",
     "CallPolicy",
     "ModelReservation",
+    "Reach",
     "Shortage",
     "decide",
     "is_in_service",

@@ -8,17 +8,20 @@ from toolcrib.registry.functions import FunctionTool, ToolContext, ToolOptions, 
 from toolcrib.registry.http import check_http
 from toolcrib.registry.providers import Providers
 from toolcrib.registry.search import Hit, ToolGroup, ToolSearch, group_of
+from toolcrib.registry.shelf import Facet, Shelf
 from toolcrib.registry.validation import LABELS, Problem, SchemaValidator, compile_schema
 from toolcrib.registry.versions import Version, newest, satisfies
 
 __all__ = [
     "LABELS",
+    "Facet",
     "FunctionTool",
     "Hit",
     "Problem",
     "Providers",
     "Registry",
     "SchemaValidator",
+    "Shelf",
     "ToolContext",
     "ToolGroup",
     "ToolOptions",
@@ -26,10 +29,10 @@ __all__ = [
     "Version",
     "as_function_tool",
     "bindings",
+    "check_callees",
     "check_definition",
     "check_http",
     "compile_schema",
-    "check_callees",
     "group_of",
     "newest",
     "pins_of",

@@ -12,7 +12,8 @@ import re
 from array import array
 from bisect import bisect_left
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from heapq import nlargest, nsmallest
 from itertools import islice, takewhile
@@ -77,9 +78,14 @@ class ToolSearch:
     """
 
     def __init__(self, tools: Iterable[ToolDefinition] = ()) -> None:
+        self._lay_out({tool.name: tool for tool in tools}.values())
+
+    def _lay_out(self, tools: Iterable[ToolDefinition]) -> None:
+        """Index these tools and no others, numbered without gaps."""
+        left = list(tools)
         self._numbers: dict[str, int] = {}
-        self._names: list[str | None] = []
-        """By number; null for a tool that was taken out."""
+        self._tools: list[ToolDefinition | None] = []
+        """By number; null for one that was taken out."""
         self._groups: list[str] = []
         self._lengths = array("d")
         self._length = 0.0
@@ -87,9 +93,9 @@ class ToolSearch:
         self._postings: dict[str, _Postings] = {}
         self._words: list[str] | None = None
         """In order; null while it has to be made anew."""
-        self._best: dict[str, list[tuple[float, int]]] = {}
+        self._best: dict[str, list[int]] = {}
         """Where common words count most, until something changes."""
-        for tool in {tool.name: tool for tool in tools}.values():
+        for tool in left:
             self.add(tool)
 
     def __len__(self) -> int:
@@ -98,9 +104,9 @@ class ToolSearch:
     def add(self, tool: ToolDefinition) -> None:
         """Make a tool findable, in the place of an earlier one with its name."""
         self.discard(tool.name)
-        number, weights = len(self._names), _weights(tool)
+        number, weights = len(self._tools), _weights(tool)
         self._numbers[tool.name] = number
-        self._names.append(tool.name)
+        self._tools.append(tool)
         self._groups.append(group_of(tool))
         length = sum(weights.values())
         self._lengths.append(length)
@@ -116,40 +122,52 @@ class ToolSearch:
     def discard(self, name: str) -> None:
         """Have a tool not be found any more, if it is known."""
         number = self._numbers.pop(name, None)
-        if number is None:
+        tool = None if number is None else self._tools[number]
+        if number is None or tool is None:
             return
-        self._names[number] = None
+        self._tools[number] = None
+        for word in _weights(tool):
+            self._postings[word].gone += 1
         self._length -= self._lengths[number]
         self._best.clear()
-        if len(self._names) > _SWEPT_FROM and len(self._names) > 2 * len(self._numbers):
-            self._sweep()
+        if len(self._tools) > _SWEPT_FROM and len(self._tools) > 2 * len(self._numbers):
+            self._lay_out(tool for tool in self._tools if tool is not None)
 
-    def find(self, query: str, *, limit: int = 10, group: str | None = None) -> list[Hit]:
+    def find(
+        self, query: str, *, limit: int = 10, group: str | None = None, among: AbstractSet[str] | None = None
+    ) -> list[Hit]:
         """The tools that answer a query best, best first.
 
         Args:
             query: Words in any order; empty for all tools by name.
             limit: At most so many.
             group: Only tools of this group, or of the groups below it: `crm` for `crm/deals`.
+            among: Only tools of these names; null for all.
         """
+
+        def fits(number: int) -> bool:
+            tool, found = self._tools[number], self._groups[number]
+            in_group = group is None or found == group or found.startswith(f"{group}/")
+            return in_group and tool is not None and (among is None or tool.name in among)
+
         words = list(dict.fromkeys(_words(query)))
         if not words:
-            names = (name for name in sorted(self._numbers) if self._is_in(self._numbers[name], group))
+            names = (name for name in sorted(self._numbers) if fits(self._numbers[name]))
             return [Hit(name, 0.0) for name in islice(names, limit)]
-        scores = self._scores([term for word in words if (term := self._term(word)) is not None], group)
-        best = nsmallest(limit, scores.items(), key=lambda found: (-found[1], self._names[found[0]]))
-        return [Hit(str(self._names[number]), score) for number, score in best]
+        scores = self._scores([term for word in words if (term := self._term(word)) is not None], fits)
+        best = nsmallest(limit, scores.items(), key=lambda found: (-found[1], self._name(found[0])))
+        return [Hit(self._name(number), score) for number, score in best]
 
     def groups(self) -> Sequence[ToolGroup]:
         """All groups by name."""
         counted = Counter(self._groups[number] for number in self._numbers.values())
         return [ToolGroup(name, count) for name, count in sorted(counted.items())]
 
-    def _is_in(self, number: int, group: str | None) -> bool:
-        found = self._groups[number]
-        return group is None or found == group or found.startswith(f"{group}/")
+    def _name(self, number: int) -> str:
+        tool = self._tools[number]
+        return "" if tool is None else tool.name
 
-    def _scores(self, terms: Sequence["_Term"], group: str | None) -> dict[int, float]:
+    def _scores(self, terms: Sequence["_Term"], fits: Callable[[int], bool]) -> dict[int, float]:
         """Scores by number. A word that much of a large catalogue has tells little: it orders what others found."""
         common = max(_COMMON_FROM, len(self._numbers) * _COMMON_SHARE)
         rare = [term for term in terms if len(term.postings) <= common]
@@ -160,13 +178,8 @@ class ToolSearch:
                 scores[number] += score
         if not rare:
             for term in frequent:
-                for _, number in self._most(term):
-                    scores[number] = 0.0
-        found = {
-            number: score
-            for number, score in scores.items()
-            if self._names[number] is not None and self._is_in(number, group)
-        }
+                scores.update(dict.fromkeys(self._most(term), 0.0))
+        found = {number: score for number, score in scores.items() if fits(number)}
         if not frequent:
             return found
         kept = nlargest(_MOST_ORDERED, found, key=found.__getitem__) if rare else list(found)
@@ -192,43 +205,31 @@ class ToolSearch:
         return _Term(word, _Postings(sorted(best.items())), _PREFIX) if best else None
 
     def _scored(self, term: "_Term", postings: Iterable[tuple[int, float]]) -> Iterator[tuple[int, float]]:
-        count, total = len(term.postings), len(self._names)
+        count, total = len(term.postings) - term.postings.gone, len(self._numbers)
         factor = term.share * (_K1 + 1) * math.log(1 + (total - count + 0.5) / (count + 0.5))
         least, slope = _K1 * (1 - _B), _K1 * _B * len(self._numbers) / (self._length or 1.0)
         lengths = self._lengths
         return ((number, factor * weight / (weight + least + slope * lengths[number])) for number, weight in postings)
 
-    def _most(self, term: "_Term") -> list[tuple[float, int]]:
+    def _most(self, term: "_Term") -> list[int]:
         """The tools that a common word says most about."""
         known = self._best.get(term.word)
         if known is None:
-            scored = ((score, number) for number, score in self._scored(term, term.postings))
-            known = self._best[term.word] = nlargest(_MOST_ORDERED, scored)
+            scored = self._scored(term, term.postings)
+            best = nsmallest(_MOST_ORDERED, scored, key=lambda found: (-found[1], self._name(found[0])))
+            known = self._best[term.word] = [number for number, _ in best]
         return known
-
-    def _sweep(self) -> None:
-        """Number what is left anew, without the gaps."""
-        kept = [number for number, name in enumerate(self._names) if name is not None]
-        anew = {number: index for index, number in enumerate(kept)}
-        self._names = [self._names[number] for number in kept]
-        self._groups = [self._groups[number] for number in kept]
-        self._lengths = array("d", (self._lengths[number] for number in kept))
-        self._numbers = {str(name): index for index, name in enumerate(self._names)}
-        left = {
-            word: [(anew[number], weight) for number, weight in postings if number in anew]
-            for word, postings in self._postings.items()
-        }
-        self._postings = {word: _Postings(found) for word, found in left.items() if found}
-        self._words = None
 
 
 class _Postings:
     """Numbers of the tools that have a word, in order, each with what the word weighs there."""
 
-    __slots__ = ("_numbers", "_weights")
+    __slots__ = ("_numbers", "_weights", "gone")
 
     def __init__(self, found: Iterable[tuple[int, float]] = ()) -> None:
         self._numbers, self._weights = array("I"), array("f")
+        self.gone = 0
+        """How many of the tools were taken out since."""
         for number, weight in found:
             self.add(number, weight)
 

@@ -42,7 +42,7 @@ from toolcrib.server.errors import located
 from toolcrib.server.merging import merged
 from toolcrib.server.parsing import JsonRoute
 from toolcrib.server.revisions import IfMatch, expected_revision, name_revision
-from toolcrib.server.rules import demand_sight, demand_write, may_see
+from toolcrib.server.rules import demand_sight, demand_write
 
 router = APIRouter(prefix="/agentic-tools", route_class=JsonRoute, tags=["agentic tools"])
 
@@ -62,16 +62,21 @@ async def list_agentic_tools(
     limit: Annotated[int, Query(ge=1, le=200)] = 50,
 ) -> AgenticPage:
     """Agentic tools by name, page by page; `q` is looked for in names and descriptions."""
-    await crib.enter(caller, newest=True)
-    found: list[AgenticView] = []
-    for tool in crib.registry.current(caller.realm):
+
+    def fits(tool: ToolRevision) -> bool:
         implementation = tool.definition.implementation
-        if not isinstance(implementation, AgenticImplementation) or not may_see(caller, tool.definition):
-            continue
-        fits = mode in (None, implementation.mode) and status in (None, implementation.status)
-        if fits and tool.name > after and q.lower() in f"{tool.name}\n{tool.definition.description}".lower():
-            found.append(AgenticView.of(tool, implementation))
-    return AgenticPage(items=tuple(found[:limit]), next=found[limit - 1].name if len(found) > limit else None)
+        if not isinstance(implementation, AgenticImplementation):
+            return False
+        said = f"{tool.name}\n{tool.definition.description}".lower()
+        return mode in (None, implementation.mode) and status in (None, implementation.status) and q.lower() in said
+
+    page = await crib.listing.page(after=after, limit=limit, facets={"kind": "agentic"}, fits=fits, principal=caller)
+    items = tuple(
+        AgenticView.of(tool, made)
+        for tool in page.items
+        if isinstance(made := tool.definition.implementation, AgenticImplementation)
+    )
+    return AgenticPage(items=items, next=page.items[-1].name if page.more else None)
 
 
 @router.post("", status_code=201)

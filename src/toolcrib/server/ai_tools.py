@@ -9,7 +9,7 @@ from toolcrib.export import ExportFormat
 from toolcrib.server.agentic_views import AiToolPage, AiToolView, ToolType, type_of
 from toolcrib.server.context import Caller, House
 from toolcrib.server.parsing import JsonRoute
-from toolcrib.server.rules import demand_sight, may_see
+from toolcrib.server.rules import demand_sight
 
 router = APIRouter(prefix="/ai-tools", route_class=JsonRoute, tags=["tools"])
 
@@ -24,13 +24,11 @@ async def list_ai_tools(
     limit: Annotated[int, Query(ge=1, le=200)] = 50,
 ) -> AiToolPage:
     """Tools of every type by name, page by page."""
-    await crib.enter(caller, newest=True)
-    found = [
-        AiToolView.of(tool)
-        for tool in crib.registry.current(caller.realm)
-        if tool.name > after and level in (None, type_of(tool.definition)) and may_see(caller, tool.definition)
-    ]
-    return AiToolPage(items=tuple(found[:limit]), next=found[limit - 1].name if len(found) > limit else None)
+    page = await crib.listing.page(
+        after=after, limit=limit, fits=lambda tool: level in (None, type_of(tool.definition)), principal=caller
+    )
+    items = tuple(AiToolView.of(tool) for tool in page.items)
+    return AiToolPage(items=items, next=page.items[-1].name if page.more else None)
 
 
 @router.get("/{name}/tools/{form}")

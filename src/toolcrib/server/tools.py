@@ -1,6 +1,5 @@
 """Routes over the catalogue: tools are listed, made, revised, retired, and imported from an OpenAPI document."""
 
-from collections.abc import Callable
 from typing import Annotated, cast
 
 from fastapi import APIRouter, Query, Response
@@ -18,13 +17,14 @@ from toolcrib.contracts import (
     ToolRevision,
     tool_uri,
 )
+from toolcrib.registry import Facet
 from toolcrib.server.context import Caller, House, demand
 from toolcrib.server.desk import Author, Desk
 from toolcrib.server.errors import located
 from toolcrib.server.merging import merged
 from toolcrib.server.parsing import JsonRoute
 from toolcrib.server.revisions import IfMatch, expected_revision, name_revision
-from toolcrib.server.rules import demand_sight, demand_write, may_see
+from toolcrib.server.rules import demand_sight, demand_write
 from toolcrib.server.views import (
     DefinitionBody,
     ImportBody,
@@ -50,26 +50,20 @@ async def list_tools(
     tag: str | None = None,
     status: LifeCycle | None = None,
     q: str | None = None,
+    search: str | None = None,
     after: str = "",
     limit: Annotated[int, Query(ge=1, le=200)] = 50,
 ) -> ToolPage:
-    """Tools by name, page by page; `q` is looked for in names, titles, descriptions and tags."""
-    await crib.enter(caller, newest=True)
-    tests: list[Callable[[ToolRevision], bool]] = [
-        lambda tool: may_see(caller, tool.definition),
-        lambda tool: kind in (None, tool.definition.implementation.kind),
-        lambda tool: category in (None, tool.definition.category),
-        lambda tool: tag is None or tag in tool.definition.tags,
-        lambda tool: status in (None, tool.status),
-        lambda tool: q is None or q.lower() in _searchable(tool.definition),
-    ]
-    found = [
-        tool
-        for tool in crib.registry.current(caller.realm)
-        if tool.name > after and all(passes(tool) for passes in tests)
-    ]
-    more = len(found) > limit
-    return ToolPage(items=tuple(found[:limit]), next=found[limit - 1].name if more else None)
+    """Tools by name, page by page; `q` is looked for in names, titles, descriptions and tags.
+
+    With `search`, the tools that do what it says instead, best first and on one page.
+    """
+    if search is not None:
+        hits = await crib.listing.search(search, limit=limit, principal=caller)
+        return ToolPage(items=tuple(tool for tool, _ in hits), next=None)
+    facets: dict[Facet, str | None] = {"kind": kind, "category": category, "tag": tag, "status": status}
+    page = await crib.listing.page(after=after, limit=limit, text=q, facets=facets, principal=caller)
+    return ToolPage(items=tuple(page.items), next=page.items[-1].name if page.more else None)
 
 
 @router.post("", status_code=201)
@@ -216,8 +210,3 @@ def _document(body: ImportBody) -> JsonObject | str:
         msg = f"url {body.url[:200]!r} is no http or https address; give an absolute one"
         raise InvalidInput(msg)
     return body.url
-
-
-def _searchable(definition: ToolDefinition) -> str:
-    texts = (definition.name, definition.title or "", definition.description, *definition.tags)
-    return "\n".join(texts).lower()

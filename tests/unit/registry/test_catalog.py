@@ -17,7 +17,7 @@ from toolcrib.contracts import (
     ToolRevision,
 )
 from toolcrib.registry import Providers, Registry, check_definition
-from toolcrib.store import Definition, DefinitionKind, Definitions, MemoryStore
+from toolcrib.store import Changed, Definition, DefinitionKind, Definitions, MemoryStore
 
 NOON = datetime(2026, 1, 31, 12, tzinfo=UTC)
 
@@ -332,9 +332,17 @@ class SlowReading:
 
     async def revisions(self, kind: DefinitionKind, realm: str, name: str | None = None) -> Sequence[Definition]:
         listed = await self._definitions.revisions(kind, realm, name)
+        await self._hold()
+        return listed
+
+    async def changed(self, kind: DefinitionKind, realm: str, since: int) -> Changed:
+        found = await self._definitions.changed(kind, realm, since)
+        await self._hold()
+        return found
+
+    async def _hold(self) -> None:
         self.asked.set()
         await self.let_go.wait()
-        return listed
 
 
 @pytest.mark.requirement("registry.refresh")
@@ -344,6 +352,7 @@ async def test_a_refresh_under_way_does_not_lose_what_is_saved_or_bring_back_wha
     registry = Registry(cast("Definitions", definitions))
     definitions.let_go.set()
     await registry.refresh("acme")
+    await save(Registry(store.definitions), "new")
     definitions.let_go.clear()
     definitions.asked.clear()
 
@@ -355,7 +364,7 @@ async def test_a_refresh_under_way_does_not_lose_what_is_saved_or_bring_back_wha
         await asyncio.sleep(0)
         definitions.let_go.set()
 
-    assert registry.names("acme") == ["search"]
+    assert registry.names("acme") == ["new", "search"]
 
 
 @pytest.mark.requirement("registry.refresh")

@@ -1,0 +1,65 @@
+"""Which of many tools a principal's grants reach: found by set operations, not by asking for each tool.
+
+A check of one tool is `permits`; this is the same question about a whole catalogue, for lists and searches. It agrees
+with `permits` tool by tool.
+"""
+
+from collections.abc import Sequence
+from collections.abc import Set as AbstractSet
+from typing import Final
+
+from toolcrib.policy.permissions import permits
+from toolcrib.registry import Shelf
+
+_NOTHING: Final[frozenset[str]] = frozenset()
+
+
+class Reach:
+    """What grants reach on one shelf; worked out anew when the shelf has changed.
+
+    Args:
+        shelf: The tools of a realm.
+    """
+
+    def __init__(self, shelf: Shelf) -> None:
+        self.shelf = shelf
+        self._seen = -1
+        self._known: dict[tuple[tuple[str, ...], tuple[str, ...]], AbstractSet[str] | None] = {}
+
+    def of(self, grants: Sequence[str], verbs: Sequence[str]) -> AbstractSet[str] | None:
+        """Names of the tools with which the grants allow one of the verbs; null for all tools.
+
+        Args:
+            grants: Patterns such as `ai://tools/crm/*/execute`.
+            verbs: `execute`, `read`, `write`.
+        """
+        if self._seen != self.shelf.changes:
+            self._known.clear()
+            self._seen = self.shelf.changes
+        key = (tuple(grants), tuple(verbs))
+        if key not in self._known:
+            self._known[key] = self._reached(key[0], verbs)
+        return self._known[key]
+
+    def _reached(self, grants: tuple[str, ...], verbs: Sequence[str]) -> AbstractSet[str] | None:
+        found: set[str] = set()
+        for grant in grants:
+            names = self._reached_by(grant, verbs)
+            if names is None:
+                return None
+            found |= names
+        return found
+
+    def _reached_by(self, grant: str, verbs: Sequence[str]) -> AbstractSet[str] | None:
+        _, category, name, *_ = (*grant.removeprefix("ai://").split("/"), "*", "*")
+        if name == "*":
+            if not _allows(grant, category, "name", verbs):
+                return _NOTHING
+            return None if category == "*" else self.shelf.having("category", category)
+        tool = self.shelf.find(name, None)
+        reached = tool is not None and _allows(grant, tool.definition.category, name, verbs)
+        return {name} if reached else _NOTHING
+
+
+def _allows(grant: str, category: str, name: str, verbs: Sequence[str]) -> bool:
+    return any(permits((grant,), f"ai://tools/{category}/{name}/{verb}") for verb in verbs)

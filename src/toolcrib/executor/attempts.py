@@ -45,9 +45,9 @@ def rule_for(tool: ToolDefinition, failure: ToolError, http_status: int | None) 
 def wait_before_retry(tool: ToolDefinition, failure: CallFailed, attempt: int) -> float | None:
     """Seconds until the next attempt, or null if there will be none.
 
-    A rule decides if one fits; else transient errors are retried, an answer that cannot be used not among them. A call
-    that is not repeatable is retried only if the other side surely did nothing: it refused by rate limit. A
-    `retry-after` longer than the policy's longest wait ends it.
+    A rule decides if one fits; else, and before a fallback, transient errors are retried, an answer that cannot be used
+    not among them. A call that is not repeatable is retried only if the other side surely did nothing: it refused by
+    rate limit. A `retry-after` longer than the policy's longest wait ends it.
 
     Args:
         tool: The definition with its rules, and its retry policy: if that has no retries, the failure's counts.
@@ -59,7 +59,7 @@ def wait_before_retry(tool: ToolDefinition, failure: CallFailed, attempt: int) -
         return None
     said = failure.error
     rule = rule_for(tool, said, failure.http_status)
-    wanted = rule.action == "retry" if rule is not None else _may_pass(said)
+    wanted = _may_pass(said) if rule is None or rule.action == "fallback" else rule.action == "retry"
     if not wanted or not (is_repeatable(tool) or said.code is ErrorCode.RATE_LIMIT):
         return None
     wait = max(_backoff(policy, attempt), said.retry_after_s or 0.0)

@@ -6,7 +6,6 @@ import pytest
 
 from toolcrib import CompositeRoute, Crib, Result, tool
 from toolcrib.contracts import CallStarted, ErrorCode, JsonSchema, Reason
-from toolcrib.registry import ToolOptions
 
 FIND: JsonSchema = {
     "type": "object",
@@ -41,25 +40,24 @@ async def search_people(text: str, kind: str = "?") -> Any:
     return {"text": text, "kind": kind}
 
 
-async def run(*routes: CompositeRoute, options: ToolOptions | None = None, **arguments: Any) -> Result:
-    """Run a composite tool of these routes."""
+async def traced(*routes: CompositeRoute, **arguments: Any) -> tuple[Result, list[tuple[str, str]]]:
+    """Run a composite tool of these routes; the result, and the calls of its nested run."""
     async with Crib("memory://") as crib:
         crib.add(search_deals, search_people)
         find = crib.composite_tool("find", input_schema=FIND, routes=routes or (DEALS, PEOPLE))
         result = await find(**arguments)
-        nested = result.envelopes[0].metadata.get("run_id")
-        if nested:
-            events = [entry.event for entry in await crib.store.journal.events(nested)]
-            calls[:] = [(event.position, event.name) for event in events if isinstance(event, CallStarted)]
-        return result
+        events = [entry.event for entry in await crib.store.journal.events(result.envelopes[0].metadata["run_id"])]
+        return result, [(event.position, event.name) for event in events if isinstance(event, CallStarted)]
 
 
-calls: list[tuple[str, str]] = []
+async def run(*routes: CompositeRoute, **arguments: Any) -> Result:
+    """The result of a composite tool of these routes."""
+    return (await traced(*routes, **arguments))[0]
 
 
 @pytest.mark.requirement("composites.routing", "composites.arguments")
 async def test_the_first_route_whose_condition_holds_is_called_with_typed_arguments():
-    result = await run(kind="deal", text="Acme", limit=3, owner="ann")
+    result, calls = await traced(kind="deal", text="Acme", limit=3, owner="ann")
 
     assert result.output == {"company": "Acme", "limit": 3, "owner": "ann"}
     assert calls == [("deals", "search_deals")]
@@ -95,7 +93,7 @@ async def test_defaults_of_a_route_stand_where_its_mapping_gives_nothing():
 
 @pytest.mark.requirement("composites.no_route")
 async def test_arguments_for_which_no_condition_holds_are_refused_with_conditions_and_values():
-    result = await run(kind="invoice", text="x" * 1000)
+    result, calls = await traced(kind="invoice", text="x" * 1000)
 
     assert result.error is not None
     assert (result.error.code, result.error.reason) == (ErrorCode.VALIDATION_ERROR, Reason.NO_ROUTE)

@@ -4,6 +4,7 @@ from toolcrib.runtimes.abilities import Abilities
 from toolcrib.runtimes.composite import Composite
 from toolcrib.runtimes.delegates import DelegateRuntime
 from toolcrib.runtimes.dispatcher import Runtime, RuntimeDispatcher
+from toolcrib.runtimes.entity import EntityRuntime
 from toolcrib.runtimes.http import HttpRuntime
 from toolcrib.runtimes.python import PythonRuntime
 
@@ -11,6 +12,7 @@ __all__ = [
     "Abilities",
     "Composite",
     "DelegateRuntime",
+    "EntityRuntime",
     "HttpRuntime",
     "PythonRuntime",
     "Runtime",

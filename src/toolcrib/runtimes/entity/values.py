@@ -1,0 +1,246 @@
+"""Values between JSON and a database: each by its field's type, refused with the field's name where it does not fit.
+
+Moments are UTC: one with an offset is converted, also for a column that keeps none.
+"""
+
+import base64
+import binascii
+import math
+from collections.abc import Callable, Mapping
+from datetime import UTC, date, datetime, time
+from decimal import Decimal, InvalidOperation
+from typing import Any, Final, cast
+from uuid import UUID
+
+import sqlalchemy as sa
+
+from toolcrib.contracts import ColumnType, EntityColumn, InvalidInput, Json
+
+_LARGEST: Final = 2**63 - 1
+_UNWRITABLE: Final = "\x00"
+
+
+class Field:
+    """One field of a tool, bound to its column.
+
+    Args:
+        name: The field's.
+        about: What the tool knows of it.
+        column: In the table.
+        dialect: Name of the database's.
+    """
+
+    def __init__(self, name: str, about: EntityColumn, column: sa.Column[Any], dialect: str) -> None:
+        self.name = name
+        self.about = about
+        self.column = column
+        self._keeps_offset = bool(getattr(column.type, "timezone", False)) and dialect != "sqlite"
+        self._is_told_offset = bool(getattr(column.type, "timezone", False))
+        self._is_sqlite = dialect == "sqlite"
+
+    @property
+    def read(self) -> sa.ColumnElement[Any]:
+        """The column as it is selected: in the form that the database has it, where Python's is of no use to JSON."""
+        if isinstance(self.column.type, sa.Enum):
+            return sa.type_coerce(self.column, sa.String()).label(self.name)
+        if self.about.type == "decimal" and self._is_sqlite:
+            return sa.type_coerce(self.column, sa.Float()).label(self.name)
+        return self.column.label(self.name)
+
+    def bound(self, value: Json) -> Any:
+        """A value for the column.
+
+        Raises:
+            InvalidInput: It is not one.
+        """
+        if value is None:
+            return sa.null()
+        return self._bound(self.about.type, value)
+
+    def written(self, value: Json) -> Any:
+        """A value that is to be stored: also what some databases would cut or round in silence is refused.
+
+        Raises:
+            InvalidInput: It is not one of the column's.
+        """
+        made = self.bound(value)
+        scale = getattr(self.column.type, "scale", None)
+        if isinstance(made, Decimal) and scale is not None and made != round(made, scale):
+            raise self.refusal(value, f"a number with at most {scale} digits behind the point")
+        return made
+
+    def shown(self, value: Any) -> Json:
+        """A value of the column as JSON."""
+        if value is None:
+            return None
+        if self.about.type == "array":
+            return [self._shown(self.about.items or "string", item) for item in value]
+        return self._shown(self.about.type, value)
+
+    def _bound(self, kind: ColumnType, value: Json) -> Any:
+        if kind == "array":
+            if not isinstance(value, list):
+                raise self.refusal(value, "a list")
+            return [self._bound(self.about.items or "string", item) for item in cast("list[Json]", value)]
+        if kind == "json":
+            return value
+        try:
+            made = _READERS[kind](value)
+        except (ValueError, InvalidOperation, OverflowError, binascii.Error):
+            raise self.refusal(value, _WANTED[kind]) from None
+        return self._fitted(made)
+
+    def _fitted(self, made: Any) -> Any:
+        """What the column itself asks of a value that is well formed."""
+        match made:
+            case datetime():
+                return self._moment(made)
+            case str() if isinstance(self.column.type, sa.Enum) and made not in self.column.type.enums:
+                raise self.refusal(made, f"one of {', '.join(map(str, self.column.type.enums))}")
+            case UUID() if not getattr(self.column.type, "as_uuid", True):
+                return str(made)
+            case _:
+                return made
+
+    def _moment(self, moment: datetime) -> datetime:
+        utc = moment.replace(tzinfo=UTC) if moment.tzinfo is None and self._is_told_offset else moment
+        utc = utc.astimezone(UTC) if utc.tzinfo is not None else utc
+        return utc if self._keeps_offset else utc.replace(tzinfo=None)
+
+    def _shown(self, kind: ColumnType, value: Any) -> Json:
+        match value:
+            case datetime():
+                return self._shown_moment(value)
+            case date() | time():
+                return value.isoformat()
+            case bytes():
+                return base64.b64encode(value).decode()
+            case Decimal() if kind == "decimal":
+                return format(value, "f")
+            case int() | float() if kind == "decimal":
+                return self._shown_decimal(value)
+            case float() if not math.isfinite(value):
+                return None
+            case str() | int() | float():
+                return value
+            case _ if kind == "json":
+                return value
+            case _:
+                return str(value)
+
+    def _shown_moment(self, value: datetime) -> str:
+        if not self._is_told_offset:
+            return value.isoformat()
+        utc = value.replace(tzinfo=UTC) if value.tzinfo is None else value.astimezone(UTC)
+        return f"{utc.replace(tzinfo=None).isoformat()}Z"
+
+    def _shown_decimal(self, value: float) -> str:
+        """SQLite keeps decimals as binary numbers; the shortest text that means the same one is what was written."""
+        made = Decimal(repr(value))
+        scale: int | None = getattr(self.column.type, "scale", None)
+        return format(made if scale is None else round(made, scale), "f")
+
+    def refusal(self, value: Json, wanted: str) -> InvalidInput:
+        """What to say of a value that is not what the field takes."""
+        return InvalidInput(f"{self.name} takes {wanted}, and {str(value)[:100]!r} is none; correct it")
+
+
+def fields_of(
+    columns: Mapping[str, EntityColumn], table: "sa.Table[Any]", dialect: str
+) -> tuple[dict[str, Field], list[str]]:
+    """The fields of a tool with their columns, and the columns that the table has no more."""
+    found: dict[str, Field] = {}
+    missing: list[str] = []
+    for name, about in columns.items():
+        column = table.columns.get(about.column or name)
+        if column is None:
+            missing.append(about.column or name)
+        else:
+            found[name] = Field(name, about, column, dialect)
+    return found, missing
+
+
+def _text(value: Json) -> str:
+    if not isinstance(value, str) or _UNWRITABLE in value:
+        raise ValueError
+    return value
+
+
+def _integer(value: Json) -> int:
+    if isinstance(value, bool) or not isinstance(value, int) or abs(value) > _LARGEST:
+        raise ValueError
+    return value
+
+
+def _number(value: Json) -> float:
+    if isinstance(value, bool) or not isinstance(value, int | float | Decimal) or not math.isfinite(value):
+        raise ValueError
+    return float(value)
+
+
+def _decimal(value: Json) -> Decimal:
+    if isinstance(value, bool) or not isinstance(value, int | float | str | Decimal):
+        raise ValueError  # noqa: TRY004 - all of them are the same refusal
+    made = Decimal(str(value))
+    if not made.is_finite():
+        raise ValueError
+    return made
+
+
+def _boolean(value: Json) -> bool:
+    if not isinstance(value, bool):
+        raise ValueError  # noqa: TRY004 - as above
+    return value
+
+
+def _date(value: Json) -> date:
+    if isinstance(value, date) and not isinstance(value, datetime):
+        return value
+    return date.fromisoformat(_text(value))
+
+
+def _time(value: Json) -> time:
+    made = value if isinstance(value, time) else time.fromisoformat(_text(value))
+    return made.replace(tzinfo=None)
+
+
+def _datetime(value: Json) -> datetime:
+    if isinstance(value, datetime):
+        return value
+    if isinstance(value, date):
+        return datetime(value.year, value.month, value.day)  # noqa: DTZ001 - the column decides about an offset
+    return datetime.fromisoformat(_text(value))
+
+
+def _uuid(value: Json) -> UUID:
+    return value if isinstance(value, UUID) else UUID(_text(value))
+
+
+def _bytes(value: Json) -> bytes:
+    return base64.b64decode(_text(value), validate=True)
+
+
+_READERS: Final[Mapping[ColumnType, Callable[[Json], Any]]] = {
+    "boolean": _boolean,
+    "bytes": _bytes,
+    "date": _date,
+    "datetime": _datetime,
+    "decimal": _decimal,
+    "integer": _integer,
+    "number": _number,
+    "string": _text,
+    "time": _time,
+    "uuid": _uuid,
+}
+_WANTED: Final[Mapping[ColumnType, str]] = {
+    "boolean": "true or false",
+    "bytes": "bytes in base64",
+    "date": "a date such as 2026-01-31",
+    "datetime": "a moment such as 2026-01-31T12:00:00Z",
+    "decimal": "a decimal number",
+    "integer": "an integer of 64 bits",
+    "number": "a finite number",
+    "string": "text without the character U+0000",
+    "time": "a time of day such as 12:30:00",
+    "uuid": "a UUID",
+}

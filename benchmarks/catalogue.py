@@ -97,12 +97,13 @@ async def measure(tools: int, repeats: int) -> dict[str, float]:
     async def owner(_: str | None) -> Principal:
         return OWNER
 
+    before = process_time()
     async with Crib(store) as crib:
-        before = process_time()
-        await crib.refresh()
         found = {"first read of everything": (process_time() - before) * 1000}
         transport = httpx2.ASGITransport(create_app(crib, owner))
-        async with httpx2.AsyncClient(transport=transport, base_url="http://crib.test") as client:
+        async with httpx2.AsyncClient(
+            transport=transport, base_url="http://crib.test", headers={"authorization": "Bearer x"}
+        ) as client:
             catalogue = Catalogue(crib, client, tools)
             found["first search (builds the index)"] = await timed(catalogue.search, 1)
             found["resolve"] = await timed(catalogue.resolve, repeats)

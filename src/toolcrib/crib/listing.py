@@ -76,7 +76,8 @@ class Listing:
         """
         who = await self._enter(principal, newest=True)
         shelf = self._registry.shelf(who.realm)
-        hits = shelf.search.find(query, limit=limit, group=group, among=next(iter(self._visible(who)), None))
+        index = await shelf.indexed()
+        hits = index.find(query, limit=limit, group=group, among=next(iter(self._visible(who)), None))
         found = ((shelf.find(hit.name, None), hit) for hit in hits)
         return [(tool, hit) for tool, hit in found if tool is not None]
 

@@ -4,6 +4,7 @@ A shelf follows its changes one by one, so that a realm of a hundred thousand to
 small one. It knows nothing of stores and of who may see what.
 """
 
+import asyncio
 from bisect import bisect_left, bisect_right, insort
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
@@ -106,6 +107,18 @@ class Shelf:
             self._search = ToolSearch(tool.definition for tool in self.current())
         return self._search
 
+    async def indexed(self) -> ToolSearch:
+        """`search`, made in a thread while it is not there: of many tools it takes seconds, in which other things go on.
+
+        What changes meanwhile makes it be made again.
+        """
+        while self._search is None:
+            seen = self.changes
+            made = await asyncio.to_thread(ToolSearch, [tool.definition for tool in self.current()])
+            if self.changes == seen:
+                self._search = made
+        return self._search
+
     def revisions(self, name: str) -> Sequence[ToolRevision]:
         """All revisions of a name, oldest first."""
         return self._revisions.get(name, ())
@@ -150,10 +163,12 @@ class Shelf:
             names: Iterable[str] = sorted(name for name in smallest if name > after)
         else:
             names = islice(self._names, bisect_right(self._names, after), None)
-        wanted = text.lower() if text else None
-        for name in names:
-            if all(name in some for some in among) and (wanted is None or wanted in self._text(name)):
-                yield self._current[name]
+        for some in among:
+            names = filter(some.__contains__, names)
+        if text:
+            wanted, texts = text.lower(), self._texts
+            names = (name for name in names if wanted in (texts.get(name) or self._text(name)))
+        return (self._current[name] for name in names)
 
     def _begun(self, start: str) -> Sequence[str]:
         first = bisect_left(self._names, start)
@@ -169,12 +184,10 @@ class Shelf:
         return None
 
     def _text(self, name: str) -> str:
-        known = self._texts.get(name)
-        if known is None:
-            definition = self._current[name].definition
-            texts = (definition.name, definition.title or "", definition.description, *definition.tags)
-            known = self._texts[name] = "\n".join(texts).lower()
-        return known
+        definition = self._current[name].definition
+        texts = (definition.name, definition.title or "", definition.description, *definition.tags)
+        text = self._texts[name] = "\n".join(texts).lower()
+        return text
 
 
 def _facets(tool: ToolRevision) -> Iterator[tuple[Facet, str]]:

@@ -1,30 +1,19 @@
-"""OpenAPI documents into a crib: fetched if need be, imported in a thread, under names that are free or its own.
+"""OpenAPI documents into a crib: fetched if need be, imported in a thread, under names that are free or its own."""
 
-A provider's tools keep the names of an earlier import, and never take the place of a tool that is not the provider's.
-"""
-
-import asyncio
-import re
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Collection, Mapping
 from functools import partial
-from typing import Final
 
 from toolcrib.contracts import (
-    Conflict,
     HttpImplementation,
     InvalidInput,
     Json,
     ProviderAuth,
     ProviderDefinition,
     ToolRevision,
-    digest,
 )
+from toolcrib.crib.names import under_free_names
 from toolcrib.net import HttpSession
 from toolcrib.providers import ImportedApi, ToolOverride, fetch_documents, import_openapi
-
-_ILLEGAL: Final = re.compile(r"[^A-Za-z0-9_-]")
-_LONGEST: Final = 64
-"""Of a tool's name that every model provider takes."""
 
 
 async def import_document(
@@ -74,26 +63,7 @@ async def import_document(
         uri=uri,
         documents=documents,
     )
-    return await _under_free_names(read, name, provider, tools)
-
-
-async def _under_free_names(
-    read: Callable[..., ImportedApi], name: str, provider: ProviderDefinition | None, tools: Collection[ToolRevision]
-) -> ImportedApi:
-    """The import, in which no tool has the name of one that is not the provider's.
-
-    It runs in a thread: a large document takes seconds, in which other runs go on.
-    """
-    names = _names_by_operation(provider, tools)
-    taken = {tool.name for tool in tools if not _is_of(name, tool)}
-    imported = await asyncio.to_thread(read, names=names)
-    longer = {operation: _with_provider(name, tool) for operation, tool in _clashes(imported, taken).items()}
-    if longer:
-        imported = await asyncio.to_thread(read, names={**names, **longer})
-    for operation, tool in _clashes(imported, taken).items():
-        msg = f"{operation} of provider {name!r} would replace the tool {tool!r}, which is not the provider's"
-        raise Conflict(f"{msg}; import it under another provider's name, or give it another name by an override")
-    return imported
+    return await under_free_names(read, name, _names_by_operation(provider, tools), tools)
 
 
 def _names_by_operation(provider: ProviderDefinition | None, tools: Collection[ToolRevision]) -> dict[str, str]:
@@ -106,22 +76,6 @@ def _names_by_operation(provider: ProviderDefinition | None, tools: Collection[T
         if made.provider == provider.name and made.url.startswith(provider.base_url):
             found[f"{made.method} {made.url.removeprefix(provider.base_url)}"] = tool.name
     return found
-
-
-def _is_of(provider: str, tool: ToolRevision) -> bool:
-    made = tool.definition.implementation
-    return isinstance(made, HttpImplementation) and made.provider == provider
-
-
-def _clashes(imported: ImportedApi, taken: Collection[str]) -> dict[str, str]:
-    """Names of tools, by `GET /path`, that others have already."""
-    found = {entry.operation: entry.tool for entry in imported.report.operations if entry.tool is not None}
-    return {operation: tool for operation, tool in found.items() if tool in taken}
-
-
-def _with_provider(provider: str, tool: str) -> str:
-    name = f"{_ILLEGAL.sub('_', provider)}_{tool}"
-    return name if len(name) <= _LONGEST else f"{name[: _LONGEST - 9].rstrip('_-')}_{digest(name.encode())[:8]}"
 
 
 async def _get(session: HttpSession, url: str) -> bytes:

@@ -7,6 +7,7 @@ from collections.abc import Awaitable, Callable, Collection, Mapping
 
 from toolcrib.contracts import Json, Principal, ProviderAuth
 from toolcrib.crib.documents import import_document
+from toolcrib.crib.grpc import import_server
 from toolcrib.crib.parts import Parts
 from toolcrib.providers import ImportedApi, ToolOverride
 
@@ -65,6 +66,52 @@ class Imports:
             provider=self._parts.providers.find(who.realm, name),
             tools=self._parts.registry.current(who.realm),
         )
+        await self._adopt(imported, who)
+        return imported
+
+    async def grpc(
+        self,
+        address: str,
+        *,
+        name: str,
+        descriptors: bytes | None = None,
+        auth: ProviderAuth | None = None,
+        authority: str | None = None,
+        principal: Principal | None = None,
+    ) -> ImportedApi:
+        """Import the services of a gRPC server: a provider and a tool per unary or server-streaming method.
+
+        Args:
+            address: `grpc://host:port`, or `grpcs://host:port` over TLS.
+            name: The provider's name.
+            descriptors: A serialized `FileDescriptorSet`, instead of asking the server by reflection.
+            auth: Authentication, also for reflection; what the provider has, if there is one already.
+            authority: Name that the server's certificate is held against, if it is not the host.
+            principal: Whose realm gets them.
+
+        Raises:
+            InvalidSettings: The packages for gRPC are not installed.
+            InvalidDefinition: The address is none, or the descriptors cannot be used.
+            InvalidInput: The server has no reflection, or refuses it.
+            Unavailable: The server cannot be reached.
+            EgressDenied: The policy forbids the address.
+            Conflict: A tool that is not the provider's has a name that one of its tools needs.
+        """
+        who = await self._enter(principal, newest=True)
+        imported = await import_server(
+            self._parts.grpc,
+            address,
+            name=name,
+            descriptors=descriptors,
+            auth=auth,
+            authority=authority,
+            who=who,
+            provider=self._parts.providers.find(who.realm, name),
+            tools=self._parts.registry.current(who.realm),
+        )
+        blobs = self._parts.outside.store.blobs
+        for data in imported.descriptors.values():
+            await blobs.put(data, realm=who.realm, made_by=who.id, content_type="application/x-protobuf")
         await self._adopt(imported, who)
         return imported
 

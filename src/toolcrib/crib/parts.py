@@ -21,6 +21,7 @@ from toolcrib.runtimes import (
     Abilities,
     Composite,
     DelegateRuntime,
+    GrpcRuntime,
     HttpRuntime,
     PythonRuntime,
     Runtime,
@@ -55,6 +56,8 @@ class Parts:
     """Reaches what the egress policy allows."""
     models: ModelPool
     functions: PythonRuntime
+    grpc: GrpcRuntime
+    """Has the connections to gRPC servers."""
     registry: Registry
     providers: Providers
     catalogue: Catalogue
@@ -91,7 +94,8 @@ class Parts:
         )
         access = ProviderAccess(providers.find, secrets, Tokens(session, outside.clock))
         http = HttpRuntime(session, access, attic=outside.store.blobs, clock=outside.clock)
-        runtimes: dict[str, Runtime] = {"python": functions, "http": http}
+        grpc = GrpcRuntime(session, access, outside.store.blobs)
+        runtimes: dict[str, Runtime] = {"python": functions, "http": http, "grpc": grpc}
         runtimes |= dict.fromkeys(DELEGATES, DelegateRuntime())
         executor = Executor(
             tools=registry,
@@ -120,6 +124,7 @@ class Parts:
             session=session,
             models=models,
             functions=functions,
+            grpc=grpc,
             registry=registry,
             providers=providers,
             catalogue=catalogue,
@@ -133,6 +138,7 @@ class Parts:
         """Let go of leases, connections and the store."""
         await self.engine.close()
         await self.models.close()
+        await self.grpc.close()
         await self.session.close()
         await self.catalogue.close()
 

@@ -7,13 +7,13 @@ Origin: TypeAlias = tuple[str, str, int]
 """Scheme, host and port, in lower case."""
 
 _URL: Final = re.compile(
-    r"(https?)://([a-z0-9._-]+|\[[0-9a-f:.]+\])(?::([0-9]{1,5}))?(?:[/?#].*)?", re.IGNORECASE | re.DOTALL
+    r"(https?|grpcs?)://([a-z0-9._-]+|\[[0-9a-f:.]+\])(?::([0-9]{1,5}))?(?:[/?#].*)?", re.IGNORECASE | re.DOTALL
 )
-_PORTS: Final = {"http": 80, "https": 443}
+_PORTS: Final = {"http": 80, "https": 443, "grpc": 80, "grpcs": 443}
 
 
 def origin_of(url: str) -> Origin | None:
-    """The origin; null if the URL is not plainly one of HTTP."""
+    """The origin; null if the URL is not plainly one of HTTP or gRPC."""
     match = _URL.fullmatch(url)
     if match is None:
         return None

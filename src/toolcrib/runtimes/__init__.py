@@ -5,6 +5,7 @@ from toolcrib.runtimes.composite import Composite
 from toolcrib.runtimes.delegates import DelegateRuntime
 from toolcrib.runtimes.dispatcher import Runtime, RuntimeDispatcher
 from toolcrib.runtimes.entity import EntityRuntime
+from toolcrib.runtimes.grpc import GrpcRuntime
 from toolcrib.runtimes.http import HttpRuntime
 from toolcrib.runtimes.python import PythonRuntime
 
@@ -13,6 +14,7 @@ __all__ = [
     "Composite",
     "DelegateRuntime",
     "EntityRuntime",
+    "GrpcRuntime",
     "HttpRuntime",
     "PythonRuntime",
     "Runtime",

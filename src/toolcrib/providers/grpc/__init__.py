@@ -3,10 +3,21 @@
 Nothing here calls a method of a service but that of reflection; the runtime does.
 """
 
-from toolcrib.providers.grpc.channels import Channels
+from toolcrib.providers.grpc.channels import Channels, as_is
 from toolcrib.providers.grpc.descriptors import pool_of, read_set
 from toolcrib.providers.grpc.importer import GrpcApi, import_grpc
 from toolcrib.providers.grpc.reflection import Reflected, reflect
 from toolcrib.providers.grpc.wellknown import VALUE, is_wrapped
 
-__all__ = ["VALUE", "Channels", "GrpcApi", "Reflected", "import_grpc", "is_wrapped", "pool_of", "read_set", "reflect"]
+__all__ = [
+    "VALUE",
+    "Channels",
+    "GrpcApi",
+    "Reflected",
+    "as_is",
+    "import_grpc",
+    "is_wrapped",
+    "pool_of",
+    "read_set",
+    "reflect",
+]

@@ -47,10 +47,9 @@ _ANY: Final = "google/protobuf/any.proto"
 
 
 @dataclass(frozen=True, slots=True)
-class GrpcApi:
+class GrpcApi(ImportedApi):
     """What a server's descriptors became."""
 
-    imported: ImportedApi
     descriptors: Mapping[str, bytes]
     """The `FileDescriptorSet`s that the tools name, by digest."""
 
@@ -99,7 +98,7 @@ def import_grpc(
     )
     sizes = Counter(tool.tags[0] for tool in reader.tools)
     groups = tuple(Group(tag, size, reader.services_by_tag[tag]) for tag, size in sizes.items())
-    return GrpcApi(ImportedApi(provider, tuple(reader.tools), groups, report), reader.descriptors)
+    return GrpcApi(provider, tuple(reader.tools), groups, report, reader.descriptors)
 
 
 class _Reader:

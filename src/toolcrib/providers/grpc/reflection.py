@@ -16,6 +16,7 @@ from google.protobuf.message import DecodeError
 from grpc_reflection.v1alpha.reflection_pb2 import ServerReflectionRequest, ServerReflectionResponse
 
 from toolcrib.contracts import InvalidInput, ToolcribError, Unavailable
+from toolcrib.providers.grpc.channels import as_is
 from toolcrib.providers.grpc.descriptors import check_size
 from toolcrib.providers.grpc.methods import is_infrastructure
 
@@ -81,7 +82,7 @@ class _Conversation:
         self._found = Reflected(version)
         self._size = 0
         self._stream: grpc.aio.StreamStreamCall[bytes, bytes] = channel.stream_stream(
-            _METHOD.format(version), request_serializer=None, response_deserializer=None
+            _METHOD.format(version), request_serializer=as_is, response_deserializer=as_is
         )(metadata=tuple(metadata))
 
     async def hold(self) -> Reflected | None:

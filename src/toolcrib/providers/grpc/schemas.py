@@ -122,7 +122,7 @@ class MessageSchemas:
             for value in enum.values
             if (text := self._comments.get(f"{enum.full_name}.{value.name}"))
         ]
-        names: JsonSchema = {"enum": [value.name for value in enum.values]}
+        names: JsonSchema = {"type": "string", "enum": [value.name for value in enum.values]}
         described: JsonSchema = {"description": text} if (text := trimmed(" ".join(filter(None, about)))) else {}
         if self._is_input or enum.is_closed:
             return {**names, **described}

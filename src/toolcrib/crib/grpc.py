@@ -1,0 +1,99 @@
+"""gRPC servers into a crib: described by themselves or by a descriptor set, imported in a thread, under free names."""
+
+from collections.abc import Collection
+from functools import partial
+from typing import TYPE_CHECKING
+
+from toolcrib.contracts import (
+    GrpcConnection,
+    GrpcImplementation,
+    InvalidInput,
+    NoAuth,
+    Principal,
+    ProviderAuth,
+    ProviderDefinition,
+    ToolRevision,
+)
+from toolcrib.crib.names import under_free_names
+from toolcrib.executor import CallFailed
+from toolcrib.registry.http import check_provider
+from toolcrib.runtimes.grpc import GrpcRuntime
+
+if TYPE_CHECKING:
+    from toolcrib.providers.grpc import GrpcApi
+
+
+async def import_server(
+    runtime: GrpcRuntime,
+    address: str,
+    *,
+    name: str,
+    descriptors: bytes | None,
+    auth: ProviderAuth | None,
+    authority: str | None,
+    who: Principal,
+    provider: ProviderDefinition | None,
+    tools: Collection[ToolRevision],
+) -> "GrpcApi":
+    """Import what a server serves.
+
+    Args:
+        runtime: Has the way to the server.
+        address: `grpc://host:port`, or `grpcs://host:port`.
+        name: The provider's name.
+        descriptors: A serialized `FileDescriptorSet`; null to ask the server.
+        auth: How to authenticate; null for what the provider of this name has.
+        authority: Name that the server's certificate is held against, if it is not the host.
+        who: In whose name the server is asked.
+        provider: The provider of this name, if there is one.
+        tools: All tools of the realm.
+
+    Raises:
+        InvalidSettings: The packages for gRPC are not installed.
+        InvalidDefinition: The address is none, or the descriptors cannot be used.
+        InvalidInput: The server has no reflection, or refuses it.
+        Unavailable: The server cannot be reached.
+        EgressDenied: The policy forbids the address.
+        Conflict: A tool would take the name of one that is not the provider's.
+    """
+    calls = runtime.open()
+    from toolcrib.providers.grpc import import_grpc, read_set  # noqa: PLC0415 - loads grpcio
+
+    asked = ProviderDefinition(
+        name=name,
+        base_url=address.rstrip("/"),
+        connection=GrpcConnection(authority=authority),
+        auth=auth or (NoAuth() if provider is None else provider.auth),
+        headers={} if provider is None else provider.headers,
+    )
+    check_provider(asked)
+    source, services = "FileDescriptorSet", None
+    if descriptors is not None:
+        files = read_set(descriptors)
+    else:
+        try:
+            found = await calls.reflect(asked, who)
+        except CallFailed as failure:
+            raise InvalidInput(failure.error.message) from failure
+        files, services, source = list(found.files.values()), found.services, f"gRPC reflection {found.version}"
+    read = partial(
+        import_grpc,
+        files,
+        name=name,
+        base_url=asked.base_url,
+        source=source,
+        services=services,
+        auth=asked.auth,
+        authority=authority,
+    )
+    return await under_free_names(read, name, _names_by_method(name, tools), tools)
+
+
+def _names_by_method(provider: str, tools: Collection[ToolRevision]) -> dict[str, str]:
+    """Names of the tools that an earlier import has made, by `/package.Service/Method`."""
+    made = ((tool.name, tool.definition.implementation) for tool in tools if tool.definition.source == "imported")
+    return {
+        found.method: name
+        for name, found in made
+        if isinstance(found, GrpcImplementation) and found.provider == provider
+    }

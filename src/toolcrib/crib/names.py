@@ -1,0 +1,72 @@
+"""Imports under names that are free or their own.
+
+A provider's tools keep the names of an earlier import, and never take the place of a tool that is not the provider's.
+"""
+
+import asyncio
+import re
+from collections.abc import Collection, Mapping
+from typing import Final, Protocol, TypeVar
+
+from toolcrib.contracts import Conflict, ToolRevision, digest
+from toolcrib.providers import ImportedApi
+
+_ILLEGAL: Final = re.compile(r"[^A-Za-z0-9_-]")
+_LONGEST: Final = 64
+"""Of a tool's name that every model provider takes."""
+
+ApiT_co = TypeVar("ApiT_co", bound=ImportedApi, covariant=True)
+
+
+class Read(Protocol[ApiT_co]):
+    """An import, given everything but the names that tools have already."""
+
+    def __call__(self, *, names: Mapping[str, str]) -> ApiT_co:
+        """Import.
+
+        Args:
+            names: Of tools, by what `OperationImport.operation` calls their operation.
+        """
+        ...
+
+
+async def under_free_names(
+    read: Read[ApiT_co], provider: str, known: Mapping[str, str], tools: Collection[ToolRevision]
+) -> ApiT_co:
+    """The import, in which no tool has the name of one that is not the provider's.
+
+    It runs in a thread: a large description takes seconds, in which other runs go on.
+
+    Args:
+        read: The import.
+        provider: Name of the provider.
+        known: Names that an earlier import gave, by operation.
+        tools: All tools of the realm.
+
+    Raises:
+        Conflict: A tool would take the name of one that is not the provider's, even with the provider's name in front.
+    """
+    taken = {tool.name for tool in tools if not _is_of(provider, tool)}
+    imported = await asyncio.to_thread(read, names=known)
+    longer = {operation: _with_provider(provider, tool) for operation, tool in _clashes(imported, taken).items()}
+    if longer:
+        imported = await asyncio.to_thread(read, names={**known, **longer})
+    for operation, tool in _clashes(imported, taken).items():
+        msg = f"{operation} of provider {provider!r} would replace the tool {tool!r}, which is not the provider's"
+        raise Conflict(f"{msg}; import it under another provider's name, or give it another name by an override")
+    return imported
+
+
+def _is_of(provider: str, tool: ToolRevision) -> bool:
+    return getattr(tool.definition.implementation, "provider", None) == provider
+
+
+def _clashes(imported: ImportedApi, taken: Collection[str]) -> dict[str, str]:
+    """Names of tools, by operation, that others have already."""
+    found = {entry.operation: entry.tool for entry in imported.report.operations if entry.tool is not None}
+    return {operation: tool for operation, tool in found.items() if tool in taken}
+
+
+def _with_provider(provider: str, tool: str) -> str:
+    name = f"{_ILLEGAL.sub('_', provider)}_{tool}"
+    return name if len(name) <= _LONGEST else f"{name[: _LONGEST - 9].rstrip('_-')}_{digest(name.encode())[:8]}"

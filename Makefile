@@ -55,7 +55,9 @@ format: $(READY) ## Format the code and fix what can be fixed safely
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 
-bench: $(READY) ## Measure the agent loop beside its peers
+bench: $(READY) ## Measure a call, a large catalogue, and the agent loop beside its peers
+	$(BIN)/python -m benchmarks.executor_call
+	$(BIN)/python -m benchmarks.catalogue
 	$(BIN)/python -m benchmarks.agent_loop $(ARGS)
 
 soak: $(READY) ## Run the tests that take minutes

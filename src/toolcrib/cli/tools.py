@@ -30,13 +30,22 @@ def list_tools(store: Store = DEFAULT_STORE, as_json: AsJson = False) -> None:
     async def read(crib: "Crib") -> "list[ToolRevision]":
         return list(crib.registry.current(crib.principal.realm))
 
-    found = with_crib(store, read)
-    if as_json:
-        print(json.dumps([tool.model_dump(mode="json") for tool in found], indent=2, ensure_ascii=False))
-        return
-    from toolcrib.cli.tables import print_tools
+    _show(with_crib(store, read), as_json=as_json)
 
-    print_tools(found)
+
+@app.command("search")
+def search_tools(
+    words: Annotated[list[str], typer.Argument(metavar="WORDS", help="What the tool should do.")],
+    limit: Annotated[int, typer.Option(help="At most so many.", min=1, max=200)] = 10,
+    store: Store = DEFAULT_STORE,
+    as_json: AsJson = False,
+) -> None:
+    """List the tools that do what the words say, best first."""
+
+    async def look(crib: "Crib") -> "list[ToolRevision]":
+        return [tool for tool, _ in await crib.listing.search(" ".join(words), limit=limit)]
+
+    _show(with_crib(store, look), as_json=as_json)
 
 
 @app.command("import")
@@ -70,3 +79,12 @@ def _read(file: Path) -> bytes:
     except OSError as problem:
         msg = f"{file} cannot be read: {problem.strerror}"
         raise InvalidInput(msg) from problem
+
+
+def _show(found: "list[ToolRevision]", *, as_json: bool) -> None:
+    if as_json:
+        print(json.dumps([tool.model_dump(mode="json") for tool in found], indent=2, ensure_ascii=False))
+        return
+    from toolcrib.cli.tables import print_tools
+
+    print_tools(found)

@@ -1,4 +1,4 @@
-"""Looking around in the catalogue: page by page, and by what a tool does. Nobody is shown what no grant of theirs names."""
+"""Looking around in the catalogue: page by page, and by what tools do. Nobody sees what no grant of theirs names."""
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from collections.abc import Set as AbstractSet

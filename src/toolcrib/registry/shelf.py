@@ -108,7 +108,7 @@ class Shelf:
         return self._search
 
     async def indexed(self) -> ToolSearch:
-        """`search`, made in a thread while it is not there: of many tools it takes seconds, in which other things go on.
+        """`search`, made in a thread if it is not there: of many tools it takes seconds, in which other things go on.
 
         What changes meanwhile makes it be made again.
         """

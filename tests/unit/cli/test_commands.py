@@ -207,6 +207,8 @@ def test_a_document_becomes_tools_that_are_listed(store: str, tmp_path: Path) ->
     assert "weather_now" in toolcrib("tool", "list", store=store).stdout
     [found] = json.loads(toolcrib("tool", "list", "--json", store=store).stdout)
     assert found["definition"]["implementation"]["url"] == "https://weather.example/now"
+    assert "weather_now" in toolcrib("tool", "search", "the", "weather", store=store).stdout
+    assert json.loads(toolcrib("tool", "search", "invoices", "--json", store=store).stdout) == []
 
 
 @pytest.mark.requirement("cli.tools")

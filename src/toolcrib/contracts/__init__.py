@@ -1,6 +1,15 @@
 """The stable shapes of Toolcrib: pydantic models only, no I/O, nothing of ours below them."""
 
 from toolcrib.contracts._base import Contract, Json, JsonObject, JsonSchema, Timestamp, Usd, format_timestamp
+from toolcrib.contracts.adoption import (
+    AdoptedTool,
+    Adoption,
+    Baseline,
+    ImportOutcome,
+    ToolProposal,
+    ToolReview,
+    VersionLife,
+)
 from toolcrib.contracts.agentic import (
     AgenticContext,
     AgenticImplementation,
@@ -13,12 +22,16 @@ from toolcrib.contracts.agents import AgentOutputs, OnMissing, PinnedHandle, Pin
 from toolcrib.contracts.auth import (
     SECRET_REFERENCE,
     ApiKeyAuth,
+    AuthorizationCodeAuth,
     BasicAuth,
     BearerAuth,
+    LoginRequest,
+    MutualTlsAuth,
     NoAuth,
     OAuth2Auth,
     ProviderAuth,
     SecurityRequirement,
+    TwoStepAuth,
 )
 from toolcrib.contracts.authoring import (
     PromptDifference,
@@ -28,6 +41,15 @@ from toolcrib.contracts.authoring import (
     ProposedText,
     TextProposal,
     TrialCall,
+)
+from toolcrib.contracts.changes import (
+    CHANGE_CLASSES,
+    HARMFUL,
+    ChangeClass,
+    ChangeKind,
+    ChangePart,
+    Difference,
+    ToolChange,
 )
 from toolcrib.contracts.code import CodeImplementation, CodeInterpreter, CodeLanguage, Isolation, SandboxLimits
 from toolcrib.contracts.composites import CompositeImplementation, CompositeRoute
@@ -39,6 +61,7 @@ from toolcrib.contracts.connections import (
     McpConnection,
     McpTransport,
 )
+from toolcrib.contracts.consents import Consent, ConsentRequest, ConsentStatus, Revocation
 from toolcrib.contracts.costs import ActionCost, CostBreakdown, LLMCost
 from toolcrib.contracts.drift import DriftChange, DriftKind, DriftReport
 from toolcrib.contracts.entities import (
@@ -90,6 +113,7 @@ from toolcrib.contracts.events import (
     ClientHandoff,
     ClientReturned,
     Event,
+    FailedCall,
     GuardDecision,
     LimitReached,
     ModelFailed,
@@ -100,7 +124,6 @@ from toolcrib.contracts.events import (
     ResumeCause,
     RunEvent,
     RunFinished,
-    FailedCall,
     RunResumed,
     RunStarted,
     RunSuspended,
@@ -119,8 +142,10 @@ from toolcrib.contracts.http import (
     HttpParameter,
     ParameterPlace,
     ParameterStyle,
+    ResponseForm,
 )
 from toolcrib.contracts.identity import cache_key, call_id, canonical, content_hash, digest, hash_call, idempotency_key
+from toolcrib.contracts.impact import Dependent, ImpactReport, PinnedRun, Verdict
 from toolcrib.contracts.implementations import DELEGATES, Implementation, PythonImplementation
 from toolcrib.contracts.imports import Loss, LossEffect, LossKind, LossReport, OperationImport
 from toolcrib.contracts.mcp import McpCapability, McpImplementation
@@ -190,12 +215,14 @@ from toolcrib.contracts.trace import (
 )
 
 __all__ = [
+    "CHANGE_CLASSES",
     "CLOSING_S",
     "DEFAULT_REALM",
     "DELEGATES",
     "EFFECTS",
     "ENDED",
     "EVENT",
+    "HARMFUL",
     "MODEL_ERROR_KINDS",
     "NAME_PATTERN",
     "OWNER",
@@ -206,6 +233,8 @@ __all__ = [
     "SECRET_SCOPES",
     "WAITING",
     "ActionCost",
+    "AdoptedTool",
+    "Adoption",
     "AgentOutputs",
     "AgenticContext",
     "AgenticImplementation",
@@ -223,7 +252,9 @@ __all__ = [
     "ApprovalStep",
     "Attachment",
     "AttachmentKind",
+    "AuthorizationCodeAuth",
     "Backoff",
+    "Baseline",
     "BasicAuth",
     "BearerAuth",
     "BodyEncoding",
@@ -231,6 +262,9 @@ __all__ = [
     "CallFinished",
     "CallStarted",
     "CallStatus",
+    "ChangeClass",
+    "ChangeKind",
+    "ChangePart",
     "ChildStarted",
     "ClientHandoff",
     "ClientResult",
@@ -243,10 +277,15 @@ __all__ = [
     "CompositeRoute",
     "Conflict",
     "Connection",
+    "Consent",
+    "ConsentRequest",
+    "ConsentStatus",
     "Contract",
     "CostBreakdown",
     "CursorPaging",
     "DatabaseConnection",
+    "Dependent",
+    "Difference",
     "DriftChange",
     "DriftKind",
     "DriftReport",
@@ -259,6 +298,7 @@ __all__ = [
     "Event",
     "Example",
     "FailedAttempt",
+    "FailedCall",
     "FailureAction",
     "Fenced",
     "FieldEncoding",
@@ -275,11 +315,12 @@ __all__ = [
     "HttpImplementation",
     "HttpMethod",
     "HttpParameter",
+    "ImpactReport",
     "Implementation",
+    "ImportOutcome",
     "InvalidDefinition",
     "InvalidExpression",
     "InvalidInput",
-    "FailedCall",
     "InvalidSettings",
     "Isolation",
     "JournalDivergence",
@@ -295,6 +336,7 @@ __all__ = [
     "LimitStep",
     "Limits",
     "LinkPaging",
+    "LoginRequest",
     "Loss",
     "LossEffect",
     "LossKind",
@@ -308,6 +350,7 @@ __all__ = [
     "ModelFailed",
     "ModelFinished",
     "ModelStarted",
+    "MutualTlsAuth",
     "NextUrlPaging",
     "NoAuth",
     "NotFound",
@@ -324,6 +367,7 @@ __all__ = [
     "PinSelector",
     "PinStrategy",
     "PinnedHandle",
+    "PinnedRun",
     "Principal",
     "PrincipalKind",
     "ProgressMade",
@@ -342,9 +386,11 @@ __all__ = [
     "Reason",
     "ReferenceSnapshot",
     "ReferenceSource",
+    "ResponseForm",
     "ResumeCause",
     "ResumptionStep",
     "RetryPolicy",
+    "Revocation",
     "Run",
     "RunEvent",
     "RunFinished",
@@ -382,9 +428,12 @@ __all__ = [
     "ToolCallEnd",
     "ToolCallStart",
     "ToolCalling",
+    "ToolChange",
     "ToolDefinition",
     "ToolEnvelope",
     "ToolError",
+    "ToolProposal",
+    "ToolReview",
     "ToolRevision",
     "ToolSource",
     "ToolStep",
@@ -392,11 +441,14 @@ __all__ = [
     "ToolcribError",
     "Trace",
     "TrialCall",
+    "TwoStepAuth",
     "Unauthenticated",
     "Unavailable",
     "Usage",
     "Usd",
     "Verb",
+    "Verdict",
+    "VersionLife",
     "cache_key",
     "call_id",
     "canonical",

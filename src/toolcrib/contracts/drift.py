@@ -3,6 +3,7 @@
 from typing import Literal, TypeAlias
 
 from toolcrib.contracts._base import Contract
+from toolcrib.contracts.changes import ChangeClass
 
 DriftKind: TypeAlias = Literal["added", "removed", "changed", "missing"]
 
@@ -18,6 +19,8 @@ class DriftChange(Contract):
     """Dotted path of the property, `filter.stage[]` for the items of a list; null for the whole subject."""
     message: str
     """The difference in words."""
+    change_class: ChangeClass = "breaking"
+    """How much it matters to calls of the tool."""
 
 
 class DriftReport(Contract):

@@ -67,6 +67,8 @@ class RunFinished(Contract):
     output: Json = None
     attachments: tuple[Attachment, ...] = ()
     """What accompanies the output."""
+    metadata: JsonObject = Field(default_factory=dict)
+    """What else its program says of it: what code has printed and used."""
     error: ToolError | None = None
     warnings: tuple[str, ...] = ()
     usage: Usage = Usage()

@@ -17,6 +17,10 @@ ParameterStyle: TypeAlias = Literal[
 `explode`; `multi` is `form` with it."""
 FieldStyle: TypeAlias = Literal["form", "spaceDelimited", "pipeDelimited", "tabDelimited", "deepObject"]
 BodyEncoding: TypeAlias = Literal["json", "form", "multipart", "text", "binary"]
+ResponseForm: TypeAlias = Literal["auto", "readable", "json", "text", "html", "table", "bytes"]
+"""What becomes of an answer. `auto`: what its content type says: JSON, text as it stands, or a file. `readable`: the
+same for a model to read, with HTML as a page's text, links and tables, CSV and TSV as a table, and a content type that
+is plainly false not believed. The others: that and nothing else."""
 HttpMethod: TypeAlias = Literal["GET", "PUT", "POST", "DELETE", "OPTIONS", "HEAD", "PATCH", "TRACE"]
 
 
@@ -91,7 +95,8 @@ class HttpImplementation(Contract):
     method: HttpMethod
     url: str
     """With `{name}` for path parameters: absolute, or from `/` on below the provider's base address. Where it begins
-    with the provider's `base_url`, the provider's variables are filled in."""
+    with the provider's `base_url`, the provider's variables are filled in. `{+name}` alone: the argument is the whole
+    address (RFC 6570, reserved expansion); then there is no provider, so that no credentials go to it."""
     parameters: tuple[HttpParameter, ...] = ()
     body: HttpBody | None = None
     headers: dict[str, str] = Field(default_factory=dict)
@@ -100,3 +105,11 @@ class HttpImplementation(Contract):
     security: tuple[SecurityRequirement, ...] | None = None
     """Alternatives of which one is met, in order of preference; empty for none at all, null for the provider's."""
     paging: Paging | None = None
+    response: ResponseForm = "auto"
+    method_argument: str | None = None
+    """Argument that names the method, in place of `method`; the input schema says which it may be."""
+    timeout_argument: str | None = None
+    """Argument that says how many milliseconds the request may take, within `timeout_s`."""
+    errors_as_text: bool = False
+    """A request that the other side or the network refuses is a success whose output is the error's message, told as a
+    warning and in the metadata too; what policy or the tool's own schema refuses stays an error."""

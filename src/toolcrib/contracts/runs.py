@@ -110,6 +110,8 @@ class RunResult(Contract):
     output: Json = None
     attachments: tuple[Attachment, ...] = ()
     """What accompanies the output."""
+    metadata: JsonObject = Field(default_factory=dict)
+    """What else its program says of it: what code has printed and used."""
     error: ToolError | None = None
     warnings: tuple[str, ...] = ()
     usage: Usage = Usage()

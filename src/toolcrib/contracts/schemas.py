@@ -11,11 +11,13 @@ from typing import Any
 from pydantic import BaseModel, TypeAdapter
 
 from toolcrib.contracts._base import Contract, JsonObject, JsonSchema
+from toolcrib.contracts.adoption import ImportOutcome, ToolReview
 from toolcrib.contracts.agents import AgentOutputs, PinnedHandle
 from toolcrib.contracts.authoring import PromptDifference, PromptRevision, PromptTest, TextProposal
 from toolcrib.contracts.envelope import ToolEnvelope
 from toolcrib.contracts.errors import ToolError
 from toolcrib.contracts.events import RunEvent
+from toolcrib.contracts.impact import ImpactReport
 from toolcrib.contracts.imports import LossReport
 from toolcrib.contracts.models import Limits, LLMConfig
 from toolcrib.contracts.principals import Principal
@@ -32,6 +34,8 @@ _EXPORTED: tuple[type[BaseModel], ...] = (
     AgentOutputs,
     ApprovalDecision,
     ClientResult,
+    ImpactReport,
+    ImportOutcome,
     LLMConfig,
     Limits,
     LossReport,
@@ -49,6 +53,7 @@ _EXPORTED: tuple[type[BaseModel], ...] = (
     ToolDefinition,
     ToolEnvelope,
     ToolError,
+    ToolReview,
     ToolRevision,
     Trace,
 )

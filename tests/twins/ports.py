@@ -91,7 +91,13 @@ class RecordingJournal:
         return self.failures.get(position)
 
     async def spawn(
-        self, position: str, tool: ToolRevision, arguments: JsonObject, *, instead_of: FailedCall | None = None
+        self,
+        position: str,
+        tool: ToolRevision,
+        arguments: JsonObject,
+        *,
+        attempt: int = 1,
+        instead_of: FailedCall | None = None,
     ) -> RunResult:
         """Return `child`."""
         await asyncio.sleep(0)

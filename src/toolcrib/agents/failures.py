@@ -1,16 +1,25 @@
 """A model's failure as the error of a run."""
 
+from collections.abc import Mapping
+
 from toolcrib.agents.answers import UnusableAnswer
-from toolcrib.contracts import ErrorCode, JsonObject, ModelError, Reason, ToolError
+from toolcrib.contracts import ErrorCode, ModelError, ModelErrorKind, Reason, ToolError
 from toolcrib.executor import error
 
-_CODES: dict[str, ErrorCode] = {
-    "auth": ErrorCode.AUTH_REQUIRED,
-    "quota": ErrorCode.RATE_LIMIT,
-    "rate_limit": ErrorCode.RATE_LIMIT,
-    "timeout": ErrorCode.TIMEOUT,
-    "connection": ErrorCode.NETWORK_ERROR,
-    "stream_cut": ErrorCode.NETWORK_ERROR,
+_MEANINGS: Mapping[ModelErrorKind, tuple[ErrorCode, Reason]] = {
+    "rate_limit": (ErrorCode.RATE_LIMIT, Reason.RATE_LIMITED),
+    "quota": (ErrorCode.RATE_LIMIT, Reason.RATE_LIMITED),
+    "auth": (ErrorCode.AUTH_REQUIRED, Reason.REQUEST_REFUSED),
+    "not_found": (ErrorCode.PROVIDER_ERROR, Reason.REQUEST_REFUSED),
+    "context_length": (ErrorCode.PROVIDER_ERROR, Reason.REQUEST_REFUSED),
+    "content_filter": (ErrorCode.PROVIDER_ERROR, Reason.REQUEST_REFUSED),
+    "bad_request": (ErrorCode.PROVIDER_ERROR, Reason.REQUEST_REFUSED),
+    "overloaded": (ErrorCode.PROVIDER_ERROR, Reason.TOOL_FAILED),
+    "server": (ErrorCode.PROVIDER_ERROR, Reason.TOOL_FAILED),
+    "timeout": (ErrorCode.TIMEOUT, Reason.TOOL_TIMEOUT),
+    "connection": (ErrorCode.NETWORK_ERROR, Reason.TOOL_FAILED),
+    "stream_cut": (ErrorCode.NETWORK_ERROR, Reason.TOOL_FAILED),
+    "bad_response": (ErrorCode.PROVIDER_ERROR, Reason.BAD_RESPONSE),
 }
 
 
@@ -18,12 +27,6 @@ def model_failure(failure: ModelError | UnusableAnswer) -> ToolError:
     """The stable code, the provider's message, and how the provider failed in `details["kind"]`."""
     if isinstance(failure, UnusableAnswer):
         return error(ErrorCode.PROVIDER_ERROR, Reason.BAD_RESPONSE, str(failure))
-    details: JsonObject = {"kind": failure.kind, "status": failure.status}
-    if failure.kind == "bad_response":
-        details["reason"] = Reason.BAD_RESPONSE.value
-    return ToolError(
-        code=_CODES.get(failure.kind, ErrorCode.PROVIDER_ERROR),
-        message=str(failure),
-        details=details,
-        retry_after_s=failure.retry_after_s,
-    )
+    code, reason = _MEANINGS[failure.kind]
+    told = error(code, reason, str(failure), kind=failure.kind, status=failure.status)
+    return told.model_copy(update={"retry_after_s": failure.retry_after_s})

@@ -23,7 +23,6 @@ from toolcrib.contracts import (
     ChildStarted,
     Conflict,
     ErrorCode,
-    FailedCall,
     Fenced,
     JsonObject,
     Limits,
@@ -54,6 +53,7 @@ from toolcrib.runs import (
     History,
     InDoubt,
     ModelCalls,
+    Nested,
     Program,
     RunContext,
     RunLog,
@@ -335,36 +335,26 @@ class LocalEngine:
             await self._end_children(context)
         return Driven(result, drive.log.events)
 
-    async def _spawn(
-        self,
-        context: RunContext,
-        position: str,
-        tool: ToolRevision,
-        arguments: JsonObject,
-        instead_of: FailedCall | None = None,
-    ) -> RunResult:
-        mine, kind, callers = context.request, tool.definition.run_kind, context.request.open_tools
-        child_id = child_run_id(context.run_id, position)
-        if instead_of is not None:
-            kind, callers = "tool", {**callers, instead_of.content_hash: instead_of.tool}
-            child_id = child_run_id(context.run_id, f"{position}.fallback")
+    async def _spawn(self, context: RunContext, nested: Nested) -> RunResult:
+        mine, tool, failed = context.request, nested.tool, nested.instead_of
+        child_id = nested_run_id(context.run_id, nested)
         context.child_started(
-            ChildStarted(position=position, child_run_id=child_id, tool=tool.ref, instead_of=instead_of)
+            ChildStarted(position=nested.position, child_run_id=child_id, tool=tool.ref, instead_of=failed)
         )
         request = RunRequest(
-            kind=kind,
+            kind=tool.definition.run_kind if failed is None else "tool",
             tool=tool.ref,
             content_hash=tool.content_hash,
             pins=pins_of(tool, self._registry),
-            input=arguments,
+            input=nested.arguments,
             principal=mine.principal,
             parent_run_id=context.run_id,
-            parent_position=position,
+            parent_position=nested.position,
             depth=mine.depth + 1,
             conversation_id=mine.conversation_id,
             session_id=mine.session_id,
             dry_run=mine.dry_run,
-            callers=callers,
+            callers=mine.open_tools if failed is None else {**mine.open_tools, failed.content_hash: failed.tool},
             side_effects=least(context.policy.side_effects, tool.definition.side_effects),
             allowance=context.budget.allowance(context.deadline - self._clock.monotonic()),
         )
@@ -528,6 +518,12 @@ def limits_of(tool: ToolRevision, kind: RunKind) -> Limits:
 def child_run_id(parent_run_id: str, position: str) -> str:
     """The id of a nested run: a function of its parent and position, so that recovery finds it again."""
     return "run_" + hashlib.sha256(f"{parent_run_id}/{position}".encode()).hexdigest()[:32]
+
+
+def nested_run_id(parent_run_id: str, nested: Nested) -> str:
+    """The id of a nested run: each attempt of a call has one, and its fallback."""
+    place = nested.position if nested.attempt == 1 else f"{nested.position}#{nested.attempt}"
+    return child_run_id(parent_run_id, place if nested.instead_of is None else f"{place}.fallback")
 
 
 def _finished(ended: Ended, context: RunContext | None) -> RunFinished:

@@ -55,7 +55,13 @@ class CallJournal(Protocol):
         ...
 
     async def spawn(
-        self, position: str, tool: ToolRevision, arguments: JsonObject, *, instead_of: FailedCall | None = None
+        self,
+        position: str,
+        tool: ToolRevision,
+        arguments: JsonObject,
+        *,
+        attempt: int = 1,
+        instead_of: FailedCall | None = None,
     ) -> RunResult:
         """Run a nested run of a tool under this one. May suspend the run instead of returning.
 
@@ -63,6 +69,7 @@ class CallJournal(Protocol):
             position: Of the call that it belongs to.
             tool: Is a run of its own; or any, if it is a fallback, which makes one call of it.
             arguments: Its input.
+            attempt: Number of the call's attempt; each is a run of its own.
             instead_of: For a fallback, the call that failed; recorded before the fallback begins.
         """
         ...

@@ -1,6 +1,6 @@
 """Runs over the journal: the context that programs use, what recovery knows, and readings of the log."""
 
-from toolcrib.runs.context import Program, RunContext, Surroundings
+from toolcrib.runs.context import Nested, Program, RunContext, Surroundings
 from toolcrib.runs.history import History
 from toolcrib.runs.indoubt import InDoubt
 from toolcrib.runs.log import RunLog
@@ -27,6 +27,7 @@ __all__ = [
     "InDoubt",
     "ModelCall",
     "ModelCalls",
+    "Nested",
     "Pending",
     "Program",
     "Result",

@@ -56,7 +56,17 @@ from toolcrib.store import Blobs
 T = TypeVar("T")
 
 Signals = Callable[[str], Awaitable[Signal | None]]
-Spawn = Callable[["RunContext", str, ToolRevision, JsonObject, FailedCall | None], Awaitable[RunResult]]
+Spawn = Callable[["RunContext", "Nested"], Awaitable[RunResult]]
+
+
+class Nested(Struct, frozen=True):
+    """A run that a call starts."""
+
+    position: str
+    tool: ToolRevision
+    arguments: JsonObject
+    attempt: int = 1
+    instead_of: FailedCall | None = None
 
 
 class Surroundings(Struct, frozen=True):
@@ -112,7 +122,7 @@ class RunContext:
         """What stands in the run's result besides the warnings of its end."""
         self.open_children = {
             event.child_run_id: event.position
-            for event in (*history.children.values(), *history.fallbacks.values())
+            for event in history.children.values()
             if event.position not in history.envelopes
         }
         """Positions of calls that have no envelope yet, by the ids of their nested runs."""
@@ -278,21 +288,25 @@ class RunContext:
         return result
 
     async def spawn(
-        self, position: str, tool: ToolRevision, arguments: JsonObject, *, instead_of: FailedCall | None = None
+        self,
+        position: str,
+        tool: ToolRevision,
+        arguments: JsonObject,
+        *,
+        attempt: int = 1,
+        instead_of: FailedCall | None = None,
     ) -> RunResult:
         """Run a nested run to its end."""
-        return await self._around.spawn(self, position, tool, arguments, instead_of)
+        return await self._around.spawn(self, Nested(position, tool, arguments, attempt, instead_of))
 
     def failed_before(self, position: str) -> FailedCall | None:
         """How the call at a position failed, if a fallback was started for it before this process took the run."""
-        started = self._history.fallbacks.get(position)
-        return started.instead_of if started is not None else None
+        return self._history.failed.get(position)
 
     def child_started(self, started: ChildStarted) -> None:
         """Record a nested run, once."""
         self.open_children[started.child_run_id] = started.position
-        known = self._history.children if started.instead_of is None else self._history.fallbacks
-        if started.position not in known:
+        if started.child_run_id not in self._history.children:
             self.log.add(started)
 
     # Inside -----------------------------------------------------------------------------------------------------------
@@ -314,7 +328,7 @@ class RunContext:
 
     async def _doubt(self, intent: CallStarted) -> ToolEnvelope | None:
         """The envelope of a call that was started before and must not be repeated, or null."""
-        if intent.position in self._history.handoffs or intent.position in self._history.fallbacks:
+        if intent.position in self._history.handoffs or intent.position in self._history.failed:
             return None  # it was only prepared here and the client performs it; or it is known to have failed
         return await self._around.in_doubt.judge(intent, self.run, self._reconcile)
 

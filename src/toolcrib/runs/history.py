@@ -12,6 +12,7 @@ from toolcrib.contracts import (
     ChildStarted,
     ClientHandoff,
     ClientReturned,
+    FailedCall,
     Json,
     ModelFailed,
     ModelFinished,
@@ -48,8 +49,8 @@ class History:
         self.awaited: dict[str, SignalAwaited] = {}
         self.received: dict[str, SignalReceived] = {}
         self.children: dict[str, ChildStarted] = {}
-        self.fallbacks: dict[str, ChildStarted] = {}
-        """Runs that were started in place of a call that had failed."""
+        self.failed: dict[str, FailedCall] = {}
+        """How calls failed for which a fallback was started, by position."""
         self.progress: dict[str, Json] = {}
         """What was told, by key."""
         self.active_s = 0.0
@@ -77,10 +78,10 @@ class History:
                 self.answers[event.position] = event
             case ModelFailed(retry_in_s=None) as event:
                 self.failures[event.position] = event
-            case ChildStarted(instead_of=None) as event:
-                self.children[event.position] = event
             case ChildStarted() as event:
-                self.fallbacks[event.position] = event
+                self.children[event.child_run_id] = event
+                if event.instead_of is not None:
+                    self.failed[event.position] = event.instead_of
             case ProgressMade() as event:
                 self.progress[event.key] = event.data
             case _:

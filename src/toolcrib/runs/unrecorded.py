@@ -34,7 +34,13 @@ class Unrecorded:
         raise _no_run(prepared.name)
 
     async def spawn(
-        self, position: str, tool: ToolRevision, arguments: JsonObject, *, instead_of: FailedCall | None = None
+        self,
+        position: str,
+        tool: ToolRevision,
+        arguments: JsonObject,
+        *,
+        attempt: int = 1,
+        instead_of: FailedCall | None = None,
     ) -> RunResult:
         """Refuse: there is no parent."""
         raise _no_run(tool.name)

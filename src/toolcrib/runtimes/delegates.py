@@ -9,7 +9,9 @@ class DelegateRuntime:
     async def run(self, dispatch: Dispatch) -> Outcome:
         """Run the tool as a run of its own, and bring back its output."""
         check_nesting(dispatch.tool, dispatch.context)
-        result = await dispatch.context.journal.spawn(dispatch.position, dispatch.tool, dispatch.input)
+        result = await dispatch.context.journal.spawn(
+            dispatch.position, dispatch.tool, dispatch.input, attempt=dispatch.attempt
+        )
         metadata, cost = facts_of(result), cost_of(result)
         if result.error is not None:
             raise CallFailed(result.error, metadata=metadata, cost_usd=cost)

@@ -14,19 +14,23 @@ from toolcrib.executor import Clock, Executor, SlidingWindow
 from toolcrib.llm import LanguageModel, ModelPool
 from toolcrib.llm.prices import Prices
 from toolcrib.net import EgressPolicy, HttpSession
-from toolcrib.providers import ProviderAccess, Tokens
+from toolcrib.providers import Consents, ProviderAccess, Tokens
+from toolcrib.providers.entities import Databases
 from toolcrib.registry import Providers, Registry
 from toolcrib.runs import Ended, Program, RunContext
 from toolcrib.runtimes import (
     Abilities,
+    Code,
     Composite,
     DelegateRuntime,
+    EntityRuntime,
     GrpcRuntime,
     HttpRuntime,
     PythonRuntime,
     Runtime,
     RuntimeDispatcher,
 )
+from toolcrib.sandbox import Sandbox
 from toolcrib.secrets import EnvironmentSecrets, MasterKeys, Safe, ScopedSecrets, Vault
 from toolcrib.store import Store
 
@@ -45,6 +49,8 @@ class Outside:
     models: Mapping[str, LanguageModel]
     """Models that are used instead of opening one."""
     prices: Prices
+    sandbox: Sandbox
+    """Where code is run."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,6 +64,8 @@ class Parts:
     functions: PythonRuntime
     grpc: GrpcRuntime
     """Has the connections to gRPC servers."""
+    entities: EntityRuntime
+    """Has the connections to databases."""
     registry: Registry
     providers: Providers
     catalogue: Catalogue
@@ -92,10 +100,13 @@ class Parts:
             models=models,
             clock=outside.clock,
         )
-        access = ProviderAccess(providers.find, secrets, Tokens(session, outside.clock))
+        tokens = Tokens(session, outside.clock)
+        consents = Consents(tokens.endpoints, safe, outside.clock)
+        access = ProviderAccess(providers.find, secrets, tokens, consents)
         http = HttpRuntime(session, access, attic=outside.store.blobs, clock=outside.clock)
         grpc = GrpcRuntime(session, access, outside.store.blobs)
-        runtimes: dict[str, Runtime] = {"python": functions, "http": http, "grpc": grpc}
+        entities = EntityRuntime(Databases(session.route), access, clock=outside.clock)
+        runtimes: dict[str, Runtime] = {"python": functions, "http": http, "grpc": grpc, "entity": entities}
         runtimes |= dict.fromkeys(DELEGATES, DelegateRuntime())
         executor = Executor(
             tools=registry,
@@ -108,7 +119,7 @@ class Parts:
         )
         references = References(outside.store, registry=registry, providers=providers, clock=outside.clock)
         kinds: dict[RunKind, Program] = {**programs(models.model, registry, providers, references)}
-        kinds["composite"] = Composite(registry)
+        kinds |= {"code": Code(outside.sandbox, registry), "composite": Composite(registry)}
         engine = LocalEngine(
             store=outside.store,
             registry=registry,
@@ -125,6 +136,7 @@ class Parts:
             models=models,
             functions=functions,
             grpc=grpc,
+            entities=entities,
             registry=registry,
             providers=providers,
             catalogue=catalogue,
@@ -139,7 +151,9 @@ class Parts:
         await self.engine.close()
         await self.models.close()
         await self.grpc.close()
+        await self.entities.close()
         await self.session.close()
+        await self.outside.sandbox.close()
         await self.catalogue.close()
 
 

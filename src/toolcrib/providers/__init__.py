@@ -6,12 +6,17 @@ Nothing here stores a definition.
 
 from toolcrib.providers.access import FindProvider, ProviderAccess
 from toolcrib.providers.auth import Credentials, Holder, credentials_for
+from toolcrib.providers.authorization import answer_of, is_protected
+from toolcrib.providers.consents import Consents
+from toolcrib.providers.oauth import Client
 from toolcrib.providers.openapi import Bounds, Fetch, Group, ImportedApi, ToolOverride, fetch_documents, import_openapi
 from toolcrib.providers.references import ReferenceItem, ReferenceList, closest, read_reference, resolve
 from toolcrib.providers.tokens import Tokens
 
 __all__ = [
     "Bounds",
+    "Client",
+    "Consents",
     "Credentials",
     "Fetch",
     "FindProvider",
@@ -23,10 +28,12 @@ __all__ = [
     "ReferenceList",
     "Tokens",
     "ToolOverride",
+    "answer_of",
     "closest",
     "credentials_for",
     "fetch_documents",
     "import_openapi",
+    "is_protected",
     "read_reference",
     "resolve",
 ]

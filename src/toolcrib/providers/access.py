@@ -12,11 +12,11 @@ from toolcrib.contracts import (
     ProviderDefinition,
     Reason,
     SecurityRequirement,
-    ToolcribError,
     ToolRevision,
 )
 from toolcrib.executor import CallFailed, Secrets, error
 from toolcrib.providers.auth import Credentials, Holder, credentials_for
+from toolcrib.providers.consents import Consents
 from toolcrib.providers.tokens import Tokens
 
 FindProvider: TypeAlias = Callable[[str, str], ProviderDefinition | None]
@@ -29,13 +29,15 @@ class ProviderAccess:
     Args:
         find: Finds providers.
         secrets: Resolves the references of their authentication.
-        tokens: Fetches and keeps what token endpoints issue.
+        tokens: Fetches and keeps what token endpoints issue to us.
+        consents: Has what they issue to people.
     """
 
-    def __init__(self, find: FindProvider, secrets: Secrets, tokens: Tokens) -> None:
+    def __init__(self, find: FindProvider, secrets: Secrets, tokens: Tokens, consents: Consents) -> None:
         self._find = find
         self._secrets = secrets
         self._tokens = tokens
+        self._consents = consents
 
     def require(self, tool: ToolRevision, name: str) -> ProviderDefinition:
         """The provider of a tool.
@@ -58,10 +60,11 @@ class ProviderAccess:
         Raises:
             CallFailed: `AUTH_REQUIRED` if what keeps it cannot be read.
         """
-        try:
-            return await self._secrets.resolve(reference, principal)
-        except ToolcribError as problem:
-            raise CallFailed(error(ErrorCode.AUTH_REQUIRED, Reason.MISSING_SECRET, str(problem))) from problem
+        return await self.holder(principal).secret(reference)
+
+    def holder(self, principal: Principal) -> Holder:
+        """What a principal may take credentials from."""
+        return Holder(principal, self._secrets, self._tokens, self._consents)
 
     async def credentials(
         self,
@@ -71,8 +74,9 @@ class ProviderAccess:
         security: Sequence[SecurityRequirement] | None = None,
     ) -> Credentials:
         """The credentials of a principal for a request to a URL; see `credentials_for`."""
-        return await credentials_for(provider, url, Holder(principal, self._secrets, self._tokens), security)
+        return await credentials_for(provider, url, self.holder(principal), security)
 
     def forget(self, credentials: Credentials) -> bool:
         """These credentials were refused: returns whether there are tokens among them to fetch anew."""
+        self._consents.forget(credentials.fetched)
         return self._tokens.forget(credentials.fetched)

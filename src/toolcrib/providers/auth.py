@@ -6,15 +6,17 @@ credentials is the last one, wherever it stands.
 """
 
 import base64
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TypeAlias, assert_never
+from typing import Literal, TypeAlias, assert_never
 
 from toolcrib.contracts import (
     ApiKeyAuth,
+    AuthorizationCodeAuth,
     BasicAuth,
     BearerAuth,
     ErrorCode,
+    MutualTlsAuth,
     NoAuth,
     OAuth2Auth,
     Principal,
@@ -22,10 +24,17 @@ from toolcrib.contracts import (
     ProviderDefinition,
     Reason,
     SecurityRequirement,
+    ToolcribError,
+    TwoStepAuth,
 )
 from toolcrib.executor import CallFailed, Secrets, error
+from toolcrib.net import TlsIdentity
+from toolcrib.providers.consents import Consents
+from toolcrib.providers.logins import Login
+from toolcrib.providers.oauth import Client, Grant
 from toolcrib.providers.origins import origin_of
-from toolcrib.providers.tokens import Grant, Tokens
+from toolcrib.providers.tokens import Tokens
+from toolcrib.registry import references_of
 
 _Way: TypeAlias = tuple[ProviderAuth, tuple[str, ...]]
 """One way to authenticate, and its scopes."""
@@ -42,7 +51,11 @@ class Credentials:
     secrets: tuple[str, ...] = field(default=(), repr=False)
     """The values that must not be shown, in every form in which they are sent."""
     fetched: tuple[str, ...] = field(default=(), repr=False)
-    """Those of them that a token endpoint has issued, which may be refused before they expire."""
+    """Those of them that were fetched, which may be refused before they expire."""
+    consented: bool = False
+    """Whether a person has connected for them, who has to do so again if they are refused for good."""
+    tls: TlsIdentity | None = None
+    """Who we are to the server, and how it is known."""
 
     def __or__(self, other: "Credentials") -> "Credentials":
         """Both together."""
@@ -52,6 +65,8 @@ class Credentials:
             self.cookies | other.cookies,
             self.secrets + other.secrets,
             self.fetched + other.fetched,
+            self.consented or other.consented,
+            self.tls or other.tls,
         )
 
 
@@ -62,10 +77,22 @@ class Holder:
     principal: Principal
     secrets: Secrets = field(repr=False)
     tokens: Tokens = field(repr=False)
+    consents: Consents = field(repr=False)
 
     async def secret(self, reference: str) -> str | None:
-        """The secret behind a reference, null if there is none."""
-        return await self.secrets.resolve(reference, self.principal)
+        """The secret behind a reference, null if there is none.
+
+        Raises:
+            CallFailed: `AUTH_REQUIRED`: the text is no reference, or what keeps the secret cannot be read.
+        """
+        try:
+            return await self.secrets.resolve(reference, self.principal)
+        except ToolcribError as problem:
+            raise CallFailed(error(ErrorCode.AUTH_REQUIRED, Reason.MISSING_SECRET, str(problem))) from problem
+
+    async def values(self, auth: ProviderAuth) -> dict[str, str]:
+        """The secrets of a way to authenticate by reference, empty where there is none."""
+        return {reference: await self.secret(reference) or "" for reference in references_of(auth)}
 
 
 async def credentials_for(
@@ -97,8 +124,8 @@ async def credentials_for(
         )
         raise CallFailed(error(ErrorCode.POLICY_DENIED, Reason.SSRF_BLOCKED, message))
     found = Credentials()
-    for auth, scopes in chosen:
-        found |= await _credentials(auth, scopes, holder)
+    for auth, scopes in sorted(chosen, key=lambda way: not isinstance(way[0], MutualTlsAuth)):  # others may need it
+        found |= await _credentials(provider, auth, scopes, holder, found.tls)
     return found
 
 
@@ -116,7 +143,7 @@ async def _chosen(
     lacking: list[list[str]] = []
     for schemes in alternatives:
         used = [(auth, scopes) for auth, scopes in schemes if not isinstance(auth, NoAuth)]
-        named = [name for auth, _ in used for name in _references(auth)]
+        named = [name for auth, _ in used for name in references_of(auth)]
         missing = [name for name in named if await holder.secret(name) is None]
         if not missing:
             return used
@@ -140,24 +167,10 @@ def _schemes(provider: ProviderDefinition, requirement: Mapping[str, tuple[str, 
     return [(provider.schemes[name], scopes) for name, scopes in requirement.items()]
 
 
-def _references(auth: ProviderAuth) -> Iterable[str]:
-    match auth:
-        case NoAuth():
-            return ()
-        case BearerAuth():
-            return (auth.token,)
-        case BasicAuth():
-            return (auth.username, auth.password)
-        case ApiKeyAuth():
-            return (auth.key,)
-        case OAuth2Auth():
-            return filter(None, (auth.client_id, auth.client_secret, auth.refresh_token))
-        case _:
-            assert_never(auth)
-
-
-async def _credentials(auth: ProviderAuth, scopes: tuple[str, ...], holder: Holder) -> Credentials:
-    values = {reference: await holder.secret(reference) or "" for reference in _references(auth)}
+async def _credentials(
+    provider: ProviderDefinition, auth: ProviderAuth, scopes: tuple[str, ...], holder: Holder, tls: TlsIdentity | None
+) -> Credentials:
+    values = await holder.values(auth)
     match auth:
         case NoAuth():
             return Credentials()
@@ -168,11 +181,24 @@ async def _credentials(auth: ProviderAuth, scopes: tuple[str, ...], holder: Hold
             pair = base64.b64encode(f"{username}:{password}".encode()).decode()
             return Credentials(headers={"authorization": f"Basic {pair}"}, secrets=(username, password, pair))
         case ApiKeyAuth():
-            return _key(auth, values[auth.key])
+            return _placed(auth.place, auth.name, values[auth.key], values[auth.key])
         case OAuth2Auth():
             grant = Grant.of(auth, auth.scopes or scopes, values)
             token = await holder.tokens.token(grant)
             return Credentials(secrets=grant.secrets, fetched=(token,)) | _bearer(token)
+        case AuthorizationCodeAuth():
+            client = Client.of(auth, values)
+            token = await holder.consents.token(provider, auth, client, holder.principal)
+            return Credentials(secrets=client.secrets, fetched=(token,), consented=True) | _bearer(token)
+        case TwoStepAuth():
+            login = Login(auth, provider.locate(auth.login.url), values, tls)
+            token = await holder.tokens.token(login)
+            sent = _placed(auth.place, auth.name, auth.template.replace("{token}", token), token)
+            return Credentials(secrets=login.secrets, fetched=(token,)) | sent
+        case MutualTlsAuth():
+            texts = (auth.certificate, auth.key, auth.password, auth.ca)
+            identity = TlsIdentity(*(None if text is None else values[text] for text in texts))
+            return Credentials(secrets=tuple(filter(None, (identity.key, identity.password))), tls=identity)
         case _:
             assert_never(auth)
 
@@ -181,13 +207,13 @@ def _bearer(token: str) -> Credentials:
     return Credentials(headers={"authorization": f"Bearer {token}"}, secrets=(token,))
 
 
-def _key(auth: ApiKeyAuth, key: str) -> Credentials:
-    match auth.place:
+def _placed(place: Literal["header", "query", "cookie"], name: str, text: str, secret: str) -> Credentials:
+    match place:
         case "header":
-            return Credentials(headers={auth.name.lower(): key}, secrets=(key,))
+            return Credentials(headers={name.lower(): text}, secrets=(secret,))
         case "query":
-            return Credentials(query={auth.name: key}, secrets=(key,))
+            return Credentials(query={name: text}, secrets=(secret,))
         case "cookie":
-            return Credentials(cookies={auth.name: key}, secrets=(key,))
+            return Credentials(cookies={name: text}, secrets=(secret,))
         case _:
-            assert_never(auth.place)
+            assert_never(place)

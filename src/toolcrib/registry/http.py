@@ -11,19 +11,20 @@ from toolcrib.contracts import (
     InvalidDefinition,
     InvalidExpression,
     NextUrlPaging,
-    OAuth2Auth,
     OffsetPaging,
     PageNumberPaging,
     Paging,
-    ProviderAuth,
     ProviderDefinition,
 )
 from toolcrib.expressions.jsonpath import check_path
 from toolcrib.registry.addresses import ABSOLUTE, address_problems
+from toolcrib.registry.authentication import authentication_problems
 
 HEADER_OUT: Final = "header:"
 """In `CursorPaging.cursor_out`: the cursor is in the header of this name."""
 
+WHOLE_ADDRESS: Final = re.compile(r"\{\+([^{}]+)\}")
+"""A URL that is all of one argument: its name."""
 _NAMES: Final = re.compile(r"\$(\.[A-Za-z_][A-Za-z0-9_-]*|\['[^']+'\])*")
 _MEDIA: Final = {"form": "application/x-www-form-urlencoded", "multipart": "multipart/"}
 _OUR_PART_HEADERS: Final = frozenset({"content-disposition", "content-type", "content-transfer-encoding"})
@@ -59,6 +60,9 @@ def _problems(implementation: HttpImplementation) -> Iterator[str]:
     if url.startswith("/") and not url.startswith("//"):
         if implementation.provider is None:
             yield f"url {url!r} begins at a base address, and there is no provider to have one; make it absolute"
+    elif WHOLE_ADDRESS.fullmatch(url):
+        if implementation.provider is not None:
+            yield f"url {url!r} is whatever the caller says, where no provider's credentials go; take the provider away"
     elif not ABSOLUTE.fullmatch(url):
         yield f"url {url!r} is neither absolute (https://…) nor a path from '/' on; correct it"
     places = [(parameter.place, parameter.name.lower()) for parameter in implementation.parameters]
@@ -69,6 +73,8 @@ def _problems(implementation: HttpImplementation) -> Iterator[str]:
         yield from _body_problems(implementation.body)
     if implementation.paging is not None:
         yield from _paging_problems(implementation.paging, _arguments(implementation))
+        if implementation.response not in {"auto", "json"}:
+            yield f"paging joins lists of JSON, and response is {implementation.response!r}; take one of them away"
 
 
 def _body_problems(body: HttpBody) -> Iterator[str]:
@@ -140,22 +146,4 @@ def _provider_problems(provider: ProviderDefinition) -> Iterator[str]:
         yield f"base_url holds {{{unknown[0]}}}, which is none of its variables; define it, or write the value"
     else:
         yield from address_problems(provider)
-    for name, auth in {"auth": provider.auth, **provider.schemes}.items():
-        yield from (f"{name}: {problem}" for problem in _auth_problems(auth))
-    for requirement in provider.security or ():
-        for name in set(requirement) - set(provider.schemes):
-            yield f"security needs {name!r}, which is none of its schemes: {', '.join(provider.schemes) or 'none'}"
-
-
-def _auth_problems(auth: ProviderAuth) -> Iterator[str]:
-    if not isinstance(auth, OAuth2Auth):
-        return
-    if (auth.token_url is None) == (auth.discovery_url is None):
-        yield "give either token_url or discovery_url"
-    for url in filter(None, (auth.token_url, auth.discovery_url)):
-        if not ABSOLUTE.fullmatch(url):
-            yield f"{url!r} is not absolute; write it as https://host/path"
-    if auth.grant == "refresh_token" and auth.refresh_token is None:
-        yield "the grant refresh_token needs a refresh_token; give its reference"
-    if auth.grant == "client_credentials" and auth.client_secret is None:
-        yield "the grant client_credentials needs a client_secret; give its reference"
+    yield from authentication_problems(provider)

@@ -4,11 +4,11 @@ from typing import Any
 
 import pytest
 
-from tests.twins import DictSecrets, ManualClock, make_tool
+from tests.twins import DictSecrets, ManualClock, make_access, make_tool
 from toolcrib.contracts import OWNER, BearerAuth, ErrorCode, ProviderDefinition, Reason
 from toolcrib.executor import CallFailed, Secrets
 from toolcrib.net import HttpSession
-from toolcrib.providers import ProviderAccess, Tokens
+from toolcrib.providers import ProviderAccess
 from toolcrib.secrets import EnvironmentSecrets, Safe, ScopedSecrets, Vault
 from toolcrib.store import MemoryStore
 
@@ -17,7 +17,7 @@ CRM = ProviderDefinition(name="crm", base_url="https://api.test", auth=BearerAut
 
 def access(session: HttpSession, secrets: Secrets, **changes: Any) -> ProviderAccess:
     known = {("default", "crm"): CRM.model_copy(update=changes)}
-    return ProviderAccess(lambda realm, name: known.get((realm, name)), secrets, Tokens(session, ManualClock()))
+    return make_access(session, ManualClock(), secrets, lambda realm, name: known.get((realm, name)))
 
 
 @pytest.mark.requirement("providers.enabled")

@@ -4,9 +4,8 @@ from typing import Any
 
 import pytest
 
-from tests.twins import DictSecrets, ManualClock
+from tests.twins import DictSecrets, ManualClock, make_holder
 from toolcrib.contracts import (
-    OWNER,
     ApiKeyAuth,
     BasicAuth,
     BearerAuth,
@@ -18,7 +17,7 @@ from toolcrib.contracts import (
 )
 from toolcrib.executor import CallFailed
 from toolcrib.net import HttpSession
-from toolcrib.providers import Credentials, Holder, Tokens, credentials_for
+from toolcrib.providers import Credentials, Holder, credentials_for
 from toolcrib.providers.origins import origin_of
 
 SECRETS = {"${env:T}": "token-1", "${env:U}": "user", "${env:P}": "pass"}
@@ -27,7 +26,7 @@ NO_AUTH = NoAuth()
 
 
 def holder(session: HttpSession) -> Holder:
-    return Holder(OWNER, DictSecrets(SECRETS), Tokens(session, ManualClock()))
+    return make_holder(session, ManualClock(), DictSecrets(SECRETS))
 
 
 async def credentials(

@@ -11,13 +11,14 @@ from urllib.parse import parse_qsl
 import pytest
 from aiohttp import web
 
-from tests.twins import DictSecrets, ManualClock
+from tests.twins import DictSecrets, ManualClock, make_holder
 from tests.unit.net.servers import serving
-from toolcrib.contracts import OWNER, ErrorCode, OAuth2Auth, ProviderDefinition, Reason
+from toolcrib.contracts import ErrorCode, OAuth2Auth, ProviderDefinition, Reason
 from toolcrib.executor import CallFailed
 from toolcrib.net import EgressPolicy, HttpSession
-from toolcrib.providers import Credentials, Holder, Tokens, credentials_for
+from toolcrib.providers import Credentials, Holder, credentials_for, endpoints
 from toolcrib.providers import tokens as module
+from toolcrib.providers.oauth import Grant
 
 SECRETS = {"${env:ID}": "client:1", "${env:SECRET}": "s3cret/long+enough", "${env:REFRESH}": "refresh-token-1"}
 
@@ -27,7 +28,7 @@ class Endpoint:
     """A running token endpoint."""
 
     url: str
-    tokens: Tokens
+    holder: Holder
     clock: ManualClock
     asked: list[tuple[str, dict[str, str], dict[str, str]]] = field(default_factory=list[Any])
     """Method and path, headers and form fields of each request."""
@@ -44,7 +45,7 @@ class Endpoint:
         provider = ProviderDefinition(
             name="crm", base_url="https://api.test", schemes={"o": auth or self.auth()}, security=({"o": scopes},)
         )
-        return await credentials_for(provider, "https://api.test/x", Holder(OWNER, DictSecrets(SECRETS), self.tokens))
+        return await credentials_for(provider, "https://api.test/x", self.holder)
 
     async def failure(self, auth: OAuth2Auth | None = None) -> CallFailed:
         with pytest.raises(CallFailed) as caught:
@@ -77,7 +78,7 @@ async def endpoint(answer: Answer = issued, *, reachable: bool = True) -> AsyncG
         clock = ManualClock()
         policy = EgressPolicy(allow=(f"127.0.0.1:{port}",) if reachable else ())
         async with HttpSession(policy) as session:
-            found.append(Endpoint(f"http://127.0.0.1:{port}", Tokens(session, clock), clock))
+            found.append(Endpoint(f"http://127.0.0.1:{port}", make_holder(session, clock, DictSecrets(SECRETS)), clock))
             yield found[0]
 
 
@@ -193,10 +194,10 @@ async def test_a_refused_token_is_forgotten_and_no_other() -> None:
     async with endpoint() as place:
         first = await place.credentials()
         other = await place.credentials(place.auth(scopes=("x",)))
-        assert place.tokens.forget(first.fetched) is True
+        assert place.holder.tokens.forget(first.fetched) is True
         assert (await place.credentials()).fetched == ("token-3",)
         assert (await place.credentials(place.auth(scopes=("x",)))) == other
-        assert place.tokens.forget(Credentials().fetched) is False
+        assert place.holder.tokens.forget(Credentials().fetched) is False
 
 
 @pytest.mark.requirement("authentication.tokens_refused", "authentication.tokens_secret")
@@ -262,12 +263,12 @@ async def test_an_endpoint_that_cannot_be_reached_or_is_slow_is_said_to_be(monke
         return web.Response()
 
     async with endpoint(silent) as place:
-        monkeypatch.setattr(module, "_TIMEOUTS", module.Timeouts(total_s=0.05))
+        monkeypatch.setattr(endpoints, "_TIMEOUTS", endpoints.Timeouts(total_s=0.05))
         assert (await place.failure()).error.code == ErrorCode.TIMEOUT
         never.set()
         policy = EgressPolicy(allow=(url.removeprefix("http://"),))
         async with HttpSession(policy) as session:
-            place.tokens = Tokens(session, place.clock)
+            place.holder = make_holder(session, place.clock, DictSecrets(SECRETS))
             failed = await place.failure(place.auth(token_url=f"{url}/token"))
             assert failed.error.code == ErrorCode.NETWORK_ERROR
 
@@ -278,7 +279,7 @@ async def test_a_token_and_its_secrets_are_named_and_not_shown() -> None:
         found = await place.credentials()
         assert {"token-1", "s3cret/long+enough", "client:1"} <= set(found.secrets)
         assert "token-1" not in repr(found)
-        grant = module.Grant.of(place.auth(), (), SECRETS)
+        grant = Grant.of(place.auth(), (), SECRETS)
         assert "s3cret" not in repr(grant) + grant.key()
 
 

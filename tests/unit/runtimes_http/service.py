@@ -9,7 +9,7 @@ from urllib.parse import parse_qsl
 import orjson
 from aiohttp import web
 
-from tests.twins import DictSecrets, ManualClock, make_context, make_tool
+from tests.twins import DictSecrets, ManualClock, make_access, make_context, make_tool
 from tests.unit.net.servers import serving
 from toolcrib.contracts import (
     BearerAuth,
@@ -24,7 +24,6 @@ from toolcrib.contracts import (
 )
 from toolcrib.executor import Attic, CallFailed, Dispatch, Outcome
 from toolcrib.net import EgressPolicy, HttpSession
-from toolcrib.providers import ProviderAccess, Tokens
 from toolcrib.runtimes.http import HttpRuntime
 from toolcrib.store import MemoryStore
 
@@ -148,10 +147,9 @@ async def service(
         policy = EgressPolicy(allow=tuple(f"127.0.0.1:{n}" for n in (port, *ports)), max_bytes=max_bytes)
         clock, store = ManualClock(), MemoryStore()
         async with HttpSession(policy) as session:
-            access = ProviderAccess(
-                lambda realm, name: found[0].providers.get((realm, name)),
-                DictSecrets(SECRETS | (secrets or {})),
-                Tokens(session, clock),
+            known_secrets = DictSecrets(SECRETS | (secrets or {}))
+            access = make_access(
+                session, clock, known_secrets, lambda realm, name: found[0].providers.get((realm, name))
             )
             runtime = HttpRuntime(session, access, attic=attic or store.blobs, clock=clock)
             found.append(Service(port, runtime, clock, known, store))

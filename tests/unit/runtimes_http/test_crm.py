@@ -12,14 +12,12 @@ from examples.crm.app import create_app
 from examples.crm.document import load_document
 from examples.crm.ratelimit import Rate
 from examples.crm.store import Store
-from tests.twins import AT, DictSecrets, ManualClock, make_context
+from tests.twins import AT, DictSecrets, ManualClock, make_access, make_context
 from toolcrib.contracts import JsonObject, ReferenceSource, ToolRevision
 from toolcrib.executor import CallFailed, Dispatch, Outcome
 from toolcrib.net import EgressPolicy, HttpSession
 from toolcrib.providers import (
     ImportedApi,
-    ProviderAccess,
-    Tokens,
     ToolOverride,
     import_openapi,
     read_reference,
@@ -79,7 +77,7 @@ async def crm(tmp_path: Path) -> AsyncGenerator[Crm]:
             secrets = DictSecrets({"${env:CRM_TOKEN}": TOKEN})
             known = {("default", "crm"): api.provider}
             clock = ManualClock()
-            access = ProviderAccess(lambda realm, name: known.get((realm, name)), secrets, Tokens(session, clock))
+            access = make_access(session, clock, secrets, lambda realm, name: known.get((realm, name)))
             runtime = HttpRuntime(session, access, attic=MemoryStore().blobs, clock=clock)
             yield Crm(api, runtime)
         await runner.cleanup()

@@ -3,7 +3,8 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from toolcrib.contracts import Principal, ProviderDefinition, SecurityRequirement
+from toolcrib.contracts import Principal, ProviderDefinition, Reason, SecurityRequirement
+from toolcrib.executor import CallFailed
 from toolcrib.providers import Credentials, ProviderAccess
 from toolcrib.providers.origins import Origin, origin_of
 
@@ -30,6 +31,15 @@ class Access:
         if self.provider is None:
             return Credentials()
         return await self.providers.credentials(self.provider, self.url, self.principal, self.security)
+
+    def judged(self, failure: CallFailed, credentials: Credentials) -> CallFailed:
+        """A failure, which says who has to act where a person's connection was refused for good."""
+        if failure.http_status == 401 and credentials.consented and self.provider is not None:
+            name = self.provider.name
+            message = f"{failure.error.message}; reconnect with `toolcrib provider connect {name}`"
+            details = {**(failure.error.details or {}), "reason": Reason.RECONNECT_REQUIRED.value}
+            failure.error = failure.error.model_copy(update={"message": message, "details": details})
+        return failure
 
     def forget(self, credentials: Credentials) -> bool:
         """These credentials were refused: returns whether there are tokens among them to fetch anew."""

@@ -1,6 +1,7 @@
 """The requests of one call: counted, sent through the one way out, and turned into answers of 2xx or failed calls."""
 
 import base64
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Final
@@ -12,6 +13,7 @@ from toolcrib.providers import Credentials
 from toolcrib.runtimes.http.access import Access
 from toolcrib.runtimes.http.answers import BadBody, described, read_body, shown_headers
 from toolcrib.runtimes.http.failures import answered, bad_response
+from toolcrib.runtimes.http.forms import Kept, read_as
 from toolcrib.runtimes.http.requests import Target, build_request
 from toolcrib.runtimes.reaching import request_limit_s
 from toolcrib.runtimes.refusals import count_request, unanswered
@@ -54,7 +56,7 @@ class Exchange:
         if response.status == 401 and self.access.forget(credentials):
             response = await self._ask(arguments, at, await self.access.credentials())
         if not 200 <= response.status < 300:
-            raise answered(self.target.tool, response, self.clock.now())
+            raise self.access.judged(answered(self.target.tool, response, self.clock.now()), credentials)
         return response
 
     async def send_again_once(self, arguments: JsonObject, at: str | None) -> HttpResponse:
@@ -74,7 +76,7 @@ class Exchange:
         self.secrets = tuple(dict.fromkeys((*self.secrets, *credentials.secrets)))
         request = build_request(self.target, arguments, credentials, at)
         count_request(self.dispatch)
-        limit_s = request_limit_s(tool, self.access.provider)
+        limit_s = min(request_limit_s(tool, self.access.provider), self._asked_s())
         try:
             return await self.session.request(
                 request.method,
@@ -83,12 +85,18 @@ class Exchange:
                 body=request.body,
                 timeout=Timeouts(connect_s=min(limit_s, _CONNECT_S), read_idle_s=limit_s, total_s=limit_s),
                 follow_redirects=request.method in _SAFE,
+                tls=credentials.tls,
             )
         except (EgressDenied, NetworkError, InvalidInput) as problem:
             raise unanswered(tool, problem) from None
 
+    def _asked_s(self) -> float:
+        """Seconds that the caller gives the request, where the tool lets it say so."""
+        asked = self.dispatch.input.get(self.target.implementation.timeout_argument or "")
+        return asked / 1000 if isinstance(asked, int | float) and asked > 0 else math.inf
+
     def read(self, response: HttpResponse) -> Json | bytes:
-        """The answer's body: JSON, or bytes.
+        """The body of a page: JSON, or bytes.
 
         Raises:
             CallFailed: It is not what it claims to be.
@@ -99,11 +107,27 @@ class Exchange:
         except BadBody as problem:
             raise bad_response(self.target.tool, response, str(problem)) from None
 
-    async def outcome(self, response: HttpResponse, found: Json | bytes) -> Outcome:
-        """What a call of one request brings back."""
-        if isinstance(found, bytes):
-            return await self._file(response, found)
-        return self.brought(response, found)
+    async def outcome(self, response: HttpResponse) -> Outcome:
+        """What a call of one request brings back: its answer, in the form that the tool wants.
+
+        Raises:
+            CallFailed: The answer has not that form.
+        """
+        tool = self.target.tool
+        as_text = (tool.output_schema or {}).get("type") == "string"
+        try:
+            reading = await read_as(self.target.implementation.response, response, as_text=as_text)
+        except BadBody as problem:
+            raise bad_response(tool, response, str(problem)) from None
+        if isinstance(reading.output, bytes):
+            return await self._file(response, reading.output, reading.warnings)
+        warnings, attachments = list(reading.warnings), list[Attachment]()
+        for kept in reading.kept:
+            try:
+                attachments.append(await self._keep(kept))
+            except Unavailable as problem:
+                warnings.append(f"the whole {kept.kind} ({len(kept.data)} bytes) could not be kept: {problem}")
+        return self.brought(response, reading.output, warnings=warnings, attachments=tuple(attachments))
 
     def brought(
         self,
@@ -124,24 +148,26 @@ class Exchange:
             secrets=self.secrets,
         )
 
-    async def _file(self, response: HttpResponse, data: bytes) -> Outcome:
+    async def _file(self, response: HttpResponse, data: bytes, warnings: Sequence[str]) -> Outcome:
         """Bytes: in the output as base64 if they fit in there, else in the attic as an attachment."""
         file = described(response)
-        tool, context = self.dispatch.tool, self.dispatch.context
-        if len(data) * 4 / 3 + _ABOUT_A_FILE <= tool.definition.max_output_bytes:
+        if len(data) * 4 / 3 + _ABOUT_A_FILE <= self.target.tool.max_output_bytes:
             whole = file.model_copy(update={"base64": base64.b64encode(data).decode()})
-            return self.brought(response, whole.model_dump(mode="json"))
+            return self.brought(response, whole.model_dump(mode="json"), warnings=warnings)
         output = file.model_dump(mode="json")
-        owner = context.principal.id
+        kind = "image" if file.media_type.startswith("image/") else "blob"
         try:
-            digest = await self.attic.put(data, realm=tool.realm, made_by=owner, content_type=file.media_type)
+            kept = await self._keep(Kept(kind, data, file.media_type))
         except Unavailable as problem:
             lost = f"the file ({len(data)} bytes) could not be kept: {problem}"
-            return self.brought(response, output, warnings=[lost])
-        kept = Attachment(
-            kind="image" if file.media_type.startswith("image/") else "blob",
-            url=f"blob:sha256:{digest}",
-            content_type=file.media_type,
-            bytes=len(data),
+            return self.brought(response, output, warnings=[*warnings, lost])
+        return self.brought(response, output, warnings=warnings, attachments=(kept,))
+
+    async def _keep(self, kept: Kept) -> Attachment:
+        owner = self.dispatch.context.principal.id
+        digest = await self.attic.put(
+            kept.data, realm=self.dispatch.tool.realm, made_by=owner, content_type=kept.content_type
         )
-        return self.brought(response, output, attachments=(kept,))
+        return Attachment(
+            kind=kept.kind, url=f"blob:sha256:{digest}", content_type=kept.content_type, bytes=len(kept.data)
+        )

@@ -26,6 +26,9 @@ from toolcrib.expressions.jsonpath import select, select_one
 from toolcrib.registry import SchemaValidator
 from toolcrib.secrets import Redactor
 
+_LEAST = 100
+"""Bytes of a member that are worth keeping."""
+
 
 class Fitted(NamedTuple):
     """What of an output fits into the envelope."""
@@ -132,7 +135,9 @@ async def fit(output: Json, limit: int, attic: Attic, *, realm: str, made_by: st
 
 
 def _cut(output: Json, data: bytes, limit: int) -> Json:
-    """As many leading items of a list as fit; if none does, and of anything else, the beginning of its text."""
+    """As many leading items of a list as fit; an object with its largest member cut; else the beginning of the text."""
+    if isinstance(output, dict) and (shorter := _shorter(cast("JsonObject", output), len(data), limit)) is not None:
+        return shorter
     if isinstance(output, list):
         kept: list[Json] = []
         size = 2
@@ -145,6 +150,22 @@ def _cut(output: Json, data: bytes, limit: int) -> Json:
             return kept
     text = output.encode() if isinstance(output, str) else data
     return _beginning(text, limit)
+
+
+def _shorter(output: JsonObject, size: int, limit: int) -> JsonObject | None:
+    """An object that is still one: the member that takes most of it gets what the others leave; null if that is little.
+
+    Args:
+        output: The object.
+        size: Bytes of its JSON text.
+        limit: Most bytes.
+    """
+    sizes = {name: len(orjson.dumps(member)) for name, member in output.items()}
+    name = max(sizes, key=lambda each: sizes[each], default="")
+    left = limit - (size - sizes.get(name, 0))
+    if left < _LEAST:
+        return None
+    return {**output, name: _cut(output[name], orjson.dumps(output[name]), left)}
 
 
 def _beginning(text: bytes, limit: int) -> str:

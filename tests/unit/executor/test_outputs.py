@@ -225,6 +225,28 @@ async def test_an_output_that_is_too_large_is_cut_to_fit_and_kept_whole(output: 
 
 
 @pytest.mark.requirement("executor.truncation")
+@pytest.mark.parametrize(
+    ("output", "shown"),
+    [
+        ({"title": "t", "text": "x" * 1_000}, {"title": "t", "text": "x" * 177}),
+        ({"page": {"n": 1, "rows": [[1, 2]] * 100}}, {"page": {"n": 1, "rows": [[1, 2]] * 29}}),
+        ({"a": "x" * 190, "b": "x" * 190}, '{"a":"' + "x" * 186),
+        ({f"n{n}": n for n in range(100)}, None),
+    ],
+    ids=["text", "list further down", "two large members", "many small members"],
+)
+async def test_an_object_that_is_cut_is_still_one_if_that_leaves_something_worth_reading(output: Json, shown: Json):
+    rig = Rig(make_tool(max_output_bytes=200), behaviour=returns(output))
+
+    envelope = await rig.run()
+
+    assert len(orjson.dumps(envelope.output)) <= 200
+    assert envelope.truncated
+    if shown is not None:
+        assert envelope.output == shown
+
+
+@pytest.mark.requirement("executor.truncation")
 async def test_an_output_of_exactly_the_limit_is_left_alone():
     rig = Rig(make_tool(max_output_bytes=4), behaviour=returns("ab"))
 

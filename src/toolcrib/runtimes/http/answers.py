@@ -14,6 +14,7 @@ import orjson
 
 from toolcrib.contracts import HttpFile, Json, JsonObject
 from toolcrib.net import HttpResponse
+from toolcrib.runtimes.http.charsets import decoded
 from toolcrib.runtimes.http.media import is_json, media_type
 
 MAX_SHOWN_HEADER: Final = 2_000
@@ -65,8 +66,8 @@ def read_body(response: HttpResponse, *, as_text: bool = False) -> Json | bytes:
         except orjson.JSONDecodeError:
             pass
     if kind == _FORM:
-        return _fields(_decoded(body, charset))
-    return _decoded(body, charset) if _TEXT.fullmatch(kind) else body
+        return _fields(decoded(body, charset))
+    return decoded(body, charset) if _TEXT.fullmatch(kind) else body
 
 
 def described(response: HttpResponse) -> HttpFile:
@@ -103,7 +104,7 @@ def _unmarked(body: bytes, charset: str | None) -> bytes | str:
     """JSON text without a byte order mark; decoded where its charset is not UTF-8, as old servers have it."""
     if charset in {None, "utf-8", "utf8", "us-ascii"}:
         return body.removeprefix(_BYTE_ORDER_MARK)
-    return _decoded(body, charset).removeprefix("\ufeff")
+    return decoded(body, charset).removeprefix("\ufeff")
 
 
 def _fields(text: str) -> JsonObject:
@@ -117,10 +118,3 @@ def _fields(text: str) -> JsonObject:
         else:
             found[name] = [found[name], value]
     return found
-
-
-def _decoded(body: bytes, charset: str | None) -> str:
-    try:
-        return body.decode(charset or "utf-8-sig", errors="replace")
-    except LookupError:
-        return body.decode(errors="replace")

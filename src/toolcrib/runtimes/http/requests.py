@@ -11,6 +11,7 @@ import orjson
 from toolcrib.contracts import ErrorCode, HttpImplementation, HttpParameter, JsonObject, Reason, ToolDefinition
 from toolcrib.executor import CallFailed, error
 from toolcrib.providers import Credentials
+from toolcrib.registry.http import WHOLE_ADDRESS
 from toolcrib.runtimes.http.bodies import UnsendableBody, write_body
 from toolcrib.runtimes.http.styles import header_value, path_piece, query_pairs
 
@@ -18,6 +19,9 @@ _PLACEHOLDER: Final = re.compile(r"\{([^{}]*)\}")
 _AUTHORITY: Final = re.compile(r"[^:/?#]*://[^/?#]*")
 _FORBIDDEN_IN_HEADERS: Final = re.compile(r"[\x00-\x08\x0a-\x1f\x7f]")
 _HEADER_KEY: Final = "header:"
+_ADDRESS: Final = re.compile(r"https?://[^\s/?#@\\]+([/?#][^\s\x00-\x1f\x7f]*)?", re.IGNORECASE)
+_SHOWN: Final = 200
+"""Characters of what is no address, in a message."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,6 +95,21 @@ def _build(target: Target, arguments: JsonObject, credentials: Credentials, at: 
     _check_headers(tool, sent)
     url = _url(target, parameters, given, credentials) if at is None else _with_credentials(at, credentials)
     return Request(implementation.method, url, sent, None if content is None else content.data)
+
+
+def whole_address(tool: ToolDefinition, url: str, arguments: JsonObject) -> str:
+    """The address that an argument gives, for a URL of the form `{+argument}`; any other URL as it is.
+
+    Raises:
+        CallFailed: `VALIDATION_ERROR`: the argument is no http or https URL, or holds a user name.
+    """
+    found = WHOLE_ADDRESS.fullmatch(url)
+    if found is None:
+        return url
+    given = arguments.get(found[1])
+    if not isinstance(given, str) or not _ADDRESS.fullmatch(given):
+        raise _refused(tool, f"{found[1]!r} is no http or https URL without a user name: {str(given)[:_SHOWN]!r}")
+    return given.replace("{", "%7B").replace("}", "%7D")
 
 
 def _with_key(tool: ToolDefinition, arguments: JsonObject, key: str) -> JsonObject:

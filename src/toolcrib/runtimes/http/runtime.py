@@ -1,13 +1,28 @@
 """`HttpRuntime`: one call of an HTTP tool, one page or all of them."""
 
-from toolcrib.contracts import ErrorCode, HttpImplementation, Reason
+from typing import Final, get_args
+
+from toolcrib.contracts import (
+    ErrorCode,
+    HttpImplementation,
+    HttpMethod,
+    InvalidSettings,
+    JsonObject,
+    Reason,
+    ToolDefinition,
+)
 from toolcrib.executor import Attic, CallFailed, Clock, Dispatch, Outcome, error
 from toolcrib.net import HttpSession
 from toolcrib.providers import ProviderAccess
 from toolcrib.runtimes.http.access import Access
 from toolcrib.runtimes.http.exchange import Exchange
+from toolcrib.runtimes.http.forms import check_form
 from toolcrib.runtimes.http.pages import follow
-from toolcrib.runtimes.http.requests import Target
+from toolcrib.runtimes.http.requests import Target, whole_address
+
+_METHODS: Final = get_args(HttpMethod)
+_TOLD: Final = frozenset({ErrorCode.TIMEOUT, ErrorCode.NETWORK_ERROR, ErrorCode.PROVIDER_ERROR})
+"""Failures of a request that was let through, also if nobody answered it."""
 
 
 class HttpRuntime:
@@ -49,10 +64,12 @@ class HttpRuntime:
         try:
             if paging is None or dispatch.input.get(paging.start_argument or "") is not None:
                 response = await exchange.send(dispatch.input)
-                return await exchange.outcome(response, exchange.read(response))
+                return await exchange.outcome(response)
             return await follow(exchange, paging)
         except CallFailed as failure:
             failure.secrets += exchange.secrets
+            if exchange.target.implementation.errors_as_text and _was_asked(failure):
+                return _as_text(failure)
             raise
 
     def _begin(self, dispatch: Dispatch) -> Exchange:
@@ -63,8 +80,48 @@ class HttpRuntime:
             raise CallFailed(error(ErrorCode.UNKNOWN, Reason.RUNTIME_MISSING, message))
         name = implementation.provider
         provider = None if name is None else self._providers.require(dispatch.tool, name)
+        implementation = _chosen(tool, implementation, dispatch.input)
         url = implementation.url if provider is None else provider.locate(implementation.url)
         headers = {} if provider is None else provider.headers
         target = Target(tool, implementation, url, headers, dispatch.idempotency_key)
         access = Access(provider, url, implementation.security, dispatch.context.principal, self._providers)
         return Exchange(dispatch, target, access, self._session, self._attic, self._clock)
+
+
+def _chosen(tool: ToolDefinition, implementation: HttpImplementation, arguments: JsonObject) -> HttpImplementation:
+    """The operation with what its arguments choose: the address, the method.
+
+    Raises:
+        CallFailed: The address or the method is none, or this process cannot read the form of answers that the tool
+            wants.
+    """
+    try:
+        check_form(implementation)
+    except InvalidSettings as problem:
+        message = f"tool {tool.name!r} was not called: {problem}"
+        raise CallFailed(error(ErrorCode.UNKNOWN, Reason.RUNTIME_MISSING, message)) from None
+    url = whole_address(tool, implementation.url, arguments)
+    method = arguments.get(implementation.method_argument or "") or implementation.method
+    if method not in _METHODS:
+        message = f"tool {tool.name!r} was not called: {implementation.method_argument!r} is none of {_METHODS}"
+        raise CallFailed(error(ErrorCode.VALIDATION_ERROR, Reason.INPUT_SCHEMA_MISMATCH, message))
+    if (url, method) == (implementation.url, implementation.method):
+        return implementation
+    return implementation.model_copy(update={"url": url, "method": method})
+
+
+def _was_asked(failure: CallFailed) -> bool:
+    """Whether the other side or the network failed the call, and not policy or the call itself."""
+    return failure.http_status is not None or failure.error.code in _TOLD
+
+
+def _as_text(failure: CallFailed) -> Outcome:
+    """The failure as an output that does not hide what it is."""
+    told: JsonObject = {"error": failure.error.model_dump(mode="json", include={"code", "message", "retry_after_s"})}
+    said = failure.error.message
+    return Outcome(
+        f"Error: {said}",
+        http_status=failure.http_status,
+        metadata={**failure.metadata, **told, "warnings": [f"the output is an error: {said}"]},
+        secrets=failure.secrets,
+    )

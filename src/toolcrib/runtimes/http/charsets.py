@@ -1,0 +1,43 @@
+"""Which characters bytes are: by byte order mark, by what the header says, by what the document says, by what fits.
+
+The order is that of browsers (WHATWG HTML, determining the character encoding): what is none of these is UTF-8 if it is
+valid, else windows-1252. Decoding never fails; what has no character is replaced.
+"""
+
+import codecs
+import re
+from typing import Final
+
+_MARKS: Final = ((codecs.BOM_UTF8, "utf-8-sig"), (codecs.BOM_UTF16_LE, "utf-16"), (codecs.BOM_UTF16_BE, "utf-16"))
+_DECLARED: Final = re.compile(
+    rb"""<\?xml[^>]{0,200}?encoding\s*=\s*["']([\w.:-]{1,40})["']|<meta[^>]{0,200}?charset\s*=\s*["']?([\w.:-]{1,40})""",
+    re.IGNORECASE,
+)
+_WHERE_DECLARED: Final = 2_048
+"""Bytes from the beginning in which a document may declare its characters."""
+_LATIN: Final = frozenset({"iso-8859-1", "latin-1", "latin1", "us-ascii", "ascii"})
+"""Names that mean windows-1252 on the web, of which they are subsets."""
+_LAST: Final = "windows-1252"
+
+
+def decoded(body: bytes, charset: str | None, *, declares: bool = False) -> str:
+    """The text that bytes are.
+
+    Args:
+        body: The bytes.
+        charset: What the header says, if it says something.
+        declares: Whether the text itself may declare its characters, as HTML and XML do.
+    """
+    marked = next((name for mark, name in _MARKS if body.startswith(mark)), None)
+    if marked is not None:
+        return body.decode(marked, errors="replace")
+    declared = _DECLARED.search(body, 0, _WHERE_DECLARED) if declares else None
+    said = charset or ((declared[1] or declared[2]).decode("ascii") if declared else "utf-8")
+    try:
+        return body.decode(_LAST if said.lower() in _LATIN else said, errors="replace" if charset else "strict")
+    except (LookupError, UnicodeError):
+        pass
+    try:
+        return body.decode()
+    except UnicodeDecodeError:
+        return body.decode(_LAST, errors="replace")

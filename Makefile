@@ -6,7 +6,7 @@
 
 BIN := .venv/bin
 READY := .venv/.ready
-DEBIAN_PACKAGES :=
+DEBIAN_PACKAGES := postgresql
 PYTHON ?= $(shell for name in python3.11 python3; do \
 	"$$name" -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && break; done; echo "$$name")
 
@@ -63,7 +63,7 @@ bench: $(READY) ## Measure a call, a large catalogue, and the agent loop beside 
 soak: $(READY) ## Run the tests that take minutes
 	$(BIN)/pytest -m soak $(ARGS)
 
-deps-system: ## Install the Debian packages that the tests need (none at present)
+deps-system: ## Install the Debian packages that the tests need
 	@if [ -z "$(DEBIAN_PACKAGES)" ]; then \
 		echo "deps-system: no Debian packages are needed"; \
 	elif dpkg --status $(DEBIAN_PACKAGES) >/dev/null 2>&1; then \

@@ -25,7 +25,8 @@ if TYPE_CHECKING:
     from toolcrib.crib import AgenticTool, CompositeTool, Crib
     from toolcrib.llm import ScriptedModel
     from toolcrib.net import EgressPolicy
-    from toolcrib.registry import FunctionTool, ToolContext, tool
+    from toolcrib.providers.entities import EntityOptions, entity
+    from toolcrib.registry import FunctionTool, ToolContext, code_tool, tool
     from toolcrib.runs import Result
 
 __all__ = [
@@ -37,6 +38,7 @@ __all__ = [
     "CompositeTool",
     "Crib",
     "EgressPolicy",
+    "EntityOptions",
     "FunctionTool",
     "LLMConfig",
     "Limits",
@@ -48,6 +50,8 @@ __all__ = [
     "ToolDefinition",
     "ToolEnvelope",
     "ToolcribError",
+    "code_tool",
+    "entity",
     "tool",
 ]
 
@@ -56,10 +60,13 @@ _HOMES = {
     "CompositeTool": "toolcrib.crib",
     "Crib": "toolcrib.crib",
     "EgressPolicy": "toolcrib.net",
+    "EntityOptions": "toolcrib.providers.entities",
     "FunctionTool": "toolcrib.registry",
     "Result": "toolcrib.runs",
     "ScriptedModel": "toolcrib.llm",
     "ToolContext": "toolcrib.registry",
+    "code_tool": "toolcrib.registry",
+    "entity": "toolcrib.providers.entities",
     "tool": "toolcrib.registry",
 }
 

@@ -12,7 +12,7 @@ Nothing is connected until the first call. Everything that a crib does goes thro
 import os
 from collections.abc import Callable, Mapping, Sequence
 from types import TracebackType
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 from toolcrib.agents import Trial, agentic_definition
 from toolcrib.contracts import (
@@ -60,6 +60,7 @@ from toolcrib.llm import LanguageModel
 from toolcrib.llm.local import MODELS_FOLDER
 from toolcrib.llm.prices import Prices
 from toolcrib.net import EgressPolicy
+from toolcrib.providers import ImportedApi
 from toolcrib.registry import FunctionTool, as_function_tool
 from toolcrib.runs import (
     Result,
@@ -73,6 +74,11 @@ from toolcrib.runs import (
 )
 from toolcrib.settings import Settings, load_settings
 from toolcrib.store import Store, open_store
+
+if TYPE_CHECKING:
+    from sqlalchemy import Engine
+
+    from toolcrib.providers.entities.tables import Entity, Table
 
 
 class Crib:
@@ -324,6 +330,10 @@ class Crib:
     async def save_provider(self, provider: ProviderDefinition, *, principal: Principal | None = None) -> None:
         """Store a provider."""
         await self._catalogue.save_provider(provider, await self.enter(principal))
+
+    async def add_entities(self, name: str, database: "Engine | str", *things: "type | Table | Entity") -> ImportedApi:
+        """Make tools of tables that the application maps; see `Imports.entities`, which takes a principal too."""
+        return await self.imports.entities(name, database, *things)
 
     async def export(
         self, *names: str, form: ExportFormat = "universal", principal: Principal | None = None

@@ -4,12 +4,20 @@ Importing defines; it never calls a tool, and it starts nothing that the operato
 """
 
 from collections.abc import Awaitable, Callable, Collection, Mapping
+from typing import TYPE_CHECKING
 
 from toolcrib.contracts import Json, Principal, ProviderAuth
 from toolcrib.crib.documents import import_document
+from toolcrib.crib.entities import import_database, import_entities
 from toolcrib.crib.grpc import import_server
 from toolcrib.crib.parts import Parts
 from toolcrib.providers import ImportedApi, ToolOverride
+from toolcrib.providers.entities import EntityOptions
+
+if TYPE_CHECKING:
+    from sqlalchemy import Engine
+
+    from toolcrib.providers.entities.tables import Entity, Table
 
 
 class Imports:
@@ -112,6 +120,72 @@ class Imports:
         blobs = self._parts.outside.store.blobs
         for data in imported.descriptors.values():
             await blobs.put(data, realm=who.realm, made_by=who.id, content_type="application/x-protobuf")
+        await self._adopt(imported, who)
+        return imported
+
+    async def entities(
+        self,
+        name: str,
+        database: "Engine | str",
+        *things: "type | Table | Entity",
+        principal: Principal | None = None,
+    ) -> ImportedApi:
+        """Make tools of the rows of tables that the application maps with SQLAlchemy.
+
+        Args:
+            name: The provider's name.
+            database: An engine of the application, which each process binds anew, or a reference to a URL:
+                `${env:SHOP_DATABASE_URL}`.
+            *things: Mapped classes, with or without the decorator `entity`, and tables.
+            principal: Whose realm gets them.
+
+        Raises:
+            InvalidDefinition: One of them is not mapped, or two tools would have one name.
+            InvalidSettings: Threads cannot share the engine.
+            Conflict: A tool that is not the provider's has a name that one of its tools needs.
+        """
+        who = await self._enter(principal, newest=True)
+        known = self._parts.registry.current(who.realm)
+        imported = await import_entities(self._parts.entities, name, database, things, who=who, tools=known)
+        await self._adopt(imported, who)
+        return imported
+
+    async def database(
+        self,
+        *,
+        name: str,
+        url: str,
+        schema: str | None = None,
+        tables: Collection[str] | None = None,
+        options: Mapping[str, EntityOptions] | None = None,
+        principal: Principal | None = None,
+    ) -> ImportedApi:
+        """Make tools of the tables that a database has: it is asked what they hold, and no row is read.
+
+        Args:
+            name: The provider's name.
+            url: Reference to the database's URL: `${env:SHOP_DATABASE_URL}`.
+            schema: The database's schema; its default one if null.
+            tables: Which tables; all if null.
+            options: Choices by table.
+            principal: Whose realm gets them.
+
+        Raises:
+            InvalidDefinition: The name or the reference is none, or two tools would have one name.
+            InvalidInput: The database cannot be read, or has no such table.
+            Conflict: A tool that is not the provider's has a name that one of its tools needs.
+        """
+        who = await self._enter(principal, newest=True)
+        imported = await import_database(
+            self._parts.entities,
+            name=name,
+            url=url,
+            schema=schema,
+            tables=tables,
+            options=options or {},
+            who=who,
+            known=self._parts.registry.current(who.realm),
+        )
         await self._adopt(imported, who)
         return imported
 

@@ -1,0 +1,109 @@
+"""Databases into a crib: mapped classes and tables of the application, or what a database tells of itself."""
+
+from collections.abc import Collection, Mapping, Sequence
+from functools import partial
+from typing import TYPE_CHECKING
+
+from toolcrib.contracts import EntityImplementation, InvalidInput, Principal, ToolRevision
+from toolcrib.crib.names import under_free_names
+from toolcrib.executor import CallFailed
+from toolcrib.providers import ImportedApi
+from toolcrib.providers.entities import EntityOptions, operation_name
+from toolcrib.registry.http import check_provider
+from toolcrib.runtimes import EntityRuntime
+
+if TYPE_CHECKING:
+    import sqlalchemy as sa
+
+    from toolcrib.providers.entities.tables import Entity, Table
+
+
+async def import_entities(
+    runtime: EntityRuntime,
+    name: str,
+    database: "sa.Engine | str",
+    things: "Sequence[type | Table | Entity]",
+    *,
+    who: Principal,
+    tools: Collection[ToolRevision],
+) -> ImportedApi:
+    """Make tools of what the application maps, and bind its engine if it gives one.
+
+    Args:
+        runtime: Executes them.
+        name: The provider's.
+        database: An engine, or a reference to a URL.
+        things: Mapped classes, tables, entities.
+        who: In whose realm.
+        tools: All tools of the realm.
+
+    Raises:
+        InvalidDefinition: One of them is not mapped, or two tools would have one name.
+        InvalidSettings: The engine cannot be shared between threads.
+        Conflict: A tool would take the name of one that is not the provider's.
+    """
+    from toolcrib.providers.entities.generation import generate  # noqa: PLC0415 - loads SQLAlchemy
+    from toolcrib.providers.entities.tables import as_entity  # noqa: PLC0415 - likewise
+
+    entities = [as_entity(thing) for thing in things]
+    url = database if isinstance(database, str) else None
+    read = partial(generate, name, entities, url=url)
+    imported = await under_free_names(read, name, _names(name, tools), tools)
+    check_provider(imported.provider)
+    if not isinstance(database, str):
+        tables = {(entity.table.schema, entity.table.name): entity.table for entity in entities}
+        runtime.bind(who.realm, name, database, tables)
+    return imported
+
+
+async def import_database(
+    runtime: EntityRuntime,
+    *,
+    name: str,
+    url: str,
+    schema: str | None,
+    tables: Collection[str] | None,
+    options: Mapping[str, EntityOptions],
+    who: Principal,
+    known: Collection[ToolRevision],
+) -> ImportedApi:
+    """Make tools of the tables that a database has.
+
+    Args:
+        runtime: Has the way to the database.
+        name: The provider's.
+        url: Reference to the database's URL.
+        schema: The database's schema; its default one if null.
+        tables: Their names; all if null.
+        options: Choices by table.
+        who: In whose realm and name it is asked.
+        known: All tools of the realm.
+
+    Raises:
+        InvalidDefinition: The name or the reference is none, or two tools would have one name.
+        InvalidInput: The database cannot be read, or has no such table.
+        Conflict: A tool would take the name of one that is not the provider's.
+    """
+    from toolcrib.providers.entities.generation import generate, provider_of  # noqa: PLC0415 - loads SQLAlchemy
+    from toolcrib.providers.entities.reflection import reflect  # noqa: PLC0415 - likewise
+
+    provider = provider_of(name, url)
+    check_provider(provider)
+    try:
+        entities, losses = await runtime.look(
+            provider, who, partial(reflect, schema=schema, tables=tables, options=options)
+        )
+    except CallFailed as failure:
+        raise InvalidInput(failure.error.message) from failure
+    read = partial(generate, name, entities, url=url, losses=losses)
+    return await under_free_names(read, name, _names(name, known), known)
+
+
+def _names(provider: str, tools: Collection[ToolRevision]) -> dict[str, str]:
+    """Names of the tools that an earlier import has made, by `search orders`."""
+    made = ((tool.name, tool.definition.implementation) for tool in tools)
+    return {
+        operation_name(found.operation, found.table_schema, found.table): name
+        for name, found in made
+        if isinstance(found, EntityImplementation) and found.provider == provider
+    }

@@ -230,7 +230,7 @@ async def test_an_output_that_is_too_large_is_cut_to_fit_and_kept_whole(output: 
     [
         ({"title": "t", "text": "x" * 1_000}, {"title": "t", "text": "x" * 177}),
         ({"page": {"n": 1, "rows": [[1, 2]] * 100}}, {"page": {"n": 1, "rows": [[1, 2]] * 29}}),
-        ({"a": "x" * 190, "b": "x" * 190}, '{"a":"' + "x" * 186),
+        ({"a": "x" * 190, "b": "x" * 190}, '{"a":"' + "x" * 188),
         ({f"n{n}": n for n in range(100)}, None),
     ],
     ids=["text", "list further down", "two large members", "many small members"],

@@ -67,7 +67,7 @@ def read_body(response: HttpResponse, *, as_text: bool = False) -> Json | bytes:
             pass
     if kind == _FORM:
         return _fields(decoded(body, charset))
-    return decoded(body, charset) if _TEXT.fullmatch(kind) else body
+    return decoded(body, charset, declares=kind.endswith("xml")) if _TEXT.fullmatch(kind) else body
 
 
 def described(response: HttpResponse) -> HttpFile:

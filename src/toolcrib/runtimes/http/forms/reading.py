@@ -19,7 +19,6 @@ SHOWN_ROWS: Final = 50
 _HTML: Final = frozenset({"text/html", "application/xhtml+xml"})
 _CSV: Final = frozenset({"text/csv", "application/csv", "text/comma-separated-values"})
 _TSV: Final = frozenset({"text/tab-separated-values", "text/tsv"})
-_XML: Final = re.compile(r"(text|application)/xml|.+\+xml")
 _MARKUP: Final = re.compile(
     rb"(\xef\xbb\xbf)?\s*(<!--.{0,500}?-->\s*)?<(!doctype\s+html|html|head|body)[\s>]", re.I | re.S
 )
@@ -102,8 +101,6 @@ async def _readable(response: HttpResponse) -> Reading:
         reading = Reading(response.body)
     else:
         reading = Reading(read_body(response))
-        if isinstance(reading.output, str):
-            reading = Reading(_decoded(response))
     return reading._replace(warnings=(*warnings, *reading.warnings))
 
 
@@ -158,5 +155,5 @@ def _text(response: HttpResponse) -> str:
 
 
 def _decoded(response: HttpResponse, *, declares: bool = False) -> str:
-    kind, charset = media_type(response.headers.get("content-type") or _BYTES)
-    return decoded(response.body, charset, declares=declares or _XML.fullmatch(kind) is not None)
+    charset = media_type(response.headers.get("content-type") or _BYTES).charset
+    return decoded(response.body, charset, declares=declares)

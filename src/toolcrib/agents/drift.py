@@ -6,40 +6,25 @@ difference can be told in words at any time. A prompt that is saved unchanged ke
 
 from collections.abc import Callable, Iterator, Mapping
 from functools import partial
-from typing import NamedTuple, TypeAlias, cast
+from typing import TypeAlias
 
 from toolcrib.agents.allotment import allocation
 from toolcrib.contracts import (
     AgenticImplementation,
+    Difference,
     DriftChange,
-    DriftKind,
     DriftReport,
-    Json,
-    JsonObject,
-    JsonSchema,
     NotFound,
     ToolDefinition,
     ToolRevision,
-    canonical,
     content_hash,
 )
-from toolcrib.registry import Providers, Registry
+from toolcrib.registry import Providers, Registry, compare_input, compare_output
 
 Current: TypeAlias = Callable[[str], ToolRevision | None]
 """The revision that a reference means now, for whoever asks."""
 
 _LISTS = "reference_data."
-_DEEPEST = 8
-"""Levels of properties that are compared; also what ends a schema that contains itself."""
-
-
-class Facet(NamedTuple):
-    """What is compared of one property."""
-
-    type: str
-    values: tuple[bytes, ...]
-    """Members of its enum, canonical; empty if it has none."""
-    required: bool
 
 
 def made_from(
@@ -105,23 +90,6 @@ async def drift_of(
     return DriftReport(tool=tool.ref, content_hash=tool.content_hash, drifted=bool(changes), changes=tuple(changes))
 
 
-def compare(subject: str, old: JsonSchema, new: JsonSchema) -> list[DriftChange]:
-    """What changed from one schema of an object to another, property by property."""
-    before, after = dict(_facets(old, old, "", 0)), dict(_facets(new, new, "", 0))
-    changes: list[DriftChange] = []
-    for place in dict.fromkeys((*before, *after)):
-        was, now = before.get(place), after.get(place)
-        if was is None and now is not None:
-            needed = ", and it is required" if now.required else ""
-            changes.append(_change(subject, "added", place, f"{place} ({now.type}) was added{needed}"))
-        elif now is None:
-            changes.append(_change(subject, "removed", place, f"{place} was removed"))
-        elif was is not None and was != now:
-            words = f"{place} {'; '.join(_differences(was, now))}"
-            changes.append(_change(subject, "changed", place, words))
-    return changes
-
-
 async def _tool_drift(
     realm: str, ref: str, made: str, now: ToolRevision | None, registry: Registry, *, is_list: bool
 ) -> list[DriftChange]:
@@ -133,10 +101,10 @@ async def _tool_drift(
         old = await registry.pinned(realm, made)
     except NotFound:
         return []  # the definition comes from another crib, whose tools are not known here
-    changes = compare(now.name, old.definition.input_schema, now.definition.input_schema)
+    found = compare_input(old.definition.input_schema, now.definition.input_schema)
     if is_list:
-        changes += compare(now.name, old.definition.output_schema or {}, now.definition.output_schema or {})
-    return changes
+        found += compare_output(old.definition.output_schema, now.definition.output_schema)
+    return [_change(now.name, difference) for difference in found]
 
 
 def _list_drift(implementation: AgenticImplementation, now: Mapping[str, str]) -> Iterator[DriftChange]:
@@ -144,7 +112,8 @@ def _list_drift(implementation: AgenticImplementation, now: Mapping[str, str]) -
         if name.startswith(_LISTS) and name not in now:
             yield DriftChange(subject=name, kind="missing", message=f"{name} is no longer declared by its provider")
         elif name.startswith(_LISTS) and now[name] != made:
-            yield DriftChange(subject=name, kind="changed", message=f"{name} is declared differently by its provider")
+            message = f"{name} is declared differently by its provider"
+            yield DriftChange(subject=name, kind="changed", message=message, change_class="additive")
 
 
 def _reading(implementation: AgenticImplementation) -> list[str]:
@@ -163,60 +132,11 @@ def _lists(implementation: AgenticImplementation, realm: str, providers: Provide
     }
 
 
-def _change(tool: str, kind: DriftKind, place: str, words: str) -> DriftChange:
-    return DriftChange(subject=tool, kind=kind, place=place, message=f"{tool}: {words}")
-
-
-def _differences(was: Facet, now: Facet) -> Iterator[str]:
-    if was.type != now.type:
-        yield f"was {was.type} and is {now.type}"
-    if gone := [value.decode() for value in was.values if value not in now.values and now.values]:
-        yield f"does not allow {', '.join(gone)} any more"
-    if new := [value.decode() for value in now.values if value not in was.values and was.values]:
-        yield f"also allows {', '.join(new)}"
-    if bool(was.values) != bool(now.values):
-        yield "allows certain values only" if now.values else "allows any value"
-    if was.required != now.required:
-        yield "is required now" if now.required else "is not required any more"
-
-
-def _facets(node: Json, root: JsonSchema, path: str, depth: int) -> Iterator[tuple[str, Facet]]:
-    """The properties of an object, of the objects in it, and of the items of lists."""
-    schema = _plain(node, root)
-    if depth > _DEEPEST:
-        return
-    required = schema.get("required", ())
-    properties: JsonObject = schema.get("properties", {})
-    for name, part in properties.items():
-        place = f"{path}.{name}" if path else name
-        inner = _plain(part, root)
-        values = tuple(canonical(value) for value in inner.get("enum", ()))
-        yield place, Facet(_type_of(inner), values, name in required)
-        yield from _facets(inner, root, place, depth + 1)
-    if "items" in schema:
-        yield from _facets(schema["items"], root, f"{path}[]", depth + 1)
-
-
-def _plain(node: Json, root: JsonSchema) -> JsonSchema:
-    """The schema behind references, and the one alternative that is not null."""
-    for _ in range(_DEEPEST):
-        if not isinstance(node, dict):
-            return {}
-        schema = cast("JsonSchema", node)
-        reference = schema.get("$ref")
-        branches = [part for part in schema.get("anyOf", ()) if part != {"type": "null"}]
-        if isinstance(reference, str) and (reference == "#" or reference.startswith("#/")):
-            node = root
-            for part in reference.split("/")[1:]:
-                name = part.replace("~1", "/").replace("~0", "~")
-                node = cast("JsonObject", node).get(name) if isinstance(node, dict) else None
-        elif len(branches) == 1:
-            node = branches[0]
-        else:
-            return schema
-    return {}
-
-
-def _type_of(schema: JsonSchema) -> str:
-    found = schema.get("type", "any value")
-    return " or ".join(cast("list[str]", found)) if isinstance(found, list) else str(found)
+def _change(tool: str, found: Difference) -> DriftChange:
+    return DriftChange(
+        subject=tool,
+        kind=found.kind,
+        place=found.place or None,
+        message=f"{tool}: {found.place or found.part} {found.message}",
+        change_class=found.change_class,
+    )

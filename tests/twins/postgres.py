@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import psycopg
+from psycopg.sql import SQL, Identifier
 
 PASSWORD = "swordfish"
 _FAST = ("fsync=off", "synchronous_commit=off", "full_page_writes=off", "shared_buffers=16MB", "max_connections=40")
@@ -40,7 +41,7 @@ class PostgresServer:
         self._made += 1
         name = f"made_{self._made}"
         with psycopg.connect(self.url("postgres"), autocommit=True) as connection:
-            connection.execute(psycopg.sql.SQL("CREATE DATABASE {}").format(psycopg.sql.Identifier(name)))
+            connection.execute(SQL("CREATE DATABASE {}").format(Identifier(name)))
         return self.url(name)
 
 
@@ -101,7 +102,7 @@ def _free_port() -> int:
         return int(probe.getsockname()[1])
 
 
-def _wait(port: int, server: subprocess.Popen[bytes]) -> None:
+def _wait(port: int, server: subprocess.Popen[Any]) -> None:
     """Until it takes connections: libpq waits for each attempt, so nothing here sleeps."""
     for _ in range(3000):
         if server.poll() is not None:

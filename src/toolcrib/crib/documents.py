@@ -67,15 +67,22 @@ async def import_document(
 
 
 def _names_by_operation(provider: ProviderDefinition | None, tools: Collection[ToolRevision]) -> dict[str, str]:
-    """Names of the tools that an earlier import has made, by `GET /path`."""
+    """Names of the tools that an earlier import has made, by `GET /path`.
+
+    Paths that differ in their fragments only are the same here; their tools are named as they were the first time.
+    """
     found: dict[str, str] = {}
+    several: set[str] = set()
     for tool in tools:
         made = tool.definition.implementation
         if provider is None or not isinstance(made, HttpImplementation) or tool.definition.source != "imported":
             continue
         if made.provider == provider.name and made.url.startswith(provider.base_url):
-            found[f"{made.method} {made.url.removeprefix(provider.base_url)}"] = tool.name
-    return found
+            operation = f"{made.method} {made.url.removeprefix(provider.base_url)}"
+            if operation in found:
+                several.add(operation)
+            found[operation] = tool.name
+    return {operation: name for operation, name in found.items() if operation not in several}
 
 
 async def _get(session: HttpSession, url: str) -> bytes:

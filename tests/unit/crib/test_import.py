@@ -161,3 +161,12 @@ async def test_an_override_cannot_give_a_tool_the_name_of_another_s():
             await crib.imports.openapi(document("https://crm.example"), name="crm", overrides=override)
 
         assert crib.providers.find("default", "crm") is None
+
+
+async def test_paths_that_differ_in_their_fragments_only_can_be_imported_again():
+    paths = {path: {"get": {"operationId": name}} for path, name in (("/a", "plain"), ("/a#b", "other"))}
+    async with Crib("memory://") as crib:
+        first = await crib.imports.openapi({**document("https://api.test"), "paths": paths}, name="crm")
+        again = await crib.imports.openapi({**document("https://api.test"), "paths": paths}, name="crm")
+
+    assert [tool.name for tool in again.tools] == [tool.name for tool in first.tools]

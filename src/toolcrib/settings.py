@@ -24,8 +24,10 @@ from typing import Any, Final, Literal, TypeAlias, cast, get_args, get_origin
 from pydantic import Field, ValidationError, ValidationInfo, field_validator
 from pydantic.fields import FieldInfo
 
-from toolcrib.contracts import Contract, InvalidSettings, Json, Limits, LLMConfig
+from toolcrib.contracts import Contract, InvalidSettings, Isolation, Json, Limits, LLMConfig
 from toolcrib.net import EgressPolicy
+from toolcrib.providers.mcp import Commands
+from toolcrib.sandbox import Sandbox, machine_sandbox
 from toolcrib.secrets import OWN_VARIABLES
 
 PREFIX: Final = "TOOLCRIB_"
@@ -81,6 +83,21 @@ class ServerSettings(Contract):
     """Whether definitions over HTTP may name models on local addresses, such as `ollama:…`."""
 
 
+class SandboxSettings(Contract):
+    """How code tools are run."""
+
+    min_isolation: Isolation = "language"
+    """The least that may stand between code and the machine, whatever a tool says."""
+    allow_unjailed: bool = False
+    """Whether Monty may run where no jail can be made."""
+    warm: int = Field(default=0, ge=0, le=64)
+    """Jails of each kind that are kept ready."""
+
+    def open(self) -> Sandbox:
+        """The sandbox that these settings say."""
+        return machine_sandbox(minimum=self.min_isolation, allow_unjailed=self.allow_unjailed, warm=self.warm)
+
+
 class Settings(Contract):
     """All settings. `docs/settings.md` explains each, and why some defaults are not those of the specification."""
 
@@ -98,8 +115,20 @@ class Settings(Contract):
     """Where models that run in this process are installed; the user's data directory if null."""
     limits: Limits = Limits()
     """What a run may spend, for agentic tools that are defined in code without limits of their own."""
+    mcp_commands: tuple[str, ...] = ()
+    """Programs that may be started as MCP servers, word for word; `toolcrib.providers.mcp.commands` says how."""
     egress: EgressSettings = EgressSettings()
+    sandbox: SandboxSettings = SandboxSettings()
     server: ServerSettings = ServerSettings()
+
+    @field_validator("mcp_commands")
+    @classmethod
+    def _are_commands(cls, lines: tuple[str, ...]) -> tuple[str, ...]:
+        try:
+            Commands(lines)
+        except InvalidSettings as problem:
+            raise ValueError(str(problem)) from None
+        return lines
 
     def llm(self) -> LLMConfig | None:
         """The configuration of the model, if one is set."""

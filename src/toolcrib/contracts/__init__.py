@@ -97,6 +97,7 @@ from toolcrib.contracts.errors import (
     NotFound,
     PermissionDenied,
     Reason,
+    ReconnectRequired,
     ToolcribError,
     ToolError,
     Unauthenticated,
@@ -153,7 +154,7 @@ from toolcrib.contracts.models import CLOSING_S, Allowance, Limits, LLMConfig, T
 from toolcrib.contracts.paging import CursorPaging, LinkPaging, NextUrlPaging, OffsetPaging, PageNumberPaging, Paging
 from toolcrib.contracts.principals import DEFAULT_REALM, OWNER, Principal, PrincipalKind, Verb, tool_uri
 from toolcrib.contracts.providers import NAME_PATTERN, ProviderDefinition, ServerVariable
-from toolcrib.contracts.references import ProviderData, ReferenceSnapshot, ReferenceSource
+from toolcrib.contracts.references import ProviderData, ReferenceReading, ReferenceSnapshot, ReferenceSource
 from toolcrib.contracts.retries import Backoff, RetryPolicy
 from toolcrib.contracts.runs import (
     ENDED,
@@ -384,6 +385,8 @@ __all__ = [
     "PythonImplementation",
     "RateLimit",
     "Reason",
+    "ReconnectRequired",
+    "ReferenceReading",
     "ReferenceSnapshot",
     "ReferenceSource",
     "ResponseForm",

@@ -15,6 +15,7 @@ people who call the library. The tree:
     ├── Conflict                the state does not allow it: a taken name, an ended run
     │   └── JournalDivergence   replayed code asked for another call than the journal recorded
     ├── Fenced                  another process owns the run now; this one must stop
+    ├── ReconnectRequired       a provider refuses the credentials that there are, or there are none
     ├── Unavailable             store or network is not there; trying again may help
     └── ModelError              a model provider failed; `kind` says how
 
@@ -181,6 +182,13 @@ class Fenced(ToolcribError):
 
     code = "fenced"
     http_status = 409
+
+
+class ReconnectRequired(ToolcribError):
+    """A provider refuses the credentials, or there are none: a person has to connect it anew."""
+
+    code = "reconnect_required"
+    http_status = 424
 
 
 class Unavailable(ToolcribError):

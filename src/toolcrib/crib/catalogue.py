@@ -10,6 +10,7 @@ from toolcrib.agents import check_agentic, check_provider_data, default_prompt, 
 from toolcrib.contracts import InvalidInput, NotFound, Principal, ProviderDefinition, ToolDefinition, ToolRevision
 from toolcrib.executor import Clock
 from toolcrib.llm import ModelPool
+from toolcrib.providers.mcp import Commands
 from toolcrib.registry import FunctionTool, Providers, Registry, check_callees, check_definition
 from toolcrib.runtimes import PythonRuntime
 from toolcrib.store import Store
@@ -27,6 +28,7 @@ class Catalogue:
         providers: Its providers, at hand.
         functions: Python functions by the revision that they belong to.
         models: Tells whether a model can be opened.
+        commands: Tells which programs may be started.
         clock: Time.
     """
 
@@ -38,6 +40,7 @@ class Catalogue:
         providers: Providers,
         functions: PythonRuntime,
         models: ModelPool,
+        commands: Commands,
         clock: Clock,
     ) -> None:
         self._store = store
@@ -45,6 +48,7 @@ class Catalogue:
         self._providers = providers
         self._functions = functions
         self._models = models
+        self._commands = commands
         self._clock = clock
         self._added: list[tuple[Addition, Principal]] = []
         self._realms: dict[str, int] = {}
@@ -132,7 +136,8 @@ class Catalogue:
         return await self._registry.save(checked, realm=who.realm, made_by=who.id, at=self._clock.now(), after=after)
 
     async def save_provider(self, provider: ProviderDefinition, who: Principal) -> None:
-        """Store a provider."""
+        """Store a provider, if its program may be started."""
+        self._commands.check(provider)
         await self._providers.save(provider, realm=who.realm, made_by=who.id, at=self._clock.now())
 
     async def _save_added(self, added: Addition, owner: Principal) -> None:

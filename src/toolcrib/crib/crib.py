@@ -72,6 +72,7 @@ from toolcrib.runs import (
     waiting_at,
     waiting_handoffs,
 )
+from toolcrib.sandbox import Sandbox, machine_sandbox
 from toolcrib.settings import Settings, load_settings
 from toolcrib.store import Store, open_store
 
@@ -96,6 +97,8 @@ class Crib:
         lease_s: Seconds after which the runs of a process that died are free.
         default_model: The model of agentic tools that are defined here without one.
         default_limits: What their runs may spend, if they are defined here without limits.
+        sandbox: Where code tools run; what this machine has if null.
+        mcp_commands: Programs that may be started as MCP servers, word for word; none by default.
     """
 
     def __init__(
@@ -112,6 +115,8 @@ class Crib:
         lease_s: float = 10.0,
         default_model: LLMConfig | None = None,
         default_limits: Limits | None = None,
+        sandbox: Sandbox | None = None,
+        mcp_commands: tuple[str, ...] = (),
     ) -> None:
         self.principal = principal
         self._default_model = default_model
@@ -125,11 +130,14 @@ class Crib:
                 released=released,
                 models=models or {},
                 prices=prices or Prices(),
+                sandbox=sandbox or machine_sandbox(),
+                mcp_commands=mcp_commands,
             ),
             lease_s=lease_s,
         )
         self.store = self._parts.outside.store
         self.clock = self._parts.outside.clock
+        self.sandbox = self._parts.outside.sandbox
         self.egress = self._parts.outside.egress
         self.registry = self._parts.registry
         self.providers = self._parts.providers
@@ -197,6 +205,8 @@ class Crib:
             lease_s=settings.lease_s,
             default_model=settings.llm(),
             default_limits=settings.limits,
+            sandbox=settings.sandbox.open(),
+            mcp_commands=settings.mcp_commands,
         )
 
     # Defining ---------------------------------------------------------------------------------------------------------

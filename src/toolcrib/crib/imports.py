@@ -3,13 +3,26 @@
 Importing defines; it never calls a tool, and it starts nothing that the operator has not allowed.
 """
 
-from collections.abc import Awaitable, Callable, Collection, Mapping
-from typing import TYPE_CHECKING
+from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
+from typing import TYPE_CHECKING, assert_never
 
-from toolcrib.contracts import Json, Principal, ProviderAuth
+from toolcrib.contracts import (
+    DatabaseConnection,
+    GrpcConnection,
+    HttpConnection,
+    InvalidInput,
+    Json,
+    McpConnection,
+    McpTransport,
+    NotFound,
+    Principal,
+    ProviderAuth,
+    ProviderDefinition,
+)
 from toolcrib.crib.documents import import_document
 from toolcrib.crib.entities import import_database, import_entities
 from toolcrib.crib.grpc import import_server
+from toolcrib.crib.mcp import import_mcp_server, mcp_provider
 from toolcrib.crib.parts import Parts
 from toolcrib.providers import ImportedApi, ToolOverride
 from toolcrib.providers.entities import EntityOptions
@@ -120,6 +133,80 @@ class Imports:
         blobs = self._parts.outside.store.blobs
         for data in imported.descriptors.values():
             await blobs.put(data, realm=who.realm, made_by=who.id, content_type="application/x-protobuf")
+        await self._adopt(imported, who)
+        return imported
+
+    async def mcp(
+        self,
+        url: str = "",
+        *,
+        name: str,
+        transport: McpTransport = "streamable_http",
+        command: Sequence[str] = (),
+        environment: Mapping[str, str] | None = None,
+        auth: ProviderAuth | None = None,
+        principal: Principal | None = None,
+    ) -> ImportedApi:
+        """Import what an MCP server offers: a provider, and a tool per tool, resource, template and prompt.
+
+        Args:
+            url: Where the server is.
+            name: The provider's name.
+            transport: How it is spoken to, at its URL.
+            command: A program that is the server, instead of a URL; the operator must have allowed it.
+            environment: Variables of the program: text, or references such as `${env:NAME}`.
+            auth: Authentication; what the provider has, if there is one already at the same URL.
+            principal: Whose realm gets them, and in whose name the server is asked.
+
+        Raises:
+            InvalidDefinition: The name or the address is none, or it is a program and a URL.
+            PermissionDenied: The program may not be started, or the policy forbids the address.
+            ReconnectRequired: The server refuses the credentials, or there are none.
+            Unavailable: It cannot be connected, or does not answer.
+            InvalidInput: Its answers are no MCP.
+        """
+        who = await self._enter(principal, newest=True)
+        earlier = self._parts.providers.find(who.realm, name)
+        known = earlier.connection if earlier is not None and isinstance(earlier.connection, McpConnection) else None
+        connection = (known or McpConnection()).model_copy(
+            update={
+                "transport": "stdio" if command else transport,
+                "command": tuple(command),
+                "environment": dict(environment or {}),
+            }
+        )
+        return await self._mcp(mcp_provider(name, connection, url, auth, earlier), who)
+
+    async def sync(self, name: str, *, principal: Principal | None = None) -> ImportedApi:
+        """Ask a provider's server again what it offers, and take in what is new and changed.
+
+        Args:
+            name: Of a provider that is an MCP server, or a gRPC server with reflection.
+            principal: Whose realm it is in, and in whose name the server is asked.
+
+        Raises:
+            NotFound: There is no such provider.
+            InvalidInput: It is of another kind, which cannot be asked.
+            ToolcribError: As importing it does.
+        """
+        who = await self._enter(principal, newest=True)
+        provider = self._parts.providers.find(who.realm, name)
+        if provider is None:
+            raise NotFound(f"there is no provider {name!r} in realm {who.realm!r}; import it first")
+        match provider.connection:
+            case McpConnection():
+                return await self._mcp(provider, who)
+            case GrpcConnection() as server:
+                return await self.grpc(provider.base_url, name=name, authority=server.authority, principal=principal)
+            case HttpConnection() | DatabaseConnection():
+                kind = provider.connection.kind
+                raise InvalidInput(f"provider {name!r} ({kind}) cannot be asked what it offers; import it once more")
+            case _:
+                assert_never(provider.connection)
+
+    async def _mcp(self, provider: ProviderDefinition, who: Principal) -> ImportedApi:
+        tools = self._parts.registry.current(who.realm)
+        imported = await import_mcp_server(self._parts.mcp, provider, who, tools)
         await self._adopt(imported, who)
         return imported
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Self
 
-from toolcrib.agents import Furnisher, References, programs
+from toolcrib.agents import Furnisher, References, programs, Snapshots
 from toolcrib.contracts import DELEGATES, RunKind, ToolRevision
 from toolcrib.crib.catalogue import Catalogue
 from toolcrib.engines import EngineSettings, LocalEngine, new_run_id
@@ -16,6 +16,7 @@ from toolcrib.llm.prices import Prices
 from toolcrib.net import EgressPolicy, HttpSession
 from toolcrib.providers import Consents, ProviderAccess, Tokens
 from toolcrib.providers.entities import Databases
+from toolcrib.providers.mcp import Commands
 from toolcrib.registry import Providers, Registry
 from toolcrib.runs import Ended, Program, RunContext
 from toolcrib.runtimes import (
@@ -26,6 +27,8 @@ from toolcrib.runtimes import (
     EntityRuntime,
     GrpcRuntime,
     HttpRuntime,
+    McpRuntime,
+    McpServers,
     PythonRuntime,
     Runtime,
     RuntimeDispatcher,
@@ -51,6 +54,8 @@ class Outside:
     prices: Prices
     sandbox: Sandbox
     """Where code is run."""
+    mcp_commands: tuple[str, ...]
+    """Programs that may be started as MCP servers."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,6 +71,8 @@ class Parts:
     """Has the connections to gRPC servers."""
     entities: EntityRuntime
     """Has the connections to databases."""
+    mcp: McpServers
+    """Has the connections to MCP servers."""
     registry: Registry
     providers: Providers
     catalogue: Catalogue
@@ -92,12 +99,14 @@ class Parts:
         )
         functions = PythonRuntime(session)
         registry, providers = Registry(outside.store.definitions), Providers(outside.store.definitions)
+        commands = Commands(outside.mcp_commands)
         catalogue = Catalogue(
             outside.store,
             registry=registry,
             providers=providers,
             functions=functions,
             models=models,
+            commands=commands,
             clock=outside.clock,
         )
         tokens = Tokens(session, outside.clock)
@@ -106,7 +115,9 @@ class Parts:
         http = HttpRuntime(session, access, attic=outside.store.blobs, clock=outside.clock)
         grpc = GrpcRuntime(session, access, outside.store.blobs)
         entities = EntityRuntime(Databases(session.route), access, clock=outside.clock)
+        mcp = McpServers(session, access, commands=commands, environment=outside.environment, clock=outside.clock)
         runtimes: dict[str, Runtime] = {"python": functions, "http": http, "grpc": grpc, "entity": entities}
+        runtimes["mcp"] = McpRuntime(mcp, access, attic=outside.store.blobs)
         runtimes |= dict.fromkeys(DELEGATES, DelegateRuntime())
         executor = Executor(
             tools=registry,
@@ -117,7 +128,7 @@ class Parts:
             rates=SlidingWindow(),
             clock=outside.clock,
         )
-        references = References(outside.store, registry=registry, providers=providers, clock=outside.clock)
+        references = References(Snapshots(outside.store, outside.clock), registry=registry, providers=providers, clock=outside.clock)
         kinds: dict[RunKind, Program] = {**programs(models.model, registry, providers, references)}
         kinds |= {"code": Code(outside.sandbox, registry), "composite": Composite(registry)}
         engine = LocalEngine(
@@ -137,6 +148,7 @@ class Parts:
             functions=functions,
             grpc=grpc,
             entities=entities,
+            mcp=mcp,
             registry=registry,
             providers=providers,
             catalogue=catalogue,
@@ -152,6 +164,7 @@ class Parts:
         await self.models.close()
         await self.grpc.close()
         await self.entities.close()
+        await self.mcp.close()
         await self.session.close()
         await self.outside.sandbox.close()
         await self.catalogue.close()

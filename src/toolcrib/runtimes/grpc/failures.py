@@ -33,8 +33,8 @@ _MAX_WORDS: Final = 500
 _MAX_PROBLEMS: Final = 20
 _DETAILS: Final = "grpc-status-details-bin"
 _PUSHBACK: Final = "grpc-retry-pushback-ms"
-_TOO_LARGE: Final = ("Received message larger than max", "CLIENT: Received message larger than max")
-"""How grpcio begins when it refuses an answer; the status is that of a rate limit."""
+_TOO_LARGE: Final = "Received message larger than max"
+"""What grpcio says when it refuses an answer; the status is that of a rate limit."""
 
 _Meaning: TypeAlias = tuple[ErrorCode, Reason]
 _MEANINGS: Final[Mapping[StatusCode, _Meaning]] = {
@@ -79,7 +79,7 @@ def answered(tool: ToolDefinition, problem: AioRpcError, max_bytes: int) -> Call
     """
     status, words = problem.code(), " ".join((problem.details() or "").split())[:_MAX_WORDS]
     metadata: JsonObject = {"grpc_status": status.name}
-    if status is StatusCode.RESOURCE_EXHAUSTED and words.startswith(_TOO_LARGE):
+    if status is StatusCode.RESOURCE_EXHAUSTED and _TOO_LARGE in words:
         message = f"tool {tool.name!r} got an answer of more than {max_bytes} bytes; ask for less, a page or a filter"
         return CallFailed(error(ErrorCode.PROVIDER_ERROR, Reason.BAD_RESPONSE, message), metadata=metadata)
     code, reason = _MEANINGS[status]

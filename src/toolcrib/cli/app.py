@@ -10,7 +10,7 @@ from typing import Any
 import typer
 from typer.core import TyperGroup
 
-from toolcrib.cli import authoring, demo, export, keys, model, reference, runs, schema, settings, tools, up
+from toolcrib.cli import authoring, demo, doctor, export, keys, model, reference, runs, schema, settings, tools, up
 
 USAGE, FAILURE = 2, 1
 
@@ -67,6 +67,7 @@ app.add_typer(model.app, name="model")
 app.add_typer(reference.app, name="reference")
 app.add_typer(runs.app, name="run")
 app.add_typer(tools.app, name="tool")
+app.command("doctor")(doctor.doctor)
 app.command("export")(export.export)
 app.command("schema")(schema.schema)
 app.command("settings")(settings.show_settings)

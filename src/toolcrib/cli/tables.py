@@ -6,7 +6,8 @@ from typing import cast
 from rich.table import Table
 
 from toolcrib.cli.console import console, money, plain
-from toolcrib.contracts import Json, JsonObject, PromptRevision, ReferenceSnapshot, Run, ToolRevision
+from toolcrib.contracts import Json, JsonObject, PromptRevision, ReferenceReading, ReferenceSnapshot, Run, ToolRevision
+from toolcrib.sandbox import Probe
 
 
 def print_tools(tools: Sequence[ToolRevision]) -> None:
@@ -57,6 +58,16 @@ def print_references(found: Sequence[ReferenceSnapshot]) -> None:
     console().print(table)
 
 
+def print_readings(found: Sequence[ReferenceReading]) -> None:
+    """One row for each reading of a list."""
+    table = _table("Snapshot", "Values", "First read (UTC)", "Last read (UTC)", "Used")
+    for reading in found:
+        times = (at.strftime("%Y-%m-%d %H:%M:%S") for at in (reading.first_at, reading.fetched_at))
+        cells = (reading.id[:12], str(reading.size), *times, "no" if reading.refused else "yes")
+        table.add_row(*map(plain, cells))
+    console().print(table)
+
+
 def print_revisions(revisions: Sequence[PromptRevision]) -> None:
     """One row for each revision of an agentic tool."""
     table = _table("Revision", "Version", "By", "At (UTC)", "Prompt")
@@ -64,6 +75,15 @@ def print_revisions(revisions: Sequence[PromptRevision]) -> None:
         at = entry.created_at.strftime("%Y-%m-%d %H:%M:%S")
         state = " ".join(filter(None, ("changed" if entry.changed else "", "current" if entry.current else "")))
         table.add_row(*map(plain, (str(entry.revision), entry.version, entry.made_by, at, state)))
+    console().print(table)
+
+
+def print_probes(probes: Sequence[Probe]) -> None:
+    """One row for each way to run code."""
+    table = _table("Code", "Runs in", "Isolation", "Cold start", "Usable")
+    for probe in probes:
+        usable = "yes" if probe.problem is None else f"no: {probe.problem}"
+        table.add_row(*map(plain, (probe.dialect, probe.backend, probe.isolation, f"{probe.seconds:.2f} s", usable)))
     console().print(table)
 
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Self
 
-from toolcrib.agents import Furnisher, References, programs, Snapshots
+from toolcrib.agents import Furnisher, References, Snapshots, programs
 from toolcrib.contracts import DELEGATES, RunKind, ToolRevision
 from toolcrib.crib.catalogue import Catalogue
 from toolcrib.engines import EngineSettings, LocalEngine, new_run_id

@@ -533,6 +533,7 @@ def _finished(ended: Ended, context: RunContext | None) -> RunFinished:
         stop_reason=ended.stop_reason,
         output=ended.output,
         attachments=ended.attachments,
+        metadata=ended.metadata,
         error=ended.error,
         warnings=(*context.warnings, *ended.warnings) if context else ended.warnings,
         usage=as_contract(spending.usage) if spending else Usage(),

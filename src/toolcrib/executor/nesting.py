@@ -28,6 +28,7 @@ def check_nesting(tool: ToolRevision, context: CallContext) -> None:
 def facts_of(result: RunResult) -> JsonObject:
     """What the metadata of a call says about its nested run."""
     return {
+        **result.metadata,
         "run_id": result.run_id,
         "stop_reason": result.stop_reason,
         "warnings": list(result.warnings),

@@ -4,6 +4,7 @@ import re
 from typing import Final
 
 from toolcrib.contracts import (
+    CodeImplementation,
     CompositeImplementation,
     HttpImplementation,
     InvalidDefinition,
@@ -12,6 +13,7 @@ from toolcrib.contracts import (
     ToolDefinition,
 )
 from toolcrib.expressions.jsonpath import check_path
+from toolcrib.registry.code import check_code
 from toolcrib.registry.composites import check_composite
 from toolcrib.registry.http import check_http
 from toolcrib.registry.validation import compile_schema
@@ -56,6 +58,8 @@ def _check_implementation(definition: ToolDefinition) -> None:
             check_http(definition.name, http)
         case CompositeImplementation() as composite:
             check_composite(definition, composite)
+        case CodeImplementation() as code:
+            check_code(definition.name, code)
         case _:
             return
 

@@ -4,7 +4,7 @@ from datetime import datetime
 
 from msgspec import Struct
 
-from toolcrib.contracts import Attachment, Json, RunStatus, StopReason, ToolError
+from toolcrib.contracts import Attachment, Json, JsonObject, RunStatus, StopReason, ToolError
 
 
 class Ended(Struct, frozen=True):
@@ -16,6 +16,8 @@ class Ended(Struct, frozen=True):
     status: RunStatus = "completed"
     error: ToolError | None = None
     warnings: tuple[str, ...] = ()
+    metadata: JsonObject = {}
+    """What else there is to say of it, by name; it stands in the metadata of the call that the run is."""
 
 
 class Suspended(BaseException):

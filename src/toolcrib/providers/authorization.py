@@ -56,9 +56,7 @@ def server_of(auth: AuthorizationCodeAuth, metadata: JsonObject) -> Server:
     }
     for name, url in urls.items():
         if not isinstance(url, str) or not is_protected(url):
-            msg = (
-                f"the {name} endpoint is {str(url)[:_MAX_WORDS]!r}; it has to be an https URL, or http on this machine"
-            )
+            msg = f"the {name} endpoint {str(url)[:_MAX_WORDS]!r} is not https, nor http on this machine; correct it"
             raise InvalidInput(msg)
     methods = metadata.get("code_challenge_methods_supported")
     if isinstance(methods, list) and "S256" not in methods:

@@ -377,9 +377,7 @@ def _place(realm: str, provider: str, user: str | None) -> Place:
 
 
 def _reconnect(provider: str, why: str) -> CallFailed:
-    message = (
-        f"provider {provider!r} has to be connected again: {why}; reconnect: `toolcrib provider connect {provider}`"
-    )
+    message = f"provider {provider!r} is not connected: {why}; reconnect with `toolcrib provider connect {provider}`"
     return CallFailed(error(ErrorCode.AUTH_REQUIRED, Reason.RECONNECT_REQUIRED, message, provider=provider))
 
 

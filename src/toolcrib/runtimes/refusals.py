@@ -5,7 +5,7 @@ It is the same for every runtime whose requests go through `net`. Answers of the
 
 from typing import assert_never
 
-from toolcrib.contracts import EgressDenied, ErrorCode, InvalidInput, Reason, ToolDefinition
+from toolcrib.contracts import EgressDenied, ErrorCode, InvalidInput, InvalidSettings, Reason, ToolDefinition
 from toolcrib.executor import CallFailed, Dispatch, error
 from toolcrib.net import NetworkError, TimedOut, TooLarge
 
@@ -33,6 +33,8 @@ def unanswered(tool: ToolDefinition, problem: EgressDenied | NetworkError | Inva
             code, reason = ErrorCode.PROVIDER_ERROR, Reason.BAD_RESPONSE
         case NetworkError():
             code, reason = ErrorCode.NETWORK_ERROR, Reason.TOOL_FAILED
+        case InvalidSettings():  # the client certificate cannot be used
+            code, reason = ErrorCode.AUTH_REQUIRED, Reason.MISSING_SECRET
         case InvalidInput():
             code, reason = ErrorCode.VALIDATION_ERROR, Reason.INPUT_SCHEMA_MISMATCH
         case _:

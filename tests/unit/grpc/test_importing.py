@@ -283,7 +283,7 @@ async def test_a_server_that_never_answers_ends_in_an_error() -> None:
         channels = Channels(HttpSession(local(port)))
         address = f"grpc://127.0.0.1:{port}"
         provider = ProviderDefinition(name="crm", base_url=address, connection=GrpcConnection())
-        with pytest.raises(Unavailable, match="did not describe its services within 0.1"):
+        with pytest.raises(Unavailable, match="did not describe its services"):
             await reflect(await channels.get("default", provider), address, within_s=0.1)
         await channels.close()
 

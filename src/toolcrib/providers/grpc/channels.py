@@ -1,8 +1,8 @@
-"""Connections to gRPC servers: one per provider, to addresses that the egress policy has judged.
+"""Connections to gRPC servers: one per provider and client certificate, to addresses that the egress policy has judged.
 
-A channel resolves no name and follows no proxy of the environment; credentials travel with each call, so one channel
-serves everybody. Whoever finds a server unreachable says so (`doubt`): before the next call the name is resolved anew,
-and if it leads elsewhere now, so does the channel.
+A channel resolves no name and follows no proxy of the environment. Credentials travel with each call; only where a
+certificate is one, callers have channels of their own. Whoever finds a server unreachable says so (`doubt`): before the
+next call the name is resolved anew, and if it leads elsewhere now, so does the channel.
 """
 
 import asyncio
@@ -12,14 +12,17 @@ from typing import TYPE_CHECKING, Any, Final
 import grpc
 import grpc.aio
 
-from toolcrib.contracts import GrpcConnection, ProviderDefinition
+from toolcrib.contracts import GrpcConnection, InvalidSettings, ProviderDefinition
 from toolcrib.net import HttpSession
+from toolcrib.net.tls import TlsIdentity
 
 if TYPE_CHECKING:
     from toolcrib.net.routes import Route
 
 _HTTP: Final = {"grpc": "http", "grpcs": "https"}
 """What the egress policy takes each scheme for."""
+MAX_CHANNELS: Final = 500
+
 _GRACE_S: Final = 30.0
 """For the calls of a channel whose place another one takes."""
 
@@ -37,23 +40,27 @@ class Channels:
 
     Args:
         session: Judges addresses.
-        roots: Certificates (PEM) to trust instead of the usual ones.
     """
 
-    def __init__(self, session: HttpSession, roots: bytes | None = None) -> None:
+    def __init__(self, session: HttpSession) -> None:
         self._session = session
-        self._roots = roots
-        self._entries: dict[tuple[str, str], _Entry] = {}
+        self._entries: dict[tuple[str, str, TlsIdentity | None], _Entry] = {}
         self._closing: set[asyncio.Task[None]] = set()
 
-    async def get(self, realm: str, provider: ProviderDefinition) -> grpc.aio.Channel:
+    async def get(self, realm: str, provider: ProviderDefinition, tls: TlsIdentity | None = None) -> grpc.aio.Channel:
         """The channel to a provider.
 
+        Args:
+            realm: The provider's.
+            provider: Where to.
+            tls: Who we are, and how the server is known, over TLS.
+
         Raises:
+            InvalidSettings: The certificate of `tls` cannot be used.
             EgressDenied: The policy forbids the address.
             ConnectionFailed: The host name does not resolve.
         """
-        key, address = (realm, provider.name), provider.address
+        key, address = (realm, provider.name, tls), provider.address
         authority = provider.connection.authority if isinstance(provider.connection, GrpcConnection) else None
         known = self._entries.get(key)
         if known is not None and known.where[:2] == (address, authority) and not known.doubted:
@@ -66,12 +73,14 @@ class Channels:
             return known.channel
         if known is not None:
             self._retire(known.channel)
-        entry = self._entries[key] = _Entry(where, self._open(where[2], authority))
+        elif len(self._entries) >= MAX_CHANNELS:
+            self._retire(self._entries.pop(next(iter(self._entries))).channel)
+        entry = self._entries[key] = _Entry(where, self._open(where[2], authority, tls))
         return entry.channel
 
-    def doubt(self, realm: str, provider: ProviderDefinition) -> None:
+    def doubt(self, realm: str, provider: ProviderDefinition, tls: TlsIdentity | None = None) -> None:
         """The provider could not be reached: look where it is before the next call."""
-        entry = self._entries.get((realm, provider.name))
+        entry = self._entries.get((realm, provider.name, tls))
         if entry is not None:
             entry.doubted = True
 
@@ -85,17 +94,30 @@ class Channels:
         for entry in entries:
             await entry.channel.close()
 
-    def _open(self, route: "Route", authority: str | None) -> grpc.aio.Channel:
+    def _open(self, route: "Route", authority: str | None, tls: TlsIdentity | None) -> grpc.aio.Channel:
         target, options = target_of(route), _options(authority or route.origin.netloc, self._session.policy.max_bytes)
         if route.origin.scheme == "http":
             return grpc.aio.insecure_channel(target, options)
         options.append(("grpc.ssl_target_name_override", authority or route.origin.host))
-        return grpc.aio.secure_channel(target, grpc.ssl_channel_credentials(self._roots), options)
+        return grpc.aio.secure_channel(target, _secured(tls or TlsIdentity()), options)
 
     def _retire(self, channel: grpc.aio.Channel) -> None:
         task = asyncio.create_task(channel.close(_GRACE_S))
         self._closing.add(task)
         task.add_done_callback(self._closing.discard)
+
+
+def _secured(tls: TlsIdentity) -> grpc.ChannelCredentials:
+    tls.context()  # says what is wrong; gRPC would only never connect
+    if tls.password is not None:
+        raise InvalidSettings("gRPC takes a client's key without a password only; give it unencrypted, from a vault")
+    return grpc.ssl_channel_credentials(
+        root_certificates=_encoded(tls.ca), private_key=_encoded(tls.key), certificate_chain=_encoded(tls.certificate)
+    )
+
+
+def _encoded(pem: str | None) -> bytes | None:
+    return None if pem is None else pem.encode()
 
 
 def as_is(data: bytes) -> bytes:

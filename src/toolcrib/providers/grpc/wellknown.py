@@ -11,7 +11,9 @@ VALUE: Final = "value"
 INTEGER_TEXT: Final[JsonSchema] = {"type": "string", "pattern": "^-?[0-9]{1,20}$"}
 """How 64-bit integers are written, which not every reader of JSON can hold."""
 INTEGER_64: Final[JsonSchema] = {"anyOf": [{"type": "integer"}, INTEGER_TEXT]}
-NUMBER: Final[JsonSchema] = {"anyOf": [{"type": "number"}, {"type": "string", "enum": ["NaN", "Infinity", "-Infinity"]}]}
+NUMBER: Final[JsonSchema] = {
+    "anyOf": [{"type": "number"}, {"type": "string", "enum": ["NaN", "Infinity", "-Infinity"]}]
+}
 BYTES: Final[JsonSchema] = {"type": "string", "contentEncoding": "base64"}
 
 _PREFIX: Final = "google.protobuf."

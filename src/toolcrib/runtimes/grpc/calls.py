@@ -14,6 +14,7 @@ from toolcrib.contracts import (
     ErrorCode,
     GrpcImplementation,
     InvalidDefinition,
+    InvalidSettings,
     Json,
     JsonObject,
     NotFound,
@@ -64,17 +65,13 @@ class GrpcCalls:
         session: Judges addresses.
         providers: Finds providers and the credentials for them.
         blobs: Has the descriptors.
-        roots: Certificates (PEM) to trust instead of the usual ones.
     """
 
-    def __init__(
-        self, session: HttpSession, providers: ProviderAccess, blobs: Blobs, roots: bytes | None = None
-    ) -> None:
+    def __init__(self, session: HttpSession, providers: ProviderAccess, blobs: Blobs) -> None:
         self._session = session
         self._providers = providers
         self._blobs = blobs
-        self._roots = roots
-        self.channels: Final = Channels(session, roots)
+        self.channels: Final = Channels(session)
         self._codecs: dict[tuple[str, str, str, str], Codec] = {}
 
     async def call(self, dispatch: Dispatch, implementation: GrpcImplementation) -> Outcome:
@@ -106,9 +103,9 @@ class GrpcCalls:
         """
         found = await self._providers.credentials(provider, provider.address, principal)
         metadata = _checked(provider, {**_headers(provider), **_only_headers(provider, found)})
-        channels = Channels(self._session, self._roots)
+        channels = Channels(self._session)
         try:
-            return await reflect(await channels.get(principal.realm, provider), provider.address, metadata)
+            return await reflect(await channels.get(principal.realm, provider, found.tls), provider.address, metadata)
         finally:
             await channels.close()
 
@@ -125,10 +122,18 @@ class GrpcCalls:
             metadata = _metadata(call, credentials)
             count_request(call.dispatch)
             try:
-                channel = await self.channels.get(call.dispatch.tool.realm, call.provider)
+                channel = await self.channels.get(call.dispatch.tool.realm, call.provider, credentials.tls)
             except (EgressDenied, NetworkError) as problem:
                 raise unanswered(call.tool, problem) from None
-            output, told = await self._exchange(call, channel, metadata)
+            except InvalidSettings as problem:
+                message = f"tool {call.tool.name!r} cannot authenticate: {problem}"
+                raise CallFailed(error(ErrorCode.AUTH_REQUIRED, Reason.MISSING_SECRET, message)) from None
+            try:
+                output, told = await self._exchange(call, channel, metadata)
+            except grpc.aio.AioRpcError as problem:
+                if problem.code() is grpc.StatusCode.UNAVAILABLE:
+                    self.channels.doubt(call.dispatch.tool.realm, call.provider, credentials.tls)
+                raise answered(call.tool, problem, self._session.policy.max_bytes) from None
         except CallFailed as failure:
             failure.secrets += credentials.secrets
             raise
@@ -149,10 +154,6 @@ class GrpcCalls:
                 method, request_serializer=as_is, response_deserializer=as_is
             )(call.request, timeout=limit_s, metadata=tuple(metadata))
             return call.codec.read(await unary), {}
-        except grpc.aio.AioRpcError as problem:
-            if problem.code() is grpc.StatusCode.UNAVAILABLE:
-                self.channels.doubt(call.dispatch.tool.realm, call.provider)
-            raise answered(call.tool, problem, self._session.policy.max_bytes) from None
         except UnreadableMessage as problem:
             raise _unreadable(call.tool, str(problem)) from None
 

@@ -23,16 +23,12 @@ class GrpcRuntime:
         session: Judges addresses.
         providers: Finds providers and the credentials for them.
         blobs: Has the descriptors of messages.
-        roots: Certificates (PEM) to trust instead of the usual ones.
     """
 
-    def __init__(
-        self, session: HttpSession, providers: ProviderAccess, blobs: Blobs, roots: bytes | None = None
-    ) -> None:
+    def __init__(self, session: HttpSession, providers: ProviderAccess, blobs: Blobs) -> None:
         self._session = session
         self._providers = providers
         self._blobs = blobs
-        self._roots = roots
         self._calls: GrpcCalls | None = None
 
     async def run(self, dispatch: Dispatch) -> Outcome:
@@ -63,7 +59,7 @@ class GrpcRuntime:
             except ImportError as problem:
                 msg = f"tools of gRPC servers need a package that is not here ({problem}); install toolcrib[grpc]"
                 raise InvalidSettings(msg) from problem
-            self._calls = GrpcCalls(self._session, self._providers, self._blobs, self._roots)
+            self._calls = GrpcCalls(self._session, self._providers, self._blobs)
         return self._calls
 
     async def close(self) -> None:

@@ -401,3 +401,23 @@ async def test_a_sealed_value_is_sealed_anew_only_as_it_was_read(store: Store):
     assert await store.sealed.reseal(sealed(), "other-key")
     assert not await store.sealed.reseal(sealed(), "third-key")
     assert await store.sealed.get(PLACE) == sealed(text="other-key")
+
+
+@pytest.mark.requirement("store.cache_add")
+async def test_a_value_is_added_once_until_it_has_expired(store: Store):
+    async def add(value: JsonObject, seconds: int) -> bool:
+        now = later(seconds)
+        return await store.cache.add("k", value, realm="r", made_by="me", now=now, expires_at=later(seconds + 10))
+
+    assert [await add({"n": 1}, 0), await add({"n": 2}, 9), await add({"n": 3}, 10)] == [True, False, True]
+    assert await store.cache.get("k", now=later(11)) == {"n": 3}
+
+
+@pytest.mark.requirement("store.cache_add")
+async def test_what_has_expired_is_purged_and_what_is_kept_for_ever_is_not(store: Store):
+    for key, expires_at in (("a", later(1)), ("b", later(2)), ("c", None)):
+        await store.cache.put(key, {}, realm="r", made_by="me", expires_at=expires_at)
+
+    assert [await store.cache.purge(now=later(1)), await store.cache.purge(now=later(1))] == [1, 0]
+    assert await store.cache.get("b", now=later(1)) == {}
+    assert await store.cache.get("c", now=later(1)) == {}

@@ -7,8 +7,9 @@ from toolcrib.agents.drift import basis_of, drift_of, made_from
 from toolcrib.agents.placeholders import PLACEHOLDERS, check_prompt
 from toolcrib.agents.programs import CALL, programs
 from toolcrib.agents.prompts import default_prompt, reference_names
-from toolcrib.agents.references import References, ReferenceUnavailable, Snapshot, check_provider_data
+from toolcrib.agents.references import References, check_provider_data
 from toolcrib.agents.setup import Furnisher, Models
+from toolcrib.agents.snapshots import ReferenceUnavailable, Snapshot, Snapshots
 from toolcrib.agents.trial import Trial
 
 __all__ = [
@@ -21,6 +22,7 @@ __all__ = [
     "ReferenceUnavailable",
     "References",
     "Snapshot",
+    "Snapshots",
     "Trial",
     "agentic_definition",
     "allocation",

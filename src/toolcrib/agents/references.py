@@ -1,8 +1,7 @@
 """Reference data in runs: read by the run's own calls, kept as snapshots that other runs may use while they are young.
 
-A snapshot is a blob, named by the hash of its content; which one is the newest of a source stands in the result
-cache. A run writes down which snapshots it uses, so it sees the same values however often it is started again. What a
-list means for schemas and prompts is not decided here.
+A run writes down which snapshots it uses, so it sees the same values however often it is started again. How snapshots
+are kept, and what a list means for schemas and prompts, is not decided here.
 """
 
 import asyncio
@@ -12,9 +11,7 @@ from datetime import datetime
 from functools import partial
 from typing import TypeAlias
 
-import orjson
-from msgspec import Struct
-
+from toolcrib.agents.snapshots import ReferenceUnavailable, Snapshot, Snapshots, source_key
 from toolcrib.contracts import (
     AgenticContext,
     InvalidInput,
@@ -23,36 +20,18 @@ from toolcrib.contracts import (
     NotFound,
     Principal,
     ReferenceSource,
-    ToolcribError,
     ToolDefinition,
     ToolEnvelope,
-    content_hash,
     format_timestamp,
 )
 from toolcrib.executor import Clock, ToolCall
 from toolcrib.policy import CallPolicy, least, permit
-from toolcrib.providers import ReferenceItem, ReferenceList, read_reference
+from toolcrib.providers import ReferenceList, read_reference
 from toolcrib.registry import Providers, Registry
 from toolcrib.runs import RunContext
-from toolcrib.store import Store
 
 Fetch: TypeAlias = Callable[[], Awaitable[ToolEnvelope]]
 """Calls the tool that lists the values, through the executor."""
-
-
-class ReferenceUnavailable(ToolcribError):
-    """A reference list could not be read, so nothing that depends on it may be written."""
-
-    code = "reference_unavailable"
-
-
-class Snapshot(Struct, frozen=True):
-    """What the newest reading of a source brought."""
-
-    id: str
-    """Content hash of the values, and the digest of the blob that has them."""
-    fetched_at: datetime
-    size: int
 
 
 def declared_by(providers: Providers, realm: str, provider: str, name: str) -> ReferenceSource:
@@ -88,18 +67,17 @@ def check_provider_data(definition: ToolDefinition, realm: str, providers: Provi
 
 
 class References:
-    """Keeps the snapshots of a crib.
+    """Reads the lists of a crib.
 
     Args:
-        store: Its cache has the newest snapshot of each source, its blobs have the values.
+        snapshots: Keeps what was read.
         registry: Finds the tools that list values.
         providers: Finds the sources that providers declare.
         clock: Tells the age of a snapshot.
     """
 
-    def __init__(self, store: Store, *, registry: Registry, providers: Providers, clock: Clock) -> None:
-        self._cache = store.cache
-        self._blobs = store.blobs
+    def __init__(self, snapshots: Snapshots, *, registry: Registry, providers: Providers, clock: Clock) -> None:
+        self.snapshots = snapshots
         self._registry = registry
         self._providers = providers
         self._clock = clock
@@ -136,19 +114,22 @@ class References:
         ]
         return [*await context.wait_all(list(reading.values())), *fixed]
 
-    async def newest(self, realm: str, source: ReferenceSource) -> Snapshot | None:
-        """The newest snapshot of a source, however old."""
-        stored = await self._cache.get(_key(realm, source), now=self._clock.now())
-        return None if stored is None else Snapshot(stored["id"], _moment(stored["fetched_at"]), stored["size"])
-
-    async def sync(self, principal: Principal, source: ReferenceSource, fetch: Fetch) -> Snapshot:
+    async def sync(
+        self, principal: Principal, source: ReferenceSource, fetch: Fetch, *, accept: bool = False
+    ) -> Snapshot:
         """Read a source now, whatever is known of it, and keep what it brings.
 
+        Args:
+            principal: Who reads it.
+            source: What is read.
+            fetch: Calls its tool.
+            accept: Believe a list that has lost most of its values.
+
         Raises:
-            ReferenceUnavailable: It could not be read.
+            ReferenceUnavailable: It could not be read, or not be believed.
         """
-        async with self._syncing[_key(principal.realm, source)]:
-            return await self._sync(principal, source, fetch)
+        async with self._syncing[source_key(principal.realm, source)]:
+            return await self._sync(principal, source, fetch, accept=accept)
 
     # Inside -----------------------------------------------------------------------------------------------------------
 
@@ -168,7 +149,7 @@ class References:
             raise ReferenceUnavailable(str(problem)) from problem
         if source.max_age_s == 0 or source.tool is None:
             return await self._read(context, source)
-        async with self._syncing[_key(context.run.realm, source)]:
+        async with self._syncing[source_key(context.run.realm, source)]:
             known = await self._usable(context, source)
             if known is not None and self._age_s(known) <= source.max_age_s:
                 return self._used(source, known)
@@ -190,9 +171,19 @@ class References:
         tool = self._registry.named(context.run.realm, source.tool or "")
         if tool is None or permit(tool, context.request.principal) is not None:
             return None
-        return await self.newest(context.run.realm, source)
+        return await self.snapshots.newest(context.run.realm, source)
 
-    async def _sync(self, principal: Principal, source: ReferenceSource, fetch: Fetch) -> Snapshot:
+    async def _sync(
+        self, principal: Principal, source: ReferenceSource, fetch: Fetch, *, accept: bool = False
+    ) -> Snapshot:
+        try:
+            found = await self._found(source, fetch)
+        except ReferenceUnavailable as problem:
+            await self.snapshots.fail(principal, source, str(problem))
+            raise
+        return await self.snapshots.keep(principal, source, found, accept=accept)
+
+    async def _found(self, source: ReferenceSource, fetch: Fetch) -> ReferenceList:
         output: Json = None
         fetched_at = self._clock.now()
         if source.tool is not None:
@@ -202,20 +193,10 @@ class References:
                 raise ReferenceUnavailable(msg)
             output, fetched_at = envelope.output, envelope.t_end
         try:
-            found = read_reference(source, output, fetched_at=fetched_at)
+            return read_reference(source, output, fetched_at=fetched_at)
         except InvalidInput as problem:
             msg = f"reference data {source.name!r} could not be read: {problem}"
             raise ReferenceUnavailable(msg) from problem
-        return await self._keep(principal, source, found)
-
-    async def _keep(self, principal: Principal, source: ReferenceSource, found: ReferenceList) -> Snapshot:
-        realm, made_by = principal.realm, principal.id
-        items = [[item.value, item.label, item.extra] for item in found.items]
-        digest = await self._blobs.put(orjson.dumps(items), realm=realm, made_by=made_by)
-        snapshot = Snapshot(digest, found.fetched_at, len(items))
-        value: JsonObject = {"id": digest, "fetched_at": format_timestamp(found.fetched_at), "size": len(items)}
-        await self._cache.put(_key(realm, source), value, realm=realm, made_by=made_by, expires_at=None)
-        return snapshot
 
     def _age_s(self, snapshot: Snapshot) -> float:
         return max((self._clock.now() - snapshot.fetched_at).total_seconds(), 0.0)
@@ -234,11 +215,10 @@ class References:
         }
 
     async def _load(self, realm: str, found: JsonObject) -> ReferenceList:
-        items = orjson.loads(await self._blobs.get(realm, found["id"]))
         return ReferenceList(
             found["name"],
-            tuple(ReferenceItem(value, label, extra) for value, label, extra in items),
-            _moment(found["fetched_at"]),
+            await self.snapshots.items(realm, found["id"]),
+            datetime.fromisoformat(found["fetched_at"]),
             found["tool"],
             applies_to=tuple(found["applies_to"]),
             id=found["id"],
@@ -254,13 +234,3 @@ async def _call(context: RunContext, source: ReferenceSource) -> ToolEnvelope:
     name, _, version = ref.partition("@")
     wanted = context.request.pins.get(ref) or version or None
     return await context.call(ToolCall(f"reference.{source.name}", name, dict(source.input), wanted))
-
-
-def _key(realm: str, source: ReferenceSource) -> str:
-    """Names a source in its realm by what it lists; what the list is used for and for how long is no part of it."""
-    listed = source.model_dump(mode="json", exclude={"applies_to", "max_age_s"})
-    return f"reference:{content_hash({'realm': realm, 'source': listed})}"
-
-
-def _moment(text: str) -> datetime:
-    return datetime.fromisoformat(text)

@@ -21,6 +21,10 @@ Provider = Annotated[
 ]
 Lists = Annotated[list[str] | None, typer.Argument(metavar="LIST", help="Lists of it; all if none is given.")]
 
+Accept = Annotated[bool, typer.Option("--accept", help="Believe lists that have lost most of their values.")]
+OneProvider = Annotated[str, typer.Argument(metavar="PROVIDER", help="Name of the provider.")]
+OneList = Annotated[str, typer.Argument(metavar="LIST", help="Name of the list.")]
+
 
 @app.command("list")
 def list_references(provider: Provider = None, store: Store = DEFAULT_STORE, as_json: AsJson = False) -> None:
@@ -29,15 +33,33 @@ def list_references(provider: Provider = None, store: Store = DEFAULT_STORE, as_
 
 
 @app.command("sync")
-def sync(provider: Provider = None, names: Lists = None, store: Store = DEFAULT_STORE, as_json: AsJson = False) -> None:
+def sync(
+    provider: Provider = None,
+    names: Lists = None,
+    accept: Accept = False,
+    store: Store = DEFAULT_STORE,
+    as_json: AsJson = False,
+) -> None:
     """Read lists now; exit status 1 if one of them could not be read."""
-    found = with_crib(store, lambda crib: crib.reference_data.sync(provider, *(names or ())))
+    found = with_crib(store, lambda crib: crib.reference_data.sync(provider, *(names or ()), accept=accept))
     _show(found, as_json=as_json)
     failed = [snapshot for snapshot in found if snapshot.error is not None]
     for snapshot in failed:
         print(f"toolcrib: {snapshot.provider}: {snapshot.error}", file=sys.stderr)
     if failed:
         raise typer.Exit(1)
+
+
+@app.command("history")
+def history(provider: OneProvider, name: OneList, store: Store = DEFAULT_STORE, as_json: AsJson = False) -> None:
+    """Show what the last readings of a list brought, newest first."""
+    found = with_crib(store, lambda crib: crib.reference_data.history(provider, name))
+    if as_json:
+        print(json.dumps([reading.model_dump(mode="json") for reading in found], indent=2, ensure_ascii=False))
+        return
+    from toolcrib.cli.tables import print_readings
+
+    print_readings(found)
 
 
 def _show(found: "Sequence[ReferenceSnapshot]", *, as_json: bool) -> None:

@@ -28,6 +28,13 @@ class ReferenceSource(Contract):
     """Property names in the tools' schemas whose values this list closes."""
     max_age_s: float = Field(default=0.0, ge=0)
     """Seconds for which all runs of the realm may use what one of them has read; 0: each run reads it anew."""
+    sync_every_s: float | None = Field(default=None, ge=10, le=31_536_000)
+    """Seconds between readings by a serving process, for a list that a provider declares; null for none."""
+    max_loss: float = Field(default=0.5, ge=0, le=1)
+    """Share of its values that a list of five or more may lose at once; a list that loses more, or all, is not used
+    until it is accepted."""
+    keep: int = Field(default=20, ge=1, le=1_000)
+    """Readings that the history shows."""
 
 
 class ProviderData(Contract):
@@ -54,4 +61,18 @@ class ReferenceSnapshot(Contract):
     """Seconds since then."""
     max_age_s: float = 0.0
     error: str | None = None
-    """Why the last sync failed, in the answer of that sync; the snapshot is then the one before."""
+    """Why the last reading failed or is not believed; the snapshot is then the one before."""
+    failed_at: Timestamp | None = None
+
+
+class ReferenceReading(Contract):
+    """What readings of a list brought, as long as they brought the same."""
+
+    id: str
+    """Content hash of the values: what a run that used them has in its trace."""
+    size: int
+    first_at: Timestamp
+    fetched_at: Timestamp
+    """Of the last of these readings."""
+    refused: str | None = None
+    """Why the list was not believed, if it was not."""

@@ -128,7 +128,8 @@ class Parts:
             rates=SlidingWindow(),
             clock=outside.clock,
         )
-        references = References(Snapshots(outside.store, outside.clock), registry=registry, providers=providers, clock=outside.clock)
+        snapshots = Snapshots(outside.store, outside.clock)
+        references = References(snapshots, registry=registry, providers=providers, clock=outside.clock)
         kinds: dict[RunKind, Program] = {**programs(models.model, registry, providers, references)}
         kinds |= {"code": Code(outside.sandbox, registry), "composite": Composite(registry)}
         engine = LocalEngine(

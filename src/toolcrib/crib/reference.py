@@ -6,13 +6,14 @@ Agentic tools read what they need by themselves. This is for whoever wants to lo
 from collections.abc import Awaitable, Callable, Sequence
 from typing import Protocol
 
-from toolcrib.agents import References, ReferenceUnavailable, Snapshot
+from toolcrib.agents import References, ReferenceUnavailable
 from toolcrib.contracts import (
     Conflict,
     JsonObject,
     NotFound,
     Principal,
     ProviderDefinition,
+    ReferenceReading,
     ReferenceSnapshot,
     ReferenceSource,
     ToolEnvelope,
@@ -66,13 +67,39 @@ class ReferenceData:
         """
         who = await self._enter(principal)
         return [
-            self._snapshot(found.name, source, await self._references.newest(who.realm, source))
+            await self._snapshot(who.realm, found.name, source)
             for found in self._wanted(who.realm, provider)
             for source in found.reference_data
         ]
 
+    async def history(
+        self, provider: str, name: str, *, principal: Principal | None = None
+    ) -> Sequence[ReferenceReading]:
+        """What the last readings of a list brought, newest first, those that were not believed among them.
+
+        Raises:
+            NotFound: No such provider, or it declares no such list.
+        """
+        who = await self._enter(principal)
+        source = self._references.declared(who.realm, provider, name)
+        return await self._references.snapshots.readings(who.realm, source)
+
+    async def sync_due(self, *, principal: Principal | None = None) -> Sequence[ReferenceSnapshot]:
+        """Read every list of a realm whose schedule says so and whose turn no other process has taken.
+
+        Args:
+            principal: Of the realm, who reads them.
+        """
+        who = await self._enter(principal)
+        return [
+            await self._sync(who, provider.name, source)
+            for provider in self._providers.current(who.realm)
+            for source in provider.reference_data
+            if await self._is_due(who, source)
+        ]
+
     async def sync(
-        self, provider: str | None = None, *names: str, principal: Principal | None = None
+        self, provider: str | None = None, *names: str, principal: Principal | None = None, accept: bool = False
     ) -> Sequence[ReferenceSnapshot]:
         """Read lists now, however young their snapshots are. One that fails has its error and its last snapshot.
 
@@ -80,6 +107,7 @@ class ReferenceData:
             provider: Name of the provider; all if null.
             *names: Lists of it; all if none is given.
             principal: Who reads them.
+            accept: Believe lists that have lost most of their values.
 
         Raises:
             NotFound: No such provider, or it declares no such list.
@@ -91,9 +119,15 @@ class ReferenceData:
             wanted = [
                 (found.name, source) for found in self._wanted(who.realm, provider) for source in found.reference_data
             ]
-        return [await self._sync(who, name, source) for name, source in wanted]
+        return [await self._sync(who, name, source, accept=accept) for name, source in wanted]
 
-    async def _sync(self, who: Principal, provider: str, source: ReferenceSource) -> ReferenceSnapshot:
+    async def _is_due(self, who: Principal, source: ReferenceSource) -> bool:
+        every_s = source.sync_every_s
+        return every_s is not None and await self._references.snapshots.take_turn(who, source, every_s)
+
+    async def _sync(
+        self, who: Principal, provider: str, source: ReferenceSource, *, accept: bool = False
+    ) -> ReferenceSnapshot:
         async def fetch() -> ToolEnvelope:
             result = await self._invoke(source.tool or "", dict(source.input), principal=who, as_call=True)
             if not result.envelopes:
@@ -103,10 +137,12 @@ class ReferenceData:
             return result.envelopes[-1]
 
         try:
-            return self._snapshot(provider, source, await self._references.sync(who, source, fetch))
-        except (ReferenceUnavailable, NotFound, Conflict) as problem:
-            known = await self._references.newest(who.realm, source)
-            return self._snapshot(provider, source, known).model_copy(update={"error": str(problem)})
+            await self._references.sync(who, source, fetch, accept=accept)
+        except ReferenceUnavailable:
+            pass  # and written down, so that the snapshot says it
+        except (NotFound, Conflict) as problem:
+            await self._references.snapshots.fail(who, source, str(problem))
+        return await self._snapshot(who.realm, provider, source)
 
     def _wanted(self, realm: str, provider: str | None) -> Sequence[ProviderDefinition]:
         if provider is None:
@@ -118,8 +154,17 @@ class ReferenceData:
             raise NotFound(msg)
         return [found]
 
-    def _snapshot(self, provider: str, source: ReferenceSource, known: Snapshot | None) -> ReferenceSnapshot:
-        shown = ReferenceSnapshot(provider=provider, name=source.name, tool=source.tool, max_age_s=source.max_age_s)
+    async def _snapshot(self, realm: str, provider: str, source: ReferenceSource) -> ReferenceSnapshot:
+        known = await self._references.snapshots.newest(realm, source)
+        failure = await self._references.snapshots.failure(realm, source)
+        shown = ReferenceSnapshot(
+            provider=provider,
+            name=source.name,
+            tool=source.tool,
+            max_age_s=source.max_age_s,
+            error=failure.error if failure else None,
+            failed_at=failure.at if failure else None,
+        )
         if known is None:
             return shown
         age = max((self._clock.now() - known.fetched_at).total_seconds(), 0.0)

@@ -54,6 +54,11 @@ class Providers:
             await self._definitions.save(new)
             self._providers[realm, provider.name] = provider
 
+    @property
+    def realms(self) -> Sequence[str]:
+        """The realms of which providers were read or saved."""
+        return sorted({realm for realm, _ in self._providers})
+
     def current(self, realm: str) -> Sequence[ProviderDefinition]:
         """All providers of a realm, by name."""
         return [self._providers[key] for key in sorted(self._providers) if key[0] == realm]

@@ -20,6 +20,7 @@ from toolcrib.server import agentic, agentic_runs, ai_tools, calls, executions, 
 from toolcrib.server.context import BEARER
 from toolcrib.server.edge import Authentication, BodyCap, Failures
 from toolcrib.server.errors import ErrorView, on_http_error, on_invalid_request, on_toolcrib_error
+from toolcrib.server.housekeeping import keep_house
 from toolcrib.server.keys import Authenticator
 from toolcrib.server.views import Health
 
@@ -101,12 +102,13 @@ async def _schemas() -> dict[str, JsonSchema]:
 async def _life(app: FastAPI) -> AsyncGenerator[None]:
     crib: Crib = app.state.crib
     async with crib:
-        driver = asyncio.create_task(_drive(crib))
+        tasks = [asyncio.create_task(_drive(crib)), asyncio.create_task(keep_house(crib))]
         try:
             yield
         finally:
-            driver.cancel()
-            await asyncio.gather(driver, return_exceptions=True)
+            for task in tasks:
+                task.cancel()
+            await asyncio.gather(*tasks, return_exceptions=True)
 
 
 async def _drive(crib: Crib) -> None:

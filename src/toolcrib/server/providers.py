@@ -5,7 +5,7 @@ from typing import Annotated
 from fastapi import APIRouter, Body
 from pydantic import ConfigDict
 
-from toolcrib.contracts import Contract, ReferenceSnapshot
+from toolcrib.contracts import Contract, ReferenceReading, ReferenceSnapshot
 from toolcrib.server.context import Caller, House, demand
 from toolcrib.server.parsing import JsonRoute
 
@@ -19,12 +19,20 @@ class SyncBody(Contract):
 
     names: tuple[str, ...] = ()
     """All that the provider declares if empty."""
+    accept: bool = False
+    """Believe lists that have lost most of their values."""
 
 
 class SnapshotPage(Contract):
     """Lists of a provider."""
 
     items: tuple[ReferenceSnapshot, ...]
+
+
+class ReadingPage(Contract):
+    """Readings of a list."""
+
+    items: tuple[ReferenceReading, ...]
 
 
 @router.get("/{name}/reference-data")
@@ -42,4 +50,13 @@ async def sync_reference_data(
     """Read lists now. One that fails has its error and its last snapshot."""
     demand(caller, f"ai://providers/{name}/execute")
     await crib.enter(caller, newest=True)
-    return SnapshotPage(items=tuple(await crib.reference_data.sync(name, *body.names, principal=caller)))
+    found = await crib.reference_data.sync(name, *body.names, principal=caller, accept=body.accept)
+    return SnapshotPage(items=tuple(found))
+
+
+@router.get("/{name}/reference-data/{list_name}/history")
+async def reference_data_history(name: str, list_name: str, crib: House, caller: Caller) -> ReadingPage:
+    """What the last readings of a list brought, newest first."""
+    demand(caller, f"ai://providers/{name}/read")
+    await crib.enter(caller, newest=True)
+    return ReadingPage(items=tuple(await crib.reference_data.history(name, list_name, principal=caller)))

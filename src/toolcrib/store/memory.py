@@ -425,6 +425,20 @@ class _Cache:
         del realm, made_by  # kept by stores that are asked who wrote what; this one forgets with the process
         self._values[key] = (to_json(value), expires_at)
 
+    async def add(
+        self, key: str, value: JsonObject, *, realm: str, made_by: str, now: datetime, expires_at: datetime
+    ) -> bool:
+        if await self.get(key, now=now) is not None:
+            return False
+        await self.put(key, value, realm=realm, made_by=made_by, expires_at=expires_at)
+        return True
+
+    async def purge(self, *, now: datetime) -> int:
+        kept = {name: entry for name, entry in self._values.items() if entry[1] is None or entry[1] > now}
+        gone = len(self._values) - len(kept)
+        self._values = kept
+        return gone
+
 
 class _Blobs:
     def __init__(self) -> None:

@@ -288,6 +288,16 @@ class ResultCache(Protocol):
         """Store or replace a value; null expiry for ever."""
         ...
 
+    async def add(
+        self, key: str, value: JsonObject, *, realm: str, made_by: str, now: datetime, expires_at: datetime
+    ) -> bool:
+        """Store a value if there is none or it has expired; false if there is one. Of several at once, one succeeds."""
+        ...
+
+    async def purge(self, *, now: datetime) -> int:
+        """Forget what has expired; returns how much that was."""
+        ...
+
 
 class Blobs(Protocol):
     """Byte strings by SHA-256 digest, stored once."""

@@ -1,0 +1,47 @@
+"""What a serving process does by the clock, beside driving runs: it reads reference data and forgets what has expired.
+
+Of several processes that serve one store, one does each piece of work. Nothing here is needed for a call to be right.
+"""
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable
+from typing import Final
+
+from toolcrib.contracts import ToolcribError
+from toolcrib.crib import Crib
+
+_LOOK_S: Final = 5.0
+_PURGE_S: Final = 600.0
+_logger = logging.getLogger(__name__)
+
+
+async def keep_house(crib: Crib) -> None:
+    """Do it all, until cancelled."""
+    await asyncio.gather(
+        _by_the_clock(crib, _LOOK_S, sync_reference_data), _by_the_clock(crib, _PURGE_S, forget_what_has_expired)
+    )
+
+
+async def sync_reference_data(crib: Crib) -> None:
+    """Read the lists that are due, in every realm that this process has met, as the crib's own principal."""
+    for realm in {crib.principal.realm, *crib.providers.realms}:
+        for snapshot in await crib.reference_data.sync_due(
+            principal=crib.principal.model_copy(update={"realm": realm})
+        ):
+            if snapshot.error is not None:
+                _logger.warning("provider %s: %s", snapshot.provider, snapshot.error)
+
+
+async def forget_what_has_expired(crib: Crib) -> None:
+    """Make room in the cache of results."""
+    await crib.store.cache.purge(now=crib.clock.now())
+
+
+async def _by_the_clock(crib: Crib, every_s: float, work: Callable[[Crib], Awaitable[None]]) -> None:
+    while True:
+        try:
+            await work(crib)
+        except ToolcribError:
+            _logger.exception("%s failed; trying again in %s s", work.__name__, every_s)
+        await crib.clock.sleep(every_s)

@@ -52,7 +52,7 @@ async def import_entities(
     check_provider(imported.provider)
     if not isinstance(database, str):
         tables = {(entity.table.schema, entity.table.name): entity.table for entity in entities}
-        runtime.bind(who.realm, name, database, tables)
+        await runtime.bind(who.realm, name, database, tables)
     return imported
 
 

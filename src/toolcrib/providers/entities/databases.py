@@ -40,7 +40,7 @@ class Databases:
         """By realm and reference, with the URL: what the reference leads to may change."""
         self._opening = asyncio.Lock()
 
-    def bind(self, realm: str, name: str, engine: "sa.Engine", tables: "Mapping[Place, Table]") -> None:
+    async def bind(self, realm: str, name: str, engine: "sa.Engine", tables: "Mapping[Place, Table]") -> None:
         """Use the application's engine and tables for a provider.
 
         Raises:
@@ -51,11 +51,7 @@ class Databases:
         earlier = self._bound.get((realm, name))
         self._bound[realm, name] = Database(engine, tables)
         if earlier is not None:
-            earlier.close()
-
-    def is_bound(self, realm: str, name: str) -> bool:
-        """Whether the application has bound an engine for a provider."""
-        return (realm, name) in self._bound
+            await earlier.close()
 
     async def open(self, realm: str, provider: ProviderDefinition, secret: Secret) -> "Database":
         """The database of a provider.
@@ -89,7 +85,7 @@ class Databases:
     async def close(self) -> None:
         """Let go of all of them."""
         for database in (*self._bound.values(), *(database for _, database in self._opened.values())):
-            database.close()
+            await database.close()
         self._bound.clear()
         self._opened.clear()
 
@@ -104,10 +100,10 @@ class Databases:
         try:
             await database.run(_refuse_store, limit_s=CONNECT_S * 2)
         except BaseException:
-            database.close()
+            await database.close()
             raise
         if known is not None:
-            known[1].close()
+            await known[1].close()
         self._opened[key] = (url, database)
         return database
 

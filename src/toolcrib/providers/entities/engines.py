@@ -103,9 +103,9 @@ class Database:
                 self._tables[place] = known
             return known
 
-    def close(self) -> None:
-        """Let go of the threads, and of the connections if they are ours."""
-        self._threads.shutdown(wait=False, cancel_futures=True)
+    async def close(self) -> None:
+        """Wait for the work that is under way, and let go of the connections if they are ours."""
+        await asyncio.to_thread(self._threads.shutdown, cancel_futures=True)
         if self._owned:
             self.engine.dispose()
 

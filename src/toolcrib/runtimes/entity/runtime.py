@@ -50,9 +50,9 @@ class EntityRuntime:
         self._providers = providers
         self._clock = clock
 
-    def bind(self, realm: str, name: str, engine: "sa.Engine", tables: "Mapping[Place, Table]") -> None:
+    async def bind(self, realm: str, name: str, engine: "sa.Engine", tables: "Mapping[Place, Table]") -> None:
         """Use an engine of the application for a provider; raises `InvalidSettings` if threads cannot share it."""
-        self._databases.bind(realm, name, engine, tables)
+        await self._databases.bind(realm, name, engine, tables)
 
     async def close(self) -> None:
         """Let go of all databases."""

@@ -16,10 +16,19 @@ if TYPE_CHECKING:
 
 app = typer.Typer(help="Look at tools and import them.", no_args_is_help=True)
 
-Source = Annotated[str, typer.Argument(metavar="FILE_OR_URL", help="OpenAPI document, JSON or YAML.")]
+Source = Annotated[
+    str,
+    typer.Argument(
+        metavar="FILE_OR_URL", help="OpenAPI document, JSON or YAML; or a gRPC server, as grpc://host:port."
+    ),
+]
 Name = Annotated[str, typer.Option("--name", metavar="N", help="Name of the provider.")]
 Address = Annotated[
     str | None, typer.Option("--base-url", metavar="URL", help="Address of the API, instead of the document's.")
+]
+Descriptors = Annotated[
+    Path | None,
+    typer.Option("--descriptors", metavar="FILE", help="Descriptor set of a gRPC server, instead of asking it."),
 ]
 
 
@@ -50,25 +59,28 @@ def search_tools(
 
 @app.command("import")
 def import_tools(
-    source: Source, name: Name, base_url: Address = None, store: Store = DEFAULT_STORE, as_json: AsJson = False
+    source: Source,
+    *,
+    name: Name,
+    base_url: Address = None,
+    descriptors: Descriptors = None,
+    store: Store = DEFAULT_STORE,
+    as_json: AsJson = False,
 ) -> None:
-    """Make a tool of every operation of an OpenAPI document, and tell what was lost."""
-    document = source if source.startswith(("http://", "https://")) else _read(Path(source))
+    """Make a tool of every operation of an OpenAPI document or gRPC server, and tell what was lost."""
+    is_grpc = source.startswith(("grpc://", "grpcs://"))
+    document = source if is_grpc or source.startswith(("http://", "https://")) else _read(Path(source))
+    described = None if descriptors is None else _read(descriptors)
 
     async def bring(crib: "Crib") -> "ImportedApi":
+        if is_grpc:
+            return await crib.imports.grpc(source, name=name, descriptors=described)
         return await crib.imports.openapi(document, name=name, base_url=base_url)
 
     imported = with_crib(store, bring, new=True)
-    if as_json:
-        print(imported.report.model_dump_json(indent=2))
-        return
-    for tool in imported.tools:
-        print(f"{tool.name} ({tool.side_effects})")
-    from toolcrib.cli.losses import counted, print_credentials, print_losses
+    from toolcrib.cli.losses import print_import
 
-    print_losses(imported.report)
-    print_credentials(imported.provider)
-    print(f"imported {counted(len(imported.tools), 'tool', 'tools')} of provider {name!r}")
+    print_import(imported, as_json=as_json)
 
 
 def _read(file: Path) -> bytes:

@@ -1,6 +1,6 @@
 """Routes over the catalogue: tools are listed, made, revised, retired, and imported from an OpenAPI document."""
 
-from typing import Annotated, cast
+from typing import Annotated, Final, cast
 
 from fastapi import APIRouter, Query, Response
 from pydantic import ValidationError
@@ -36,6 +36,8 @@ from toolcrib.server.views import (
     ToolView,
     Validity,
 )
+
+_GRPC: Final = ("grpc://", "grpcs://")
 
 router = APIRouter(prefix="/ai/tools", route_class=JsonRoute, tags=["tools"])
 
@@ -94,9 +96,14 @@ async def validate_definition(definition: DefinitionBody, author: Author, crib: 
 
 @router.post("/import", status_code=201)
 async def import_document(body: ImportBody, crib: House, caller: Caller) -> ImportView:
-    """Make a provider and one tool per operation of an OpenAPI document."""
+    """Make a provider and one tool per operation of an OpenAPI document or gRPC server."""
     demand(caller, f"ai://providers/{body.name}/write")
     demand(caller, tool_uri("*", "*", "write"))
+    if body.document is None and (body.url or "").startswith(_GRPC):
+        served = await crib.imports.grpc(
+            str(body.url), name=body.name, descriptors=body.descriptors, auth=body.auth, principal=caller
+        )
+        return ImportView.of(served)
     document = _document(body)
     imported = await crib.imports.openapi(
         document,
@@ -207,6 +214,6 @@ def _document(body: ImportBody) -> JsonObject | str:
         inline = cast("JsonObject | str", body.document)
         return inline if isinstance(inline, dict) else "\n" + inline  # a text is never taken for an address
     if not body.url.startswith(("http://", "https://")):
-        msg = f"url {body.url[:200]!r} is no http or https address; give an absolute one"
+        msg = f"url {body.url[:200]!r} is no http, https, grpc or grpcs address; give an absolute one"
         raise InvalidInput(msg)
     return body.url

@@ -2,7 +2,7 @@
 
 from typing import Literal, Self, TypeAlias
 
-from pydantic import ConfigDict, Field
+from pydantic import Base64Bytes, ConfigDict, Field
 
 from toolcrib.contracts import (
     AgenticMode,
@@ -188,7 +188,7 @@ class StatusBody(Contract):
 
 
 class ImportBody(Contract):
-    """An OpenAPI document, given or to be fetched."""
+    """An OpenAPI document, given or to be fetched, or a gRPC server."""
 
     model_config = _BUILT
 
@@ -197,7 +197,10 @@ class ImportBody(Contract):
     document: JsonObject | str | None = None
     """The document as JSON, or as JSON or YAML text."""
     url: str | None = None
-    """Where it is, instead; must be reachable under the egress policy."""
+    """Where it is, instead, or where the gRPC server is (`grpc://host:port`); must be reachable under the egress
+    policy."""
+    descriptors: Base64Bytes | None = None
+    """Serialized `FileDescriptorSet` of the gRPC server, in base64, instead of asking it."""
     base_url: str | None = None
     auth: ProviderAuth | None = None
     overrides: dict[str, ToolOverride] = Field(default_factory=dict)

@@ -6,7 +6,7 @@ be. The descriptors that a tool needs to be called are in `GrpcApi.descriptors`,
 
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Final
 
@@ -50,7 +50,7 @@ _ANY: Final = "google/protobuf/any.proto"
 class GrpcApi(ImportedApi):
     """What a server's descriptors became."""
 
-    descriptors: Mapping[str, bytes]
+    descriptors: Mapping[str, bytes] = field(default_factory=dict[str, bytes])
     """The `FileDescriptorSet`s that the tools name, by digest."""
 
 
@@ -98,7 +98,7 @@ def import_grpc(
     )
     sizes = Counter(tool.tags[0] for tool in reader.tools)
     groups = tuple(Group(tag, size, reader.services_by_tag[tag]) for tag, size in sizes.items())
-    return GrpcApi(provider, tuple(reader.tools), groups, report, reader.descriptors)
+    return GrpcApi(provider, tuple(reader.tools), groups, report, descriptors=reader.descriptors)
 
 
 class _Reader:

@@ -10,7 +10,21 @@ from typing import Any
 import typer
 from typer.core import TyperGroup
 
-from toolcrib.cli import authoring, demo, doctor, export, keys, model, reference, runs, schema, settings, tools, up
+from toolcrib.cli import (
+    authoring,
+    databases,
+    demo,
+    doctor,
+    export,
+    keys,
+    model,
+    reference,
+    runs,
+    schema,
+    settings,
+    tools,
+    up,
+)
 
 USAGE, FAILURE = 2, 1
 
@@ -50,6 +64,7 @@ for name, command in (
     ("test-prompt", authoring.try_prompt),
     ("revisions", authoring.revisions),
     ("roll-back", authoring.roll_back),
+    ("import-database", databases.import_database),
 ):
     tools.app.command(name)(command)
 

@@ -9,11 +9,24 @@ from rich.table import Table
 
 from toolcrib.cli.console import console, plain
 from toolcrib.contracts import Loss, LossReport, ProviderDefinition
+from toolcrib.providers import ImportedApi
 
 _MOST_OPERATIONS: Final = 30
 _MOST_LOSSES: Final = 5
 _MOST_PLACES: Final = 2
 _REFERENCE: Final = re.compile(r"\$\{env:([^}]*)\}")
+
+
+def print_import(imported: ImportedApi, *, as_json: bool) -> None:
+    """What an import has made, and what it lost; as JSON, its whole report."""
+    if as_json:
+        print(imported.report.model_dump_json(indent=2))
+        return
+    for tool in imported.tools:
+        print(f"{tool.name} ({tool.side_effects})")
+    print_losses(imported.report)
+    print_credentials(imported.provider)
+    print(f"imported {counted(len(imported.tools), 'tool', 'tools')} of provider {imported.provider.name!r}")
 
 
 def print_losses(report: LossReport) -> None:

@@ -16,7 +16,7 @@ from starlette.middleware import Middleware
 from toolcrib.contracts import JsonSchema, ToolcribError
 from toolcrib.contracts.schemas import contract_schemas
 from toolcrib.crib import Crib
-from toolcrib.server import agentic, agentic_runs, ai_tools, calls, executions, providers, tools
+from toolcrib.server import agentic, agentic_runs, ai_tools, calls, databases, executions, providers, tools
 from toolcrib.server.context import BEARER
 from toolcrib.server.edge import Authentication, BodyCap, Failures
 from toolcrib.server.errors import ErrorView, on_http_error, on_invalid_request, on_toolcrib_error
@@ -33,6 +33,7 @@ _PARTS: Final = (
     agentic.router,
     agentic_runs.router,
     ai_tools.router,
+    databases.router,  # before those whose paths have a name where it says `generated`
     tools.router,
     executions.router,
     providers.router,

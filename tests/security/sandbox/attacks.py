@@ -1,0 +1,550 @@
+"""Attacks of code on its sandbox, as programs that tell what they got hold of.
+
+Each program's `main` returns a list of what worked: an empty list, a failure or a stop at a quota are good ends. What
+is outside (`witness`) is looked at by the tests afterwards. The twenty of the first table are those against which the
+ways to run code were chosen; the others are escapes that were published for interpreters in the same process.
+"""
+
+PROCESS = {
+    "fork_bomb": """
+import os, time
+def main(**known):
+    n = 0
+    for _ in range(400):
+        try:
+            pid = os.fork()
+        except OSError:
+            break
+        if pid == 0:
+            time.sleep(5)
+            os._exit(0)
+        n += 1
+    return ["forked %d" % n] if n > 40 else []
+""",
+    "thread_bomb": """
+import threading, time
+def main(**known):
+    n = 0
+    for _ in range(400):
+        try:
+            threading.Thread(target=time.sleep, args=(5,), daemon=True).start()
+        except RuntimeError:
+            break
+        n += 1
+    return ["started %d" % n] if n > 40 else []
+""",
+    "memory_of_many": """
+import os, time
+def main(**known):
+    for _ in range(8):
+        if os.fork() == 0:
+            held = bytearray(b'x' * (40 * 2**20))
+            time.sleep(3)
+            os._exit(0)
+    statuses = [os.wait()[1] for _ in range(8)]
+    return ["eight times 40 MiB"] if not any(statuses) else []
+""",
+    "huge_allocation": "def main(**known):\n    return ['10 GB'] if len(b'x' * (10 * 10**9)) else []\n",
+    "endless_loop": "def main(**known):\n    while True:\n        pass\n",
+    "loops_in_many": """
+import os
+def main(**known):
+    for _ in range(6):
+        if os.fork() == 0:
+            while True:
+                pass
+    while True:
+        pass
+""",
+    "ignores_the_signal": """
+import signal
+def main(**known):
+    for number in range(1, 32):
+        try:
+            signal.signal(number, signal.SIG_IGN)
+        except (OSError, ValueError):
+            pass
+    while True:
+        pass
+""",
+    "sleep": "import time\ndef main(**known):\n    time.sleep(60)\n    return ['slept']\n",
+    "stdout_flood": "def main(**known):\n    while True:\n        print('x' * 4096)\n",
+    "stderr_flood": "import os\ndef main(**known):\n    while True:\n        os.write(2, b'x' * 65536)\n",
+    "frame_flood": """
+import os
+def main(**known):
+    for fd in range(3, 64):
+        try:
+            while True:
+                os.write(fd, b'\\xff' * 65536)
+        except OSError:
+            continue
+    return []
+""",
+    "giant_frame": """
+import os
+def main(**known):
+    for fd in range(3, 64):
+        try:
+            os.write(fd, b'\\x7f\\xff\\xff\\xff')
+        except OSError:
+            continue
+    return []
+""",
+    "forged_end": """
+import os, struct
+def main(**known):
+    text = b'{"kind": "exploded", "output": 1}'
+    for fd in range(3, 64):
+        try:
+            os.write(fd, struct.pack('>I', len(text)) + text)
+        except OSError:
+            continue
+    return []
+""",
+    "recursion": "def main(**known):\n    return main(**known)\n",
+    "deep_output": """
+def main(**known):
+    value = []
+    for _ in range(100000):
+        value = [value]
+    return value
+""",
+    "exit_in_silence": "import os\ndef main(**known):\n    os._exit(0)\n",
+    "kills_itself": "import os\ndef main(**known):\n    os.kill(os.getpid(), 9)\n",
+    "segfault": "import ctypes\ndef main(**known):\n    ctypes.string_at(0)\n",
+    "message_that_attacks": """
+class Bad(Exception):
+    def __str__(self):
+        raise SystemExit(0)
+def main(**known):
+    raise Bad()
+""",
+    "regular_expression": """
+import re
+def main(**known):
+    return ['matched'] if re.match('(a+)+$', 'a' * 40 + 'b') else []
+""",
+}
+"""On the quotas and on this process."""
+
+OUTSIDE = {
+    "tcp_to_the_host": """
+import socket
+def main(port, **known):
+    try:
+        socket.create_connection(('127.0.0.1', port), timeout=1)
+    except OSError:
+        return []
+    return ['connected']
+""",
+    "metadata_service": """
+import socket
+def main(**known):
+    try:
+        socket.create_connection(('169.254.169.254', 80), timeout=1)
+    except OSError:
+        return []
+    return ['connected']
+""",
+    "abstract_socket": """
+import socket
+def main(abstract, **known):
+    s = socket.socket(socket.AF_UNIX)
+    try:
+        s.connect('\\0' + abstract)
+    except OSError:
+        return []
+    return ['connected']
+""",
+    "other_families": """
+import socket
+def main(**known):
+    got = []
+    for family in range(1, 46):
+        if family == 1:
+            continue
+        for kind in (1, 2, 3):
+            try:
+                socket.socket(family, kind).close()
+                got.append('%d/%d' % (family, kind))
+            except OSError:
+                pass
+    return got
+""",
+    "name_look_up": """
+import socket
+def main(**known):
+    try:
+        return [socket.gethostbyname('localhost.example.com')]
+    except OSError:
+        return []
+""",
+    "read_password_file": """
+def main(**known):
+    got = []
+    for path in ('/etc/passwd', '/etc/shadow', '/root/.bashrc', '/proc/1/root/etc/passwd', '/proc/self/root/etc/group'):
+        try:
+            open(path).read()
+            got.append(path)
+        except OSError:
+            pass
+    return got
+""",
+    "read_the_secret": """
+def main(secret, **known):
+    got = []
+    for path in (secret, '/work/../' + secret, '/proc/self/cwd/..' + secret, '/proc/1/cwd' + secret):
+        try:
+            got.append(open(path).read())
+        except OSError:
+            pass
+    return got
+""",
+    "environment": """
+import os, glob
+def main(**known):
+    got = [name for name in os.environ if 'TOOLCRIB' in name or name in ('USER', 'PATH')]
+    for path in glob.glob('/proc/[0-9]*/environ'):
+        try:
+            if b'HUNTER2' in open(path, 'rb').read():
+                got.append(path)
+        except OSError:
+            pass
+    return got
+""",
+    "write_outside": """
+import os
+def main(secret, **known):
+    got = []
+    for path in (secret, '/usr/lib/x', '/python/lib/x', '/etc/x', '/x', '/proc/sys/kernel/hostname', '/dev/x',
+                 '/dev/shm/x', '/proc/sysrq-trigger', '/packages/x', '/proc/sys/kernel/core_pattern'):
+        try:
+            with open(path, 'w') as f:
+                f.write('x')
+            got.append(path)
+        except OSError:
+            pass
+    return got
+""",
+    "disk_fill": """
+def main(**known):
+    n = 0
+    try:
+        for i in range(64):
+            with open('/work/%d' % i, 'wb') as f:
+                f.write(b'x' * 2**20)
+            n += 1
+    except OSError:
+        pass
+    return ['%d MiB' % n] if n > 16 else []
+""",
+    "descriptors": """
+import os
+def main(**known):
+    n = 0
+    try:
+        while n < 2000:
+            os.open('/dev/null', os.O_RDONLY)
+            n += 1
+    except OSError:
+        pass
+    return ['%d files' % n] if n > 70 else []
+""",
+    "signal_a_host_process": """
+import os
+def main(pid, **known):
+    got = []
+    for signal in (0, 15, 9):
+        try:
+            os.kill(pid, signal)
+            got.append(signal)
+        except OSError:
+            pass
+    return got
+""",
+    "leaked_descriptors": """
+import os, stat
+def main(**known):
+    got = []
+    for fd in range(3, 256):
+        try:
+            mode = os.fstat(fd).st_mode
+        except OSError:
+            continue
+        if not stat.S_ISFIFO(mode) and not stat.S_ISCHR(mode):
+            got.append('%d: %o' % (fd, mode))
+    return got
+""",
+    "other_descriptors": """
+import os, glob
+def main(secret, **known):
+    got = []
+    for path in glob.glob('/proc/[0-9]*/fd/*'):
+        try:
+            target = os.readlink(path)
+        except OSError:
+            continue
+        if target.startswith('/') and not target.startswith('/dev/'):
+            got.append(target)
+    return got
+""",
+    "symbolic_links": """
+import os
+def main(secret, **known):
+    os.symlink(secret, '/work/link')
+    os.symlink('/proc/1/root' + secret, '/work/other')
+    got = []
+    for path in ('/work/link', '/work/other'):
+        try:
+            got.append(open(path).read())
+        except OSError:
+            pass
+    return got
+""",
+    "system_calls": """
+import ctypes, os
+CALLS = {'ptrace': (101, (16, 1, 0, 0)), 'mount': (165, (0, 0, 0, 0, 0)), 'unshare': (272, (0x10000000,)),
+         'setns': (308, (0, 0)), 'bpf': (321, (0, 0, 0)), 'keyctl': (250, (0, -3, 1)), 'io_uring': (425, (8, 0)),
+         'userfaultfd': (323, (0,)), 'perf': (298, (0, 0, -1, -1, 0)), 'pivot_root': (155, (0, 0)),
+         'clone3': (435, (0, 0)), 'open_by_handle': (304, (0, 0, 0)), 'kexec': (246, (0, 0, 0, 0)),
+         'memfd': (319, (b'x', 0)), 'pidfd_getfd': (438, (0, 0, 0)), 'move_mount': (429, (0, 0, 0, 0, 0)),
+         'fsopen': (430, (b'ext4', 0)), 'init_module': (175, (0, 0, 0)), 'chroot': (161, (b'/work',)),
+         'process_vm_readv': (310, (1, 0, 0, 0, 0, 0)), 'unknown': (470, (0, 0, 0)), 'shmget': (29, (0, 4096, 0o1600))}
+def main(machine, **known):
+    if machine != 'x86_64':
+        return []
+    libc = ctypes.CDLL(None, use_errno=True)
+    got = []
+    for name, (number, arguments) in CALLS.items():
+        libc.syscall(number, *arguments)
+        if ctypes.get_errno() not in (1, 38):
+            got.append('%s: errno %d' % (name, ctypes.get_errno()))
+    return got
+""",
+    "new_user_namespace": """
+import ctypes, os
+def main(machine, **known):
+    if machine != 'x86_64':
+        return []
+    libc = ctypes.CDLL(None, use_errno=True)
+    pid = libc.syscall(56, 0x10000000 | 17, 0, 0, 0, 0)
+    if pid == 0:
+        os._exit(0)
+    return ['a user namespace'] if pid > 0 else []
+""",
+    "capabilities": """
+def main(**known):
+    lines = dict(line.split(':', 1) for line in open('/proc/self/status').read().splitlines() if ':' in line)
+    got = [name for name in ('CapEff', 'CapPrm', 'CapBnd', 'CapAmb') if int(lines[name], 16)]
+    return got + ([] if lines['NoNewPrivs'].strip() == '1' else ['new privileges'])
+""",
+    "become_root": """
+import os
+def main(**known):
+    got = []
+    for act in (lambda: os.setuid(0), lambda: os.setgid(0), lambda: os.setgroups([0]), lambda: os.nice(-5)):
+        try:
+            act()
+            got.append('became')
+        except OSError:
+            pass
+    return got + (['root'] if os.getuid() == 0 else [])
+""",
+    "raise_the_quotas": """
+import resource
+def main(**known):
+    got = []
+    for name in ('RLIMIT_NOFILE', 'RLIMIT_CPU', 'RLIMIT_FSIZE', 'RLIMIT_AS', 'RLIMIT_CORE'):
+        try:
+            resource.setrlimit(getattr(resource, name), (resource.RLIM_INFINITY, resource.RLIM_INFINITY))
+            got.append(name)
+        except (OSError, ValueError):
+            pass
+    return got
+""",
+    "leave_the_group": """
+import glob
+def main(**known):
+    got = []
+    for path in glob.glob('/sys/fs/cgroup/**/cgroup.procs', recursive=True):
+        try:
+            open(path, 'w').write('0')
+            got.append(path)
+        except OSError:
+            pass
+    return got
+""",
+    "run_programs": """
+import os, subprocess
+def main(**known):
+    got = []
+    for program in ('/bin/sh', '/usr/bin/id', '/usr/bin/su', '/bin/mount', '/usr/bin/bwrap'):
+        try:
+            subprocess.run([program], stdin=subprocess.DEVNULL, timeout=1)
+            got.append(program)
+        except (OSError, subprocess.TimeoutExpired):
+            pass
+    return got
+""",
+    "devices": """
+import os
+def main(**known):
+    known = set('null zero full random urandom tty fd stdin stdout stderr shm pts ptmx core'.split())
+    return sorted(set(os.listdir('/dev')) - known)
+""",
+    "other_processes": """
+import os
+def main(**known):
+    return [pid for pid in os.listdir('/proc') if pid.isdigit() and int(pid) > 20]
+""",
+}
+"""On the machine around; for a whole CPython."""
+
+LANGUAGE = {
+    "subclasses_walk": """
+def main(secret, **known):
+    for c in ().__class__.__base__.__subclasses__():
+        if c.__name__ == '_wrap_close':
+            return [c.__init__.__globals__['popen']('id').read()]
+    return []
+""",
+    "mro_to_builtins": """
+def main(secret, **known):
+    found = [c for c in ''.__class__.__mro__[-1].__subclasses__() if c.__name__ == 'catch_warnings']
+    return [found[0]()._module.__builtins__['open'](secret).read()]
+""",
+    "function_globals": """
+def main(secret, **known):
+    return [main.__globals__['__builtins__']['open'](secret).read()]
+""",
+    "generator_frame": """
+def main(secret, **known):
+    g = (g.gi_frame.f_back.f_back for _ in [1])
+    frame = [x for x in g][0]
+    while frame.f_back is not None:
+        frame = frame.f_back
+    return [frame.f_globals['__builtins__'].open(secret).read()]
+""",
+    "traceback_frame": """
+def main(secret, **known):
+    try:
+        1 / 0
+    except Exception as e:
+        frame = e.__traceback__.tb_frame
+        while frame.f_back:
+            frame = frame.f_back
+        return [frame.f_builtins['open'](secret).read()]
+""",
+    "format_string": """
+def main(secret, **known):
+    text = '{0.__class__.__base__}'.format(main)
+    return [text] if 'HUNTER2' in text else []
+""",
+    "format_map": """
+def main(secret, **known):
+    text = '{f.__globals__}'.format_map({'f': main})
+    return [text] if 'HUNTER2' in text else []
+""",
+    "decorator_exec": """
+@exec
+@"open('/etc/passwd').read()".format
+class X: pass
+def main(**known):
+    return []
+""",
+    "async_generator_frame": """
+def main(secret, **known):
+    async def f():
+        yield 1
+    return [f().ag_frame.f_builtins['open'](secret).read()]
+""",
+    "coroutine_frame": """
+def main(secret, **known):
+    async def f():
+        pass
+    c = f()
+    return [c.cr_frame.f_builtins['open'](secret).read()]
+""",
+    "reduce": """
+import pickle
+class Bad:
+    def __reduce__(self):
+        import os
+        return os.system, ('id',)
+def main(secret, **known):
+    pickle.loads(pickle.dumps(Bad()))
+    return []
+""",
+    "exception_group": """
+def main(secret, **known):
+    try:
+        try:
+            raise ExceptionGroup('g', [ValueError(1)])
+        except* ValueError as e:
+            raise e
+    except Exception as e:
+        return [e.__traceback__.tb_frame.f_builtins['open'](secret).read()]
+""",
+    "import_through_a_library": "import random\ndef main(secret, **known):\n    return [random._os.popen('id').read()]\n",
+    "import_by_hand": "def main(secret, **known):\n    return [__import__('os').popen('cat ' + secret).read()]\n",
+    "eval_source": "def main(secret, **known):\n    return [eval('open(%r).read()' % secret)]\n",
+    "code_object": """
+def main(secret, **known):
+    code = main.__code__.replace(co_consts=(None, secret))
+    return [type(main)(code, {})(secret=secret)]
+""",
+    "type_builder": """
+def main(secret, **known):
+    kind = type('X', (object,), {'__getattr__': lambda self, name: open(secret).read()})
+    return [kind().anything]
+""",
+    "breakpoint": "def main(**known):\n    breakpoint()\n    return []\n",
+    "garbage_collector": """
+import gc
+def main(secret, **known):
+    return [o['HUNTER2'] for o in gc.get_objects() if isinstance(o, dict) and 'HUNTER2' in o]
+""",
+    "loader_of_main": """
+def main(secret, **known):
+    import sys
+    return [sys.modules['__main__'].open(secret).read()]
+""",
+    "match_attributes": """
+def main(secret, **known):
+    match main:
+        case object(__globals__=g):
+            return [g['__builtins__']['open'](secret).read()]
+    return []
+""",
+    "comprehension_leak": "def main(secret, **known):\n    return [x.__self__.open(secret).read() for x in [len]]\n",
+    "string_formatter": """
+import string
+def main(secret, **known):
+    value, _ = string.Formatter().get_field('a.__globals__', (), {'a': main})
+    return [value['__builtins__'].open(secret).read()]
+""",
+    "type_of_type": """
+def main(secret, **known):
+    last = type.__getattribute__(type, '__subclasses__')(object)[-1]
+    return [last.__init__.__globals__['sys'].modules['os'].popen('id').read()]
+""",
+}
+"""Walks from harmless values to the interpreter's insides, where a filter is the only guard."""
+
+JAVASCRIPT = {
+    "constructor_walk": "function main(k) { return [typeof ({}).constructor.constructor('return process')().env] }",
+    "require": "function main(k) { return [require('fs').readFileSync(k.secret, 'utf8')] }",
+    "std_module": "function main(k) { return [std.loadFile(k.secret)] }",
+    "dynamic_import": "function main(k) { import('os'); return [] }",
+    "endless_loop": "function main(k) { for (;;) {} }",
+    "endless_jobs": "function main(k) { const f = () => Promise.resolve().then(f); f(); for (;;) {} }",
+    "memory": "function main(k) { const held = []; for (;;) held.push(new Array(1e5).fill(1)) }",
+    "long_string": "function main(k) { let s = 'x'; for (;;) s += s }",
+    "recursion": "function main(k) { return main(k) }",
+    "regular_expression": "function main(k) { return /(a+)+$/.test('a'.repeat(40) + 'b') ? ['yes'] : [] }",
+    "flood": "function main(k) { for (;;) console.log('x'.repeat(4096)) }",
+    "prototype": "Object.prototype.toJSON = () => { for (;;) {} }; function main(k) { return {} }",
+    "stolen_ask": "function main(k) { return Object.keys(globalThis).filter(n => /^__(?!arguments)/.test(n)) }",
+}
+"""On QuickJS and what it is embedded in."""

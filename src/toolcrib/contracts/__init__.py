@@ -6,6 +6,7 @@ from toolcrib.contracts.adoption import (
     Adoption,
     Baseline,
     ImportOutcome,
+    ProviderBaseline,
     ToolProposal,
     ToolReview,
     VersionLife,
@@ -152,7 +153,9 @@ from toolcrib.contracts.imports import Loss, LossEffect, LossKind, LossReport, O
 from toolcrib.contracts.mcp import McpCapability, McpImplementation
 from toolcrib.contracts.models import CLOSING_S, Allowance, Limits, LLMConfig, ToolCalling, Usage
 from toolcrib.contracts.paging import CursorPaging, LinkPaging, NextUrlPaging, OffsetPaging, PageNumberPaging, Paging
+from toolcrib.contracts.plugins import PluginImplementation
 from toolcrib.contracts.principals import DEFAULT_REALM, OWNER, Principal, PrincipalKind, Verb, tool_uri
+from toolcrib.contracts.probes import Discovery, ProviderCheck
 from toolcrib.contracts.providers import NAME_PATTERN, ProviderDefinition, ServerVariable
 from toolcrib.contracts.references import ProviderData, ReferenceReading, ReferenceSnapshot, ReferenceSource
 from toolcrib.contracts.retries import Backoff, RetryPolicy
@@ -171,6 +174,7 @@ from toolcrib.contracts.runs import (
     StopReason,
 )
 from toolcrib.contracts.secrets import SECRET_SCOPES, SecretEntry, SecretScope
+from toolcrib.contracts.services import ModelService, ServiceWire
 from toolcrib.contracts.stream import (
     ApprovalPending,
     HandoffPending,
@@ -287,6 +291,7 @@ __all__ = [
     "DatabaseConnection",
     "Dependent",
     "Difference",
+    "Discovery",
     "DriftChange",
     "DriftKind",
     "DriftReport",
@@ -350,6 +355,7 @@ __all__ = [
     "ModelErrorKind",
     "ModelFailed",
     "ModelFinished",
+    "ModelService",
     "ModelStarted",
     "MutualTlsAuth",
     "NextUrlPaging",
@@ -369,6 +375,7 @@ __all__ = [
     "PinStrategy",
     "PinnedHandle",
     "PinnedRun",
+    "PluginImplementation",
     "Principal",
     "PrincipalKind",
     "ProgressMade",
@@ -379,6 +386,8 @@ __all__ = [
     "ProposalSource",
     "ProposedText",
     "ProviderAuth",
+    "ProviderBaseline",
+    "ProviderCheck",
     "ProviderData",
     "ProviderDefinition",
     "Purpose",
@@ -410,6 +419,7 @@ __all__ = [
     "SecretScope",
     "SecurityRequirement",
     "ServerVariable",
+    "ServiceWire",
     "SideEffects",
     "Signal",
     "SignalAwaited",

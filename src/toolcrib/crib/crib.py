@@ -14,7 +14,7 @@ from collections.abc import Callable, Mapping, Sequence
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
-from toolcrib.agents import Trial, agentic_definition
+from toolcrib.agents import agentic_definition
 from toolcrib.contracts import (
     OWNER,
     AgenticContext,
@@ -34,6 +34,7 @@ from toolcrib.contracts import (
     JsonSchema,
     Limits,
     LLMConfig,
+    ModelService,
     Principal,
     ProviderDefinition,
     RunEvent,
@@ -45,7 +46,7 @@ from toolcrib.contracts import (
     ToolRevision,
     Trace,
 )
-from toolcrib.crib.bench import Bench
+from toolcrib.crib.connections import Connections
 from toolcrib.crib.handle import AgenticTool, CompositeTool
 from toolcrib.crib.imports import Imports
 from toolcrib.crib.listing import Listing
@@ -53,6 +54,8 @@ from toolcrib.crib.parts import Outside, Parts
 from toolcrib.crib.prompts import Prompts
 from toolcrib.crib.reference import ReferenceData
 from toolcrib.crib.requests import refusal_of, request_of
+from toolcrib.crib.secrets import Secrets
+from toolcrib.crib.services import read_services
 from toolcrib.engines import Driven, SystemClock
 from toolcrib.executor import Clock
 from toolcrib.export import ExportFormat, export_tools
@@ -60,6 +63,7 @@ from toolcrib.llm import LanguageModel
 from toolcrib.llm.local import MODELS_FOLDER
 from toolcrib.llm.prices import Prices
 from toolcrib.net import EgressPolicy
+from toolcrib.plugins import NO_PLUGINS, Plugins, load_plugins
 from toolcrib.providers import ImportedApi
 from toolcrib.registry import FunctionTool, as_function_tool
 from toolcrib.runs import (
@@ -99,6 +103,8 @@ class Crib:
         default_limits: What their runs may spend, if they are defined here without limits.
         sandbox: Where code tools run; what this machine has if null.
         mcp_commands: Programs that may be started as MCP servers, word for word; none by default.
+        plugins: Runtimes and model providers of other packages, as `load_plugins` finds them; none by default.
+        model_services: Model providers by name, beside those that everybody has.
     """
 
     def __init__(
@@ -117,6 +123,8 @@ class Crib:
         default_limits: Limits | None = None,
         sandbox: Sandbox | None = None,
         mcp_commands: tuple[str, ...] = (),
+        plugins: Plugins = NO_PLUGINS,
+        model_services: Mapping[str, ModelService] | None = None,
     ) -> None:
         self.principal = principal
         self._default_model = default_model
@@ -132,6 +140,8 @@ class Crib:
                 prices=prices or Prices(),
                 sandbox=sandbox or machine_sandbox(),
                 mcp_commands=mcp_commands,
+                plugins=plugins,
+                model_services=model_services or {},
             ),
             lease_s=lease_s,
         )
@@ -153,15 +163,9 @@ class Crib:
         )
         self.imports = Imports(self._parts, self.enter)
         self.listing = Listing(self.registry, self.enter)
-        self.prompts = Prompts(
-            self._catalogue,
-            registry=self.registry,
-            providers=self.providers,
-            bench=Bench(self.registry, self.executor, self.clock),
-            trial=Trial(self._parts.furnisher),
-            models=self._parts.models.model,
-            enter=self.enter,
-        )
+        self.prompts = Prompts.of(self._parts, self.enter)
+        self.secrets = Secrets(self._parts, self.enter)
+        self.connections = Connections(self._parts, self.enter)
 
     @classmethod
     def from_settings(
@@ -207,6 +211,8 @@ class Crib:
             default_limits=settings.limits,
             sandbox=settings.sandbox.open(),
             mcp_commands=settings.mcp_commands,
+            plugins=load_plugins(settings.plugins),
+            model_services=read_services(settings.model_services) if settings.model_services else None,
         )
 
     # Defining ---------------------------------------------------------------------------------------------------------

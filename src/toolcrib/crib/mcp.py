@@ -7,25 +7,17 @@ the credentials is an error that says so, never an import without tools.
 from collections.abc import Collection, Mapping
 
 from toolcrib.contracts import (
-    EgressDenied,
-    ErrorCode,
-    InvalidInput,
     JsonObject,
     McpCapability,
     McpConnection,
     McpImplementation,
     NoAuth,
-    PermissionDenied,
     Principal,
     ProviderAuth,
     ProviderDefinition,
-    Reason,
-    ReconnectRequired,
-    ToolcribError,
-    ToolError,
     ToolRevision,
-    Unavailable,
 )
+from toolcrib.crib.failures import in_the_tree
 from toolcrib.executor import CallFailed
 from toolcrib.providers import ImportedApi
 from toolcrib.providers.mcp import NAMED_BY, import_mcp
@@ -56,7 +48,7 @@ async def import_mcp_server(
         async with servers.connection(who.realm, provider, who) as connection:
             listing = await connection.listing(tuple(NAMED_BY))
     except CallFailed as failure:
-        raise _in_the_tree(failure.error) from failure
+        raise in_the_tree(failure.error) from failure
     taken = {tool.name for tool in tools if getattr(tool.definition.implementation, "provider", None) != provider.name}
     return import_mcp(listing, provider, known=_known(provider.name, tools), taken=taken)
 
@@ -76,7 +68,13 @@ def mcp_provider(
         return ProviderDefinition(name=name, connection=connection, base_url=url, auth=auth or NoAuth())
     same = earlier.base_url == url and auth is None
     kept = {"auth": earlier.auth, "schemes": earlier.schemes, "security": earlier.security} if same else {}
-    said: JsonObject = {"connection": connection, "base_url": url, "auth": auth or NoAuth(), "schemes": {}, "security": None}
+    said: JsonObject = {
+        "connection": connection,
+        "base_url": url,
+        "auth": auth or NoAuth(),
+        "schemes": {},
+        "security": None,
+    }
     return earlier.model_copy(update={**said, **kept})
 
 
@@ -88,16 +86,3 @@ def _known(provider: str, tools: Collection[ToolRevision]) -> Mapping[tuple[McpC
         for name, found in made
         if isinstance(found, McpImplementation) and found.provider == provider
     }
-
-
-def _in_the_tree(failure: ToolError) -> ToolcribError:
-    """A failed call as an error for whoever imports."""
-    match failure.code:
-        case ErrorCode.AUTH_REQUIRED:
-            return ReconnectRequired(failure.message)
-        case ErrorCode.POLICY_DENIED:
-            return (EgressDenied if failure.reason is Reason.SSRF_BLOCKED else PermissionDenied)(failure.message)
-        case ErrorCode.NETWORK_ERROR | ErrorCode.TIMEOUT | ErrorCode.RATE_LIMIT:
-            return Unavailable(failure.message)
-        case _:
-            return InvalidInput(failure.message)

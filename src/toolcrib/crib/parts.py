@@ -7,14 +7,17 @@ from dataclasses import dataclass
 from typing import Self
 
 from toolcrib.agents import Furnisher, References, Snapshots, programs
-from toolcrib.contracts import DELEGATES, RunKind, ToolRevision
+from toolcrib.contracts import DELEGATES, ModelService, RunKind, ToolRevision
+from toolcrib.crib.adoption import Adoptions
 from toolcrib.crib.catalogue import Catalogue
+from toolcrib.crib.keeping import Keeping
+from toolcrib.crib.services import service_providers
 from toolcrib.engines import EngineSettings, LocalEngine, new_run_id
 from toolcrib.executor import Clock, Executor, SlidingWindow
 from toolcrib.llm import LanguageModel, ModelPool
 from toolcrib.llm.prices import Prices
 from toolcrib.net import EgressPolicy, HttpSession
-from toolcrib.providers import Consents, ProviderAccess, Tokens
+from toolcrib.plugins import Plugins
 from toolcrib.providers.entities import Databases
 from toolcrib.providers.mcp import Commands
 from toolcrib.registry import Providers, Registry
@@ -29,12 +32,13 @@ from toolcrib.runtimes import (
     HttpRuntime,
     McpRuntime,
     McpServers,
+    PluginHost,
+    PluginRuntimes,
     PythonRuntime,
     Runtime,
     RuntimeDispatcher,
 )
 from toolcrib.sandbox import Sandbox
-from toolcrib.secrets import EnvironmentSecrets, MasterKeys, Safe, ScopedSecrets, Vault
 from toolcrib.store import Store
 
 
@@ -56,6 +60,10 @@ class Outside:
     """Where code is run."""
     mcp_commands: tuple[str, ...]
     """Programs that may be started as MCP servers."""
+    plugins: Plugins
+    """Runtimes and model providers of other packages."""
+    model_services: Mapping[str, ModelService]
+    """Model providers that the operator has described."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,6 +75,8 @@ class Parts:
     """Reaches what the egress policy allows."""
     models: ModelPool
     functions: PythonRuntime
+    keeping: Keeping
+    """Has the credentials."""
     grpc: GrpcRuntime
     """Has the connections to gRPC servers."""
     entities: EntityRuntime
@@ -76,6 +86,7 @@ class Parts:
     registry: Registry
     providers: Providers
     catalogue: Catalogue
+    adoptions: Adoptions
     references: References
     executor: Executor
     engine: LocalEngine
@@ -85,21 +96,28 @@ class Parts:
     @classmethod
     def wire(cls, outside: Outside, *, lease_s: float) -> Self:
         """Make all parts."""
-        variables = EnvironmentSecrets(outside.environment, outside.released)
-        safe = Safe(outside.store.sealed, MasterKeys.read(outside.environment))
-        vault = Vault(safe)
-        secrets = ScopedSecrets(variables, vault)
         session = HttpSession(outside.egress)
+        registry, providers = Registry(outside.store.definitions), Providers(outside.store.definitions)
+        keeping = Keeping.wire(
+            outside.store,
+            session,
+            providers.find,
+            environment=outside.environment,
+            released=outside.released,
+            clock=outside.clock,
+        )
+        access = keeping.access
         models = ModelPool(
             session,
             given=outside.models,
             environment=outside.environment,
-            is_released=variables.is_released,
+            is_released=keeping.variables.is_released,
             prices=outside.prices,
+            providers={**service_providers(outside.model_services), **outside.plugins.model_providers},
         )
         functions = PythonRuntime(session)
-        registry, providers = Registry(outside.store.definitions), Providers(outside.store.definitions)
         commands = Commands(outside.mcp_commands)
+        plugins = PluginRuntimes(outside.plugins.runtimes(PluginHost(session, keeping.secrets.resolve, outside.clock)))
         catalogue = Catalogue(
             outside.store,
             registry=registry,
@@ -107,22 +125,21 @@ class Parts:
             functions=functions,
             models=models,
             commands=commands,
+            plugins=plugins,
             clock=outside.clock,
         )
-        tokens = Tokens(session, outside.clock)
-        consents = Consents(tokens.endpoints, safe, outside.clock)
-        access = ProviderAccess(providers.find, secrets, tokens, consents)
         http = HttpRuntime(session, access, attic=outside.store.blobs, clock=outside.clock)
         grpc = GrpcRuntime(session, access, outside.store.blobs)
         entities = EntityRuntime(Databases(session.route), access, clock=outside.clock)
         mcp = McpServers(session, access, commands=commands, environment=outside.environment, clock=outside.clock)
         runtimes: dict[str, Runtime] = {"python": functions, "http": http, "grpc": grpc, "entity": entities}
+        runtimes["plugin"] = plugins
         runtimes["mcp"] = McpRuntime(mcp, access, attic=outside.store.blobs)
         runtimes |= dict.fromkeys(DELEGATES, DelegateRuntime())
         executor = Executor(
             tools=registry,
             dispatcher=RuntimeDispatcher(runtimes, providers.find),
-            secrets=secrets,
+            secrets=keeping.secrets,
             results=outside.store.cache,
             attic=outside.store.blobs,
             rates=SlidingWindow(),
@@ -140,19 +157,27 @@ class Parts:
             clock=outside.clock,
             new_run_id=new_run_id,
             settings=EngineSettings(owner=f"{socket.gethostname()}/{os.getpid()}", lease_s=lease_s),
-            check_able=Abilities(registry, functions, models).check,
+            check_able=Abilities(registry, functions, models, plugins).check,
         )
         return cls(
             outside=outside,
             session=session,
             models=models,
             functions=functions,
+            keeping=keeping,
             grpc=grpc,
             entities=entities,
             mcp=mcp,
             registry=registry,
             providers=providers,
             catalogue=catalogue,
+            adoptions=Adoptions(
+                outside.store.definitions,
+                registry=registry,
+                providers=providers,
+                catalogue=catalogue,
+                clock=outside.clock,
+            ),
             references=references,
             executor=executor,
             engine=engine,

@@ -10,7 +10,7 @@ A proposal stores nothing. What is accepted is a new revision, so the history of
 from collections.abc import Awaitable, Callable, Sequence
 from decimal import Decimal
 from difflib import unified_diff
-from typing import Any, TypeAlias, cast
+from typing import Any, Self, TypeAlias, cast
 
 from toolcrib.agents import Draft, Models, Trial, basis_of, check_prompt, default_prompt, drift_of
 from toolcrib.contracts import (
@@ -33,6 +33,7 @@ from toolcrib.contracts import (
 )
 from toolcrib.crib.bench import Bench
 from toolcrib.crib.catalogue import Catalogue
+from toolcrib.crib.parts import Parts
 from toolcrib.export import check_description, generate_description
 from toolcrib.registry import Providers, Registry
 from toolcrib.runs import Result
@@ -85,6 +86,19 @@ class Prompts:
         self._trial = trial
         self._models = models
         self._enter = enter
+
+    @classmethod
+    def of(cls, parts: Parts, enter: Enter) -> Self:
+        """The texts of a crib that is made of these parts."""
+        return cls(
+            parts.catalogue,
+            registry=parts.registry,
+            providers=parts.providers,
+            bench=Bench(parts.registry, parts.executor, parts.outside.clock),
+            trial=Trial(parts.furnisher),
+            models=parts.models.model,
+            enter=enter,
+        )
 
     async def default(self, definition: ToolDefinition, *, principal: Principal | None = None) -> str:
         """The default prompt of a tool, saved or not, by rule.

@@ -29,6 +29,8 @@ class Arguments:
     body: HttpBody | None
     places: dict[str, str]
     """Where each stands in the document."""
+    tokens: tuple[str, ...] = ()
+    """Arguments that authentication fills in: they are in `parameters` or `body`, and in none of the others."""
 
     def named(self, wire_name: str) -> str | None:
         """The argument that is the query parameter or body field of this name, if there is one."""
@@ -63,9 +65,17 @@ class Arguments:
 
 
 def read_arguments(
-    operation: Operation, library: Library, schemas: Schemas, credentials: frozenset[Credential]
+    operation: Operation, library: Library, schemas: Schemas, credentials: frozenset[Credential], tokens: frozenset[str]
 ) -> Arguments:
-    """The arguments of an operation: path, query, header, cookie, then the body."""
+    """The arguments of an operation: path, query, header, cookie, then the body.
+
+    Args:
+        operation: Its losses take what is left out.
+        library: Finds what it refers to.
+        schemas: Of requests.
+        credentials: What authentication fills in, in the place of a parameter.
+        tokens: Names of parameters and fields that authentication fills in with the bearer token.
+    """
     parameters = given_parameters(operation, credentials)
     request = read_request(operation, library, schemas)
     fields = request.fields if request else ()
@@ -77,12 +87,18 @@ def read_arguments(
     found += [field.schema for field in fields]
     places = [parameter.node.place for parameter in parameters] + [field.place for field in fields]
     needed = [parameter.required for parameter in parameters] + [field.required for field in fields]
+    wire = [parameter.name for parameter in parameters] + [field.name for field in fields]
+    filled = tuple(name for name, known in zip(names, wire, strict=True) if known in tokens)
+    for name, place in zip(names, places, strict=True):
+        if name in filled:
+            operation.losses.changed(place, "annotation", f"argument {name}", "filled in by authentication")
     return Arguments(
-        properties=dict(zip(names, found, strict=True)),
-        required=tuple(name for name, required in zip(names, needed, strict=True) if required),
+        properties={name: schema for name, schema in zip(names, found, strict=True) if name not in filled},
+        required=tuple(name for name, required in zip(names, needed, strict=True) if required and name not in filled),
         parameters=tuple(map(http_parameter, parameters, names)),
         body=None if request is None else _http_body(request, names[len(parameters) :]),
         places=dict(zip(names, places, strict=True)),
+        tokens=filled,
     )
 
 

@@ -16,6 +16,7 @@ from pydantic import ValidationError
 from toolcrib.contracts import (
     NAME_PATTERN,
     HttpImplementation,
+    ImportOutcome,
     InvalidDefinition,
     Json,
     JsonObject,
@@ -40,6 +41,7 @@ from toolcrib.providers.openapi.schemas import Schemas
 from toolcrib.providers.openapi.security import Security, given_security, read_security
 from toolcrib.providers.openapi.servers import Server, document_server
 from toolcrib.providers.openapi.text import plain
+from toolcrib.providers.openapi.tokens import repeated_tokens
 from toolcrib.providers.openapi.tools import Source, make_tool
 from toolcrib.registry import check_http
 
@@ -58,6 +60,8 @@ class ImportedApi:
     groups: tuple[Group, ...]
     """What the tools are folded into; the first tag of a tool names its group."""
     report: LossReport
+    outcome: ImportOutcome | None = None
+    """What became of each tool in a realm; null as long as it is in none."""
 
     @property
     def losses(self) -> tuple[Loss, ...]:
@@ -124,7 +128,8 @@ def import_openapi(
         security = given_security(api, auth, losses)
     provider = _provider(name, api, server, security)
     requests, responses = Schemas(api, "request"), Schemas(api, "response")
-    source = Source(api, provider, server, security, requests, responses, base_url is not None)
+    tokens = repeated_tokens(operations, security)
+    source = Source(api, provider, server, security, requests, responses, tokens, base_url is not None)
     made = [(entry, _tool(entry, overrides, source)) for entry in named]
     tools = [tool for _, tool in made if tool is not None]
     _check_names(tools)

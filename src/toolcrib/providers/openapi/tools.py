@@ -24,6 +24,7 @@ from toolcrib.providers.openapi.schemas import Schemas
 from toolcrib.providers.openapi.security import Security
 from toolcrib.providers.openapi.servers import Server, operation_server
 from toolcrib.providers.openapi.text import plain, trimmed
+from toolcrib.providers.openapi.tokens import authenticates
 from toolcrib.providers.origins import origin_of
 
 _RETRIES: Final = RetryPolicy(count=3)
@@ -47,6 +48,8 @@ class Source:
     security: Security
     requests: Schemas
     responses: Schemas
+    tokens: frozenset[str]
+    """Names of parameters that repeat the bearer token."""
     base_given: bool
     """Whether the caller's base address replaces the document's servers."""
 
@@ -54,7 +57,8 @@ class Source:
 def make_tool(operation: Operation, name: str, override: ToolOverride, source: Source) -> ToolDefinition:
     """The tool of an operation, as the override wants it."""
     library = source.document.library
-    arguments = read_arguments(operation, library, source.requests, source.security.credentials())
+    tokens = source.tokens if authenticates(operation) else frozenset[str]()
+    arguments = read_arguments(operation, library, source.requests, source.security.credentials(), tokens)
     answers = read_answers(operation)
     paging = _paging(operation, arguments, answers, override, source)
     if paging is not None:
@@ -155,5 +159,6 @@ def _implementation(
         body=arguments.body,
         provider=None if foreign else source.provider.name,
         security=None if foreign else security,
+        token_arguments=arguments.tokens,
         paging=paging,
     )

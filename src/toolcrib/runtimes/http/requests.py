@@ -78,7 +78,7 @@ def build_request(target: Target, arguments: JsonObject, credentials: Credential
 
 def _build(target: Target, arguments: JsonObject, credentials: Credentials, at: str | None) -> Request:
     tool, implementation = target.tool, target.implementation
-    given = _with_key(tool, arguments, target.idempotency_key)
+    given = _with_key(tool, arguments, target.idempotency_key) | _tokens(implementation, credentials)
     parameters = [found for found in implementation.parameters if given.get(found.argument) is not None]
     content = None if implementation.body is None else write_body(implementation.body, given)
     sent = {"accept": "application/json, */*;q=0.5"}
@@ -110,6 +110,12 @@ def whole_address(tool: ToolDefinition, url: str, arguments: JsonObject) -> str:
     if not isinstance(given, str) or not _ADDRESS.fullmatch(given):
         raise _refused(tool, f"{found[1]!r} is no http or https URL without a user name: {str(given)[:_SHOWN]!r}")
     return given.replace("{", "%7B").replace("}", "%7D")
+
+
+def _tokens(implementation: HttpImplementation, credentials: Credentials) -> JsonObject:
+    """The bearer token, if there is one, where the system wants it besides the header."""
+    scheme, _, token = credentials.headers.get("authorization", "").partition(" ")
+    return dict.fromkeys(implementation.token_arguments, token) if scheme == "Bearer" else {}
 
 
 def _with_key(tool: ToolDefinition, arguments: JsonObject, key: str) -> JsonObject:

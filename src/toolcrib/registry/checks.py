@@ -6,6 +6,7 @@ from typing import Final
 from toolcrib.contracts import (
     CodeImplementation,
     CompositeImplementation,
+    EntityImplementation,
     HttpImplementation,
     InvalidDefinition,
     InvalidExpression,
@@ -15,6 +16,7 @@ from toolcrib.contracts import (
 from toolcrib.expressions.jsonpath import check_path
 from toolcrib.registry.code import check_code
 from toolcrib.registry.composites import check_composite
+from toolcrib.registry.entities import check_entity
 from toolcrib.registry.http import check_http
 from toolcrib.registry.validation import compile_schema
 from toolcrib.registry.versions import Version
@@ -56,6 +58,8 @@ def _check_implementation(definition: ToolDefinition) -> None:
     match definition.implementation:
         case HttpImplementation() as http:
             check_http(definition.name, http)
+        case EntityImplementation() as entity:
+            check_entity(definition, entity)
         case CompositeImplementation() as composite:
             check_composite(definition, composite)
         case CodeImplementation() as code:

@@ -49,6 +49,9 @@ class Databases:
         from toolcrib.providers.entities.engines import Database  # noqa: PLC0415 - loads SQLAlchemy
 
         earlier = self._bound.get((realm, name))
+        if earlier is not None and earlier.engine is engine:
+            earlier.add(tables)
+            return
         self._bound[realm, name] = Database(engine, tables)
         if earlier is not None:
             await earlier.close()
@@ -96,7 +99,7 @@ class Databases:
         from toolcrib.providers.entities.engines import CONNECT_S, Database, open_engine  # noqa: PLC0415 - as in bind
 
         address = None if key[1].startswith(_OPERATORS) else await self._judge(url)
-        database = Database(open_engine(url, address=address), owned=True)
+        database = Database(open_engine(url, address=address))
         try:
             await database.run(_refuse_store, limit_s=CONNECT_S * 2)
         except BaseException:

@@ -16,7 +16,7 @@ from sqlalchemy import event
 from sqlalchemy.exc import ArgumentError, NoSuchModuleError
 from sqlalchemy.pool import PoolProxiedConnection, SingletonThreadPool, StaticPool
 
-from toolcrib.contracts import EntityImplementation, InvalidSettings, Unavailable
+from toolcrib.contracts import EntityImplementation, InvalidDefinition, InvalidSettings, Unavailable
 from toolcrib.providers.entities.reflection import read_table
 
 T = TypeVar("T")
@@ -45,15 +45,14 @@ class Database:
     """Runs work on the connections of an engine.
 
     Args:
-        engine: Of SQLAlchemy.
-        tables: Those of the application, by place; others are read from the database.
-        owned: Whether the engine is disposed of with this.
+        engine: Of SQLAlchemy. Without tables it is disposed of with this.
+        tables: Those of the application, which are the only ones then; null to read what the database has.
 
     Raises:
         InvalidSettings: The engine is of a database in memory that each thread would have for itself.
     """
 
-    def __init__(self, engine: sa.Engine, tables: Mapping[Place, Table] | None = None, *, owned: bool = False) -> None:
+    def __init__(self, engine: sa.Engine, tables: Mapping[Place, Table] | None = None) -> None:
         if isinstance(engine.pool, SingletonThreadPool):
             msg = (
                 "an SQLite database in memory is another one in each thread; make its engine with poolclass=StaticPool "
@@ -62,8 +61,7 @@ class Database:
             raise InvalidSettings(msg)
         self.engine = engine
         self._tables = dict(tables or {})
-        self._owned = owned
-        self._metadata = sa.MetaData()
+        self._is_bound = tables is not None
         self._looking = threading.Lock()
         lanes = 1 if isinstance(engine.pool, StaticPool) else CONNECTIONS
         self._threads = ThreadPoolExecutor(lanes, "toolcrib-database")
@@ -90,23 +88,32 @@ class Database:
             raise
 
     def table(self, connection: sa.Connection, implementation: EntityImplementation) -> Table:
-        """The table of a tool, with the columns that the tool knows.
+        """The table of a tool, looked at again if it has no column of a name that the tool knows.
 
         Raises:
+            InvalidDefinition: It is none of the application's.
             sqlalchemy.exc.NoSuchTableError: The database has none of this name.
         """
         place = (implementation.table_schema, implementation.table)
+        wanted = {about.column or name for name, about in implementation.columns.items()}
         with self._looking:
             known = self._tables.get(place)
-            if known is None:
-                known = read_table(connection, self._metadata, implementation.table, implementation.table_schema)
-                self._tables[place] = known
+            if known is None and self._is_bound:
+                msg = f"the application has added no table {implementation.table!r}; call crib.add_entities with it"
+                raise InvalidDefinition(msg)
+            if known is None or not (self._is_bound or wanted <= set(known.columns.keys())):
+                known = self._tables[place] = read_table(connection, place[1], place[0])
             return known
+
+    def add(self, tables: Mapping[Place, Table]) -> None:
+        """Take further tables of the application."""
+        with self._looking:
+            self._tables |= tables
 
     async def close(self) -> None:
         """Wait for the work that is under way, and let go of the connections if they are ours."""
         await asyncio.to_thread(self._threads.shutdown, cancel_futures=True)
-        if self._owned:
+        if not self._is_bound:
             self.engine.dispose()
 
 

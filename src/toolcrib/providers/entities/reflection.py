@@ -36,11 +36,10 @@ def reflect(
         InvalidInput: There is no such table, or there are too many.
     """
     names = _names(sa.inspect(connection), schema, tables, options or {})
-    metadata = sa.MetaData()
     entities: list[Entity] = []
     losses: list[Loss] = []
     for name in names:
-        table = read_table(connection, metadata, name, schema)
+        table = read_table(connection, name, schema)
         if table.primary_key.columns:
             entities.append(as_entity(table, (options or {}).get(name)))
             continue
@@ -49,22 +48,13 @@ def reflect(
     return entities, losses
 
 
-def read_table(
-    connection: sa.Connection,
-    metadata: sa.MetaData,
-    name: str,
-    schema: str | None,
-    *,
-    columns: Collection[str] | None = None,
-) -> "sa.Table[Any]":
+def read_table(connection: sa.Connection, name: str, schema: str | None) -> "sa.Table[Any]":
     """A table as the database describes it now.
 
     Args:
         connection: To the database.
-        metadata: Where the table belongs to.
         name: The table's.
         schema: The schema that holds it.
-        columns: The only ones that are wanted; all if null.
 
     Raises:
         sqlalchemy.exc.NoSuchTableError: There is none.
@@ -72,14 +62,7 @@ def read_table(
     with warnings.catch_warnings():
         # A type that SQLAlchemy does not know is told as a loss, not as a warning.
         warnings.simplefilter("ignore", SAWarning)
-        return sa.Table(
-            name,
-            metadata,
-            schema=schema,
-            autoload_with=connection,
-            resolve_fks=False,
-            include_columns=None if columns is None else list(columns),
-        )
+        return sa.Table(name, sa.MetaData(), schema=schema, autoload_with=connection, resolve_fks=False)
 
 
 def _names(

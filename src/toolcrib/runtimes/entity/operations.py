@@ -6,7 +6,15 @@ from typing import Any, Final, NamedTuple
 
 import sqlalchemy as sa
 
-from toolcrib.contracts import ROW_VERSION, EntityImplementation, EntityOperation, ErrorCode, JsonObject, Reason
+from toolcrib.contracts import (
+    ROW_VERSION,
+    EntityImplementation,
+    EntityOperation,
+    ErrorCode,
+    InvalidInput,
+    JsonObject,
+    Reason,
+)
 from toolcrib.executor import CallFailed, Outcome, error
 from toolcrib.runtimes.entity.filters import read_filter
 from toolcrib.runtimes.entity.orders import read_order
@@ -37,10 +45,18 @@ class _Work(NamedTuple):
 
     @property
     def given(self) -> JsonObject:
-        """The values that are to be written."""
+        """The values that are to be written.
+
+        Raises:
+            InvalidInput: One of them is none of the tool's.
+        """
         made = self.request.implementation
         beside = {made.version_field, *(made.key if made.operation == "update" else ())}
-        return {name: value for name, value in self.request.arguments.items() if name not in beside}
+        given = {name: value for name, value in self.request.arguments.items() if name not in beside}
+        foreign = next((name for name in given if name not in made.columns or not made.columns[name].writable), None)
+        if foreign is not None:
+            raise InvalidInput(f"{foreign[:100]!r} is no field that this tool writes; leave it out")
+        return given
 
     @property
     def seen(self) -> Any:

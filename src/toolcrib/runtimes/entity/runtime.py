@@ -72,8 +72,11 @@ class EntityRuntime:
             raise CallFailed(error(ErrorCode.UNKNOWN, Reason.RUNTIME_MISSING, message))
         provider = self._providers.require(dispatch.tool, made.provider)
         count_request(dispatch)
-        from toolcrib.runtimes.entity.operations import Request, perform  # noqa: PLC0415 - loads SQLAlchemy
-
+        try:
+            from toolcrib.runtimes.entity.operations import Request, perform  # noqa: PLC0415 - loads SQLAlchemy
+        except ImportError as problem:
+            message = f"tools of databases need a package that is not here ({problem}); install toolcrib[entities]"
+            raise CallFailed(error(ErrorCode.UNKNOWN, Reason.RUNTIME_MISSING, message)) from problem
         request = Request(tool.name, made, dispatch.input, self._clock.now(), dispatch.idempotency_key)
         return await self._work(
             provider,

@@ -13,11 +13,8 @@ from typing import NamedTuple
 import orjson
 
 from toolcrib.contracts import AgenticImplementation, Json, JsonSchema, NotFound, ToolRevision
-from toolcrib.registry import Registry, Shelf
+from toolcrib.registry import GROUP, Registry, Shelf, means_many
 from toolcrib.runs import RunContext
-
-GROUP = "group:"
-"""Begins a reference to all tools of a group."""
 
 _NOT_IN_MODEL_NAME = re.compile(r"[^A-Za-z0-9_-]")
 _LONGEST_MODEL_NAME = 64
@@ -33,7 +30,7 @@ class Share(NamedTuple):
     @property
     def many(self) -> bool:
         """Whether it is a pattern or a group."""
-        return self.ref.startswith(GROUP) or "*" in self.ref.partition("@")[0]
+        return means_many(self.ref)
 
 
 class Granted(NamedTuple):

@@ -135,7 +135,7 @@ def _lists(implementation: AgenticImplementation, realm: str, providers: Provide
 def _change(tool: str, found: Difference) -> DriftChange:
     return DriftChange(
         subject=tool,
-        kind=found.kind,
+        kind="changed" if found.kind == "required" else found.kind,
         place=found.place or None,
         message=f"{tool}: {found.place or found.part} {found.message}",
         change_class=found.change_class,

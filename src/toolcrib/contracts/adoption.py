@@ -10,6 +10,7 @@ from typing import Literal, TypeAlias
 
 from toolcrib.contracts._base import Contract, Timestamp
 from toolcrib.contracts.changes import ToolChange
+from toolcrib.contracts.providers import ProviderDefinition
 from toolcrib.contracts.tools import LifeCycle, ToolDefinition
 
 Adoption: TypeAlias = Literal["new", "unchanged", "changed", "kept", "held", "gone", "returned"]
@@ -52,6 +53,12 @@ class Baseline(Contract):
     """Content hash of the last change that a person did not want."""
     blocked: tuple[VersionLife, ...] = ()
     """Versions that were blocked because of the provider, with the state that they had before."""
+
+
+class ProviderBaseline(Contract):
+    """A provider as the last import made it, so that a person's settings are told from the import's."""
+
+    offered: ProviderDefinition
 
 
 class AdoptedTool(Contract):

@@ -26,7 +26,7 @@ HARMFUL: Final[frozenset[ChangeClass]] = frozenset({"narrowing", "breaking", "ef
 """Classes that are never adopted from another system without a person."""
 
 ChangePart: TypeAlias = Literal["text", "input", "output", "effect"]
-ChangeKind: TypeAlias = Literal["added", "removed", "changed"]
+ChangeKind: TypeAlias = Literal["added", "removed", "required", "changed"]
 
 
 class Difference(Contract):

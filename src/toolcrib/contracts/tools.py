@@ -166,6 +166,8 @@ class ToolRevision(Contract):
     realm: str
     made_by: str
     created_at: Timestamp
+    warnings: tuple[str, ...] = ()
+    """Of the moment in which it was saved, and not stored: deprecated tools that it is bound to."""
 
     @property
     def name(self) -> str:

@@ -4,6 +4,7 @@ What is added is saved when the crib is opened or next asked for anything, in th
 """
 
 import asyncio
+from collections.abc import Mapping
 from typing import Any, TypeAlias
 
 from toolcrib.agents import check_agentic, check_provider_data, default_prompt, made_from
@@ -11,8 +12,16 @@ from toolcrib.contracts import InvalidInput, NotFound, Principal, ProviderDefini
 from toolcrib.executor import Clock
 from toolcrib.llm import ModelPool
 from toolcrib.providers.mcp import Commands
-from toolcrib.registry import FunctionTool, Providers, Registry, check_callees, check_definition
-from toolcrib.runtimes import PythonRuntime
+from toolcrib.registry import (
+    FunctionTool,
+    Providers,
+    Registry,
+    check_callees,
+    check_definition,
+    warnings_at_start,
+    warnings_for,
+)
+from toolcrib.runtimes import PluginRuntimes, PythonRuntime
 from toolcrib.store import Store
 
 Addition: TypeAlias = ToolDefinition | FunctionTool[..., Any]
@@ -29,6 +38,7 @@ class Catalogue:
         functions: Python functions by the revision that they belong to.
         models: Tells whether a model can be opened.
         commands: Tells which programs may be started.
+        plugins: Tells what runtimes of other packages want.
         clock: Time.
     """
 
@@ -41,6 +51,7 @@ class Catalogue:
         functions: PythonRuntime,
         models: ModelPool,
         commands: Commands,
+        plugins: PluginRuntimes,
         clock: Clock,
     ) -> None:
         self._store = store
@@ -49,6 +60,7 @@ class Catalogue:
         self._functions = functions
         self._models = models
         self._commands = commands
+        self._plugins = plugins
         self._clock = clock
         self._added: list[tuple[Addition, Principal]] = []
         self._realms: dict[str, int] = {}
@@ -121,6 +133,7 @@ class Catalogue:
             NotFound: It names a tool that does not exist.
         """
         check_definition(definition)
+        self._plugins.check(definition)
         checked = check_callees(check_agentic(definition, self._registry, realm), self._registry, realm)
         check_provider_data(checked, realm, self._providers)
         implementation = checked.implementation
@@ -133,7 +146,14 @@ class Catalogue:
     async def save(self, definition: ToolDefinition, who: Principal, *, after: int | None = None) -> ToolRevision:
         """Check a definition and store it; raises as `checked`, and `Conflict` as the registry."""
         checked = self.checked(definition, who.realm)
-        return await self._registry.save(checked, realm=who.realm, made_by=who.id, at=self._clock.now(), after=after)
+        now = self._clock.now()
+        saved = await self._registry.save(checked, realm=who.realm, made_by=who.id, at=now, after=after)
+        warnings = warnings_for(checked, self._registry, who.realm, now)
+        return saved.model_copy(update={"warnings": warnings}) if warnings else saved
+
+    def warnings_at_start(self, tool: ToolRevision, pins: Mapping[str, str]) -> tuple[str, ...]:
+        """What a run has to know of the tools that it has pinned: which of them are deprecated."""
+        return warnings_at_start(tool, pins, self._registry, self._clock.now())
 
     async def save_provider(self, provider: ProviderDefinition, who: Principal) -> None:
         """Store a provider, if its program may be started."""

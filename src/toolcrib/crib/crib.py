@@ -49,6 +49,7 @@ from toolcrib.contracts import (
 from toolcrib.crib.connections import Connections
 from toolcrib.crib.handle import AgenticTool, CompositeTool
 from toolcrib.crib.imports import Imports
+from toolcrib.crib.lifecycle import ToolLife
 from toolcrib.crib.listing import Listing
 from toolcrib.crib.parts import Outside, Parts
 from toolcrib.crib.prompts import Prompts
@@ -162,6 +163,7 @@ class Crib:
             invoke=self.invoke,
         )
         self.imports = Imports(self._parts, self.enter)
+        self.lifecycle = ToolLife(self._parts, self.enter)
         self.listing = Listing(self.registry, self.enter)
         self.prompts = Prompts.of(self._parts, self.enter)
         self.secrets = Secrets(self._parts, self.enter)

@@ -55,6 +55,7 @@ class Imports:
         overrides: Mapping[str, ToolOverride] | None = None,
         documents: Mapping[str, Json] | None = None,
         origins: Collection[str] = (),
+        accept: bool = False,
         principal: Principal | None = None,
     ) -> ImportedApi:
         """Import an OpenAPI document: a provider and a tool per operation.
@@ -67,12 +68,14 @@ class Imports:
             overrides: Corrections by operationId.
             documents: What it refers to, by URI, if it is not fetched.
             origins: Where else than at its own origin a fetched document may refer to.
+            accept: Take over also changes that could harm callers, and that a person would have to look at.
             principal: Whose realm gets them.
 
         Raises:
             InvalidInput: The URL answers with something else than success.
             InvalidDefinition: It is no OpenAPI document that can be read.
-            Conflict: A tool that is not the provider's has a name that one of its tools needs.
+            Conflict: A tool that is not the provider's has a name that one of its tools needs; or the provider would be
+                reached in another way than it is, and changes are not accepted.
         """
         who = await self._enter(principal, newest=True)
         imported = await import_document(
@@ -87,8 +90,7 @@ class Imports:
             provider=self._parts.providers.find(who.realm, name),
             tools=self._parts.registry.current(who.realm),
         )
-        await self._adopt(imported, who)
-        return imported
+        return await self._adopt(imported, who, accept=accept)
 
     async def grpc(
         self,
@@ -98,6 +100,7 @@ class Imports:
         descriptors: bytes | None = None,
         auth: ProviderAuth | None = None,
         authority: str | None = None,
+        accept: bool = False,
         principal: Principal | None = None,
     ) -> ImportedApi:
         """Import the services of a gRPC server: a provider and a tool per unary or server-streaming method.
@@ -108,6 +111,7 @@ class Imports:
             descriptors: A serialized `FileDescriptorSet`, instead of asking the server by reflection.
             auth: Authentication, also for reflection; what the provider has, if there is one already.
             authority: Name that the server's certificate is held against, if it is not the host.
+            accept: Take over also changes that could harm callers, and that a person would have to look at.
             principal: Whose realm gets them.
 
         Raises:
@@ -116,7 +120,8 @@ class Imports:
             InvalidInput: The server has no reflection, or refuses it.
             Unavailable: The server cannot be reached.
             EgressDenied: The policy forbids the address.
-            Conflict: A tool that is not the provider's has a name that one of its tools needs.
+            Conflict: A tool that is not the provider's has a name that one of its tools needs; or the provider would be
+                reached in another way than it is, and changes are not accepted.
         """
         who = await self._enter(principal, newest=True)
         imported = await import_server(
@@ -133,8 +138,7 @@ class Imports:
         blobs = self._parts.outside.store.blobs
         for data in imported.descriptors.values():
             await blobs.put(data, realm=who.realm, made_by=who.id, content_type="application/x-protobuf")
-        await self._adopt(imported, who)
-        return imported
+        return await self._adopt(imported, who, accept=accept)
 
     async def mcp(
         self,
@@ -207,8 +211,7 @@ class Imports:
     async def _mcp(self, provider: ProviderDefinition, who: Principal) -> ImportedApi:
         tools = self._parts.registry.current(who.realm)
         imported = await import_mcp_server(self._parts.mcp, provider, who, tools)
-        await self._adopt(imported, who)
-        return imported
+        return await self._adopt(imported, who)
 
     async def entities(
         self,
@@ -218,6 +221,8 @@ class Imports:
         principal: Principal | None = None,
     ) -> ImportedApi:
         """Make tools of the rows of tables that the application maps with SQLAlchemy.
+
+        The application's code says what they are, so its changes are taken over; what a person has changed stays.
 
         Args:
             name: The provider's name.
@@ -234,8 +239,7 @@ class Imports:
         who = await self._enter(principal, newest=True)
         known = self._parts.registry.current(who.realm)
         imported = await import_entities(self._parts.entities, name, database, things, who=who, tools=known)
-        await self._adopt(imported, who)
-        return imported
+        return await self._adopt(imported, who, accept=True, partial=True)
 
     async def database(
         self,
@@ -245,6 +249,7 @@ class Imports:
         schema: str | None = None,
         tables: Collection[str] | None = None,
         options: Mapping[str, EntityOptions] | None = None,
+        accept: bool = False,
         principal: Principal | None = None,
     ) -> ImportedApi:
         """Make tools of the tables that a database has: it is asked what they hold, and no row is read.
@@ -255,12 +260,14 @@ class Imports:
             schema: The database's schema; its default one if null.
             tables: Which tables; all if null.
             options: Choices by table.
+            accept: Take over also changes that could harm callers, and that a person would have to look at.
             principal: Whose realm gets them.
 
         Raises:
             InvalidDefinition: The name or the reference is none, or two tools would have one name.
             InvalidInput: The database cannot be read, or has no such table.
-            Conflict: A tool that is not the provider's has a name that one of its tools needs.
+            Conflict: A tool that is not the provider's has a name that one of its tools needs; or the provider would be
+                reached in another way than it is, and changes are not accepted.
         """
         who = await self._enter(principal, newest=True)
         imported = await import_database(
@@ -273,11 +280,39 @@ class Imports:
             who=who,
             known=self._parts.registry.current(who.realm),
         )
-        await self._adopt(imported, who)
-        return imported
+        return await self._adopt(imported, who, accept=accept, partial=tables is not None)
 
-    async def _adopt(self, imported: ImportedApi, who: Principal) -> None:
-        """Store a provider and its tools."""
-        await self._parts.catalogue.save_provider(imported.provider, who)
-        for tool in imported.tools:
-            await self._parts.catalogue.save(tool, who)
+    async def adopt(
+        self,
+        imported: ImportedApi,
+        *,
+        accept: bool = False,
+        partial: bool = False,
+        principal: Principal | None = None,
+    ) -> ImportedApi:
+        """Store what an importer of one's own has made; returns it with the outcome.
+
+        Args:
+            imported: A provider and its tools.
+            accept: Take over also changes that could harm callers, and that a person would have to look at.
+            partial: The tools are some of the provider's, so that the others are not gone.
+            principal: Whose realm gets them.
+
+        Raises:
+            Conflict: The provider would be reached in another way than it is, and changes are not accepted.
+            InvalidDefinition: A definition is not well formed; nothing is stored.
+        """
+        return await self._adopt(imported, await self._enter(principal), accept=accept, partial=partial)
+
+    async def _adopt(
+        self, imported: ImportedApi, who: Principal, *, accept: bool = False, partial: bool = False
+    ) -> ImportedApi:
+        """Store a provider and its tools, as far as a person need not look at them first; returns it with the outcome.
+
+        Args:
+            imported: What an importer has made.
+            who: In whose realm and name.
+            accept: Take over also changes that callers would have to look at.
+            partial: The tools are some of the provider's, so that the others are not gone.
+        """
+        return await self._parts.adoptions.adopt(imported, who, accept=accept, partial=partial)

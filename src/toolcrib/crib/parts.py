@@ -197,11 +197,16 @@ class Parts:
 
 
 def _at_home(found: Mapping[RunKind, Program], catalogue: Catalogue) -> Mapping[RunKind, Program]:
-    """Programs that find the definitions of their run's realm, also in a process that nobody of it has called."""
+    """Programs that know how the tools of their run's realm stand now, whichever process has changed that.
+
+    A run says at its start which of them are deprecated.
+    """
 
     def settled(program: Program) -> Program:
         async def run(context: RunContext, tool: ToolRevision) -> Ended:
-            await catalogue.read(context.run.realm)
+            await catalogue.renew(context.run.realm)
+            for warning in catalogue.warnings_at_start(tool, context.request.pins):
+                context.warn(warning)
             return await program(context, tool)
 
         return run

@@ -1,22 +1,36 @@
 """The catalogue of tools: definitions, versions, schemas, search, and Python functions as tools."""
 
+from toolcrib.registry.adoption import (
+    Decision,
+    Standing,
+    plan_absence,
+    plan_adoption,
+    plan_provider,
+    settled,
+    summary_of,
+    versions_of,
+)
 from toolcrib.registry.authentication import references_of
-from toolcrib.registry.bindings import bindings, pins_of
+from toolcrib.registry.bindings import GROUP, bindings, means_many, pins_of, refers_to
 from toolcrib.registry.callees import check_callees
-from toolcrib.registry.catalog import Registry
+from toolcrib.registry.catalog import Registry, stored_tool
 from toolcrib.registry.changes import classify, compare_input, compare_output
 from toolcrib.registry.checks import check_definition
 from toolcrib.registry.code import code_tool
 from toolcrib.registry.functions import FunctionTool, ToolContext, ToolOptions, as_function_tool, tool
 from toolcrib.registry.http import check_http
-from toolcrib.registry.providers import Providers
+from toolcrib.registry.impact import dependents_of
+from toolcrib.registry.notices import notice_of, warnings_at_start, warnings_for
+from toolcrib.registry.providers import Providers, stored_provider
 from toolcrib.registry.search import Hit, ToolGroup, ToolSearch, group_of
 from toolcrib.registry.shelf import Facet, Shelf
 from toolcrib.registry.validation import LABELS, Problem, SchemaValidator, compile_schema
 from toolcrib.registry.versions import Version, newest, satisfies
 
 __all__ = [
+    "GROUP",
     "LABELS",
+    "Decision",
     "Facet",
     "FunctionTool",
     "Hit",
@@ -25,6 +39,7 @@ __all__ = [
     "Registry",
     "SchemaValidator",
     "Shelf",
+    "Standing",
     "ToolContext",
     "ToolGroup",
     "ToolOptions",
@@ -35,15 +50,29 @@ __all__ = [
     "check_callees",
     "check_definition",
     "check_http",
-    "code_tool",
     "classify",
+    "code_tool",
     "compare_input",
     "compare_output",
     "compile_schema",
+    "dependents_of",
     "group_of",
+    "means_many",
     "newest",
+    "notice_of",
     "pins_of",
+    "plan_absence",
+    "plan_adoption",
+    "plan_provider",
     "references_of",
+    "refers_to",
     "satisfies",
+    "settled",
+    "stored_provider",
+    "stored_tool",
+    "summary_of",
     "tool",
+    "versions_of",
+    "warnings_at_start",
+    "warnings_for",
 ]

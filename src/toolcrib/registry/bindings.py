@@ -1,6 +1,7 @@
 """Which tools a definition names: what its runs pin, what a change of them affects, and where a circle would close."""
 
 from collections.abc import Iterator
+from fnmatch import fnmatchcase
 
 from toolcrib.contracts import (
     AgenticImplementation,
@@ -11,8 +12,8 @@ from toolcrib.contracts import (
 )
 from toolcrib.registry.catalog import Registry
 
-_MANY = ("*", "group:")
-"""Parts of a reference that means many tools: they are not pinned, a run uses those that are there."""
+GROUP = "group:"
+"""Begins a reference to all tools of a group."""
 
 
 def bindings(definition: ToolDefinition) -> tuple[str, ...]:
@@ -25,8 +26,25 @@ def bindings(definition: ToolDefinition) -> tuple[str, ...]:
 
 def pins_of(tool: ToolRevision, registry: Registry) -> dict[str, str]:
     """Content hashes of the tools that a run of this one may call, as they are now, by reference."""
-    refs = (ref for ref in bindings(tool.definition) if not any(mark in ref for mark in _MANY))
+    refs = (ref for ref in bindings(tool.definition) if not means_many(ref))
     return {ref: found.content_hash for ref in refs if (found := registry.named(tool.realm, ref)) is not None}
+
+
+def means_many(ref: str) -> bool:
+    """Whether a reference is a pattern of names or a group: it is not pinned, a run uses the tools that are there."""
+    return ref.startswith(GROUP) or "*" in ref.partition("@")[0]
+
+
+def refers_to(ref: str, definition: ToolDefinition) -> bool:
+    """Whether a reference means a tool of this name, whatever its version; by name, by pattern, or by its group.
+
+    A group may also be all of a category, or any tag in it.
+    """
+    if ref.startswith(GROUP):
+        category, _, tag = ref.removeprefix(GROUP).partition("/")
+        return definition.category == category and (not tag or tag in definition.tags)
+    name = ref.partition("@")[0]
+    return fnmatchcase(definition.name, name) if means_many(ref) else definition.name == name
 
 
 def _called(definition: ToolDefinition) -> Iterator[str]:

@@ -81,18 +81,7 @@ class Registry:
             InvalidDefinition: The definition is not well formed.
             Conflict: Another revision has been saved since `after`.
         """
-        check_definition(definition)
-        new = Definition(
-            kind="tool",
-            realm=realm,
-            name=definition.name,
-            version=definition.version,
-            revision=0,
-            content_hash=definition.content_hash(),
-            body=definition.model_dump(mode="json"),
-            made_by=made_by,
-            created_at=at,
-        )
+        new = stored_tool(definition, realm=realm, made_by=made_by, at=at)
         async with self._changing:
             if after is not None:
                 await self._refresh(realm)
@@ -244,3 +233,23 @@ class Registry:
             made_by=stored.made_by,
             created_at=stored.created_at,
         )
+
+
+def stored_tool(definition: ToolDefinition, *, realm: str, made_by: str, at: datetime) -> Definition:
+    """A definition as the store keeps it.
+
+    Raises:
+        InvalidDefinition: It is not well formed.
+    """
+    check_definition(definition)
+    return Definition(
+        kind="tool",
+        realm=realm,
+        name=definition.name,
+        version=definition.version,
+        revision=0,
+        content_hash=definition.content_hash(),
+        body=definition.model_dump(mode="json"),
+        made_by=made_by,
+        created_at=at,
+    )

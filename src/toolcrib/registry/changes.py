@@ -122,6 +122,8 @@ def _difference(
 ) -> Difference:
     kind: ChangeKind = "changed"
     message = words_of(refusal.keyword, refusal.a, refusal.b)
+    if refusal.keyword == "required" and refusal.b:
+        kind = "required"
     if refusal.keyword == "property":
         kind = "removed" if refusal.b is None else "added"
         if kind == "added" and part == "input" and required is not None:

@@ -37,19 +37,7 @@ class Providers:
         Raises:
             InvalidDefinition: Its address or its authentication could not be used.
         """
-        check_provider(provider)
-        body = provider.model_dump(mode="json")
-        new = Definition(
-            kind="provider",
-            realm=realm,
-            name=provider.name,
-            version=_VERSION,
-            revision=0,
-            content_hash=content_hash(body),
-            body=body,
-            made_by=made_by,
-            created_at=at,
-        )
+        new = stored_provider(provider, realm=realm, made_by=made_by, at=at)
         async with self._changing:
             await self._definitions.save(new)
             self._providers[realm, provider.name] = provider
@@ -66,3 +54,24 @@ class Providers:
     def find(self, realm: str, name: str) -> ProviderDefinition | None:
         """The provider of a realm with this name."""
         return self._providers.get((realm, name))
+
+
+def stored_provider(provider: ProviderDefinition, *, realm: str, made_by: str, at: datetime) -> Definition:
+    """A provider as the store keeps it.
+
+    Raises:
+        InvalidDefinition: Its address or its authentication could not be used.
+    """
+    check_provider(provider)
+    body = provider.model_dump(mode="json")
+    return Definition(
+        kind="provider",
+        realm=realm,
+        name=provider.name,
+        version=_VERSION,
+        revision=0,
+        content_hash=content_hash(body),
+        body=body,
+        made_by=made_by,
+        created_at=at,
+    )

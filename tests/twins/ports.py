@@ -61,6 +61,8 @@ class RecordingJournal:
         """Raised instead of recording an intent."""
         self.decide: Callable[[ApprovalRequested], ApprovalDecision | None] = approve
         self.perform: Callable[[ToolEnvelope], ClientResult] = lambda prepared: ClientResult(output=prepared.output)
+        self.prepared: dict[str, ToolEnvelope] = {}
+        """What was handed to clients in an earlier life of the run, by position."""
         self.failed: list[FailedCall] = []
         """Calls for which a fallback was started, in order."""
         self.failures: dict[str, FailedCall] = {}
@@ -85,6 +87,10 @@ class RecordingJournal:
         await asyncio.sleep(0)
         self.handed.append(prepared)
         return self.perform(prepared)
+
+    def prepared_before(self, position: str) -> ToolEnvelope | None:
+        """Ask `prepared`."""
+        return self.prepared.get(position)
 
     def failed_before(self, position: str) -> FailedCall | None:
         """Ask `failures`."""

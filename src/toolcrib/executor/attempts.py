@@ -2,12 +2,24 @@
 
 import asyncio
 import traceback
+from collections.abc import Mapping
 
 from toolcrib.contracts import DELEGATES, ErrorCode, ErrorRule, Reason, RetryPolicy, ToolDefinition, ToolError
 from toolcrib.executor.ports import CallFailed
 from toolcrib.executor.receipt import error
 
 _TRANSIENT = frozenset({ErrorCode.RATE_LIMIT, ErrorCode.TIMEOUT, ErrorCode.PROVIDER_ERROR, ErrorCode.NETWORK_ERROR})
+_REASONS: Mapping[ErrorCode, Reason] = {
+    ErrorCode.VALIDATION_ERROR: Reason.INPUT_SCHEMA_MISMATCH,
+    ErrorCode.TIMEOUT: Reason.TOOL_TIMEOUT,
+    ErrorCode.RATE_LIMIT: Reason.RATE_LIMITED,
+    ErrorCode.POLICY_DENIED: Reason.REQUEST_REFUSED,
+    ErrorCode.AUTH_REQUIRED: Reason.REQUEST_REFUSED,
+    ErrorCode.PROVIDER_ERROR: Reason.TOOL_FAILED,
+    ErrorCode.NETWORK_ERROR: Reason.TOOL_FAILED,
+    ErrorCode.SANDBOX_ERROR: Reason.TOOL_FAILED,
+    ErrorCode.UNKNOWN: Reason.TOOL_FAILED,
+}
 
 
 def is_repeatable(tool: ToolDefinition) -> bool:
@@ -32,6 +44,13 @@ def crashed(tool: ToolDefinition, crash: BaseException) -> CallFailed:
     # Unlike str(), this survives an exception whose own __str__ fails.
     said = "".join(traceback.format_exception_only(crash)).strip()
     return CallFailed(error(code, reason, f"tool {tool.name!r} raised {said}"))
+
+
+def classified(failure: ToolError) -> ToolError:
+    """The error that somebody outside gives, with a reason: the closest to its code, if it has none that is known."""
+    if failure.reason is not None:
+        return failure
+    return failure.model_copy(update={"details": {**(failure.details or {}), "reason": _REASONS[failure.code].value}})
 
 
 def rule_for(tool: ToolDefinition, failure: ToolError, http_status: int | None) -> ErrorRule | None:

@@ -36,7 +36,7 @@ from toolcrib.contracts import (
     digest,
     idempotency_key,
 )
-from toolcrib.executor.attempts import crashed, explained, wait_before_retry
+from toolcrib.executor.attempts import classified, crashed, explained, wait_before_retry
 from toolcrib.executor.fallbacks import (
     failed_too,
     failure_of,
@@ -176,6 +176,13 @@ class Executor:
             self._permit(receipt, tool)
             if context.dry_run and definition.side_effects == "writes":
                 return receipt.seal("skipped", metadata={"dry_run": True})
+            prepared = context.journal.prepared_before(receipt.call.position)
+            if prepared is not None:
+                taken.dispatched = taken.paid = True
+                receipt.take_up(prepared)
+                self._charge(receipt, definition, prepared.cost_usd)
+                envelope = await self._hand_off(receipt, tool, prepared, schemas.output)
+                return await self._remembered(self._cache_key(receipt, tool), tool, envelope, context)
             if decision.outcome == "ask":
                 arguments = await self._confirm(receipt, tool)
             self._limit_rate(receipt, tool)
@@ -197,9 +204,7 @@ class Executor:
         finally:
             taken.settle()
         envelope = await self._finish(receipt, tool, outcome, schemas.output)
-        if key and envelope.ok and not envelope.truncated:
-            await self._remember(key, tool, envelope, context)
-        return envelope
+        return await self._remembered(key, tool, envelope, context)
 
     # Before anything runs ---------------------------------------------------------------------------------------------
 
@@ -422,9 +427,10 @@ class Executor:
         receipt.hide(outcome.secrets)
         brought = take(definition, outcome.output, receipt.redactor)
         self._charge(receipt, definition, told_cost(definition, brought))
-        output = select_output(definition, brought)
-        metadata = check_output(definition, promised, output, outcome.metadata)
+        output, metadata = select_output(definition, brought), outcome.metadata
         for_client = definition.runs_on == "client"
+        if not for_client:
+            metadata = check_output(definition, promised, output, metadata)
         envelope = await self._pack(
             receipt,
             tool,
@@ -434,7 +440,7 @@ class Executor:
             attachments=outcome.attachments,
             for_client=for_client,
         )
-        return await self._hand_off(receipt, tool, envelope) if for_client else envelope
+        return await self._hand_off(receipt, tool, envelope, promised) if for_client else envelope
 
     def _charge(self, receipt: Receipt, definition: ToolDefinition, told: Decimal | None) -> None:
         """Put what a call says that it cost in the place of the price that was reserved for it."""
@@ -465,20 +471,30 @@ class Executor:
             for_client=for_client,
         )
 
-    async def _hand_off(self, receipt: Receipt, tool: ToolRevision, prepared: ToolEnvelope) -> ToolEnvelope:
+    async def _hand_off(
+        self, receipt: Receipt, tool: ToolRevision, prepared: ToolEnvelope, promised: SchemaValidator | None
+    ) -> ToolEnvelope:
+        """What a client makes of a prepared call. The tool's output is what the client brings."""
         result = await receipt.context.journal.hand_off(prepared)
         receipt.spent("wait")
         if result.error is not None:
-            raise CallFailed(result.error, metadata=result.metadata)
+            raise CallFailed(classified(result.error), metadata=result.metadata)
         output = take(tool.definition, result.output, receipt.redactor)
-        return await self._pack(receipt, tool, output, result.metadata)
+        metadata = check_output(tool.definition, promised, output, result.metadata)
+        return await self._pack(receipt, tool, output, metadata)
 
-    async def _remember(self, key: str, tool: ToolRevision, envelope: ToolEnvelope, context: CallContext) -> None:
+    async def _remembered(
+        self, key: str | None, tool: ToolRevision, envelope: ToolEnvelope, context: CallContext
+    ) -> ToolEnvelope:
+        """The envelope, which is kept for equal calls if it may be."""
+        if key is None or not envelope.ok or envelope.truncated:
+            return envelope
         lifetime = tool.definition.cache_ttl_s
         expires = None if lifetime is None else self._clock.now() + timedelta(seconds=lifetime)
         value = envelope.model_dump(mode="json", include={"output", "http_status", "metadata", "attachments"})
         with contextlib.suppress(Unavailable):
             await self._results.put(key, value, realm=tool.realm, made_by=context.principal.id, expires_at=expires)
+        return envelope
 
 
 def _wanted(name: str, version: str | None) -> str:

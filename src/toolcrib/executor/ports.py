@@ -54,6 +54,10 @@ class CallJournal(Protocol):
         """Let a client perform a prepared call. May suspend the run instead of returning."""
         ...
 
+    def prepared_before(self, position: str) -> ToolEnvelope | None:
+        """What was handed to a client at a position before, in this process or in another one."""
+        ...
+
     async def spawn(
         self,
         position: str,

@@ -93,6 +93,13 @@ class Receipt:
         self.input = arguments
         self._canonical = None
 
+    def take_up(self, prepared: ToolEnvelope) -> None:
+        """Go on where an earlier life of the run handed the call to a client, with the id that it had."""
+        self._id = prepared.call_id
+        self.ask(prepared.input)
+        self.approved_input = prepared.approved_input
+        self.attempts = prepared.attempts
+
     def hide(self, secrets: tuple[str, ...]) -> None:
         """Keep these values, too, out of the envelope."""
         if secrets:

@@ -287,6 +287,11 @@ class RunContext:
         self.log.add(ClientReturned(position=prepared.position, result=result, made_by=signal.made_by))
         return result
 
+    def prepared_before(self, position: str) -> ToolEnvelope | None:
+        """What was handed to a client at a position before this process took the run."""
+        handed = self._history.handoffs.get(position)
+        return handed.envelope if handed is not None else None
+
     async def spawn(
         self,
         position: str,

@@ -33,6 +33,10 @@ class Unrecorded:
         """Refuse: nothing could be resumed."""
         raise _no_run(prepared.name)
 
+    def prepared_before(self, position: str) -> ToolEnvelope | None:
+        """Nothing was before."""
+        return None
+
     async def spawn(
         self,
         position: str,

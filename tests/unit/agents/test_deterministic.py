@@ -305,15 +305,15 @@ async def test_when_no_answer_can_be_formatted_the_facts_are_the_answer(answers:
 
 @pytest.mark.requirement("agents.model_failure")
 @pytest.mark.parametrize(
-    ("kind", "code"),
+    ("kind", "code", "reason"),
     [
-        ("auth", ErrorCode.AUTH_REQUIRED),
-        ("quota", ErrorCode.RATE_LIMIT),
-        ("bad_request", ErrorCode.PROVIDER_ERROR),
-        ("bad_response", ErrorCode.PROVIDER_ERROR),
+        ("auth", ErrorCode.AUTH_REQUIRED, Reason.REQUEST_REFUSED),
+        ("quota", ErrorCode.RATE_LIMIT, Reason.RATE_LIMITED),
+        ("bad_request", ErrorCode.PROVIDER_ERROR, Reason.REQUEST_REFUSED),
+        ("bad_response", ErrorCode.PROVIDER_ERROR, Reason.BAD_RESPONSE),
     ],
 )
-async def test_a_provider_that_fails_at_the_plan_fails_the_run(kind: Any, code: ErrorCode):
+async def test_a_provider_that_fails_at_the_plan_fails_the_run(kind: Any, code: ErrorCode, reason: Reason):
     crm = Crm()
 
     result, _ = await run_sequence(crm, ModelError(kind, "no", status=400))
@@ -324,7 +324,7 @@ async def test_a_provider_that_fails_at_the_plan_fails_the_run(kind: Any, code: 
     assert (error.code, error.message) == (code, "no")
     assert error.details is not None
     assert (error.details["kind"], error.details["status"]) == (kind, 400)
-    assert error.reason is (Reason.BAD_RESPONSE if kind == "bad_response" else None)
+    assert error.reason is reason
     assert crm.searches == []
 
 

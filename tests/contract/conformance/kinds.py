@@ -1,0 +1,29 @@
+"""Every kind of tool."""
+
+from collections.abc import Iterator
+
+import pytest
+
+from tests.contract.conformance.kind import Kind
+from tests.contract.conformance.kind_agentic import AgenticKind
+from tests.contract.conformance.kind_composite import CompositeKind
+from tests.contract.conformance.kind_http import HttpKind
+from tests.contract.conformance.kind_python import ClientKind, PythonKind
+from tests.contract.conformance.world import Behaviour
+
+KINDS: tuple[type[Kind], ...] = (PythonKind, HttpKind, CompositeKind, AgenticKind, ClientKind)
+
+every_kind = pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.name)
+
+
+def kinds_that(*behaviours: Behaviour) -> pytest.MarkDecorator:
+    """The kinds whose tools can behave so."""
+    able = (kind for kind in KINDS if not any(behaviour in kind.cannot for behaviour in behaviours))
+    return pytest.mark.parametrize("kind", list(able), ids=lambda kind: kind.name)
+
+
+def excuses() -> Iterator[tuple[str, Behaviour, str]]:
+    """What kinds cannot show, and why."""
+    for kind in KINDS:
+        for behaviour, why in kind.cannot.items():
+            yield kind.name, behaviour, why

@@ -117,6 +117,10 @@ class Settings(Contract):
     """What a run may spend, for agentic tools that are defined in code without limits of their own."""
     mcp_commands: tuple[str, ...] = ()
     """Programs that may be started as MCP servers, word for word; `toolcrib.providers.mcp.commands` says how."""
+    plugins: tuple[str, ...] = ()
+    """Entry points of other packages that are loaded: runtimes and model providers. They run with our rights."""
+    model_services: Path | None = None
+    """File that describes model providers of one's own, by name: `docs/models.md` says how."""
     egress: EgressSettings = EgressSettings()
     sandbox: SandboxSettings = SandboxSettings()
     server: ServerSettings = ServerSettings()

@@ -12,6 +12,7 @@ from toolcrib.contracts.entities import EntityImplementation
 from toolcrib.contracts.grpc import GrpcImplementation
 from toolcrib.contracts.http import HttpImplementation
 from toolcrib.contracts.mcp import McpImplementation
+from toolcrib.contracts.plugins import PluginImplementation
 
 
 class PythonImplementation(Contract):
@@ -30,7 +31,8 @@ Implementation: TypeAlias = Annotated[
     | EntityImplementation
     | CodeImplementation
     | CompositeImplementation
-    | AgenticImplementation,
+    | AgenticImplementation
+    | PluginImplementation,
     Field(discriminator="kind"),
 ]
 

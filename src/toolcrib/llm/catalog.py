@@ -5,9 +5,10 @@ colon is the model's (`ollama:llama3.2:3b`, `openrouter:anthropic/claude-sonnet-
 """
 
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from difflib import get_close_matches
 from fnmatch import fnmatchcase
+from types import MappingProxyType
 from typing import TypeAlias
 from urllib.parse import urlsplit
 
@@ -222,6 +223,7 @@ PROVIDERS: Mapping[str, Provider] = {
     "vllm": Provider(base_url="http://localhost:8000/v1", key_required=False),
 }
 """All known providers; `openai-compatible` is any server of that API."""
+_NO_MORE: Mapping[str, Provider] = MappingProxyType({})
 
 
 def resolve(
@@ -231,6 +233,7 @@ def resolve(
     api_key_env: str | None = None,
     tool_calling: ToolCalling | None = None,
     environment: Mapping[str, str] | None = None,
+    more: Mapping[str, Provider] = _NO_MORE,
 ) -> Endpoint:
     """The endpoint that a reference means.
 
@@ -240,6 +243,7 @@ def resolve(
         api_key_env: Instead of the provider's usual environment variable.
         tool_calling: Instead of the provider's usual way.
         environment: Where a cloud's region, project or resource is named; `os.environ` if null.
+        more: Providers beside those of the table.
 
     Raises:
         InvalidSettings: The reference is malformed, the provider unknown, or a URL is missing or no URL.
@@ -248,9 +252,12 @@ def resolve(
     name = _ALIASES.get(name, name)
     if not colon or not name or not model:
         raise InvalidSettings(_malformed(reference))
-    provider = PROVIDERS.get(name)
+    provider = PROVIDERS.get(name) or more.get(name)
     if provider is None:
-        raise InvalidSettings(f"model {reference!r}: {name!r} is no known provider{_closest(name)}; {_known()}")
+        known = (*PROVIDERS, *more)
+        raise InvalidSettings(
+            f"model {reference!r}: {name!r} is no known provider{_closest(name, known)}; {_known(known)}"
+        )
     url = base_url or _usual_url(reference, provider, os.environ if environment is None else environment)
     quirks = _quirks(provider, model)
     return Endpoint(
@@ -275,6 +282,7 @@ def open_model(
     key: Callable[[], str | None] | None = None,
     prices: Prices | None = None,
     environment: Mapping[str, str] | None = None,
+    more: Mapping[str, Provider] = _NO_MORE,
 ) -> Model:
     """The model that a reference means, ready for requests.
 
@@ -287,16 +295,17 @@ def open_model(
         key: Gives the credential; by default it is read from the endpoint's environment variable at each call.
         prices: The rates; by default the shipped ones.
         environment: Where keys and a cloud's settings are; `os.environ` if null.
+        more: See `resolve`.
 
     Raises:
         InvalidSettings: As `resolve`.
     """
     around = os.environ if environment is None else environment
     endpoint = resolve(
-        reference, base_url=base_url, api_key_env=api_key_env, tool_calling=tool_calling, environment=around
+        reference, base_url=base_url, api_key_env=api_key_env, tool_calling=tool_calling, environment=around, more=more
     )
     key = key or (lambda: endpoint.key_in(around))
-    sign_in = PROVIDERS[endpoint.provider].sign_in
+    sign_in = (PROVIDERS.get(endpoint.provider) or more[endpoint.provider]).sign_in
     if sign_in is not None:
         settings = SdkSettings(provider=endpoint.provider, base_url=endpoint.base_url, environment=around, key=key)
         transport = sign_in(transport, settings)
@@ -336,7 +345,7 @@ def _malformed(reference: str) -> str:
     for name in PROVIDERS:
         if reference.lower().startswith(_FAMILIES.get(name, ("\0",))):
             return f"{start}; did you mean {name}:{reference}?"
-    return f"{start}, for example openai:gpt-4o or anthropic:claude-sonnet-4; {_known()}"
+    return f"{start}, for example openai:gpt-4o or anthropic:claude-sonnet-4; {_known(PROVIDERS)}"
 
 
 _ALIASES: Mapping[str, str] = {"gemini": "google"}
@@ -349,10 +358,10 @@ _FAMILIES: Mapping[str, tuple[str, ...]] = {
 }
 
 
-def _closest(name: str) -> str:
-    close = get_close_matches(name, PROVIDERS, n=1)
+def _closest(name: str, known: Iterable[str]) -> str:
+    close = get_close_matches(name, known, n=1)
     return f", did you mean {close[0]!r}?" if close else ""
 
 
-def _known() -> str:
-    return f"known providers are {', '.join(PROVIDERS)}"
+def _known(known: Iterable[str]) -> str:
+    return f"known providers are {', '.join(known)}"

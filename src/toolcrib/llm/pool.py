@@ -11,7 +11,7 @@ from typing import Final
 from urllib.parse import urlsplit
 
 from toolcrib.contracts import InvalidSettings, LLMConfig
-from toolcrib.llm.catalog import PROVIDERS, open_model, resolve
+from toolcrib.llm.catalog import PROVIDERS, Provider, open_model, resolve
 from toolcrib.llm.model import Endpoint, LanguageModel
 from toolcrib.llm.prices import Prices
 from toolcrib.llm.transport import HttpTransport
@@ -30,6 +30,7 @@ class ModelPool:
         environment: Where API keys are.
         is_released: Whether definitions may name a variable.
         prices: What models cost.
+        providers: Providers beside those that everybody has: the operator's choice, their addresses included.
     """
 
     def __init__(
@@ -40,12 +41,14 @@ class ModelPool:
         environment: Mapping[str, str],
         is_released: Callable[[str], bool],
         prices: Prices,
+        providers: Mapping[str, Provider] | None = None,
     ) -> None:
         self._session = session
         self._given = dict(given)
         self._environment = environment
         self._is_released = is_released
         self._prices = prices
+        self._more = providers or {}
         self._trusted_urls: set[str] = set()
         self._trusted: dict[str, HttpSession] = {}
         self._opened: dict[tuple[str | bool | None, ...], LanguageModel] = {}
@@ -86,6 +89,7 @@ class ModelPool:
             tool_calling=llm.tool_calling,
             prices=self._prices,
             environment=self._environment,
+            more=self._more,
         )
         return self._opened[key]
 
@@ -98,7 +102,13 @@ class ModelPool:
         return llm.base_url is None or llm.base_url in self._trusted_urls
 
     def _endpoint(self, llm: LLMConfig) -> Endpoint:
-        endpoint = resolve(llm.model, base_url=llm.base_url, api_key_env=llm.api_key_env, environment=self._environment)
+        endpoint = resolve(
+            llm.model,
+            base_url=llm.base_url,
+            api_key_env=llm.api_key_env,
+            environment=self._environment,
+            more=self._more,
+        )
         variable = endpoint.api_key_env
         named_here = llm.api_key_env is not None or not self._is_trusted(llm)
         if variable is not None and named_here and not self._is_released(variable):
@@ -108,7 +118,8 @@ class ModelPool:
                 "or use the provider's own address and variable"
             )
             raise InvalidSettings(msg)
-        if PROVIDERS[endpoint.provider].sign_in is not None and not self._is_trusted(llm):
+        provider = PROVIDERS.get(endpoint.provider) or self._more[endpoint.provider]
+        if provider.sign_in is not None and not self._is_trusted(llm):
             msg = (
                 f"model {llm.model!r} would sign in at {llm.base_url!r} with what this machine is trusted with; "
                 "leave base_url out, or let the application name the address in code"

@@ -9,6 +9,7 @@ from toolcrib.runtimes.entity import EntityRuntime
 from toolcrib.runtimes.grpc import GrpcRuntime
 from toolcrib.runtimes.http import HttpRuntime
 from toolcrib.runtimes.mcp import McpRuntime, McpServers
+from toolcrib.runtimes.plugin import PluginHost, PluginRuntime, PluginRuntimes
 from toolcrib.runtimes.python import PythonRuntime
 
 __all__ = [
@@ -21,6 +22,9 @@ __all__ = [
     "HttpRuntime",
     "McpRuntime",
     "McpServers",
+    "PluginHost",
+    "PluginRuntime",
+    "PluginRuntimes",
     "PythonRuntime",
     "Runtime",
     "RuntimeDispatcher",

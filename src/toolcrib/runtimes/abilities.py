@@ -5,6 +5,7 @@ from collections.abc import AsyncIterator
 from toolcrib.contracts import InvalidSettings, Run, ToolRevision, Unavailable
 from toolcrib.llm import ModelPool
 from toolcrib.registry import Registry
+from toolcrib.runtimes.plugin import PluginRuntimes
 from toolcrib.runtimes.python import PythonRuntime
 
 
@@ -15,12 +16,16 @@ class Abilities:
         registry: Finds the revisions that a run has pinned.
         functions: The Python functions that were added here.
         models: The models that can be opened here.
+        plugins: The runtimes of other packages that were loaded here.
     """
 
-    def __init__(self, registry: Registry, functions: PythonRuntime, models: ModelPool) -> None:
+    def __init__(
+        self, registry: Registry, functions: PythonRuntime, models: ModelPool, plugins: PluginRuntimes
+    ) -> None:
         self._registry = registry
         self._functions = functions
         self._models = models
+        self._plugins = plugins
 
     async def check(self, run: Run) -> None:
         """Refuse a run that could only fail here.
@@ -41,6 +46,8 @@ class Abilities:
         implementation = tool.definition.implementation
         if implementation.kind == "python" and not self._functions.has(tool.content_hash):
             return f"the Python function of {tool.ref}"
+        if implementation.kind == "plugin" and not self._plugins.has(implementation.runtime):
+            return f"the plugin runtime {implementation.runtime} of {tool.ref}"
         if implementation.kind == "agentic":
             try:
                 self._models.check(implementation.llm)

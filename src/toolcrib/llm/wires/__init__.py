@@ -3,6 +3,7 @@
 from toolcrib.llm.wires.anthropic import AnthropicWire
 from toolcrib.llm.wires.chat import ChatWire
 from toolcrib.llm.wires.gemini import GeminiWire
+from toolcrib.llm.wires.plain import PlainForm, PlainWire
 from toolcrib.llm.wires.responses import ResponsesWire
 
-__all__ = ["AnthropicWire", "ChatWire", "GeminiWire", "ResponsesWire"]
+__all__ = ["AnthropicWire", "ChatWire", "GeminiWire", "PlainForm", "PlainWire", "ResponsesWire"]

@@ -1,0 +1,118 @@
+"""A service of one request and one answer of JSON, which somebody has described: the `Wire` without an API of its own.
+
+What the body is made of and where the answer stands are given as functions, because templates and paths are not this
+layer's. There are no tools and no streams here: tools are called by schema (`SchemaTools`), a stream is one event.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, NoReturn
+
+import orjson
+from msgspec import Struct
+
+from toolcrib.contracts import Json, JsonObject
+from toolcrib.contracts.errors import ModelError
+from toolcrib.llm.errors import fault_in, provider_error
+from toolcrib.llm.events import Event
+from toolcrib.llm.messages import Message, Request, Response, Text, Usage
+from toolcrib.llm.quirks import Quirks
+
+
+class PlainForm(Struct, frozen=True, kw_only=True):
+    """What a service's requests and answers look like."""
+
+    path: str
+    body: Callable[[JsonObject], JsonObject]
+    """Makes the body of what is to be said."""
+    headers: Callable[[str | None], dict[str, str]]
+    """Makes the headers of the key."""
+    text: Callable[[Json], Json]
+    """Finds the text in an answer; null if there is none."""
+    tokens: Callable[[Json], tuple[Json, Json]]
+    """Finds the tokens read and written; null if they are not told."""
+
+
+class PlainWire:
+    """The `Wire` of a described service.
+
+    Args:
+        origin: The service's name.
+        form: What its requests and answers look like.
+    """
+
+    def __init__(self, origin: str, form: PlainForm) -> None:
+        self.origin = origin
+        self._form = form
+
+    def build(self, request: Request, quirks: Quirks, *, stream: bool) -> tuple[str, dict[str, Any]]:
+        """See `Wire.build`."""
+        del quirks, stream
+        said: JsonObject = {
+            "model": request.model,
+            "system": request.system or "",
+            "prompt": _transcript(request.messages),
+            "messages": [{"role": message.role, "text": message.text} for message in request.messages],
+            "schema": request.output_schema,
+            "temperature": request.temperature,
+            "max_tokens": request.max_tokens,
+        }
+        return self._form.path, self._form.body(said)
+
+    def headers(self, key: str | None) -> dict[str, str]:
+        """See `Wire.headers`."""
+        return {"accept": "application/json", **self._form.headers(key)}
+
+    def parse(self, body: bytes) -> Response:
+        """See `Wire.parse`."""
+        try:
+            answer: Json = orjson.loads(body)
+        except orjson.JSONDecodeError as problem:
+            raise ModelError("bad_response", f"{self.origin} answered with no JSON: {problem}") from None
+        text = self._form.text(answer)
+        if text is None:
+            raise ModelError("bad_response", f"{self.origin} answered without a text where its description says it is")
+        said = text if isinstance(text, str) else orjson.dumps(text).decode()
+        read, written = self._form.tokens(answer)
+        told = isinstance(read, int) and isinstance(written, int)
+        return Response(
+            message=Message("assistant", (Text(said),)),
+            stop="end",
+            raw_stop="",
+            usage=Usage(read, written) if told else Usage(estimated=True),
+            model="",
+            id="",
+        )
+
+    def decoder(self) -> "NoStream":
+        """See `Wire.decoder`."""
+        return NoStream(self.origin)
+
+    def error(self, status: int, headers: Mapping[str, str], body: bytes) -> ModelError:
+        """See `Wire.error`."""
+        return provider_error(self.origin, fault_in(body), status=status, headers=headers)
+
+
+class NoStream:
+    """The `Decoder` of a service that does not stream: what is no JSON is no answer."""
+
+    def __init__(self, origin: str) -> None:
+        self._origin = origin
+
+    def feed(self, data: bytes) -> Sequence[Event]:
+        """See `Decoder.feed`."""
+        del data
+        self._refuse()
+
+    def close(self) -> Sequence[Event]:
+        """See `Decoder.close`."""
+        self._refuse()
+
+    def _refuse(self) -> NoReturn:
+        raise ModelError("bad_response", f"{self._origin} answered with no JSON; its content type must say JSON")
+
+
+def _transcript(messages: Sequence[Message]) -> str:
+    """The conversation as one text; a single message is itself."""
+    if len(messages) == 1:
+        return messages[0].text
+    return "\n\n".join(f"{message.role}: {message.text}" for message in messages)

@@ -6,6 +6,7 @@ started on import. `docs/code-tools.md` tells what each way keeps out and what a
 
 from toolcrib.contracts import Isolation
 from toolcrib.sandbox.bwrap import BwrapBackend
+from toolcrib.sandbox.gvisor import GvisorBackend
 from toolcrib.sandbox.jobs import (
     Answer,
     Asked,
@@ -32,6 +33,7 @@ __all__ = [
     "Dialect",
     "Exceeded",
     "Failed",
+    "GvisorBackend",
     "MontyBackend",
     "Probe",
     "Quota",
@@ -52,5 +54,6 @@ def machine_sandbox(*, minimum: Isolation = "language", allow_unjailed: bool = F
         allow_unjailed: Whether Monty may run without a jail where none can be made.
         warm: Jails of each kind that are kept ready.
     """
-    backends: tuple[Backend, ...] = (MontyBackend(allow_unjailed=allow_unjailed, warm=warm), BwrapBackend(warm))
+    monty = MontyBackend(allow_unjailed=allow_unjailed, warm=warm)
+    backends: tuple[Backend, ...] = (monty, BwrapBackend(warm), GvisorBackend())
     return Sandbox(backends, minimum=minimum)

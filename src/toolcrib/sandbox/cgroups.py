@@ -9,7 +9,8 @@ import contextlib
 import itertools
 import os
 import re
-from collections.abc import Iterator, Mapping
+import signal
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
@@ -51,6 +52,11 @@ class Cgroup:
     folders: Mapping[str, Path]
     unified: bool
 
+    @property
+    def places(self) -> Sequence[Path]:
+        """Its directories, each once."""
+        return tuple(dict.fromkeys(self.folders.values()))
+
     def limit(self, limits: SandboxLimits) -> None:
         """Make it, with its quotas."""
         for folder in self.folders.values():
@@ -72,8 +78,12 @@ class Cgroup:
 
     def join(self, pid: int) -> None:
         """Put a process in, and all that it starts from now on."""
-        for folder in dict.fromkeys(self.folders.values()):
+        for folder in self.places:
             (folder / "cgroup.procs").write_text(str(pid))
+
+    def kill(self) -> None:
+        """Kill all that is in it."""
+        kill_all(self.folders["pids"])
 
     @property
     def memory_peak(self) -> int | None:
@@ -97,7 +107,7 @@ class Cgroup:
 
     async def close(self) -> None:
         """Remove it, once the kernel has taken the dead out."""
-        for folder in dict.fromkeys(self.folders.values()):
+        for folder in self.places:
             for _ in range(100):
                 try:
                     folder.rmdir()
@@ -159,7 +169,7 @@ def _works(place: Cgroups) -> bool:
             with contextlib.suppress(OSError):
                 (place.parents["memory"] / "cgroup.subtree_control").write_text("+cpu +memory +pids")
         group = place.make(SandboxLimits())
-        for folder in dict.fromkeys(group.folders.values()):
+        for folder in group.places:
             folder.rmdir()
     except OSError:
         return False
@@ -172,8 +182,18 @@ def _sweep(place: Cgroups) -> None:
         for folder in parent.glob(f"{_PREFIX}*"):
             owner = _OWNER.fullmatch(folder.name)
             if owner is not None and not Path(f"/proc/{owner[1]}").exists():
+                kill_all(folder)
                 with contextlib.suppress(OSError):
                     folder.rmdir()
+
+
+def kill_all(folder: Path) -> None:
+    """Kill what is in a group, and what that has started meanwhile."""
+    for _ in range(3):
+        with contextlib.suppress(OSError):
+            for pid in (folder / "cgroup.procs").read_text().split():
+                with contextlib.suppress(ProcessLookupError):
+                    os.kill(int(pid), signal.SIGKILL)
 
 
 def _number(file: Path) -> int | None:

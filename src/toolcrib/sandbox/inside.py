@@ -11,6 +11,7 @@ import math
 import operator
 import os
 import random
+import re
 import resource
 import struct
 import sys
@@ -205,6 +206,9 @@ def run_javascript(job: dict[str, Any], functions: dict[str, Callable[..., Any]]
     return json.loads(text)
 
 
+JAVASCRIPT_LINE = re.compile(r"<input>:(\d+)")
+
+
 class JavaScriptError(Exception):
     """JavaScript code has thrown."""
 
@@ -226,6 +230,8 @@ def failure_of(problem: BaseException) -> dict[str, Any]:
         message = "its message cannot be shown"
     if isinstance(problem, JavaScriptError):
         name, _, message = message.partition(": ")
+        place = JAVASCRIPT_LINE.search(message)
+        line, message = int(place[1]) if place else None, message.partition("\n")[0]
     else:
         name = type(problem).__name__
     return {"kind": "failed", "type": name, "message": message[:MOST_SAID], "line": line}

@@ -25,7 +25,7 @@ from toolcrib.sandbox.seccomp import seccomp_program
 
 JAIL_UID: Final = 60001
 """Under whom code runs, inside and, where this process is root, outside too."""
-_LIBRARIES: Final = ("/lib", "/lib64", "/usr/lib", "/usr/lib64")
+LIBRARIES: Final = ("/lib", "/lib64", "/usr/lib", "/usr/lib64")
 _START_S: Final = 10.0
 """Seconds that a jail may take to be ready."""
 _SPARE_MB: Final = 64
@@ -51,13 +51,13 @@ class Ground:
             programs: What is seen besides the system's libraries: files and folders, and where.
         """
         options = [*_APART, "--proc", "/proc", "--dev", "/dev", "--remount-ro", "/dev"]
-        for folder in _LIBRARIES:
+        for folder in LIBRARIES:
             options += ["--ro-bind-try", folder, folder]
         for source, place in programs:
             options += ["--ro-bind", str(source), place]
         options += ["--size", str(limits.disk_mb * 2**20), "--tmpfs", "/work", "--chdir", "/work"]
         options += ["--symlink", "work", "/tmp", "--clearenv"]  # noqa: S108 - inside the jail
-        for name, value in _ENVIRONMENT.items():
+        for name, value in ENVIRONMENT.items():
             options += ["--setenv", name, value]
         return options
 
@@ -67,7 +67,7 @@ _APART: Final = tuple(
     "--cap-drop ALL --hostname sandbox".split()
 )
 """Options of bubblewrap for what the jail is apart from."""
-_ENVIRONMENT: Final = {
+ENVIRONMENT: Final = {
     "HOME": "/work",
     "LANG": "C.UTF-8",
     "LD_LIBRARY_PATH": "/python/lib",
@@ -250,8 +250,13 @@ def _kill(process: asyncio.subprocess.Process, first_pid: int | None) -> None:
 
 
 async def _end(process: asyncio.subprocess.Process, first_pid: int | None) -> None:
-    """Kill all, and read what is left in the pipes, so that they are closed."""
+    """Kill all, and wait until it is gone."""
     _kill(process, first_pid)
+    await drained(process)
+
+
+async def drained(process: asyncio.subprocess.Process) -> None:
+    """Wait for the end of a process that was killed, and read what is left in its pipes, so that they are closed."""
     cast("asyncio.StreamWriter", process.stdin).close()
     for stream in (process.stdout, process.stderr):
         while await cast("asyncio.StreamReader", stream).read(2**16):

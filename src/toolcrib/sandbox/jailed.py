@@ -4,16 +4,38 @@ import asyncio
 import contextlib
 import signal
 import time
-from typing import Final, cast
+from typing import Final, Protocol, cast
 
+from toolcrib.sandbox.cgroups import Cgroup
 from toolcrib.sandbox.frames import BadFrame, answer_frame, as_turn, read_frame, start_frame
-from toolcrib.sandbox.jail import Jail
 from toolcrib.sandbox.jobs import Answer, Asked, CodeJob, Dialect, Exceeded, Failed, Turn, Used
 
 _LOOK_S: Final = 0.2
 """Seconds between looks at what a jail has computed."""
 _DIED: Final = 128
 """bubblewrap ends with this plus the signal that has ended the code."""
+
+
+class Cell(Protocol):
+    """A process that runs `inside.py`, apart."""
+
+    @property
+    def process(self) -> asyncio.subprocess.Process:
+        """With pipes to it."""
+        ...
+
+    @property
+    def cgroup(self) -> Cgroup | None:
+        """Counts what it uses; null if nobody does."""
+        ...
+
+    def kill(self) -> None:
+        """Kill it and all that it has started."""
+        ...
+
+    async def close(self) -> None:
+        """Kill it, and take away what it was made of."""
+        ...
 
 
 class JailedSession:
@@ -25,7 +47,7 @@ class JailedSession:
         dialect: How.
     """
 
-    def __init__(self, jail: Jail, job: CodeJob, dialect: Dialect) -> None:
+    def __init__(self, jail: Cell, job: CodeJob, dialect: Dialect) -> None:
         self.used = Used()
         self._jail = jail
         self._job = job

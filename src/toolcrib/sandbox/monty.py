@@ -284,7 +284,7 @@ def _script(
 def _steps(limits: SandboxLimits, cgroup: Cgroup | None, rules: int) -> Iterator[str]:
     yield "#!/bin/sh"
     yield "set -e"
-    for folder in dict.fromkeys(cgroup.folders.values()) if cgroup is not None else ():
+    for folder in cgroup.places if cgroup is not None else ():
         yield f"echo $$ > {shlex.quote(str(folder / 'cgroup.procs'))}"
     yield f"ulimit -c 0 && ulimit -n {limits.open_files} && ulimit -f {limits.disk_mb * 2048}"
     yield f"ulimit -t {math.ceil(limits.cpu_s + _GRACE_S)} && ulimit -v {(limits.memory_mb + _SPARE_MB) * 1024}"

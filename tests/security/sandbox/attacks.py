@@ -486,7 +486,7 @@ def main(secret, **known):
     except Exception as e:
         return [e.__traceback__.tb_frame.f_builtins['open'](secret).read()]
 """,
-    "import_through_a_library": "import random\ndef main(secret, **known):\n    return [random._os.popen('id').read()]\n",
+    "import_through_a_library": "import random\ndef main(**known):\n    return [random._os.popen('id').read()]\n",
     "import_by_hand": "def main(secret, **known):\n    return [__import__('os').popen('cat ' + secret).read()]\n",
     "eval_source": "def main(secret, **known):\n    return [eval('open(%r).read()' % secret)]\n",
     "code_object": """

@@ -73,10 +73,8 @@ _TEXT_TO_TEXT: Final = {
     MethodKind.TOUPPER: sa.func.upper,
     MethodKind.TRIM: sa.func.trim,
 }
-_SEARCHES: Final = frozenset({MethodKind.CONTAINS, MethodKind.STARTSWITH, MethodKind.ENDSWITH})
-_FUNCTIONS: Final = ", ".join(
-    kind.value for kind in (*_SEARCHES, *_TEXT_TO_TEXT, MethodKind.LENGTH, *_PARTS, MethodKind.NOW)
-)
+_SEARCHES: Final = (MethodKind.CONTAINS, MethodKind.STARTSWITH, MethodKind.ENDSWITH)
+_OFFERED: Final = (*_SEARCHES, *_TEXT_TO_TEXT, MethodKind.LENGTH, *_PARTS, MethodKind.NOW)
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,6 +152,8 @@ class _Reading:
                 return sa.true() if node.value else sa.false()
             case Member():
                 return self._flag(node)
+            case Method() if node.method not in _OFFERED:
+                raise _not_offered(node)
             case _:
                 raise InvalidInput(f"the filter has {_name(node)} where a condition is needed; compare it: … eq 1")
 
@@ -284,7 +284,7 @@ class _Reading:
         if node.method in _PARTS:
             return self._part(node)
         if node.method not in _TEXT_TO_TEXT and node.method is not MethodKind.LENGTH:
-            raise InvalidInput(f"the filter uses {node.method.value}, which is not offered; there are: {_FUNCTIONS}")
+            raise _not_offered(node)
         inner = self.operand(node.parameters[0])
         if not isinstance(inner, _Computed):
             raise InvalidInput(f"{node.method.value} takes a field: {node.method.value}(name)")
@@ -417,6 +417,11 @@ def _check_depth(text: str) -> None:
             deepest = max(deepest, depth)
     if deepest > MAX_DEPTH:
         raise InvalidInput(f"the filter has parentheses {deepest} deep, and {MAX_DEPTH} are the most; write it flatter")
+
+
+def _not_offered(node: Method) -> InvalidInput:
+    offered = ", ".join(method.value for method in _OFFERED)
+    return InvalidInput(f"the filter uses {node.method.value}, which is not offered; there are: {offered}")
 
 
 def _name(node: Expression) -> str:

@@ -34,6 +34,8 @@ _CHANGES: Final = (
     types.PromptListChangedNotification,
     types.ResourceListChangedNotification,
 )
+_CLOSED: Final = ("Connection closed", "SSE stream ")
+"""How the SDK begins to say that a connection broke."""
 _WILL_NOT_PASS: Final = frozenset({ErrorCode.AUTH_REQUIRED, ErrorCode.POLICY_DENIED, ErrorCode.NETWORK_ERROR})
 """Failures of the first request after which an older way to begin is not tried."""
 
@@ -156,7 +158,7 @@ class Session:
             if name != "tools" and problem.code == types.METHOD_NOT_FOUND:
                 raise _NoSuchList from None
             failure = failure_of(problem, self._asking)
-            raise SessionGone(failure.error) if problem.code == types.CONNECTION_CLOSED else failure from None
+            raise SessionGone(failure.error) if _is_closed(problem) else failure from None
         except ValidationError as problem:
             raise unusable(self._provider, explained(problem)) from None
 
@@ -248,9 +250,14 @@ def failure_of(problem: MCPError, asking: Asking) -> CallFailed:
     behind = asking.troubles.behind(problem.data)
     if behind is not None:
         return behind
-    if problem.code == types.CONNECTION_CLOSED:
+    if _is_closed(problem):
         return asking.troubles.last or broken(asking.provider, asking.troubles.said)
     return refused(asking.provider, problem.code, problem.message)
+
+
+def _is_closed(problem: MCPError) -> bool:
+    """Whether the SDK says that the connection broke; servers use the same code for whatever they like."""
+    return problem.code == types.CONNECTION_CLOSED and problem.message.startswith(_CLOSED)
 
 
 def _request(

@@ -30,6 +30,8 @@ _CODES: Final[dict[int, tuple[ErrorCode, Reason]]] = {
     -32042: (ErrorCode.AUTH_REQUIRED, Reason.RECONNECT_REQUIRED),
     -32700: (ErrorCode.PROVIDER_ERROR, Reason.BAD_RESPONSE),
 }
+_LATE: Final = "timed out"
+"""How the SDK ends to say so; servers use its code, -32001, for other things too."""
 
 
 class SessionGone(CallFailed):
@@ -88,6 +90,8 @@ def refused(provider: str, code: int, message: str) -> CallFailed:
     """An error of the protocol (JSON-RPC 2.0, section 5.1, and the codes of MCP)."""
     found, reason = _CODES.get(code, (ErrorCode.PROVIDER_ERROR, Reason.TOOL_FAILED))
     words = " ".join(message.split())[:MOST_WORDS]
+    if found is ErrorCode.TIMEOUT and not words.endswith(_LATE):
+        found, reason = ErrorCode.PROVIDER_ERROR, Reason.TOOL_FAILED
     if found is ErrorCode.AUTH_REQUIRED:
         return reconnect(provider, f"its MCP server wants a person to visit a page first ({words})")
     remedy = "; correct the arguments" if found is ErrorCode.VALIDATION_ERROR else ""

@@ -37,6 +37,18 @@ _FIRST_WAIT_S: Final = 0.5
 _LONGEST_WAIT_S: Final = 60.0
 _INHERITED: Final = ("HOME", "LANG", "PATH", "TMPDIR")
 """Variables of ours that a program gets, which no provider can set unless the operator lets it."""
+_REACHED_BY: Final = {
+    "name",
+    "connection",
+    "base_url",
+    "variables",
+    "auth",
+    "schemes",
+    "security",
+    "headers",
+    "timeout_s",
+}
+"""Fields of a provider that a connection depends on."""
 _FAILED: Final = frozenset({ErrorCode.NETWORK_ERROR, ErrorCode.TIMEOUT, ErrorCode.PROVIDER_ERROR})
 """Failures to connect after which the next attempt waits."""
 
@@ -95,8 +107,8 @@ class McpServers:
                 are too many connections.
         """
         reach = await self._reach(provider, principal)
-        described = [realm, principal.id, provider.model_dump(mode="json"), dict(reach.environment)]
-        key = content_hash(described)
+        reached_by = provider.model_dump(mode="json", include=set(_REACHED_BY))
+        key = content_hash([realm, principal.id, reached_by, dict(reach.environment)])
         found = self._connections.get(key)
         if found is None or found.has_ended:
             self._check_wait(key, provider)

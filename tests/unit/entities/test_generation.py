@@ -1,6 +1,6 @@
 """Tools of mapped classes and tables: names, schemas, behaviour, losses. No database is asked."""
 
-from typing import Any
+from typing import Any, ClassVar
 
 import pytest
 import sqlalchemy as sa
@@ -168,11 +168,11 @@ class Animal(Base):
     __tablename__ = "animals"
     id: Mapped[int] = mapped_column(primary_key=True)
     kind: Mapped[str]
-    __mapper_args__ = {"polymorphic_on": "kind", "polymorphic_identity": "animal"}  # noqa: RUF012 - SQLAlchemy's way
+    __mapper_args__: ClassVar = {"polymorphic_on": "kind", "polymorphic_identity": "animal"}
 
 
 class Dog(Animal):
-    __mapper_args__ = {"polymorphic_identity": "dog"}  # noqa: RUF012 - SQLAlchemy's way
+    __mapper_args__: ClassVar = {"polymorphic_identity": "dog"}
 
 
 @pytest.mark.requirement("entities.generation")

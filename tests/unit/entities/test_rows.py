@@ -140,12 +140,9 @@ async def test_an_update_of_nothing_is_refused(database_url: str):
     [
         ({"quantity": 0}, "quantity_positive"),
         ({"customer_id": "01234567-89ab-cdef-0123-456789abcdef"}, "reference"),
-        ({"total": "123456789012.00"}, "too large"),
     ],
 )
 async def test_what_a_constraint_refuses_is_the_callers_error(database_url: str, given: dict[str, object], said: str):
-    if database_url.startswith("sqlite") and "total" in given:
-        pytest.skip("SQLite holds decimals of any size")
     async with open_shop(database_url) as shop:
         refusal = await shop.refused("create_order", **{"total": "1.00", **given})
 

@@ -4,10 +4,9 @@ They are definitions like any other, so they are run, judged and journaled by th
 what another one has added. What they may reach is the egress policy's decision, as for every tool.
 """
 
-from collections.abc import Callable, Mapping
 from typing import Final
 
-from toolcrib.contracts import Example, HttpBody, HttpImplementation, JsonSchema, ToolDefinition
+from toolcrib.contracts import Example, HttpBody, HttpImplementation, JsonSchema, NotFound, ToolDefinition
 
 MIN_TIMEOUT_MS: Final = 100
 MAX_TIMEOUT_MS: Final = 60_000
@@ -20,6 +19,23 @@ _URL: Final[JsonSchema] = {
 }
 _PREVIEW_BYTES: Final = 64 * 1024
 """Of an answer, for a model to read; the whole is an attachment."""
+
+
+def builtin_tools() -> tuple[ToolDefinition, ...]:
+    """All of them."""
+    return (*http(), wget())
+
+
+def builtin_tool(name: str) -> ToolDefinition:
+    """One of them.
+
+    Raises:
+        NotFound: None has this name.
+    """
+    found = {definition.name: definition for definition in builtin_tools()}
+    if name not in found:
+        raise NotFound(f"no tool {name!r} comes with Toolcrib; there are: {', '.join(found)}")
+    return found[name]
 
 
 def http() -> tuple[ToolDefinition, ...]:
@@ -127,11 +143,3 @@ def _http_request() -> ToolDefinition:
             response="readable",
         ),
     )
-
-
-BUILTIN_TOOLS: Final[Mapping[str, Callable[[], ToolDefinition]]] = {
-    "http_get": _http_get,
-    "http_request": _http_request,
-    "wget": wget,
-}
-"""All of them by name."""

@@ -25,7 +25,10 @@ def result_text(envelope: ToolEnvelope, limit: int = 20_000) -> str:
         return _dump({"skipped": True, "reason": "dry run: nothing was written"})
     shown = preview(envelope.output, limit)
     paging = envelope.metadata.get("paging") or {"complete": True}
-    return shown if paging["complete"] else "\n".join([shown, *envelope.metadata.get("warnings", ())])
+    notes = [] if paging["complete"] else list(envelope.metadata.get("warnings", ()))
+    if envelope.truncated:
+        notes.append("this is the beginning of a larger output, the rest of which is not shown; ask for less at once")
+    return "\n".join([shown, *notes])
 
 
 def _dump(value: Json) -> str:

@@ -57,6 +57,29 @@ def search_tools(
     _show(with_crib(store, look), as_json=as_json)
 
 
+@app.command("add")
+def add_builtin_tools(
+    names: Annotated[
+        list[str] | None, typer.Argument(metavar="NAME", help="Of tools that come with Toolcrib; none lists them.")
+    ] = None,
+    store: Store = DEFAULT_STORE,
+    as_json: AsJson = False,
+) -> None:
+    """Add tools that come with Toolcrib: http_get, http_request, wget."""
+    from toolcrib.builtin_tools import builtin_tool, builtin_tools
+
+    definitions = [builtin_tool(name) for name in names or ()]
+    if not definitions:
+        for offered in builtin_tools():
+            print(f"{offered.name}: {offered.description}")
+        return
+
+    async def save(crib: "Crib") -> "list[ToolRevision]":
+        return [await crib.save(definition) for definition in definitions]
+
+    _show(with_crib(store, save, new=True), as_json=as_json)
+
+
 @app.command("import")
 def import_tools(
     source: Source,

@@ -37,3 +37,10 @@ def envelope(**metadata: Any) -> ToolEnvelope:
 )
 def test_a_model_is_told_that_a_list_is_not_complete(metadata: Any, text: str) -> None:
     assert result_text(envelope(**metadata)) == text
+
+
+@pytest.mark.requirement("agents.cut_outputs")
+def test_a_model_is_told_that_an_output_is_only_the_beginning_of_one() -> None:
+    cut = envelope().model_copy(update={"truncated": True})
+
+    assert result_text(cut).startswith("[1]\nthis is the beginning of a larger output")

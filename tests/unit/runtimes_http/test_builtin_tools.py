@@ -42,9 +42,11 @@ async def test_no_tool_is_there_until_somebody_adds_it():
         with pytest.raises(NotFound):
             await crib.call("wget", uri="https://example.com")
 
-    assert {name: make().name for name, make in builtin_tools.BUILTIN_TOOLS.items()} == {
-        name: name for name in ("http_get", "http_request", "wget")
-    }
+    offered = builtin_tools.builtin_tools()
+    assert [tool.name for tool in offered] == ["http_get", "http_request", "wget"]
+    assert [builtin_tools.builtin_tool(tool.name) for tool in offered] == list(offered)
+    with pytest.raises(NotFound, match="no tool 'curl' comes with Toolcrib; there are: http_get, http_request, wget"):
+        builtin_tools.builtin_tool("curl")
 
 
 @pytest.mark.requirement("builtin_tools.wget")

@@ -416,6 +416,9 @@ async def test_reference_data_of_a_provider_is_listed_and_synced(server: Server)
     after = await server.post("/providers/crm/reference-data/sync", {"names": ["names"]})
     assert (before["items"][0]["id"], after["items"][0]["size"], after["items"][0]["error"]) == (None, 1, None)
     await server.get("/providers/none/reference-data", status=404)
+    history = await server.get("/providers/crm/reference-data/names/history")
+    assert [reading["id"] for reading in history["items"]] == [after["items"][0]["id"]]
+    await server.get("/providers/crm/reference-data/none/history", status=404)
     async with server.client_of("reader") as reader:
         checked(await reader.get("/api/v1/providers/crm/reference-data"), 403)
         checked(await reader.post("/api/v1/providers/crm/reference-data/sync", json={}), 403)

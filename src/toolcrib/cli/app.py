@@ -12,15 +12,20 @@ from typer.core import TyperGroup
 
 from toolcrib.cli import (
     authoring,
+    code,
     databases,
     demo,
     doctor,
     export,
     keys,
+    lifecycle,
+    mcp,
     model,
+    providers,
     reference,
     runs,
     schema,
+    secrets,
     settings,
     tools,
     up,
@@ -64,7 +69,16 @@ for name, command in (
     ("test-prompt", authoring.try_prompt),
     ("revisions", authoring.revisions),
     ("roll-back", authoring.roll_back),
+    ("code", code.add_code),
     ("import-database", databases.import_database),
+    ("import-mcp", mcp.import_mcp),
+    ("deprecate", lifecycle.deprecate),
+    ("block", lifecycle.block),
+    ("activate", lifecycle.activate),
+    ("impact", lifecycle.impact),
+    ("review", lifecycle.review),
+    ("accept", lifecycle.accept),
+    ("reject", lifecycle.reject),
 ):
     tools.app.command(name)(command)
 
@@ -79,8 +93,10 @@ app = typer.Typer(
 app.add_typer(demo.app, name="demo")
 app.add_typer(keys.app, name="key")
 app.add_typer(model.app, name="model")
+app.add_typer(providers.app, name="provider")
 app.add_typer(reference.app, name="reference")
 app.add_typer(runs.app, name="run")
+app.add_typer(secrets.app, name="secret")
 app.add_typer(tools.app, name="tool")
 app.command("doctor")(doctor.doctor)
 app.command("export")(export.export)

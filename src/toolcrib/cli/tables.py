@@ -6,7 +6,18 @@ from typing import cast
 from rich.table import Table
 
 from toolcrib.cli.console import console, money, plain
-from toolcrib.contracts import Json, JsonObject, PromptRevision, ReferenceReading, ReferenceSnapshot, Run, ToolRevision
+from toolcrib.contracts import (
+    ImpactReport,
+    ImportOutcome,
+    Json,
+    JsonObject,
+    PromptRevision,
+    ReferenceReading,
+    ReferenceSnapshot,
+    Run,
+    ToolReview,
+    ToolRevision,
+)
 from toolcrib.sandbox import Probe
 
 
@@ -85,6 +96,58 @@ def print_probes(probes: Sequence[Probe]) -> None:
         usable = "yes" if probe.problem is None else f"no: {probe.problem}"
         table.add_row(*map(plain, (probe.dialect, probe.backend, probe.isolation, f"{probe.seconds:.2f} s", usable)))
     console().print(table)
+
+
+def print_rows(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
+    """Any small table of text."""
+    table = _table(*columns)
+    for row in rows:
+        table.add_row(*map(plain, row))
+    console().print(table)
+
+
+def print_impact(report: ImpactReport) -> None:
+    """Dependents and runs of a tool, one row each."""
+    out = console()
+    table = _table("Bound", "Kind", "As", "Fits", "Through", *(["Proposed change"] if report.proposed else []))
+    for each in report.dependents:
+        through = " → ".join(each.path[1:-1])
+        verdict = [(each.verdict or "").replace("_", " ")] if report.proposed else []
+        cells = (each.name, each.kind, each.reference, "yes" if each.satisfied else "no", through, *verdict)
+        table.add_row(*map(plain, cells))
+    if report.dependents:
+        out.print(table)
+    else:
+        out.print(plain(f"nothing is bound to {report.tool}"))
+    for run in report.runs:
+        same = "this revision" if run.content_hash == report.content_hash else "another revision"
+        out.print(plain(f"run {run.run_id} of {run.tool} is {run.status.replace('_', ' ')} with {same}"))
+
+
+def print_review(review: ToolReview) -> None:
+    """What a provider wants to change of a tool, the worst last, and what to do."""
+    out = console()
+    if review.proposal is None:
+        out.print(plain(f"no change of {review.tool} waits for a person"))
+        return
+    table = _table("Class", "Part", "Place", "Difference")
+    for found in review.proposal.change.differences:
+        table.add_row(*map(plain, (found.change_class.replace("_", " "), found.part, found.place, found.message)))
+    out.print(table)
+    out.print(plain(review.diff))
+    if review.changed_by_person:
+        out.print(plain("a person has changed the tool; accepting replaces that"))
+    out.print(plain(f"{review.tool} is {review.status}; decide: toolcrib tool accept|reject {review.tool}"))
+
+
+def print_outcome(outcome: ImportOutcome) -> None:
+    """What became of the tools of an import that was not the first, without those that stayed as they were."""
+    table = _table("Tool", "", "Why")
+    told = [found for found in outcome.tools if found.adoption not in {"new", "unchanged"}]
+    for found in told:
+        table.add_row(*map(plain, (found.tool, found.adoption, found.message)))
+    if told:
+        console().print(table)
 
 
 def _table(*columns: str) -> Table:

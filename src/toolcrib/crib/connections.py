@@ -152,6 +152,17 @@ class Connections:
         except CallFailed as failure:
             raise in_the_tree(failure.error) from failure
 
+    def ticket(self, state: str, principal: Principal) -> str:
+        """A text for the browser that a person connects with: it comes back with it as this person, once, for a state.
+
+        Without it, whoever is led to a redirect could be made to grant access to somebody else's connection.
+        """
+        return self._consents.ticket(principal, state)
+
+    def holder_of(self, ticket: str, state: str) -> Principal | None:
+        """Whose ticket it is; null if it is not one for this state."""
+        return self._consents.holder_of(ticket, state)
+
     async def list(self, *, principal: Principal | None = None) -> Sequence[Consent]:
         """The connections that the caller's calls use."""
         return await self._consents.list(await self._enter(principal))

@@ -164,6 +164,15 @@ class Consents:
             raise NotFound(msg)
         return login
 
+    def ticket(self, principal: Principal, state: str) -> str:
+        """What a browser keeps while the person is away, to come back in their name: with this state only."""
+        return self._safe.stamp(principal.model_dump_json(), _login_place(principal.realm, state)._replace(realm=""))
+
+    def holder_of(self, ticket: str, state: str) -> Principal | None:
+        """Who has got a ticket for this state; null if it is none."""
+        found = self._safe.read_stamp(ticket, _login_place("", state))
+        return None if found is None else Principal.model_validate_json(found)
+
     async def finish(
         self,
         provider: ProviderDefinition,

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from datetime import datetime
 from typing import NamedTuple
 
-from toolcrib.contracts import Unavailable
+from toolcrib.contracts import InvalidSettings, Unavailable
 from toolcrib.secrets.sealing import MasterKeys, no_master_keys
 from toolcrib.store import Place, SealedValue, SealedValues
 
@@ -53,6 +53,17 @@ class Safe:
         if found is None:
             return None
         return Opened(self._require().open(found.sealed, place, found.version), found.version)
+
+    def stamp(self, text: str, place: Place) -> str:
+        """A text sealed for a place, kept by somebody else. Raises as `put`."""
+        return self._require().seal(text, place, 1)
+
+    def read_stamp(self, sealed: str, place: Place) -> str | None:
+        """The text that was stamped for a place; null if it was not."""
+        try:
+            return self._require().open(sealed, place, 1)
+        except (InvalidSettings, ValueError, KeyError):
+            return None
 
     async def look(self, place: Place) -> SealedValue | None:
         """What is at a place, unopened."""

@@ -16,7 +16,20 @@ from starlette.middleware import Middleware
 from toolcrib.contracts import JsonSchema, ToolcribError
 from toolcrib.contracts.schemas import contract_schemas
 from toolcrib.crib import Crib
-from toolcrib.server import agentic, agentic_runs, ai_tools, calls, databases, executions, providers, tools
+from toolcrib.server import (
+    agentic,
+    agentic_runs,
+    ai_tools,
+    calls,
+    connections,
+    databases,
+    executions,
+    lifecycle,
+    mcp,
+    providers,
+    secrets,
+    tools,
+)
 from toolcrib.server.context import BEARER
 from toolcrib.server.edge import Authentication, BodyCap, Failures
 from toolcrib.server.errors import ErrorView, on_http_error, on_invalid_request, on_toolcrib_error
@@ -25,7 +38,7 @@ from toolcrib.server.keys import Authenticator
 from toolcrib.server.views import Health
 
 MAX_BODY_BYTES: Final = 5 * 1024 * 1024
-OPEN_PATHS: Final = frozenset({"/health", "/openapi.json", "/docs"})
+OPEN_PATHS: Final = frozenset({"/health", "/openapi.json", "/docs", connections.CALLBACK})
 """The paths that need no key."""
 
 _PARTS: Final = (
@@ -34,9 +47,14 @@ _PARTS: Final = (
     agentic_runs.router,
     ai_tools.router,
     databases.router,  # before those whose paths have a name where it says `generated`
+    lifecycle.router,
+    mcp.router,
     tools.router,
     executions.router,
     providers.router,
+    connections.providers,
+    connections.connections,
+    secrets.router,
 )
 _RESTART_S: Final = 1.0
 _ERRORS: Final[dict[int | str, dict[str, Any]]] = {

@@ -32,6 +32,8 @@ class CursorPaging(_Pages):
     """Argument that takes the cursor; a JSON pointer (`/body/page/after`) reaches into an argument."""
     cursor_out: str
     """RFC 9535 path of the next cursor in the response, or `header:NAME`; nothing found means the last page."""
+    first: str | int | None = None
+    """Cursor of the first page, for systems that want one in every request; null if it is left out."""
 
     @property
     def start_argument(self) -> str | None:

@@ -300,6 +300,7 @@ def test_cursor_paging_is_found_and_frees_the_caller_from_it() -> None:
     assert http(found).paging == CursorPaging(
         cursor_in="after",
         cursor_out="$.paging.next.after",
+        first="0",
         items="results",
         limit_argument="limit",
         page_size=100,

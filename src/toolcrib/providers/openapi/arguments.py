@@ -46,7 +46,10 @@ class Arguments:
         return {"type": "object", "properties": self.properties, **needed, "additionalProperties": False}
 
     def paged(self, paging: Paging, schemas: Schemas, losses: Losses) -> "Arguments":
-        """The same, where nobody has to give start and page size, and neither has a default: absent means all."""
+        """The same, where nobody has to give start and page size, and neither has a default: absent means all.
+
+        Only a page size that every request needs and that nobody says stays required.
+        """
         freed: dict[str, str] = {}
         if paging.start_argument:
             freed[paging.start_argument] = _START_DESCRIPTION
@@ -61,7 +64,9 @@ class Arguments:
             name: {**_without_default(schemas.follow(schema)), "description": freed[name]} if name in freed else schema
             for name, schema in self.properties.items()
         }
-        return replace(self, properties=properties, required=tuple(name for name in self.required if name not in freed))
+        needed = paging.limit_argument if paging.page_size is None else None
+        required = tuple(name for name in self.required if name not in freed or name == needed)
+        return replace(self, properties=properties, required=required)
 
 
 def read_arguments(

@@ -187,12 +187,28 @@ def _cursor(operation: Operation, answer: _Answer, arguments: Arguments, shared:
         page, path = _argument(arguments, _PAGES), answer.path(_NEXT_PAGES, "string")
         if page is None or path is None or not _is_text(arguments.properties[page]):
             return None
-        return CursorPaging(cursor_in=page, cursor_out=path, **shared)
+        return CursorPaging(cursor_in=page, cursor_out=path, first=_first(arguments, page), **shared)
     if name == _STARTING_AFTER and operation.method == "GET" and answer.path(["has_more"], "boolean"):
         # As Stripe does it: the id of the last item, while there are more.
-        return CursorPaging(cursor_in=name, cursor_out="$[?$.has_more == true][-1].id", **shared)
+        out = "$[?$.has_more == true][-1].id"
+        return CursorPaging(cursor_in=name, cursor_out=out, first=_first(arguments, name), **shared)
     path = answer.path([*_NEXT_CURSORS, "next"], "string", "integer", "")
-    return CursorPaging(cursor_in=name, cursor_out=path, **shared) if path else None
+    if path is None:
+        return None
+    return CursorPaging(cursor_in=name, cursor_out=path, first=_first(arguments, name), **shared)
+
+
+def _first(arguments: Arguments, name: str) -> str | int | None:
+    """The cursor of the first page where a document wants one in every request.
+
+    Documents do not say which: HubSpot, whose `after` is a number as text, takes 0; elsewhere an empty one says most
+    plainly that there is none.
+    """
+    if name not in arguments.required:
+        return None
+    if arguments.properties[name].get("type") == "integer":
+        return 0
+    return "0" if name == "after" else ""
 
 
 def _next_url(operation: Operation, answer: _Answer, arguments: Arguments, shared: JsonObject) -> Paging | None:

@@ -49,6 +49,8 @@ class Place(NamedTuple):
 def first_place(paging: Paging) -> Place | None:
     """What the request of the first page says about its place; null if nothing."""
     match paging:
+        case CursorPaging() if paging.first is not None:
+            return Place(str(paging.first), paging.cursor_in, paging.first)
         case OffsetPaging():
             return Place("0", paging.argument, 0)
         case PageNumberPaging():

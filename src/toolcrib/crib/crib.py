@@ -12,7 +12,7 @@ Nothing is connected until the first call. Everything that a crib does goes thro
 import os
 from collections.abc import Callable, Mapping, Sequence
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Self
+from typing import Any, Self
 
 from toolcrib.agents import agentic_definition
 from toolcrib.contracts import (
@@ -47,6 +47,7 @@ from toolcrib.contracts import (
     Trace,
 )
 from toolcrib.crib.connections import Connections
+from toolcrib.crib.entities import Source, Thing
 from toolcrib.crib.handle import AgenticTool, CompositeTool
 from toolcrib.crib.imports import Imports
 from toolcrib.crib.lifecycle import ToolLife
@@ -80,11 +81,6 @@ from toolcrib.runs import (
 from toolcrib.sandbox import Sandbox, machine_sandbox
 from toolcrib.settings import Settings, load_settings
 from toolcrib.store import Store, open_store
-
-if TYPE_CHECKING:
-    from sqlalchemy import Engine
-
-    from toolcrib.providers.entities.tables import Entity, Table
 
 
 class Crib:
@@ -349,7 +345,7 @@ class Crib:
         """Store a provider."""
         await self._catalogue.save_provider(provider, await self.enter(principal))
 
-    async def add_entities(self, name: str, database: "Engine | str", *things: "type | Table | Entity") -> ImportedApi:
+    async def add_entities(self, name: str, database: Source, *things: Thing) -> ImportedApi:
         """Make tools of tables that the application maps; see `Imports.entities`, which takes a principal too."""
         return await self.imports.entities(name, database, *things)
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Collection, Mapping, Sequence
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias
 
 from toolcrib.contracts import EntityImplementation, InvalidInput, Principal, ToolRevision
 from toolcrib.crib.names import under_free_names
@@ -17,12 +17,17 @@ if TYPE_CHECKING:
 
     from toolcrib.providers.entities.tables import Entity, Table
 
+Source: TypeAlias = "sa.Engine | str"
+"""A database: an engine of the application, or a reference to a URL."""
+Thing: TypeAlias = "type | Table | Entity"
+"""What becomes an entity: a mapped class, a table."""
+
 
 async def import_entities(
     runtime: EntityRuntime,
     name: str,
-    database: "sa.Engine | str",
-    things: "Sequence[type | Table | Entity]",
+    database: Source,
+    things: Sequence[Thing],
     *,
     who: Principal,
     tools: Collection[ToolRevision],

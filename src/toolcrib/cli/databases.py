@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from toolcrib.cli.options import DEFAULT_STORE, AsJson, Store
+from toolcrib.cli.options import DEFAULT_STORE, AcceptChanges, AsJson, Store
 from toolcrib.cli.session import with_crib
 
 if TYPE_CHECKING:
@@ -30,13 +30,16 @@ def import_database(
     name: Name,
     tables: Tables = None,
     schema: Schema = None,
+    accept: AcceptChanges = False,
     store: Store = DEFAULT_STORE,
     as_json: AsJson = False,
 ) -> None:
     """Make tools of the tables of a database: search, get, create, update, delete, count."""
 
     async def bring(crib: "Crib") -> "ImportedApi":
-        return await crib.imports.database(name=name, url=reference, tables=tables or None, schema=schema)
+        return await crib.imports.database(
+            name=name, url=reference, tables=tables or None, schema=schema, accept=accept
+        )
 
     imported = with_crib(store, bring, new=True)
     from toolcrib.cli.losses import print_import

@@ -1,5 +1,6 @@
 """What an import kept, changed and dropped, short enough for a terminal; `--json` tells all of it."""
 
+import json
 import re
 import sys
 from collections.abc import Iterable
@@ -8,6 +9,7 @@ from typing import Final
 from rich.table import Table
 
 from toolcrib.cli.console import console, plain
+from toolcrib.cli.tables import print_outcome
 from toolcrib.contracts import Loss, LossReport, ProviderDefinition
 from toolcrib.providers import ImportedApi
 
@@ -18,13 +20,17 @@ _REFERENCE: Final = re.compile(r"\$\{env:([^}]*)\}")
 
 
 def print_import(imported: ImportedApi, *, as_json: bool) -> None:
-    """What an import has made, and what it lost; as JSON, its whole report."""
+    """What an import has made, what it lost, and what was not taken over; as JSON, its whole report and outcome."""
+    outcome = imported.outcome
     if as_json:
-        print(imported.report.model_dump_json(indent=2))
+        told = {"outcome": None if outcome is None else outcome.model_dump(mode="json")}
+        print(json.dumps({**imported.report.model_dump(mode="json"), **told}, indent=2, ensure_ascii=False))
         return
     for tool in imported.tools:
         print(f"{tool.name} ({tool.side_effects})")
     print_losses(imported.report)
+    if outcome is not None:
+        print_outcome(outcome)
     print_credentials(imported.provider)
     print(f"imported {counted(len(imported.tools), 'tool', 'tools')} of provider {imported.provider.name!r}")
 

@@ -36,6 +36,10 @@ BaseUrl = Annotated[
     ),
 ]
 AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON document and nothing else.")]
+AcceptChanges = Annotated[
+    bool,
+    typer.Option("--accept-changes", help="Take over also changes that could harm callers, without a look at them."),
+]
 RunId = Annotated[str, typer.Argument(metavar="ID", help="The run's id.", show_default=False)]
 Position = Annotated[
     str, typer.Argument(metavar="POSITION", help="Position of the call that waits, as the trace shows it.")

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from toolcrib.cli.options import DEFAULT_STORE, AsJson, Store
+from toolcrib.cli.options import DEFAULT_STORE, AcceptChanges, AsJson, Store
 from toolcrib.cli.session import with_crib
 
 if TYPE_CHECKING:
@@ -87,6 +87,7 @@ def import_tools(
     name: Name,
     base_url: Address = None,
     descriptors: Descriptors = None,
+    accept: AcceptChanges = False,
     store: Store = DEFAULT_STORE,
     as_json: AsJson = False,
 ) -> None:
@@ -97,8 +98,8 @@ def import_tools(
 
     async def bring(crib: "Crib") -> "ImportedApi":
         if is_grpc:
-            return await crib.imports.grpc(source, name=name, descriptors=described)
-        return await crib.imports.openapi(document, name=name, base_url=base_url)
+            return await crib.imports.grpc(source, name=name, descriptors=described, accept=accept)
+        return await crib.imports.openapi(document, name=name, base_url=base_url, accept=accept)
 
     imported = with_crib(store, bring, new=True)
     from toolcrib.cli.losses import print_import

@@ -149,6 +149,7 @@ class Imports:
         command: Sequence[str] = (),
         environment: Mapping[str, str] | None = None,
         auth: ProviderAuth | None = None,
+        accept: bool = False,
         principal: Principal | None = None,
     ) -> ImportedApi:
         """Import what an MCP server offers: a provider, and a tool per tool, resource, template and prompt.
@@ -160,6 +161,7 @@ class Imports:
             command: A program that is the server, instead of a URL; the operator must have allowed it.
             environment: Variables of the program: text, or references such as `${env:NAME}`.
             auth: Authentication; what the provider has, if there is one already at the same URL.
+            accept: Take over also changes that could harm callers, and that a person would have to look at.
             principal: Whose realm gets them, and in whose name the server is asked.
 
         Raises:
@@ -179,13 +181,14 @@ class Imports:
                 "environment": dict(environment or {}),
             }
         )
-        return await self._mcp(mcp_provider(name, connection, url, auth, earlier), who)
+        return await self._mcp(mcp_provider(name, connection, url, auth, earlier), who, accept=accept)
 
-    async def sync(self, name: str, *, principal: Principal | None = None) -> ImportedApi:
+    async def sync(self, name: str, *, accept: bool = False, principal: Principal | None = None) -> ImportedApi:
         """Ask a provider's server again what it offers, and take in what is new and changed.
 
         Args:
             name: Of a provider that is an MCP server, or a gRPC server with reflection.
+            accept: Take over also changes that could harm callers, and that a person would have to look at.
             principal: Whose realm it is in, and in whose name the server is asked.
 
         Raises:
@@ -199,19 +202,21 @@ class Imports:
             raise NotFound(f"there is no provider {name!r} in realm {who.realm!r}; import it first")
         match provider.connection:
             case McpConnection():
-                return await self._mcp(provider, who)
+                return await self._mcp(provider, who, accept=accept)
             case GrpcConnection() as server:
-                return await self.grpc(provider.base_url, name=name, authority=server.authority, principal=principal)
+                return await self.grpc(
+                    provider.base_url, name=name, authority=server.authority, accept=accept, principal=principal
+                )
             case HttpConnection() | DatabaseConnection():
                 kind = provider.connection.kind
                 raise InvalidInput(f"provider {name!r} ({kind}) cannot be asked what it offers; import it once more")
             case _:
                 assert_never(provider.connection)
 
-    async def _mcp(self, provider: ProviderDefinition, who: Principal) -> ImportedApi:
+    async def _mcp(self, provider: ProviderDefinition, who: Principal, *, accept: bool) -> ImportedApi:
         tools = self._parts.registry.current(who.realm)
         imported = await import_mcp_server(self._parts.mcp, provider, who, tools)
-        return await self._adopt(imported, who)
+        return await self._adopt(imported, who, accept=accept)
 
     async def entities(
         self,

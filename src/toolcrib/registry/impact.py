@@ -51,17 +51,17 @@ def dependents_of(
         change: What is proposed for the tool, for verdicts.
     """
     known = list(_callable_versions(registry, target.realm))
-    found: dict[tuple[str, str], Dependent] = {}
+    found: dict[str, Dependent] = {}
     waiting: deque[tuple[ToolRevision, tuple[str, ...], bool]] = deque([(target, (target.name,), True)])
-    seen = {target.name}
+    seen = {(target.name, True)}
     while waiting:
         tool, path, satisfied_so_far = waiting.popleft()
         for user in (*_users(tool, known), *_listing(tool, providers)):
             satisfied = satisfied_so_far and _takes(user.reference, tool)
-            key = (user.shown, path[0])
-            if key in found or user.name == target.name:
+            known_as = found.get(user.shown)
+            if user.name == target.name or (known_as is not None and known_as.satisfied >= satisfied):
                 continue
-            found[key] = Dependent(
+            found[user.shown] = Dependent(
                 name=user.shown,
                 kind=user.kind,
                 reference=user.reference,
@@ -69,8 +69,8 @@ def dependents_of(
                 path=(user.name, *path),
                 verdict=_verdict(user, target, change, satisfied=satisfied, direct=len(path) == 1),
             )
-            if user.tool is not None and user.name not in seen:
-                seen.add(user.name)
+            if user.tool is not None and (user.name, satisfied) not in seen:
+                seen.add((user.name, satisfied))
                 waiting.append((user.tool, (user.name, *path), satisfied))
     return sorted(found.values(), key=lambda each: (len(each.path), each.name))
 

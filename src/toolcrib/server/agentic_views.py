@@ -123,6 +123,8 @@ class AgenticView(AgenticBody):
     """The most that its tools have."""
     made_by: str
     created_at: Timestamp
+    warnings: tuple[str, ...] = ()
+    """Of an answer to saving: deprecated tools that it is bound to."""
 
     @classmethod
     def of(cls, tool: ToolRevision, implementation: AgenticImplementation) -> Self:
@@ -136,6 +138,7 @@ class AgenticView(AgenticBody):
             side_effects=tool.definition.side_effects,
             made_by=tool.made_by,
             created_at=tool.created_at,
+            warnings=tool.warnings,
         )
 
 

@@ -27,6 +27,11 @@ def demand_write(caller: Principal, definition: ToolDefinition) -> None:
     demand(caller, tool_uri(definition.category, definition.name, "write"))
 
 
+def may_write(caller: Principal, definition: ToolDefinition) -> bool:
+    """Whether a caller may write the tool."""
+    return permits(caller.grants, tool_uri(definition.category, definition.name, "write"))
+
+
 def may_see(caller: Principal, definition: ToolDefinition) -> bool:
     """Whether a caller may see a tool."""
     uris = (tool_uri(definition.category, definition.name, verb) for verb in _LOOKS)

@@ -30,7 +30,6 @@ from toolcrib.server.views import (
     ImportBody,
     ImportView,
     Problem,
-    StatusBody,
     ToolKind,
     ToolPage,
     ToolView,
@@ -88,10 +87,10 @@ async def validate_definition(definition: DefinitionBody, author: Author, crib: 
     """Whether a definition would be stored; nothing is."""
     try:
         author.check(definition)
-        await crib.check(definition, principal=caller)
+        checked = await crib.check(definition, principal=caller)
     except (InvalidInput, NotFound, PermissionDenied) as problem:
         return Validity(valid=False, problems=(Problem(path="", problem=str(problem)),))
-    return Validity(valid=True)
+    return Validity(valid=True, warnings=tuple(await crib.lifecycle.warnings(checked, principal=caller)))
 
 
 @router.post("/import", status_code=201)
@@ -101,7 +100,12 @@ async def import_document(body: ImportBody, crib: House, caller: Caller) -> Impo
     demand(caller, tool_uri("*", "*", "write"))
     if body.document is None and (body.url or "").startswith(_GRPC):
         served = await crib.imports.grpc(
-            str(body.url), name=body.name, descriptors=body.descriptors, auth=body.auth, principal=caller
+            str(body.url),
+            name=body.name,
+            descriptors=body.descriptors,
+            auth=body.auth,
+            accept=body.accept,
+            principal=caller,
         )
         return ImportView.of(served)
     document = _document(body)
@@ -111,6 +115,7 @@ async def import_document(body: ImportBody, crib: House, caller: Caller) -> Impo
         base_url=body.base_url,
         auth=body.auth,
         overrides=body.overrides,
+        accept=body.accept,
         principal=caller,
     )
     return ImportView.of(imported)
@@ -176,22 +181,6 @@ async def remove_tool(name: str, crib: House, caller: Caller) -> None:
     tool = crib.registry.require(caller.realm, name)
     demand_write(caller, tool.definition)
     await crib.registry.remove(caller.realm, tool.name)
-
-
-@router.post("/{name}/status")
-async def set_status(name: str, body: StatusBody, crib: House, caller: Caller) -> ToolRevision:
-    """Deprecate, block or bring back a version."""
-    await crib.enter(caller, newest=True)
-    ref = f"{name}@={body.version}" if body.version else name
-    demand_write(caller, crib.registry.require(caller.realm, ref).definition)
-    return await crib.registry.set_status(
-        caller.realm,
-        ref,
-        body.status,
-        message=body.message,
-        sunset=body.sunset,
-        replacement=body.replacement,
-    )
 
 
 async def _revise(

@@ -9,6 +9,7 @@ from toolcrib.contracts import (
     ApprovalRequested,
     ClientResult,
     Contract,
+    ImportOutcome,
     Json,
     JsonObject,
     LifeCycle,
@@ -146,6 +147,8 @@ class Validity(Contract):
 
     valid: bool
     problems: tuple[Problem, ...] = ()
+    warnings: tuple[str, ...] = ()
+    """What its author should know: deprecated tools that it is bound to."""
     error: ToolError | None = None
     """What the call would be refused with."""
 
@@ -205,6 +208,8 @@ class ImportBody(Contract):
     auth: ProviderAuth | None = None
     overrides: dict[str, ToolOverride] = Field(default_factory=dict)
     """Corrections by operationId."""
+    accept: bool = False
+    """Take over also changes that could harm callers, which otherwise wait for a person."""
 
 
 class ImportView(Contract):
@@ -215,6 +220,8 @@ class ImportView(Contract):
     """`name@version` of each, in the document's order."""
     report: LossReport
     """What was kept, changed and dropped, operation by operation."""
+    outcome: ImportOutcome | None
+    """What became of each tool: new, changed, held for a person…"""
 
     @classmethod
     def of(cls, imported: ImportedApi) -> Self:
@@ -223,6 +230,7 @@ class ImportView(Contract):
             provider=imported.provider,
             tools=tuple(f"{tool.name}@{tool.version}" for tool in imported.tools),
             report=imported.report,
+            outcome=imported.outcome,
         )
 
 

@@ -238,7 +238,13 @@ def test_what_an_import_could_not_keep_is_told(store: str, tmp_path: Path) -> No
     told = toolcrib(
         *("tool", "import", file, "--name", "weather", "--base-url", "https://w.example", "--json"), store=store
     )
-    report = LossReport.model_validate_json(told.stdout)
+    document = json.loads(told.stdout)
+    outcome = document.pop("outcome")
+    assert [(found["tool"], found["adoption"]) for found in outcome["tools"]] == [
+        ("weather_now", "unchanged"),
+        ("send", "unchanged"),
+    ]
+    report = LossReport.model_validate(document)
     assert [found.operation for found in report.operations] == ["GET /now", "POST /send"]
     assert [loss.kind for loss in report.operations[1].losses] == ["unsupported"]
 

@@ -132,7 +132,7 @@ async def test_arguments_are_checked_without_running(server: Server, body: Any, 
 
 @pytest.mark.requirement("server.validate")
 async def test_the_policy_is_checked_too(server: Server) -> None:
-    await server.post("/ai/tools/search/status", {"status": "blocked", "message": "leaks", "replacement": "find"})
+    await server.post("/ai/tools/search/status", {"status": "blocked", "message": "leaks", "replacement": "deals"})
     report = await server.post("/ai/tools/search/validate", ACME)
     assert report["error"]["details"]["reason"] == "tool_blocked"
     assert "leaks" in report["problems"][0]["problem"]

@@ -206,7 +206,8 @@ async def test_released_variables_and_the_catalogues_own_are_allowed(server: Ser
         model="openai:gpt-4o", base_url="https://proxy.example.com/v1", api_key_env="TOOLCRIB_SECRET_PROXY"
     )
     for definition in (own, released):
-        assert await server.post("/ai/tools/validate", definition) == {"valid": True, "problems": [], "error": None}
+        report = await server.post("/ai/tools/validate", definition)
+        assert report == {"valid": True, "problems": [], "warnings": [], "error": None}
 
 
 @pytest.mark.requirement("server.no_reach")

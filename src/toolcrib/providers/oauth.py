@@ -19,19 +19,23 @@ class Client:
     client_secret: str | None = field(repr=False)
     in_body: bool
     """Whether the secret goes into the body instead of the header."""
+    is_known: bool = False
+    """Whether the id stands in the definition, so that there is nothing to hide."""
 
     @classmethod
     def of(cls, auth: OAuth2Auth | AuthorizationCodeAuth, values: Mapping[str, str]) -> "Client":
         """The client of a definition, with the secrets by reference."""
         secret = None if auth.client_secret is None else values[auth.client_secret]
-        return cls(values.get(auth.client_id, auth.client_id), secret, auth.client_auth == "body")
+        client_id = values.get(auth.client_id)
+        return cls(client_id or auth.client_id, secret, auth.client_auth == "body", is_known=client_id is None)
 
     @property
     def secrets(self) -> tuple[str, ...]:
-        """What must not be shown; without a secret the id is public."""
+        """What must not be shown."""
+        client_id = () if self.is_known else (self.client_id,)
         if self.client_secret is None:
-            return ()
-        return (self.client_id, self.client_secret, basic(self.client_id, self.client_secret))
+            return client_id
+        return (*client_id, self.client_secret, basic(self.client_id, self.client_secret))
 
     def request(self, fields: Mapping[str, str]) -> tuple[dict[str, str], bytes]:
         """Headers and body of a request that this client makes."""

@@ -166,7 +166,11 @@ def test_a_person_connects_by_pasting_where_they_were_sent_and_disconnects(
         return authority.grant(opened[0])
 
     monkeypatch.setattr("typer.prompt", browse)
-    monkeypatch.setattr("builtins.print", lambda *texts, **_: opened.append(str(texts[0]).removeprefix("open ")))
+
+    def note(text: str, **_: Any) -> None:
+        opened.append(text.removeprefix("open "))
+
+    monkeypatch.setattr("builtins.print", note)
     assert run("provider", "connect", "crm", "--paste", store=store).exit_code == 0
     monkeypatch.undo()
     monkeypatch.setenv("TOOLCRIB_EGRESS_ALLOW", urlsplit(authority.url).netloc)
@@ -190,7 +194,7 @@ async def test_the_page_on_this_machine_lets_in_the_browser_with_the_right_state
         return answer.partition("\r\n")[0]
 
     async with landing() as page:
-        waiting = asyncio.create_task(page.arrival("right"))
+        waiting = asyncio.ensure_future(page.arrival("right"))
         for line in (
             "GET /callback?state=wrong&code=1 HTTP/1.1",
             "GET /favicon.ico HTTP/1.1",

@@ -7,19 +7,17 @@ from dataclasses import dataclass
 from typing import Self
 
 from toolcrib.agents import Furnisher, References, Snapshots, programs
-from toolcrib.contracts import DELEGATES, ModelService, RunKind, ToolRevision
+from toolcrib.contracts import DELEGATES, RunKind, ToolRevision
 from toolcrib.crib.adoption import Adoptions
 from toolcrib.crib.catalogue import Catalogue
 from toolcrib.crib.keeping import Keeping
+from toolcrib.crib.outside import Outside
+from toolcrib.crib.reaching import Reaching
 from toolcrib.crib.services import service_providers
 from toolcrib.engines import EngineSettings, LocalEngine, new_run_id
-from toolcrib.executor import Clock, Executor, SlidingWindow
-from toolcrib.llm import LanguageModel, ModelPool
-from toolcrib.llm.prices import Prices
-from toolcrib.net import EgressPolicy, HttpSession
-from toolcrib.plugins import Plugins
-from toolcrib.providers.entities import Databases
-from toolcrib.providers.mcp import Commands
+from toolcrib.executor import Executor, SlidingWindow
+from toolcrib.llm import ModelPool
+from toolcrib.net import HttpSession
 from toolcrib.registry import Providers, Registry
 from toolcrib.runs import Ended, Program, RunContext
 from toolcrib.runtimes import (
@@ -29,41 +27,10 @@ from toolcrib.runtimes import (
     DelegateRuntime,
     EntityRuntime,
     GrpcRuntime,
-    HttpRuntime,
-    McpRuntime,
     McpServers,
-    PluginHost,
-    PluginRuntimes,
     PythonRuntime,
-    Runtime,
     RuntimeDispatcher,
 )
-from toolcrib.sandbox import Sandbox
-from toolcrib.store import Store
-
-
-@dataclass(frozen=True, slots=True)
-class Outside:
-    """What a crib is given of the world."""
-
-    store: Store
-    clock: Clock
-    egress: EgressPolicy
-    environment: Mapping[str, str]
-    """Where secrets and API keys are looked up."""
-    released: tuple[str, ...]
-    """Patterns of the variables that tools may use as secrets."""
-    models: Mapping[str, LanguageModel]
-    """Models that are used instead of opening one."""
-    prices: Prices
-    sandbox: Sandbox
-    """Where code is run."""
-    mcp_commands: tuple[str, ...]
-    """Programs that may be started as MCP servers."""
-    plugins: Plugins
-    """Runtimes and model providers of other packages."""
-    model_services: Mapping[str, ModelService]
-    """Model providers that the operator has described."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,15 +41,10 @@ class Parts:
     session: HttpSession
     """Reaches what the egress policy allows."""
     models: ModelPool
-    functions: PythonRuntime
+    reaching: Reaching
+    """Has the runtimes, and their connections."""
     keeping: Keeping
     """Has the credentials."""
-    grpc: GrpcRuntime
-    """Has the connections to gRPC servers."""
-    entities: EntityRuntime
-    """Has the connections to databases."""
-    mcp: McpServers
-    """Has the connections to MCP servers."""
     registry: Registry
     providers: Providers
     catalogue: Catalogue
@@ -106,45 +68,19 @@ class Parts:
             released=outside.released,
             clock=outside.clock,
         )
-        access = keeping.access
-        models = ModelPool(
-            session,
-            given=outside.models,
-            environment=outside.environment,
-            is_released=keeping.variables.is_released,
-            prices=outside.prices,
-            providers={**service_providers(outside.model_services), **outside.plugins.model_providers},
-        )
-        functions = PythonRuntime(session)
-        commands = Commands(outside.mcp_commands)
-        plugins = PluginRuntimes(outside.plugins.runtimes(PluginHost(session, keeping.secrets.resolve, outside.clock)))
+        models = _models(outside, session, keeping)
+        reaching = Reaching.wire(outside, session, keeping)
         catalogue = Catalogue(
             outside.store,
             registry=registry,
             providers=providers,
-            functions=functions,
+            functions=reaching.functions,
             models=models,
-            commands=commands,
-            plugins=plugins,
+            commands=reaching.commands,
+            plugins=reaching.plugins,
             clock=outside.clock,
         )
-        http = HttpRuntime(session, access, attic=outside.store.blobs, clock=outside.clock)
-        grpc = GrpcRuntime(session, access, outside.store.blobs)
-        entities = EntityRuntime(Databases(session.route), access, clock=outside.clock)
-        mcp = McpServers(session, access, commands=commands, environment=outside.environment, clock=outside.clock)
-        runtimes: dict[str, Runtime] = {"python": functions, "http": http, "grpc": grpc, "entity": entities}
-        runtimes["plugin"] = plugins
-        runtimes["mcp"] = McpRuntime(mcp, access, attic=outside.store.blobs)
-        runtimes |= dict.fromkeys(DELEGATES, DelegateRuntime())
-        executor = Executor(
-            tools=registry,
-            dispatcher=RuntimeDispatcher(runtimes, providers.find),
-            secrets=keeping.secrets,
-            results=outside.store.cache,
-            attic=outside.store.blobs,
-            rates=SlidingWindow(),
-            clock=outside.clock,
-        )
+        executor = _executor(outside, registry, providers, keeping, reaching)
         snapshots = Snapshots(outside.store, outside.clock)
         references = References(snapshots, registry=registry, providers=providers, clock=outside.clock)
         kinds: dict[RunKind, Program] = {**programs(models.model, registry, providers, references)}
@@ -157,17 +93,14 @@ class Parts:
             clock=outside.clock,
             new_run_id=new_run_id,
             settings=EngineSettings(owner=f"{socket.gethostname()}/{os.getpid()}", lease_s=lease_s),
-            check_able=Abilities(registry, functions, models, plugins).check,
+            check_able=Abilities(registry, reaching.functions, models, reaching.plugins).check,
         )
         return cls(
             outside=outside,
             session=session,
             models=models,
-            functions=functions,
+            reaching=reaching,
             keeping=keeping,
-            grpc=grpc,
-            entities=entities,
-            mcp=mcp,
             registry=registry,
             providers=providers,
             catalogue=catalogue,
@@ -184,16 +117,60 @@ class Parts:
             furnisher=Furnisher(models.model, registry, providers, references),
         )
 
+    @property
+    def functions(self) -> PythonRuntime:
+        """Runs the Python functions that were added here."""
+        return self.reaching.functions
+
+    @property
+    def grpc(self) -> GrpcRuntime:
+        """Has the connections to gRPC servers."""
+        return self.reaching.grpc
+
+    @property
+    def entities(self) -> EntityRuntime:
+        """Has the connections to databases."""
+        return self.reaching.entities
+
+    @property
+    def mcp(self) -> McpServers:
+        """Has the connections to MCP servers."""
+        return self.reaching.mcp
+
     async def close(self) -> None:
         """Let go of leases, connections and the store."""
         await self.engine.close()
         await self.models.close()
-        await self.grpc.close()
-        await self.entities.close()
-        await self.mcp.close()
+        await self.reaching.close()
         await self.session.close()
         await self.outside.sandbox.close()
         await self.catalogue.close()
+
+
+def _models(outside: Outside, session: HttpSession, keeping: Keeping) -> ModelPool:
+    return ModelPool(
+        session,
+        given=outside.models,
+        environment=outside.environment,
+        is_released=keeping.variables.is_released,
+        prices=outside.prices,
+        providers={**service_providers(outside.model_services), **outside.plugins.model_providers},
+    )
+
+
+def _executor(
+    outside: Outside, registry: Registry, providers: Providers, keeping: Keeping, reaching: Reaching
+) -> Executor:
+    runtimes = {**reaching.by_kind, **dict.fromkeys(DELEGATES, DelegateRuntime())}
+    return Executor(
+        tools=registry,
+        dispatcher=RuntimeDispatcher(runtimes, providers.find),
+        secrets=keeping.secrets,
+        results=outside.store.cache,
+        attic=outside.store.blobs,
+        rates=SlidingWindow(),
+        clock=outside.clock,
+    )
 
 
 def _at_home(found: Mapping[RunKind, Program], catalogue: Catalogue) -> Mapping[RunKind, Program]:

@@ -1,0 +1,37 @@
+"""What a crib is given of the world: a value, made by `Crib` and read where the parts are wired."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from toolcrib.contracts import ModelService
+from toolcrib.executor import Clock
+from toolcrib.llm import LanguageModel
+from toolcrib.llm.prices import Prices
+from toolcrib.net import EgressPolicy
+from toolcrib.plugins import Plugins
+from toolcrib.sandbox import Sandbox
+from toolcrib.store import Store
+
+
+@dataclass(frozen=True, slots=True)
+class Outside:
+    """What a crib is given of the world."""
+
+    store: Store
+    clock: Clock
+    egress: EgressPolicy
+    environment: Mapping[str, str]
+    """Where secrets and API keys are looked up."""
+    released: tuple[str, ...]
+    """Patterns of the variables that tools may use as secrets."""
+    models: Mapping[str, LanguageModel]
+    """Models that are used instead of opening one."""
+    prices: Prices
+    sandbox: Sandbox
+    """Where code is run."""
+    mcp_commands: tuple[str, ...]
+    """Programs that may be started as MCP servers."""
+    plugins: Plugins
+    """Runtimes and model providers of other packages."""
+    model_services: Mapping[str, ModelService]
+    """Model providers that the operator has described."""

@@ -7,15 +7,18 @@ from typing import Any
 
 import grpc
 import pytest
+from aiohttp import web
 
-from tests.unit.grpc.server import Crm, Deal
-from toolcrib import Crib
+from tests.unit.grpc.server import Crm, Deal, local
+from tests.unit.net.servers import serving as http_serving
+from toolcrib import Crib, EgressPolicy
 from toolcrib.contracts import (
     ApiKeyAuth,
     BasicAuth,
     BearerAuth,
     ErrorCode,
     GrpcImplementation,
+    OAuth2Auth,
     ProviderDefinition,
     Reason,
 )
@@ -221,8 +224,6 @@ async def test_a_server_that_never_answers_ends_in_a_timeout(crib: Crib, crm: Cr
 async def test_credentials_and_headers_travel_as_metadata_and_are_not_shown(
     port: int, crm: Crm, auth: Any, name: str, value: str | None
 ) -> None:
-    from tests.unit.grpc.server import local
-
     environment = {"CRM_TOKEN": "s3cret-token"}
     async with Crib("memory://", egress=local(port), environment=environment, released=("CRM_*",)) as crib:
         await crib.imports.grpc(f"grpc://127.0.0.1:{port}", name="crm", auth=auth)
@@ -238,8 +239,6 @@ async def test_credentials_and_headers_travel_as_metadata_and_are_not_shown(
 @pytest.mark.requirement("grpc.credentials")
 async def test_credentials_of_a_query_are_refused_with_the_remedy(port: int, crm: Crm, crib: Crib) -> None:
     await crib.close()
-    from tests.unit.grpc.server import local
-
     async with Crib("memory://", egress=local(port), environment={"CRM_TOKEN": "s3cret"}, released=("CRM_*",)) as other:
         await other.imports.grpc(f"grpc://127.0.0.1:{port}", name="crm")
         await change(other, auth=ApiKeyAuth(key="${env:CRM_TOKEN}", name="key", place="query"))
@@ -286,3 +285,39 @@ async def test_a_tool_whose_descriptors_are_not_at_hand_says_to_import_again(cri
 @pytest.mark.requirement("grpc.statuses")
 def test_grpc_knows_seventeen_statuses() -> None:
     assert len(grpc.StatusCode) == 17
+
+
+@pytest.mark.requirement("grpc.credentials")
+async def test_a_fetched_token_that_the_server_refuses_is_fetched_anew_once(port: int, crm: Crm) -> None:
+    issued: list[str] = []
+
+    async def issue(request: web.BaseRequest) -> web.StreamResponse:
+        issued.append(f"fetched-token-{len(issued) + 1}")
+        return web.json_response({"access_token": issued[-1], "token_type": "bearer", "expires_in": 3600})
+
+    async with http_serving(issue) as issuer:
+        policy = EgressPolicy(allow=(f"127.0.0.1:{port}", f"127.0.0.1:{issuer}"))
+        environment = {"CRM_ID": "id", "CRM_SECRET": "s3cret"}
+        async with Crib("memory://", egress=policy, environment=environment) as other:
+            await other.imports.grpc(f"grpc://127.0.0.1:{port}", name="crm")
+            auth = OAuth2Auth(
+                token_url=f"http://127.0.0.1:{issuer}/token",
+                client_id="${env:CRM_ID}",
+                client_secret="${env:CRM_SECRET}",
+            )
+            await change(other, auth=auth)
+            assert (await other.call("DealService_GetDeal", id="7")).error is None
+            crm.reject = "Bearer fetched-token-1"
+            envelope = await other.call("DealService_GetDeal", id="7")
+            assert envelope.error is None
+            assert [sent["authorization"] for sent in crm.metadata] == [
+                "Bearer fetched-token-1",
+                "Bearer fetched-token-1",
+                "Bearer fetched-token-2",
+            ]
+            crm.reject = "Bearer fetched-token-2"
+            issued[:] = ["x"]
+            refused = await other.call("DealService_GetDeal", id="7")
+    assert refused.error is not None
+    assert refused.error.code is ErrorCode.AUTH_REQUIRED
+    assert "fetched-token-2" not in refused.model_dump_json()

@@ -19,7 +19,7 @@ _logger = logging.getLogger(__name__)
 async def keep_house(crib: Crib) -> None:
     """Do it all, until cancelled."""
     await asyncio.gather(
-        _by_the_clock(crib, _LOOK_S, sync_reference_data), _by_the_clock(crib, _PURGE_S, forget_what_has_expired)
+        by_the_clock(crib, _LOOK_S, sync_reference_data), by_the_clock(crib, _PURGE_S, forget_what_has_expired)
     )
 
 
@@ -38,7 +38,8 @@ async def forget_what_has_expired(crib: Crib) -> None:
     await crib.store.cache.purge(now=crib.clock.now())
 
 
-async def _by_the_clock(crib: Crib, every_s: float, work: Callable[[Crib], Awaitable[None]]) -> None:
+async def by_the_clock(crib: Crib, every_s: float, work: Callable[[Crib], Awaitable[None]]) -> None:
+    """Do a piece of work again and again, also through times in which the store is not there."""
     while True:
         try:
             await work(crib)

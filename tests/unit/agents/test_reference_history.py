@@ -8,8 +8,8 @@ import pytest
 from tests.unit.agents.test_reference_sync import HOUR, House
 from tests.unit.runs_trace.house import StillClock
 from toolcrib import Crib, ReferenceSource, tool
-from toolcrib.contracts import ProviderDefinition
-from toolcrib.server.housekeeping import forget_what_has_expired, sync_reference_data
+from toolcrib.contracts import ProviderDefinition, Unavailable
+from toolcrib.server.housekeeping import by_the_clock, forget_what_has_expired, sync_reference_data
 from toolcrib.store import MemoryStore
 
 STAGES = ReferenceSource(name="stages", tool="list_stages", max_age_s=HOUR, keep=3)
@@ -158,3 +158,47 @@ async def test_what_has_expired_is_forgotten_and_nothing_else():
 
     assert await cache.purge(now=now) == 0
     assert (await house.crib.reference_data.list())[0].size == 5
+
+
+@pytest.mark.requirement("agentic.reference_schedule")
+async def test_a_scheduled_reading_that_fails_is_logged_and_the_next_span_has_another(
+    caplog: pytest.LogCaptureFixture,
+):
+    house = await house_with(5, sync_every_s=60.0)
+    house.fails = True
+
+    await sync_reference_data(house.crib)
+
+    assert "provider crm: reference data 'stages' could not be read" in caplog.text
+
+
+class Stop(Exception):
+    """Ends a loop."""
+
+
+class Impatient(StillClock):
+    """A clock whose second sleep ends whoever sleeps."""
+
+    naps = 0
+
+    async def sleep(self, seconds: float) -> None:
+        """Let time pass."""
+        self.naps += 1
+        if self.naps > 1:
+            raise Stop
+        self.advance(seconds)
+
+
+@pytest.mark.requirement("agentic.reference_schedule")
+async def test_a_store_that_is_not_there_is_logged_and_asked_again(caplog: pytest.LogCaptureFixture):
+    async def fails(crib: Crib) -> None:
+        tried.append(crib)
+        raise Unavailable("no store")
+
+    tried: list[Crib] = []
+    crib = Crib("memory://", clock=Impatient())
+    with pytest.raises(Stop):
+        await by_the_clock(crib, 5.0, fails)
+
+    assert len(tried) == 2
+    assert "fails failed; trying again in 5.0 s" in caplog.text

@@ -67,6 +67,16 @@ async def test_a_page_is_its_title_text_links_and_tables_without_what_a_reader_d
 
 
 @pytest.mark.requirement("runtime_http.pages_to_read")
+async def test_the_reader_says_in_its_own_process_what_it_says_in_this_one():
+    async with service(answering(PAGE, "text/html")) as svc:
+        outcome = await svc.run(svc.tool("/list", response="html"))
+        here = read_page(PAGE, f"{svc.url}/list")
+
+    tables = [{**table, "row_count": len(table["rows"])} for table in here["tables"]]
+    assert outcome.output == {**here, "tables": tables}
+
+
+@pytest.mark.requirement("runtime_http.pages_to_read")
 def test_a_page_without_a_body_or_a_header_row_is_read_as_far_as_it_goes():
     assert read_page("", "http://a/") == {"url": "http://a/", "title": "", "text": "", "links": [], "tables": []}
     assert read_page("<table><tr></tr></table>", "http://a/")["tables"] == []

@@ -29,6 +29,8 @@ class Kind(ABC):
     name: ClassVar[str]
     cannot: ClassVar[Mapping[Behaviour, str]] = {}
     """Behaviours that a tool of this kind has no way to show, and why."""
+    only_reads: ClassVar[str | None] = None
+    """Why its tool cannot write, if it cannot."""
     prices_itself: ClassVar[bool] = False
     """Whether its runs know what they cost."""
 

@@ -1,6 +1,6 @@
 """Functions of the application."""
 
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import orjson
 
@@ -54,7 +54,7 @@ class ClientKind(PythonKind):
         return orjson.loads(kept)
 
 
-def acting(world: World, name: str = NAME, side_effects: SideEffects = "reads") -> FunctionTool[[str], object]:
+def acting(world: World, name: str = NAME, side_effects: SideEffects = "reads") -> FunctionTool[..., Any]:
     """A function that acts."""
 
     @tool(name=name, side_effects=side_effects)

@@ -6,14 +6,33 @@ import pytest
 
 from tests.contract.conformance.kind import Kind
 from tests.contract.conformance.kind_agentic import AgenticKind
+from tests.contract.conformance.kind_code import CodeKind
 from tests.contract.conformance.kind_composite import CompositeKind
+from tests.contract.conformance.kind_entity import EntityKind
+from tests.contract.conformance.kind_grpc import GrpcKind
 from tests.contract.conformance.kind_http import HttpKind
+from tests.contract.conformance.kind_mcp import McpKind
 from tests.contract.conformance.kind_python import ClientKind, PythonKind
 from tests.contract.conformance.world import Behaviour
 
-KINDS: tuple[type[Kind], ...] = (PythonKind, HttpKind, CompositeKind, AgenticKind, ClientKind)
+KINDS: tuple[type[Kind], ...] = (
+    PythonKind,
+    HttpKind,
+    McpKind,
+    GrpcKind,
+    EntityKind,
+    CodeKind,
+    CompositeKind,
+    AgenticKind,
+    ClientKind,
+)
 
 every_kind = pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.name)
+
+
+every_kind_that_writes = pytest.mark.parametrize(
+    "kind", [kind for kind in KINDS if kind.only_reads is None], ids=lambda kind: kind.name
+)
 
 
 def kinds_that(*behaviours: Behaviour) -> pytest.MarkDecorator:

@@ -79,4 +79,7 @@ async def standing(kind: type[Kind], **changes: Any) -> AsyncGenerator[Stand]:
         await made.furnish(crib)
         stand = Stand(crib, made)
         await stand.define(**changes)
-        yield stand
+        try:
+            yield stand
+        finally:
+            made.world.released.set()

@@ -6,7 +6,7 @@ import pytest
 
 from tests.contract.conformance.envelopes import check_outcome, check_time
 from tests.contract.conformance.kind import Kind
-from tests.contract.conformance.kinds import kinds_that
+from tests.contract.conformance.kinds import every_kind_that_writes, kinds_that
 from tests.contract.conformance.stand import Stand, standing
 from tests.contract.conformance.world import Behaviour
 from toolcrib import Result
@@ -23,7 +23,7 @@ async def cut_off(stand: Stand) -> Result:
     runs = await stand.crib.store.journal.runs(OWNER.realm)
     [outer] = [run for run in runs if run.request.parent_run_id is None]
     assert not outer.ended
-    stand.world.hangs = False
+    stand.world.released.set()
     return await stand.kind.settle(stand.crib, await stand.crib.resume(outer.run_id))
 
 
@@ -38,7 +38,7 @@ async def test_a_call_that_only_reads_is_repeated(kind: type[Kind]):
 
 
 @pytest.mark.requirement("conformance.crashes")
-@kinds_that(Behaviour.HANG)
+@every_kind_that_writes
 async def test_a_call_that_writes_is_not_repeated_and_a_run_of_its_own_goes_on(kind: type[Kind]):
     async with standing(kind) as stand:
         await stand.define(**stand.kind.writing())

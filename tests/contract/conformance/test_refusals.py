@@ -7,7 +7,7 @@ import pytest
 
 from tests.contract.conformance.envelopes import check_outcome, check_time
 from tests.contract.conformance.kind import NAME, Kind
-from tests.contract.conformance.kinds import every_kind
+from tests.contract.conformance.kinds import every_kind, every_kind_that_writes
 from tests.contract.conformance.stand import Stand, standing
 from toolcrib import Principal
 from toolcrib.contracts import OWNER, SecretReference, ToolEnvelope, call_id
@@ -98,7 +98,7 @@ async def test_what_the_runs_policy_does_not_allow_is_denied(kind: type[Kind]):
 
 
 @pytest.mark.requirement("conformance.dry_run")
-@every_kind
+@every_kind_that_writes
 async def test_a_dry_run_skips_a_tool_that_writes_and_runs_one_that_reads(kind: type[Kind]):
     async with standing(kind) as stand:
         assert (await stand.call(dry_run=True)).status == "success"

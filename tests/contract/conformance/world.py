@@ -40,8 +40,8 @@ class World:
         self.acts: list[str] = []
         """What was asked for, in order."""
         self.started = asyncio.Event()
-        self.hangs = True
-        """Whether what is asked to hang does."""
+        self.released = asyncio.Event()
+        """What hangs goes on when it is set."""
 
     async def act(self, text: str) -> JsonObject:
         """Do what is asked for.
@@ -56,8 +56,8 @@ class World:
         match text:
             case Behaviour.BE_BIG:
                 return {"said": "big " * 1_000}
-            case Behaviour.HANG if self.hangs:
-                await asyncio.get_running_loop().create_future()
+            case Behaviour.HANG:
+                await self.released.wait()
             case Behaviour.FAIL_ONCE if self.acts.count(text) == 1:
                 raise Flaky
             case Behaviour.BE_UNREACHABLE:

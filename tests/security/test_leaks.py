@@ -19,6 +19,7 @@ from tests.unit.providers.authority import Authority
 from toolcrib import Crib, ScriptedModel
 from toolcrib.contracts import (
     OWNER,
+    SECRET_SCOPES,
     ApiKeyAuth,
     AuthorizationCodeAuth,
     BasicAuth,
@@ -196,8 +197,8 @@ async def test_no_secret_of_any_scope_leaves_the_crib_in_any_spelling(
     model = ScriptedModel(Curious(tools), name="curious")
     canaries = {name: f"Xx-{name}-canary-0123456789" for name in (*WAYS, "name")}
     async with serving(mirror) as port, house(tmp_path, model, port) as crib:
-        for scope, name in (("user", "USER"), ("realm", "REALM"), ("org", "ORG")):
-            await crib.secrets.set(name, canaries[name.lower()], scope=scope)
+        for scope in SECRET_SCOPES:
+            await crib.secrets.set(scope.upper(), canaries[scope], scope=scope)
         for name in ("NAME", "BASIC", "LOGIN"):
             await crib.secrets.set(name, canaries[name.lower()])
         for name, auth in WAYS.items():

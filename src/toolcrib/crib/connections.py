@@ -19,17 +19,16 @@ from toolcrib.contracts import (
     ProviderCheck,
     ProviderDefinition,
     Revocation,
+    ToolcribError,
+    ToolError,
 )
-from toolcrib.crib.failures import in_the_tree
+from toolcrib.crib.failures import as_a_call, in_the_tree
 from toolcrib.crib.parts import Parts
 from toolcrib.crib.probing import DatabaseProbe, GrpcProbe, McpProbe
 from toolcrib.executor import CallFailed
 from toolcrib.providers import Client, answer_of
 from toolcrib.providers.probes import HttpProbe, Probe
 from toolcrib.secrets import Redactor
-
-_MAY_BE_REACHED = {ErrorCode.AUTH_REQUIRED, ErrorCode.PROVIDER_ERROR, ErrorCode.RATE_LIMIT, ErrorCode.VALIDATION_ERROR}
-"""Failures in which the other side has said something."""
 
 
 class Connections:
@@ -69,16 +68,9 @@ class Connections:
         except CallFailed as failure:
             shown = Redactor(failure.secrets)
             said = failure.error.model_copy(update={"message": shown.text(failure.error.message)})
-            refused = said.code is ErrorCode.AUTH_REQUIRED
-            return ProviderCheck(
-                provider=name,
-                reachable=said.code in _MAY_BE_REACHED and failure.http_status is not None,
-                authenticated=False if refused else None,
-                message=said.message,
-                seconds=self._clock.monotonic() - started,
-                http_status=failure.http_status,
-                error=said,
-            )
+            return _failed(name, said, failure.http_status, self._clock.monotonic() - started)
+        except ToolcribError as problem:
+            return _failed(name, as_a_call(problem), None, self._clock.monotonic() - started)
         return ProviderCheck(
             provider=name,
             reachable=True,
@@ -207,6 +199,18 @@ class Connections:
         if missing:
             raise InvalidInput(f"the client's {missing[0]} is not set or not released; set it and connect again")
         return Client.of(auth, values)
+
+
+def _failed(name: str, said: ToolError, status: int | None, seconds: float) -> ProviderCheck:
+    return ProviderCheck(
+        provider=name,
+        reachable=status is not None,
+        authenticated=False if said.code is ErrorCode.AUTH_REQUIRED else None,
+        message=said.message,
+        seconds=seconds,
+        http_status=status,
+        error=said,
+    )
 
 
 def _ways(provider: ProviderDefinition) -> Sequence[AuthorizationCodeAuth]:

@@ -1,4 +1,4 @@
-"""Failed calls that people have asked for outside of a run, as errors of the tree."""
+"""Failed calls that people have asked for outside of a run as errors of the tree, and the other way round."""
 
 from toolcrib.contracts import (
     EgressDenied,
@@ -11,6 +11,7 @@ from toolcrib.contracts import (
     ToolError,
     Unavailable,
 )
+from toolcrib.executor import error
 
 
 def in_the_tree(failure: ToolError) -> ToolcribError:
@@ -24,3 +25,19 @@ def in_the_tree(failure: ToolError) -> ToolcribError:
             return Unavailable(failure.message)
         case _:
             return InvalidInput(failure.message)
+
+
+def as_a_call(problem: ToolcribError) -> ToolError:
+    """What a call would fail with for the same reason."""
+    match problem:
+        case ReconnectRequired():
+            code, reason = ErrorCode.AUTH_REQUIRED, Reason.RECONNECT_REQUIRED
+        case EgressDenied():
+            code, reason = ErrorCode.POLICY_DENIED, Reason.SSRF_BLOCKED
+        case PermissionDenied():
+            code, reason = ErrorCode.POLICY_DENIED, Reason.PERMISSION_MISSING
+        case Unavailable():
+            code, reason = ErrorCode.NETWORK_ERROR, Reason.TOOL_FAILED
+        case _:
+            code, reason = ErrorCode.PROVIDER_ERROR, Reason.BAD_RESPONSE
+    return error(code, reason, str(problem))

@@ -27,7 +27,8 @@ OTHER = "${env:OTHER}"
 
 
 def provider(auth: ProviderAuth, **changes: Any) -> ProviderDefinition:
-    return ProviderDefinition(**{"name": "crm", "base_url": "https://api.test", "auth": auth} | changes)
+    fields: dict[str, Any] = {"name": "crm", "base_url": "https://api.test", "auth": auth}
+    return ProviderDefinition(**fields | changes)
 
 
 def code(**changes: Any) -> AuthorizationCodeAuth:

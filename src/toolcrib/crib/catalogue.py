@@ -140,8 +140,21 @@ class Catalogue:
         if implementation.kind != "agentic":
             return checked
         self._models.check(implementation.llm)
-        is_default = implementation.system_prompt == default_prompt(implementation, purpose=checked.description)
+        prompt = implementation.system_prompt
+        is_default = prompt == default_prompt(implementation, purpose=checked.description)
+        if is_default:
+            written = implementation.model_copy(update={"system_prompt": self.default_prompt(checked, realm)})
+            checked = checked.model_copy(update={"implementation": written})
         return made_from(checked, realm, self._registry, self._providers, is_default=is_default)
+
+    def default_prompt(self, definition: ToolDefinition, realm: str) -> str:
+        """The default prompt of an agentic tool, with what its steps' tools are for; empty for any other tool."""
+        implementation = definition.implementation
+        if implementation.kind != "agentic":
+            return ""
+        named = {step.tool: self._registry.named(realm, step.tool) for step in implementation.steps}
+        tools = {ref: found.definition for ref, found in named.items() if found is not None}
+        return default_prompt(implementation, purpose=definition.description, tools=tools)
 
     async def save(self, definition: ToolDefinition, who: Principal, *, after: int | None = None) -> ToolRevision:
         """Check a definition and store it; raises as `checked`, and `Conflict` as the registry."""

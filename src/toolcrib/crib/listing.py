@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from itertools import islice
 from typing import Final
 
-from toolcrib.contracts import Principal, ToolRevision
+from toolcrib.contracts import LifeCycle, Principal, ToolRevision
 from toolcrib.policy import Reach
 from toolcrib.registry import Facet, Hit, Registry
 
@@ -64,7 +64,13 @@ class Listing:
         return ToolsPage(items[:limit], len(items) > limit)
 
     async def search(
-        self, query: str, *, limit: int = 10, group: str | None = None, principal: Principal | None = None
+        self,
+        query: str,
+        *,
+        limit: int = 10,
+        group: str | None = None,
+        status: LifeCycle = "active",
+        principal: Principal | None = None,
     ) -> Sequence[tuple[ToolRevision, Hit]]:
         """The tools that do what a query says, best first.
 
@@ -72,12 +78,16 @@ class Listing:
             query: Words in any order.
             limit: At most so many.
             group: Only tools of this group, or of those below it: `crm` for `crm/deals`.
+            status: Tools in another life-cycle state are left out.
             principal: Who looks.
         """
         who = await self._enter(principal, newest=True)
         shelf = self._registry.shelf(who.realm)
         index = await shelf.indexed()
-        hits = index.find(query, limit=limit, group=group, among=next(iter(self._visible(who)), None))
+        among = shelf.having("status", status)
+        for visible in self._visible(who):
+            among &= visible
+        hits = index.find(query, limit=limit, group=group, among=among)
         found = ((shelf.find(hit.name, None), hit) for hit in hits)
         return [(tool, hit) for tool, hit in found if tool is not None]
 

@@ -12,7 +12,7 @@ from decimal import Decimal
 from difflib import unified_diff
 from typing import Any, Self, TypeAlias, cast
 
-from toolcrib.agents import Draft, Models, Trial, basis_of, check_prompt, default_prompt, drift_of
+from toolcrib.agents import Draft, Models, Trial, basis_of, check_prompt, drift_of
 from toolcrib.contracts import (
     AgenticImplementation,
     DriftReport,
@@ -107,10 +107,8 @@ class Prompts:
             InvalidDefinition: The tool is not agentic.
         """
         who = await self._enter(principal)
-        implementation = agentic(definition)
-        named = {step.tool: self._registry.named(who.realm, step.tool) for step in implementation.steps}
-        tools = {ref: found.definition for ref, found in named.items() if found is not None}
-        return default_prompt(implementation, purpose=definition.description, tools=tools)
+        agentic(definition)
+        return self._catalogue.default_prompt(definition, who.realm)
 
     async def drift(self, tool: str, *, principal: Principal | None = None) -> DriftReport:
         """What has changed in the tools of an agentic tool since its prompt was made; empty for any other tool.

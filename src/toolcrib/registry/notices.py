@@ -39,10 +39,14 @@ def warnings_for(definition: ToolDefinition, registry: Registry, realm: str, now
 def warnings_at_start(
     tool: ToolRevision, pins: Mapping[str, str], registry: Registry, now: datetime
 ) -> tuple[str, ...]:
-    """The warnings for a run: of the tool itself and of those that it has pinned, as they stand now."""
+    """The warnings for a run: of the tool itself and of those that it has pinned, if they are deprecated by now.
+
+    Of blocked ones the run hears anyway.
+    """
     pinned = (registry.find(tool.realm, ref.partition("@")[0], content_hash) for ref, content_hash in pins.items())
     itself = registry.find(tool.realm, tool.name, tool.content_hash) or tool
-    return _notices((itself, *(found for found in pinned if found is not None)), now)
+    known = (itself, *(found for found in pinned if found is not None))
+    return _notices((found for found in known if found.status == "deprecated"), now)
 
 
 def _notices(tools: Iterable[ToolRevision], now: datetime) -> tuple[str, ...]:

@@ -57,12 +57,18 @@ async def list_tools(
 ) -> ToolPage:
     """Tools by name, page by page; `q` is looked for in names, titles, descriptions and tags.
 
-    With `search`, the tools that do what it says instead, best first and on one page.
+    With `search`, the tools that do what it says instead, best first and on one page. Who looks for something finds
+    active tools, unless `status` says otherwise; the whole list has them all.
     """
     if search is not None:
-        hits = await crib.listing.search(search, limit=limit, principal=caller)
+        hits = await crib.listing.search(search, limit=limit, status=status or "active", principal=caller)
         return ToolPage(items=tuple(tool for tool, _ in hits), next=None)
-    facets: dict[Facet, str | None] = {"kind": kind, "category": category, "tag": tag, "status": status}
+    facets: dict[Facet, str | None] = {
+        "kind": kind,
+        "category": category,
+        "tag": tag,
+        "status": status or ("active" if q else None),
+    }
     page = await crib.listing.page(after=after, limit=limit, text=q, facets=facets, principal=caller)
     return ToolPage(items=tuple(page.items), next=page.items[-1].name if page.more else None)
 

@@ -68,6 +68,16 @@ def test_the_default_prompt_says_what_an_author_would_say():
     assert "ask a question instead of guessing" in said
 
 
+async def test_a_tool_that_was_just_defined_in_python_has_nothing_to_regenerate():
+    async with Crib("memory://", models={MODEL: ScriptedModel([])}) as crib:
+        crib.add(*Crm().tools)
+        crib.agentic_tool("plain", mode="deterministic", model=MODEL, steps=["search_deals"], description="Find deals.")
+        proposal = await crib.prompts.regenerate("plain")
+
+    assert proposal.diff == ""
+    assert proposal.reason == "the prompt is the default one and nothing has changed since"
+
+
 def test_the_default_prompt_of_a_choice_lists_the_tools_at_run_time():
     said = prompt(deals(mode="agentic", steps=(), tools=["search_deals"], context=None))
 

@@ -87,21 +87,18 @@ async def test_a_run_says_once_what_is_deprecated_and_goes_on_also_after_the_sun
 @pytest.mark.requirement("crib.life_cycle")
 async def test_a_tool_that_another_process_has_blocked_is_denied_inside_of_runs(tmp_path: Path):
     url = f"sqlite:///{tmp_path / 'crib.db'}"
-    look = Message("assistant", (ToolCall("a", "search", '{"company": "Acme"}'),))
-    async with crib_with(url, look, "done") as crib, Crib(url) as other:
+    async with crib_with(url) as crib, Crib(url) as other:
         crib.add(search)
-        crib.agentic_tool("agent", mode="agentic", model=MODEL, tools=["search"])
-        await crib.open()
+        await crib.save(composite("front", "search", input={}))
+        await crib.save(composite("outer", "front", input={}))
+        assert (await crib.call("outer")).error is None
         await other.refresh()
         await other.lifecycle.block("search", message="Leaks.")
 
-        inside = await crib.invoke("agent", {"task": "x"})
-        alone = await crib.call("search")
+        failed = [await crib.call(name) for name in ("search", "front", "outer")]
 
-    assert "tool 'search@1.0.0' is blocked: Leaks; calls of it are denied" in inside.summary.warnings
-    assert [envelope.status for envelope in inside.envelopes] in ([], ["denied"])
-    assert alone.error is not None
-    assert (alone.error.code, alone.error.reason) == ("POLICY_DENIED", "tool_blocked")
+    errors = [envelope.error for envelope in failed]
+    assert [(error.code, error.reason) for error in errors if error] == [("POLICY_DENIED", "tool_blocked")] * 3
 
 
 @pytest.mark.requirement("crib.life_cycle")

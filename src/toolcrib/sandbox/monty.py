@@ -105,10 +105,12 @@ class Worker:
                     program = _descriptor(memory_file(fds, _script(ground, program, limits, cgroup, fds).encode()))
                 pool = monty.AsyncMonty(binary_path=program, min_processes=1, max_processes=1)
                 await pool.__aenter__()
-            except (OSError, RuntimeError, monty.MontyError) as problem:
+            except BaseException as problem:
                 if cgroup is not None:
                     await cgroup.close()
-                raise Unavailable(f"Monty cannot be started: {problem}") from problem
+                if isinstance(problem, OSError | RuntimeError | monty.MontyError):
+                    raise Unavailable(f"Monty cannot be started: {problem}") from problem
+                raise
             return cls(pool, cgroup, fds.pop_all(), is_jailed=ground is not None)
 
     async def close(self) -> None:

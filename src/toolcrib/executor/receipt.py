@@ -159,7 +159,7 @@ class Receipt:
 
     def told(self, failure: ToolError) -> ToolError:
         """An error as it may be told: without secrets, and not too long."""
-        message = self.redactor.text(legible(failure.message))
+        message = self.redactor.text(legible(failure.message)) or f"{self.name!r} failed, and nobody said why"
         if len(message) > _MOST_CHARACTERS:
             message = f"{message[:_MOST_CHARACTERS]}… ({len(message)} characters)"
         details = None if failure.details is None else self._clean(failure.details)

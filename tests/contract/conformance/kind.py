@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 
 from tests.contract.conformance.world import Behaviour, World
 from toolcrib import Crib, Result
-from toolcrib.contracts import JsonObject, JsonSchema, ToolDefinition, ToolRevision
+from toolcrib.contracts import ClientResult, JsonObject, JsonSchema, ToolDefinition, ToolRevision
 from toolcrib.llm import LanguageModel
 
 NAME = "act"
@@ -36,6 +36,8 @@ class Kind(ABC):
 
     def __init__(self, world: World) -> None:
         self.world = world
+        self.result: ClientResult | None = None
+        """What a client brings instead of what was prepared."""
 
     async def open(self, stack: AsyncExitStack) -> None:  # noqa: B027 - most kinds need no counterpart
         """Start what the tool talks to, until the stack closes."""

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 
 from tests.contract.conformance.kind import INPUT, NAME, Kind
 from tests.contract.conformance.kind_python import acting
-from tests.contract.conformance.world import Behaviour, Flaky, Refused, Unreachable, World
+from tests.contract.conformance.world import Behaviour, Flaky, Mischief, Refused, Unreachable, World
 from toolcrib import AllocatedTool, Crib, Limits, LLMConfig, ScriptedModel
 from toolcrib.contracts import AgenticImplementation, JsonObject, ModelError, ToolDefinition
 from toolcrib.llm import LanguageModel, Request
@@ -58,6 +58,8 @@ class AgenticKind(Kind):
         behaviour = next((known for known in Behaviour if f'"{known.value}"' in asked), Behaviour.SUCCEED)
         try:
             return (await self.world.act(behaviour))["said"]
+        except Mischief as mischief:
+            return mischief.what  # pyright: ignore[reportReturnType] - an answer or a failure of a model
         except Flaky:
             return ModelError("quota", "the quota is used up")
         except Unreachable:

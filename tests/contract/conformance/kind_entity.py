@@ -8,6 +8,7 @@ from tempfile import TemporaryDirectory
 from typing import Any, ClassVar
 
 import sqlalchemy as sa
+from sqlalchemy import event
 
 from tests.contract.conformance.kind import INPUT, NAME, Kind
 from tests.contract.conformance.world import SECRET, Behaviour, World
@@ -52,7 +53,7 @@ class EntityKind(Kind):
             connection.execute(_ACTS.insert(), [{"text": text, "said": said} for text, said in _SAID.items()])
         stack.callback(self._engine.dispose)
         self._loop = asyncio.get_running_loop()
-        sa.event.listen(self._engine, "before_cursor_execute", self._before)
+        event.listen(self._engine, "before_cursor_execute", self._before)
 
     async def furnish(self, crib: Crib) -> None:
         imported = await crib.add_entities("world", self._engine, _ACTS)
@@ -68,6 +69,8 @@ class EntityKind(Kind):
         if text is None:
             return
         self.world.acts.append(text)
+        if self.world.mischief is not None:
+            raise self.world.mischief.what  # pyright: ignore[reportGeneralTypeIssues] - an exception of SQLAlchemy
         self._loop.call_soon_threadsafe(self.world.started.set)
         while text == Behaviour.HANG and not self.world.released.is_set():
             self._pause.wait(0.005)

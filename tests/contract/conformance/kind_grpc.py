@@ -10,7 +10,7 @@ from google.protobuf.message_factory import GetMessageClass
 
 from tests.contract.conformance.kind import INPUT, NAME, Kind
 from tests.contract.conformance.kind_http import NOBODY
-from tests.contract.conformance.world import Behaviour, Flaky, Refused, World
+from tests.contract.conformance.world import Behaviour, Flaky, Mischief, Refused, World
 from tests.unit.grpc.server import serving
 from toolcrib import Crib
 from toolcrib.contracts import BearerAuth, ToolDefinition
@@ -73,6 +73,8 @@ class GrpcKind(Kind):
     async def _act(self, request: Any, context: Any) -> Any:
         try:
             return _DONE(said=(await self.world.act(request.text))["said"])
+        except Mischief as mischief:
+            await context.abort(*mischief.what)  # pyright: ignore[reportGeneralTypeIssues] - a status and its words
         except Flaky:
             await context.abort(grpc.StatusCode.UNAVAILABLE, "not now")
         except Refused:

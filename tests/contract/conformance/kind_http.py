@@ -1,13 +1,13 @@
 """Operations of an HTTP API with a bearer token."""
 
 from contextlib import AsyncExitStack
-from typing import Any
+from typing import Any, cast
 
 import orjson
 from aiohttp import web
 
 from tests.contract.conformance.kind import INPUT, NAME, Kind
-from tests.contract.conformance.world import Behaviour, Flaky, Refused, Unreachable, World
+from tests.contract.conformance.world import Behaviour, Flaky, Mischief, Refused, Unreachable, World
 from tests.unit.net.servers import serving
 from toolcrib import Crib
 from toolcrib.contracts import BearerAuth, HttpBody, HttpImplementation, ProviderDefinition, ToolDefinition
@@ -56,5 +56,17 @@ class HttpKind(Kind):
             return web.json_response(await self.world.act(body["text"]))
         except (Flaky, Unreachable):
             return web.json_response({"message": "not now"}, status=503)
+        except Mischief as mischief:
+            return answer_of(request, mischief)
         except Refused:
             return web.json_response({"message": f"wrong: {request.headers['Authorization']}"}, status=401)
+
+
+def answer_of(request: web.BaseRequest, mischief: Mischief) -> web.StreamResponse:
+    """A status with a type and a body; without them the connection is cut."""
+    if mischief.what is None:
+        assert request.transport is not None
+        request.transport.abort()
+        return web.Response()
+    status, kind, body = cast("tuple[int, str, bytes]", mischief.what)
+    return web.Response(status=status, body=body, headers={"content-type": kind, "retry-after": "soon"})

@@ -7,8 +7,8 @@ import orjson
 from aiohttp import web
 
 from tests.contract.conformance.kind import INPUT, NAME, Kind
-from tests.contract.conformance.kind_http import NOBODY
-from tests.contract.conformance.world import Behaviour, Flaky, Refused, World
+from tests.contract.conformance.kind_http import NOBODY, answer_of
+from tests.contract.conformance.world import Behaviour, Flaky, Mischief, Refused, World
 from tests.unit.net.servers import serving
 from toolcrib import Crib
 from toolcrib.contracts import BearerAuth, ToolDefinition
@@ -54,6 +54,10 @@ class McpKind(Kind):
             return web.Response(status=202)
         try:
             result = await self._result(message)
+        except Mischief as mischief:
+            if isinstance(mischief.what, dict):
+                return web.json_response({"jsonrpc": "2.0", "id": message["id"], **mischief.what})
+            return answer_of(request, mischief)
         except Flaky:
             return web.Response(status=503)
         except Refused:
@@ -65,7 +69,7 @@ class McpKind(Kind):
         match message["method"]:
             case "initialize":
                 server = {"name": "world", "version": "1"}
-                known = {"protocolVersion": "2025-11-25", "capabilities": {"tools": {}}, "serverInfo": server}
+                known: Any = {"protocolVersion": "2025-11-25", "capabilities": {"tools": {}}, "serverInfo": server}
                 return {"result": known}
             case "tools/list":
                 acts = {"name": "act", "inputSchema": INPUT, "annotations": {"readOnlyHint": True}}

@@ -5,9 +5,9 @@ from typing import Any, ClassVar
 import orjson
 
 from tests.contract.conformance.kind import INPUT, NAME, Kind
-from tests.contract.conformance.world import Behaviour, Flaky, Unreachable, World
+from tests.contract.conformance.world import Behaviour, Flaky, Mischief, Unreachable, World
 from toolcrib import Crib, FunctionTool, Result, tool
-from toolcrib.contracts import ClientResult, Json, JsonObject, SideEffects, ToolDefinition, ToolEnvelope, ToolRevision
+from toolcrib.contracts import ClientResult, Json, SideEffects, ToolDefinition, ToolEnvelope, ToolRevision
 from toolcrib.net import NetworkError
 
 
@@ -40,7 +40,7 @@ class ClientKind(PythonKind):
         """Do what was prepared."""
         while result.summary.status == "awaiting_client":
             for prepared in await crib.pending_handoffs(result.run_id):
-                done = ClientResult(output=await self._whole(crib, prepared))
+                done = self.result or ClientResult(output=await self._whole(crib, prepared))
                 assert await crib.return_client_result(result.run_id, prepared.position, done)
             result = await crib.resume(result.run_id)
         return result
@@ -58,7 +58,7 @@ def acting(world: World, name: str = NAME, side_effects: SideEffects = "reads") 
     """A function that acts."""
 
     @tool(name=name, side_effects=side_effects)
-    async def act(text: str) -> JsonObject:
+    async def act(text: str) -> Any:
         """Act."""
         try:
             return await world.act(text)
@@ -66,5 +66,9 @@ def acting(world: World, name: str = NAME, side_effects: SideEffects = "reads") 
             raise TimeoutError from None
         except Unreachable:
             raise NetworkError("nobody answers at 127.0.0.1:1") from None
+        except Mischief as mischief:
+            if isinstance(mischief.what, BaseException):
+                raise mischief.what from None
+            return mischief.what
 
     return act

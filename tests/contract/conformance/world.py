@@ -33,6 +33,14 @@ class Refused(Exception):
     """It does not accept the credentials."""
 
 
+class Mischief(Exception):
+    """It does something else: what, only its kind knows how to do."""
+
+    def __init__(self, what: object) -> None:
+        super().__init__(what)
+        self.what = what
+
+
 class World:
     """Acts, and remembers how often."""
 
@@ -42,6 +50,8 @@ class World:
         self.started = asyncio.Event()
         self.released = asyncio.Event()
         """What hangs goes on when it is set."""
+        self.mischief: Mischief | None = None
+        """What it does instead of acting."""
 
     async def act(self, text: str) -> JsonObject:
         """Do what is asked for.
@@ -50,9 +60,12 @@ class World:
             Flaky: The first time that it is asked to fail once.
             Unreachable: It is asked to be.
             Refused: It is asked to refuse.
+            Mischief: It is in the mood.
         """
         self.acts.append(text)
         self.started.set()
+        if self.mischief is not None:
+            raise self.mischief
         match text:
             case Behaviour.BE_BIG:
                 return {"said": "big " * 1_000}

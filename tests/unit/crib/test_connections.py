@@ -145,10 +145,10 @@ async def test_what_nobody_can_connect_to_in_a_browser_is_said_to_be() -> None:
         await crib.save_provider(ProviderDefinition(name="crm", base_url="https://api.test"))
         with pytest.raises(InvalidInput, match="provider 'crm' authenticates by 'none': nobody connects in a browser"):
             await crib.connections.begin("crm", redirect_uri=REDIRECT)
-        for changes in ({"client_secret": "${env:NONE}"}, {}):
-            auth = AuthorizationCodeAuth(discovery_url="http://127.0.0.1:9/x", client_id="us", **changes)
+        for secret in ("${env:NONE}", None):
+            auth = AuthorizationCodeAuth(discovery_url="http://127.0.0.1:9/x", client_id="us", client_secret=secret)
             await crib.save_provider(ProviderDefinition(name="crm", base_url="https://api.test", auth=auth))
-            problem, words = (InvalidInput, "${env:NONE} is not set") if changes else (EgressDenied, "egress denied")
+            problem, words = (InvalidInput, "${env:NONE} is not set") if secret else (EgressDenied, "egress denied")
             with pytest.raises(problem) as caught:
                 await crib.connections.begin("crm", redirect_uri=REDIRECT)
             assert words in str(caught.value)

@@ -27,8 +27,6 @@ class McpConnection(Contract):
     verify_s: float = Field(default=0.0, ge=0)
     """Seconds for which a tool that was compared with what it was when it was trusted is not compared again; 0: before
     each call."""
-    discover_every_s: float | None = Field(default=None, gt=0)
-    """Seconds between looks for new, changed and removed tools; null for only when somebody asks."""
 
 
 class GrpcConnection(Contract):

@@ -1,5 +1,6 @@
 """Calls of an MCP server's tools over HTTP: results, failures, and what each means."""
 
+import asyncio
 import base64
 from typing import Any
 
@@ -223,3 +224,25 @@ async def test_resources_templates_and_prompts_are_called_as_tools():
     assert greeting.output["messages"] == [{"role": "user", "content": "Hello Ada"}]
     assert missing.error is not None
     assert missing.error.code is ErrorCode.VALIDATION_ERROR
+
+
+@pytest.mark.requirement("mcp_client.failures")
+async def test_a_stream_that_ends_without_an_answer_is_a_broken_connection():
+    def unanswered(_request: web.BaseRequest, message: dict[str, Any]) -> web.StreamResponse | None:
+        events = web.Response(body=b": nothing yet\n\n" * 3, content_type="text/event-stream")
+        return events if message["method"] == "tools/call" else None
+
+    async with running() as server, crib_for(server) as crib:
+        await crib.imports.mcp(server.url, name="there")
+        server.before = unanswered
+        envelope = await crib.call("look")
+    assert envelope.error is not None
+    assert envelope.error.code is ErrorCode.NETWORK_ERROR
+
+
+@pytest.mark.requirement("mcp_client.call")
+async def test_calls_at_the_same_time_get_their_own_answers():
+    async with running() as server, crib_for(server) as crib:
+        await crib.imports.mcp(server.url, name="there")
+        envelopes = await asyncio.gather(*(crib.call("look", what=str(number)) for number in range(30)))
+    assert [envelope.output for envelope in envelopes] == [f'look: {{"what":"{number}"}}' for number in range(30)]

@@ -1,6 +1,7 @@
 """The three ways to an MCP server: streamable HTTP, server-sent events as older servers speak them, and a program."""
 
 import asyncio
+import logging
 from collections.abc import Callable
 from typing import Any, assert_never
 
@@ -14,6 +15,9 @@ from toolcrib.runtimes.mcp._session import Asking, Session, hold
 from toolcrib.runtimes.mcp.failures import unopened
 from toolcrib.runtimes.mcp.reach import Reach
 from toolcrib.secrets import Redactor
+
+logging.getLogger("mcp").setLevel(logging.CRITICAL)
+"""The SDK logs session ids, and messages that it cannot read with all that they hold. What fails is in our errors."""
 
 
 async def serve(reach: Reach, asking: Asking, opened: Callable[[Session], None], leave: asyncio.Event) -> None:

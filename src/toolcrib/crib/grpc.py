@@ -20,7 +20,8 @@ from toolcrib.registry.http import check_provider
 from toolcrib.runtimes.grpc import GrpcRuntime
 
 if TYPE_CHECKING:
-    from toolcrib.providers.grpc import GrpcApi
+    from toolcrib.providers.grpc import GrpcApi, Reflected
+    from toolcrib.runtimes.grpc.calls import GrpcCalls
 
 
 async def import_server(
@@ -67,26 +68,21 @@ async def import_server(
         headers={} if provider is None else provider.headers,
     )
     check_provider(asked)
-    source, services = "FileDescriptorSet", None
+    made = partial(import_grpc, name=name, base_url=asked.base_url, auth=asked.auth, authority=authority)
     if descriptors is not None:
-        files = read_set(descriptors)
+        read = partial(made, read_set(descriptors))
     else:
-        try:
-            found = await calls.reflect(asked, who)
-        except CallFailed as failure:
-            raise InvalidInput(failure.error.message) from failure
-        files, services, source = list(found.files.values()), found.services, f"gRPC reflection {found.version}"
-    read = partial(
-        import_grpc,
-        files,
-        name=name,
-        base_url=asked.base_url,
-        source=source,
-        services=services,
-        auth=asked.auth,
-        authority=authority,
-    )
+        found = await _reflected(calls, asked, who)
+        source = f"gRPC reflection {found.version}"
+        read = partial(made, found.files.values(), source=source, services=found.services)
     return await under_free_names(read, name, _names_by_method(name, tools), tools)
+
+
+async def _reflected(calls: "GrpcCalls", asked: ProviderDefinition, who: Principal) -> "Reflected":
+    try:
+        return await calls.reflect(asked, who)
+    except CallFailed as failure:
+        raise InvalidInput(failure.error.message) from failure
 
 
 def _names_by_method(provider: str, tools: Collection[ToolRevision]) -> dict[str, str]:

@@ -102,7 +102,7 @@ async def test_an_attack_in_python_gets_nothing_and_ends_within_its_quotas(
     assert SECRET not in used.printed
 
 
-@pytest.mark.parametrize("name", ATTACKS)
+@pytest.mark.parametrize("name", PROCESS | OUTSIDE)
 async def test_an_attack_under_gvisor_gets_nothing_and_ends_within_its_quotas(name: str, witness: Witness):
     turn, used = await run(ATTACKS[name], "cpython", witness.known, backend=GvisorBackend())
 

@@ -332,3 +332,11 @@ async def test_a_discovery_document_that_is_not_there_is_said_to_be() -> None:
     async with endpoint(lambda _: web.Response(status=404)) as place:
         failed = await place.failure(place.auth(token_url=None, discovery_url=f"{place.url}/x"))
         assert "answered with status 404 instead of its configuration" in failed.error.message
+
+
+@pytest.mark.requirement("authentication.reconnect")
+async def test_a_refresh_token_of_the_operators_that_has_ended_asks_for_a_new_one() -> None:
+    async with endpoint(lambda _: web.json_response({"error": "invalid_grant"}, status=400)) as place:
+        failed = await place.failure(place.auth(grant="refresh_token", refresh_token="${env:REFRESH}"))
+        assert (failed.error.code, failed.error.reason) == (ErrorCode.AUTH_REQUIRED, Reason.RECONNECT_REQUIRED)
+        assert "so reconnect: get a new refresh token and set it" in failed.error.message

@@ -220,8 +220,8 @@ class _Reader:
 
     def _account(self, method: MethodDescriptor, losses: Losses) -> None:
         for name in self._requests.reached(method.input_type):
-            for field in self._requests.left_out.get(name, ()):
-                losses.dropped(f"{name}.{field}", "direction", f"field {field}", "only the server writes it")
+            for written in self._requests.left_out.get(name, ()):
+                losses.dropped(f"{name}.{written}", "direction", f"field {written}", "only the server writes it")
 
 
 def _kept(method: MethodDescriptor) -> tuple[str, str]:

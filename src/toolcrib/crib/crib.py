@@ -25,7 +25,6 @@ from toolcrib.contracts import (
     ApprovalRequested,
     ChildStarted,
     ClientResult,
-    CompositeImplementation,
     CompositeRoute,
     Conflict,
     InvalidSettings,
@@ -67,7 +66,7 @@ from toolcrib.llm.prices import Prices
 from toolcrib.net import EgressPolicy
 from toolcrib.plugins import NO_PLUGINS, Plugins, load_plugins
 from toolcrib.providers import ImportedApi
-from toolcrib.registry import FunctionTool, as_function_tool
+from toolcrib.registry import FunctionTool, as_function_tool, composite_definition
 from toolcrib.runs import (
     Result,
     approval_signal,
@@ -297,14 +296,8 @@ class Crib:
             output_schema: Shape of what comes back.
             version: Semantic version.
         """
-        definition = ToolDefinition(
-            name=name,
-            version=version,
-            description=description,
-            input_schema=input_schema,
-            output_schema=output_schema,
-            implementation=CompositeImplementation(routes=tuple(routes)),
-        )
+        made = {"description": description, "output_schema": output_schema, "version": version}
+        definition = composite_definition(name, input_schema, routes, **made)
         self._catalogue.add(definition, self.principal)
         return CompositeTool(self.invoke, definition)
 
@@ -542,11 +535,17 @@ class Crib:
     async def return_client_result(
         self, run_id: str, position: str, result: ClientResult, *, principal: Principal | None = None
     ) -> bool:
-        """Bring back what a client did with a prepared call. The first result counts; false if there was one.
+        """Bring back what a client did with a prepared call. The first result counts; false if there was another.
+
+        The same result from the same client counts however often it comes: an answer that was lost can be asked for.
 
         Raises:
             Conflict: No call at this position waits for a client.
         """
+        await self.open()
+        known = (await self.store.journal.signals(run_id)).get(client_signal(position))
+        if known is not None and known.payload == result.model_dump(mode="json"):
+            return known.made_by == (principal or self.principal).id
         waiting = {prepared.position: prepared for prepared in await self.pending_handoffs(run_id)}
         waiting_at(run_id, position, waiting, "a client")
         return await self._signal(run_id, client_signal(position), result, principal)

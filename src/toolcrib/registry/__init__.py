@@ -17,6 +17,7 @@ from toolcrib.registry.catalog import Registry, stored_tool
 from toolcrib.registry.changes import classify, compare_input, compare_output
 from toolcrib.registry.checks import check_definition
 from toolcrib.registry.code import code_tool
+from toolcrib.registry.composites import composite_definition
 from toolcrib.registry.functions import FunctionTool, ToolContext, ToolOptions, as_function_tool, tool
 from toolcrib.registry.http import check_http
 from toolcrib.registry.impact import dependents_of
@@ -55,6 +56,7 @@ __all__ = [
     "compare_input",
     "compare_output",
     "compile_schema",
+    "composite_definition",
     "dependents_of",
     "group_of",
     "means_many",

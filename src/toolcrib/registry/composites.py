@@ -4,9 +4,9 @@ What a call would only find out when it is made is found out here, as far as the
 does not take, an argument that it needs and nobody gives.
 """
 
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from difflib import get_close_matches
-from typing import Final, cast
+from typing import Any, Final, cast
 
 from toolcrib.contracts import (
     EFFECTS,
@@ -25,6 +25,21 @@ from toolcrib.registry.validation import compile_schema
 
 _INPUT: Final = "input"
 _OUTPUT: Final = "output"
+
+
+def composite_definition(
+    name: str, input_schema: JsonSchema, routes: Sequence[CompositeRoute], **fields: Any
+) -> ToolDefinition:
+    """The definition of a composite tool.
+
+    Args:
+        name: The tool's name.
+        input_schema: Its parameters.
+        routes: Operations in order: the first whose condition holds is called.
+        **fields: Further fields of `ToolDefinition`. Without `side_effects`, they are those of the operations.
+    """
+    implementation = CompositeImplementation(routes=tuple(routes))
+    return ToolDefinition(name=name, input_schema=input_schema, implementation=implementation, **fields)
 
 
 def check_composite(definition: ToolDefinition, implementation: CompositeImplementation) -> None:

@@ -5,6 +5,7 @@ from typing import Protocol
 
 from toolcrib.contracts import ErrorCode, Reason
 from toolcrib.executor import CallFailed, Dispatch, Outcome, error
+from toolcrib.runtimes.preparing import prepared
 from toolcrib.runtimes.reaching import Providers, provider_of
 
 
@@ -41,6 +42,9 @@ class RuntimeDispatcher:
         if runtime is None:
             message = f"this process has no runtime for tools of kind {kind!r}; it has: {', '.join(self._runtimes)}"
             raise CallFailed(error(ErrorCode.UNKNOWN, Reason.RUNTIME_MISSING, message))
+        for_client = prepared(dispatch)
+        if for_client is not None:
+            return for_client
         try:
             return await runtime.run(dispatch)
         except CallFailed as failure:

@@ -7,11 +7,11 @@ from typing import Annotated
 
 from fastapi import APIRouter, Body, Response
 
-from toolcrib.contracts import AgenticMode, Principal, ToolEnvelope
+from toolcrib.contracts import AgenticMode, Principal
 from toolcrib.crib import Crib
 from toolcrib.server.context import Caller, House
 from toolcrib.server.parsing import JsonRoute
-from toolcrib.server.views import CallBody, InvokeBody, InvokeView, NamedInvokeBody, RunAccepted, Validity
+from toolcrib.server.views import CallBody, EnvelopeView, InvokeBody, InvokeView, NamedInvokeBody, RunAccepted, Validity
 
 router = APIRouter(route_class=JsonRoute, tags=["calls"])
 
@@ -41,7 +41,7 @@ async def invoke_named_tool(
 @router.post("/ai/tools/{name}/execute", responses={202: {"model": RunAccepted}})
 async def execute_tool(
     name: str, crib: House, caller: Caller, response: Response, body: Annotated[CallBody, _NO_PARAMS]
-) -> ToolEnvelope | RunAccepted:
+) -> EnvelopeView | RunAccepted:
     """Make one call and answer with its envelope; a call that waits for somebody is answered with its run."""
     await crib.enter(caller, newest=True)
     result = await crib.invoke(
@@ -54,7 +54,7 @@ async def execute_tool(
         as_call=True,
     )
     if result.envelopes:
-        return result.envelopes[-1]
+        return EnvelopeView.of(result.envelopes[-1])
     return _accepted(response, RunAccepted(run_id=result.run_id, status=result.summary.status))
 
 

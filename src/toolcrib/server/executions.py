@@ -12,7 +12,16 @@ from toolcrib.server.context import Caller, House, demand, run_of
 from toolcrib.server.parsing import JsonRoute
 from toolcrib.server.rules import demand_execute, demand_run, may_see_run
 from toolcrib.server.streaming import follow
-from toolcrib.server.views import ClientResultBody, DecisionBody, EventPage, InvokeView, RunAccepted, RunPage, RunView
+from toolcrib.server.views import (
+    ClientResultBody,
+    DecisionBody,
+    EnvelopeView,
+    EventPage,
+    InvokeView,
+    RunAccepted,
+    RunPage,
+    RunView,
+)
 
 router = APIRouter(prefix="/executions", route_class=JsonRoute, tags=["executions"])
 
@@ -44,7 +53,7 @@ async def get_run(run_id: str, crib: House, caller: Caller) -> RunView:
         run=run,
         trace=await crib.trace(run_id),
         pending_approvals=tuple(await crib.pending_approvals(run_id)),
-        pending_handoffs=tuple(await crib.pending_handoffs(run_id)),
+        pending_handoffs=tuple(map(EnvelopeView.of, await crib.pending_handoffs(run_id))),
     )
 
 

@@ -2,7 +2,7 @@
 
 from typing import Literal, Self, TypeAlias
 
-from pydantic import Base64Bytes, ConfigDict, Field
+from pydantic import Base64Bytes, ConfigDict, Field, computed_field
 
 from toolcrib.contracts import (
     AgenticMode,
@@ -242,13 +242,34 @@ class RunPage(Contract):
     """`before` of the next page; null on the last."""
 
 
+class EnvelopeView(ToolEnvelope):
+    """An envelope with what follows from it (002, section 5)."""
+
+    @computed_field
+    @property
+    def is_server_tool(self) -> bool:
+        """Always: a client's tool, too, is validated and prepared by the server."""
+        return True
+
+    @computed_field
+    @property
+    def was_executed(self) -> bool:
+        """Whether the server's part was carried out: with `requires_client_execution`, the preparation."""
+        return self.status == "success"
+
+    @classmethod
+    def of(cls, envelope: ToolEnvelope) -> Self:
+        """The view of an envelope."""
+        return cls.model_validate(envelope.model_dump(by_alias=True))
+
+
 class RunView(Contract):
     """A run, what it has done so far, and the calls that wait for a person or a client."""
 
     run: Run
     trace: Trace
     pending_approvals: tuple[ApprovalRequested, ...]
-    pending_handoffs: tuple[ToolEnvelope, ...]
+    pending_handoffs: tuple[EnvelopeView, ...]
     """Their outputs are what the client has to act on."""
 
 

@@ -1,7 +1,7 @@
 """Tools of an MCP server with a bearer token, over streamable HTTP."""
 
 from contextlib import AsyncExitStack
-from typing import Any
+from typing import Any, cast
 
 import orjson
 from aiohttp import web
@@ -56,7 +56,8 @@ class McpKind(Kind):
             result = await self._result(message)
         except Mischief as mischief:
             if isinstance(mischief.what, dict):
-                return web.json_response({"jsonrpc": "2.0", "id": message["id"], **mischief.what})
+                told = cast("dict[str, Any]", mischief.what)
+                return web.json_response({"jsonrpc": "2.0", "id": message["id"], **told})
             return answer_of(request, mischief)
         except Flaky:
             return web.Response(status=503)

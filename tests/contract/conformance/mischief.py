@@ -9,7 +9,7 @@ import grpc
 import orjson
 import sqlalchemy.exc as sa
 
-from toolcrib.contracts import MODEL_ERROR_KINDS, EgressDenied, ModelError, NotFound, Unavailable
+from toolcrib.contracts import MODEL_ERROR_KINDS, EgressDenied, ModelError, ModelErrorKind, NotFound, Unavailable
 from toolcrib.net import NetworkError
 
 _WORDS = (
@@ -109,7 +109,7 @@ def of_database(chance: Random) -> object:
 
 def of_model(chance: Random) -> object:
     """Any failure of a provider, or an answer that is none."""
-    final = [kind for kind in MODEL_ERROR_KINDS if kind not in ("timeout", "connection")]
+    final: list[ModelErrorKind] = [kind for kind in MODEL_ERROR_KINDS if kind not in ("timeout", "connection")]
     return (
         "" if chance.random() < 0.2 else ModelError(chance.choice(final), words(chance), status=chance.choice([0, 400]))
     )

@@ -187,6 +187,7 @@ async def test_a_clients_result_is_the_calls_output(server: Server) -> None:
     run_id = await waiting(server, "pick", {"params": {"question": "which?"}})
     [handoff] = (await server.get(f"/executions/{run_id}"))["pending_handoffs"]
     assert (handoff["position"], handoff["output"]) == ("call", {"question": "which?"})
+    assert (handoff["is_server_tool"], handoff["was_executed"], handoff["requires_client_execution"]) == (True,) * 3
     path = f"/executions/{run_id}/client-results"
     await server.post(f"{path}/t1.c1", {"output": "x"}, status=409)
     await server.post(f"{path}/call", {"output": {"answer": "this one"}}, status=202)

@@ -1,6 +1,7 @@
 """From arguments to a request. Pure; what cannot be sent is a failed call that names the argument."""
 
 import re
+from base64 import b64encode
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Final
@@ -74,6 +75,22 @@ def build_request(target: Target, arguments: JsonObject, credentials: Credential
         raise _refused(tool, "a string holds a lone surrogate, which is no Unicode") from None
     except orjson.JSONEncodeError:
         raise _refused(tool, "a string holds a lone surrogate, which is no Unicode") from None
+
+
+def shown_request(target: Target, arguments: JsonObject) -> JsonObject:
+    """The request that a client is to make itself, without credentials.
+
+    Raises:
+        CallFailed: As `build_request`.
+    """
+    request = build_request(target, arguments, Credentials())
+    shown: JsonObject = {"method": request.method, "url": request.url, "headers": dict(request.headers)}
+    if request.body is not None:
+        try:
+            shown["body"] = request.body.decode()
+        except UnicodeDecodeError:
+            shown["body_base64"] = b64encode(request.body).decode()
+    return shown
 
 
 def _build(target: Target, arguments: JsonObject, credentials: Credentials, at: str | None) -> Request:

@@ -18,7 +18,7 @@ from toolcrib.runtimes.http.access import Access
 from toolcrib.runtimes.http.exchange import Exchange
 from toolcrib.runtimes.http.forms import check_form
 from toolcrib.runtimes.http.pages import follow
-from toolcrib.runtimes.http.requests import Target, whole_address
+from toolcrib.runtimes.http.requests import Target, shown_request, whole_address
 
 _METHODS: Final = get_args(HttpMethod)
 _TOLD: Final = frozenset({ErrorCode.TIMEOUT, ErrorCode.NETWORK_ERROR, ErrorCode.PROVIDER_ERROR})
@@ -60,6 +60,8 @@ class HttpRuntime:
             CallFailed: As the tables of `failures` say; it names the credentials that must not be shown.
         """
         exchange = self._begin(dispatch)
+        if dispatch.tool.definition.runs_on == "client":
+            return Outcome(shown_request(exchange.target, dispatch.input))
         paging = exchange.target.implementation.paging
         try:
             if paging is None or dispatch.input.get(paging.start_argument or "") is not None:

@@ -79,6 +79,7 @@ async def _run(crib: Crib, crm: Crm, task: Task, llm: LLMConfig) -> Result:
         f"{crm.url}/openapi.json",
         name="crm",
         base_url=crm.url,
+        accept=True,  # its port is another one each time
         auth=BearerAuth(token=CREDENTIAL),
         overrides={name: ToolOverride(side_effects="reads") for name in ("search_deals", "search_companies")},
     )

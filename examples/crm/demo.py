@@ -122,6 +122,7 @@ async def make_deal_manager(crib: Crib, crm: Crm, *, model: str, base_url: str |
         f"{crm.url}/openapi.json",
         name="crm",
         base_url=crm.url,
+        accept=True,  # its port is another one each time
         auth=BearerAuth(token=CREDENTIAL),
         overrides={"search_deals": ToolOverride(side_effects="reads")},
     )

@@ -115,6 +115,7 @@ async def make_researcher(crib: Crib, web: Web, *, model: str, base_url: str | N
         f"{web.url}/openapi.json",
         name="search",
         base_url=web.url,
+        accept=True,  # its port is another one each time
         overrides={"search": ToolOverride(name="web.search", paging=None)},
     )
     crib.add(scrape, extract)

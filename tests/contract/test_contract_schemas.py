@@ -12,10 +12,15 @@ from pydantic import BaseModel, TypeAdapter
 from toolcrib.contracts import (
     OWNER,
     SCHEMA_VERSION,
+    AdoptedTool,
     AgentOutputs,
     ApprovalDecision,
     ClientResult,
+    Dependent,
+    Difference,
     Event,
+    ImpactReport,
+    ImportOutcome,
     Limits,
     LLMConfig,
     LLMStep,
@@ -23,6 +28,7 @@ from toolcrib.contracts import (
     LossReport,
     OperationImport,
     PinnedHandle,
+    PinnedRun,
     PinSelector,
     PromptDifference,
     PromptRevision,
@@ -36,9 +42,12 @@ from toolcrib.contracts import (
     StreamDone,
     StreamEvent,
     TextProposal,
+    ToolChange,
     ToolDefinition,
     ToolEnvelope,
     ToolError,
+    ToolProposal,
+    ToolReview,
     ToolRevision,
     ToolStep,
     Trace,
@@ -67,6 +76,14 @@ def event_payload(type_: str) -> Any:
 ENVELOPE = ToolEnvelope.model_validate(event_payload("call_finished")["envelope"])
 REQUEST = RunRequest(kind="tool", tool="search@1.0.0", content_hash=HASH, principal=OWNER)
 DEFINITION = ToolDefinition(name="search", implementation=PythonImplementation(function="crm:search"))
+CHANGE = ToolChange(
+    tool="search",
+    before=HASH,
+    after=HASH,
+    differences=(
+        Difference(part="input", change_class="breaking", kind="removed", place="stage", message="was removed"),
+    ),
+)
 STEP = {"number": 1, "position": "t1.llm", "started_at": MOMENT}
 MODEL_STEP = {**STEP, "type": "llm_call", "purpose": "answer", "model": "m:1", "status": "success", "cost": "0.25"}
 CALL_STEP = {**STEP, "type": "tool_call", "action": "deals", "version": "1.0.0", "status": "running"}
@@ -89,6 +106,18 @@ WRITTEN: dict[str, BaseModel] = {
     "ClientResult": ClientResult(output=[1]),
     "LLMConfig": LLMConfig(model="anthropic:claude-sonnet-4", temperature=0.2),
     "Limits": Limits(),
+    "ImpactReport": ImpactReport(
+        tool="deals@1.0.0",
+        content_hash=HASH,
+        status="active",
+        dependents=(
+            Dependent(name="front@1.0.0", kind="composite", reference="deals", satisfied=True, path=("front", "deals")),
+        ),
+        runs=(PinnedRun(run_id="run_1", tool="front@1.0.0", status="awaiting_approval", content_hash=HASH),),
+    ),
+    "ImportOutcome": ImportOutcome(
+        provider="crm", tools=(AdoptedTool(tool="deals", adoption="held", change=CHANGE, message="look at it"),)
+    ),
     "LossReport": LossReport(
         format="OpenAPI 3.1.0",
         losses=(Loss(effect="dropped", kind="incoming", what="webhook paid", why="tools", places=("/webhooks/paid",)),),
@@ -148,6 +177,15 @@ WRITTEN: dict[str, BaseModel] = {
     "ToolDefinition": DEFINITION,
     "ToolEnvelope": ENVELOPE,
     "ToolError": ToolError.model_validate({"code": "TIMEOUT", "message": "too slow"}),
+    "ToolReview": ToolReview(
+        tool="search",
+        provider="crm",
+        status="blocked",
+        current=DEFINITION,
+        changed_by_person=False,
+        proposal=ToolProposal(definition=DEFINITION, change=CHANGE, offered_at=ENVELOPE.t_start),
+        diff="",
+    ),
     "ToolRevision": ToolRevision.model_validate(
         {
             "definition": DEFINITION,

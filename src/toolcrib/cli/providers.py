@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from toolcrib.cli.options import DEFAULT_STORE, AsJson, Store
+from toolcrib.cli.options import DEFAULT_STORE, AcceptChanges, AsJson, Store
 from toolcrib.cli.session import with_crib
 
 if TYPE_CHECKING:
@@ -104,9 +104,13 @@ def discover(name: Name, store: Store = DEFAULT_STORE, as_json: AsJson = False) 
 
 
 @app.command("sync")
-def sync(name: Name, store: Store = DEFAULT_STORE) -> None:
-    """Ask a provider again what it offers, and take in what is new and changed."""
-    found = with_crib(store, lambda crib: crib.imports.sync(name))
+def sync(name: Name, accept: AcceptChanges = False, store: Store = DEFAULT_STORE) -> None:
+    """Ask a provider again what it offers, and take in what is new and changed; what may harm callers waits."""
+    found = with_crib(store, lambda crib: crib.imports.sync(name, accept=accept))
+    if found.outcome is not None:
+        from toolcrib.cli.tables import print_outcome
+
+        print_outcome(found.outcome)
     print(f"{name} offers {len(found.tools)} tools")
 
 

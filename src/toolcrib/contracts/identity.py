@@ -88,7 +88,7 @@ def idempotency_key(run_id: str, position: str) -> str:
 
 
 def _is_plain(value: Json, levels: int) -> bool:
-    """Whether orjson's sorted output is canonical already: ASCII keys, 64-bit integers, plain fractions, not too deep."""
+    """Whether orjson's sorted output is canonical: ASCII keys, 64-bit integers, plain fractions, not too deep."""
     if value is None or isinstance(value, str | bool):
         return True
     if isinstance(value, int):

@@ -134,9 +134,7 @@ def test_a_certificate_is_for_an_address_with_tls() -> None:
     ],
 )
 def test_a_default_header_that_would_hold_a_credential_is_refused(name: str) -> None:
-    with pytest.raises(
-        InvalidDefinition, match=f"the default header {name!r} would hold a credential"
-    ):
+    with pytest.raises(InvalidDefinition, match=f"the default header {name!r} would hold a credential"):
         check_provider(provider(NoAuth(), headers={name: VALUE}))
 
 

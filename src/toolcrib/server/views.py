@@ -30,7 +30,7 @@ from toolcrib.contracts import (
 )
 from toolcrib.providers import ImportedApi, ToolOverride
 
-ToolKind: TypeAlias = Literal["python", "http", "agentic"]
+ToolKind: TypeAlias = Literal["python", "http", "mcp", "grpc", "entity", "code", "composite", "agentic"]
 
 
 _BUILT = ConfigDict(defer_build=False)

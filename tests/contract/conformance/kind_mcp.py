@@ -1,7 +1,7 @@
 """Tools of an MCP server with a bearer token, over streamable HTTP."""
 
 from contextlib import AsyncExitStack
-from typing import Any, cast
+from typing import Any
 
 import orjson
 from aiohttp import web
@@ -55,8 +55,8 @@ class McpKind(Kind):
         try:
             result = await self._result(message)
         except Mischief as mischief:
-            if isinstance(mischief.what, dict):
-                told = cast("dict[str, Any]", mischief.what)
+            told: Any = mischief.what
+            if isinstance(told, dict):
                 return web.json_response({"jsonrpc": "2.0", "id": message["id"], **told})
             return answer_of(request, mischief)
         except Flaky:

@@ -1,6 +1,6 @@
 """Tools whose act a client performs: what it is given, and what becomes of what it brings (002)."""
 
-from typing import Any
+from typing import Any, cast
 
 import pytest
 
@@ -41,7 +41,7 @@ async def after(*results: ClientResult, output_schema: JsonSchema | None = None)
     async with Crib("memory://") as crib:
         crib.add(pick)
         revision = await crib.save((await _picked(crib)).model_copy(update={"output_schema": output_schema}))
-        crib._parts.functions.bind(revision.content_hash, pick)  # pyright: ignore[reportPrivateUsage] - as in the suite
+        crib._parts.functions.bind(revision.content_hash, cast("Any", pick))  # pyright: ignore[reportPrivateUsage] - as in the suite
         waiting = await crib.invoke("pick", {"question": "which?"}, as_call=True)
         for result in results:
             await crib.return_client_result(waiting.run_id, "call", result)

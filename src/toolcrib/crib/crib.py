@@ -21,13 +21,10 @@ from toolcrib.contracts import (
     AgenticMode,
     AgenticStep,
     AllocatedTool,
-    ApprovalDecision,
     ApprovalRequested,
-    ChildStarted,
     ClientResult,
     CompositeRoute,
     Conflict,
-    InvalidSettings,
     Json,
     JsonObject,
     JsonSchema,
@@ -36,9 +33,7 @@ from toolcrib.contracts import (
     ModelService,
     Principal,
     ProviderDefinition,
-    RunEvent,
     RunRequest,
-    Signal,
     ToolDefinition,
     ToolEnvelope,
     ToolError,
@@ -51,12 +46,14 @@ from toolcrib.crib.handle import AgenticTool, CompositeTool
 from toolcrib.crib.imports import Imports
 from toolcrib.crib.lifecycle import ToolLife
 from toolcrib.crib.listing import Listing
+from toolcrib.crib.models import llm_of
 from toolcrib.crib.parts import Outside, Parts
 from toolcrib.crib.prompts import Prompts
 from toolcrib.crib.reference import ReferenceData
 from toolcrib.crib.requests import refusal_of, request_of
 from toolcrib.crib.secrets import Secrets
 from toolcrib.crib.services import read_services
+from toolcrib.crib.waiting import Waiting
 from toolcrib.engines import Driven, SystemClock
 from toolcrib.executor import Clock
 from toolcrib.export import ExportFormat, export_tools
@@ -67,16 +64,7 @@ from toolcrib.net import EgressPolicy
 from toolcrib.plugins import NO_PLUGINS, Plugins, load_plugins
 from toolcrib.providers import ImportedApi
 from toolcrib.registry import FunctionTool, as_function_tool, composite_definition
-from toolcrib.runs import (
-    Result,
-    approval_signal,
-    client_signal,
-    decision_on,
-    trace_of,
-    waiting_approvals,
-    waiting_at,
-    waiting_handoffs,
-)
+from toolcrib.runs import Result, read_trace
 from toolcrib.sandbox import Sandbox, machine_sandbox
 from toolcrib.settings import Settings, load_settings
 from toolcrib.store import Store, open_store
@@ -150,6 +138,7 @@ class Crib:
         self.executor = self._parts.executor
         self.engine = self._parts.engine
         self._catalogue = self._parts.catalogue
+        self._waiting = Waiting(self.store.journal, self.engine, self.clock)
         self.reference_data = ReferenceData(
             self._parts.references,
             providers=self.providers,
@@ -258,7 +247,7 @@ class Crib:
             InvalidDefinition: The prompt, the steps or the limits are not well formed.
             InvalidSettings: The model reference is malformed, its provider unknown, or there is none.
         """
-        llm = self._llm(name, model, base_url)
+        llm = llm_of(name, model, base_url, default=self._default_model, models=self._parts.models)
         definition = agentic_definition(
             name,
             mode=mode,
@@ -300,17 +289,6 @@ class Crib:
         definition = composite_definition(name, input_schema, routes, **made)
         self._catalogue.add(definition, self.principal)
         return CompositeTool(self.invoke, definition)
-
-    def _llm(self, name: str, model: str | LLMConfig | None, base_url: str | None) -> LLMConfig:
-        """The configuration that an agentic tool is defined with; its address was named in code, so it is trusted."""
-        llm = LLMConfig(model=model, base_url=base_url) if isinstance(model, str) else model or self._default_model
-        if llm is None:
-            msg = f"agentic tool {name!r} has no model; name one, or set TOOLCRIB_MODEL and use Crib.from_settings()"
-            raise InvalidSettings(msg)
-        if llm.base_url is not None:
-            self._parts.models.trust(llm.base_url)
-        self._parts.models.check(llm)
-        return llm
 
     async def save(
         self, definition: ToolDefinition, *, principal: Principal | None = None, after: int | None = None
@@ -497,20 +475,17 @@ class Crib:
             NotFound: No such run.
         """
         await self.open()
-        await self.store.journal.run(run_id)
-        return await self._trace(await self.store.journal.events(run_id))
+        return await read_trace(self.store.journal, run_id)
 
     async def pending_approvals(self, run_id: str) -> Sequence[ApprovalRequested]:
         """Calls of a run that wait for a person."""
         await self.open()
-        signals = await self.store.journal.signals(run_id)
-        return waiting_approvals(await self.store.journal.events(run_id), signals.keys())
+        return await self._waiting.approvals(run_id)
 
     async def pending_handoffs(self, run_id: str) -> Sequence[ToolEnvelope]:
         """Prepared calls of a run that wait for a client."""
         await self.open()
-        signals = await self.store.journal.signals(run_id)
-        return waiting_handoffs(await self.store.journal.events(run_id), signals.keys())
+        return await self._waiting.handoffs(run_id)
 
     async def decide(
         self,
@@ -527,10 +502,11 @@ class Crib:
         Raises:
             Conflict: No call at this position waits for a person.
         """
-        waiting = {request.position: request for request in await self.pending_approvals(run_id)}
-        request = waiting_at(run_id, position, waiting, "approval")
-        decision = decision_on(request, approve=approve, edited_input=edited_input, reason=reason)
-        return await self._signal(run_id, approval_signal(position), decision, principal)
+        await self.open()
+        who = principal or self.principal
+        return await self._waiting.decide(
+            run_id, position, who, approve=approve, edited_input=edited_input, reason=reason
+        )
 
     async def return_client_result(
         self, run_id: str, position: str, result: ClientResult, *, principal: Principal | None = None
@@ -543,12 +519,7 @@ class Crib:
             Conflict: No call at this position waits for a client.
         """
         await self.open()
-        known = (await self.store.journal.signals(run_id)).get(client_signal(position))
-        if known is not None and known.payload == result.model_dump(mode="json"):
-            return known.made_by == (principal or self.principal).id
-        waiting = {prepared.position: prepared for prepared in await self.pending_handoffs(run_id)}
-        waiting_at(run_id, position, waiting, "a client")
-        return await self._signal(run_id, client_signal(position), result, principal)
+        return await self._waiting.return_result(run_id, position, result, principal or self.principal)
 
     # Life -------------------------------------------------------------------------------------------------------------
 
@@ -579,18 +550,6 @@ class Crib:
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
         await self.close()
-
-    async def _trace(self, events: Sequence[RunEvent]) -> Trace:
-        nested = [entry.event.child_run_id for entry in events if isinstance(entry.event, ChildStarted)]
-        logs = [await self.store.journal.events(child) for child in nested]
-        return trace_of(events, {log[0].run_id: await self._trace(log) for log in logs if log})
-
-    async def _signal(
-        self, run_id: str, name: str, payload: ApprovalDecision | ClientResult, principal: Principal | None
-    ) -> bool:
-        made_by = (principal or self.principal).id
-        body = payload.model_dump(mode="json")
-        return await self.engine.signal(run_id, Signal(name=name, payload=body, made_by=made_by, at=self.clock.now()))
 
 
 def _result(driven: Driven) -> Result:

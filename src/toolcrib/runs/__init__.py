@@ -7,6 +7,7 @@ from toolcrib.runs.log import RunLog
 from toolcrib.runs.modelcalls import BudgetExhausted, ModelCall, ModelCalls, as_contract
 from toolcrib.runs.pending import Pending
 from toolcrib.runs.program import Ended, Suspended
+from toolcrib.runs.reading import read_trace
 from toolcrib.runs.result import Result
 from toolcrib.runs.shortening import clipped, shortened
 from toolcrib.runs.trace import trace_of
@@ -42,6 +43,7 @@ __all__ = [
     "clipped",
     "decision_on",
     "outside_call",
+    "read_trace",
     "shortened",
     "trace_of",
     "waiting_approvals",

@@ -23,12 +23,14 @@ from toolcrib.sandbox import Probe
 
 def print_tools(tools: Sequence[ToolRevision]) -> None:
     """One row for each tool."""
-    table = _table("Name", "Version", "Kind", "Side effects", "Status", "Description")
+    table = _table("Name", "Version", "Kind", "Side effects", "Status")
+    table.add_column("Description")  # may be wrapped, so it is the one that gives way; its cells stay on their line
     for tool in tools:
         definition = tool.definition
-        what = definition.title or definition.description.partition("\n")[0]
-        cells = (tool.name, tool.version, definition.implementation.kind, definition.side_effects, tool.status, what)
-        table.add_row(*map(plain, cells))
+        what = plain(definition.title or definition.description.partition("\n")[0])
+        what.no_wrap, what.overflow = True, "ellipsis"
+        cells = (tool.name, tool.version, definition.implementation.kind, definition.side_effects, tool.status)
+        table.add_row(*map(plain, cells), what)
     console().print(table)
 
 

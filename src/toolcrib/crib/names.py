@@ -8,12 +8,11 @@ import re
 from collections.abc import Collection, Mapping
 from typing import Final, Protocol, TypeVar
 
-from toolcrib.contracts import Conflict, ToolRevision, digest
+from toolcrib.contracts import Conflict, ToolRevision
 from toolcrib.providers import ImportedApi
+from toolcrib.providers.names import fitting
 
 _ILLEGAL: Final = re.compile(r"[^A-Za-z0-9_-]")
-_LONGEST: Final = 64
-"""Of a tool's name that every model provider takes."""
 
 ApiT_co = TypeVar("ApiT_co", bound=ImportedApi, covariant=True)
 
@@ -68,5 +67,4 @@ def _clashes(imported: ImportedApi, taken: Collection[str]) -> dict[str, str]:
 
 
 def _with_provider(provider: str, tool: str) -> str:
-    name = f"{_ILLEGAL.sub('_', provider)}_{tool}"
-    return name if len(name) <= _LONGEST else f"{name[: _LONGEST - 9].rstrip('_-')}_{digest(name.encode())[:8]}"
+    return fitting(f"{_ILLEGAL.sub('_', provider)}_{tool}")

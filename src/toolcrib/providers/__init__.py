@@ -8,8 +8,9 @@ from toolcrib.providers.access import FindProvider, ProviderAccess
 from toolcrib.providers.auth import Credentials, Holder, credentials_for
 from toolcrib.providers.authorization import answer_of, is_protected
 from toolcrib.providers.consents import Consents
+from toolcrib.providers.imported import Group, ImportedApi
 from toolcrib.providers.oauth import Client
-from toolcrib.providers.openapi import Bounds, Fetch, Group, ImportedApi, ToolOverride, fetch_documents, import_openapi
+from toolcrib.providers.openapi import Bounds, Fetch, ToolOverride, fetch_documents, import_openapi
 from toolcrib.providers.references import ReferenceItem, ReferenceList, closest, read_reference, resolve
 from toolcrib.providers.tokens import Tokens
 

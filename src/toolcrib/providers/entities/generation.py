@@ -32,7 +32,7 @@ from toolcrib.providers.entities.columns import FieldType, enumerated, field_typ
 from toolcrib.providers.entities.options import operation_name
 from toolcrib.providers.entities.tables import Column, Entity, field_of
 from toolcrib.providers.entities.words import plural_of, singular_of, snake
-from toolcrib.providers.openapi import Group, ImportedApi
+from toolcrib.providers.imported import Group, ImportedApi
 
 MAX_SKIP: Final = 100_000
 """Rows that a search may leave out before its first."""

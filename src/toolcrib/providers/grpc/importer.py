@@ -32,10 +32,9 @@ from toolcrib.providers.grpc.comments import read_comments
 from toolcrib.providers.grpc.descriptors import closure, complete, messages_only, pool_of
 from toolcrib.providers.grpc.methods import effects, is_infrastructure, path_of, service_names, tool_names, why_not
 from toolcrib.providers.grpc.schemas import MessageSchemas
-from toolcrib.providers.openapi import Group, ImportedApi
-from toolcrib.providers.openapi.groups import MAX_DESCRIPTION, slug
-from toolcrib.providers.openapi.losses import Losses
-from toolcrib.providers.openapi.text import trimmed
+from toolcrib.providers.imported import MAX_GROUP_DESCRIPTION, Group, ImportedApi, slug
+from toolcrib.providers.losses import Losses
+from toolcrib.providers.prose import trimmed
 
 MAX_METHODS: Final = 10_000
 
@@ -145,7 +144,7 @@ class _Reader:
             return None
         self.services.append(name)
         tag = slug(service.name) or "service"
-        self.services_by_tag.setdefault(tag, trimmed(self._comments.get(name, ""), MAX_DESCRIPTION))
+        self.services_by_tag.setdefault(tag, trimmed(self._comments.get(name, ""), MAX_GROUP_DESCRIPTION))
         return service
 
     def _method(self, service: ServiceDescriptor, method: MethodDescriptor, name: str) -> None:

@@ -8,9 +8,8 @@ from google.api import annotations_pb2
 from google.protobuf.descriptor import MethodDescriptor, ServiceDescriptor
 from google.protobuf.descriptor_pb2 import FileDescriptorProto, MethodOptions
 
-from toolcrib.contracts import SideEffects, digest
-
-MAX_NAME: Final = 64
+from toolcrib.contracts import SideEffects
+from toolcrib.providers.names import MAX_NAME, hashed
 
 _INFRASTRUCTURE: Final = "grpc."
 """Package of the services that serve gRPC itself: reflection, health, channelz."""
@@ -71,7 +70,7 @@ def tool_names(paths: Sequence[str], known: Mapping[str, str]) -> dict[str, str]
         name = _ILLEGAL.sub("_", f"{service.rpartition('.')[2]}_{method}").strip("_")
         name = name if name[:1].isalpha() else f"Call_{name}"
         if name in taken or len(name) > MAX_NAME:
-            name = f"{name[: MAX_NAME - 9].rstrip('_')}_{digest(path.encode())[:8]}"
+            name = hashed(name, path)
         names[path] = name
         taken.add(name)
     return {path: names[path] for path in paths}

@@ -12,7 +12,7 @@ from google.protobuf.descriptor import Descriptor, EnumDescriptor, FieldDescript
 
 from toolcrib.contracts import InvalidDefinition, Json, JsonSchema
 from toolcrib.providers.grpc.wellknown import BYTES, INTEGER_64, INTEGER_TEXT, NUMBER, VALUE, is_wrapped, well_known
-from toolcrib.providers.openapi.text import trimmed
+from toolcrib.providers.prose import trimmed
 
 Direction: TypeAlias = Literal["input", "output"]
 

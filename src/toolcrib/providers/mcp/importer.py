@@ -19,13 +19,12 @@ from toolcrib.contracts import (
     ToolDefinition,
     content_hash,
 )
+from toolcrib.providers.imported import Group, ImportedApi
+from toolcrib.providers.losses import Losses
 from toolcrib.providers.mcp.names import tool_names
 from toolcrib.providers.mcp.offers import Listing, Offer, Unusable
 from toolcrib.providers.mcp.prose import visible
 from toolcrib.providers.mcp.tools import make_tool
-from toolcrib.providers.openapi.groups import Group
-from toolcrib.providers.openapi.importer import ImportedApi
-from toolcrib.providers.openapi.losses import Losses
 from toolcrib.registry import check_definition
 
 _NO_NAMES: Final[Mapping[tuple[McpCapability, str], str]] = MappingProxyType({})

@@ -8,10 +8,9 @@ import re
 from collections.abc import Collection, Mapping, Sequence
 from typing import Final
 
-from toolcrib.contracts import McpCapability, digest
+from toolcrib.contracts import McpCapability
 from toolcrib.providers.mcp.offers import Offer
-
-MAX_NAME: Final = 64
+from toolcrib.providers.names import MAX_NAME, fitting, hashed
 
 _LEGAL: Final = re.compile(r"[A-Za-z][A-Za-z0-9_-]*")
 _ILLEGAL: Final = re.compile(r"[^A-Za-z0-9_-]+")
@@ -39,7 +38,7 @@ def tool_names(
     exact_first = sorted((offer for offer in offers if offer.key not in names), key=lambda offer: not _is_legal(offer))
     for offer in exact_first:
         wanted = _wanted(offer)
-        candidates = (wanted, _cut(f"{_legal(provider)}_{wanted}"), _hashed(f"{_legal(provider)}_{wanted}", offer))
+        candidates = (wanted, fitting(f"{_legal(provider)}_{wanted}"), _hashed(f"{_legal(provider)}_{wanted}", offer))
         name = next(candidate for candidate in candidates if candidate not in used)
         names[offer.key] = name
         used.add(name)
@@ -57,17 +56,12 @@ def _wanted(offer: Offer) -> str:
     name = _PREFIXES[offer.capability] + _legal(spelled)
     if not name[:1].isalpha():
         name = f"{offer.capability}_{name}".rstrip("_-")
-    return _cut(name) if _PLAIN.fullmatch(spelled) else _hashed(name, offer)
+    return fitting(name) if _PLAIN.fullmatch(spelled) else _hashed(name, offer)
 
 
 def _legal(text: str) -> str:
     return _ILLEGAL.sub("_", text).strip("_-")
 
 
-def _cut(name: str) -> str:
-    return name if len(name) <= MAX_NAME else f"{name[: MAX_NAME - 9].rstrip('_-')}_{digest(name.encode())[:8]}"
-
-
 def _hashed(name: str, offer: Offer) -> str:
-    spelling = f"{offer.capability} {offer.name}".encode(errors="replace")
-    return f"{name[: MAX_NAME - 9].rstrip('_-')}_{digest(spelling)[:8]}"
+    return hashed(name, f"{offer.capability} {offer.name}")

@@ -8,7 +8,7 @@ import unicodedata
 from typing import Final, cast
 
 from toolcrib.contracts import Json, JsonObject, JsonSchema
-from toolcrib.providers.openapi.losses import Losses
+from toolcrib.providers.losses import Losses
 
 MAX_DESCRIPTION: Final = 4_000
 """Characters of a description that a model sees."""

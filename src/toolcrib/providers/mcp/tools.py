@@ -4,10 +4,10 @@ import re
 from typing import Final, cast
 
 from toolcrib.contracts import Json, JsonObject, JsonSchema, McpImplementation, SideEffects, ToolDefinition
+from toolcrib.providers.losses import Losses
 from toolcrib.providers.mcp.offers import Offer
 from toolcrib.providers.mcp.prose import MAX_DESCRIPTION, MAX_TITLE, prose, visible
 from toolcrib.providers.mcp.schemas import input_schema, output_schema, text_arguments
-from toolcrib.providers.openapi.losses import Losses
 
 _EXPRESSION: Final = re.compile(r"\{[+#./;?&]?([^{}]*)\}")
 """RFC 6570, section 2.2."""

@@ -9,9 +9,8 @@ Every step tells `losses` what it does not keep; `fields` and
 """
 
 from toolcrib.providers.openapi.fetching import Fetch, fetch_documents
-from toolcrib.providers.openapi.groups import Group
-from toolcrib.providers.openapi.importer import ImportedApi, import_openapi
+from toolcrib.providers.openapi.importer import import_openapi
 from toolcrib.providers.openapi.limits import Bounds
 from toolcrib.providers.openapi.overrides import ToolOverride
 
-__all__ = ["Bounds", "Fetch", "Group", "ImportedApi", "ToolOverride", "fetch_documents", "import_openapi"]
+__all__ = ["Bounds", "Fetch", "ToolOverride", "fetch_documents", "import_openapi"]

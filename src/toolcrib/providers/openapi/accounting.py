@@ -3,9 +3,9 @@
 from collections.abc import Iterable
 from typing import Final
 
+from toolcrib.providers.losses import Losses
 from toolcrib.providers.openapi.document import Document
 from toolcrib.providers.openapi.fields import COMPONENTS, DOCUMENT, INFO, account
-from toolcrib.providers.openapi.losses import Losses
 
 _CONTAINERS: Final = ("schemas", "parameters", "responses", "requestBodies", "headers", "pathItems", "mediaTypes")
 _LEGACY_CONTAINERS: Final = ("definitions", "parameters", "responses")

@@ -4,9 +4,9 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from toolcrib.contracts import HttpBody, HttpParameter, JsonSchema, Paging
+from toolcrib.providers.losses import Losses
 from toolcrib.providers.openapi.bodies import WHOLE, Request, read_request
 from toolcrib.providers.openapi.library import Library
-from toolcrib.providers.openapi.losses import Losses
 from toolcrib.providers.openapi.names import argument_names
 from toolcrib.providers.openapi.parameters import given_parameters, http_parameter, parameter_schema
 from toolcrib.providers.openapi.parts import Operation

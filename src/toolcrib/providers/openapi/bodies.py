@@ -4,15 +4,15 @@ from dataclasses import dataclass
 from typing import Final
 
 from toolcrib.contracts import BodyEncoding, FieldEncoding, JsonSchema
+from toolcrib.providers.losses import Losses
 from toolcrib.providers.openapi.encodings import file_schema, is_file, is_file_type, read_encodings
 from toolcrib.providers.openapi.library import Library
-from toolcrib.providers.openapi.losses import Losses
 from toolcrib.providers.openapi.media import content_type, encoding_of, preferred
 from toolcrib.providers.openapi.nodes import Node
 from toolcrib.providers.openapi.parts import Body, Media, Operation
 from toolcrib.providers.openapi.schemas import Schemas
 from toolcrib.providers.openapi.shapes import Shape, followed, shape_of
-from toolcrib.providers.openapi.text import lean
+from toolcrib.providers.prose import lean
 
 WHOLE: Final = "body"
 """The argument that is a whole body."""

@@ -6,8 +6,8 @@ from typing import Final, cast
 import jsonschema_rs
 
 from toolcrib.contracts import Json, JsonSchema
+from toolcrib.providers.losses import Losses
 from toolcrib.providers.openapi.keywords import LIST_KEYWORDS, MAP_KEYWORDS, SCHEMA_KEYWORDS
-from toolcrib.providers.openapi.losses import Losses
 from toolcrib.providers.openapi.pointers import child
 
 _SCALARS: Final[dict[str, type]] = {"string": str, "boolean": bool}

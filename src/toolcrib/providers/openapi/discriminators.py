@@ -5,8 +5,8 @@ from functools import cached_property
 from typing import Final
 
 from toolcrib.contracts import JsonSchema
+from toolcrib.providers.losses import Losses
 from toolcrib.providers.openapi.library import Library
-from toolcrib.providers.openapi.losses import Losses
 from toolcrib.providers.openapi.nodes import Node
 from toolcrib.providers.openapi.pointers import child, last
 

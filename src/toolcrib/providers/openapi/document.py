@@ -5,9 +5,9 @@ from dataclasses import dataclass
 from typing import Final, Literal, TypeAlias, cast
 
 from toolcrib.contracts import InvalidDefinition, Json, JsonObject
+from toolcrib.providers.losses import Losses
 from toolcrib.providers.openapi.library import Library
 from toolcrib.providers.openapi.limits import Bounds
-from toolcrib.providers.openapi.losses import Losses
 from toolcrib.providers.openapi.nodes import Node
 from toolcrib.providers.openapi.sources import read_source
 

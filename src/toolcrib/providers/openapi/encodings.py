@@ -3,15 +3,15 @@
 from typing import Final, cast
 
 from toolcrib.contracts import FieldEncoding, FieldStyle, JsonSchema
+from toolcrib.providers.losses import Losses
 from toolcrib.providers.openapi.fields import ENCODING, account
 from toolcrib.providers.openapi.library import Library
-from toolcrib.providers.openapi.losses import Losses
 from toolcrib.providers.openapi.media import encoding_of
 from toolcrib.providers.openapi.nodes import Node
 from toolcrib.providers.openapi.parts import Media
 from toolcrib.providers.openapi.pointers import child
 from toolcrib.providers.openapi.shapes import Shape, followed
-from toolcrib.providers.openapi.text import lean
+from toolcrib.providers.prose import lean
 
 _STYLES: Final[tuple[FieldStyle, ...]] = ("form", "spaceDelimited", "pipeDelimited", "deepObject")
 _FILE: Final[JsonSchema] = {

@@ -11,9 +11,9 @@ from typing import Final, TypeAlias, cast
 from urllib.parse import urldefrag
 
 from toolcrib.contracts import Json, JsonObject, ToolcribError
+from toolcrib.providers.losses import Losses
 from toolcrib.providers.openapi.library import uri_of
 from toolcrib.providers.openapi.limits import Bounds
-from toolcrib.providers.openapi.losses import Losses
 from toolcrib.providers.openapi.sources import read_source
 from toolcrib.providers.origins import origin_of
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from typing import Final, TypeAlias
 
 from toolcrib.contracts import LossKind
-from toolcrib.providers.openapi.losses import Losses
+from toolcrib.providers.losses import Losses
 from toolcrib.providers.openapi.nodes import Node
 
 _Types: TypeAlias = type | tuple[type, ...]

@@ -3,29 +3,17 @@
 import re
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Final
 
+from toolcrib.providers.imported import MAX_GROUP_DESCRIPTION, Group, slug
+from toolcrib.providers.losses import Losses
 from toolcrib.providers.openapi.document import Document
 from toolcrib.providers.openapi.fields import TAG, account
-from toolcrib.providers.openapi.losses import Losses
 from toolcrib.providers.openapi.parts import Operation
-from toolcrib.providers.openapi.text import plain, trimmed
+from toolcrib.providers.prose import plain, trimmed
 
-MAX_DESCRIPTION: Final = 200
 _ELSEWHERE: Final = "other"
 _NOT_TELLING: Final = re.compile(r"(v?[0-9]+([._-][0-9a-z]+)*|api|apis|rest|\{.*\}|)", re.IGNORECASE)
-
-
-@dataclass(frozen=True, slots=True)
-class Group:
-    """Operations that belong together."""
-
-    name: str
-    """Lower case with hyphens; the first tag of each of its tools."""
-    tools: int
-    """How many tools it has."""
-    description: str
 
 
 def group_of(operation: Operation) -> str:
@@ -37,11 +25,6 @@ def group_of(operation: Operation) -> str:
         if not _NOT_TELLING.fullmatch(segment) and (name := slug(segment)):
             return name
     return _ELSEWHERE
-
-
-def slug(text: str) -> str:
-    """A name in lower case with hyphens, at most 64 characters."""
-    return re.sub(r"[\W_]+", "-", text.lower()).strip("-")[:64]
 
 
 def read_groups(document: Document, names: Sequence[str], losses: Losses) -> tuple[Group, ...]:
@@ -61,8 +44,8 @@ def read_groups(document: Document, names: Sequence[str], losses: Losses) -> tup
             losses.dropped(node.place, "unused", f"tag {node.text('name')[:100]}", "no operation is grouped by it")
             continue
         text = plain(node.text("description"))
-        if len(text) > MAX_DESCRIPTION:
+        if len(text) > MAX_GROUP_DESCRIPTION:
             place = node.get("description").place
-            losses.changed(place, "text", "description of a tag", f"cut to {MAX_DESCRIPTION} characters")
-        described.setdefault(name, trimmed(text, MAX_DESCRIPTION))
+            losses.changed(place, "text", "description of a tag", f"cut to {MAX_GROUP_DESCRIPTION} characters")
+        described.setdefault(name, trimmed(text, MAX_GROUP_DESCRIPTION))
     return tuple(Group(name, size, described.get(name, "")) for name, size in sizes.items())

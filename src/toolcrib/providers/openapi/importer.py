@@ -16,11 +16,9 @@ from pydantic import ValidationError
 from toolcrib.contracts import (
     NAME_PATTERN,
     HttpImplementation,
-    ImportOutcome,
     InvalidDefinition,
     Json,
     JsonObject,
-    Loss,
     LossReport,
     OperationImport,
     ProviderAuth,
@@ -28,11 +26,12 @@ from toolcrib.contracts import (
     ToolDefinition,
     content_hash,
 )
+from toolcrib.providers.imported import ImportedApi
+from toolcrib.providers.losses import Losses
 from toolcrib.providers.openapi.accounting import account_components, account_document
 from toolcrib.providers.openapi.document import Document, read_document
-from toolcrib.providers.openapi.groups import Group, read_groups
+from toolcrib.providers.openapi.groups import read_groups
 from toolcrib.providers.openapi.limits import Bounds
-from toolcrib.providers.openapi.losses import Losses
 from toolcrib.providers.openapi.names import tool_names
 from toolcrib.providers.openapi.operations import read_operations
 from toolcrib.providers.openapi.overrides import ToolOverride
@@ -40,33 +39,14 @@ from toolcrib.providers.openapi.parts import Operation
 from toolcrib.providers.openapi.schemas import Schemas
 from toolcrib.providers.openapi.security import Security, given_security, read_security
 from toolcrib.providers.openapi.servers import Server, document_server
-from toolcrib.providers.openapi.text import plain
 from toolcrib.providers.openapi.tokens import repeated_tokens
 from toolcrib.providers.openapi.tools import Source, make_tool
+from toolcrib.providers.prose import plain
 from toolcrib.registry import check_http
 
 _NO_OVERRIDES: Final[Mapping[str, ToolOverride]] = MappingProxyType({})
 _NO_NAMES: Final[Mapping[str, str]] = MappingProxyType({})
 _UNCHANGED: Final = ToolOverride()
-
-
-@dataclass(frozen=True, slots=True)
-class ImportedApi:
-    """What a document became."""
-
-    provider: ProviderDefinition
-    tools: tuple[ToolDefinition, ...]
-    """In the document's order; names are unique."""
-    groups: tuple[Group, ...]
-    """What the tools are folded into; the first tag of a tool names its group."""
-    report: LossReport
-    outcome: ImportOutcome | None = None
-    """What became of each tool in a realm; null as long as it is in none."""
-
-    @property
-    def losses(self) -> tuple[Loss, ...]:
-        """Every loss, once."""
-        return tuple(self.report.all())
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,8 +7,8 @@ document plainly means but wrote in a way of its own is `changed`.
 from typing import Final, cast
 
 from toolcrib.contracts import Json, JsonObject
+from toolcrib.providers.losses import Losses
 from toolcrib.providers.openapi.keywords import TYPES, is_known, is_valid, other_type, repaired
-from toolcrib.providers.openapi.losses import Losses
 from toolcrib.providers.openapi.nodes import Node
 from toolcrib.providers.openapi.pointers import child
 

@@ -11,8 +11,8 @@ from typing import Final, cast
 from urllib.parse import urldefrag, urljoin, urlsplit
 
 from toolcrib.contracts import InvalidDefinition, Json, JsonObject
+from toolcrib.providers.losses import Losses
 from toolcrib.providers.openapi.limits import Bounds
-from toolcrib.providers.openapi.losses import Losses
 from toolcrib.providers.openapi.nodes import Node
 from toolcrib.providers.openapi.pointers import Nothing, child, find, last, normal
 from toolcrib.providers.openapi.sources import read_source

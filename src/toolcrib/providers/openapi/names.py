@@ -5,10 +5,8 @@ from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 from typing import Final
 
-from toolcrib.contracts import digest
+from toolcrib.providers.names import MAX_NAME, hashed
 from toolcrib.providers.openapi.parts import Operation
-
-MAX_NAME: Final = 64
 
 _ILLEGAL_IN_TOOL: Final = re.compile(r"[_-]*[^A-Za-z0-9_-][^A-Za-z0-9]*")
 _ILLEGAL_IN_ARGUMENT: Final = re.compile(r"[^A-Za-z0-9_.-]+")
@@ -38,7 +36,7 @@ def tool_names(operations: Sequence[Operation], known: Mapping[str, str]) -> lis
     for name, operation in zip(wanted, operations, strict=True):
         is_new, _, *first = best[name]
         owns = first == [operation.path, operation.method] and (name not in taken or not is_new)
-        names.append(known.get(operation.key) or (name if owns else _hashed(name, operation.key)))
+        names.append(known.get(operation.key) or (name if owns else hashed(name, operation.key)))
     return names
 
 
@@ -66,11 +64,7 @@ def _tool_name(operation: Operation) -> str:
     name = _ILLEGAL_IN_TOOL.sub("_", written).strip("_-")
     if not name[:1].isalpha():
         name = f"{operation.method.lower()}_{name}".rstrip("_")
-    return name if len(name) <= MAX_NAME else _hashed(name, written)
-
-
-def _hashed(name: str, origin: str) -> str:
-    return f"{name[: MAX_NAME - 9].rstrip('_-')}_{digest(origin.encode())[:8]}"
+    return name if len(name) <= MAX_NAME else hashed(name, written)
 
 
 def _legal(illegal: re.Pattern[str], name: str) -> str:

@@ -4,9 +4,9 @@ from collections.abc import Iterator
 from typing import Final, cast
 
 from toolcrib.contracts import FieldEncoding, FieldStyle, HttpMethod, Json, ParameterPlace, ParameterStyle
+from toolcrib.providers.losses import Losses
 from toolcrib.providers.openapi.document import Document
 from toolcrib.providers.openapi.fields import ANY, FLAG, RESPONSE, TEXT, Fields, account
-from toolcrib.providers.openapi.losses import Losses
 from toolcrib.providers.openapi.media import FORM, JSON_TYPE
 from toolcrib.providers.openapi.nodes import Node
 from toolcrib.providers.openapi.openapi3 import PLACES

@@ -4,9 +4,9 @@ from collections.abc import Iterator
 from typing import Final
 
 from toolcrib.contracts import HttpMethod, ParameterPlace, ParameterStyle
+from toolcrib.providers.losses import Losses
 from toolcrib.providers.openapi.document import Document
 from toolcrib.providers.openapi.fields import BODY, MEDIA_TYPE, PARAMETER, RESPONSE, account
-from toolcrib.providers.openapi.losses import Losses
 from toolcrib.providers.openapi.nodes import Node
 from toolcrib.providers.openapi.parts import Answer, Body, Media, Operation, Parameter
 from toolcrib.providers.openapi.paths import Path

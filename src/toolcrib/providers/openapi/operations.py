@@ -4,10 +4,10 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Final, TypeAlias
 
 from toolcrib.contracts import HttpMethod
+from toolcrib.providers.losses import Losses
 from toolcrib.providers.openapi.document import Document
 from toolcrib.providers.openapi.fields import OPERATION, PATH_ITEM, account
 from toolcrib.providers.openapi.limits import MAX_OPERATIONS
-from toolcrib.providers.openapi.losses import Losses
 from toolcrib.providers.openapi.nodes import Node
 from toolcrib.providers.openapi.openapi2 import OpenApi2
 from toolcrib.providers.openapi.openapi3 import OpenApi3

@@ -11,7 +11,7 @@ from toolcrib.providers.openapi.parts import Operation, Parameter
 from toolcrib.providers.openapi.paths import placeholders
 from toolcrib.providers.openapi.schemas import Schemas
 from toolcrib.providers.openapi.security import Credential
-from toolcrib.providers.openapi.text import lean
+from toolcrib.providers.prose import lean
 
 KEY_HEADER: Final = "Idempotency-Key"
 """The header that takes a call's key (draft-ietf-httpapi-idempotency-key-header). It is no argument."""

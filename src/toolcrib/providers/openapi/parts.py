@@ -6,7 +6,7 @@ References are resolved and the defaults of paths and documents applied; schemas
 from dataclasses import dataclass, field
 
 from toolcrib.contracts import FieldEncoding, HttpMethod, ParameterPlace, ParameterStyle
-from toolcrib.providers.openapi.losses import Losses
+from toolcrib.providers.losses import Losses
 from toolcrib.providers.openapi.nodes import Node
 
 

@@ -4,7 +4,7 @@ import re
 from dataclasses import dataclass
 from typing import Final
 
-from toolcrib.providers.openapi.losses import Losses
+from toolcrib.providers.losses import Losses
 from toolcrib.providers.openapi.nodes import Node
 
 _PLACEHOLDER: Final = re.compile(r"\{([^{}]*)\}")

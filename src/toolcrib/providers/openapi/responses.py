@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from toolcrib.contracts import JsonSchema
-from toolcrib.providers.openapi.losses import Losses
+from toolcrib.providers.losses import Losses
 from toolcrib.providers.openapi.media import is_json, is_lines, is_text
 from toolcrib.providers.openapi.nodes import Node
 from toolcrib.providers.openapi.parts import Answer, Media, Operation

@@ -15,6 +15,7 @@ from typing import Final, Literal, TypeAlias, cast
 import orjson
 
 from toolcrib.contracts import Json, JsonSchema
+from toolcrib.providers.losses import Losses
 from toolcrib.providers.openapi.defaults import drop_wrong_defaults
 from toolcrib.providers.openapi.discriminators import Subtypes, tell_apart
 from toolcrib.providers.openapi.document import Document
@@ -31,10 +32,9 @@ from toolcrib.providers.openapi.keywords import (
 )
 from toolcrib.providers.openapi.legacy import modern
 from toolcrib.providers.openapi.library import identified
-from toolcrib.providers.openapi.losses import Losses
 from toolcrib.providers.openapi.nodes import Node
 from toolcrib.providers.openapi.pointers import child, last
-from toolcrib.providers.openapi.text import lean
+from toolcrib.providers.prose import lean
 
 Direction: TypeAlias = Literal["request", "response"]
 

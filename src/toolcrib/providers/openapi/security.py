@@ -18,9 +18,9 @@ from toolcrib.contracts import (
     ProviderAuth,
     SecurityRequirement,
 )
+from toolcrib.providers.losses import Losses
 from toolcrib.providers.openapi.document import Document
 from toolcrib.providers.openapi.fields import TEXT, Fields, account
-from toolcrib.providers.openapi.losses import Losses
 from toolcrib.providers.openapi.nodes import Node
 from toolcrib.providers.openapi.parts import Operation
 from toolcrib.providers.origins import origin_of

@@ -6,9 +6,9 @@ from typing import Final
 from urllib.parse import urljoin
 
 from toolcrib.contracts import InvalidDefinition, ServerVariable
+from toolcrib.providers.losses import Losses
 from toolcrib.providers.openapi.document import Document
 from toolcrib.providers.openapi.fields import SERVER, VARIABLE, account
-from toolcrib.providers.openapi.losses import Losses
 from toolcrib.providers.openapi.nodes import Node
 from toolcrib.providers.openapi.parts import Operation
 from toolcrib.providers.origins import origin_of

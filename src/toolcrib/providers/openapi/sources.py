@@ -15,8 +15,8 @@ from typing import Final, cast
 import yaml
 
 from toolcrib.contracts import InvalidDefinition, Json, JsonObject
+from toolcrib.providers.losses import Losses
 from toolcrib.providers.openapi.limits import Bounds
-from toolcrib.providers.openapi.losses import Losses
 from toolcrib.providers.openapi.pointers import child
 from toolcrib.providers.openapi.yaml_text import parse_yaml, without_tabs
 

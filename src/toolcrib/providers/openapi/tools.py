@@ -23,9 +23,9 @@ from toolcrib.providers.openapi.responses import Answers, output_schema, read_an
 from toolcrib.providers.openapi.schemas import Schemas
 from toolcrib.providers.openapi.security import Security
 from toolcrib.providers.openapi.servers import Server, operation_server
-from toolcrib.providers.openapi.text import plain, trimmed
 from toolcrib.providers.openapi.tokens import authenticates
 from toolcrib.providers.origins import origin_of
+from toolcrib.providers.prose import plain, trimmed
 
 _RETRIES: Final = RetryPolicy(count=3)
 _TRANSIENT: Final = (ErrorRule(when="429", action="retry"), ErrorRule(when="5xx", action="retry"))

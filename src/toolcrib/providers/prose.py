@@ -4,7 +4,7 @@ import html
 import re
 from typing import Final
 
-from toolcrib.providers.openapi.losses import Losses
+from toolcrib.providers.losses import Losses
 
 MAX_DESCRIPTION: Final = 500
 """Characters of a description that a model sees."""

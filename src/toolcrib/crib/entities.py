@@ -43,7 +43,7 @@ async def import_entities(
         tools: All tools of the realm.
 
     Raises:
-        InvalidDefinition: One of them is not mapped, or two tools would have one name.
+        InvalidDefinition: One of them is not mapped.
         InvalidSettings: The engine cannot be shared between threads.
         Conflict: A tool would take the name of one that is not the provider's.
     """
@@ -85,7 +85,7 @@ async def import_database(
         known: All tools of the realm.
 
     Raises:
-        InvalidDefinition: The name or the reference is none, or two tools would have one name.
+        InvalidDefinition: The name or the reference is none.
         InvalidInput: The database cannot be read, or has no such table.
         Conflict: A tool would take the name of one that is not the provider's.
     """

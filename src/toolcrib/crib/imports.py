@@ -237,7 +237,7 @@ class Imports:
             principal: Whose realm gets them.
 
         Raises:
-            InvalidDefinition: One of them is not mapped, or two tools would have one name.
+            InvalidDefinition: One of them is not mapped.
             InvalidSettings: Threads cannot share the engine.
             Conflict: A tool that is not the provider's has a name that one of its tools needs.
         """
@@ -269,7 +269,7 @@ class Imports:
             principal: Whose realm gets them.
 
         Raises:
-            InvalidDefinition: The name or the reference is none, or two tools would have one name.
+            InvalidDefinition: The name or the reference is none.
             InvalidInput: The database cannot be read, or has no such table.
             Conflict: A tool that is not the provider's has a name that one of its tools needs; or the provider would be
                 reached in another way than it is, and changes are not accepted.

@@ -1,5 +1,6 @@
 """Tools of mapped classes and tables: names, schemas, behaviour, losses. No database is asked."""
 
+import re
 from typing import Any, ClassVar
 
 import pytest
@@ -125,11 +126,33 @@ def test_what_the_database_or_the_mapping_fills_in_is_not_written():
 
 
 @pytest.mark.requirement("entities.generation")
-def test_a_plain_table_has_tools_too_and_a_second_name_of_a_tool_is_refused():
+def test_a_plain_table_has_tools_too():
     assert "create_tag" in tools_of(TAGS)
 
-    with pytest.raises(InvalidDefinition, match="would both have a tool 'search_tags'"):
-        imported(TAGS, table(sa.Column("id", sa.Integer, primary_key=True), name="tag"))
+
+@pytest.mark.requirement("entities.names")
+def test_tables_that_come_to_the_same_names_have_tools_of_their_own_and_keep_them():
+    tag, tags = (table(sa.Column("id", sa.Integer, primary_key=True), name=name) for name in ("tag", "tags"))
+    found = imported(tag, tags)
+    names = {entry.operation: entry.tool for entry in found.report.operations if entry.tool is not None}
+
+    assert names["search tag"] == "search_tags"
+    assert re.fullmatch("search_tags_[0-9a-f]{8}", names["search tags"])
+    assert len(set(names.values())) == len(names)
+    again = generate("shop", [as_entity(tags), as_entity(tag)], names=names)
+    assert {entry.operation: entry.tool for entry in again.report.operations if entry.tool is not None} == names
+
+
+@pytest.mark.requirement("entities.names")
+@pytest.mark.parametrize("name", ["客户", "l" * 63])
+def test_a_table_of_any_name_has_tools_with_names_that_models_take(name: str):
+    tools = tools_of(table(sa.Column("编号", sa.Integer, primary_key=True), name=name))
+
+    assert all(re.fullmatch("[a-z][a-z0-9_]{0,63}", tool) for tool in tools)
+    search = next(tool for tool in tools.values() if tool.name.startswith("search_"))
+    assert name.isascii() or search.description.endswith("Table 客户.")
+    assert search.output_schema is not None
+    assert search.output_schema["properties"]["items"]["items"]["properties"]["_"]["description"] == "Column 编号"
 
 
 @pytest.mark.requirement("entities.losses")
@@ -154,10 +177,11 @@ def test_a_column_that_a_tool_cannot_have_is_a_loss_and_so_is_what_needs_it():
 
 
 @pytest.mark.requirement("entities.losses")
-def test_a_key_that_a_tool_cannot_give_leaves_searching_and_counting():
+def test_a_table_whose_key_a_tool_cannot_give_is_left_out():
     found = imported(table(sa.Column("during", postgresql.INTERVAL, primary_key=True), sa.Column("n", sa.Integer)))
 
-    assert [tool.name for tool in found.tools] == ["search_things", "count_things"]
+    assert not found.tools
+    assert {operation.tool for operation in found.report.operations} == {None}
 
 
 class Base(DeclarativeBase):
@@ -239,5 +263,5 @@ def test_a_field_has_a_name_that_a_filter_can_hold():
         "order_date_2",
         "_2nd",
         "_in",
-        "gr_e",
+        "grosse",
     ]

@@ -109,8 +109,9 @@ def enumerated(column_type: TypeEngine[Any]) -> tuple[str, ...]:
 
 
 def said(column: sa.Column[Any]) -> str:
-    """What the author of a column says about it."""
-    words = column.doc or column.info.get("description") or column.comment or ""
+    """What the author of a column says about it; its name, if that says more than the field's."""
+    words = column.doc or column.info.get("description") or column.comment
+    words = words or ("" if column.name.isascii() else f"Column {column.name}")
     return " ".join(str(words).split())[:_MOST_WORDS]
 
 

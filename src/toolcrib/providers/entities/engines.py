@@ -201,6 +201,8 @@ def open_engine(text: str, *, address: str | None = None) -> sa.Engine:
         raise Unavailable(msg) from None
     if engine.dialect.name == "sqlite":
         event.listen(engine, "connect", _keep_references)
+    if engine.dialect.driver == "psycopg":
+        event.listen(engine, "connect", _read_any_moment)
     return engine
 
 
@@ -233,6 +235,15 @@ def _keep_references(connection: PoolProxiedConnection, record: object) -> None:
     cursor = connection.cursor()
     cursor.execute("PRAGMA foreign_keys=ON")
     cursor.close()
+
+
+def _read_any_moment(connection: PoolProxiedConnection, record: object) -> None:
+    """Moments that Python has no type for, such as infinity, are read as PostgreSQL writes them."""
+    del record
+    from toolcrib.providers.entities.moments import LOADERS  # noqa: PLC0415 - loads the driver
+
+    for name, loader in LOADERS.items():
+        connection.adapters.register_loader(name, loader)
 
 
 def _limit(connection: sa.Connection, seconds: float) -> None:

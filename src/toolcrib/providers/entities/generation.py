@@ -33,6 +33,7 @@ from toolcrib.providers.entities.options import operation_name
 from toolcrib.providers.entities.tables import Column, Entity, field_of
 from toolcrib.providers.entities.words import plural_of, singular_of, snake
 from toolcrib.providers.imported import Group, ImportedApi
+from toolcrib.providers.names import MAX_NAME, hashed
 
 MAX_SKIP: Final = 100_000
 """Rows that a search may leave out before its first."""
@@ -47,6 +48,7 @@ _FILTER: Final = (
 _NO_NAMES: Final[Mapping[str, str]] = MappingProxyType({})
 _RETRIES: Final = RetryPolicy(count=2)
 _HARMLESS: Final = frozenset[EntityOperation]({"search", "get", "count"})
+_OF_MANY: Final = frozenset[EntityOperation]({"search", "count"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,8 +76,9 @@ class _Plan:
 
     @property
     def about(self) -> str:
-        words = self.entity.options.description or self.entity.doc or str(self.entity.table.comment or "")
-        return " ".join(words.split())
+        table = self.entity.table
+        words = self.entity.options.description or self.entity.doc or str(table.comment or "")
+        return " ".join(words.split()) or ("" if table.name.isascii() else f"Table {table.name}")
 
 
 def generate(
@@ -88,6 +91,8 @@ def generate(
 ) -> ImportedApi:
     """Make a provider of a database and the tools of its entities.
 
+    Where two tables come to the same name of a tool, the second one's gets a hash of its table.
+
     Args:
         name: The provider's.
         entities: What the tools work on.
@@ -96,18 +101,18 @@ def generate(
         losses: What was lost before, of the database as a whole.
 
     Raises:
-        InvalidDefinition: Two tools would have one name, or the provider's name is none.
+        InvalidDefinition: The provider's name is none.
     """
     tools: list[ToolDefinition] = []
     operations: list[OperationImport] = []
     groups: list[Group] = []
+    taken = set(names.values())
     for entity in entities:
         plan, lost = _plan(name, entity)
-        made, report = _operations(plan, lost, names)
+        made, report = _operations(plan, lost, names, taken)
         tools += made
         operations += report
         groups.append(Group(plan.plural, len(made), plan.about[:200]))
-    _check_names(tools)
     report = LossReport(format="Database", losses=tuple(losses), operations=tuple(operations))
     shape = content_hash([tool.model_dump(mode="json") for tool in tools])
     metadata: JsonObject = {"tables_hash": shape, "import": report.summary()}
@@ -131,20 +136,9 @@ def provider_of(name: str, url: str | None) -> ProviderDefinition:
         raise InvalidDefinition(msg) from None
 
 
-def _check_names(tools: Sequence[ToolDefinition]) -> None:
-    tables: dict[str, str] = {}
-    for tool in tools:
-        made = tool.implementation
-        table = made.table if isinstance(made, EntityImplementation) else ""
-        if tool.name in tables:
-            msg = f"the tables {tables[tool.name]!r} and {table!r} would both have a tool {tool.name!r}"
-            raise InvalidDefinition(f"{msg}; give one of them another singular and plural")
-        tables[tool.name] = table
-
-
 def _plan(provider: str, entity: Entity) -> tuple[_Plan, tuple[Loss, ...]]:
     options, table = entity.options, entity.table
-    called = snake(entity.name)
+    called = snake(entity.name) or "row"
     singular = options.singular or singular_of(called)
     plural = options.plural or (plural_of(singular) if singular != called else plural_of(called))
     key = tuple(field_of(entity, column) for column in table.primary_key.columns)
@@ -194,7 +188,7 @@ def _column(entity: Entity, field: str, kind: FieldType, version: str) -> Entity
 
 
 def _operations(
-    plan: _Plan, lost: tuple[Loss, ...], names: Mapping[str, str]
+    plan: _Plan, lost: tuple[Loss, ...], names: Mapping[str, str], taken: set[str]
 ) -> tuple[list[ToolDefinition], list[OperationImport]]:
     tools: list[ToolDefinition] = []
     report: list[OperationImport] = []
@@ -205,7 +199,9 @@ def _operations(
         if why is not None:
             left_out = Loss(effect="dropped", kind="operation", what="operation", why=why, places=(plan.place,))
             losses = (*lost, left_out)
-        tool = None if why is not None else _tool(plan, operation, names.get(what))
+        tool = (
+            None if why is not None else _tool(plan, operation, names.get(what) or _free_name(plan, operation, taken))
+        )
         tools += [] if tool is None else [tool]
         report.append(
             OperationImport(
@@ -220,11 +216,21 @@ def _operations(
     return tools, report
 
 
+def _free_name(plan: _Plan, operation: EntityOperation, taken: set[str]) -> str:
+    """The name of a new tool, which then is taken."""
+    name = f"{operation}_{plan.plural if operation in _OF_MANY else plan.singular}"
+    if name in taken or len(name) > MAX_NAME:
+        what = operation_name(operation, plan.entity.table.schema, plan.entity.table.name)
+        name = hashed(name, what)
+    taken.add(name)
+    return name
+
+
 def _impossible(plan: _Plan, operation: EntityOperation) -> str | None:
     """Why an operation gets no tool, if it gets none."""
-    missing = [field for field in plan.key if field not in plan.types]
-    if missing and operation in {"get", "update", "delete"}:
-        return f"left out: the key has {missing[0]}, which a tool cannot give"
+    missing = next((field for field in plan.key if field not in plan.types), None)
+    if missing is not None:
+        return f"left out: the key has {missing}, which a tool can neither give nor show"
     needed = [field for field in _required(plan) if field not in plan.types or not plan.columns[field].writable]
     if needed and operation == "create":
         return f"left out: a row needs {needed[0]}, which a tool cannot give"
@@ -238,7 +244,7 @@ def _required(plan: _Plan) -> list[str]:
     return [
         field
         for field, column in plan.entity.fields.items()
-        if not column.nullable
+        if (column.primary_key or not column.nullable)
         and column.default is None
         and column.server_default is None
         and column.identity is None
@@ -252,16 +258,15 @@ def _changeable(plan: _Plan) -> list[str]:
     return [field for field, column in plan.columns.items() if column.writable and field not in plan.key]
 
 
-def _tool(plan: _Plan, operation: EntityOperation, name: str | None) -> ToolDefinition:
+def _tool(plan: _Plan, operation: EntityOperation, name: str) -> ToolDefinition:
     entity, options = plan.entity, plan.entity.options
     reads = operation in _HARMLESS
-    many = operation in {"search", "count"}
     repeatable = operation != "create"
     relations = f" Relations: {'; '.join(entity.relations)}." if entity.relations else ""
     description = _describe(plan, operation)
     return ToolDefinition(
-        name=name or f"{operation}_{plan.plural if many else plan.singular}",
-        title=f"{operation.capitalize()} {(plan.plural if many else plan.singular).replace('_', ' ')}",
+        name=name,
+        title=f"{operation.capitalize()} {(plan.plural if operation in _OF_MANY else plan.singular).replace('_', ' ')}",
         description=description,
         long_description=f"{description}{relations}" if relations else None,
         category=options.category or plan.provider,

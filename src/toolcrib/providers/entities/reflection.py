@@ -1,10 +1,12 @@
 """The tables of an existing database as entities: what it tells of itself, nothing of its rows."""
 
+import re
 import warnings
 from collections.abc import Collection, Mapping
 from typing import Any, Final
 
 import sqlalchemy as sa
+from sqlalchemy.dialects.postgresql import DOMAIN
 from sqlalchemy.exc import SAWarning
 
 from toolcrib.contracts import InvalidInput, Loss
@@ -13,6 +15,8 @@ from toolcrib.providers.entities.tables import Entity, as_entity
 
 MAX_TABLES: Final = 200
 """Tables of one import."""
+_NUMBER: Final = re.compile(r"num|dec|money|currency|real|floa|doub", re.IGNORECASE)
+"""Beginnings of the names that are given to types of numbers."""
 _OURS: Final = frozenset({"alembic_version", "spatial_ref_sys"})
 """Tables of tools that keep house in a database."""
 
@@ -35,7 +39,9 @@ def reflect(
     Raises:
         InvalidInput: There is no such table, or there are too many.
     """
-    names = _names(sa.inspect(connection), schema, tables, options or {})
+    inner = _inner(connection) if connection.dialect.name == "sqlite" else set[str]()
+    there = sorted(set(sa.inspect(connection).get_table_names(schema)) - _OURS - inner)
+    names = _names(there, tables, options or {})
     entities: list[Entity] = []
     losses: list[Loss] = []
     for name in names:
@@ -49,7 +55,7 @@ def reflect(
 
 
 def read_table(connection: sa.Connection, name: str, schema: str | None) -> "sa.Table[Any]":
-    """A table as the database describes it now.
+    """A table as the database describes it now; of a domain there is the type that it narrows.
 
     Args:
         connection: To the database.
@@ -62,16 +68,32 @@ def read_table(connection: sa.Connection, name: str, schema: str | None) -> "sa.
     with warnings.catch_warnings():
         # A type that SQLAlchemy does not know is told as a loss, not as a warning.
         warnings.simplefilter("ignore", SAWarning)
-        return sa.Table(name, sa.MetaData(), schema=schema, autoload_with=connection, resolve_fks=False)
+        table = sa.Table(name, sa.MetaData(), schema=schema, autoload_with=connection, resolve_fks=False)
+    declared = _declared(connection, name) if connection.dialect.name == "sqlite" and schema is None else {}
+    for column in table.columns:
+        _correct(column, declared.get(column.name))
+    return table
 
 
-def _names(
-    inspector: sa.Inspector,
-    schema: str | None,
-    wanted: Collection[str] | None,
-    options: Mapping[str, EntityOptions],
-) -> list[str]:
-    found = sorted(set(inspector.get_table_names(schema)) - _OURS)
+def _correct(column: "sa.Column[Any]", declared: str | None) -> None:
+    """See to what SQLAlchemy does not tell of a column, or tells otherwise than it is."""
+    if isinstance(column.type, DOMAIN):
+        column.type = column.type.data_type
+    if declared is None:
+        return
+    if isinstance(column.type, sa.Numeric) and not _NUMBER.match(declared):
+        column.type = sa.String()  # UUID, STRING and what else SQLite takes for a name of a type
+    if column.primary_key and declared.upper() != "INTEGER":
+        column.autoincrement = False  # only an INTEGER key is SQLite's own number of a row
+
+
+def _declared(connection: sa.Connection, table: str) -> dict[str, str]:
+    """The types of an SQLite table's columns as they were written (sqlite.org/datatype3.html)."""
+    rows = connection.execute(sa.text("SELECT name, type FROM pragma_table_xinfo(:name)"), {"name": table})
+    return {str(column): str(declared) for column, declared in rows}
+
+
+def _names(found: list[str], wanted: Collection[str] | None, options: Mapping[str, EntityOptions]) -> list[str]:
     unknown = [name for name in [*(wanted or ()), *options] if name not in found]
     if unknown:
         listed = f"{', '.join(found[:20])}{' …' if len(found) > 20 else ''}" if found else "none"
@@ -82,3 +104,9 @@ def _names(
         msg = f"the database has {len(names)} tables, and {MAX_TABLES} are the most of one import; name those you want"
         raise InvalidInput(msg)
     return names
+
+
+def _inner(connection: sa.Connection) -> set[str]:
+    """Tables in which SQLite keeps what its virtual tables consist of."""
+    rows = connection.execute(sa.text("SELECT name FROM pragma_table_list WHERE type = 'shadow'"))
+    return {str(name) for (name,) in rows}

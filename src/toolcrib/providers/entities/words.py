@@ -1,6 +1,7 @@
 """Names of tools and fields from names of tables and columns: snake case, and one or many of a thing in English."""
 
 import re
+import unicodedata
 from typing import Final
 
 _EDGES: Final = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
@@ -20,7 +21,7 @@ _RESERVED: Final = frozenset(
 
 def snake(name: str) -> str:
     """`OrderLine` and `order-line` as `order_line`."""
-    return _ILLEGAL.sub("_", _EDGES.sub("_", name)).strip("_").lower()
+    return _ILLEGAL.sub("_", _EDGES.sub("_", _plain(name))).strip("_").lower()
 
 
 def plural_of(name: str) -> str:
@@ -52,7 +53,7 @@ def field_names(columns: list[str]) -> list[str]:
     """One field name per column, `[A-Za-z_][A-Za-z0-9_]*`, none twice and none a word of the filter language."""
     names: list[str] = []
     for column in columns:
-        name = re.sub(r"[^A-Za-z0-9_]+", "_", column) or "_"
+        name = re.sub(r"[^A-Za-z0-9_]+", "_", _plain(column)) or "_"
         if name[0].isdigit() or name in _RESERVED:
             name = f"_{name}"
         number, unique = 2, name
@@ -60,6 +61,12 @@ def field_names(columns: list[str]) -> list[str]:
             unique, number = f"{name}_{number}", number + 1
         names.append(unique)
     return names
+
+
+def _plain(name: str) -> str:
+    """Letters without their marks: `größe` as `grosse`."""
+    parts = unicodedata.normalize("NFKD", name.replace("ß", "ss"))
+    return "".join(part for part in parts if not unicodedata.combining(part))
 
 
 def _last_word(name: str) -> tuple[str, str]:

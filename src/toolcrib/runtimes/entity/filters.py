@@ -163,7 +163,7 @@ class _Reading:
         match node:
             case Member():
                 field = self._field(node)
-                return _Computed(field.about.type, field.column, field)
+                return _Computed(field.about.type, field.compared, field)
             case Literal():
                 return _Constant(node.value)
             case Method(method=MethodKind.NOW):
@@ -344,7 +344,8 @@ def _bound(computed: _Computed, constant: _Constant) -> Any:
     """A value as something that the database computes is compared with it."""
     value = constant.value
     if computed.kind in _NUMERIC and isinstance(value, float | Decimal):
-        return _number(constant)
+        number = _number(constant)
+        return number if computed.field is None else computed.field.sized(number)
     if constant.is_now and computed.kind == "date":
         return cast("datetime", value).date()
     if computed.field is not None:

@@ -120,7 +120,7 @@ def _selected(work: _Work, row: JsonObject) -> JsonObject:
 
 
 def _is_light(made: EntityImplementation, name: str) -> bool:
-    return made.columns[name].type != "bytes"
+    return made.columns[name].type != "bytes" or name in made.key
 
 
 def _count(work: _Work) -> Outcome:

@@ -37,7 +37,7 @@ def _read_entry(entry: str, fields: Mapping[str, Field], dialect: str) -> sa.Col
         known = ", ".join(name for name, each in fields.items() if each.about.searchable)
         raise InvalidInput(f"order_by has {entry.strip()[:100]!r}, which is no field to order by; there are: {known}")
     descending = match[2] == "desc"
-    ordered = field.column.desc() if descending else field.column.asc()
+    ordered = field.compared.desc() if descending else field.compared.asc()
     if dialect != "postgresql" or not field.column.nullable:
         return ordered
     return ordered.nulls_last() if descending else ordered.nulls_first()

@@ -175,7 +175,7 @@ class Rows:
         return sa.select(*(field.read for field in self._fields.values()))
 
     def _is(self, key: JsonObject) -> sa.ColumnElement[bool]:
-        return sa.and_(*(self._fields[name].column == self._fields[name].bound(value) for name, value in key.items()))
+        return sa.and_(*(self._fields[name].compared == self._fields[name].bound(value) for name, value in key.items()))
 
     def _shown(self, row: Mapping[Any, Any]) -> JsonObject:
         shown: JsonObject = {name: field.shown(row[name]) for name, field in self._fields.items()}

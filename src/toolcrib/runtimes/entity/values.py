@@ -5,10 +5,12 @@ Moments are UTC: one with an offset is converted, also for a column that keeps n
 
 import base64
 import binascii
+import json
 import math
 from collections.abc import Callable, Mapping
 from datetime import UTC, date, datetime, time
 from decimal import Decimal, InvalidOperation
+from functools import partial
 from typing import Any, Final, cast
 from uuid import UUID
 
@@ -37,15 +39,31 @@ class Field:
         self._keeps_offset = bool(getattr(column.type, "timezone", False)) and dialect != "sqlite"
         self._is_told_offset = bool(getattr(column.type, "timezone", False))
         self._is_sqlite = dialect == "sqlite"
+        self._is_short = dialect == "postgresql" and isinstance(column.type, sa.REAL)
 
     @property
     def read(self) -> sa.ColumnElement[Any]:
-        """The column as it is selected: in the form that the database has it, where Python's is of no use to JSON."""
+        """The column as it is selected: in the form that the database has it, where Python's is of no use to JSON.
+
+        SQLite keeps anything in any column, so that of a type which is text in JSON is read as it is.
+        """
         if isinstance(self.column.type, sa.Enum):
             return sa.type_coerce(self.column, sa.String()).label(self.name)
-        if self.about.type == "decimal" and self._is_sqlite:
-            return sa.type_coerce(self.column, sa.Float()).label(self.name)
+        if self._is_sqlite and isinstance(self.column.type, _LOOSE):
+            return sa.type_coerce(self.column, sa.types.NullType()).label(self.name)
         return self.column.label(self.name)
+
+    @property
+    def compared(self) -> sa.ColumnElement[Any]:
+        """The column as values are compared with it.
+
+        Moments in SQLite are text, which others write shorter or with a T: all get the form in which values are bound.
+        """
+        if not self._is_sqlite or not isinstance(self.column.type, sa.DateTime):
+            return self.column
+        spaced = sa.func.replace(sa.type_coerce(self.column, sa.String()), "T", " ", type_=sa.String())
+        rest = sa.func.substr(" 00:00:00.000000", sa.func.length(spaced) - 9, type_=sa.String())
+        return sa.type_coerce(spaced + rest, self.column.type)
 
     def bound(self, value: Json) -> Any:
         """A value for the column.
@@ -55,7 +73,11 @@ class Field:
         """
         if value is None:
             return sa.null()
-        return self._bound(self.about.type, value)
+        return self.sized(self._bound(self.about.type, value))
+
+    def sized(self, value: Any) -> Any:
+        """A value of as many bits as the column has, so that it equals what is shown of it."""
+        return sa.cast(value, self.column.type) if self._is_short and isinstance(value, float | Decimal) else value
 
     def written(self, value: Json) -> Any:
         """A value that is to be stored: also what some databases would cut or round in silence is refused.
@@ -75,7 +97,17 @@ class Field:
             return None
         if self.about.type == "array":
             return [self._shown(self.about.items or "string", item) for item in value]
-        return self._shown(self.about.type, value)
+        return self._shown(self.about.type, self._parsed(value))
+
+    def _parsed(self, value: Any) -> Any:
+        """What text in SQLite says, if it is of the column's type; others may have written anything."""
+        reader = _LOOSE_READERS.get(self.about.type)
+        if not self._is_sqlite or reader is None or not isinstance(value, str):
+            return value
+        try:
+            return reader(value)
+        except ValueError:
+            return value
 
     def _bound(self, kind: ColumnType, value: Json) -> Any:
         if kind == "array":
@@ -117,10 +149,12 @@ class Field:
                 return base64.b64encode(value).decode()
             case Decimal() if kind == "decimal":
                 return format(value, "f")
-            case int() | float() if kind == "decimal":
-                return self._shown_decimal(value)
             case float() if not math.isfinite(value):
                 return None
+            case int() | float() if kind == "decimal":
+                return self._shown_decimal(value)
+            case int() | float() if kind in _TEXTS:
+                return str(value)
             case str() | int() | float():
                 return value
             case _ if kind == "json":
@@ -232,6 +266,15 @@ _READERS: Final[Mapping[ColumnType, Callable[[Json], Any]]] = {
     "time": _time,
     "uuid": _uuid,
 }
+_LOOSE: Final = (sa.DateTime, sa.Date, sa.Time, sa.Numeric, sa.JSON)
+"""Types whose values may be something else in SQLite."""
+_LOOSE_READERS: Final[Mapping[ColumnType, Callable[[str], Any]]] = {
+    "date": date.fromisoformat,
+    "datetime": datetime.fromisoformat,
+    "json": partial(json.loads, parse_constant=lambda _: None),
+    "time": time.fromisoformat,
+}
+_TEXTS: Final[frozenset[ColumnType]] = frozenset({"date", "datetime", "string", "time"})
 _WANTED: Final[Mapping[ColumnType, str]] = {
     "boolean": "true or false",
     "bytes": "bytes in base64",

@@ -73,3 +73,11 @@ def test_make_knows_its_targets_and_linked_files_are_there() -> None:
     assert all(f"\n{target}:" in makefile for target in targets)
     links = re.findall(r"\]\(([^)]+)\)", README)
     assert [link for link in links if not (ROOT / link).exists()] == []
+
+
+@pytest.mark.requirement("docs.index")
+def test_the_readme_leads_to_every_page_and_no_link_of_a_page_is_broken() -> None:
+    pages = sorted((ROOT / "docs").glob("*.md"))
+    assert [page.name for page in pages if f"](docs/{page.name})" not in README] == []
+    links = [(page, link) for page in pages for link in re.findall(r"\]\(([^)#:]+)[^):]*\)", page.read_text("utf-8"))]
+    assert [(page.name, link) for page, link in links if not (page.parent / link).exists()] == []

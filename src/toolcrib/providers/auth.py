@@ -149,8 +149,9 @@ async def _chosen(
             return used
         lacking.append(missing)
     needed = ", or ".join(" and ".join(dict.fromkeys(missing)) for missing in lacking)
-    verb = "are" if len(lacking) > 1 or len(lacking[0]) > 1 else "is"
-    message = f"provider {provider.name!r} needs {needed}, which {verb} not set or not released; set it and call again"
+    verb, them = ("are", "them") if len(lacking) > 1 or len(lacking[0]) > 1 else ("is", "it")
+    state = f"which {verb} not set or not released; set {them} and call again"
+    message = f"provider {provider.name!r} needs {needed}, {state}"
     first = {"reference": lacking[0][0], "alternatives": lacking}
     raise CallFailed(error(ErrorCode.AUTH_REQUIRED, Reason.MISSING_SECRET, message, **first))
 

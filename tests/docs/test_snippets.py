@@ -1,0 +1,132 @@
+"""The Python on the pages about kinds of tools runs as it stands there, given an open crib and what is named here."""
+
+import ast
+import inspect
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from toolcrib import Crib, EgressPolicy, tool
+from toolcrib.contracts import Json, ToolcribError
+from toolcrib.plugins import Plugins
+
+pytestmark = pytest.mark.requirement("docs.snippets")
+
+DOCS = Path(__file__).parents[2] / "docs"
+
+
+@tool(side_effects="reads")
+async def search_deals(company: str = "", stage: str = "", limit: int = 5) -> list[dict[str, Any]]:
+    """Deals of a company or in a stage."""
+    return [{"name": company or stage, "days_open": 40, "limit": limit}]
+
+
+@tool(side_effects="reads")
+async def search_people(text: str) -> dict[str, list[str]]:
+    """People by name."""
+    return {"items": [text]}
+
+
+DOCUMENT: Json = {
+    "openapi": "3.1.0",
+    "info": {"title": "Example", "version": "1"},
+    "servers": [{"url": "https://api.example.com"}],
+    "paths": {"/deals": {"get": {"operationId": "list_deals", "responses": {"200": {"description": "Deals."}}}}},
+}
+GIVEN: dict[str, dict[str, Any]] = {"openapi": {"document": DOCUMENT}, "server": {"pepper": b"p" * 32}}
+"""What the reader of a page has already, beside a crib."""
+
+
+def snippets(page: str) -> list[str]:
+    """The Python blocks of a page."""
+    text = (DOCS / f"{page}.md").read_text(encoding="utf-8")
+    return re.findall(r"^```python\n(.*?)^```$", text, re.DOTALL | re.MULTILINE)
+
+
+async def run(snippet: str, names: dict[str, Any]) -> None:
+    """Run a block, which may await, and keep the names that it makes."""
+    code = compile(snippet, "docs", "exec", flags=ast.PyCF_ALLOW_TOP_LEVEL_AWAIT)
+    pending = eval(code, names)
+    if inspect.iscoroutine(pending):
+        await pending
+
+
+async def shown(page: str, crib: Crib) -> dict[str, Any]:
+    """The names that the blocks of a page make, one after the other."""
+    names: dict[str, Any] = {"__name__": page, "crib": crib, **GIVEN.get(page, {})}
+    for snippet in snippets(page):
+        await run(snippet, names)
+    return names
+
+
+async def test_the_composite_of_its_page_calls_what_its_rules_say():
+    async with Crib("memory://") as crib:
+        crib.add(search_deals, search_people)
+        names = await shown("composite-tools", crib)
+        people = await crib.call("find", kind="person", text="Ann")
+
+    assert names["result"].output == [{"name": "Acme", "days_open": 40, "limit": 10}]
+    assert people.output == ["Ann"]
+    assert names["ErrorRule"](when="5xx", action="fallback", tool="search_archive")
+
+
+async def test_the_code_of_its_page_runs_in_a_sandbox():
+    async with Crib("memory://") as crib:
+        crib.add(search_deals)
+        await shown("code-tools", crib)
+        envelope = await crib.call("overdue", days=30)
+
+    assert envelope.output == {"count": 1, "names": ["open"]}
+
+
+async def test_the_definitions_of_the_page_about_http_can_be_saved():
+    async with Crib("memory://") as crib:
+        names = await shown("http", crib)
+        await crib.save_provider(names["crm"])
+        await crib.save(names["update_deal"])
+        exported = await crib.export()
+
+    assert {tool["name"] for tool in exported} == {"http_get", "http_request", "update_deal", "wget"}
+
+
+async def test_the_document_of_the_page_about_openapi_becomes_tools():
+    async with Crib("memory://") as crib:
+        names = await shown("openapi", crib)
+
+    assert [each.name for each in names["api"].tools] == ["list_deals"]
+
+
+async def test_the_lists_of_the_page_about_reference_data_are_declared():
+    async with Crib("memory://") as crib:
+        await shown("reference-data", crib)
+        declared = await crib.reference_data.list()
+
+    assert [(each.provider, each.name) for each in declared] == [("crm", "deal_stages")]
+
+
+async def test_the_application_of_the_page_about_the_server_is_made():
+    async with Crib("memory://") as crib:
+        names = await shown("server", crib)
+
+    assert "/api/v1/ai/tools" in names["app"].openapi()["paths"]
+
+
+async def test_the_plugin_of_its_page_is_called():
+    async with Crib("memory://") as crib:
+        names = await shown("plugins", crib)
+    async with Crib("memory://", plugins=Plugins(makers={"ledger": names["Ledger"]})) as crib:
+        crib.add(names["book"])
+        envelope = await crib.call("book", amount=12)
+
+    assert envelope.output == {"booked": 12, "book": "main"}
+    assert names["provider"].api_key_env == "ACME_KEY"
+
+
+@pytest.mark.parametrize("snippet", snippets("grpc"), ids=["services", "control plane"])
+async def test_the_imports_of_the_page_about_grpc_go_out_under_the_egress_policy(snippet: str):
+    released = dict.fromkeys(("CRM_TOKEN", "HELIX_CLIENT_ID", "HELIX_CLIENT_SECRET"), "a secret")
+    async with Crib("memory://", egress=EgressPolicy(hosts=()), environment=released) as crib:
+        with pytest.raises(ToolcribError, match="egress denied"):
+            await run(snippet, {"crib": crib})

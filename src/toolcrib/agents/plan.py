@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from itertools import count
 from typing import Any, cast
 
-from toolcrib.contracts import AgenticStep, InvalidExpression, Json, JsonObject, JsonSchema
+from toolcrib.contracts import AgenticStep, InvalidExpression, Json, JsonObject, JsonSchema, pointed
 from toolcrib.expressions import compile_expression, references_of, resolve
 
 REFERENCE = r"^\$\{.+\}$"
@@ -209,19 +209,9 @@ def composing(schema: Json, root: JsonSchema) -> list[JsonSchema]:
             continue
         found.append(cast("JsonSchema", node))
         waiting += [branch for keyword in ("anyOf", "oneOf", "allOf") for branch in found[-1].get(keyword, ())]
-        waiting.append(_referred(found[-1].get("$ref"), root))
+        if (reference := found[-1].get("$ref")) is not None:
+            waiting.append(pointed(root, reference))
     return found
-
-
-def _referred(reference: str | None, root: JsonSchema) -> Json:
-    """What a JSON pointer of a `$ref` names (RFC 6901); null if nothing is there."""
-    if reference is None:
-        return None
-    node: Json = root
-    for part in reference.removeprefix("#").split("/")[1:]:
-        name = part.replace("~1", "/").replace("~0", "~")
-        node = cast("JsonObject", node).get(name) if isinstance(node, dict) else None
-    return node
 
 
 def _at(value: Json, path: Path) -> Json:

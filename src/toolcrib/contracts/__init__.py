@@ -154,6 +154,7 @@ from toolcrib.contracts.mcp import McpCapability, McpImplementation
 from toolcrib.contracts.models import CLOSING_S, Allowance, Limits, LLMConfig, ToolCalling, Usage
 from toolcrib.contracts.paging import CursorPaging, LinkPaging, NextUrlPaging, OffsetPaging, PageNumberPaging, Paging
 from toolcrib.contracts.plugins import PluginImplementation
+from toolcrib.contracts.pointers import escaped, pointed, pointer_names, unescaped
 from toolcrib.contracts.principals import DEFAULT_REALM, OWNER, Principal, PrincipalKind, Verb, tool_uri
 from toolcrib.contracts.probes import Discovery, ProviderCheck
 from toolcrib.contracts.providers import NAME_PATTERN, ProviderDefinition, ServerVariable
@@ -467,8 +468,12 @@ __all__ = [
     "canonical",
     "content_hash",
     "digest",
+    "escaped",
     "format_timestamp",
     "hash_call",
     "idempotency_key",
+    "pointed",
+    "pointer_names",
     "tool_uri",
+    "unescaped",
 ]

@@ -9,6 +9,7 @@ from typing import Any
 
 import orjson
 
+from toolcrib.contracts import pointed
 from toolcrib.llm._json import arr, obj, text
 
 _ANY = "any"
@@ -76,10 +77,7 @@ class _Signatures:
         seen: set[str] = set()
         while (reference := text(schema.get("$ref"))) and reference not in seen:
             seen.add(reference)
-            target: Any = self._root
-            for step in reference.removeprefix("#").split("/")[1:]:
-                target = obj(target).get(step.replace("~1", "/").replace("~0", "~"))
-            schema = obj(target)
+            schema = obj(pointed(self._root, reference))
         return schema
 
 

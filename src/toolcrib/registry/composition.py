@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from typing import Final, cast
 from urllib.parse import unquote
 
-from toolcrib.contracts import InvalidDefinition, Json, JsonSchema
+from toolcrib.contracts import InvalidDefinition, Json, JsonSchema, pointed
 
 MOST_EVALUATIONS: Final = 20_000
 """Schemas that one value may have to meet at one place, each as often as it is composed."""
@@ -90,20 +90,11 @@ class _Composition:
         node: Json = self._named.get(base) if base else self._root
         if fragment and not fragment.startswith("/"):
             node = self._named.get(fragment)
-        for part in fragment.split("/")[1:] if fragment.startswith("/") else ():
-            name = part.replace("~1", "/").replace("~0", "~")
-            node = _step(node, name)
+        elif fragment:
+            node = pointed(node, fragment)
         if node is None and self._has_resources:
             raise InvalidDefinition(f"reference {reference!r} cannot be followed; refer to '#/$defs/NAME'")
         return node
-
-
-def _step(node: Json, name: str) -> Json:
-    if isinstance(node, dict):
-        return cast("JsonSchema", node).get(name)
-    if isinstance(node, list) and name.isdecimal() and int(name) < len(cast("list[Json]", node)):
-        return cast("list[Json]", node)[int(name)]
-    return None
 
 
 def _schemas(found: Json) -> Iterator[JsonSchema]:

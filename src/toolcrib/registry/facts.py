@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from functools import cached_property
 from typing import Any, Final, TypeAlias, cast
 
-from toolcrib.contracts import Json, JsonObject, JsonSchema, canonical
+from toolcrib.contracts import Json, JsonObject, JsonSchema, canonical, pointed
 
 Values: TypeAlias = tuple[Json, ...]
 """Schemas, all of which a value meets."""
@@ -55,16 +55,7 @@ class Side:
         """What a reference leads to; null if it leads out of the document, or nowhere."""
         if not isinstance(reference, str) or not (reference == "#" or reference.startswith("#/")):
             return None
-        node: Json = self.root
-        for part in reference.split("/")[1:]:
-            name = part.replace("~1", "/").replace("~0", "~")
-            if isinstance(node, dict):
-                node = cast("JsonObject", node).get(name)
-            elif isinstance(node, list) and name.isdecimal() and int(name) < len(cast("list[Json]", node)):
-                node = cast("list[Json]", node)[int(name)]
-            else:
-                return None
-        return node
+        return pointed(self.root, reference)
 
 
 class Facts:

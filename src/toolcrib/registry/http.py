@@ -15,6 +15,7 @@ from toolcrib.contracts import (
     PageNumberPaging,
     Paging,
     ProviderDefinition,
+    pointer_names,
 )
 from toolcrib.expressions.jsonpath import check_path
 from toolcrib.registry.addresses import ABSOLUTE, address_problems
@@ -101,7 +102,7 @@ def _body_problems(body: HttpBody) -> Iterator[str]:
 def _paging_problems(paging: Paging, arguments: frozenset[str]) -> Iterator[str]:
     start = paging.start_argument
     if isinstance(paging, CursorPaging) and paging.cursor_in.startswith("/"):
-        start = paging.cursor_in[1:].partition("/")[0].replace("~1", "/").replace("~0", "~")
+        start = pointer_names(paging.cursor_in)[0]
     for name in (start, paging.limit_argument):
         if name is not None and name not in arguments:
             yield f"paging uses the argument {name!r}, which no parameter and no body field takes; correct the name"

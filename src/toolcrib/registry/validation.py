@@ -16,7 +16,7 @@ from typing import cast
 import jsonschema_rs
 import orjson
 
-from toolcrib.contracts import InvalidDefinition, Json, JsonObject, JsonSchema, canonical
+from toolcrib.contracts import InvalidDefinition, Json, JsonObject, JsonSchema, canonical, escaped, pointed
 from toolcrib.registry.composition import check_composition
 
 LABELS = "x-labels"
@@ -128,8 +128,7 @@ class SchemaValidator:
     def _properties(self, schema: JsonSchema) -> JsonObject:
         reference = schema.get("$ref", "")
         if reference.startswith("#/"):
-            names = (part.replace("~1", "/").replace("~0", "~") for part in reference[2:].split("/"))
-            schema = {**self._node(names), **schema}
+            schema = {**_children(pointed(self.schema, reference)), **schema}
         return cast("JsonObject", schema.get("properties", {}))
 
     def _explain(self, error: jsonschema_rs.ValidationError) -> Problem:
@@ -221,7 +220,7 @@ def _text(value: Json) -> str:
 
 
 def _pointer(path: Iterable[str | int]) -> str:
-    return "".join("/" + str(part).replace("~", "~0").replace("/", "~1") for part in path)
+    return "".join(f"/{escaped(str(part))}" for part in path)
 
 
 def _short(text: str, ends: int = 150) -> str:

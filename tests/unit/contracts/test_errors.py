@@ -16,6 +16,7 @@ TREE = {
     "Unauthenticated": ("unauthenticated", 401, False, "ToolcribError"),
     "PermissionDenied": ("permission_denied", 403, False, "ToolcribError"),
     "EgressDenied": ("egress_denied", 403, False, "PermissionDenied"),
+    "ReconnectRequired": ("reconnect_required", 424, False, "ToolcribError"),
     "NotFound": ("not_found", 404, False, "ToolcribError"),
     "Conflict": ("conflict", 409, False, "ToolcribError"),
     "JournalDivergence": ("journal_divergence", 409, False, "Conflict"),

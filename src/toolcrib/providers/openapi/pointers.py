@@ -3,7 +3,7 @@
 from typing import cast
 from urllib.parse import unquote
 
-from toolcrib.contracts import Json, JsonObject
+from toolcrib.contracts import Json, JsonObject, escaped, unescaped
 
 
 class Nothing:
@@ -15,16 +15,13 @@ NOTHING = Nothing()
 
 def child(place: str, key: str | int | None) -> str:
     """The place of a member or an entry."""
-    name = str(key)
-    if "~" in name or "/" in name:
-        name = name.replace("~", "~0").replace("/", "~1")
-    return f"{place}/{name}"
+    return f"{place}/{escaped(str(key))}"
 
 
 def find(value: Json, pointer: str) -> "Json | Nothing":
     """The value behind a pointer, or `NOTHING`. Percent-encoding, as in a fragment, is undone."""
     for part in pointer.split("/")[1:]:
-        key = unquote(part).replace("~1", "/").replace("~0", "~")
+        key = unescaped(unquote(part))
         if isinstance(value, dict):
             value = cast("JsonObject", value).get(key, NOTHING)
         elif (
@@ -43,4 +40,4 @@ def normal(pointer: str) -> str:
 
 def last(pointer: str) -> str:
     """The name at the end of a pointer."""
-    return unquote(pointer.rpartition("/")[2]).replace("~1", "/").replace("~0", "~")
+    return unescaped(unquote(pointer.rpartition("/")[2]))

@@ -12,6 +12,7 @@ from toolcrib.contracts import (
     OffsetPaging,
     PageNumberPaging,
     Paging,
+    pointer_names,
 )
 from toolcrib.expressions.jsonpath import select_one
 from toolcrib.net import HttpResponse
@@ -91,8 +92,7 @@ def with_place(arguments: JsonObject, place: Place) -> JsonObject:
         return arguments
     if not place.argument.startswith("/"):
         return {**arguments, place.argument: place.value}
-    names = [name.replace("~1", "/").replace("~0", "~") for name in place.argument[1:].split("/")]
-    return _replaced(arguments, names, place.value)
+    return _replaced(arguments, pointer_names(place.argument), place.value)
 
 
 def _replaced(document: Json, names: list[str], value: Json) -> JsonObject:

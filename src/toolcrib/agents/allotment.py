@@ -96,7 +96,8 @@ async def granted(
     many: list[Share] = []
     for share in shares:
         (many if share.many else named).append(share)
-    found = [Granted(await _pinned(context, share.ref, registry), share.purpose, share.priority) for share in named]
+    realm, pins = context.run.realm, context.request.pins
+    found = [Granted(await registry.bound(realm, share.ref, pins), share.purpose, share.priority) for share in named]
     known = {item.tool.name for item in found}
     for share in many:
         for revision in await _looked_up(context, tool, share, registry):
@@ -117,14 +118,6 @@ def aliases_of(names: Iterable[str], *, reserved: Iterable[str] = ()) -> Mapping
         aliases[name] = next(free for free in candidates if free not in taken)
         taken.add(aliases[name])
     return aliases
-
-
-async def _pinned(context: RunContext, ref: str, registry: Registry) -> ToolRevision:
-    """The revision that the run has pinned: what was saved since it began does not change it."""
-    pinned = context.request.pins.get(ref)
-    if pinned is None:
-        return registry.require(context.run.realm, ref)
-    return await registry.pinned(context.run.realm, pinned)
 
 
 async def _looked_up(

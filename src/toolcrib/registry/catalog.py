@@ -6,7 +6,7 @@ process sees what others saved after `refresh`.
 
 import asyncio
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 from difflib import get_close_matches
 
@@ -129,6 +129,20 @@ class Registry:
             raise NotFound(msg)
         revision = self._by_hash[realm, content_hash] = self._revision(stored)
         return revision
+
+    async def bound(self, realm: str, ref: str, pins: Mapping[str, str]) -> ToolRevision:
+        """The tool that a run means by `name` or `name@range`: what it has pinned, whatever was saved since.
+
+        Args:
+            realm: The run's.
+            ref: As the definition has it.
+            pins: Content hashes by reference.
+
+        Raises:
+            NotFound: There is none; names the nearest.
+        """
+        pinned = pins.get(ref)
+        return self.require(realm, ref) if pinned is None else await self.pinned(realm, pinned)
 
     def require(self, realm: str, ref: str) -> ToolRevision:
         """The tool that `name` or `name@range` means.

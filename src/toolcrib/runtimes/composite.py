@@ -67,7 +67,10 @@ class Composite:
         if not isinstance(implementation, CompositeImplementation):
             msg = f"tool {tool.ref!r} is of kind {implementation.kind!r}, not composite"
             raise InvalidDefinition(msg)
-        operations = [await self._operation(context, route) for route in implementation.routes]
+        realm, pins = context.run.realm, context.request.pins
+        operations = [
+            _Operation(route, await self._registry.bound(realm, route.tool, pins)) for route in implementation.routes
+        ]
         context.policy = replace(
             context.policy,
             allowed=frozenset(operation.tool.name for operation in operations),
@@ -81,12 +84,6 @@ class Composite:
             return Ended(status="failed", stop_reason="error", error=refusal.problem)
         envelope = await context.call(ToolCall(taken.route.id, taken.tool.name, arguments, taken.tool.content_hash))
         return _end(tool, taken.route, envelope, scope)
-
-    async def _operation(self, context: RunContext, route: CompositeRoute) -> _Operation:
-        pinned = context.request.pins.get(route.tool)
-        if pinned is None:
-            return _Operation(route, self._registry.require(context.run.realm, route.tool))
-        return _Operation(route, await self._registry.pinned(context.run.realm, pinned))
 
 
 def _with_absent(schema: JsonSchema, arguments: JsonObject) -> JsonObject:

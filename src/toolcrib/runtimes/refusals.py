@@ -22,17 +22,26 @@ def count_request(dispatch: Dispatch) -> None:
         raise CallFailed(error(ErrorCode.POLICY_DENIED, shortage.reason, message))
 
 
+def meaning_of(problem: EgressDenied | NetworkError) -> tuple[ErrorCode, Reason]:
+    """What the network or its policy has against a request, in the nine codes."""
+    match problem:
+        case EgressDenied():
+            return ErrorCode.POLICY_DENIED, Reason.SSRF_BLOCKED
+        case TimedOut():
+            return ErrorCode.TIMEOUT, Reason.TOOL_TIMEOUT
+        case TooLarge():
+            return ErrorCode.PROVIDER_ERROR, Reason.BAD_RESPONSE
+        case NetworkError():
+            return ErrorCode.NETWORK_ERROR, Reason.TOOL_FAILED
+        case _:
+            assert_never(problem)
+
+
 def unanswered(tool: ToolDefinition, problem: EgressDenied | NetworkError | InvalidInput) -> CallFailed:
     """The failure that the network or its policy means."""
     match problem:
-        case EgressDenied():
-            code, reason = ErrorCode.POLICY_DENIED, Reason.SSRF_BLOCKED
-        case TimedOut():
-            code, reason = ErrorCode.TIMEOUT, Reason.TOOL_TIMEOUT
-        case TooLarge():
-            code, reason = ErrorCode.PROVIDER_ERROR, Reason.BAD_RESPONSE
-        case NetworkError():
-            code, reason = ErrorCode.NETWORK_ERROR, Reason.TOOL_FAILED
+        case EgressDenied() | NetworkError():
+            code, reason = meaning_of(problem)
         case InvalidSettings():  # the client certificate cannot be used
             code, reason = ErrorCode.AUTH_REQUIRED, Reason.MISSING_SECRET
         case InvalidInput():

@@ -22,7 +22,7 @@ from toolcrib.net import NetworkError
 from toolcrib.providers import ProviderAccess
 from toolcrib.providers.entities import Databases
 from toolcrib.runtimes.reaching import request_limit_s
-from toolcrib.runtimes.refusals import count_request
+from toolcrib.runtimes.refusals import count_request, meaning_of
 
 if TYPE_CHECKING:
     import sqlalchemy as sa
@@ -151,10 +151,8 @@ def _failed(who: str, problem: "SQLAlchemyError") -> CallFailed:
 def _refused(who: str, problem: ToolcribError | NetworkError) -> CallFailed:
     """Why the database was not asked, or the call is none."""
     match problem:
-        case EgressDenied():
-            code, reason = ErrorCode.POLICY_DENIED, Reason.SSRF_BLOCKED
-        case NetworkError():
-            code, reason = ErrorCode.NETWORK_ERROR, Reason.TOOL_FAILED
+        case EgressDenied() | NetworkError():
+            code, reason = meaning_of(problem)
         case NotFound() | InvalidSettings():
             code, reason = ErrorCode.AUTH_REQUIRED, Reason.MISSING_SECRET
         case InvalidInput():

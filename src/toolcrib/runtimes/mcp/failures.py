@@ -17,7 +17,8 @@ from typing import Final
 
 from toolcrib.contracts import EgressDenied, ErrorCode, InvalidInput, Reason
 from toolcrib.executor import CallFailed, error
-from toolcrib.net import NetworkError, TimedOut, TooLarge
+from toolcrib.net import NetworkError
+from toolcrib.runtimes.refusals import meaning_of
 
 MOST_WORDS: Final = 4_096
 """Characters of the other side's own words."""
@@ -73,14 +74,8 @@ def answered(provider: str, status: int, retry_after_s: float | None) -> CallFai
 def unreached(provider: str, problem: EgressDenied | NetworkError | InvalidInput | OSError) -> CallFailed:
     """The network, its policy or the system let nothing through, or not all of it."""
     match problem:
-        case EgressDenied():
-            code, reason = ErrorCode.POLICY_DENIED, Reason.SSRF_BLOCKED
-        case TimedOut():
-            code, reason = ErrorCode.TIMEOUT, Reason.TOOL_TIMEOUT
-        case TooLarge():
-            code, reason = ErrorCode.PROVIDER_ERROR, Reason.BAD_RESPONSE
-        case NetworkError():
-            code, reason = ErrorCode.NETWORK_ERROR, Reason.TOOL_FAILED
+        case EgressDenied() | NetworkError():
+            code, reason = meaning_of(problem)
         case _:
             code, reason = ErrorCode.PROVIDER_ERROR, Reason.TOOL_FAILED
     return CallFailed(error(code, reason, f"provider {provider!r}: {problem}"))

@@ -4,7 +4,14 @@ Patterns of names and groups are not followed: what they mean changes with every
 them is found when it is run (`cycle_detected`).
 """
 
-from toolcrib.contracts import EFFECTS, CompositeImplementation, InvalidDefinition, ToolDefinition, ToolRevision
+from toolcrib.contracts import (
+    EFFECTS,
+    CodeImplementation,
+    CompositeImplementation,
+    InvalidDefinition,
+    ToolDefinition,
+    ToolRevision,
+)
 from toolcrib.registry.bindings import bindings
 from toolcrib.registry.catalog import Registry
 from toolcrib.registry.composites import check_operations, misfits
@@ -22,8 +29,14 @@ def check_callees(definition: ToolDefinition, registry: Registry, realm: str) ->
     """
     _check_circle(definition, registry, realm)
     operations: dict[str, ToolRevision] = {}
-    if isinstance(definition.implementation, CompositeImplementation):
-        operations = {route.tool: registry.require(realm, route.tool) for route in definition.implementation.routes}
+    match definition.implementation:
+        case CompositeImplementation(routes=routes):
+            operations = {route.tool: registry.require(realm, route.tool) for route in routes}
+        case CodeImplementation(tools=tools):
+            for ref in tools:
+                registry.require(realm, ref)
+        case _:
+            pass
     checked = check_operations(definition, operations)
     _check_fallbacks(checked, registry, realm)
     return checked

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from tests.twins import make_definition
-from toolcrib import CompositeRoute, Crib, ScriptedModel
+from toolcrib import CompositeRoute, Crib, ScriptedModel, code_tool
 from toolcrib.contracts import (
     AgenticImplementation,
     AllocatedTool,
@@ -154,3 +154,11 @@ async def test_a_fallback_that_could_not_stand_in_is_refused(rule: ErrorRule, sa
 
 def _falls_back(tool: str) -> ErrorRule:
     return ErrorRule(when="TIMEOUT", action="fallback", tool=tool)
+
+
+@pytest.mark.requirement("callees.exist")
+async def test_code_and_composites_that_name_a_tool_which_is_not_there_are_refused():
+    async with Crib("memory://") as crib:
+        for definition in (composite(), code_tool("late", "def main():\n    return search()", tools=["search"])):
+            with pytest.raises(NotFound, match="no tool 'search'"):
+                await crib.save(definition)

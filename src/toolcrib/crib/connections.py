@@ -167,10 +167,10 @@ class Connections:
         """
         who = await self._enter(principal, newest=True)
         provider = self._providers.find(who.realm, name)
-        way: tuple[Client, AuthorizationCodeAuth] | None = None
+        way: tuple[ProviderDefinition, Client, AuthorizationCodeAuth] | None = None
         if provider is not None and _ways(provider):
             auth = self._way(provider)
-            way = await self._client(auth, who), auth
+            way = provider, await self._client(auth, who), auth
         return await self._consents.revoke(name, who, shared=shared, way=way)
 
     # ------------------------------------------------------------------------------------------------------------------

@@ -43,7 +43,7 @@ async def import_server(
         address: `grpc://host:port`, or `grpcs://host:port`.
         name: The provider's name.
         descriptors: A serialized `FileDescriptorSet`; null to ask the server.
-        auth: How to authenticate; null for what the provider of this name has.
+        auth: How to authenticate; null for what the provider of this name and address has.
         authority: Name that the server's certificate is held against, if it is not the host.
         who: In whose name the server is asked.
         provider: The provider of this name, if there is one.
@@ -60,12 +60,14 @@ async def import_server(
     calls = runtime.open()
     from toolcrib.providers.grpc import import_grpc, read_set  # noqa: PLC0415 - loads grpcio
 
+    url = address.rstrip("/")
+    known = provider if provider is not None and provider.address == url else None  # what is for it goes nowhere else
     asked = ProviderDefinition(
         name=name,
-        base_url=address.rstrip("/"),
+        base_url=url,
         connection=GrpcConnection(authority=authority),
-        auth=auth or (NoAuth() if provider is None else provider.auth),
-        headers={} if provider is None else provider.headers,
+        auth=auth or (NoAuth() if known is None else known.auth),
+        headers={} if known is None else known.headers,
     )
     check_provider(asked)
     made = partial(import_grpc, name=name, base_url=asked.base_url, auth=asked.auth, authority=authority)

@@ -142,6 +142,7 @@ class Parts:
         await self.engine.close()
         await self.models.close()
         await self.reaching.close()
+        await self.keeping.consents.settle()
         await self.session.close()
         await self.outside.sandbox.close()
         await self.catalogue.close()

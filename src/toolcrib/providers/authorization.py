@@ -142,7 +142,8 @@ def binding_of(provider: ProviderDefinition, auth: AuthorizationCodeAuth) -> str
 
     It changes when the definition would send them elsewhere; then the person has to be asked again.
     """
-    fixed = (auth.authorization_url, auth.token_url, auth.discovery_url, auth.client_id, auth.resource)
+    given = () if auth.revocation_url is None else (auth.revocation_url,)
+    fixed = (auth.authorization_url, auth.token_url, auth.discovery_url, auth.client_id, auth.resource, *given)
     return digest(repr((origin_of(provider.address), fixed)).encode())
 
 

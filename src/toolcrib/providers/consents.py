@@ -11,7 +11,7 @@ import hashlib
 import secrets
 from collections.abc import Sequence
 from datetime import datetime, timedelta
-from typing import Final
+from typing import Final, TypeAlias
 from weakref import WeakValueDictionary
 
 import msgspec
@@ -86,6 +86,10 @@ class Kept(msgspec.Struct, frozen=True):
     """Until when somebody refreshes it."""
     problem: str | None = None
     """Why it has to be made again."""
+
+
+Way: TypeAlias = tuple[ProviderDefinition, Client, AuthorizationCodeAuth]
+"""A provider, who asks its authorization server, and how."""
 
 
 class Consents:
@@ -246,6 +250,11 @@ class Consents:
                     refresh.add_done_callback(self._ended)
                     return await asyncio.shield(refresh)  # who asked may give up; what the server gives must be kept
 
+    async def settle(self) -> None:
+        """Wait until what is being refreshed is kept; a refresh token that was used already would be lost."""
+        while self._refreshing:
+            await asyncio.wait(self._refreshing)
+
     def forget(self, tokens: Sequence[str]) -> None:
         """These tokens were refused: the next call refreshes them, if they are of a connection."""
         if len(self._refused) > _MAX_REFUSED:
@@ -309,9 +318,7 @@ class Consents:
                 found.append(_consent(row.place, kept, row.made_by, row.created_at))
         return sorted(found, key=lambda consent: (consent.provider, consent.user or ""))
 
-    async def revoke(
-        self, name: str, principal: Principal, *, shared: bool, way: tuple[Client, AuthorizationCodeAuth] | None
-    ) -> Revocation:
+    async def revoke(self, name: str, principal: Principal, *, shared: bool, way: Way | None) -> Revocation:
         """Forget a connection, and ask the server to take its tokens back (RFC 7009).
 
         Args:
@@ -330,16 +337,21 @@ class Consents:
             msg = f"there is no connection to provider {name!r}{' of the realm' if shared else ' of yours'}"
             raise NotFound(msg)
         kept = msgspec.json.decode(found.value, type=Kept)
-        problem = "the provider is gone or authenticates in another way" if way is None else None
-        if way is not None:
+        if way is None:
+            problem = "the provider is gone or authenticates in another way"
+        else:
             problem = await self._take_back(kept, *way)
         said = "its tokens are revoked" if problem is None else f"but its tokens may still work: {problem}"
         advice = "" if problem is None else "; revoke the access at the system itself"
         message = f"the connection to {name!r} is forgotten here, {said}{advice}"
         return Revocation(provider=name, user=user, revoked=problem is None, message=message)
 
-    async def _take_back(self, kept: Kept, client: Client, auth: AuthorizationCodeAuth) -> str | None:
-        """Revoke at the server; returns why that did not work."""
+    async def _take_back(
+        self, kept: Kept, provider: ProviderDefinition, client: Client, auth: AuthorizationCodeAuth
+    ) -> str | None:
+        """Revoke at the server that has issued them; returns why that did not work."""
+        if kept.binding != binding_of(provider, auth):
+            return "the definition has been changed since, and they are sent to no other server"
         try:
             url = (await self._server(auth)).revocation_url
             if url is None:

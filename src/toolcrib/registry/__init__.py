@@ -10,7 +10,7 @@ from toolcrib.registry.adoption import (
     summary_of,
     versions_of,
 )
-from toolcrib.registry.authentication import references_of
+from toolcrib.registry.authentication import all_references_of, references_of
 from toolcrib.registry.bindings import GROUP, bindings, means_many, pins_of, refers_to
 from toolcrib.registry.callees import check_callees
 from toolcrib.registry.catalog import Registry, stored_tool
@@ -46,6 +46,7 @@ __all__ = [
     "ToolOptions",
     "ToolSearch",
     "Version",
+    "all_references_of",
     "as_function_tool",
     "bindings",
     "check_callees",

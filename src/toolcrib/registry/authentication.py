@@ -1,4 +1,4 @@
-"""Is a provider's authentication well formed? Secrets stand in it by reference only, and nowhere else in a provider."""
+"""Is a provider's authentication well formed? Secrets stand in it and in its connection by reference only."""
 
 import re
 from collections.abc import Iterator
@@ -10,9 +10,11 @@ from toolcrib.contracts import (
     AuthorizationCodeAuth,
     BasicAuth,
     BearerAuth,
+    DatabaseConnection,
     InvalidExpression,
     Json,
     JsonObject,
+    McpConnection,
     MutualTlsAuth,
     NoAuth,
     OAuth2Auth,
@@ -43,6 +45,14 @@ def references_of(auth: ProviderAuth) -> tuple[str, ...]:
     return tuple(dict.fromkeys(found))
 
 
+def all_references_of(provider: ProviderDefinition) -> tuple[str, ...]:
+    """The references to secrets in a provider, those of its connection included, each once."""
+    found = [reference for auth in (provider.auth, *provider.schemes.values()) for reference in references_of(auth)]
+    for _, text in _connection_texts(provider):
+        found += [match[0] for match in SECRET_REFERENCE.finditer(text)]
+    return tuple(dict.fromkeys(found))
+
+
 def authentication_problems(provider: ProviderDefinition) -> Iterator[str]:
     """What is wrong with a provider's ways to authenticate, and with credentials where they do not belong."""
     for name, auth in {"auth": provider.auth, **provider.schemes}.items():
@@ -53,6 +63,26 @@ def authentication_problems(provider: ProviderDefinition) -> Iterator[str]:
     for name in provider.headers:
         if _CREDENTIAL.search(name):
             yield f"the default header {name!r} would hold a credential; give it as auth, by {_HINT}"
+    yield from _connection_problems(provider)
+
+
+def _connection_problems(provider: ProviderDefinition) -> Iterator[str]:
+    is_database = isinstance(provider.connection, DatabaseConnection)
+    for name, text in _connection_texts(provider):
+        is_value = not SECRET_REFERENCE.fullmatch(text) and not text.startswith("/")  # a path names a file of secrets
+        if is_value and (is_database or _CREDENTIAL.search(name)):
+            yield f"its connection has {name!r} as a text of {len(text)} characters instead of {_HINT}; set it there"
+
+
+def _connection_texts(provider: ProviderDefinition) -> list[tuple[str, str]]:
+    """What of a connection may be a secret, with its name."""
+    match provider.connection:
+        case McpConnection() as server:
+            return list(server.environment.items())
+        case DatabaseConnection(url=str(url)):
+            return [("url", url)]
+        case _:
+            return []
 
 
 def _problems(auth: ProviderAuth, provider: ProviderDefinition) -> Iterator[str]:

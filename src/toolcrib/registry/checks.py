@@ -4,6 +4,7 @@ import re
 from typing import Final
 
 from toolcrib.contracts import (
+    SECRET_REFERENCE,
     CodeImplementation,
     CompositeImplementation,
     EntityImplementation,
@@ -33,6 +34,7 @@ def check_definition(definition: ToolDefinition) -> None:
     """
     Version.parse(definition.version)
     _check_security(definition)
+    _check_secrets(definition)
     _check_schema(definition.name, "input_schema", definition.input_schema)
     if definition.output_schema is not None:
         _check_schema(definition.name, "output_schema", definition.output_schema)
@@ -85,6 +87,16 @@ def _check_security(definition: ToolDefinition) -> None:
     if definition.security_uri is not None and not _SECURITY_URI.fullmatch(definition.security_uri):
         msg = f"tool {definition.name!r}: security_uri {definition.security_uri!r} is none"
         raise InvalidDefinition(f"{msg}; write e.g. ai://tools/crm/search_deals/execute, without *")
+
+
+def _check_secrets(definition: ToolDefinition) -> None:
+    """Secrets are named and never held; what stands in place of a reference may be one, so it is not repeated."""
+    for secret in definition.secrets:
+        if not SECRET_REFERENCE.fullmatch(secret.reference):
+            msg = (
+                f"tool {definition.name!r}: its secret {secret.name!r} is a text of {len(secret.reference)} characters"
+            )
+            raise InvalidDefinition(f"{msg}; write a reference such as ${{env:CRM_TOKEN}} or ${{secret:CRM_TOKEN}}")
 
 
 def _check_schema(name: str, field: str, schema: JsonSchema) -> None:

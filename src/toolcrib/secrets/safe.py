@@ -62,7 +62,7 @@ class Safe:
         """The text that was stamped for a place; null if it was not."""
         try:
             return self._require().open(sealed, place, 1)
-        except (InvalidSettings, ValueError, KeyError):
+        except InvalidSettings:
             return None
 
     async def look(self, place: Place) -> SealedValue | None:

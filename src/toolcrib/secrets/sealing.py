@@ -16,8 +16,9 @@ import re
 import secrets
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Final, Self, TypeAlias
+from typing import TYPE_CHECKING, Final, Literal, Self, TypeAlias
 
+import msgspec
 import orjson
 
 from toolcrib.contracts import InvalidSettings
@@ -34,7 +35,20 @@ _ENTRY: Final = re.compile(r"([A-Za-z0-9_.-]{1,32}):([A-Za-z0-9+/_-]+={0,2})")
 _KEY_BYTES: Final = 32
 _NONCE_BYTES: Final = 12
 _FORMAT: Final = 1
+_SHORTEST: Final = _NONCE_BYTES + 16
+"""Bytes of an encrypted empty text: its nonce and its tag."""
 _HOW: Final = f"set {VARIABLE} to what `toolcrib secret new-key` prints, in every process, and keep a copy of it"
+
+
+class _Sealed(msgspec.Struct, frozen=True):
+    """A sealed text, read: what is bytes stands in it in base64."""
+
+    version: Literal[1]
+    kid: str
+    """Name of the master key."""
+    key: bytes
+    """The data key, encrypted."""
+    data: bytes
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,26 +92,24 @@ class MasterKeys:
 
     def reseal(self, sealed: str, place: Place, version: int) -> str | None:
         """The same value under the newest master key; null if it is so already. Raises as `open`."""
-        if orjson.loads(sealed)["kid"] == next(iter(self.keys)):
+        if _parts(sealed, place.name).kid == next(iter(self.keys)):
             return None
         return self._written(*self._read(sealed, place, version), place, version)
 
     def _written(self, key: bytes, data: bytes, place: Place, version: int) -> str:
         name, master = next(iter(self.keys.items()))
         wrapped = _encrypted(master, key, ("data key", name, *place, version))
-        parts = {"key": base64.b64encode(wrapped).decode(), "data": base64.b64encode(data).decode()}
-        return orjson.dumps({"version": _FORMAT, "kid": name, **parts}).decode()
+        return msgspec.json.encode(_Sealed(_FORMAT, name, wrapped, data)).decode()
 
     def _read(self, sealed: str, place: Place, version: int) -> tuple[bytes, bytes]:
-        parts = orjson.loads(sealed)
-        name = parts["kid"]
+        parts = _parts(sealed, place.name)
+        name = parts.kid
         master = self.keys.get(name)
         if master is None:
             msg = f"{place.name!r} was sealed with master key {name!r}, which {VARIABLE} does not have; add it again"
             raise InvalidSettings(msg)
-        wrapped = base64.b64decode(parts["key"])
-        key = _decrypted(master, wrapped, ("data key", name, *place, version), place.name)
-        return key, base64.b64decode(parts["data"])
+        key = _decrypted(master, parts.key, ("data key", name, *place, version), place.name)
+        return key, parts.data
 
 
 def new_master_key(name: str) -> str:
@@ -133,16 +145,28 @@ def _encrypted(key: bytes, plain: bytes, context: _Context) -> bytes:
 
 def _decrypted(key: bytes, data: bytes, context: _Context, name: str) -> bytes:
     cipher = _cipher(key)
+    if len(data) < _SHORTEST:
+        raise _unreadable(name)
     from cryptography.exceptions import InvalidTag  # noqa: PLC0415 - of the extra `vault`
 
     try:
         return cipher.decrypt(data[:_NONCE_BYTES], data[_NONCE_BYTES:], orjson.dumps(context))
     except InvalidTag:
-        msg = (
-            f"{name!r} cannot be opened: the row was moved or changed, or the master key of its name is another "
-            "one now; set the secret or make the connection again"
-        )
-        raise InvalidSettings(msg) from None
+        raise _unreadable(name) from None
+
+
+def _parts(sealed: str, name: str) -> _Sealed:
+    try:
+        return msgspec.json.decode(sealed, type=_Sealed)
+    except msgspec.DecodeError:
+        raise _unreadable(name) from None
+
+
+def _unreadable(name: str) -> InvalidSettings:
+    return InvalidSettings(
+        f"{name!r} cannot be opened: the row was moved or changed, or the master key of its name is another one now; "
+        "set the secret or make the connection again"
+    )
 
 
 def _cipher(key: bytes) -> "AESGCM":

@@ -84,6 +84,7 @@ async def create_agentic_tool(
     body: AgenticBody, author: Author, crib: House, caller: Caller, response: Response
 ) -> AgenticView:
     """Store the first revision of a new tool; without a prompt it gets the default one."""
+    demand_write(caller, body.definition())  # before anything is said about what exists
     await crib.enter(caller, newest=True)
     if crib.registry.find(caller.realm, body.name, None) is not None:
         msg = f"tool {body.name!r} exists; PATCH it to make a new revision, or take another name"

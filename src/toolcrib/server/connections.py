@@ -22,9 +22,10 @@ from toolcrib.contracts import (
     ToolcribError,
 )
 from toolcrib.policy import permits
-from toolcrib.registry import references_of
+from toolcrib.registry import all_references_of
 from toolcrib.server.context import Caller, House, demand
 from toolcrib.server.parsing import JsonRoute
+from toolcrib.server.rules import demand_secrets
 
 providers = APIRouter(prefix="/providers", route_class=JsonRoute, tags=["providers"])
 connections = APIRouter(prefix="/connections", route_class=JsonRoute, tags=["connections"])
@@ -87,11 +88,7 @@ async def define_provider(body: ProviderBody, crib: House, caller: Caller) -> Pr
     """Define a provider, or define it anew. The caller needs a grant for each secret that it names."""
     provider = ProviderDefinition.model_validate(body.model_dump())
     demand(caller, f"ai://providers/{provider.name}/write")
-    for auth in (provider.auth, *provider.schemes.values()):
-        for reference in references_of(auth):
-            kind, _, name = reference[2:-1].partition(":")
-            if kind == "secret":
-                demand(caller, f"ai://secrets/{name}/execute")
+    demand_secrets(caller, all_references_of(provider))
     await crib.save_provider(provider, principal=caller)
     return provider
 
@@ -145,8 +142,10 @@ async def connect_provider(
 
 @connections.get("")
 async def list_connections(crib: House, caller: Caller) -> ConsentPage:
-    """The caller's own connections, and those of the realm."""
-    return ConsentPage(items=tuple(await crib.connections.list(principal=caller)))
+    """The caller's own connections, and those of the realm to providers that the caller may read."""
+    found = await crib.connections.list(principal=caller)
+    seen = (each for each in found if each.user or permits(caller.grants, f"ai://providers/{each.provider}/read"))
+    return ConsentPage(items=tuple(seen))
 
 
 @connections.post("")

@@ -5,11 +5,11 @@ from typing import Annotated
 from fastapi import APIRouter, Query
 from pydantic import ConfigDict, Field
 
-from toolcrib.contracts import Contract, EntityOperation, tool_uri
+from toolcrib.contracts import Contract, EntityOperation
 from toolcrib.providers.entities import EntityOptions
-from toolcrib.server.context import Caller, House, demand
+from toolcrib.server.context import Caller, House
 from toolcrib.server.parsing import JsonRoute
-from toolcrib.server.rules import may_see
+from toolcrib.server.rules import demand_import, may_see
 from toolcrib.server.views import ImportView, ToolPage
 
 router = APIRouter(prefix="/ai/tools", route_class=JsonRoute, tags=["tools"])
@@ -50,8 +50,7 @@ class GenerateBody(Contract):
 @router.post("/generate", status_code=201)
 async def generate_tools(body: GenerateBody, crib: House, caller: Caller) -> ImportView:
     """Make a provider of a database, and tools of its tables, by what it tells of itself."""
-    demand(caller, f"ai://providers/{body.name}/write")
-    demand(caller, tool_uri("*", "*", "write"))
+    await demand_import(crib, caller, body.name, named=(body.url,), accept=False)
     imported = await crib.imports.database(
         name=body.name,
         url=body.url,

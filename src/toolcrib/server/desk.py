@@ -8,7 +8,7 @@ from fastapi import Depends, Request
 from toolcrib.contracts import Principal, ToolDefinition, ToolRevision
 from toolcrib.crib import Crib
 from toolcrib.server.context import Caller, House
-from toolcrib.server.rules import demand_write, refuse_code, refuse_local_model
+from toolcrib.server.rules import demand_secrets, demand_write, refuse_code, refuse_local_model
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,11 +23,13 @@ class Desk:
         """Store a definition as a new revision.
 
         Raises:
-            PermissionDenied: The caller has no grant to write the tool, or its model is on a local address.
+            PermissionDenied: The caller has no grant to write the tool or for a secret that it names, or its model is
+                on a local address.
             InvalidDefinition: It is Python code, or not well formed.
             Conflict: Another revision has been saved since `after`.
         """
         demand_write(self.caller, definition)
+        demand_secrets(self.caller, (secret.reference for secret in definition.secrets))
         self.check(definition)
         return await self.crib.save(definition, principal=self.caller, after=after)
 

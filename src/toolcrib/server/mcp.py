@@ -5,9 +5,11 @@ from typing import Annotated
 from fastapi import APIRouter, Body
 from pydantic import ConfigDict, Field
 
-from toolcrib.contracts import Contract, McpTransport, ProviderAuth, tool_uri
-from toolcrib.server.context import Caller, House, demand
+from toolcrib.contracts import Contract, McpTransport, ProviderAuth
+from toolcrib.registry import references_of
+from toolcrib.server.context import Caller, House
 from toolcrib.server.parsing import JsonRoute
+from toolcrib.server.rules import demand_import
 from toolcrib.server.views import ImportView
 
 router = APIRouter(route_class=JsonRoute)
@@ -43,8 +45,8 @@ class ResyncBody(Contract):
 @router.post("/ai/tools/import-mcp", status_code=201, tags=["tools"])
 async def import_mcp_server(body: McpImportBody, crib: House, caller: Caller) -> ImportView:
     """Make a provider of an MCP server, and a tool of everything that it offers."""
-    demand(caller, f"ai://providers/{body.name}/write")
-    demand(caller, tool_uri("*", "*", "write"))
+    named = (*body.environment.values(), *(() if body.auth is None else references_of(body.auth)))
+    await demand_import(crib, caller, body.name, named=named, accept=body.accept)
     imported = await crib.imports.mcp(
         body.url,
         name=body.name,
@@ -63,6 +65,5 @@ async def sync_provider(
     name: str, crib: House, caller: Caller, body: Annotated[ResyncBody, Body(default_factory=ResyncBody)]
 ) -> ImportView:
     """Ask a provider's server (MCP, or gRPC with reflection) again what it offers, and take in what is new."""
-    demand(caller, f"ai://providers/{name}/write")
-    demand(caller, tool_uri("*", "*", "write"))
+    await demand_import(crib, caller, name, named=(), accept=False)  # it stays where it is
     return ImportView.of(await crib.imports.sync(name, accept=body.accept, principal=caller))

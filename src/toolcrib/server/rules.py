@@ -1,10 +1,12 @@
 """What callers over the network may not define or see, beyond what a crib itself forbids."""
 
+from collections.abc import Iterable
 from ipaddress import ip_address
 from typing import Final
 from urllib.parse import urlsplit
 
 from toolcrib.contracts import (
+    SECRET_REFERENCE,
     InvalidDefinition,
     LLMConfig,
     PermissionDenied,
@@ -13,9 +15,11 @@ from toolcrib.contracts import (
     ToolDefinition,
     tool_uri,
 )
+from toolcrib.crib import Crib
 from toolcrib.llm import PROVIDERS
 from toolcrib.net.addresses import denied_range
 from toolcrib.policy import permits
+from toolcrib.registry import all_references_of
 from toolcrib.server.context import demand
 
 _LOOKS: Final = ("read", "execute", "write")
@@ -59,6 +63,34 @@ def demand_execute(caller: Principal, run: Run) -> None:
 def may_see_run(caller: Principal, run: Run) -> bool:
     """Whether a caller may see a run."""
     return run.made_by == caller.id or permits(caller.grants, f"ai://runs/{run.request.tool_name}/read")
+
+
+def demand_secrets(caller: Principal, references: Iterable[str]) -> None:
+    """Let a caller pass who may use every secret of the vault that a definition names.
+
+    Who saves a definition decides where its secrets go. Variables are released to all definitions by the operator.
+    """
+    for reference in references:
+        found = SECRET_REFERENCE.fullmatch(reference)
+        if found is not None and found[1] == "secret":
+            demand(caller, f"ai://secrets/{found[2]}/execute")
+
+
+async def demand_import(crib: Crib, caller: Principal, name: str, *, named: Iterable[str], accept: bool) -> None:
+    """Let a caller pass who may import a provider of this name with its tools.
+
+    Args:
+        crib: Has the provider, if it is known.
+        caller: Who imports.
+        name: Of the provider.
+        named: What may be references to secrets in what is imported.
+        accept: Whether the provider may be moved elsewhere, and the secrets that it has with it.
+    """
+    demand(caller, f"ai://providers/{name}/write")
+    demand(caller, tool_uri("*", "*", "write"))
+    demand_secrets(caller, named)
+    known = crib.providers.find((await crib.enter(caller, newest=True)).realm, name) if accept else None
+    demand_secrets(caller, () if known is None else all_references_of(known))
 
 
 def refuse_code(definition: ToolDefinition) -> None:

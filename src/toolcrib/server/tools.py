@@ -15,16 +15,15 @@ from toolcrib.contracts import (
     PermissionDenied,
     ToolDefinition,
     ToolRevision,
-    tool_uri,
 )
-from toolcrib.registry import Facet
-from toolcrib.server.context import Caller, House, demand
+from toolcrib.registry import Facet, references_of
+from toolcrib.server.context import Caller, House
 from toolcrib.server.desk import Author, Desk
 from toolcrib.server.errors import located
 from toolcrib.server.merging import merged
 from toolcrib.server.parsing import JsonRoute
 from toolcrib.server.revisions import IfMatch, expected_revision, name_revision
-from toolcrib.server.rules import demand_sight, demand_write
+from toolcrib.server.rules import demand_import, demand_sight, demand_write
 from toolcrib.server.views import (
     DefinitionBody,
     ImportBody,
@@ -78,6 +77,7 @@ async def create_tool(
     definition: DefinitionBody, author: Author, crib: House, caller: Caller, response: Response
 ) -> ToolRevision:
     """Store the first revision of a new tool."""
+    demand_write(caller, definition)  # before anything is said about what exists
     await crib.enter(caller, newest=True)
     if crib.registry.find(caller.realm, definition.name, None) is not None:
         msg = f"tool {definition.name!r} exists; PUT or PATCH it to make a new revision, or take another name"
@@ -102,8 +102,8 @@ async def validate_definition(definition: DefinitionBody, author: Author, crib: 
 @router.post("/import", status_code=201)
 async def import_document(body: ImportBody, crib: House, caller: Caller) -> ImportView:
     """Make a provider and one tool per operation of an OpenAPI document or gRPC server."""
-    demand(caller, f"ai://providers/{body.name}/write")
-    demand(caller, tool_uri("*", "*", "write"))
+    named = () if body.auth is None else references_of(body.auth)
+    await demand_import(crib, caller, body.name, named=named, accept=body.accept)
     if body.document is None and (body.url or "").startswith(_GRPC):
         served = await crib.imports.grpc(
             str(body.url),

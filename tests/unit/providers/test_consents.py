@@ -283,6 +283,23 @@ async def test_what_a_call_that_gave_up_has_asked_for_is_kept() -> None:
 
 
 @pytest.mark.requirement("authentication.refresh")
+async def test_who_closes_waits_for_a_refresh_that_is_under_way() -> None:
+    async with desk() as place:
+        await place.connect()
+        place.clock.advance(3600)
+        go = asyncio.Event()
+        place.authority.before = go.wait
+        call = asyncio.create_task(place.credentials())
+        await place.authority.reached.wait()
+        call.cancel()
+        await _ended(call)
+        go.set()
+        await place.consents.settle()
+        assert (await place.elsewhere().credentials()).fetched == ("access-token-2",)
+        assert len(place.authority.asked) == 2
+
+
+@pytest.mark.requirement("authentication.refresh")
 async def test_a_token_that_is_refused_before_it_expires_is_refreshed() -> None:
     async with desk() as place:
         await place.connect()
@@ -372,7 +389,7 @@ async def test_tokens_go_nowhere_that_the_person_has_not_seen(change: dict[str, 
 async def test_a_revoked_connection_is_gone_at_once_and_its_tokens_are_taken_back() -> None:
     async with desk() as place:
         await place.connect()
-        told = await place.consents.revoke("crm", OWNER, shared=False, way=(place.client, place.auth))
+        told = await place.consents.revoke("crm", OWNER, shared=False, way=(place.provider, place.client, place.auth))
         assert (told.revoked, told.message) == (
             True,
             "the connection to 'crm' is forgotten here, its tokens are revoked",
@@ -388,7 +405,7 @@ async def test_a_revocation_that_did_not_reach_the_server_says_so() -> None:
     async with desk() as place:
         await place.connect()
         place.authority.refusal = 503
-        told = await place.consents.revoke("crm", OWNER, shared=False, way=(place.client, place.auth))
+        told = await place.consents.revoke("crm", OWNER, shared=False, way=(place.provider, place.client, place.auth))
         assert not told.revoked
         assert "its tokens may still work: the server answered with status 503; revoke the access at" in told.message
         place.authority.refusal = None
@@ -398,12 +415,24 @@ async def test_a_revocation_that_did_not_reach_the_server_says_so() -> None:
         url = place.authority.url
         place.define(discovery_url=None, authorization_url=f"{url}/authorize", token_url=f"{url}/token")
         await place.connect()
-        told = await place.consents.revoke("crm", OWNER, shared=False, way=(place.client, place.auth))
+        told = await place.consents.revoke("crm", OWNER, shared=False, way=(place.provider, place.client, place.auth))
         assert "the server has no endpoint to revoke them" in told.message
         place.define(revocation_url="http://127.0.0.1:1/revoke")
         await place.connect()
-        told = await place.consents.revoke("crm", OWNER, shared=False, way=(place.client, place.auth))
+        told = await place.consents.revoke("crm", OWNER, shared=False, way=(place.provider, place.client, place.auth))
         assert "egress denied" in told.message
+
+
+@pytest.mark.requirement("authentication.revocation", "authentication.consent_bound")
+@pytest.mark.parametrize("field", ["revocation_url", "discovery_url"])
+async def test_tokens_are_not_taken_back_at_a_server_that_did_not_issue_them(field: str) -> None:
+    async with desk() as place, desk() as evil:
+        await place.connect()
+        place.define(**{field: f"{evil.authority.url}/revoke"})
+        told = await place.consents.revoke("crm", OWNER, shared=False, way=(place.provider, place.client, place.auth))
+        assert not told.revoked
+        assert "they are sent to no other server; revoke the access at the system itself" in told.message
+        assert evil.authority.revoked == place.authority.revoked == []
 
 
 @pytest.mark.requirement("authentication.revocation")

@@ -9,8 +9,10 @@ from toolcrib.contracts import (
     AuthorizationCodeAuth,
     BasicAuth,
     BearerAuth,
+    DatabaseConnection,
     InvalidDefinition,
     LoginRequest,
+    McpConnection,
     MutualTlsAuth,
     NoAuth,
     OAuth2Auth,
@@ -18,7 +20,7 @@ from toolcrib.contracts import (
     ProviderDefinition,
     TwoStepAuth,
 )
-from toolcrib.registry import references_of
+from toolcrib.registry import all_references_of, references_of
 from toolcrib.registry.http import check_provider
 
 VALUE = "sk-live-0123456789"
@@ -34,6 +36,10 @@ def provider(auth: ProviderAuth, **changes: Any) -> ProviderDefinition:
 def code(**changes: Any) -> AuthorizationCodeAuth:
     fields: dict[str, Any] = {"discovery_url": "https://auth.test/.well-known/openid-configuration", "client_id": "us"}
     return AuthorizationCodeAuth(**fields | changes)
+
+
+def mcp(**environment: str) -> McpConnection:
+    return McpConnection(transport="stdio", command=("server",), environment=environment)
 
 
 def login(**changes: Any) -> TwoStepAuth:
@@ -142,3 +148,34 @@ def test_a_default_header_that_would_hold_a_credential_is_refused(name: str) -> 
 def test_an_ordinary_default_header_is_no_credential() -> None:
     names = ("X-Tenant", "Accept-Language", "X-Monkey", "Tokenizer", "X-Keyboard", "Stripe-Version")
     check_provider(provider(NoAuth(), headers=dict.fromkeys(names, "x")))
+
+
+@pytest.mark.requirement("registry.authentication")
+@pytest.mark.parametrize(
+    ("connection", "problem"),
+    [
+        (
+            DatabaseConnection(url="postgresql://app:sk-live-0123456789@db/app"),
+            "its connection has 'url' as a text of 42",
+        ),
+        (DatabaseConnection(url=f"{REF}/app"), "its connection has 'url' as a text of"),
+        (mcp(GITHUB_TOKEN=VALUE), "its connection has 'GITHUB_TOKEN' as a text of 18 characters"),
+    ],
+)
+def test_a_connection_names_its_secrets_too(connection: Any, problem: str) -> None:
+    with pytest.raises(InvalidDefinition, match=problem) as caught:
+        check_provider(provider(NoAuth(), base_url="", connection=connection))
+    assert VALUE not in str(caught.value)
+
+
+@pytest.mark.requirement("registry.authentication")
+def test_all_references_of_a_provider_are_found_those_of_its_connection_included() -> None:
+    ways = provider(BearerAuth(token=REF), schemes={"key": ApiKeyAuth(key=OTHER, name="X-Key")})
+    assert all_references_of(ways) == (REF, OTHER)
+    started = provider(NoAuth(), base_url="", connection=mcp(GITHUB_TOKEN=REF, CREDENTIALS="/etc/app.json", MODE="x"))
+    check_provider(started)
+    assert all_references_of(started) == (REF,)
+    kept = provider(NoAuth(), base_url="", connection=DatabaseConnection(url=OTHER))
+    check_provider(kept)
+    assert all_references_of(kept) == (OTHER,)
+    assert all_references_of(provider(NoAuth(), base_url="", connection=DatabaseConnection())) == ()

@@ -4,6 +4,7 @@ import base64
 import sys
 from hashlib import sha256
 
+import orjson
 import pytest
 
 from toolcrib.contracts import InvalidSettings
@@ -49,6 +50,35 @@ def test_a_sealed_text_opens_at_its_own_place_and_version_only(place: Place, ver
     ring = keys(new_master_key("k1"))
     with pytest.raises(InvalidSettings, match="cannot be opened: the row was moved or changed"):
         ring.open(ring.seal(VALUE, PLACE, 1), place, version)
+
+
+@pytest.mark.requirement("secrets.sealed")
+@pytest.mark.parametrize(
+    "damaged",
+    [
+        "",
+        "[]",
+        '{"version":1,"kid":',
+        '{"version":1,"kid":[],"key":"","data":""}',
+        '{"version":1,"kid":"k1","key":"!","data":""}',
+        '{"version":1,"kid":"k1","key":"","data":""}',
+        '{"version":1,"kid":"k1","key":"AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA","data":""}',
+        '{"version":2,"kid":"k1","key":"","data":""}',
+    ],
+)
+def test_a_damaged_text_is_refused_in_words_that_say_what_to_do(damaged: str) -> None:
+    for attempt in (keys(fixed("k1")).open, keys(fixed("k2"), fixed("k1")).reseal):
+        with pytest.raises(InvalidSettings, match=r"'CRM_TOKEN' cannot be opened.*set the secret"):
+            attempt(damaged, PLACE, 1)
+
+
+@pytest.mark.requirement("secrets.sealed")
+def test_a_value_that_was_cut_off_is_refused() -> None:
+    ring = keys(fixed("k1"))
+    sealed = orjson.loads(ring.seal(VALUE, PLACE, 1))
+    for kept in (0, 8, 28, 36):
+        with pytest.raises(InvalidSettings, match="'CRM_TOKEN' cannot be opened"):
+            ring.open(orjson.dumps(sealed | {"data": sealed["data"][:kept]}).decode(), PLACE, 1)
 
 
 @pytest.mark.requirement("secrets.rotation")

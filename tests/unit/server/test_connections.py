@@ -11,7 +11,7 @@ import pytest
 from tests.twins import MASTER_KEYS
 from tests.unit.net.servers import serving as http
 from tests.unit.providers.authority import Authority
-from tests.unit.server.client import PRINCIPALS, Server, checked, serving
+from tests.unit.server.client import PRINCIPALS, Server, body_of, checked, http_tool, serving
 from toolcrib.contracts import Principal
 from toolcrib.net import EgressPolicy
 
@@ -100,6 +100,49 @@ async def test_grants_decide_who_sees_sets_and_names_a_secret(monkeypatch: pytes
             checked(await client.post("/api/v1/providers", json=body), status)
         checked(await client.get("/api/v1/providers/crm"), 403)
         assert (await client.get("/api/v1/providers")).json()["items"] == []
+
+
+@pytest.mark.requirement("server.secrets", "server.providers")
+async def test_no_way_to_save_a_definition_takes_a_secret_without_a_grant_for_it(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    clerk = Principal(id="clerk", grants=("ai://providers/*/write", "ai://tools/*/*/write"))
+    monkeypatch.setitem(PRINCIPALS, "clerk", clerk)
+    bearer = {"kind": "bearer", "token": "${secret:KEY}"}
+    paths = {"/a": {"get": {"operationId": "look"}}}
+    document = {"openapi": "3.1.0", "info": {"title": "t", "version": "1"}, "paths": paths}
+    secrets = [{"name": "key", "reference": "${secret:KEY}"}]
+    tool: dict[str, Any] = body_of(http_tool("thief")) | {"secrets": secrets}
+    database = {"kind": "database", "url": "${secret:KEY}"}
+    moved: dict[str, Any] = {"name": "crm", "base_url": "https://evil.test", "document": document, "accept": True}
+    async with serving(environment=VAULT) as server, server.client_of("clerk") as client:
+        await server.post("/providers", {"name": "crm", "base_url": "https://api.test", "auth": bearer}, 201)
+        await server.post("/ai/tools", body_of(http_tool("honest")), 201)
+        attempts: list[tuple[str, str, dict[str, Any]]] = [
+            ("POST", "/providers", {"name": "db", "connection": database}),
+            ("POST", "/ai/tools", tool),
+            ("PUT", "/ai/tools/honest", tool | {"name": "honest"}),
+            ("PATCH", "/ai/tools/honest", {"secrets": secrets}),
+            ("POST", "/ai/tools/import", moved),
+            ("POST", "/ai/tools/generate", {"name": "db", "url": "${secret:KEY}"}),
+            ("POST", "/ai/tools/import-mcp", {"name": "m", "command": ["m"], "environment": {"K": "${secret:KEY}"}}),
+            ("POST", "/ai/tools/import-mcp", {"name": "m", "url": "https://evil.test", "auth": bearer}),
+            ("POST", "/ai/tools/import-mcp", {"name": "crm", "url": "https://evil.test", "accept": True}),
+            ("POST", "/ai/tools/import", moved | {"name": "new", "auth": bearer}),
+        ]
+        for method, path, body in attempts:
+            refused = checked(await client.request(method, f"/api/v1{path}", json=body), 403)
+            assert "ai://secrets/KEY/execute" in refused["error"]["message"]
+        assert (await server.get("/providers/crm"))["base_url"] == "https://api.test"
+        checked(await client.post("/api/v1/ai/tools", json=body_of(http_tool("thief"))), 201)
+
+
+@pytest.mark.requirement("server.tools")
+async def test_who_may_not_write_a_tool_does_not_learn_whether_it_exists() -> None:
+    async with serving() as server, server.client_of("reader") as client:
+        for name in ("update", "nothing"):
+            refused = await client.post("/api/v1/ai/tools", json=body_of(http_tool(name)))
+            assert "ai://tools" in checked(refused, 403)["error"]["message"]
 
 
 @pytest.mark.requirement("server.providers")

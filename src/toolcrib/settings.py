@@ -92,10 +92,14 @@ class SandboxSettings(Contract):
     """Whether Monty may run where no jail can be made."""
     warm: int = Field(default=0, ge=0, le=64)
     """Jails of each kind that are kept ready."""
+    places: int | None = Field(default=None, ge=1, le=1024)
+    """Executions that compute at the same time; twice as many as processors if null."""
 
     def open(self) -> Sandbox:
         """The sandbox that these settings say."""
-        return machine_sandbox(minimum=self.min_isolation, allow_unjailed=self.allow_unjailed, warm=self.warm)
+        return machine_sandbox(
+            minimum=self.min_isolation, allow_unjailed=self.allow_unjailed, warm=self.warm, places=self.places
+        )
 
 
 class Settings(Contract):

@@ -6,14 +6,16 @@ code is run again from its first line and gets the recorded envelopes; its rando
 for something else than it did before, the run ends.
 """
 
+import asyncio
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import NamedTuple, assert_never, cast
+from typing import assert_never, cast
 
 from toolcrib.contracts import (
     CodeImplementation,
     ErrorCode,
     InvalidDefinition,
+    InvalidInput,
     JournalDivergence,
     Json,
     JsonObject,
@@ -24,17 +26,11 @@ from toolcrib.contracts import (
     Unavailable,
 )
 from toolcrib.executor import ToolCall, error
+from toolcrib.executor.plain import plain
 from toolcrib.policy import least
 from toolcrib.registry import Registry
 from toolcrib.runs import Ended, RunContext
 from toolcrib.sandbox import Answer, Asked, CodeJob, Exceeded, Failed, Quota, Returned, Sandbox, Session
-
-
-class _Callee(NamedTuple):
-    """A tool that the code may call."""
-
-    name: str
-    content_hash: str
 
 
 class Code:
@@ -55,8 +51,10 @@ class Code:
         if not isinstance(implementation, CodeImplementation):
             msg = f"tool {tool.ref!r} is of kind {implementation.kind!r}, not code"
             raise InvalidDefinition(msg)
+        realm, pins = context.run.realm, context.request.pins
         callees = {
-            function: await self._callee(context, reference) for function, reference in implementation.functions.items()
+            function: await self._registry.bound(realm, reference, pins)
+            for function, reference in implementation.functions.items()
         }
         context.policy = replace(
             context.policy,
@@ -71,15 +69,7 @@ class Code:
         try:
             return await _Execution(context, tool.name, implementation, callees, session).run()
         finally:
-            await session.close()
-
-    async def _callee(self, context: RunContext, reference: str) -> _Callee:
-        pinned = context.request.pins.get(reference)
-        if pinned is None:
-            found = self._registry.require(context.run.realm, reference)
-        else:
-            found = await self._registry.pinned(context.run.realm, pinned)
-        return _Callee(found.name, found.content_hash)
+            await asyncio.shield(session.close())  # who gives up twice would leave a jail
 
 
 class _Execution:
@@ -90,7 +80,7 @@ class _Execution:
         context: RunContext,
         name: str,
         implementation: CodeImplementation,
-        callees: Mapping[str, _Callee],
+        callees: Mapping[str, ToolRevision],
         session: Session,
     ) -> None:
         self._context = context
@@ -115,7 +105,11 @@ class _Execution:
         if callee is None:
             return Answer(failure=f"{ErrorCode.POLICY_DENIED}: {asked.function[:100]!r} is none of the code's tools")
         position = f"c{number}"
-        envelope = await self._context.call(ToolCall(position, callee.name, asked.arguments, callee.content_hash))
+        try:
+            arguments = cast("JsonObject", plain(asked.arguments))
+        except InvalidInput as problem:
+            return Answer(failure=f"{ErrorCode.VALIDATION_ERROR}: the arguments of {callee.name!r} are {problem}")
+        envelope = await self._context.call(ToolCall(position, callee.name, arguments, callee.content_hash))
         self._check_same(position, asked, envelope)
         if envelope.error is not None:
             return Answer(failure=f"{envelope.error.code}: {envelope.error.message}")
@@ -146,13 +140,20 @@ class _Execution:
         }
         match turn:
             case Returned():
-                return Ended(output=turn.output, metadata=metadata)
+                return self._returned(turn, metadata)
             case Failed():
                 return _failed(self._failure(turn), metadata)
             case Exceeded():
                 return _failed(self._excess(turn.quota), metadata)
             case _:
                 assert_never(turn)
+
+    def _returned(self, turn: Returned, metadata: JsonObject) -> Ended:
+        try:
+            return Ended(output=plain(turn.output), metadata=metadata)
+        except InvalidInput as problem:
+            refused = Failed("TypeError", f"main returned what is no JSON: {problem}")
+            return _failed(self._failure(refused), metadata)
 
     def _failure(self, turn: Failed) -> ToolError:
         where = "" if turn.line is None else f" in line {turn.line}"

@@ -46,14 +46,17 @@ __all__ = [
 ]
 
 
-def machine_sandbox(*, minimum: Isolation = "language", allow_unjailed: bool = False, warm: int = 0) -> Sandbox:
+def machine_sandbox(
+    *, minimum: Isolation = "language", allow_unjailed: bool = False, warm: int = 0, places: int | None = None
+) -> Sandbox:
     """The sandbox of this machine.
 
     Args:
         minimum: The least isolation that the operator wants.
         allow_unjailed: Whether Monty may run without a jail where none can be made.
         warm: Jails of each kind that are kept ready.
+        places: Executions that compute at the same time; twice as many as processors if null.
     """
     monty = MontyBackend(allow_unjailed=allow_unjailed, warm=warm)
     backends: tuple[Backend, ...] = (monty, BwrapBackend(warm), GvisorBackend())
-    return Sandbox(backends, minimum=minimum)
+    return Sandbox(backends, minimum=minimum, places=places)

@@ -190,10 +190,17 @@ def _sweep(place: Cgroups) -> None:
 def kill_all(folder: Path) -> None:
     """Kill what is in a group, and what that has started meanwhile."""
     for _ in range(3):
-        with contextlib.suppress(OSError):
-            for pid in (folder / "cgroup.procs").read_text().split():
-                with contextlib.suppress(ProcessLookupError):
-                    os.kill(int(pid), signal.SIGKILL)
+        for pid in _members(folder):
+            with contextlib.suppress(OSError):
+                os.kill(pid, signal.SIGKILL)
+
+
+def _members(folder: Path) -> list[int]:
+    """Processes of a group. Those of other containers are 0 here, and a signal to 0 would go to ourselves."""
+    try:
+        return [pid for pid in map(int, (folder / "cgroup.procs").read_text().split()) if pid > 0]
+    except OSError:
+        return []
 
 
 def _number(file: Path) -> int | None:

@@ -63,7 +63,7 @@ def as_turn(frame: JsonObject) -> Turn:
         case {"kind": "failed", "type": "OutputTooLarge"}:
             return Exceeded("output_kb")
         case {"kind": "failed", "type": str(name), "message": str(message), "line": line}:
-            return Failed(name[:100], message[:_MOST_SHOWN], line if isinstance(line, int) else None)
+            return Failed(name[:100], message[:_MOST_SHOWN], line if type(line) is int else None)
         case _:
             raise BadFrame("a frame of an unknown form")
 

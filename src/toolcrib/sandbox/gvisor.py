@@ -26,6 +26,8 @@ from toolcrib.sandbox.jobs import CodeJob, Dialect
 _OWN_MB: Final = 192
 """MiB that gVisor's kernel takes for itself."""
 _OWN_THREADS: Final = 96
+_WITH_US: Final = ("setpriv", "--pdeathsig", "KILL")
+"""Has the kernel end `runsc`, and that its container, when this process is killed."""
 
 
 class GvisorBackend:
@@ -75,7 +77,7 @@ class Container:
         try:
             cgroup = cgroups.make(limits.model_copy(update=roomy))
             joined = [f"echo $$ > {shlex.quote(str(place / 'cgroup.procs'))}" for place in cgroup.places]
-            command = shlex.join([*options, "run", "--bundle", str(folder), folder.name])
+            command = shlex.join([*_WITH_US, *options, "run", "--bundle", str(folder), folder.name])
             process = await asyncio.create_subprocess_exec(
                 "/bin/sh",
                 "-ec",
@@ -86,11 +88,14 @@ class Container:
                 env={"PATH": "/usr/bin:/bin"},
                 cwd="/",
             )
-        except OSError as problem:
+        except BaseException as problem:
             if cgroup is not None:
+                cgroup.kill()
                 await cgroup.close()
             shutil.rmtree(folder, ignore_errors=True)
-            raise Unavailable(f"gVisor cannot be started: {problem.strerror}") from problem
+            if isinstance(problem, OSError):
+                raise Unavailable(f"gVisor cannot be started: {problem.strerror}") from problem
+            raise
         return cls(process, cgroup, options, folder)
 
     def kill(self) -> None:

@@ -50,7 +50,7 @@ class Channel:
 
     def write(self, frame: dict[str, Any]) -> None:
         """Write a frame."""
-        payload = json.dumps(frame, allow_nan=False).encode()
+        payload = json.dumps(frame, allow_nan=False, ensure_ascii=False).encode()
         if self.largest and len(payload) > self.largest:
             raise OutputTooLarge
         left = memoryview(LENGTH.pack(len(payload)) + payload)
@@ -163,6 +163,7 @@ PRELUDE = """
   let state = globalThis.__seed >>> 0;
   for (const name of ["__ask", "__say", "__names", "__seed"]) delete globalThis[name];
   for (const name of names) globalThis[name] = (args = {}) => {
+    if (Object(args) !== args || Array.isArray(args)) throw new TypeError(`${name} takes one object`);
     const answer = JSON.parse(ask(name, JSON.stringify(args)));
     if (answer.failure !== null) { const e = new Error(answer.failure); e.name = "ToolError"; throw e; }
     return answer.output;
@@ -176,6 +177,10 @@ PRELUDE = """
     return ((t ^ (t >>> 14)) >>> 0) / 4294967296;
   };
 })();
+"""
+CALL = """
+(output => output instanceof Promise ? undefined : JSON.stringify(output) ?? "null")(
+  main(JSON.parse(globalThis.__arguments)))
 """
 
 
@@ -200,9 +205,11 @@ def run_javascript(job: dict[str, Any], functions: dict[str, Callable[..., Any]]
     context.set("__arguments", json.dumps(job["arguments"]))
     try:
         context.eval(job["source"])
-        text = context.eval("JSON.stringify(main(JSON.parse(globalThis.__arguments))) ?? 'null'")
+        text = context.eval(CALL)
     except quickjs.JSException as failure:
         raise JavaScriptError(str(failure)) from None
+    if text is None:
+        raise TypeError("main returned a promise; write a plain function, tools are called without await")
     return json.loads(text)
 
 
@@ -234,7 +241,8 @@ def failure_of(problem: BaseException) -> dict[str, Any]:
         line, message = int(place[1]) if place else None, message.partition("\n")[0]
     else:
         name = type(problem).__name__
-    return {"kind": "failed", "type": name, "message": message[:MOST_SAID], "line": line}
+    legible = message[:MOST_SAID].encode("utf-8", "replace").decode()
+    return {"kind": "failed", "type": name, "message": legible, "line": line}
 
 
 def limit(quotas: dict[str, int]) -> None:

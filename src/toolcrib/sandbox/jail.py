@@ -231,14 +231,17 @@ async def _launch(ground: Ground, options: Sequence[str], passed: Sequence[int])
 async def _first_pid(told: int, process: asyncio.subprocess.Process) -> int:
     """What bubblewrap tells of the process that it has made; it writes it in two parts."""
     loop, text = asyncio.get_running_loop(), b""
-    async with asyncio.timeout(_START_S):
-        while b"}" not in text:
-            part = await loop.run_in_executor(None, os.read, told, 4096)
-            if not part:
-                stderr = cast("asyncio.StreamReader", process.stderr)
-                said = (await stderr.read(1000)).decode(errors="replace").strip()
-                raise Unavailable(f"bubblewrap cannot make a jail here: {said or 'it says nothing'}")
-            text += part
+    try:
+        async with asyncio.timeout(_START_S):
+            while b"}" not in text:
+                part = await loop.run_in_executor(None, os.read, told, 4096)
+                if not part:
+                    stderr = cast("asyncio.StreamReader", process.stderr)
+                    said = (await stderr.read(1000)).decode(errors="replace").strip()
+                    raise Unavailable(f"bubblewrap cannot make a jail here: {said or 'it says nothing'}")
+                text += part
+    except TimeoutError:
+        raise Unavailable(f"bubblewrap has not made a jail within {_START_S:g} s; the machine may be busy") from None
     return int(orjson.loads(text)["child-pid"])
 
 

@@ -1,4 +1,4 @@
-"""One execution in a jail: turns over frames, quotas watched from outside."""
+"""One execution in a jail: turns over frames, quotas watched from outside, also while it waits for an answer."""
 
 import asyncio
 import contextlib
@@ -56,6 +56,7 @@ class JailedSession:
         self._printed = bytearray()
         self._is_flooded = False
         self._listening = asyncio.create_task(self._listen())
+        self._watching = asyncio.create_task(self._watch())
 
     async def start(self) -> Turn:
         """Let the code begin."""
@@ -68,7 +69,8 @@ class JailedSession:
     async def close(self) -> None:
         """End the jail and all in it."""
         self._jail.kill()
-        await self._listening
+        self._watching.cancel()
+        await asyncio.wait({self._listening, self._watching})
         await self._jail.close()
 
     async def _turn(self, frame: bytes) -> Turn:
@@ -89,19 +91,12 @@ class JailedSession:
         with contextlib.suppress(OSError):  # it has ended: how, its output tells
             stdin.write(frame)
             await stdin.drain()
-        reading = asyncio.ensure_future(read_frame(stdout, largest=self._largest))
         try:
-            while not (await asyncio.wait({reading}, timeout=_LOOK_S))[0]:
-                if self._has_computed_too_much():
-                    return Exceeded("cpu_s")
-            return await self._ended(as_turn(reading.result()))
+            return await self._ended(as_turn(await read_frame(stdout, largest=self._largest)))
         except BadFrame as problem:
             return Failed("BadFrame", f"the code has written {problem} where its results are read")
         except asyncio.IncompleteReadError:
             return await self._post_mortem()
-        finally:
-            reading.cancel()
-            await asyncio.wait({reading})
 
     async def _ended(self, turn: Turn) -> Turn:
         """The turn, with all that was printed before it if it is the last."""
@@ -137,6 +132,16 @@ class JailedSession:
             self.used.memory_peak_mb = round(peak / 2**20, 1)
         if seconds is not None:
             self.used.cpu_s = round(seconds, 3)
+
+    async def _watch(self) -> None:
+        """End a jail that computes more than it may: its threads go on while the code waits for an answer."""
+        ended = asyncio.create_task(self._jail.process.wait())
+        try:
+            while not (await asyncio.wait({ended}, timeout=_LOOK_S))[0]:
+                if self._has_computed_too_much():
+                    self._jail.kill()
+        finally:
+            ended.cancel()
 
     async def _listen(self) -> None:
         """Keep what is printed, and end a jail that prints more than it may."""

@@ -102,7 +102,10 @@ class Used:
 class Session(Protocol):
     """One execution under way."""
 
-    used: Used
+    @property
+    def used(self) -> Used:
+        """What it has used so far."""
+        ...
 
     async def start(self) -> Turn:
         """Let the code begin."""

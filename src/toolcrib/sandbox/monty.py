@@ -190,7 +190,7 @@ class MontySession:
         if self._worker.cgroup is not None:
             self.used.cpu_s = self._worker.cgroup.cpu_s
             self.used.memory_peak_mb = _mebibytes(self._worker.cgroup.memory_peak)
-        return turn
+        return Exceeded("wall_s") if isinstance(turn, Asked) and self.used.wall_s > self._job.limits.wall_s else turn
 
     async def _until_asked(self, step: Any) -> Turn:
         """Go on until a tool is wanted or the end is there; what else the code wants from outside is refused."""

@@ -5,6 +5,7 @@ not used, and if nothing is left, there is no sandbox and the code is refused.
 """
 
 import asyncio
+import os
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -13,9 +14,11 @@ from typing import Final, cast, get_args
 
 from toolcrib.contracts import Isolation, Json, SandboxLimits, ToolcribError, Unavailable
 from toolcrib.sandbox.jobs import Backend, CodeJob, Dialect, Exceeded, Failed, Returned, Session
+from toolcrib.sandbox.places import PlacedSession, Places
 
 _RANK: Final = {isolation: rank for rank, isolation in enumerate(get_args(Isolation))}
-_QUOTAS: Final = SandboxLimits(wall_s=5.0, cpu_s=2.0, memory_mb=64, processes=8)
+_QUOTAS: Final = SandboxLimits(wall_s=30.0, cpu_s=2.0, memory_mb=64, processes=8)
+"""Patient: a way that is slow because the machine is busy is not one that does not hold."""
 _STARTED: Final = datetime(2026, 1, 1, tzinfo=UTC)
 
 _ATTACKS: Final = """
@@ -90,13 +93,17 @@ class Sandbox:
     Args:
         backends: Ways, the cheapest first.
         minimum: The least isolation that the operator wants, whatever a tool says.
+        places: How many executions compute at the same time; twice as many as processors if null.
     """
 
-    def __init__(self, backends: Sequence[Backend], *, minimum: Isolation = "language") -> None:
+    def __init__(
+        self, backends: Sequence[Backend], *, minimum: Isolation = "language", places: int | None = None
+    ) -> None:
         self._backends = backends
         self._minimum: Isolation = minimum
         self._known: dict[tuple[str, Dialect], Probe] = {}
         self._probing = asyncio.Lock()
+        self._places = Places(places or 2 * (os.cpu_count() or 1))
 
     async def open(self, job: CodeJob, isolation: Isolation) -> Session:
         """Prepare an execution.
@@ -106,7 +113,8 @@ class Sandbox:
             isolation: The least that its author wants.
 
         Raises:
-            Unavailable: Nothing on this machine is apart enough; names what is wanted and what there is.
+            Unavailable: Nothing on this machine is apart enough; names what is wanted and what there is. Or too many
+                executions are open.
         """
         wanted: Isolation = isolation if _RANK[isolation] >= _RANK[self._minimum] else self._minimum
         tried: list[Probe] = []
@@ -116,7 +124,7 @@ class Sandbox:
                     continue
                 tried.append(await self._probed(backend, dialect))
                 if tried[-1].problem is None and _RANK[backend.isolation] >= _RANK[wanted]:
-                    return await backend.open(job, dialect)
+                    return await PlacedSession.open(self._places, backend, job, dialect)
         raise Unavailable(_nothing(job, wanted, tried))
 
     async def probe(self) -> Sequence[Probe]:

@@ -112,6 +112,23 @@ async def test_arguments_of_the_code_are_validated_like_anybody_elses(crib: Crib
     assert envelope.output.startswith("VALIDATION_ERROR: the arguments of 'crm.look-up' are not valid")
 
 
+DEEP = "def main():\n    v = 1\n    for _ in range(300):\n        v = [v]\n    return "
+
+
+@pytest.mark.parametrize("interpreter", ["monty", "cpython"])
+@pytest.mark.parametrize(
+    ("end", "told"), [("v\n", "main returned what is no JSON"), ("crm_look_up(id=v)\n", "failed in line 5")]
+)
+async def test_what_is_too_deep_to_be_kept_is_an_error_of_the_code(crib: Crib, interpreter: str, end: str, told: str):
+    definition = code_tool("x", DEEP + end, tools=["crm.look-up"], interpreter=interpreter)  # pyright: ignore[reportArgumentType] - a parameter of the test
+
+    envelope = await call(crib, definition)
+
+    assert refused(envelope) == (ErrorCode.SANDBOX_ERROR, Reason.CODE_FAILED)
+    assert envelope.error is not None
+    assert told in envelope.error.message
+
+
 @pytest.mark.requirement("code.policy")
 async def test_code_may_call_its_tools_only(crib: Crib):
     source = "import os, struct, json\ndef main():\n    return ask('act', {'what': 'harm'})\n"

@@ -1,5 +1,6 @@
 """Control groups of both versions: the quotas that are written, and what is read of them."""
 
+import os
 from pathlib import Path
 
 import pytest
@@ -60,6 +61,22 @@ def test_where_none_can_be_made_there_are_none(tmp_path: Path):
     membership.write_text("4:memory:/service\n2:cpu,cpuacct:/\n")
     (tmp_path / "memory").mkdir()
     assert find_cgroups(tmp_path, membership) is None
+
+
+def test_processes_of_other_containers_in_a_group_are_not_taken_for_ourselves(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    killed: list[int] = []
+
+    def kill(pid: int, _: int) -> None:
+        killed.append(pid)
+
+    monkeypatch.setattr(os, "kill", kill)
+    (tmp_path / "cgroup.procs").write_text("0\n4321\n0\n")
+
+    Cgroup({"pids": tmp_path}, unified=True).kill()
+
+    assert set(killed) == {4321}
 
 
 async def test_a_group_that_is_gone_already_is_closed_without_a_word(tmp_path: Path):

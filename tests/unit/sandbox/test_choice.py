@@ -1,5 +1,6 @@
 """Which sandbox a job gets: the cheapest that holds and is apart enough, or none."""
 
+import asyncio
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 
@@ -21,10 +22,15 @@ class StillSession:
         self.backend = backend
 
     async def start(self) -> Turn:
+        self.backend.computing += 1
+        self.backend.most = max(self.backend.most, self.backend.computing)
+        if self.backend.gate is not None:
+            await self.backend.gate.wait()
+        self.backend.computing -= 1
         return self.backend.end
 
     async def answer(self, answer: Answer) -> Turn:
-        return Returned(answer.output)
+        return Returned(self.backend.name)
 
     async def close(self) -> None:
         self.backend.closed += 1
@@ -41,6 +47,10 @@ class Twin:
     missing: str | None = None
     opened: int = 0
     closed: int = 0
+    gate: asyncio.Barrier | None = None
+    """Computing ends when so many have met; at once if null."""
+    computing: int = 0
+    most: int = 0
 
     async def open(self, job: CodeJob, dialect: Dialect) -> StillSession:
         if self.missing is not None:
@@ -63,8 +73,11 @@ def twins() -> tuple[Twin, Twin, Twin]:
 
 async def chosen(sandbox: Sandbox, job: CodeJob, isolation: Isolation) -> str:
     session = await sandbox.open(job, isolation)
-    assert isinstance(session, StillSession)
-    return session.backend.name
+    turn = await session.answer(Answer("whose"))
+    await session.close()
+    await session.close()
+    assert isinstance(turn, Returned)
+    return str(turn.output)
 
 
 async def test_the_cheapest_that_is_apart_enough_is_taken():
@@ -126,6 +139,47 @@ async def test_without_any_that_will_do_the_refusal_names_what_is_wanted_and_wha
 async def test_a_language_that_nobody_runs_is_refused():
     with pytest.raises(Unavailable, match="javascript code with isolation 'language'; available: nothing"):
         await Sandbox(twins()).open(replace(JOB, language="javascript"), "language")
+
+
+@pytest.mark.requirement("sandbox.places")
+async def test_one_that_waits_for_a_tool_leaves_its_place_to_another():
+    sandbox = Sandbox(twins(), places=1)
+
+    outer = await sandbox.open(JOB, "language")
+    await outer.start()
+    inner = await sandbox.open(JOB, "language")
+
+    assert await inner.start() == Returned([])
+    assert await outer.answer(Answer()) == Returned("small")
+    assert inner.used == Used()
+
+
+@pytest.mark.requirement("sandbox.places")
+async def test_those_that_compute_at_the_same_time_are_no_more_than_the_places():
+    small, *_ = twins()
+    sandbox = Sandbox((small,), places=2)
+    sessions = [await sandbox.open(JOB, "language") for _ in range(6)]
+    small.gate = asyncio.Barrier(2)
+
+    await asyncio.gather(*(session.start() for session in sessions))
+
+    assert small.most == 2
+
+
+@pytest.mark.requirement("sandbox.places")
+async def test_too_many_that_are_open_are_refused_until_one_ends():
+    small, *_ = twins()
+    sandbox = Sandbox((small,), places=1)
+    sessions = [await sandbox.open(JOB, "language") for _ in range(16)]
+
+    with pytest.raises(Unavailable, match=r"16 executions of code are open.*TOOLCRIB_SANDBOX_PLACES"):
+        await sandbox.open(JOB, "language")
+    await sessions[0].close()
+    small.missing = "gone"
+    with pytest.raises(Unavailable, match="gone"):
+        await sandbox.open(JOB, "language")
+    small.missing = None
+    await sandbox.open(JOB, "language")
 
 
 async def test_closing_it_closes_all():

@@ -52,6 +52,7 @@ def test_frames_are_turns():
     assert as_turn({"kind": "returned", "output": None}) == Returned(None)
     assert as_turn({"kind": "failed", "type": "MemoryError", "message": "", "line": None}) == Exceeded("memory_mb")
     assert as_turn({"kind": "failed", "type": "X", "message": "y" * 5000, "line": "1"}) == Failed("X", "y" * 2000)
+    assert as_turn({"kind": "failed", "type": "X", "message": "", "line": True}) == Failed("X", "")
 
 
 @pytest.mark.parametrize(

@@ -87,7 +87,15 @@ def test_a_failure_of_a_tool_is_raised(dialect: str, source: str, failed: tuple[
             ("E", "its message cannot be shown", 5),
         ),
         ("restricted", "def main():\n  return main.__globals__", ("SyntaxError", None, None)),
+        ("cpython", "def main():\n  raise ValueError(chr(0xD800))", ("ValueError", "?", 2)),
+        ("cpython", "def main():\n  return chr(0xD800)", ("TypeError", None, None)),
         ("quickjs", "function main() {\n  return g }", ("ReferenceError", "g is not defined", 2)),
+        ("quickjs", "function main() { f(1) }", ("TypeError", "f takes one object", 7)),
+        (
+            "quickjs",
+            "async function main() { return 1 }",
+            ("TypeError", "main returned a promise; write a plain function, tools are called without await", None),
+        ),
     ],
 )
 def test_a_failure_is_told_with_its_type_and_line(dialect: str, source: str, failed: tuple[Any, ...]):

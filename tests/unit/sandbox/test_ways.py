@@ -1,5 +1,6 @@
 """The ways in which code is run on this machine, at the edges of what the machine has."""
 
+import asyncio
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -7,8 +8,19 @@ from pathlib import Path
 import pytest
 
 from toolcrib.contracts import SandboxLimits, Unavailable
-from toolcrib.sandbox import Answer, Asked, CodeJob, Exceeded, Failed, GvisorBackend, MontyBackend, Returned
-from toolcrib.sandbox.bwrap import PYTHON, find_ground
+from toolcrib.sandbox import (
+    Answer,
+    Asked,
+    BwrapBackend,
+    CodeJob,
+    Exceeded,
+    Failed,
+    GvisorBackend,
+    MontyBackend,
+    Returned,
+    jail,
+)
+from toolcrib.sandbox.bwrap import PYTHON, find_ground, program
 from toolcrib.sandbox.interpreters import Interpreter, find_interpreter
 from toolcrib.sandbox.jail import Jail
 from toolcrib.sandbox.jailed import JailedSession
@@ -25,7 +37,7 @@ def job(source: str, **arguments: object) -> CodeJob:
 
 
 async def test_a_jail_without_a_control_group_is_one_process(monkeypatch: pytest.MonkeyPatch):
-    from toolcrib.sandbox import BwrapBackend, bwrap
+    from toolcrib.sandbox import bwrap
 
     monkeypatch.setattr(bwrap, "find_cgroups", lambda: None)
     session = await BwrapBackend().open(job(FORK), "cpython")
@@ -38,7 +50,7 @@ async def test_a_jail_without_a_control_group_is_one_process(monkeypatch: pytest
 
 
 async def test_a_jail_without_a_control_group_is_held_to_its_memory(monkeypatch: pytest.MonkeyPatch):
-    from toolcrib.sandbox import BwrapBackend, bwrap
+    from toolcrib.sandbox import bwrap
 
     monkeypatch.setattr(bwrap, "find_cgroups", lambda: None)
     session = await BwrapBackend().open(job("def main():\n    return len(b'x' * 200 * 2**20)\n"), "cpython")
@@ -49,7 +61,7 @@ async def test_a_jail_without_a_control_group_is_held_to_its_memory(monkeypatch:
 
 
 async def test_a_process_that_is_not_ours_to_drop_keeps_its_user(monkeypatch: pytest.MonkeyPatch):
-    from toolcrib.sandbox import BwrapBackend, bwrap
+    from toolcrib.sandbox import bwrap
 
     ground = replace(find_ground(), drop=False, interpreter=find_interpreter(for_others=False))
     monkeypatch.setattr(bwrap, "find_ground", lambda: ground)
@@ -72,9 +84,37 @@ async def test_what_bubblewrap_says_when_it_cannot_make_a_jail_is_told(tmp_path:
         await Jail.start(replace(ground, bwrap=tmp_path / "none", drop=False), (PYTHON,), LIMITS)
 
 
-async def test_without_bubblewrap_monty_runs_only_where_the_operator_allows_it(monkeypatch: pytest.MonkeyPatch):
-    from toolcrib.sandbox import jail
+async def test_a_jail_that_is_not_there_in_time_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(jail, "_START_S", 0.0)
+    script = tmp_path / "bwrap"
+    script.write_text("#!/bin/sh\nexec sleep 60\n")
+    script.chmod(0o755)
 
+    with pytest.raises(Unavailable, match="has not made a jail within 0 s"):
+        await Jail.start(replace(find_ground(), bwrap=script, drop=False), (PYTHON,), LIMITS)
+
+
+async def test_code_that_computes_while_its_tool_works_is_stopped_too():
+    source = """
+import threading
+def burn():
+    while True:
+        pass
+def main():
+    threading.Thread(target=burn, daemon=True).start()
+    f()
+"""
+    backend = BwrapBackend()
+    cell = await Jail.start(backend.ground, (PYTHON, "-c", program(), '{"CPU": 60}'), LIMITS)
+    session = JailedSession(cell, job(source), "cpython")
+    assert await session.start() == Asked("f", {})
+    await asyncio.wait_for(cell.process.wait(), 60)
+
+    assert await session.answer(Answer()) == Exceeded("cpu_s")
+    await session.close()
+
+
+async def test_without_bubblewrap_monty_runs_only_where_the_operator_allows_it(monkeypatch: pytest.MonkeyPatch):
     def nothing(*_: object, **__: object) -> None:
         return None
 
@@ -131,8 +171,6 @@ async def test_monty_code_goes_on_with_what_it_is_answered():
 
 
 async def test_prints_before_a_question_are_there_when_it_is_asked():
-    from toolcrib.sandbox import BwrapBackend
-
     session = await BwrapBackend().open(job("def main():\n    print('a')\n    f()\n    print('b')\n"), "cpython")
     assert isinstance(session, JailedSession)
     assert await session.start() == Asked("f", {})

@@ -126,7 +126,7 @@ async def test_the_plugin_of_its_page_is_called():
 
 @pytest.mark.parametrize("snippet", snippets("grpc"), ids=["services", "control plane"])
 async def test_the_imports_of_the_page_about_grpc_go_out_under_the_egress_policy(snippet: str):
-    released = dict.fromkeys(("CRM_TOKEN", "HELIX_CLIENT_ID", "HELIX_CLIENT_SECRET"), "a secret")
+    released: dict[str, str] = dict.fromkeys(("CRM_TOKEN", "HELIX_CLIENT_ID", "HELIX_CLIENT_SECRET"), "a secret")
     async with Crib("memory://", egress=EgressPolicy(hosts=()), environment=released) as crib:
         with pytest.raises(ToolcribError, match="egress denied"):
             await run(snippet, {"crib": crib})

@@ -1,0 +1,1 @@
+"""One tool of each kind, each against a counterpart on this machine, and a tool with a model that uses them all."""

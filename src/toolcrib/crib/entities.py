@@ -4,8 +4,9 @@ from collections.abc import Collection, Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, TypeAlias
 
-from toolcrib.contracts import EntityImplementation, InvalidInput, Principal, ToolRevision
-from toolcrib.crib.names import under_free_names
+from toolcrib.contracts import EntityImplementation, Principal, ToolRevision
+from toolcrib.crib.failures import in_the_tree
+from toolcrib.crib.names import names_before, under_free_names
 from toolcrib.executor import CallFailed
 from toolcrib.providers import ImportedApi
 from toolcrib.providers.entities import EntityOptions, operation_name
@@ -70,7 +71,7 @@ async def import_database(
     tables: Collection[str] | None,
     options: Mapping[str, EntityOptions],
     who: Principal,
-    known: Collection[ToolRevision],
+    tools: Collection[ToolRevision],
 ) -> ImportedApi:
     """Make tools of the tables that a database has.
 
@@ -82,10 +83,13 @@ async def import_database(
         tables: Their names; all if null.
         options: Choices by table.
         who: In whose realm and name it is asked.
-        known: All tools of the realm.
+        tools: All tools of the realm.
 
     Raises:
         InvalidDefinition: The name or the reference is none.
+        ReconnectRequired: The database refuses the credentials, or the reference leads to none.
+        Unavailable: The database cannot be reached.
+        EgressDenied: The policy forbids the address, or it is the store of a crib.
         InvalidInput: The database cannot be read, or has no such table.
         Conflict: A tool would take the name of one that is not the provider's.
     """
@@ -99,16 +103,16 @@ async def import_database(
             provider, who, partial(reflect, schema=schema, tables=tables, options=options)
         )
     except CallFailed as failure:
-        raise InvalidInput(failure.error.message) from failure
+        raise in_the_tree(failure.error) from failure
     read = partial(generate, name, entities, url=url, losses=losses)
-    return await under_free_names(read, name, _names(name, known), known)
+    return await under_free_names(read, name, _names(name, tools), tools)
 
 
 def _names(provider: str, tools: Collection[ToolRevision]) -> dict[str, str]:
     """Names of the tools that an earlier import has made, by `search orders`."""
-    made = ((tool.name, tool.definition.implementation) for tool in tools)
-    return {
-        operation_name(found.operation, found.table_schema, found.table): name
-        for name, found in made
-        if isinstance(found, EntityImplementation) and found.provider == provider
-    }
+    return names_before(
+        provider,
+        tools,
+        EntityImplementation,
+        lambda made: operation_name(made.operation, made.table_schema, made.table),
+    )

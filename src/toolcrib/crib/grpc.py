@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING
 from toolcrib.contracts import (
     GrpcConnection,
     GrpcImplementation,
-    InvalidInput,
     NoAuth,
     Principal,
     ProviderAuth,
     ProviderDefinition,
     ToolRevision,
 )
-from toolcrib.crib.names import under_free_names
+from toolcrib.crib.failures import in_the_tree
+from toolcrib.crib.names import names_before, under_free_names
 from toolcrib.executor import CallFailed
 from toolcrib.registry.http import check_provider
 from toolcrib.runtimes.grpc import GrpcRuntime
@@ -52,6 +52,7 @@ async def import_server(
     Raises:
         InvalidSettings: The packages for gRPC are not installed.
         InvalidDefinition: The address is none, or the descriptors cannot be used.
+        ReconnectRequired: The server refuses the credentials, or there are none.
         InvalidInput: The server has no reflection, or refuses it.
         Unavailable: The server cannot be reached.
         EgressDenied: The policy forbids the address.
@@ -77,21 +78,12 @@ async def import_server(
         found = await _reflected(calls, asked, who)
         source = f"gRPC reflection {found.version}"
         read = partial(made, found.files.values(), source=source, services=found.services)
-    return await under_free_names(read, name, _names_by_method(name, tools), tools)
+    names = names_before(name, tools, GrpcImplementation, lambda made: made.method)
+    return await under_free_names(read, name, names, tools)
 
 
 async def _reflected(calls: "GrpcCalls", asked: ProviderDefinition, who: Principal) -> "Reflected":
     try:
         return await calls.reflect(asked, who)
     except CallFailed as failure:
-        raise InvalidInput(failure.error.message) from failure
-
-
-def _names_by_method(provider: str, tools: Collection[ToolRevision]) -> dict[str, str]:
-    """Names of the tools that an earlier import has made, by `/package.Service/Method`."""
-    made = ((tool.name, tool.definition.implementation) for tool in tools if tool.definition.source == "imported")
-    return {
-        found.method: name
-        for name, found in made
-        if isinstance(found, GrpcImplementation) and found.provider == provider
-    }
+        raise in_the_tree(failure.error) from failure

@@ -117,6 +117,7 @@ class Imports:
         Raises:
             InvalidSettings: The packages for gRPC are not installed.
             InvalidDefinition: The address is none, or the descriptors cannot be used.
+            ReconnectRequired: The server refuses the credentials, or there are none.
             InvalidInput: The server has no reflection, or refuses it.
             Unavailable: The server cannot be reached.
             EgressDenied: The policy forbids the address.
@@ -242,8 +243,8 @@ class Imports:
             Conflict: A tool that is not the provider's has a name that one of its tools needs.
         """
         who = await self._enter(principal, newest=True)
-        known = self._parts.registry.current(who.realm)
-        imported = await import_entities(self._parts.entities, name, database, things, who=who, tools=known)
+        tools = self._parts.registry.current(who.realm)
+        imported = await import_entities(self._parts.entities, name, database, things, who=who, tools=tools)
         return await self._adopt(imported, who, accept=True, partial=True)
 
     async def database(
@@ -270,6 +271,9 @@ class Imports:
 
         Raises:
             InvalidDefinition: The name or the reference is none.
+            ReconnectRequired: The database refuses the credentials, or the reference leads to none.
+            Unavailable: The database cannot be reached.
+            EgressDenied: The policy forbids the address, or it is the store of a crib.
             InvalidInput: The database cannot be read, or has no such table.
             Conflict: A tool that is not the provider's has a name that one of its tools needs; or the provider would be
                 reached in another way than it is, and changes are not accepted.
@@ -283,7 +287,7 @@ class Imports:
             tables=tables,
             options=options or {},
             who=who,
-            known=self._parts.registry.current(who.realm),
+            tools=self._parts.registry.current(who.realm),
         )
         return await self._adopt(imported, who, accept=accept, partial=tables is not None)
 

@@ -4,11 +4,10 @@ Nothing is started that the operator has not allowed, and nothing that a server 
 the credentials is an error that says so, never an import without tools.
 """
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection
 
 from toolcrib.contracts import (
     JsonObject,
-    McpCapability,
     McpConnection,
     McpImplementation,
     NoAuth,
@@ -18,6 +17,7 @@ from toolcrib.contracts import (
     ToolRevision,
 )
 from toolcrib.crib.failures import in_the_tree
+from toolcrib.crib.names import names_before
 from toolcrib.executor import CallFailed
 from toolcrib.providers import ImportedApi
 from toolcrib.providers.mcp import NAMED_BY, import_mcp
@@ -50,7 +50,8 @@ async def import_mcp_server(
     except CallFailed as failure:
         raise in_the_tree(failure.error) from failure
     taken = {tool.name for tool in tools if getattr(tool.definition.implementation, "provider", None) != provider.name}
-    return import_mcp(listing, provider, known=_known(provider.name, tools), taken=taken)
+    known = names_before(provider.name, tools, McpImplementation, lambda made: (made.capability, made.name))
+    return import_mcp(listing, provider, known=known, taken=taken)
 
 
 def mcp_provider(
@@ -76,13 +77,3 @@ def mcp_provider(
         "security": None,
     }
     return earlier.model_copy(update={**said, **kept})
-
-
-def _known(provider: str, tools: Collection[ToolRevision]) -> Mapping[tuple[McpCapability, str], str]:
-    """Names of the tools that an earlier import has made."""
-    made = ((tool.name, tool.definition.implementation) for tool in tools if tool.definition.source == "imported")
-    return {
-        (found.capability, found.name): name
-        for name, found in made
-        if isinstance(found, McpImplementation) and found.provider == provider
-    }

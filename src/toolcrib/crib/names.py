@@ -5,15 +5,27 @@ A provider's tools keep the names of an earlier import, and never take the place
 
 import asyncio
 import re
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Hashable, Mapping
 from typing import Final, Protocol, TypeVar
 
-from toolcrib.contracts import Conflict, ToolRevision
+from toolcrib.contracts import (
+    Conflict,
+    EntityImplementation,
+    GrpcImplementation,
+    McpImplementation,
+    ToolRevision,
+    ToolSource,
+)
 from toolcrib.providers import ImportedApi
 from toolcrib.providers.names import fitting
 
 _ILLEGAL: Final = re.compile(r"[^A-Za-z0-9_-]")
 
+_MADE: Final = frozenset[ToolSource]({"imported", "auto_generated"})
+"""Sources of tools that an import has made."""
+
+ImplementationT = TypeVar("ImplementationT", EntityImplementation, GrpcImplementation, McpImplementation)
+KeyT = TypeVar("KeyT", bound=Hashable)
 ApiT_co = TypeVar("ApiT_co", bound=ImportedApi, covariant=True)
 
 
@@ -54,6 +66,28 @@ async def under_free_names(
         msg = f"{operation} of provider {provider!r} would replace the tool {tool!r}, which is not the provider's"
         raise Conflict(f"{msg}; import it under another provider's name, or give it another name by an override")
     return imported
+
+
+def names_before(
+    provider: str,
+    tools: Collection[ToolRevision],
+    kind: type[ImplementationT],
+    key: Callable[[ImplementationT], KeyT],
+) -> dict[KeyT, str]:
+    """Names of the tools that an earlier import of a provider has made.
+
+    Args:
+        provider: Its name.
+        tools: All tools of the realm.
+        kind: The implementations that its imports make.
+        key: What an implementation does, by which the next import finds its name.
+    """
+    made = ((tool.name, tool.definition) for tool in tools if tool.definition.source in _MADE)
+    return {
+        key(found.implementation): name
+        for name, found in made
+        if isinstance(found.implementation, kind) and found.implementation.provider == provider
+    }
 
 
 def _is_of(provider: str, tool: ToolRevision) -> bool:

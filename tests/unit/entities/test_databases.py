@@ -24,6 +24,8 @@ from toolcrib.contracts import (
     InvalidSettings,
     ProviderDefinition,
     Reason,
+    ReconnectRequired,
+    Unavailable,
 )
 from toolcrib.net import HttpSession
 from toolcrib.providers.entities import Databases
@@ -143,6 +145,14 @@ async def test_an_own_engine_that_is_not_bound_in_this_process_is_asked_for(tmp_
     assert "crib.add_entities('shop'" in refusal.message
 
 
+REFUSED_IMPORTS = {
+    ErrorCode.AUTH_REQUIRED: ReconnectRequired,
+    ErrorCode.NETWORK_ERROR: Unavailable,
+    ErrorCode.UNKNOWN: InvalidInput,
+}
+"""What an import raises where a call fails with a code."""
+
+
 @pytest.mark.requirement("entities.access")
 @pytest.mark.parametrize(
     ("value", "code", "said"),
@@ -171,7 +181,7 @@ async def test_a_reference_that_leads_to_no_database_is_told_without_what_it_hol
             assert refusal.code is code
             assert said in refusal.message
             assert "swordfish" not in refusal.message
-            with pytest.raises(InvalidInput) as again:
+            with pytest.raises(REFUSED_IMPORTS[code]) as again:
                 await crib.imports.database(name="legacy", url=URL)
             assert "swordfish" not in str(again.value)
 
@@ -194,7 +204,7 @@ async def test_wrong_credentials_are_told_as_such(postgres: PostgresServer):
 async def test_the_store_of_a_crib_is_no_database_of_tools(tmp_path: Path):
     url = f"sqlite:///{tmp_path / 'crib.db'}"
     async with Crib(url, environment={"SHOP_URL": url}) as crib:
-        with pytest.raises(InvalidInput, match="the store of a crib"):
+        with pytest.raises(EgressDenied, match="the store of a crib"):
             await crib.imports.database(name="legacy", url=URL, tables=["api_keys"])
 
 

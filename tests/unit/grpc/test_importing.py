@@ -19,6 +19,7 @@ from toolcrib.contracts import (
     InvalidDefinition,
     InvalidInput,
     ProviderDefinition,
+    ReconnectRequired,
     ToolcribError,
     Unavailable,
 )
@@ -177,7 +178,7 @@ async def test_wrong_credentials_are_a_refusal_and_missing_ones_name_the_referen
     async with serving(conversing(V1, refuse)) as port:
         for environment, says in (({"CRM_TOKEN": "t"}, "UNAUTHENTICATED: who are you"), ({}, "CRM_TOKEN")):
             async with Crib("memory://", egress=local(port), environment=environment) as crib:
-                with pytest.raises(InvalidInput, match=says):
+                with pytest.raises(ReconnectRequired, match=says):
                     await crib.imports.grpc(f"grpc://127.0.0.1:{port}", name="crm", auth=auth)
 
 

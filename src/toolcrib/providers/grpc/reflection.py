@@ -15,7 +15,7 @@ from google.protobuf.descriptor_pb2 import FileDescriptorProto
 from google.protobuf.message import DecodeError
 from grpc_reflection.v1alpha.reflection_pb2 import ServerReflectionRequest, ServerReflectionResponse
 
-from toolcrib.contracts import InvalidInput, ToolcribError, Unavailable
+from toolcrib.contracts import InvalidInput, ReconnectRequired, ToolcribError, Unavailable
 from toolcrib.providers.grpc.channels import as_is
 from toolcrib.providers.grpc.descriptors import check_size
 from toolcrib.providers.grpc.methods import is_infrastructure
@@ -56,6 +56,7 @@ async def reflect(
 
     Raises:
         Unavailable: The server cannot be reached, or does not answer in time.
+        ReconnectRequired: It refuses the credentials.
         InvalidInput: It has no reflection, refuses it, or answers with something else.
         InvalidDefinition: It describes more than can be handled.
     """
@@ -143,9 +144,14 @@ class _Conversation:
         said = (problem.details() or "")[:_MAX_WORDS]
         if problem.code() in {grpc.StatusCode.UNAVAILABLE, grpc.StatusCode.DEADLINE_EXCEEDED}:
             return Unavailable(f"{self._address} cannot be reached: {said}; check the address, or try again later")
+        if problem.code() in {grpc.StatusCode.UNAUTHENTICATED, grpc.StatusCode.PERMISSION_DENIED}:
+            return ReconnectRequired(
+                f"{self._address} refused the credentials with {problem.code().name}: {said}; "
+                "check or renew them, or give a descriptor set"
+            )
         return InvalidInput(
             f"{self._address} refused to describe its services with {problem.code().name}: {said}; "
-            "check its credentials, or give a descriptor set"
+            "give a descriptor set instead"
         )
 
     def _strange(self, problem: str) -> InvalidInput:

@@ -99,6 +99,7 @@ class GrpcCalls:
             CallFailed: Its credentials are not at hand, or are no metadata.
             EgressDenied: The policy forbids the address.
             Unavailable: The server cannot be reached, or does not answer in time.
+            ReconnectRequired: It refuses the credentials.
             InvalidInput: It has no reflection, refuses it, or answers with something else.
         """
         found = await self._providers.credentials(provider, provider.address, principal)

@@ -1,4 +1,4 @@
-"""Programs from the npm registry that tests run against: MCP reference servers, and a mock server for OpenAPI.
+"""Programs from the npm registry that tests run against: MCP servers, its conformance suite, and a mock for OpenAPI.
 
 `package-lock.json` names what is installed, with hashes; nothing of it runs while it is installed. The first test that
 needs one installs all of them into `.tools/node/`, once per content of the lock file, with the Node.js that the

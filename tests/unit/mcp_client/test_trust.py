@@ -74,6 +74,25 @@ async def test_a_tool_that_was_put_back_as_it_was_is_called_again():
         assert (await crib.call("look")).ok
 
 
+async def test_a_change_that_a_person_accepts_is_called_and_one_that_is_only_synced_is_not():
+    async with running() as server, crib_for(server) as crib:
+        await crib.imports.mcp(server.url, name="there")
+        server.tools[:] = [tool(annotations={})]
+        await crib.imports.sync("there")
+        held = await crib.call("look")
+        assert held.error is not None
+        assert held.error.code is ErrorCode.POLICY_DENIED
+        assert server.calls == []
+        await crib.imports.sync("there", accept=True)
+        accepted = await crib.call("look")
+        assert accepted.ok
+        server.tools[:] = [tool()]
+        back = await crib.call("look")
+    assert back.error is not None
+    assert back.error.reason is Reason.TOOL_DRIFTED
+    assert len(server.calls) == 1
+
+
 @pytest.mark.requirement("mcp_client.verify")
 async def test_within_the_providers_seconds_a_tool_is_not_compared_again():
     async with running() as server, crib_for(server) as crib:

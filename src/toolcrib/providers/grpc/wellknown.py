@@ -22,7 +22,6 @@ _OBJECTS: Final[Mapping[str, JsonSchema]] = {
         "type": "object",
         "description": "A message of any type, with its fields beside @type.",
         "properties": {"@type": {"type": "string", "description": "As type.googleapis.com/package.Message."}},
-        "required": ["@type"],
     },
     "Empty": {"type": "object", "properties": {}, "additionalProperties": False},
     "Struct": {"type": "object"},

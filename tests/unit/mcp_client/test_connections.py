@@ -358,3 +358,30 @@ async def test_requests_of_the_server_are_refused_politely_and_the_call_goes_on(
         assert (await crib.call("look")).ok
     assert {refused["id"] for refused in refusals} == {100, 101, 102}
     assert all(refused["error"]["message"].endswith("not supported") for refused in refusals)
+
+
+@pytest.mark.requirement("mcp_client.broken")
+async def test_a_server_is_told_of_a_call_that_was_cancelled_and_the_connection_goes_on():
+    server, begun, told, let_go = Server(), asyncio.Event(), asyncio.Event(), asyncio.Event()
+    usual = server.answer
+
+    async def answer(request: web.BaseRequest) -> web.StreamResponse:
+        method = orjson.loads(await request.read() or b"{}").get("method")
+        if method == "tools/call" and not begun.is_set():
+            begun.set()
+            await let_go.wait()
+        if method == "notifications/cancelled":
+            told.set()
+        return await usual(request)
+
+    server.answer = answer
+    async with running(server), crib_for(server) as crib:
+        await crib.imports.mcp(server.url, name="there")
+        call = asyncio.create_task(crib.call("look"))
+        await begun.wait()
+        call.cancel()
+        await asyncio.gather(call, return_exceptions=True)
+        await asyncio.wait_for(told.wait(), 10)
+        let_go.set()
+        assert (await crib.call("look")).ok
+    assert server.asked.count("initialize") == 1

@@ -139,13 +139,7 @@ class Crib:
         self.engine = self._parts.engine
         self._catalogue = self._parts.catalogue
         self._waiting = Waiting(self.store.journal, self.engine, self.clock)
-        self.reference_data = ReferenceData(
-            self._parts.references,
-            providers=self.providers,
-            clock=self.clock,
-            enter=self.enter,
-            invoke=self.invoke,
-        )
+        self.reference_data = ReferenceData(self._parts, self.enter, self.invoke)
         self.imports = Imports(self._parts, self.enter)
         self.lifecycle = ToolLife(self._parts, self.enter)
         self.listing = Listing(self.registry, self.enter)

@@ -6,7 +6,7 @@ Agentic tools read what they need by themselves. This is for whoever wants to lo
 from collections.abc import Awaitable, Callable, Sequence
 from typing import Protocol
 
-from toolcrib.agents import References, ReferenceUnavailable
+from toolcrib.agents import ReferenceUnavailable
 from toolcrib.contracts import (
     Conflict,
     JsonObject,
@@ -18,8 +18,7 @@ from toolcrib.contracts import (
     ReferenceSource,
     ToolEnvelope,
 )
-from toolcrib.executor import Clock
-from toolcrib.registry import Providers
+from toolcrib.crib.parts import Parts
 from toolcrib.runs import Result
 
 
@@ -35,25 +34,15 @@ class ReferenceData:
     """The reference data of a crib's providers.
 
     Args:
-        references: Keeps the snapshots.
-        providers: Declare the lists.
-        clock: Tells the age of a snapshot.
+        parts: Of the crib.
         enter: Has the definitions of a principal's realm at hand.
         invoke: Makes one call as a run, so that a sync has its receipt.
     """
 
-    def __init__(
-        self,
-        references: References,
-        *,
-        providers: Providers,
-        clock: Clock,
-        enter: Callable[[Principal | None], Awaitable[Principal]],
-        invoke: Invoke,
-    ) -> None:
-        self._references = references
-        self._providers = providers
-        self._clock = clock
+    def __init__(self, parts: Parts, enter: Callable[[Principal | None], Awaitable[Principal]], invoke: Invoke) -> None:
+        self._references = parts.references
+        self._providers = parts.providers
+        self._clock = parts.outside.clock
         self._enter = enter
         self._invoke = invoke
 

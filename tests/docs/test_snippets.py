@@ -7,6 +7,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from sqlalchemy import Column, String, Table, create_engine
+from sqlalchemy.orm import DeclarativeBase, Mapped, mapped_column
+from sqlalchemy.pool import StaticPool
 
 from toolcrib import Crib, EgressPolicy, tool
 from toolcrib.contracts import Json, ToolcribError
@@ -35,8 +38,6 @@ DOCUMENT: Json = {
     "servers": [{"url": "https://api.example.com"}],
     "paths": {"/deals": {"get": {"operationId": "list_deals", "responses": {"200": {"description": "Deals."}}}}},
 }
-GIVEN: dict[str, dict[str, Any]] = {"openapi": {"document": DOCUMENT}, "server": {"pepper": b"p" * 32}}
-"""What the reader of a page has already, beside a crib."""
 
 
 def snippets(page: str) -> list[str]:
@@ -53,9 +54,9 @@ async def run(snippet: str, names: dict[str, Any]) -> None:
         await pending
 
 
-async def shown(page: str, crib: Crib) -> dict[str, Any]:
+async def shown(page: str, crib: Crib, **given: Any) -> dict[str, Any]:
     """The names that the blocks of a page make, one after the other."""
-    names: dict[str, Any] = {"__name__": page, "crib": crib, **GIVEN.get(page, {})}
+    names: dict[str, Any] = {"__name__": page, "crib": crib, **given}
     for snippet in snippets(page):
         await run(snippet, names)
     return names
@@ -93,7 +94,7 @@ async def test_the_definitions_of_the_page_about_http_can_be_saved():
 
 async def test_the_document_of_the_page_about_openapi_becomes_tools():
     async with Crib("memory://") as crib:
-        names = await shown("openapi", crib)
+        names = await shown("openapi", crib, document=DOCUMENT)
 
     assert [each.name for each in names["api"].tools] == ["list_deals"]
 
@@ -106,9 +107,34 @@ async def test_the_lists_of_the_page_about_reference_data_are_declared():
     assert [(each.provider, each.name) for each in declared] == [("crm", "deal_stages")]
 
 
+async def test_the_classes_of_the_page_about_entities_become_tools():
+    class Base(DeclarativeBase):
+        pass
+
+    class Customer(Base):
+        __tablename__ = "customers"
+        id: Mapped[int] = mapped_column(primary_key=True)
+
+    tags_table = Table("tags", Base.metadata, Column("name", String(20), primary_key=True))
+    engine = create_engine("sqlite://", poolclass=StaticPool, connect_args={"check_same_thread": False})
+    given = {"Base": Base, "Customer": Customer, "tags_table": tags_table, "engine": engine}
+    async with Crib("memory://") as crib:
+        await shown("entities", crib, **given)
+        Base.metadata.create_all(engine)
+        made = await crib.call("create_order", status="open", total="12.50", placed="2026-01-31T10:00:00")
+        found = await crib.call("search_orders", filter="status eq 'open' and total gt 10")
+        exported = await crib.export()
+    engine.dispose()
+
+    assert made.ok, made.error
+    assert found.output["items"] == [made.output]
+    assert {"search_orders", "update_order", "get_customer", "create_tag"} < {tool["name"] for tool in exported}
+    assert "delete_order" not in {tool["name"] for tool in exported}
+
+
 async def test_the_application_of_the_page_about_the_server_is_made():
     async with Crib("memory://") as crib:
-        names = await shown("server", crib)
+        names = await shown("server", crib, pepper=b"p" * 32)
 
     assert "/api/v1/ai/tools" in names["app"].openapi()["paths"]
 

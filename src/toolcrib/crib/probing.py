@@ -58,7 +58,7 @@ class DatabaseProbe:
     async def discover(self, provider: ProviderDefinition, principal: Principal) -> Discovery:
         """See `Probe.discover`."""
         tables = await self._tables(provider, principal)
-        return _discovery(provider, tables, "tables", f"`crib.imports.database(name={provider.name!r}, …)`")
+        return _discovery(provider, tables, "tables", f"`toolcrib tool import-database URL --name {provider.name}`")
 
     async def _tables(self, provider: ProviderDefinition, principal: Principal) -> list[str]:
         from sqlalchemy import inspect  # noqa: PLC0415 - a memory store without databases does not need it

@@ -120,6 +120,68 @@ class Bad(Exception):
 def main(**known):
     raise Bad()
 """,
+    "swallows_what_stops_it": """
+def main(**known):
+    while True:
+        try:
+            while True:
+                pass
+        except BaseException:
+            continue
+""",
+    "prints_whatever_is_raised": """
+def main(**known):
+    while True:
+        try:
+            print('x' * 4096)
+        except BaseException:
+            continue
+""",
+    "silent_streams": """
+import os
+def main(**known):
+    for fd in range(64):
+        try:
+            os.close(fd)
+        except OSError:
+            continue
+    while True:
+        pass
+""",
+    "many_questions_at_once": """
+import os, struct
+def main(**known):
+    text = b'{"kind": "asked", "function": "harm", "arguments": {}}'
+    for fd in range(3, 64):
+        try:
+            for _ in range(500):
+                os.write(fd, struct.pack('>I', len(text)) + text)
+        except OSError:
+            continue
+    return []
+""",
+    "question_and_end_at_once": """
+import os, struct, time
+def main(**known):
+    for fd in range(3, 64):
+        try:
+            for text in (b'{"kind": "asked", "function": "f", "arguments": {}}', b'{"kind": "returned", "output": []}'):
+                os.write(fd, struct.pack('>I', len(text)) + text)
+        except OSError:
+            continue
+    time.sleep(60)
+""",
+    "deep_frame": """
+import os, struct
+def main(**known):
+    text = b'{"kind": "returned", "output": ' + b'[' * 20000 + b']' * 20000 + b'}'
+    for fd in range(3, 64):
+        try:
+            os.write(fd, struct.pack('>I', len(text)) + text)
+        except OSError:
+            continue
+    return []
+""",
     "regular_expression": """
 import re
 def main(**known):
@@ -287,6 +349,40 @@ def main(secret, **known):
             continue
         if target.startswith('/') and not target.startswith('/dev/'):
             got.append(target)
+    return got
+""",
+    "first_process": """
+import os
+def main(**known):
+    if os.getpid() == 1:
+        return []
+    # its memory can be written, so it must be allowed nothing more
+    lines = dict(line.split(':', 1) for line in open('/proc/1/status').read().splitlines() if ':' in line)
+    got = [name for name in ('CapEff', 'CapPrm', 'CapBnd') if int(lines[name], 16)]
+    got += [name for name, value in (('Seccomp', '2'), ('NoNewPrivs', '1')) if lines[name].strip() != value]
+    return got + [space for space in ('user', 'mnt', 'net', 'pid', 'ipc', 'uts')
+                  if os.readlink('/proc/1/ns/' + space) != os.readlink('/proc/self/ns/' + space)]
+""",
+    "calls_of_another_processor": """
+import ctypes, mmap, os
+def main(machine, **known):
+    if machine != 'x86_64':
+        return []
+    # mov eax, 20 (getpid); int 0x80; ret
+    page = mmap.mmap(-1, 4096, prot=mmap.PROT_READ | mmap.PROT_WRITE | mmap.PROT_EXEC)
+    page.write(b'\\xb8\\x14\\x00\\x00\\x00\\xcd\\x80\\xc3')
+    address = ctypes.addressof(ctypes.c_char.from_buffer(page))
+    return ['%d' % ctypes.CFUNCTYPE(ctypes.c_int)(address)()]
+""",
+    "descriptors_of_files_outside": """
+import os, glob
+def main(secret, **known):
+    got = []
+    for path in glob.glob('/proc/[0-9]*/fd/*') + glob.glob('/proc/[0-9]*/cwd') + glob.glob('/proc/[0-9]*/root'):
+        try:
+            got.append(open(path + secret).read())
+        except OSError:
+            pass
     return got
 """,
     "symbolic_links": """

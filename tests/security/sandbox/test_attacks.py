@@ -12,7 +12,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.security.sandbox.attacks import JAVASCRIPT, LANGUAGE, OUTSIDE, PROCESS
+from tests.security.sandbox.attacks import OUTSIDE, PROCESS
+from tests.security.sandbox.walks import JAVASCRIPT, LANGUAGE
 from tests.security.sandbox.witness import SECRET, Witness, left_behind, witnessed
 from toolcrib.contracts import JsonObject, SandboxLimits
 from toolcrib.sandbox import (

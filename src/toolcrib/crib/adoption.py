@@ -6,7 +6,7 @@ or not at all. `registry.adoption` decides; nothing here calls a tool.
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from difflib import unified_diff
 from typing import Final
@@ -52,6 +52,16 @@ _OF_PROVIDER: Final = "provider:"
 """Begins the name of a provider's baseline; no tool has a colon in its name."""
 
 
+@dataclass(slots=True)
+class _Read:
+    """The baselines of one realm, as they were after some change."""
+
+    seen: int = -1
+    all: dict[str, Definition] = field(default_factory=dict[str, Definition])
+    """The newest revisions, of providers too."""
+    tools: dict[str, Baseline] = field(default_factory=dict[str, Baseline])
+
+
 class Adoptions:
     """Baselines of a crib's imported tools.
 
@@ -77,6 +87,7 @@ class Adoptions:
         self._providers = providers
         self._catalogue = catalogue
         self._clock = clock
+        self._read: dict[str, _Read] = {}
 
     async def adopt(self, imported: ImportedApi, who: Principal, *, accept: bool, partial: bool) -> ImportedApi:
         """Store what an import has made, as far as it may be stored without a person.
@@ -166,8 +177,8 @@ class Adoptions:
     async def _provider(self, offered: ProviderDefinition, who: Principal, *, accept: bool) -> Sequence[Definition]:
         """The provider and its baseline, as they are to be stored."""
         name, at = f"{_OF_PROVIDER}{offered.name}", self._clock.now()
-        known = await self._newest(who.realm, name)
-        before = ProviderBaseline.model_validate(known[name].body).offered if name in known else None
+        known = (await self._newest(who.realm)).get(name)
+        before = ProviderBaseline.model_validate(known.body).offered if known is not None else None
         current = self._providers.find(who.realm, offered.name)
         wanted = plan_provider(offered, current, before, accept=accept)
         baseline = ProviderBaseline(offered=offered)
@@ -187,7 +198,7 @@ class Adoptions:
             standing = await self._standing(who.realm, offer.name, known.get(offer.name), checked.content_hash())
             decisions.append(plan_adoption(provider, checked, standing, at=at, accept=accept))
         offered = {offer.name for offer in imported.tools}
-        for name, baseline in known.items():
+        for name, baseline in sorted(known.items()):
             if baseline.provider == provider and name not in offered and not partial:
                 standing = await self._standing(who.realm, name, baseline, baseline.adopted)
                 absent = plan_absence(provider, standing, baseline)
@@ -236,22 +247,28 @@ class Adoptions:
             created_at=at,
         )
 
-    async def _baselines(self, realm: str, name: str | None = None) -> Mapping[str, Baseline]:
-        found = await self._newest(realm, name)
-        return {
-            name: Baseline.model_validate(stored.body)
-            for name, stored in found.items()
-            if not name.startswith(_OF_PROVIDER)
-        }
+    async def _baselines(self, realm: str) -> Mapping[str, Baseline]:
+        """The baselines of a realm's tools by name."""
+        await self._newest(realm)
+        return self._read[realm].tools
 
-    async def _newest(self, realm: str, name: str | None) -> Mapping[str, Definition]:
-        """The newest revision of every baseline, or of one."""
-        return {stored.name: stored for stored in await self._definitions.revisions("baseline", realm, name)}
+    async def _newest(self, realm: str) -> Mapping[str, Definition]:
+        """The newest revision of every baseline, of which only what has changed is read."""
+        read = self._read.setdefault(realm, _Read())
+        last = await self._definitions.changes(realm)
+        if read.seen != last:
+            changed = await self._definitions.changed("baseline", realm, read.seen)
+            for stored in changed.revisions:
+                read.all[stored.name] = stored
+                if not stored.name.startswith(_OF_PROVIDER):
+                    read.tools[stored.name] = Baseline.model_validate(stored.body)
+            read.seen = last
+        return read.all
 
     async def _imported(self, name: str, who: Principal) -> tuple[ToolRevision, Baseline]:
         await self._catalogue.renew(who.realm)
         current = self._registry.require(who.realm, name)
-        baseline = (await self._baselines(who.realm, current.name)).get(current.name)
+        baseline = (await self._baselines(who.realm)).get(current.name)
         if baseline is None:
             msg = f"tool {current.name!r} was not imported, so no provider can want a change of it"
             raise NotFound(msg)

@@ -22,14 +22,19 @@ class Providers:
     def __init__(self, definitions: Definitions) -> None:
         self._definitions = definitions
         self._providers: dict[tuple[str, str], ProviderDefinition] = {}
+        self._seen: dict[str, int] = {}
+        """Number of the last change that was read, by realm."""
         self._changing = asyncio.Lock()
         """Held from asking the store until its answer is at hand, so that no older answer replaces a newer one."""
 
     async def refresh(self, realm: str) -> None:
         """Read what is stored now."""
         async with self._changing:
-            for stored in await self._definitions.revisions("provider", realm):
+            last = await self._definitions.changes(realm)  # before reading: what is saved meanwhile is read once more
+            changed = await self._definitions.changed("provider", realm, self._seen.get(realm, -1))
+            for stored in changed.revisions:
                 self._providers[realm, stored.name] = ProviderDefinition.model_validate(stored.body)
+            self._seen[realm] = last
 
     async def save(self, provider: ProviderDefinition, *, realm: str, made_by: str, at: datetime) -> None:
         """Store a provider as a new revision, which is used from now on.

@@ -9,6 +9,7 @@ from collections import Counter, deque
 from collections.abc import Awaitable, Generator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
+from itertools import takewhile
 
 from pydantic_core import from_json, to_json
 
@@ -152,13 +153,16 @@ class _Definitions:
         """Number one change."""
         self._changes[revisions[0].realm] += 1
         for revision in revisions:
-            self._changed[_revision_key(revision)] = self._changes[revision.realm]
+            key = _revision_key(revision)
+            self._changed.pop(key, None)  # so that the latest change comes last
+            self._changed[key] = self._changes[revision.realm]
 
     async def changes(self, realm: str) -> int:
         return self._changes[realm]
 
     async def changed(self, kind: DefinitionKind, realm: str, since: int) -> Changed:
-        keys = sorted(key for key, at in self._changed.items() if key[:2] == (kind, realm) and at > since)
+        latest = ((key, at) for key, at in reversed(self._changed.items()) if key[1] == realm)
+        keys = sorted(key for key, _ in takewhile(lambda found: found[1] > since, latest) if key[0] == kind)
         return Changed(
             [self._by_name[key[:3]][key[3] - 1] for key in keys if key not in self._removed],
             [(key[2], key[3]) for key in keys if key in self._removed],
@@ -169,13 +173,11 @@ class _Definitions:
         return known[index] if known else None
 
     async def revisions(self, kind: DefinitionKind, realm: str, name: str | None = None) -> Sequence[Definition]:
-        return [
-            revision
-            for (of_kind, owner, named), known in sorted(self._by_name.items())
-            if (of_kind, owner) == (kind, realm) and name in {None, named}
-            for revision in known
-            if _revision_key(revision) not in self._removed
-        ]
+        keys: list[tuple[DefinitionKind, str, str]] = [(kind, realm, name or "")]
+        if name is None:
+            keys = sorted(key for key in self._by_name if key[:2] == (kind, realm))
+        found = (revision for key in keys for revision in self._by_name.get(key, ()))
+        return [revision for revision in found if _revision_key(revision) not in self._removed]
 
     async def set_status(
         self,

@@ -12,6 +12,7 @@ from typer.core import TyperGroup
 
 from toolcrib.cli import (
     authoring,
+    calling,
     code,
     databases,
     demo,
@@ -69,6 +70,7 @@ for name, command in (
     ("test-prompt", authoring.try_prompt),
     ("revisions", authoring.revisions),
     ("roll-back", authoring.roll_back),
+    ("call", calling.call),
     ("code", code.add_code),
     ("import-database", databases.import_database),
     ("import-mcp", mcp.import_mcp),

@@ -2,15 +2,16 @@
 
 import json
 import sys
-from typing import TYPE_CHECKING, Annotated, Any, cast
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from toolcrib.cli.objects import json_object
 from toolcrib.cli.options import DEFAULT_STORE, AsJson, Position, RunId, Store
 from toolcrib.cli.session import with_crib
 
 if TYPE_CHECKING:
-    from toolcrib.contracts import JsonObject, Run, Trace
+    from toolcrib.contracts import Run, Trace
     from toolcrib.crib import Crib
 
 app = typer.Typer(help="Look at runs, decide what they wait for, carry them on.", no_args_is_help=True)
@@ -78,7 +79,14 @@ def approve(
     run_id: RunId, position: Position, reason: Why = None, edit: Edit = None, store: Store = DEFAULT_STORE
 ) -> None:
     """Approve a call that waits for consent, as it is or with other arguments."""
-    _decide(store, run_id, position, approve=True, reason=reason, edited_input=_json_object(edit))
+    _decide(
+        store,
+        run_id,
+        position,
+        approve=True,
+        reason=reason,
+        edited_input=None if edit is None else json_object(edit, "--edit"),
+    )
 
 
 @app.command("reject")
@@ -93,15 +101,3 @@ def _decide(store: str | None, run_id: str, position: str, *, approve: bool, **m
         print(f"toolcrib: somebody else has decided on {position} of {run_id} before", file=sys.stderr)
         raise typer.Exit(1)
     print(f"{'approved' if approve else 'rejected'} {position}; carry the run on with: toolcrib run resume {run_id}")
-
-
-def _json_object(text: str | None) -> "JsonObject | None":
-    if text is None:
-        return None
-    try:
-        found = json.loads(text)
-    except json.JSONDecodeError as problem:
-        raise typer.BadParameter(f"--edit is not JSON: {problem}") from None
-    if not isinstance(found, dict):
-        raise typer.BadParameter("--edit must be one JSON object")
-    return cast("JsonObject", found)

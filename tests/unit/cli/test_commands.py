@@ -291,3 +291,30 @@ def test_a_missing_extra_is_named(monkeypatch: pytest.MonkeyPatch, store: str) -
 
     refused = toolcrib("up", store=store)
     assert (refused.exit_code, "pip install 'toolcrib[server]'" in refused.stderr) == (2, True)
+
+
+@pytest.mark.requirement("cli.call")
+def test_a_tool_is_called_once_and_its_output_printed(store: str, tmp_path: Path) -> None:
+    code = tmp_path / "double.py"
+    code.write_text("def main(number):\n    return {'twice': number * 2}\n")
+    toolcrib("tool", "code", code, "--name", "double", store=store)
+
+    assert json.loads(toolcrib("tool", "call", "double", "--input", '{"number": 21}', store=store).stdout) == {
+        "twice": 42
+    }
+    envelope = json.loads(toolcrib("tool", "call", "double", "--input", '{"number": 4}', "--json", store=store).stdout)
+    assert (envelope["status"], envelope["output"]) == ("success", {"twice": 8})
+
+
+@pytest.mark.requirement("cli.call")
+def test_a_call_that_fails_says_why_and_ends_with_a_status(store: str, tmp_path: Path) -> None:
+    file = tmp_path / "weather.json"
+    file.write_text(json.dumps(DOCUMENT))
+    toolcrib("tool", "import", file, "--name", "weather", "--base-url", "http://127.0.0.1:9", store=store)
+
+    refused = toolcrib("tool", "call", "weather_now", store=store)
+    malformed = toolcrib("tool", "call", "weather_now", "--input", "{", store=store)
+
+    assert (refused.exit_code, malformed.exit_code) == (1, 2)
+    assert refused.stderr.startswith("POLICY_DENIED: ")
+    assert "--input is not JSON" in malformed.stderr

@@ -79,6 +79,6 @@ async def test_a_client_without_the_grants_generates_nothing(tmp_path: Path):
 
 async def test_a_client_learns_nothing_of_variables_that_are_not_released(tmp_path: Path):
     async with serving(environment={"DATABASE_URL": shop_file(tmp_path)}) as server:
-        told = await server.post("/ai/tools/generate", {"name": "shop", "url": "${env:DATABASE_URL}"}, 422)
+        told = await server.post("/ai/tools/generate", {"name": "shop", "url": "${env:DATABASE_URL}"}, 424)
 
-        assert "not set or not released" in str(told)
+        assert "${env:DATABASE_URL}, which is not set or not released" in str(told)

@@ -27,6 +27,7 @@ async def test_a_call_outside_a_run_may_be_judged_and_does_nothing():
     ):
         with pytest.raises(Conflict, match="'act' was called outside a run"):
             await refusal
+    assert (journal.prepared_before("a"), journal.failed_before("a")) == (None, None)
     assert asked == []
 
 

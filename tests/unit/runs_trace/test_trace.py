@@ -243,7 +243,7 @@ async def test_a_client_hand_off_is_a_step_and_its_call_was_not_repeated_by_a_cr
         tool = house.agentic()
         good, bad = await tool("Say hello"), await tool("Say hello")
         before = await house.crib.trace(good.run_id)
-        await house.crib.return_client_result(good.run_id, "t1.c1", ClientResult(output={"seen": True}))
+        await house.crib.return_client_result(good.run_id, "t1.c1", ClientResult(output={"seen": "yes"}))
         refused = ToolError(code=ErrorCode.UNKNOWN, message="the screen is off")
         await house.crib.return_client_result(bad.run_id, "t1.c1", ClientResult(error=refused))
         shown = (await house.crib.resume(good.run_id)).trace
@@ -253,7 +253,7 @@ async def test_a_client_hand_off_is_a_step_and_its_call_was_not_repeated_by_a_cr
     assert (open_step.status, open_step.action) == ("waiting", "show")
     assert (before.status, open_step.payload) == ("awaiting_client", {"text": "hello"})
     [back] = [step for step in shown.steps if isinstance(step, HandoffStep)]
-    assert (back.status, back.result) == ("success", {"seen": True})
+    assert (back.status, back.result) == ("success", {"seen": "yes"})
     assert back.made_by is not None
     [call] = [step for step in shown.steps if isinstance(step, ToolStep)]
     assert (call.status, call.repeats) == ("success", 0)

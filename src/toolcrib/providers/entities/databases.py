@@ -80,7 +80,7 @@ class Databases:
             raise NotFound(msg)
         url = await secret(connection.url)
         if url is None:
-            msg = f"provider {provider.name!r} is reached at {connection.url}, which is not set or not released"
+            msg = f"its database is at {connection.url}, which is not set or not released; set it and call again"
             raise NotFound(msg)
         async with self._opening:
             return await self._open((realm, connection.url), url)

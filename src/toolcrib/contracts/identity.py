@@ -97,14 +97,16 @@ def _is_plain(value: Json, levels: int) -> bool:
         return 1e-3 < abs(value) < 1e15 and not value.is_integer()  # written alike by both, without an exponent
     if not levels:
         return False
-    if isinstance(value, list):
-        return all(_is_plain(item, levels - 1) for item in cast("list[Json]", value))
-    if not isinstance(value, dict):
-        return False
-    for key, item in cast("dict[Any, Json]", value).items():
-        if type(key) is not str or not key.isascii() or not _is_plain(item, levels - 1):
+    if isinstance(value, dict):
+        items = cast("dict[Any, Json]", value)
+        if not all(type(key) is str and key.isascii() for key in items):
             return False
-    return True
+        inner = items.values()
+    elif isinstance(value, list):
+        inner = cast("list[Json]", value)
+    else:
+        return False
+    return all(type(item) is str or _is_plain(item, levels - 1) for item in inner)
 
 
 def _pieces(value: Json, levels: int) -> Iterator[str]:

@@ -150,7 +150,7 @@ class Adoptions:
         seen = await self._definitions.changes(who.realm)
         current, baseline, proposal = await self._proposed(name, who)
         checked = self._catalogue.checked(proposal.definition, who.realm)
-        taken = settled(baseline, proposal.definition)
+        taken = settled(baseline, proposal.change.after)
         told = AdoptedTool(tool=current.name, adoption="changed", change=proposal.change)
         await self._store([Decision(told, save=checked, baseline=taken, states=baseline.blocked)], who, seen)
         return self._registry.require(who.realm, name)
@@ -210,6 +210,7 @@ class Adoptions:
         compared = baseline is not None and baseline.adopted != offered
         adopted = await self._registry.pinned(realm, baseline.adopted) if baseline is not None and compared else None
         return Standing(
+            offered=offered,
             current=self._registry.find(realm, name, None),
             versions=versions_of(self._registry.shelf(realm).revisions(name)),
             baseline=baseline,

@@ -12,7 +12,7 @@ The first offer of a tool is trusted and becomes its baseline. From then on
 """
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Final
 
@@ -40,6 +40,8 @@ _MOST_SAID: Final = 3
 class Standing:
     """How a tool's name stands in the realm."""
 
+    offered: str
+    """Content hash of what is offered; of what was adopted if nothing is."""
     current: ToolRevision | None = None
     """What a call without a version gets; null if there is no such tool."""
     versions: Sequence[VersionLife] = ()
@@ -70,10 +72,11 @@ class _Case:
     standing: Standing
     baseline: Baseline
     at: datetime
-    offered: str = field(init=False)
 
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "offered", self.offer.content_hash())
+    @property
+    def offered(self) -> str:
+        """Content hash of the offer."""
+        return self.standing.offered
 
     def told(self, adoption: Adoption, message: str = "", change: ToolChange | None = None) -> AdoptedTool:
         """What became of it."""
@@ -94,7 +97,7 @@ def plan_adoption(provider: str, offer: ToolDefinition, standing: Standing, *, a
     if baseline is not None and baseline.provider != provider:
         message = f"provider {baseline.provider!r} offers a tool of this name too, and was first"
         return Decision(AdoptedTool(tool=offer.name, adoption="kept", message=message))
-    trusted = Baseline(tool=offer.name, provider=provider, adopted=offer.content_hash())
+    trusted = Baseline(tool=offer.name, provider=provider, adopted=standing.offered)
     if baseline is None and current is None:
         return Decision(AdoptedTool(tool=offer.name, adoption="new"), save=offer, baseline=trusted)
     if current is None:
@@ -176,9 +179,9 @@ def needs_person(change: ToolChange, definition: ToolDefinition) -> bool:
     return change.is_harmful or (words and definition.implementation.kind == "mcp")
 
 
-def settled(baseline: Baseline, definition: ToolDefinition) -> Baseline:
-    """The baseline after a definition was taken over."""
-    return Baseline(tool=baseline.tool, provider=baseline.provider, adopted=definition.content_hash())
+def settled(baseline: Baseline, adopted: str) -> Baseline:
+    """The baseline after the definition with this content hash was taken over."""
+    return Baseline(tool=baseline.tool, provider=baseline.provider, adopted=adopted)
 
 
 def summary_of(change: ToolChange) -> str:
@@ -192,7 +195,7 @@ def summary_of(change: ToolChange) -> str:
 def _as_before(case: _Case) -> Decision:
     """It is offered as it was when it was adopted: whatever was in its way is over."""
     baseline = case.baseline
-    restored = settled(baseline, case.offer)
+    restored = settled(baseline, case.offered)
     states = baseline.blocked
     stored = restored if restored != baseline or case.standing.baseline is None else None
     if case.standing.current is not None and case.standing.current.content_hash != baseline.adopted:
@@ -211,7 +214,7 @@ def _changed(case: _Case, current: ToolRevision, *, accept: bool) -> Decision:
         message = f"a person has changed it; what is offered now is {summary_of(change)}"
         kept = baseline.model_copy(update={"proposal": _proposal(case, change), "offered": True, "blocked": ()})
         return Decision(case.told("kept", message, change), baseline=kept, states=baseline.blocked)
-    taken = settled(baseline, case.offer)
+    taken = settled(baseline, case.offered)
     message = summary_of(change)
     return Decision(case.told("changed", message, change), save=case.offer, baseline=taken, states=baseline.blocked)
 

@@ -577,5 +577,10 @@ def _cause(claim: Claim) -> ResumeCause:
     arrived = next((name for name in last.waiting_for if name in claim.signals), None)
     if arrived is None:
         return "timer"
-    kind = arrived.partition(":")[0]
-    return kind if kind in ("approval", "client") else "signal"  # pyright: ignore[reportReturnType] - narrowed by the test
+    match arrived.partition(":")[0]:
+        case "approval":
+            return "approval"
+        case "client":
+            return "client"
+        case _:
+            return "signal"

@@ -122,7 +122,10 @@ class Jail:
                 files = {name: memory_file(theirs, content) for name, content in (packages or {}).items()}
                 options = _options(ground, limits, files)
                 options += ["--info-fd", str(tell), "--block-fd", str(wait), "--seccomp", str(rules)]
-                process = await _launch(ground, [*options, "--", *command], (tell, wait, rules, *files.values()))
+                program = [str(ground.bwrap), *options, "--", *command]
+                if ground.cgroups is None:
+                    program = [*_bounded(limits), *program]
+                process = await _launch(ground, program, (tell, wait, rules, *files.values()))
             first_pid = None
             try:
                 first_pid = await _first_pid(told, process)
@@ -208,12 +211,18 @@ def quotas(limits: SandboxLimits, *, counted: bool) -> dict[str, int]:
     return found if counted else {**found, "NPROC": limits.processes + 1}
 
 
-async def _launch(ground: Ground, options: Sequence[str], passed: Sequence[int]) -> asyncio.subprocess.Process:
+def _bounded(limits: SandboxLimits) -> list[str]:
+    """What holds the jail's own first process to the quotas too, where no control group does: code may write to it."""
+    found = quotas(limits, counted=False)
+    bounds = ("-v", str(found["AS"] // 1024), "-t", str(found["CPU"] + 1))  # KiB; a second more than the code itself
+    return ["/bin/sh", "-c", 'ulimit "$1" "$2" && ulimit "$3" "$4" && shift 4 && exec "$@"', "sh", *bounds]
+
+
+async def _launch(ground: Ground, program: Sequence[str], passed: Sequence[int]) -> asyncio.subprocess.Process:
     user = JAIL_UID if ground.drop else None
     try:
         return await asyncio.create_subprocess_exec(
-            str(ground.bwrap),
-            *options,
+            *program,
             stdin=asyncio.subprocess.PIPE,
             stdout=asyncio.subprocess.PIPE,
             stderr=asyncio.subprocess.PIPE,

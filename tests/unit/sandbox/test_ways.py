@@ -60,6 +60,22 @@ async def test_a_jail_without_a_control_group_is_held_to_its_memory(monkeypatch:
     assert turn == Exceeded("memory_mb")
 
 
+async def test_the_first_process_of_a_jail_without_a_control_group_is_held_to_the_quotas_too(
+    monkeypatch: pytest.MonkeyPatch,
+):
+    from toolcrib.sandbox import bwrap
+
+    monkeypatch.setattr(bwrap, "find_cgroups", lambda: None)
+    session = await BwrapBackend().open(job("def main():\n    return open('/proc/1/limits').read()\n"), "cpython")
+    turn = await session.start()
+    await session.close()
+
+    assert isinstance(turn, Returned)
+    bounds = {line[:26].strip(): line[26:].split()[:2] for line in str(turn.output).splitlines()}
+    assert bounds["Max address space"] == [str((64 + 64) * 2**20)] * 2
+    assert bounds["Max cpu time"] == ["2", "2"]
+
+
 async def test_a_process_that_is_not_ours_to_drop_keeps_its_user(monkeypatch: pytest.MonkeyPatch):
     from toolcrib.sandbox import bwrap
 

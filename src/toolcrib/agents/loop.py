@@ -60,7 +60,7 @@ class Agentic:
             setup = await self._furnisher.prepare(context, tool)
             if not setup.allotted:
                 return _no_tools(tool)
-            return await _Conversation(setup, done).run()
+            return await Conversation(setup, done).run()
         except BudgetExhausted as limit:
             return Ended(output=partial(done), stop_reason=limit.shortage.stop_reason, warnings=(str(limit),))
         except ModelError as failure:
@@ -79,7 +79,7 @@ class _Outcome(NamedTuple):
     """Null if it was a look into the catalogue, which is no call."""
 
 
-class _Conversation:
+class Conversation:
     """The turns of one run."""
 
     def __init__(self, setup: Setup, done: list[ToolEnvelope]) -> None:

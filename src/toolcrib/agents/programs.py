@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 
+from toolcrib.agents.agent import Agent
 from toolcrib.agents.deterministic import Deterministic
 from toolcrib.agents.loop import Agentic
 from toolcrib.agents.references import References
@@ -34,7 +35,7 @@ def programs(
         fixed = implementation.kind == "agentic" and implementation.mode == "deterministic"
         return await (deterministic if fixed else agentic)(context, tool)
 
-    return {"tool": call_once, "agentic": run_agentic}
+    return {"tool": call_once, "agentic": run_agentic, "agent": Agent(furnisher)}
 
 
 async def call_once(context: RunContext, tool: ToolRevision) -> Ended:

@@ -159,15 +159,22 @@ class Furnisher:
         self._references = references
         self._places: dict[tuple[object, ...], Workplace] = {}
 
-    async def prepare(self, context: RunContext, tool: ToolRevision) -> Setup:
+    async def prepare(
+        self, context: RunContext, tool: ToolRevision, inside: AgenticImplementation | None = None
+    ) -> Setup:
         """Open the model, find the tools, read the reference data, and set the run's policy.
+
+        Args:
+            context: The run.
+            tool: What it executes.
+            inside: How its model works, where the tool's own implementation does not say it.
 
         Raises:
             InvalidSettings: The model cannot be opened.
             NotFound: An allotted tool does not exist.
             ReferenceUnavailable: A reference list could not be read.
         """
-        implementation = tool.definition.implementation
+        implementation = inside or tool.definition.implementation
         if implementation.kind != "agentic":
             msg = f"tool {tool.ref!r} is of kind {implementation.kind!r}, not agentic"
             raise InvalidDefinition(msg)
@@ -175,8 +182,9 @@ class Furnisher:
         found = await self._granted(context, tool, implementation)
         references = await self._references.lists(context, implementation.context)
         place = self._place(context, tool, implementation, found, references)
-        await self._tell_drift(context, tool)
-        context.policy = replace(place.policy, side_effects=most)
+        if inside is None:
+            await self._tell_drift(context, tool)
+        context.policy = replace(place.policy, side_effects=most, guardrails=context.policy.guardrails)
         return Setup(context, tool, implementation, model, place, _task(context.request.input))
 
     async def _granted(
@@ -272,5 +280,5 @@ def _policy(allotted: Sequence[Allotted]) -> CallPolicy:
 
 def _task(arguments: Json) -> str:
     given = cast("JsonObject", arguments) if isinstance(arguments, dict) else {}
-    task = given.get("task")
+    task = given.get("task", given.get("message"))
     return task if isinstance(task, str) else orjson.dumps(arguments).decode()

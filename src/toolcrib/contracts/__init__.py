@@ -19,7 +19,7 @@ from toolcrib.contracts.agentic import (
     AgenticStep,
     AllocatedTool,
 )
-from toolcrib.contracts.agents import AgentOutputs, OnMissing, PinnedHandle, PinSelector, PinStrategy
+from toolcrib.contracts.agents import AgentImplementation, AgentMemory, MemoryStrategy, ResponseFormat
 from toolcrib.contracts.auth import (
     SECRET_REFERENCE,
     ApiKeyAuth,
@@ -63,6 +63,7 @@ from toolcrib.contracts.connections import (
     McpTransport,
 )
 from toolcrib.contracts.consents import Consent, ConsentRequest, ConsentStatus, Revocation
+from toolcrib.contracts.conversations import Conversation, ConversationStatus, ConversationTurn
 from toolcrib.contracts.costs import ActionCost, CostBreakdown, LLMCost
 from toolcrib.contracts.drift import DriftChange, DriftKind, DriftReport
 from toolcrib.contracts.entities import (
@@ -132,7 +133,21 @@ from toolcrib.contracts.events import (
     SignalAwaited,
     SignalReceived,
 )
+from toolcrib.contracts.executions import AgentRequest, AgentResponse, ReturnedCall
 from toolcrib.contracts.grpc import GrpcImplementation
+from toolcrib.contracts.guardrails import (
+    ContentFilter,
+    CustomGuardrail,
+    FilterAction,
+    Filtered,
+    Guardrail,
+    MaxCost,
+    NoDelete,
+    PersonalData,
+    RealmBoundary,
+    RequireConfirmation,
+    UntrustedContent,
+)
 from toolcrib.contracts.http import (
     BodyEncoding,
     FieldEncoding,
@@ -151,7 +166,8 @@ from toolcrib.contracts.impact import Dependent, ImpactReport, PinnedRun, Verdic
 from toolcrib.contracts.implementations import DELEGATES, Implementation, PythonImplementation
 from toolcrib.contracts.imports import Loss, LossEffect, LossKind, LossReport, OperationImport
 from toolcrib.contracts.mcp import McpCapability, McpImplementation
-from toolcrib.contracts.models import CLOSING_S, Allowance, Limits, LLMConfig, ToolCalling, Usage
+from toolcrib.contracts.models import CLOSING_S, Allowance, Limits, LLMConfig, OnMalformed, ToolCalling, Usage
+from toolcrib.contracts.outputs import AgentOutputs, OnMissing, PinnedHandle, PinSelector, PinStrategy
 from toolcrib.contracts.paging import CursorPaging, LinkPaging, NextUrlPaging, OffsetPaging, PageNumberPaging, Paging
 from toolcrib.contracts.plugins import PluginImplementation
 from toolcrib.contracts.pointers import escaped, pointed, pointer_names, unescaped
@@ -241,7 +257,11 @@ __all__ = [
     "ActionCost",
     "AdoptedTool",
     "Adoption",
+    "AgentImplementation",
+    "AgentMemory",
     "AgentOutputs",
+    "AgentRequest",
+    "AgentResponse",
     "AgenticContext",
     "AgenticImplementation",
     "AgenticMode",
@@ -286,9 +306,14 @@ __all__ = [
     "Consent",
     "ConsentRequest",
     "ConsentStatus",
+    "ContentFilter",
     "Contract",
+    "Conversation",
+    "ConversationStatus",
+    "ConversationTurn",
     "CostBreakdown",
     "CursorPaging",
+    "CustomGuardrail",
     "DatabaseConnection",
     "Dependent",
     "Difference",
@@ -310,9 +335,12 @@ __all__ = [
     "Fenced",
     "FieldEncoding",
     "FieldStyle",
+    "FilterAction",
+    "Filtered",
     "GrpcConnection",
     "GrpcImplementation",
     "GuardDecision",
+    "Guardrail",
     "HandoffPending",
     "HandoffStatus",
     "HandoffStep",
@@ -348,10 +376,12 @@ __all__ = [
     "LossEffect",
     "LossKind",
     "LossReport",
+    "MaxCost",
     "McpCapability",
     "McpConnection",
     "McpImplementation",
     "McpTransport",
+    "MemoryStrategy",
     "ModelError",
     "ModelErrorKind",
     "ModelFailed",
@@ -361,9 +391,11 @@ __all__ = [
     "MutualTlsAuth",
     "NextUrlPaging",
     "NoAuth",
+    "NoDelete",
     "NotFound",
     "OAuth2Auth",
     "OffsetPaging",
+    "OnMalformed",
     "OnMissing",
     "OperationImport",
     "Outcome",
@@ -372,6 +404,7 @@ __all__ = [
     "ParameterPlace",
     "ParameterStyle",
     "PermissionDenied",
+    "PersonalData",
     "PinSelector",
     "PinStrategy",
     "PinnedHandle",
@@ -394,15 +427,19 @@ __all__ = [
     "Purpose",
     "PythonImplementation",
     "RateLimit",
+    "RealmBoundary",
     "Reason",
     "ReconnectRequired",
     "ReferenceReading",
     "ReferenceSnapshot",
     "ReferenceSource",
+    "RequireConfirmation",
     "ResponseForm",
+    "ResponseFormat",
     "ResumeCause",
     "ResumptionStep",
     "RetryPolicy",
+    "ReturnedCall",
     "Revocation",
     "Run",
     "RunEvent",
@@ -458,6 +495,7 @@ __all__ = [
     "TwoStepAuth",
     "Unauthenticated",
     "Unavailable",
+    "UntrustedContent",
     "Usage",
     "Usd",
     "Verb",

@@ -1,44 +1,74 @@
-"""What every agent node puts out, and how a user pins one tool's result to a stable handle.
+"""An agent: a model with a persona, tools, memory and rules (004, agent definition).
 
-The shapes are those of 001, sections 3.1 and 4.2.
+An agent is a tool of kind `agent`: it is stored, versioned, permitted, called and journaled like every other tool.
 """
 
 from typing import Literal, TypeAlias
 
 from pydantic import Field
 
-from toolcrib.contracts._base import Contract
-from toolcrib.contracts.envelope import ToolEnvelope
+from toolcrib.contracts._base import Contract, JsonSchema
+from toolcrib.contracts.agentic import AgenticStatus, AllocatedTool
+from toolcrib.contracts.envelope import SideEffects
+from toolcrib.contracts.guardrails import Guardrail
+from toolcrib.contracts.models import Limits, LLMConfig
+from toolcrib.contracts.outputs import PinnedHandle
 
-PinStrategy: TypeAlias = Literal["latest", "first_success", "by_call_id"]
-OnMissing: TypeAlias = Literal["null", "error", "stale_last_success"]
-
-
-class AgentOutputs(Contract):
-    """Always all present, whatever the configuration."""
-
-    response: str
-    tools_by_id: dict[str, ToolEnvelope] = Field(default_factory=dict)
-    """Envelopes by `call_id`."""
-    tool_order: tuple[str, ...] = ()
-    """`call_id`s in the order of execution."""
-    last_tool: ToolEnvelope | None = None
-    """The last call that succeeded."""
-    traces_url: str | None = None
-    """Null without a server."""
+ResponseFormat: TypeAlias = Literal["text", "json", "structured"]
+MemoryStrategy: TypeAlias = Literal["full", "sliding_window", "summary", "none"]
 
 
-class PinSelector(Contract):
-    """Which call fills the handle."""
+class AgentMemory(Contract):
+    """What an agent remembers of a conversation (`MemoryConfig` of 004)."""
 
-    tool: str
-    strategy: PinStrategy = "latest"
-    call_id: str | None = None
+    strategy: MemoryStrategy = "full"
+    max_conversation_turns: int = Field(default=20, ge=1)
+    """Turns that `sliding_window` shows, and that `summary` shows in full."""
+    max_context_tokens: int | None = Field(default=None, ge=1)
+    """Tokens of the history; the oldest turns give way. Null for what the model's context allows."""
+    persist_conversation: bool = True
+    """False: nothing is kept of a conversation but its runs."""
+    summary_agent: str | None = None
+    """Agent that summarizes what is no longer shown; the agent's own model if null."""
 
 
-class PinnedHandle(Contract):
-    """A named output that stays when its tool is disabled or removed."""
+class AgentImplementation(Contract):
+    """What an agent is made of; name, title, description, `security_uri` and `enabled` are its tool's."""
 
-    name: str
-    selector: PinSelector
-    on_missing: OnMissing = "null"
+    kind: Literal["agent"] = "agent"
+    status: AgenticStatus = "active"
+    llm: LLMConfig
+    system_prompt: str = ""
+    """Persona and focus."""
+    prompt_fragments: tuple[str, ...] = ()
+    """Names of reusable fragments, which follow the system prompt in this order."""
+    response_format: ResponseFormat = "text"
+    response_schema: JsonSchema | None = None
+    """For `structured`: JSON Schema 2020-12 of `output`."""
+    tools: tuple[AllocatedTool, ...] = ()
+    """By reference, pattern of names or group, with priorities."""
+    tool_categories: tuple[str, ...] = ()
+    tool_tags: tuple[str, ...] = ()
+    excluded_tools: tuple[str, ...] = ()
+    """Names, or patterns of names, that are taken out again."""
+    max_tools_in_context: int = Field(default=40, ge=1)
+    """Tools that the model is shown; the rest it can find with a built-in tool."""
+    delegates: tuple[str, ...] = ()
+    """Agents that it may call as tools."""
+    can_create_workflows: bool = False
+    limits: Limits = Limits()
+    side_effects: SideEffects = "writes"
+    """The most that its calls may do: `reads` makes a read-only agent."""
+    parallel_tool_calls: bool = True
+    """Whether it may call several tools in one answer."""
+    durable: bool = False
+    """Run in the background by default: a request answers with the run's id."""
+    memory: AgentMemory = AgentMemory()
+    guardrails: tuple[Guardrail, ...] = ()
+    requires_approval: bool = False
+    """A person approves every call with side effects."""
+    principal_ref: str | None = None
+    """Service account that it acts as; the caller's own identity if null."""
+    realms: tuple[str, ...] = ()
+    """Realms in which it may run; empty for its own."""
+    pins: tuple[PinnedHandle, ...] = ()

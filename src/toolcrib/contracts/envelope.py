@@ -82,6 +82,8 @@ class ToolEnvelope(Contract):
     """Null means unknown, never 0 for a paid call."""
     side_effects: SideEffects = "none"
     content_hash: str | None = None
+    tainted: bool = False
+    """The output holds what outsiders can write, or was made of it."""
 
     @property
     def ok(self) -> bool:

@@ -69,6 +69,8 @@ class RunFinished(Contract):
     """What accompanies the output."""
     metadata: JsonObject = Field(default_factory=dict)
     """What else its program says of it: what code has printed and used."""
+    tainted: bool = False
+    """It has read what outsiders can write."""
     error: ToolError | None = None
     warnings: tuple[str, ...] = ()
     usage: Usage = Usage()

@@ -6,6 +6,7 @@ from pydantic import Field
 
 from toolcrib.contracts._base import Contract
 from toolcrib.contracts.agentic import AgenticImplementation
+from toolcrib.contracts.agents import AgentImplementation
 from toolcrib.contracts.code import CodeImplementation
 from toolcrib.contracts.composites import CompositeImplementation
 from toolcrib.contracts.entities import EntityImplementation
@@ -32,9 +33,12 @@ Implementation: TypeAlias = Annotated[
     | CodeImplementation
     | CompositeImplementation
     | AgenticImplementation
+    | AgentImplementation
     | PluginImplementation,
     Field(discriminator="kind"),
 ]
 
-DELEGATES: Final[frozenset[Literal["agentic", "code", "composite"]]] = frozenset({"agentic", "code", "composite"})
+DELEGATES: Final[frozenset[Literal["agent", "agentic", "code", "composite"]]] = frozenset(
+    {"agent", "agentic", "code", "composite"}
+)
 """Kinds whose call is a run of its own, in which they call other tools."""

@@ -11,8 +11,11 @@ CLOSING_S = 10.0
 """Seconds that a run has beyond the time-out of what it runs, so that the inner end is the one that is reported."""
 
 
-ToolCalling: TypeAlias = Literal["native", "schema"]
-"""How a model calls tools: `native`, by its API's own means; `schema`, by an answer that follows a schema of them."""
+ToolCalling: TypeAlias = Literal["native", "schema", "text"]
+"""How a model calls tools: `native`, by its API's own means; `schema`, by an answer that follows a schema of them;
+`text`, by fenced blocks in its words (003)."""
+OnMalformed: TypeAlias = Literal["refuse", "skip"]
+"""What becomes of an answer with a malformed block: no call in it runs, or only the malformed ones do not."""
 
 
 class LLMConfig(Contract):
@@ -23,6 +26,8 @@ class LLMConfig(Contract):
     temperature: float | None = Field(default=None, ge=0, le=1)
     max_tokens: int | None = Field(default=None, ge=1)
     """Output tokens per answer; an agentic tool allows 1,000 to 8,000."""
+    max_input_tokens: int | None = Field(default=None, ge=1)
+    """Context window to fill at most; null for what the model's is known to be."""
     top_p: float | None = Field(default=None, ge=0, le=1)
     frequency_penalty: float | None = Field(default=None, ge=-2, le=2)
     presence_penalty: float | None = Field(default=None, ge=-2, le=2)
@@ -34,6 +39,8 @@ class LLMConfig(Contract):
     """Name of the environment variable that holds the key; the provider's usual one if null."""
     tool_calling: ToolCalling | None = None
     """The provider's usual way if null."""
+    on_malformed: OnMalformed = "refuse"
+    """For `text`."""
     prompt_cache: bool = True
     """Ask providers that cache only on request to keep what a conversation's next prompt will repeat."""
     extra: JsonObject = Field(default_factory=dict)

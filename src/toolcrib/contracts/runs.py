@@ -7,6 +7,7 @@ from pydantic import Field
 from toolcrib.contracts._base import Contract, Json, JsonObject, Timestamp, Usd
 from toolcrib.contracts.envelope import Attachment, SideEffects
 from toolcrib.contracts.errors import ToolError
+from toolcrib.contracts.guardrails import Guardrail
 from toolcrib.contracts.models import Allowance, Usage
 from toolcrib.contracts.principals import Principal
 
@@ -57,6 +58,10 @@ class RunRequest(Contract):
     """The tools that are open above this run, outermost first: `name@version` by content hash."""
     side_effects: SideEffects = "writes"
     """The most that its calls may do."""
+    guardrails: tuple[Guardrail, ...] = ()
+    """The rules of the callers above, which bind this run too."""
+    tainted: bool = False
+    """The caller had read what outsiders can write when it called."""
     allowance: Allowance | None = None
     """What the caller had left when it called; null for a run that nobody called."""
 
@@ -112,6 +117,8 @@ class RunResult(Contract):
     """What accompanies the output."""
     metadata: JsonObject = Field(default_factory=dict)
     """What else its program says of it: what code has printed and used."""
+    tainted: bool = False
+    """It has read what outsiders can write."""
     error: ToolError | None = None
     warnings: tuple[str, ...] = ()
     usage: Usage = Usage()

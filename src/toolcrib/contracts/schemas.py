@@ -12,7 +12,6 @@ from pydantic import BaseModel, TypeAdapter
 
 from toolcrib.contracts._base import Contract, JsonObject, JsonSchema
 from toolcrib.contracts.adoption import ImportOutcome, ToolReview
-from toolcrib.contracts.agents import AgentOutputs, PinnedHandle
 from toolcrib.contracts.authoring import PromptDifference, PromptRevision, PromptTest, TextProposal
 from toolcrib.contracts.envelope import ToolEnvelope
 from toolcrib.contracts.errors import ToolError
@@ -20,6 +19,7 @@ from toolcrib.contracts.events import RunEvent
 from toolcrib.contracts.impact import ImpactReport
 from toolcrib.contracts.imports import LossReport
 from toolcrib.contracts.models import Limits, LLMConfig
+from toolcrib.contracts.outputs import AgentOutputs, PinnedHandle
 from toolcrib.contracts.principals import Principal
 from toolcrib.contracts.providers import ProviderDefinition
 from toolcrib.contracts.runs import ApprovalDecision, ClientResult, Run, RunRequest, RunResult

@@ -9,10 +9,13 @@ from typing import Literal, TypeAlias
 from pydantic import Field
 
 from toolcrib.contracts._base import Contract, Json, JsonObject, JsonSchema, Timestamp, Usd
+from toolcrib.contracts.agentic import AgenticImplementation
+from toolcrib.contracts.agents import AgentImplementation
 from toolcrib.contracts.envelope import SideEffects
 from toolcrib.contracts.identity import content_hash
 from toolcrib.contracts.implementations import DELEGATES, Implementation
 from toolcrib.contracts.models import CLOSING_S
+from toolcrib.contracts.principals import Verb, tool_uri
 from toolcrib.contracts.providers import NAME_PATTERN
 from toolcrib.contracts.retries import RetryPolicy
 from toolcrib.contracts.runs import RunKind
@@ -116,7 +119,7 @@ class ToolDefinition(Contract):
     """`client`: the server side validates and prepares, the client performs the act (002)."""
 
     security_uri: str | None = None
-    """Permission needed; `ai://tools/{category}/{name}/execute` if null."""
+    """Permission needed; `ai://tools/{category}/{name}/execute` if null, of an agent `ai://agents/{name}/execute`."""
     secrets: tuple[SecretReference, ...] = ()
     available_as: tuple[Surface, ...] = ("tool", "workflow_step", "mcp_tool")
     enabled: bool = True
@@ -139,7 +142,20 @@ class ToolDefinition(Contract):
     def call_timeout_s(self) -> float:
         """Seconds after which a call is cut off: a run of its own gets some more than it has, to end itself before."""
         kind = self.implementation.kind
-        return self.timeout_s + CLOSING_S if kind in DELEGATES and kind != "agentic" else self.timeout_s
+        return self.timeout_s if kind not in DELEGATES or self.has_model else self.timeout_s + CLOSING_S
+
+    @property
+    def has_model(self) -> bool:
+        """Whether a model is inside: an agentic tool, or an agent. Its time-out has room for its end already."""
+        return isinstance(self.implementation, AgenticImplementation | AgentImplementation)
+
+    def security(self, verb: Verb = "execute") -> str:
+        """The URI of the permission that a use of the tool needs."""
+        if self.security_uri is not None and verb == "execute":
+            return self.security_uri
+        if isinstance(self.implementation, AgentImplementation):
+            return f"ai://agents/{self.name}/{verb}"
+        return tool_uri(self.category, self.name, verb)
 
     @property
     def run_kind(self) -> RunKind:

@@ -421,7 +421,7 @@ class Crib:
             dry_run=dry_run,
             as_call=as_call,
         )
-        judged_here = request.kind == "agentic"
+        judged_here = request.kind in ("agent", "agentic")
         return request, refusal_of(self.executor, tool, arguments, who, test=test) if judged_here else None
 
     async def refusal(self, ref: str, arguments: JsonObject, *, principal: Principal | None = None) -> ToolError | None:

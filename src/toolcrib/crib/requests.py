@@ -18,7 +18,7 @@ def request_of(
     as_call: bool = False,
 ) -> RunRequest:
     """The request of a run; `as_call` makes one call of the tool, whatever its kind."""
-    kind: RunKind = "agentic" if tool.definition.run_kind == "agentic" and not as_call else "tool"
+    kind: RunKind = tool.definition.run_kind if tool.definition.has_model and not as_call else "tool"
     return RunRequest(
         kind=kind,
         tool=tool.ref,

@@ -20,6 +20,8 @@ from toolcrib.contracts import (
     CLOSING_S,
     ENDED,
     WAITING,
+    AgenticImplementation,
+    AgentImplementation,
     ChildStarted,
     Conflict,
     ErrorCode,
@@ -347,7 +349,7 @@ class LocalEngine:
             content_hash=tool.content_hash,
             pins=pins_of(tool, self._registry),
             input=nested.arguments,
-            principal=mine.principal,
+            principal=context.principal,
             parent_run_id=context.run_id,
             parent_position=nested.position,
             depth=mine.depth + 1,
@@ -356,6 +358,8 @@ class LocalEngine:
             dry_run=mine.dry_run,
             callers=mine.open_tools if failed is None else {**mine.open_tools, failed.content_hash: failed.tool},
             side_effects=least(context.policy.side_effects, tool.definition.side_effects),
+            guardrails=context.policy.guardrails,
+            tainted=context.tainted,
             allowance=context.budget.allowance(context.deadline - self._clock.monotonic()),
         )
         with contextlib.suppress(Conflict):
@@ -415,7 +419,7 @@ class LocalEngine:
                 retry=self._settings.retry,
             ),
             budget=budget,
-            policy=CallPolicy(side_effects=drive.run.request.side_effects),
+            policy=CallPolicy(side_effects=drive.run.request.side_effects, guardrails=drive.run.request.guardrails),
             deadline=min(deadline, parent.deadline) if parent else deadline,
             surroundings=Surroundings(
                 executor=self._executor,
@@ -503,7 +507,7 @@ def limits_of(tool: ToolRevision, kind: RunKind) -> Limits:
     call. Code has its quota of calls; a composite tool has the defaults, inside those of whoever calls it.
     """
     definition, implementation = tool.definition, tool.definition.implementation
-    if implementation.kind != "agentic":
+    if not isinstance(implementation, AgentImplementation | AgenticImplementation):
         seconds = definition.call_timeout_s + CLOSING_S if kind == "tool" else definition.timeout_s
         if implementation.kind != "code":
             return Limits(timeout_s=seconds)
@@ -534,6 +538,7 @@ def _finished(ended: Ended, context: RunContext | None) -> RunFinished:
         output=ended.output,
         attachments=ended.attachments,
         metadata=ended.metadata,
+        tainted=context.tainted if context else False,
         error=ended.error,
         warnings=(*context.warnings, *ended.warnings) if context else ended.warnings,
         usage=as_contract(spending.usage) if spending else Usage(),

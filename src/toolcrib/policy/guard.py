@@ -11,14 +11,16 @@ from difflib import get_close_matches
 
 from toolcrib.contracts import (
     EFFECTS,
+    AgenticImplementation,
+    AgentImplementation,
     GuardDecision,
+    Guardrail,
     JsonObject,
     JsonSchema,
     Principal,
     Reason,
     SideEffects,
     ToolRevision,
-    tool_uri,
 )
 from toolcrib.policy.budget import Budget
 from toolcrib.policy.permissions import permits
@@ -37,6 +39,8 @@ class CallPolicy:
     """Names of the tools that may be called; null for every tool that the principal may execute."""
     side_effects: SideEffects = "writes"
     """The most that a tool may do."""
+    guardrails: tuple[Guardrail, ...] = ()
+    """Rules of the run's agent and of the callers above it."""
     confirm: frozenset[str] = frozenset()
     """Tools whose calls wait for a person, besides those that say so themselves."""
     narrowed: Mapping[str, JsonSchema] = field(default_factory=dict[str, JsonSchema])
@@ -87,7 +91,7 @@ def decide(tool: ToolRevision, policy: CallPolicy, budget: Budget) -> GuardDecis
 def permit(tool: ToolRevision, principal: Principal) -> GuardDecision | None:
     """Whether the principal may execute the tool at all: null if so, else the denial, which names the missing grant."""
     definition = tool.definition
-    uri = definition.security_uri or tool_uri(definition.category, definition.name)
+    uri = definition.security()
     if permits(principal.grants, uri) and principal.realm == tool.realm:
         return None
     message = f"principal {principal.id!r} has no grant for {uri!r}; ask the realm's owner for it"
@@ -119,7 +123,9 @@ def _life_cycle(tool: ToolRevision, policy: CallPolicy) -> _Denied | None:
     if not tool.definition.enabled:
         return "life_cycle", Reason.TOOL_DISABLED, f"tool {tool.ref!r} is disabled; enable it to call it"
     implementation = tool.definition.implementation
-    status = implementation.status if implementation.kind == "agentic" else "active"
+    status = (
+        implementation.status if isinstance(implementation, AgentImplementation | AgenticImplementation) else "active"
+    )
     if status == "disabled":
         return (
             "life_cycle",

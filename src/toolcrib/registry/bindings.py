@@ -5,6 +5,7 @@ from fnmatch import fnmatchcase
 
 from toolcrib.contracts import (
     AgenticImplementation,
+    AgentImplementation,
     CodeImplementation,
     CompositeImplementation,
     ToolDefinition,
@@ -49,6 +50,9 @@ def refers_to(ref: str, definition: ToolDefinition) -> bool:
 
 def _called(definition: ToolDefinition) -> Iterator[str]:
     match definition.implementation:
+        case AgentImplementation() as agent:
+            yield from (item.tool for item in agent.tools)
+            yield from agent.delegates
         case AgenticImplementation() as agentic:
             yield from (step.tool for step in agentic.steps)
             yield from (item.tool for item in agentic.tools)

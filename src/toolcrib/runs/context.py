@@ -112,6 +112,10 @@ class RunContext:
         self.budget = budget
         self.policy = policy
         self.deadline = deadline
+        self.principal = run.request.principal
+        """Who makes the calls; an agent may act as a service account."""
+        self.tainted = run.request.tainted
+        """Whether what it knows holds what outsiders can write."""
         self.log = log
         self.models = models
         self._history = history
@@ -370,7 +374,7 @@ class RunContext:
     def _call_context(self) -> CallContext:
         request = self.run.request
         return CallContext(
-            principal=request.principal,
+            principal=self.principal,
             policy=self.policy,
             budget=self.budget,
             journal=self,

@@ -2,7 +2,14 @@
 
 from collections.abc import AsyncIterator
 
-from toolcrib.contracts import InvalidSettings, Run, ToolRevision, Unavailable
+from toolcrib.contracts import (
+    AgenticImplementation,
+    AgentImplementation,
+    InvalidSettings,
+    Run,
+    ToolRevision,
+    Unavailable,
+)
 from toolcrib.llm import ModelPool
 from toolcrib.registry import Registry
 from toolcrib.runtimes.plugin import PluginRuntimes
@@ -48,7 +55,7 @@ class Abilities:
             return f"the Python function of {tool.ref}"
         if implementation.kind == "plugin" and not self._plugins.has(implementation.runtime):
             return f"the plugin runtime {implementation.runtime} of {tool.ref}"
-        if implementation.kind == "agentic":
+        if isinstance(implementation, AgentImplementation | AgenticImplementation):
             try:
                 self._models.check(implementation.llm)
             except InvalidSettings:

@@ -7,6 +7,8 @@ from urllib.parse import urlsplit
 
 from toolcrib.contracts import (
     SECRET_REFERENCE,
+    AgenticImplementation,
+    AgentImplementation,
     InvalidDefinition,
     LLMConfig,
     PermissionDenied,
@@ -28,24 +30,23 @@ _LOOKS: Final = ("read", "execute", "write")
 
 def demand_write(caller: Principal, definition: ToolDefinition) -> None:
     """Let a caller pass who may write the tool."""
-    demand(caller, tool_uri(definition.category, definition.name, "write"))
+    demand(caller, definition.security("write"))
 
 
 def may_write(caller: Principal, definition: ToolDefinition) -> bool:
     """Whether a caller may write the tool."""
-    return permits(caller.grants, tool_uri(definition.category, definition.name, "write"))
+    return permits(caller.grants, definition.security("write"))
 
 
 def may_see(caller: Principal, definition: ToolDefinition) -> bool:
     """Whether a caller may see a tool."""
-    uris = (tool_uri(definition.category, definition.name, verb) for verb in _LOOKS)
-    return any(permits(caller.grants, uri) for uri in uris)
+    return any(permits(caller.grants, definition.security(verb)) for verb in _LOOKS)
 
 
 def demand_sight(caller: Principal, definition: ToolDefinition) -> None:
     """Let a caller pass who may see the tool."""
     if not may_see(caller, definition):
-        demand(caller, tool_uri(definition.category, definition.name, "read"))
+        demand(caller, definition.security("read"))
 
 
 def demand_run(caller: Principal, run: Run) -> None:
@@ -111,7 +112,7 @@ def refuse_local_model(definition: ToolDefinition) -> None:
         PermissionDenied: The model's address is local.
     """
     implementation = definition.implementation
-    if implementation.kind != "agentic":
+    if not isinstance(implementation, AgentImplementation | AgenticImplementation):
         return
     address = _address(implementation.llm)
     if address is not None and _is_local(address):

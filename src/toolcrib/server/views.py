@@ -30,7 +30,7 @@ from toolcrib.contracts import (
 )
 from toolcrib.providers import ImportedApi, ToolOverride
 
-ToolKind: TypeAlias = Literal["python", "http", "mcp", "grpc", "entity", "code", "composite", "agentic"]
+ToolKind: TypeAlias = Literal["python", "http", "mcp", "grpc", "entity", "code", "composite", "agentic", "agent"]
 
 
 _BUILT = ConfigDict(defer_build=False)

@@ -182,6 +182,10 @@ class Response(Struct, frozen=True, omit_defaults=True):
     """The model that answered, as the provider names it."""
     id: str
     """The provider's id of the answer, empty if it gave none."""
+    problems: tuple[str, ...] = ()
+    """What is wrong with calls that the model wrote, so that they are none: it is to be told."""
+    wants_format: bool = False
+    """The model says that it is ready: its answer is asked for in the format that is wanted."""
 
 
 class NamedTool(Struct, frozen=True):

@@ -1,6 +1,7 @@
 """The stable shapes of Toolcrib: pydantic models only, no I/O, nothing of ours below them."""
 
 from toolcrib.contracts._base import Contract, Json, JsonObject, JsonSchema, Timestamp, Usd, format_timestamp
+from toolcrib.contracts.accounts import ServiceAccount
 from toolcrib.contracts.adoption import (
     AdoptedTool,
     Adoption,
@@ -134,6 +135,7 @@ from toolcrib.contracts.events import (
     SignalReceived,
 )
 from toolcrib.contracts.executions import AgentRequest, AgentResponse, ReturnedCall
+from toolcrib.contracts.fragments import PromptFragment
 from toolcrib.contracts.grpc import GrpcImplementation
 from toolcrib.contracts.guardrails import (
     ContentFilter,
@@ -415,6 +417,7 @@ __all__ = [
     "ProgressMade",
     "ProgressStep",
     "PromptDifference",
+    "PromptFragment",
     "PromptRevision",
     "PromptTest",
     "ProposalSource",
@@ -457,6 +460,7 @@ __all__ = [
     "SecretScope",
     "SecurityRequirement",
     "ServerVariable",
+    "ServiceAccount",
     "ServiceWire",
     "SideEffects",
     "Signal",

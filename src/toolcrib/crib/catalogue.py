@@ -8,12 +8,25 @@ from collections.abc import Mapping
 from typing import Any, TypeAlias
 
 from toolcrib.agents import check_agentic, check_provider_data, default_prompt, made_from
-from toolcrib.contracts import InvalidInput, NotFound, Principal, ProviderDefinition, ToolDefinition, ToolRevision
+from toolcrib.contracts import (
+    AgentImplementation,
+    InvalidInput,
+    NotFound,
+    PermissionDenied,
+    Principal,
+    PromptFragment,
+    ProviderDefinition,
+    ServiceAccount,
+    ToolDefinition,
+    ToolRevision,
+)
 from toolcrib.executor import Clock
 from toolcrib.llm import ModelPool
+from toolcrib.policy import permits
 from toolcrib.providers.mcp import Commands
 from toolcrib.registry import (
     FunctionTool,
+    Named,
     Providers,
     Registry,
     check_callees,
@@ -35,6 +48,8 @@ class Catalogue:
         store: Where definitions are kept.
         registry: Its tools, at hand.
         providers: Its providers, at hand.
+        fragments: Its prompt fragments, at hand.
+        accounts: Its service accounts, at hand.
         functions: Python functions by the revision that they belong to.
         models: Tells whether a model can be opened.
         commands: Tells which programs may be started.
@@ -48,6 +63,8 @@ class Catalogue:
         *,
         registry: Registry,
         providers: Providers,
+        fragments: Named[PromptFragment],
+        accounts: Named[ServiceAccount],
         functions: PythonRuntime,
         models: ModelPool,
         commands: Commands,
@@ -57,6 +74,8 @@ class Catalogue:
         self._store = store
         self._registry = registry
         self._providers = providers
+        self._fragments = fragments
+        self._accounts = accounts
         self._functions = functions
         self._models = models
         self._commands = commands
@@ -107,6 +126,8 @@ class Catalogue:
         seen = await self._registry.changes(realm)  # before reading: what is saved meanwhile is read once too often
         await self._registry.refresh(realm)
         await self._providers.refresh(realm)
+        await self._fragments.refresh(realm)
+        await self._accounts.refresh(realm)
         self._realms[realm] = seen
 
     async def renew(self, realm: str) -> None:
@@ -157,12 +178,23 @@ class Catalogue:
         return default_prompt(implementation, purpose=definition.description, tools=tools)
 
     async def save(self, definition: ToolDefinition, who: Principal, *, after: int | None = None) -> ToolRevision:
-        """Check a definition and store it; raises as `checked`, and `Conflict` as the registry."""
+        """Check a definition and store it; raises as `checked`, `Conflict` as the registry, and `PermissionDenied`."""
         checked = self.checked(definition, who.realm)
+        self._check_account(checked, who)
         now = self._clock.now()
         saved = await self._registry.save(checked, realm=who.realm, made_by=who.id, at=now, after=after)
         warnings = warnings_for(checked, self._registry, who.realm, now)
         return saved.model_copy(update={"warnings": warnings}) if warnings else saved
+
+    def _check_account(self, definition: ToolDefinition, who: Principal) -> None:
+        """Hold the account that an agent would act as against what its author may give it."""
+        implementation = definition.implementation
+        if not isinstance(implementation, AgentImplementation) or implementation.principal_ref is None:
+            return
+        account = self._accounts.require(who.realm, implementation.principal_ref)
+        if not permits(who.grants, uri := f"ai://accounts/{account.name}/execute"):
+            msg = f"agent {definition.name!r} would act as {account.name!r}, and {who.id!r} has no grant for {uri!r}"
+            raise PermissionDenied(f"{msg}; ask the realm's owner for it, or leave principal_ref out")
 
     def warnings_at_start(self, tool: ToolRevision, pins: Mapping[str, str]) -> tuple[str, ...]:
         """What a run has to know of the tools that it has pinned: which of them are deprecated."""

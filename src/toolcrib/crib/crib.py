@@ -47,6 +47,7 @@ from toolcrib.crib.imports import Imports
 from toolcrib.crib.lifecycle import ToolLife
 from toolcrib.crib.listing import Listing
 from toolcrib.crib.models import llm_of
+from toolcrib.crib.named import NamedThings
 from toolcrib.crib.parts import Outside, Parts
 from toolcrib.crib.prompts import Prompts
 from toolcrib.crib.reference import ReferenceData
@@ -145,6 +146,8 @@ class Crib:
         self.listing = Listing(self.registry, self.enter)
         self.prompts = Prompts.of(self._parts, self.enter)
         self.secrets = Secrets(self._parts, self.enter)
+        self.fragments = NamedThings(self._parts.fragments, self.enter, self.clock)
+        self.accounts = NamedThings(self._parts.accounts, self.enter, self.clock)
         self.connections = Connections(self._parts, self.enter)
 
     @classmethod

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Self
 
 from toolcrib.agents import Furnisher, References, Snapshots, programs
-from toolcrib.contracts import DELEGATES, RunKind, ToolRevision
+from toolcrib.contracts import DELEGATES, PromptFragment, RunKind, ServiceAccount, ToolRevision
 from toolcrib.crib.adoption import Adoptions
 from toolcrib.crib.catalogue import Catalogue
 from toolcrib.crib.keeping import Keeping
@@ -18,7 +18,7 @@ from toolcrib.engines import EngineSettings, LocalEngine, new_run_id
 from toolcrib.executor import Executor, SlidingWindow
 from toolcrib.llm import ModelPool
 from toolcrib.net import HttpSession
-from toolcrib.registry import Providers, Registry
+from toolcrib.registry import Named, Providers, Registry
 from toolcrib.runs import Ended, Program, RunContext
 from toolcrib.runtimes import (
     Abilities,
@@ -47,6 +47,8 @@ class Parts:
     """Has the credentials."""
     registry: Registry
     providers: Providers
+    fragments: Named[PromptFragment]
+    accounts: Named[ServiceAccount]
     catalogue: Catalogue
     adoptions: Adoptions
     references: References
@@ -59,7 +61,10 @@ class Parts:
     def wire(cls, outside: Outside, *, lease_s: float) -> Self:
         """Make all parts."""
         session = HttpSession(outside.egress)
-        registry, providers = Registry(outside.store.definitions), Providers(outside.store.definitions)
+        definitions = outside.store.definitions
+        registry, providers = Registry(definitions), Providers(definitions)
+        fragments = Named(definitions, "fragment", PromptFragment)
+        accounts = Named(definitions, "account", ServiceAccount)
         keeping = Keeping.wire(
             outside.store,
             session,
@@ -74,6 +79,8 @@ class Parts:
             outside.store,
             registry=registry,
             providers=providers,
+            fragments=fragments,
+            accounts=accounts,
             functions=reaching.functions,
             models=models,
             commands=reaching.commands,
@@ -103,6 +110,8 @@ class Parts:
             keeping=keeping,
             registry=registry,
             providers=providers,
+            fragments=fragments,
+            accounts=accounts,
             catalogue=catalogue,
             adoptions=Adoptions(
                 outside.store.definitions,

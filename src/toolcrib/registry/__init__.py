@@ -21,6 +21,7 @@ from toolcrib.registry.composites import composite_definition
 from toolcrib.registry.functions import FunctionTool, ToolContext, ToolOptions, as_function_tool, tool
 from toolcrib.registry.http import check_http
 from toolcrib.registry.impact import dependents_of
+from toolcrib.registry.named import ItemT, Named
 from toolcrib.registry.notices import notice_of, warnings_at_start, warnings_for
 from toolcrib.registry.providers import Providers, stored_provider
 from toolcrib.registry.search import Hit, ToolGroup, ToolSearch, group_of
@@ -35,6 +36,8 @@ __all__ = [
     "Facet",
     "FunctionTool",
     "Hit",
+    "ItemT",
+    "Named",
     "Problem",
     "Providers",
     "Registry",

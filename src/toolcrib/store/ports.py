@@ -14,7 +14,7 @@ from msgspec import Struct
 from toolcrib.contracts import Event, JsonObject, LifeCycle, Run, RunEvent, RunResult, RunStatus, Signal
 from toolcrib.store.sealed import SealedValues
 
-DefinitionKind: TypeAlias = Literal["tool", "provider", "baseline"]
+DefinitionKind: TypeAlias = Literal["tool", "provider", "baseline", "fragment", "account"]
 """`baseline`: what a provider offered under a tool's name when it was last adopted."""
 
 

@@ -1,0 +1,243 @@
+"""The driver: executes the program of one claimed run until it ends or must wait.
+
+It owns no lease and looks for no work; it is handed a claim and turns it into events. The row of a run changes in the
+same transaction as its last event.
+"""
+
+import asyncio
+import contextlib
+from collections.abc import Mapping
+from random import Random
+from typing import Protocol
+
+from msgspec import Struct
+
+from toolcrib.contracts import (
+    ENDED,
+    ChildStarted,
+    Conflict,
+    ErrorCode,
+    Fenced,
+    Limits,
+    NotFound,
+    Reason,
+    RunKind,
+    RunRequest,
+    RunResult,
+    RunResumed,
+    RunSuspended,
+    Signal,
+    ToolRevision,
+    Unavailable,
+)
+from toolcrib.engines.limits import limits_of
+from toolcrib.engines.nesting import child_signal, nested_request, nested_run_id
+from toolcrib.engines.outcomes import Driven, crashed, finished, orphaned, result_of, resume_cause
+from toolcrib.executor import Clock, Executor, error
+from toolcrib.llm.retry import RetryPolicy
+from toolcrib.policy import Budget, CallPolicy
+from toolcrib.registry import Registry
+from toolcrib.runs import (
+    Ended,
+    History,
+    InDoubt,
+    ModelCalls,
+    Nested,
+    Program,
+    RunContext,
+    RunLog,
+    Surroundings,
+    Suspended,
+)
+from toolcrib.store import Claim, RunChange, Store
+
+
+class NestedRuns(Protocol):
+    """What a driver asks of the engine for the runs that its run starts."""
+
+    async def create(self, request: RunRequest, *, run_id: str | None = None) -> str:
+        """Write a new run; `Conflict` if there is one of this id."""
+        ...
+
+    async def drive(self, run_id: str, parent: RunContext | None = None) -> Driven:
+        """Claim a run and execute it."""
+        ...
+
+    async def resume(self, run_id: str, parent: RunContext | None = None) -> Driven:
+        """Drive a run until it has ended or waits for something outside."""
+        ...
+
+
+class House(Struct, frozen=True):
+    """What runs are executed with."""
+
+    store: Store
+    registry: Registry
+    executor: Executor
+    programs: Mapping[RunKind, Program]
+    clock: Clock
+    retry: RetryPolicy
+
+
+class Drive:
+    """One claim being worked on: row, signals, history, and all events so far."""
+
+    def __init__(self, claim: Claim, house: House) -> None:
+        self.run = claim.run
+        self.signals = claim.signals
+        self.history = History(claim.events)
+        self.log = RunLog(house.store.journal, claim.run, house.clock, claim.events)
+        self.add = self.log.add
+
+
+class Driver:
+    """Executes claimed runs.
+
+    Args:
+        house: What they are executed with.
+        nested: Starts and ends the runs that they start.
+    """
+
+    def __init__(self, house: House, nested: NestedRuns) -> None:
+        self._house = house
+        self._nested = nested
+        self._in_doubt = InDoubt(house.registry, house.clock)
+
+    async def execute(self, claim: Claim, parent: RunContext | None) -> Driven:
+        """Execute a run's program until it ends or waits.
+
+        Raises:
+            Fenced: Another process has taken the run.
+        """
+        drive, request = Drive(claim, self._house), claim.run.request
+        tool = await self._house.registry.pinned(claim.run.realm, request.content_hash)
+        limits = limits_of(tool, request.kind)
+        if parent is None and request.allowance is not None:  # else the parent's own budget and time-out hold
+            limits = request.allowance.bounding(limits)
+        context = self._context(drive, limits, parent)
+        if claim.run.epoch > 1:
+            drive.add(RunResumed(epoch=claim.run.epoch, cause=resume_cause(claim)))
+        if parent is None and await self._is_orphan(request):
+            return await self._end(drive, orphaned(request), context)
+        try:
+            ended = await self._run_program(context, tool, max(limits.timeout_s - drive.history.active_s, 0.0))
+        except Suspended as wait:
+            await context.settle(cancel=False)
+            return await self._suspend(drive, wait)
+        except (Fenced, asyncio.CancelledError):
+            await context.settle(cancel=True)
+            raise
+        return await self._end(drive, ended, context)
+
+    async def refuse(self, claim: Claim, ended: Ended) -> Driven:
+        """End a run that was not admitted."""
+        return await self._finish(Drive(claim, self._house), ended)
+
+    # Inside -----------------------------------------------------------------------------------------------------------
+
+    async def _run_program(self, context: RunContext, tool: ToolRevision, seconds: float) -> Ended:
+        program = self._house.programs[context.request.kind]
+        deadline = asyncio.timeout(seconds)
+        try:
+            async with deadline:
+                return await program(context, tool)
+        except TimeoutError as crash:
+            if not deadline.expired():
+                return crashed(crash)
+            allowed = context.budget.limits.timeout_s
+            message = f"the run did not end within timeout_s={allowed:g}; raise timeout_s to go on"
+            context.note_limit("timeout_s", allowed, allowed, message)
+            late = error(ErrorCode.TIMEOUT, Reason.RUN_TIMEOUT, message)
+            return Ended(
+                output=context.partial(), status="timed_out", stop_reason="timeout", error=late, warnings=(message,)
+            )
+        except Fenced:
+            raise
+        except Exception as crash:  # noqa: BLE001 - the edge of a run: its failure is its end, in the journal
+            return crashed(crash)
+
+    async def _suspend(self, drive: Drive, wait: Suspended) -> Driven:
+        change = RunChange(status=wait.status, waiting_for=wait.signals, wake_at=wait.wake_at)
+        await drive.add(RunSuspended(status=wait.status, waiting_for=wait.signals, wake_at=wait.wake_at), change=change)
+        return Driven(RunResult(run_id=drive.run.run_id, status=wait.status), drive.log.events)
+
+    async def _end(self, drive: Drive, ended: Ended, context: RunContext) -> Driven:
+        """Finish a run of which something may still be under way, or not have been asked for again."""
+        await context.settle(cancel=True)
+        context.close_open_calls(Reason.RUN_TIMEOUT if ended.status == "timed_out" else Reason.CANCELLED)
+        if ended.status != "completed":
+            context.recount_rest()
+        return await self._finish(drive, ended, context)
+
+    async def _finish(self, drive: Drive, ended: Ended, context: RunContext | None = None) -> Driven:
+        finish = finished(ended, context)
+        result = result_of(drive.run.run_id, finish)
+        tells = None
+        parent_id = drive.run.request.parent_run_id
+        if parent_id is not None:
+            name, at = child_signal(drive.run.run_id), self._house.clock.now()
+            tells = parent_id, Signal(name=name, payload={}, made_by=drive.run.made_by, at=at)
+        await drive.add(finish, change=RunChange(status=ended.status, result=result, tells=tells))
+        if context is not None:
+            await self._end_children(context)
+        return Driven(result, drive.log.events)
+
+    async def _spawn(self, context: RunContext, nested: Nested) -> RunResult:
+        child_id = nested_run_id(context.run_id, nested)
+        context.child_started(
+            ChildStarted(
+                position=nested.position, child_run_id=child_id, tool=nested.tool.ref, instead_of=nested.instead_of
+            )
+        )
+        request = nested_request(context, nested, self._house.registry, self._house.clock)
+        with contextlib.suppress(Conflict):
+            await self._nested.create(request, run_id=child_id)
+        result = (await self._nested.resume(child_id, parent=context)).result
+        if result.status not in ENDED:
+            raise Suspended(result.status, child_signal(child_id))
+        return result
+
+    async def _end_children(self, context: RunContext) -> None:
+        """End the nested runs that are still open: nobody waits for them any more."""
+        for child_id in list(context.open_children):
+            with contextlib.suppress(Conflict, Fenced, NotFound, Unavailable):
+                await self._nested.drive(child_id)
+
+    async def _is_orphan(self, request: RunRequest) -> bool:
+        """Whether the run that called this one has ended."""
+        parent_id = request.parent_run_id
+        return parent_id is not None and (await self._house.store.journal.run(parent_id)).ended
+
+    def _context(self, drive: Drive, limits: Limits, parent: RunContext | None) -> RunContext:
+        house, run_id = self._house, drive.run.run_id
+        budget = Budget(limits, parent=parent.budget if parent else None)
+        deadline = house.clock.monotonic() + limits.timeout_s - drive.history.active_s
+
+        async def signal(name: str) -> Signal | None:
+            known = drive.signals.get(name)
+            return known or (await house.store.journal.signals(run_id)).get(name)
+
+        return RunContext(
+            drive.run,
+            log=drive.log,
+            history=drive.history,
+            models=ModelCalls(
+                drive.log,
+                drive.history,
+                budget,
+                house.clock,
+                jitter=lambda: Random(run_id).random(),  # noqa: S311 - spreads retries, guards nothing
+                retry=house.retry,
+            ),
+            budget=budget,
+            policy=CallPolicy(side_effects=drive.run.request.side_effects, guardrails=drive.run.request.guardrails),
+            deadline=min(deadline, parent.deadline) if parent else deadline,
+            surroundings=Surroundings(
+                executor=house.executor,
+                in_doubt=self._in_doubt,
+                blobs=house.store.blobs,
+                clock=house.clock,
+                signals=signal,
+                spawn=self._spawn,
+            ),
+        )

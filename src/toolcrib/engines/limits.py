@@ -1,0 +1,30 @@
+"""What a run of a tool may spend: a reading of the tool's definition."""
+
+from toolcrib.contracts import (
+    CLOSING_S,
+    AgenticImplementation,
+    AgentImplementation,
+    JsonObject,
+    Limits,
+    RunKind,
+    ToolRevision,
+)
+
+
+def limits_of(tool: ToolRevision, kind: RunKind) -> Limits:
+    """The limits of a run of this tool; a larger configured `max_tokens` raises the tokens per call.
+
+    A single call of a tool that calls others leaves room for the nested run, which has these limits itself, and for the
+    call. Code has its quota of calls; a composite tool has the defaults, inside those of whoever calls it.
+    """
+    definition, implementation = tool.definition, tool.definition.implementation
+    if not isinstance(implementation, AgentImplementation | AgenticImplementation):
+        seconds = definition.call_timeout_s + CLOSING_S if kind == "tool" else definition.timeout_s
+        if implementation.kind != "code":
+            return Limits(timeout_s=seconds)
+        return Limits(timeout_s=seconds, max_tool_calls=implementation.limits.tool_calls + (kind == "tool"))
+    limits, wanted = implementation.limits, implementation.llm.max_tokens or 0
+    changes: JsonObject = {"max_tokens_per_call": wanted} if wanted > limits.max_tokens_per_call else {}
+    if kind == "tool":
+        changes |= {"timeout_s": definition.timeout_s + CLOSING_S, "max_tool_calls": limits.max_tool_calls + 1}
+    return limits.model_copy(update=changes) if changes else limits

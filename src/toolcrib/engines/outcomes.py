@@ -1,0 +1,88 @@
+"""How runs come to their end, as data: nothing here touches the journal."""
+
+from collections.abc import Sequence
+
+from msgspec import Struct
+
+from toolcrib.contracts import (
+    ErrorCode,
+    Reason,
+    ResumeCause,
+    RunFinished,
+    RunRequest,
+    RunResult,
+    RunSuspended,
+    ToolcribError,
+    Usage,
+)
+from toolcrib.executor import error
+from toolcrib.runs import Ended, RunContext, as_contract
+from toolcrib.store import Claim, Entry
+
+
+class Driven(Struct, frozen=True):
+    """A run after this process has driven it: how it stands, and its log."""
+
+    result: RunResult
+    log: Sequence[Entry]
+
+
+def finished(ended: Ended, context: RunContext | None) -> RunFinished:
+    """The last event of a run: how its program ended, and what it used."""
+    spending = context.models.spending if context else None
+    return RunFinished(
+        status=ended.status,
+        stop_reason=ended.stop_reason,
+        output=ended.output,
+        attachments=ended.attachments,
+        metadata=ended.metadata,
+        tainted=context.tainted if context else False,
+        error=ended.error,
+        warnings=(*context.warnings, *ended.warnings) if context else ended.warnings,
+        usage=as_contract(spending.usage) if spending else Usage(),
+        cost_usd=context.budget.cost_usd if context else None,
+        cost_unknown=spending.cost_unknown if spending else False,
+        iterations=context.budget.iterations if context else 0,
+        tool_calls=context.budget.tool_calls if context else 0,
+    )
+
+
+def result_of(run_id: str, finish: RunFinished) -> RunResult:
+    """How a run ended, as its last event tells it."""
+    return RunResult(run_id=run_id, **{name: getattr(finish, name) for name in _OUTCOME})
+
+
+_OUTCOME = tuple(RunResult.model_fields.keys() - {"run_id"})
+
+
+def orphaned(request: RunRequest) -> Ended:
+    """The end of a nested run that nobody waits for."""
+    message = f"the run {request.parent_run_id} that called this one has ended; start this tool anew if it is needed"
+    return Ended(status="cancelled", stop_reason="cancelled", error=error(ErrorCode.UNKNOWN, Reason.CANCELLED, message))
+
+
+def crashed(crash: Exception) -> Ended:
+    """The end of a run whose program failed."""
+    if isinstance(crash, ToolcribError):
+        message = str(crash)
+    else:
+        message = f"the run's program failed with {type(crash).__name__}: {str(crash)[:500]}"
+    failure = error(ErrorCode.UNKNOWN, Reason.TOOL_FAILED, message)
+    return Ended(status="failed", stop_reason="error", error=failure)
+
+
+def resume_cause(claim: Claim) -> ResumeCause:
+    """Why a run that had been worked on could be claimed."""
+    last = claim.events[-1].event if claim.events else None
+    if not isinstance(last, RunSuspended):
+        return "crash"
+    arrived = next((name for name in last.waiting_for if name in claim.signals), None)
+    if arrived is None:
+        return "timer"
+    match arrived.partition(":")[0]:
+        case "approval":
+            return "approval"
+        case "client":
+            return "client"
+        case _:
+            return "signal"

@@ -11,6 +11,7 @@ import typer
 from typer.core import TyperGroup
 
 from toolcrib.cli import (
+    accounts,
     authoring,
     calling,
     code,
@@ -18,6 +19,7 @@ from toolcrib.cli import (
     demo,
     doctor,
     export,
+    fragments,
     keys,
     lifecycle,
     mcp,
@@ -92,7 +94,9 @@ app = typer.Typer(
     add_completion=False,
     pretty_exceptions_enable=False,
 )
+app.add_typer(accounts.app, name="account")
 app.add_typer(demo.app, name="demo")
+app.add_typer(fragments.app, name="fragment")
 app.add_typer(keys.app, name="key")
 app.add_typer(model.app, name="model")
 app.add_typer(providers.app, name="provider")

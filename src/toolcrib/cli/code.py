@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from toolcrib.cli.inputs import text_of, validated
 from toolcrib.cli.options import DEFAULT_STORE, Store
 from toolcrib.cli.session import with_crib
 
@@ -42,9 +43,7 @@ def add_code(
     store: Store = DEFAULT_STORE,
 ) -> None:
     """Save code as a tool. It is checked and not run."""
-    from pydantic import ValidationError
-
-    from toolcrib.contracts import InvalidDefinition, ToolDefinition
+    from toolcrib.contracts import ToolDefinition
 
     content = {
         "name": name,
@@ -55,18 +54,13 @@ def add_code(
             "language": "javascript" if file.suffix in (".js", ".mjs") else "python",
             "interpreter": interpreter,
             "isolation": isolation,
-            "source": _text(file),
+            "source": text_of(file),
             "tools": tools or [],
         },
     }
     if schema is not None:
         content["input_schema"] = _schema(schema)
-    try:
-        definition = ToolDefinition.model_validate(content)
-    except ValidationError as problem:
-        found = problem.errors()[0]
-        msg = f"tool {name!r}: {'.'.join(map(str, found['loc']))}: {found['msg']}"
-        raise InvalidDefinition(msg) from None
+    definition = validated(ToolDefinition, content, f"tool {name!r}")
 
     async def save(crib: "Crib") -> "ToolRevision":
         return await crib.save(definition)
@@ -79,15 +73,6 @@ def _schema(file: Path) -> "JsonSchema":
     from toolcrib.contracts import InvalidInput
 
     try:
-        return json.loads(_text(file))
+        return json.loads(text_of(file))
     except ValueError as problem:
         raise InvalidInput(f"{file} is no JSON: {problem}") from None
-
-
-def _text(file: Path) -> str:
-    from toolcrib.contracts import InvalidInput
-
-    try:
-        return file.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as problem:
-        raise InvalidInput(f"{file} cannot be read: {problem}") from problem

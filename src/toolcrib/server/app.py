@@ -26,6 +26,7 @@ from toolcrib.server import (
     executions,
     lifecycle,
     mcp,
+    named,
     providers,
     secrets,
     tools,
@@ -55,6 +56,8 @@ _PARTS: Final = (
     connections.providers,
     connections.connections,
     secrets.router,
+    named.fragments,
+    named.accounts,
 )
 _RESTART_S: Final = 1.0
 _ERRORS: Final[dict[int | str, dict[str, Any]]] = {

@@ -1,0 +1,40 @@
+"""Prompt fragments and service accounts over REST."""
+
+import pytest
+
+from tests.unit.server.client import PRINCIPALS, Server, checked
+from toolcrib.contracts import Principal
+
+KINDS = {
+    "fragments": {"name": "tone", "description": "", "text": "Answer briefly."},
+    "accounts": {"name": "tone", "description": "", "grants": ["ai://tools/crm/*"], "enabled": True},
+}
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.requirement("server.named")
+async def test_they_are_written_read_listed_and_removed(server: Server, kind: str):
+    path, body = f"/api/v1/ai/{kind}/tone", KINDS[kind]
+
+    assert checked(await server.client.put(path, json=body), 200) == body
+    assert checked(await server.client.get(path), 200) == body
+    assert checked(await server.client.get(f"/api/v1/ai/{kind}"), 200) == {"items": [body]}
+    assert (await server.client.put(path, json=body | {"name": "other"})).status_code == 422
+    assert (await server.client.delete(path)).status_code == 204
+    assert (await server.client.get(path)).status_code == 404
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.requirement("server.named", "server.grants")
+async def test_nobody_reads_or_writes_them_without_a_grant(server: Server, kind: str, monkeypatch: pytest.MonkeyPatch):
+    path, body = f"/api/v1/ai/{kind}/tone", KINDS[kind]
+    checked(await server.client.put(path, json=body), 200)
+    monkeypatch.setitem(PRINCIPALS, "ann", Principal(id="ann", grants=(f"ai://{kind}/tone/read",)))
+    reader = {"Authorization": "Bearer reader"}
+    ann = {"Authorization": "Bearer ann"}
+
+    assert (await server.client.get(path, headers=reader)).status_code == 403
+    assert checked(await server.client.get(f"/api/v1/ai/{kind}", headers=reader), 200) == {"items": []}
+    assert checked(await server.client.get(f"/api/v1/ai/{kind}", headers=ann), 200) == {"items": [body]}
+    assert (await server.client.put(path, json=body, headers=ann)).status_code == 403
+    assert (await server.client.delete(path, headers=ann)).status_code == 403

@@ -34,6 +34,8 @@ Purpose: TypeAlias = Literal[
 
 ENDED: frozenset[str] = frozenset({"completed", "failed", "timed_out", "cancelled"})
 WAITING: frozenset[str] = frozenset({"awaiting_approval", "awaiting_client"})
+CANCEL = "cancel"
+"""Name of the signal that ends a run, whatever it does or waits for."""
 
 
 class RunRequest(Contract):
@@ -47,10 +49,17 @@ class RunRequest(Contract):
     """Content hashes of the tools that the run may call, by the references in its definition."""
     input: Json = None
     principal: Principal
+    """Who acts; an agent may act as a service account."""
     parent_run_id: str | None = None
     parent_position: str | None = None
+    root_run_id: str | None = None
+    """The outermost run above this one; null for a run that nobody called."""
+    started_by: str | None = None
+    """Id of the principal who started the outermost run; null for a run that nobody called."""
     depth: int = 0
     conversation_id: str | None = None
+    turn: int | None = Field(default=None, ge=1)
+    """Its place among the turns of its conversation; null for a run that is none of them, such as a nested one."""
     session_id: str | None = None
     dry_run: bool = False
     """No tool with side effects is dispatched; its call is skipped."""
@@ -69,6 +78,11 @@ class RunRequest(Contract):
     def open_tools(self) -> dict[str, str]:
         """The tools that are open above a call of this run, as in `callers`: with the run's own, if it calls others."""
         return self.callers if self.kind == "tool" else {**self.callers, self.content_hash: self.tool}
+
+    @property
+    def starter(self) -> str:
+        """Id of the principal who started the outermost run: whose the run is."""
+        return self.started_by or self.principal.id
 
     @property
     def tool_name(self) -> str:
@@ -146,6 +160,8 @@ class ApprovalDecision(Contract):
     """Content hash of the arguments that were shown."""
     content_hash: str
     """Content hash of the tool's definition that was shown."""
+    policy_hash: str | None = None
+    """Hash of the policy under which the call was to run; null if the request named none."""
     edited_input: JsonObject | None = None
     reason: str | None = None
 

@@ -258,7 +258,7 @@ def _new_run(request: RunRequest, run_id: str, now: datetime, *, owned: bool = F
     return Run(
         run_id=run_id,
         realm=request.principal.realm,
-        made_by=request.principal.id,
+        made_by=request.starter,
         status="running" if owned else "queued",
         request=request,
         epoch=1 if owned else 0,

@@ -34,6 +34,8 @@ def nested_request(context: RunContext, nested: Nested, registry: Registry, cloc
         pins=pins_of(tool, registry),
         input=nested.arguments,
         principal=context.principal,
+        root_run_id=mine.root_run_id or context.run_id,
+        started_by=mine.starter,
         parent_run_id=context.run_id,
         parent_position=nested.position,
         depth=mine.depth + 1,

@@ -1,0 +1,58 @@
+"""What an agent knows before its first turn: what was said before, and the variables that it is told.
+
+Where it remembers from is not its matter: a `Recall` brings it. It may be asked again when a run is carried on, and
+must then bring the same, so it writes down what it has found (`RunContext.once`).
+"""
+
+from collections.abc import Mapping
+from typing import Protocol, cast
+
+import orjson
+from msgspec import Struct
+
+from toolcrib.contracts import AgentImplementation, Json, JsonObject
+from toolcrib.llm import Message, user
+from toolcrib.runs import RunContext
+
+
+class Recalled(Struct, frozen=True):
+    """What is remembered for one run."""
+
+    messages: tuple[Message, ...] = ()
+    """What was said before, oldest first; they stand before the user's message, and not again in the journal."""
+    variables: JsonObject = {}
+    """Variables of the conversation; those of the run's own input come before them."""
+
+
+class Recall(Protocol):
+    """Remembers for agents."""
+
+    async def __call__(self, context: RunContext, agent: AgentImplementation) -> Recalled:
+        """What the agent of a run remembers. The same each time that a run asks."""
+        ...
+
+
+async def no_recall(context: RunContext, agent: AgentImplementation) -> Recalled:
+    """Remembers nothing."""
+    del context, agent
+    return Recalled()
+
+
+def opening(arguments: Json, recalled: Recalled) -> Message:
+    """The user's message as the model is shown it, the variables before it.
+
+    Args:
+        arguments: `message`, `context`, and whatever else the agent's parameters are: all others are variables too.
+        recalled: What is remembered.
+    """
+    given = cast("JsonObject", arguments) if isinstance(arguments, dict) else {}
+    message, context = given.get("message"), given.get("context")
+    own = cast("Mapping[str, Json]", context) if isinstance(context, dict) else {}
+    others = {name: value for name, value in given.items() if name not in ("message", "context")}
+    variables = {**recalled.variables, **others, **own}
+    text = message if isinstance(message, str) else _dump(message)
+    return user(f"Context:\n{_dump(variables)}\n\n{text}" if variables else text)
+
+
+def _dump(value: Json) -> str:
+    return orjson.dumps(value, option=orjson.OPT_INDENT_2).decode()

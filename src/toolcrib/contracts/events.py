@@ -9,7 +9,7 @@ from typing import Annotated, Literal, TypeAlias
 
 from pydantic import Field, TypeAdapter
 
-from toolcrib.contracts._base import Contract, Json, JsonObject, Timestamp, Usd
+from toolcrib.contracts._base import Contract, Json, JsonObject, JsonSchema, Timestamp, Usd
 from toolcrib.contracts.envelope import Attachment, SideEffects, ToolEnvelope
 from toolcrib.contracts.errors import ModelErrorKind, Reason, ToolError
 from toolcrib.contracts.models import Usage
@@ -31,6 +31,8 @@ class GuardDecision(Contract):
     reason: Reason | None = None
     message: str | None = None
     inputs: JsonObject = Field(default_factory=dict)
+    expires_s: float | None = None
+    """For `ask`: seconds after which a call that nobody decided is denied; null for never."""
 
 
 class RunStarted(Contract):
@@ -96,6 +98,8 @@ class ModelStarted(Contract):
     """Messages that are new and stand nowhere else in the journal; tool results are in their envelopes."""
     history: int = 0
     """Number of messages sent in all."""
+    decision: GuardDecision | None = None
+    """Why it may be sent, with what it may use at most; null in what older releases wrote."""
 
 
 class ModelFailed(Contract):
@@ -108,6 +112,19 @@ class ModelFailed(Contract):
     message: str
     status: int = 0
     retry_in_s: float | None = None
+    usage: Usage = Usage()
+    """What it may have used at most, if it may have been billed: its answer was cut off, or came too late."""
+    cost_usd: Usd | None = None
+
+
+class ModelDenied(Contract):
+    """A model was not asked, because a guardrail forbids it. Limits tell `LimitReached`."""
+
+    type: Literal["model_denied"] = "model_denied"
+    position: str
+    purpose: Purpose
+    model: str
+    decision: GuardDecision
 
 
 class ModelFinished(Contract):
@@ -124,6 +141,8 @@ class ModelFinished(Contract):
     cost_source: str | None = None
     attempts: int = 1
     duration_s: float = 0.0
+    decision: GuardDecision | None = None
+    """What a guardrail has found in the answer: `deny` if it is withheld, `allow` if parts of it are replaced."""
 
 
 class CallStarted(Contract):
@@ -158,14 +177,29 @@ class ApprovalRequested(Contract):
 
     type: Literal["approval_requested"] = "approval_requested"
     position: str
+    number: int = 1
+    """2 and more: asked again, because what the person was shown is not what would happen any more."""
     call_id: str
     name: str
     version: str
     input: Json
     arguments_hash: str
     content_hash: str
+    policy_hash: str | None = None
+    """Of what the guard applies to the call; null in what older releases wrote."""
+    narrowed: JsonSchema | None = None
+    """What arguments must meet besides the tool's own schema."""
+    side_effects: SideEffects = "writes"
     message: str = ""
     expires_at: Timestamp | None = None
+    root_run_id: str | None = None
+    """The outermost run, which the person who asked for all this has started."""
+    callers: tuple[str, ...] = ()
+    """The tools that are open above the call, outermost first: `name@version`."""
+    requested_by: str | None = None
+    """Id of the principal who started the outermost run."""
+    acting: str | None = None
+    """Id of the principal who makes the call, such as the service account of an agent."""
 
 
 class ApprovalDecided(Contract):
@@ -173,8 +207,20 @@ class ApprovalDecided(Contract):
 
     type: Literal["approval_decided"] = "approval_decided"
     position: str
+    number: int = 1
+    """Of the request."""
     decision: ApprovalDecision | None
     made_by: str
+
+
+class ApprovalWithdrawn(Contract):
+    """A request holds no longer, decided or not: its call has ended otherwise, or something has changed since."""
+
+    type: Literal["approval_withdrawn"] = "approval_withdrawn"
+    position: str
+    number: int
+    """Of the request."""
+    reason: str
 
 
 class ClientHandoff(Contract):
@@ -266,11 +312,13 @@ Event: TypeAlias = Annotated[
     | RunFinished
     | ModelStarted
     | ModelFailed
+    | ModelDenied
     | ModelFinished
     | CallStarted
     | CallFinished
     | ApprovalRequested
     | ApprovalDecided
+    | ApprovalWithdrawn
     | ClientHandoff
     | ClientReturned
     | SignalAwaited

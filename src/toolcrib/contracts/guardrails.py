@@ -16,16 +16,20 @@ PersonalData: TypeAlias = Literal["email", "phone", "card", "iban", "ssn", "ip"]
 
 
 class MaxCost(Contract):
-    """What a run and its nested runs may cost in all; beside `Limits.max_cost_usd`, which is the run's own."""
+    """What a run and its nested runs may cost in all. With `Limits.max_cost_usd` the smaller of the two holds."""
 
     type: Literal["max_cost"] = "max_cost"
     usd: Usd = Field(ge=0)
+    deny_unpriced: bool = False
+    """No model is asked whose price is unknown; else only its tokens are limited."""
 
 
 class NoDelete(Contract):
-    """Refuses every tool that deletes."""
+    """Refuses every tool that deletes: what its definition or its operation says, never its name."""
 
     type: Literal["no_delete"] = "no_delete"
+    undeclared: Literal["allow", "confirm", "deny"] = "confirm"
+    """What becomes of a call that writes, if nothing says whether its tool deletes."""
 
 
 class RequireConfirmation(Contract):
@@ -33,7 +37,8 @@ class RequireConfirmation(Contract):
 
     type: Literal["require_confirmation"] = "require_confirmation"
     tools: tuple[str, ...] = ("*",)
-    """Names, or patterns of names."""
+    """Names, or patterns of names. A tool that calls others is asked for under its whole name only: by a pattern, the
+    calls that it makes are."""
     side_effects: SideEffects = "writes"
     """Calls of tools that do at least this."""
     expires_s: float | None = Field(default=None, gt=0, le=31_536_000)
@@ -45,7 +50,7 @@ class ContentFilter(Contract):
 
     type: Literal["content_filter"] = "content_filter"
     applies_to: tuple[Filtered, ...] = ("model_input", "model_output", "tool_input", "tool_output")
-    words: tuple[str, ...] = ()
+    words: tuple[Annotated[str, Field(min_length=1, max_length=200)], ...] = Field(default=(), max_length=1000)
     """Whole words or phrases, in any case."""
     personal_data: tuple[PersonalData, ...] = ()
     """Kinds of personal data, as their own detectors find them."""

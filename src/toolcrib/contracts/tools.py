@@ -91,6 +91,12 @@ class ToolDefinition(Contract):
 
     side_effects: SideEffects = "writes"
     """Unless said otherwise a tool is taken to write."""
+    deletes: bool | None = None
+    """Whether a call may take away what no other call brings back; what its operation says if null: the method of HTTP,
+    the operation on an entity. Nothing says it of other kinds."""
+    untrusted: bool | None = None
+    """Whether outsiders can write what it brings; if null, yes of `http`, `mcp`, `grpc` and `plugin`, no of the others.
+    What a tool that calls others brings is untrusted too if something of what they brought is."""
     idempotent: bool = False
     """Repeating a call with the same arguments changes nothing more."""
     idempotency_key: str | None = None
@@ -112,6 +118,9 @@ class ToolDefinition(Contract):
     """RFC 9535 path of what a call cost, in US dollars, in what the implementation returns."""
     cost_hint: str | None = None
     requires_confirmation: bool = False
+    """Every call waits for a person."""
+    confirmation_expires_s: float | None = Field(default=None, gt=0, le=31_536_000)
+    """Seconds after which a call that nobody decided is denied; null for never."""
     sequential: bool = False
     """Runs alone: a barrier among the calls of one answer."""
     max_output_bytes: int = Field(default=2 * 1024 * 1024, ge=1)

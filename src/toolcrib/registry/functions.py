@@ -67,6 +67,8 @@ class ToolOptions(TypedDict, total=False):
     usage: str
     examples: tuple[Example, ...]
     side_effects: SideEffects
+    deletes: bool
+    untrusted: bool
     idempotent: bool
     reconcile: str
     cache: CachePolicy

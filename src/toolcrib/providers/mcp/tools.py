@@ -62,8 +62,10 @@ def _tool(offer: Offer) -> JsonObject:
     hints = _object(offer.said.get("annotations"))
     reads = hints.get("readOnlyHint") is True
     effects: SideEffects = "reads" if reads else "writes"
+    destroys = hints.get("destructiveHint")
     return {
         "side_effects": effects,
+        "deletes": destroys if isinstance(destroys, bool) and not reads else None,
         "idempotent": reads or hints.get("idempotentHint") is True,
         "input_schema": input_schema(offer.said.get("inputSchema")),
         "output_schema": output_schema(offer.said.get("outputSchema")),

@@ -13,6 +13,7 @@ from toolcrib.contracts import (
     OWNER,
     SCHEMA_VERSION,
     AdoptedTool,
+    AgentDefinition,
     AgentOutputs,
     ApprovalDecision,
     ClientResult,
@@ -101,6 +102,7 @@ TRACE = Trace(
 RESULT = RunResult(run_id="run_1", status="completed", stop_reason="final_answer", output={"n": 1})
 
 WRITTEN: dict[str, BaseModel] = {
+    "AgentDefinition": AgentDefinition(name="deals", llm=LLMConfig(model="anthropic:claude-sonnet-4")),
     "AgentOutputs": AgentOutputs(response="done", tools_by_id={"a": ENVELOPE}, tool_order=("a",), last_tool=ENVELOPE),
     "ApprovalDecision": ApprovalDecision(approved=True, arguments_hash=HASH, content_hash=HASH),
     "ClientResult": ClientResult(output=[1]),

@@ -8,7 +8,6 @@ from toolcrib.agents.allotment import allocation, meant
 from toolcrib.agents.placeholders import check_prompt
 from toolcrib.agents.prompts import default_prompt, reference_names
 from toolcrib.contracts import (
-    CLOSING_S,
     AgenticContext,
     AgenticImplementation,
     AgenticMode,
@@ -117,7 +116,7 @@ def check_agentic(definition: ToolDefinition, registry: Registry, realm: str) ->
     return definition.model_copy(
         update={
             "side_effects": next((most for most in _MOST_FIRST if most in effects), "none"),
-            "timeout_s": implementation.limits.timeout_s + CLOSING_S,
+            "timeout_s": implementation.limits.call_timeout_s,
         }
     )
 

@@ -12,6 +12,7 @@ from toolcrib.contracts.adoption import (
     ToolReview,
     VersionLife,
 )
+from toolcrib.contracts.agent_definitions import AGENT_CATEGORY, MESSAGE_INPUT, AgentDefinition
 from toolcrib.contracts.agentic import (
     AgenticContext,
     AgenticImplementation,
@@ -20,7 +21,17 @@ from toolcrib.contracts.agentic import (
     AgenticStep,
     AllocatedTool,
 )
-from toolcrib.contracts.agents import AgentImplementation, AgentMemory, MemoryStrategy, ResponseFormat
+from toolcrib.contracts.agents import AgentImplementation, AgentMemory, AgentParts, MemoryStrategy, ResponseFormat
+from toolcrib.contracts.approvals import (
+    Approval,
+    ApprovalPage,
+    ApprovalPreview,
+    ApprovalStatus,
+    ApprovalView,
+    approval_id,
+    approval_signal,
+    is_approval_signal,
+)
 from toolcrib.contracts.auth import (
     SECRET_REFERENCE,
     ApiKeyAuth,
@@ -111,6 +122,7 @@ from toolcrib.contracts.events import (
     SCHEMA_VERSION,
     ApprovalDecided,
     ApprovalRequested,
+    ApprovalWithdrawn,
     CallFinished,
     CallStarted,
     ChildStarted,
@@ -120,6 +132,7 @@ from toolcrib.contracts.events import (
     FailedCall,
     GuardDecision,
     LimitReached,
+    ModelDenied,
     ModelFailed,
     ModelFinished,
     ModelStarted,
@@ -134,7 +147,7 @@ from toolcrib.contracts.events import (
     SignalAwaited,
     SignalReceived,
 )
-from toolcrib.contracts.executions import AgentRequest, AgentResponse, ReturnedCall
+from toolcrib.contracts.executions import AgentRequest, AgentResponse, ReturnedCall, WaitingApproval
 from toolcrib.contracts.fragments import PromptFragment
 from toolcrib.contracts.grpc import GrpcImplementation
 from toolcrib.contracts.guardrails import (
@@ -177,8 +190,10 @@ from toolcrib.contracts.principals import DEFAULT_REALM, OWNER, Principal, Princ
 from toolcrib.contracts.probes import Discovery, ProviderCheck
 from toolcrib.contracts.providers import NAME_PATTERN, ProviderDefinition, ServerVariable
 from toolcrib.contracts.references import ProviderData, ReferenceReading, ReferenceSnapshot, ReferenceSource
+from toolcrib.contracts.replays import Divergence, Replay
 from toolcrib.contracts.retries import Backoff, RetryPolicy
 from toolcrib.contracts.runs import (
+    CANCEL,
     ENDED,
     WAITING,
     ApprovalDecision,
@@ -219,7 +234,6 @@ from toolcrib.contracts.tools import (
     ToolSource,
 )
 from toolcrib.contracts.trace import (
-    ApprovalStatus,
     ApprovalStep,
     FailedAttempt,
     HandoffStatus,
@@ -239,6 +253,8 @@ from toolcrib.contracts.trace import (
 )
 
 __all__ = [
+    "AGENT_CATEGORY",
+    "CANCEL",
     "CHANGE_CLASSES",
     "CLOSING_S",
     "DEFAULT_REALM",
@@ -247,6 +263,7 @@ __all__ = [
     "ENDED",
     "EVENT",
     "HARMFUL",
+    "MESSAGE_INPUT",
     "MODEL_ERROR_KINDS",
     "NAME_PATTERN",
     "OWNER",
@@ -259,9 +276,11 @@ __all__ = [
     "ActionCost",
     "AdoptedTool",
     "Adoption",
+    "AgentDefinition",
     "AgentImplementation",
     "AgentMemory",
     "AgentOutputs",
+    "AgentParts",
     "AgentRequest",
     "AgentResponse",
     "AgenticContext",
@@ -272,12 +291,17 @@ __all__ = [
     "AllocatedTool",
     "Allowance",
     "ApiKeyAuth",
+    "Approval",
     "ApprovalDecided",
     "ApprovalDecision",
+    "ApprovalPage",
     "ApprovalPending",
+    "ApprovalPreview",
     "ApprovalRequested",
     "ApprovalStatus",
     "ApprovalStep",
+    "ApprovalView",
+    "ApprovalWithdrawn",
     "Attachment",
     "AttachmentKind",
     "AuthorizationCodeAuth",
@@ -320,6 +344,7 @@ __all__ = [
     "Dependent",
     "Difference",
     "Discovery",
+    "Divergence",
     "DriftChange",
     "DriftKind",
     "DriftReport",
@@ -384,6 +409,7 @@ __all__ = [
     "McpImplementation",
     "McpTransport",
     "MemoryStrategy",
+    "ModelDenied",
     "ModelError",
     "ModelErrorKind",
     "ModelFailed",
@@ -436,6 +462,7 @@ __all__ = [
     "ReferenceReading",
     "ReferenceSnapshot",
     "ReferenceSource",
+    "Replay",
     "RequireConfirmation",
     "ResponseForm",
     "ResponseFormat",
@@ -505,6 +532,9 @@ __all__ = [
     "Verb",
     "Verdict",
     "VersionLife",
+    "WaitingApproval",
+    "approval_id",
+    "approval_signal",
     "cache_key",
     "call_id",
     "canonical",
@@ -514,6 +544,7 @@ __all__ = [
     "format_timestamp",
     "hash_call",
     "idempotency_key",
+    "is_approval_signal",
     "pointed",
     "pointer_names",
     "tool_uri",

@@ -32,10 +32,9 @@ class AgentMemory(Contract):
     """Agent that summarizes what is no longer shown; the agent's own model if null."""
 
 
-class AgentImplementation(Contract):
-    """What an agent is made of; name, title, description, `security_uri` and `enabled` are its tool's."""
+class AgentParts(Contract):
+    """What an agent is made of: model, prompt, tools, limits, memory and rules."""
 
-    kind: Literal["agent"] = "agent"
     status: AgenticStatus = "active"
     llm: LLMConfig
     system_prompt: str = ""
@@ -72,3 +71,15 @@ class AgentImplementation(Contract):
     realms: tuple[str, ...] = ()
     """Realms in which it may run; empty for its own."""
     pins: tuple[PinnedHandle, ...] = ()
+    """Handles of its outputs that stay when a tool is gone."""
+
+
+class AgentImplementation(AgentParts):
+    """An agent as what its tool is made of; name, title, description, `security_uri` and `enabled` are the tool's."""
+
+    kind: Literal["agent"] = "agent"
+
+    @property
+    def answer_schema(self) -> JsonSchema | None:
+        """What the final answer must meet; null if it is plain text."""
+        return {"type": "object"} if self.response_format == "json" else self.response_schema

@@ -9,6 +9,8 @@ from toolcrib.contracts._base import Contract, JsonObject, Usd
 
 CLOSING_S = 10.0
 """Seconds that a run has beyond the time-out of what it runs, so that the inner end is the one that is reported."""
+LONGEST_CALL_S = 86_400.0
+"""Seconds of one call: a day."""
 
 
 ToolCalling: TypeAlias = Literal["native", "schema", "text"]
@@ -65,6 +67,11 @@ class Limits(Contract):
     max_parallel_calls: int = Field(default=8, ge=1)
     max_requests: int = Field(default=200, ge=1)
     """HTTP requests inside calls: pages and retries count."""
+
+    @property
+    def call_timeout_s(self) -> float:
+        """Seconds for a call of what runs within these limits: a day at most, as for every call."""
+        return min(self.timeout_s + CLOSING_S, LONGEST_CALL_S)
 
 
 class Allowance(Contract):

@@ -12,6 +12,8 @@ from pydantic import BaseModel, TypeAdapter
 
 from toolcrib.contracts._base import Contract, JsonObject, JsonSchema
 from toolcrib.contracts.adoption import ImportOutcome, ToolReview
+from toolcrib.contracts.agent_definitions import AgentDefinition
+from toolcrib.contracts.approvals import Approval, ApprovalPreview
 from toolcrib.contracts.authoring import PromptDifference, PromptRevision, PromptTest, TextProposal
 from toolcrib.contracts.envelope import ToolEnvelope
 from toolcrib.contracts.errors import ToolError
@@ -31,8 +33,11 @@ DIALECT = "https://json-schema.org/draft/2020-12/schema"
 
 
 _EXPORTED: tuple[type[BaseModel], ...] = (
+    AgentDefinition,
     AgentOutputs,
+    Approval,
     ApprovalDecision,
+    ApprovalPreview,
     ClientResult,
     ImpactReport,
     ImportOutcome,
@@ -89,9 +94,18 @@ def _describe(schema: JsonObject, model: type[BaseModel]) -> None:
         schema["properties"][field].setdefault("description", docs[field])
 
 
-@cache
 def _field_docs(model: type[BaseModel]) -> dict[str, str]:
-    """The string that stands under each field in the source of the class."""
+    """The string that stands under each field in the source of the class, or of the one that it comes from."""
+    return {
+        field: text
+        for part in reversed(model.__mro__)
+        if issubclass(part, Contract) and part is not Contract
+        for field, text in _own_docs(part).items()
+    }
+
+
+@cache
+def _own_docs(model: type[BaseModel]) -> dict[str, str]:
     tree = ast.parse(dedent(inspect.getsource(model))).body[0]
     body = tree.body if isinstance(tree, ast.ClassDef) else []
     docs: dict[str, str] = {}

@@ -1,0 +1,137 @@
+"""The definition of an agent as people write it: one flat document (004, agent definition).
+
+It is stored as a tool of kind `agent`. What is the tool's and what is the implementation's is decided here and nowhere
+else; both ways are lossless.
+"""
+
+import json
+from typing import Any, Final, Self
+
+from pydantic import Field, field_validator
+
+from toolcrib.contracts._base import JsonSchema
+from toolcrib.contracts.agents import AgentImplementation, AgentParts
+from toolcrib.contracts.errors import InvalidDefinition
+from toolcrib.contracts.providers import NAME_PATTERN
+from toolcrib.contracts.retries import RetryPolicy
+from toolcrib.contracts.tools import (
+    CachePolicy,
+    ErrorRule,
+    Example,
+    RateLimit,
+    Surface,
+    ToolDefinition,
+    ToolSource,
+)
+
+AGENT_CATEGORY: Final = "agent"
+
+MESSAGE_INPUT: Final[JsonSchema] = {
+    "type": "object",
+    "properties": {
+        "message": {"type": "string", "description": "What the agent is asked, in plain words.", "minLength": 1},
+        "context": {"type": "object", "description": "Facts that it needs to know, by name."},
+    },
+    "required": ["message"],
+    "additionalProperties": False,
+}
+"""What agents take if they do not say it themselves."""
+
+
+class AgentDefinition(AgentParts):
+    """Everything that an author says about an agent."""
+
+    name: str = Field(pattern=NAME_PATTERN)
+    """Unique per realm, among tools of all kinds."""
+    version: str = "1.0.0"
+    """Semantic version."""
+    title: str | None = None
+    description: str = ""
+    """What it does, for people and for agents that delegate to it."""
+    long_description: str | None = None
+    category: str = AGENT_CATEGORY
+    tags: tuple[str, ...] = ()
+    usage: str | None = None
+    """When to delegate to it and when not."""
+    examples: tuple[Example, ...] = ()
+    source: ToolSource = "manual"
+    input_schema: JsonSchema = MESSAGE_INPUT
+    """Parameters: `message` and whatever else the model is to be told before it."""
+
+    idempotent: bool = False
+    cache: CachePolicy = "none"
+    cache_ttl_s: float | None = Field(default=None, gt=0)
+    retry: RetryPolicy = RetryPolicy()
+    """Of calls by others, like the next two."""
+    error_handling: tuple[ErrorRule, ...] = ()
+    rate_limit: RateLimit | None = None
+    estimated_latency_s: float | None = None
+    cost_hint: str | None = None
+    requires_confirmation: bool = False
+    """Every call of the agent itself waits for a person; `requires_approval` is about the calls that it makes."""
+    confirmation_expires_s: float | None = Field(default=None, gt=0, le=31_536_000)
+    """Seconds after which a call of it that nobody decided is denied; null for never."""
+    sequential: bool = False
+    max_output_bytes: int = Field(default=2 * 1024 * 1024, ge=1)
+
+    security_uri: str | None = None
+    """Permission needed to run it; `ai://agents/{name}/execute` if null."""
+    available_as: tuple[Surface, ...] = ("tool", "workflow_step", "mcp_tool")
+    enabled: bool = True
+
+    @field_validator("tools", mode="before")
+    @classmethod
+    def _named_tools(cls, given: Any) -> Any:
+        """A tool without a priority may be written as its reference alone."""
+        if not isinstance(given, list | tuple):
+            return given
+        return [{"tool": item} if isinstance(item, str) else item for item in given]
+
+    def tool(self) -> ToolDefinition:
+        """The agent as a tool. Its side effects are those that it may have; saving looks at what its tools have."""
+        inside: dict[str, Any] = {name: getattr(self, name) for name in AgentParts.model_fields}
+        around: dict[str, Any] = {name: getattr(self, name) for name in _AROUND}
+        implementation = AgentImplementation(**inside)
+        return ToolDefinition(
+            **around,
+            output_schema=_output_schema(implementation.answer_schema),
+            side_effects=self.side_effects,
+            timeout_s=self.limits.call_timeout_s,
+            implementation=implementation,
+        )
+
+    @classmethod
+    def of(cls, definition: ToolDefinition) -> Self:
+        """The agent that a tool is.
+
+        Raises:
+            InvalidDefinition: The tool is no agent, or says something that agents have no place for.
+        """
+        inside = definition.implementation
+        if not isinstance(inside, AgentImplementation):
+            msg = f"tool {definition.name!r} is of kind {inside.kind!r}, not an agent"
+            raise InvalidDefinition(msg)
+        for name in ToolDefinition.model_fields.keys() - _AROUND - _DERIVED:
+            if getattr(definition, name) != _DEFAULTS[name]:
+                msg = f"agent {definition.name!r}: {name} is nothing that an agent has; take it out"
+                raise InvalidDefinition(msg)
+        around: dict[str, Any] = {name: getattr(definition, name) for name in _AROUND}
+        return cls(**around, **{name: getattr(inside, name) for name in AgentParts.model_fields})
+
+
+_AROUND = AgentDefinition.model_fields.keys() - AgentParts.model_fields.keys()
+_DERIVED = frozenset({"implementation", "output_schema", "side_effects", "timeout_s"})
+_DEFAULTS = {name: field.get_default(call_default_factory=True) for name, field in ToolDefinition.model_fields.items()}
+
+
+def _output_schema(answer: JsonSchema | None) -> JsonSchema:
+    """What an agent puts out. A run that a limit ended has no `output`, but the `calls` that it made."""
+    properties: JsonSchema = {
+        "response": {"type": "string", "description": "What it answers, in words; empty if it came to no answer."},
+        "calls": {"type": "array", "description": "What was done until a limit or a failure ended it."},
+    }
+    if answer is not None:
+        # References inside it would mean other places here. The run itself holds its answer against the schema.
+        plain = "$ref" not in json.dumps(answer)
+        properties["output"] = {key: value for key, value in answer.items() if key != "$schema"} if plain else {}
+    return {"type": "object", "properties": properties, "required": ["response"]}

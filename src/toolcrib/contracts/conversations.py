@@ -1,4 +1,8 @@
-"""Conversations with agents, and their turns (004). A turn is a run, whose journal has the rest."""
+"""Conversations with agents, and their turns (004).
+
+A turn is a run: its request has the message, its journal what was said and called. A conversation says only whose it is
+and how far it has come; it holds no copy of what was said.
+"""
 
 from typing import Literal, TypeAlias
 
@@ -22,14 +26,20 @@ class Conversation(Contract):
     title: str = ""
     status: ConversationStatus = "active"
     turn_count: int = 0
+    ended_turns: int = 0
+    """Turns that have ended and are counted below: all, or all but the last one."""
     tokens: int = 0
-    """Input and output tokens of all turns."""
+    """Input and output tokens of the turns that have ended."""
     summary: str | None = None
-    """What the turns that are no longer shown have come to."""
+    """What the turns that are no longer shown to the model have come to."""
+    summarized_turns: int = 0
+    """How many turns, from the first on, the summary is of."""
     shared_context: JsonObject = Field(default_factory=dict)
     """Variables that are carried across turns."""
     created_at: Timestamp
     updated_at: Timestamp
+    revision: int = Field(default=1, ge=1)
+    """Grows by one with each change, so that of two changes at the same time one is refused."""
 
 
 class ConversationTurn(Contract):

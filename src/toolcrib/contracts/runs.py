@@ -172,3 +172,5 @@ class ClientResult(Contract):
     output: Json = None
     error: ToolError | None = None
     metadata: JsonObject = Field(default_factory=dict)
+    tainted: bool = False
+    """Outsiders can write what it holds."""

@@ -10,6 +10,7 @@ from pydantic import Field
 
 from toolcrib.contracts._base import Contract, Json, JsonObject, Timestamp, Usd
 from toolcrib.contracts.agentic import AgenticMode
+from toolcrib.contracts.approvals import ApprovalStatus
 from toolcrib.contracts.costs import CostBreakdown
 from toolcrib.contracts.envelope import CallStatus, SideEffects
 from toolcrib.contracts.errors import ModelErrorKind, ToolError
@@ -19,7 +20,6 @@ from toolcrib.contracts.runs import Purpose, RunKind, RunStatus, StopReason
 
 LLMStatus: TypeAlias = Literal["running", "success", "error"]
 ToolStepStatus: TypeAlias = CallStatus | Literal["running"]
-ApprovalStatus: TypeAlias = Literal["waiting", "approved", "rejected", "expired"]
 HandoffStatus: TypeAlias = Literal["waiting", "success", "error"]
 SignalStatus: TypeAlias = Literal["waiting", "received", "timed_out"]
 

@@ -10,6 +10,7 @@ from toolcrib.contracts import (
     ApprovalRequested,
     ApprovalStatus,
     ApprovalStep,
+    ApprovalWithdrawn,
     CallFinished,
     CallStarted,
     ChildStarted,
@@ -97,6 +98,8 @@ class _Reader:
                 self._approval_requested(entry, event)
             case ApprovalDecided() as event:
                 self._approval_decided(event)
+            case ApprovalWithdrawn() as event:
+                self._change(ApprovalStep, event.position, status="cancelled", reason=event.reason)
             case ClientHandoff() as event:
                 self._handed_off(entry, event)
             case ClientReturned() as event:
@@ -258,7 +261,7 @@ class _Reader:
         decision = event.decision
         status: ApprovalStatus = "expired"
         if decision is not None:
-            status = "approved" if decision.approved else "rejected"
+            status = "rejected" if not decision.approved else "approved" if decision.edited_input is None else "edited"
         self._change(
             ApprovalStep,
             event.position,

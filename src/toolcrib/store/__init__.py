@@ -1,6 +1,8 @@
 """Definitions, journal, cache, blobs: what must survive the process."""
 
 from toolcrib.store._open import open_store
+from toolcrib.store.approvals import ApprovalFilter, Approvals
+from toolcrib.store.conversations import ConversationFilter, Conversations
 from toolcrib.store.memory import MemoryStore
 from toolcrib.store.ports import (
     ApiKey,
@@ -24,9 +26,13 @@ from toolcrib.store.sealed import Place, SealedValue, SealedValues
 __all__ = [
     "ApiKey",
     "ApiKeys",
+    "ApprovalFilter",
+    "Approvals",
     "Blobs",
     "Changed",
     "Claim",
+    "ConversationFilter",
+    "Conversations",
     "Definition",
     "DefinitionKind",
     "Definitions",

@@ -10,6 +10,7 @@ from typing import Final
 from msgspec import Struct
 
 from toolcrib.contracts import (
+    CANCEL,
     ENDED,
     WAITING,
     Conflict,
@@ -118,9 +119,14 @@ def settle(change: RunChange, signals: Container[str]) -> Standing:
     if change.status in ENDED:
         return Standing(change.status)
     waits = change.status in WAITING or change.waiting_for or change.wake_at
-    if not waits or any(name in signals for name in change.waiting_for):
+    if not waits or any(name in signals for name in (CANCEL, *change.waiting_for)):
         return READY
     return Standing(change.status, change.waiting_for, change.wake_at, claimable_at=change.wake_at)
+
+
+def wakes(signal: str, status: RunStatus, waiting_for: Container[str]) -> bool:
+    """Whether a signal ends the wait of a run: one that it waits for, or the one that ends every run."""
+    return signal in waiting_for or (signal == CANCEL and status in WAITING)
 
 
 def refusal(run_id: str, *, asked: int, epoch: int, status: RunStatus, last: int, first: int | None) -> ToolcribError:

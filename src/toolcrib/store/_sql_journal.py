@@ -17,6 +17,7 @@ from toolcrib.store import _rules
 from toolcrib.store._database import Database, Row, Session
 from toolcrib.store._dialect import insert_new
 from toolcrib.store._rows import encode, entry_of, event_rows, run_of, run_row, signal_of, to_micros
+from toolcrib.store._sql_approvals import Step, following, hearing
 from toolcrib.store._tables import EVENTS, RUNS, SIGNALS
 from toolcrib.store.ports import Claim, Entry, Lease, RunChange
 
@@ -175,11 +176,28 @@ class SqlJournal:
         left = _LeftSignal(run_id, signal)
         return await self._database.write(lambda session: left(session, _one(session, run_id, _LOCKED_RUN)))
 
+    async def signal_all(self, signals: Sequence[tuple[str, Signal]]) -> bool:
+        left = [_LeftSignal(run_id, signal) for run_id, signal in signals]
+
+        def work(session: Session) -> bool:
+            run_ids = sorted({run_id for run_id, _ in signals})  # always locked in one order
+            runs = {run_id: _one(session, run_id, _LOCKED_RUN) for run_id in run_ids}
+            known = {(run_id, row["name"]) for run_id in runs for row in session.rows(_SIGNALS, {"this_run": run_id})}
+            if any((run_id, signal.name) in known for run_id, signal in signals):
+                return False
+            return all([one(session, runs[one.run_id]) for one in left])
+
+        return await self._database.write(work)
+
     async def signals(self, run_id: str) -> Mapping[str, Signal]:
         def work(session: Session) -> dict[str, Signal]:
             return {row["name"]: signal_of(row) for row in session.rows(_SIGNALS, {"this_run": run_id})}
 
         return await self._database.read(work)
+
+    async def signalled(self, name: str, run_ids: Sequence[str]) -> Sequence[str]:
+        found = sa.select(SIGNALS.c.run_id).where(SIGNALS.c.name == name, SIGNALS.c.run_id.in_(run_ids))
+        return await self._database.read(lambda session: session.connection.execute(found).scalars().all())
 
     async def run(self, run_id: str) -> Run:
         await self._database.drain()
@@ -190,11 +208,12 @@ class SqlJournal:
         realm: str,
         *,
         tool: str | None = None,
+        made_by: str | None = None,
         status: RunStatus | None = None,
         before: str | None = None,
         limit: int = 50,
     ) -> Sequence[Run]:
-        given = {"realm": realm, "tool": tool, "status": status}
+        given = {"realm": realm, "tool": tool, "made_by": made_by, "status": status}
 
         def work(session: Session) -> list[Run]:
             page = sa.select(RUNS).order_by(RUNS.c.created_at.desc(), RUNS.c.run_id.desc()).limit(limit)
@@ -231,12 +250,15 @@ class _LeftSignal:
             "payload": encode(signal.payload, f"signal {signal.name!r} for run {run_id}"),
             "schema_version": SCHEMA_VERSION,
         }
+        self._inbox = hearing(run_id, signal)
 
     def __call__(self, session: Session, run: Row) -> bool:
         """Leave it for the run of this row, which is locked. False if there was one of its name."""
         is_new = session.run(_INSERT_SIGNAL, {**self._row, "realm": run["realm"]}) == 1
-        if is_new and self._name in json.loads(run["waiting_for"]):
+        if is_new and _rules.wakes(self._name, run["status"], json.loads(run["waiting_for"])):
             session.run(_RELEASE, {"this_run": self.run_id, "now": self._row["at"]})
+        if is_new:
+            _run(session, self._inbox)
         return is_new
 
 
@@ -253,6 +275,7 @@ class _Append:
         self._left: _LeftSignal | None = None
         self._outcome: str | None = None
         self._rows: list[dict[str, Any]] = []
+        self._inbox: list[Step] = []
 
     def take(self, events: Sequence[Entry], change: RunChange | None) -> bool:
         """Take on another append. False if it does not follow what is here.
@@ -269,12 +292,14 @@ class _Append:
             self._outcome = change.result.model_dump_json() if change.result is not None else None
         self._change = change
         self._rows += rows
+        self._inbox += following(events)
         return True
 
     def __call__(self, session: Session) -> None:
         if self._change is not None or not self._advance(session):
             self._alter(session)
         session.defer(_INSERT_EVENTS, self._rows)
+        _run(session, self._inbox)
 
     def _advance(self, session: Session) -> bool:
         """The common case in one statement: events, and nothing else."""
@@ -305,7 +330,7 @@ class _Append:
             )
         if self._change is None:
             return
-        signals = self._signals(session) if self._change.waiting_for else ()
+        signals = () if self._change.status in ENDED else self._signals(session)
         standing = _rules.settle(self._change, signals)
         last = self._rows[-1] if self._rows else {"number": row["last_event"], "at": row["updated_at"]}
         parameters = {
@@ -325,6 +350,11 @@ class _Append:
 
     def _signals(self, session: Session) -> set[str]:
         return {row["name"] for row in session.rows(_SIGNALS, {"this_run": self._run_id})}
+
+
+def _run(session: Session, steps: Sequence[Step]) -> None:
+    for statement, parameters in steps:
+        session.run(statement, parameters)
 
 
 def _refuse(error: ToolcribError, session: Session) -> None:

@@ -8,7 +8,7 @@ from typing import Any, Final
 
 import sqlalchemy as sa
 
-HEAD: Final = "0004"
+HEAD: Final = "0006"
 """The newest revision. Revisions are numbered, so a greater one is of a newer release."""
 
 METADATA: Final = sa.MetaData()
@@ -100,6 +100,37 @@ SIGNALS: Final = sa.Table(
     _number("schema_version"),
 )
 
+APPROVALS: Final = sa.Table(
+    "approvals",
+    METADATA,
+    _text("approval_id", key=True),
+    _text("realm"),
+    _text("made_by"),
+    sa.Column("run_id", sa.Text, sa.ForeignKey("runs.run_id"), nullable=False),
+    _text("signal"),
+    _text("root_run_id"),
+    _text("tool"),
+    _text("request"),  # the event that asked
+    _number("requested_at"),
+    _text("status"),
+    _text("decided_by", null=True),
+    _number("decided_at", null=True),
+    _text("reason", null=True),
+    _text("edited_input", null=True),
+    _number("schema_version"),
+    sa.Index("approvals_by_age", "realm", "requested_at", "approval_id"),
+    sa.Index("approvals_by_run", "run_id", "signal"),
+    sa.Index("approvals_by_root", "root_run_id"),
+)
+sa.Index(
+    "approvals_waiting",
+    APPROVALS.c.realm,
+    APPROVALS.c.requested_at,
+    APPROVALS.c.approval_id,
+    sqlite_where=APPROVALS.c.status == sa.literal_column("'waiting'"),
+    postgresql_where=APPROVALS.c.status == sa.literal_column("'waiting'"),
+)
+
 CACHE: Final = sa.Table(
     "cache",
     METADATA,
@@ -145,6 +176,28 @@ SEALED: Final = sa.Table(
     _text("sealed"),
     _text("made_by"),
     _number("created_at"),
+)
+
+CONVERSATIONS: Final = sa.Table(
+    "conversations",
+    METADATA,
+    _text("conversation_id", key=True),
+    _text("realm"),
+    _text("agent"),
+    _text("principal"),
+    _text("title"),
+    _text("status"),
+    _text("shared_context"),
+    _text("summary", null=True),
+    _number("turn_count"),
+    _number("ended_turns"),
+    _number("summarized_turns"),
+    _number("tokens"),
+    _number("revision"),
+    _number("created_at"),
+    _number("updated_at"),
+    _number("schema_version"),
+    sa.Index("conversations_by_age", "realm", "principal", "created_at", "conversation_id"),
 )
 
 STAMP: Final = sa.Table("alembic_version", METADATA, sa.Column("version_num", sa.String(32), primary_key=True))

@@ -29,6 +29,8 @@ from toolcrib.contracts import (
     digest,
 )
 from toolcrib.store import _rules
+from toolcrib.store._memory_approvals import MemoryApprovals
+from toolcrib.store._memory_conversations import MemoryConversations
 from toolcrib.store._memory_sealed import MemorySealedValues
 from toolcrib.store.ports import (
     ApiKey,
@@ -53,11 +55,13 @@ class MemoryStore:
 
     def __init__(self, *, keep_ended: int = 200) -> None:
         self._definitions = _Definitions()
-        self._journal = _Journal(keep_ended)
+        self._approvals = MemoryApprovals()
+        self._journal = _Journal(keep_ended, self._approvals)
         self._cache = _Cache()
         self._blobs = _Blobs()
         self._api_keys = _ApiKeys()
         self._sealed = MemorySealedValues()
+        self._conversations = MemoryConversations()
 
     @property
     def definitions(self) -> "_Definitions":
@@ -68,6 +72,11 @@ class MemoryStore:
     def journal(self) -> "_Journal":
         """Runs and their logs."""
         return self._journal
+
+    @property
+    def approvals(self) -> MemoryApprovals:
+        """The inbox."""
+        return self._approvals
 
     @property
     def cache(self) -> "_Cache":
@@ -88,6 +97,11 @@ class MemoryStore:
     def sealed(self) -> MemorySealedValues:
         """Sealed values."""
         return self._sealed
+
+    @property
+    def conversations(self) -> MemoryConversations:
+        """Conversations."""
+        return self._conversations
 
     async def open(self) -> None:
         """Nothing to connect."""
@@ -277,8 +291,9 @@ _OUTCOME = ("stop_reason", "output", "error", "warnings", "usage", "cost_usd", "
 
 
 class _Journal:
-    def __init__(self, keep_ended: int) -> None:
+    def __init__(self, keep_ended: int, approvals: MemoryApprovals) -> None:
         self._keep_ended = keep_ended
+        self._approvals = approvals
         self._ended: deque[str] = deque()
         self._rows: dict[str, _Row] = {}
         self._live: dict[str, _Row] = {}
@@ -337,6 +352,8 @@ class _Journal:
         if events:
             row.log.extend(events)
             row.updated_at = events[-1].at
+            for event in events:
+                self._approvals.follow(event)
         if change is None or standing is None:
             return
         row.owner, row.standing = None, standing
@@ -347,7 +364,11 @@ class _Journal:
             del self._live[run_id]
             self._ended.append(run_id)
             if len(self._ended) > self._keep_ended:
-                del self._rows[self._ended.popleft()]
+                self._forget(self._ended.popleft())
+
+    def _forget(self, run_id: str) -> None:
+        del self._rows[run_id]
+        self._approvals.forget(run_id)
 
     async def signal(self, run_id: str, signal: Signal) -> bool:
         return self._leave(run_id, signal)
@@ -357,14 +378,24 @@ class _Journal:
         if signal.name in row.signals:
             return False
         row.signals[signal.name] = signal
-        if row.owner is None and signal.name in row.standing.waiting_for:
+        self._approvals.hear(run_id, signal)
+        if _rules.wakes(signal.name, row.status, row.standing.waiting_for):
             row.standing = _rules.READY
             row.updated_at = signal.at
         return True
 
+    async def signal_all(self, signals: Sequence[tuple[str, Signal]]) -> bool:
+        rows = [(self._row(run_id), signal) for run_id, signal in signals]
+        if any(signal.name in row.signals for row, signal in rows):
+            return False
+        return all([self._leave(run_id, signal) for run_id, signal in signals])
+
     async def signals(self, run_id: str) -> Mapping[str, Signal]:
         row = self._rows.get(run_id)
         return dict(row.signals) if row else {}
+
+    async def signalled(self, name: str, run_ids: Sequence[str]) -> Sequence[str]:
+        return [run_id for run_id in run_ids if run_id in self._rows and name in self._rows[run_id].signals]
 
     async def run(self, run_id: str) -> Run:
         return self._row(run_id).view()
@@ -374,6 +405,7 @@ class _Journal:
         realm: str,
         *,
         tool: str | None = None,
+        made_by: str | None = None,
         status: RunStatus | None = None,
         before: str | None = None,
         limit: int = 50,
@@ -386,6 +418,7 @@ class _Journal:
             for row in self._rows.values()
             if row.created.realm == realm
             and tool in {None, row.created.request.tool_name}
+            and made_by in {None, row.created.made_by}
             and status in {None, row.status}
             and (last is None or _age(row.created) < _age(last))
         )

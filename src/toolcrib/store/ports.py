@@ -1,7 +1,8 @@
 """What the rest of the house asks of a store. Two implementations keep these promises: in memory, and SQL.
 
-A store keeps definitions, runs with their numbered events, signals, cached results, API keys, sealed values and blobs.
-It decides nothing: it knows no tool, no model and no policy. Every row carries its realm and who made it.
+A store keeps definitions, runs with their numbered events, signals, conversations, cached results, API keys, sealed
+values and blobs. It decides nothing: it knows no tool, no model and no policy. Every row carries its realm and who made
+it.
 """
 
 from collections.abc import Awaitable, Mapping, Sequence
@@ -12,6 +13,8 @@ from typing import Literal, NamedTuple, Protocol, Self, TypeAlias
 from msgspec import Struct
 
 from toolcrib.contracts import Event, JsonObject, LifeCycle, Run, RunEvent, RunResult, RunStatus, Signal
+from toolcrib.store.approvals import Approvals
+from toolcrib.store.conversations import Conversations
 from toolcrib.store.sealed import SealedValues
 
 DefinitionKind: TypeAlias = Literal["tool", "provider", "baseline", "fragment", "account"]
@@ -241,15 +244,29 @@ class Journal(Protocol):
     async def signal(self, run_id: str, signal: Signal) -> bool:
         """Leave a signal for a run, and make the run claimable if it waits for it.
 
-        Returns False if one of that name was there: the first wins.
+        Every waiting run waits for `CANCEL`. Returns False if one of that name was there: the first wins.
 
         Raises:
             NotFound: No such run.
         """
         ...
 
+    async def signal_all(self, signals: Sequence[tuple[str, Signal]]) -> bool:
+        """Leave signals for the runs of these ids, as `signal` does: all of them, or none. No name is twice in a run.
+
+        Returns False, and leaves none, if one of their names was there.
+
+        Raises:
+            NotFound: No such run; none was left.
+        """
+        ...
+
     async def signals(self, run_id: str) -> Mapping[str, Signal]:
         """The signals left for a run so far."""
+        ...
+
+    async def signalled(self, name: str, run_ids: Sequence[str]) -> Sequence[str]:
+        """Those of the runs that were left a signal of this name."""
         ...
 
     async def run(self, run_id: str) -> Run:
@@ -265,11 +282,24 @@ class Journal(Protocol):
         realm: str,
         *,
         tool: str | None = None,
+        made_by: str | None = None,
         status: RunStatus | None = None,
         before: str | None = None,
         limit: int = 50,
     ) -> Sequence[Run]:
-        """A page of runs, newest first. `tool` is a name without version; `before` the last id of the page before."""
+        """A page of runs, newest first.
+
+        Args:
+            realm: Of the runs.
+            tool: Name, without version, of the tool that they execute.
+            made_by: Id of whose they are.
+            status: How they stand.
+            before: The last id of the page before.
+            limit: Most runs of a page.
+
+        Raises:
+            NotFound: The realm has no run `before`.
+        """
         ...
 
     async def events(self, run_id: str, *, after: int = 0, limit: int | None = None) -> Sequence[RunEvent]:
@@ -369,6 +399,11 @@ class Store(Protocol):
         ...
 
     @property
+    def approvals(self) -> Approvals:
+        """The inbox, which is kept with the journal."""
+        ...
+
+    @property
     def cache(self) -> ResultCache:
         """Cached results."""
         ...
@@ -386,6 +421,11 @@ class Store(Protocol):
     @property
     def sealed(self) -> SealedValues:
         """Sealed values."""
+        ...
+
+    @property
+    def conversations(self) -> Conversations:
+        """Conversations."""
         ...
 
     async def open(self) -> None:

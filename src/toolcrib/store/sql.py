@@ -7,7 +7,9 @@ from pathlib import Path
 
 from toolcrib.store._database import Database
 from toolcrib.store._sql_api_keys import SqlApiKeys
+from toolcrib.store._sql_approvals import SqlApprovals
 from toolcrib.store._sql_cache import SqlCache
+from toolcrib.store._sql_conversations import SqlConversations
 from toolcrib.store._sql_definitions import SqlDefinitions
 from toolcrib.store._sql_journal import SqlJournal
 from toolcrib.store._sql_sealed import SqlSealedValues
@@ -26,10 +28,12 @@ class SqlStore:
         self._database = Database(url)
         self._definitions = SqlDefinitions(self._database)
         self._journal = SqlJournal(self._database)
+        self._approvals = SqlApprovals(self._database)
         self._cache = SqlCache(self._database)
         self._blobs = FolderBlobs(blobs, self._database)
         self._api_keys = SqlApiKeys(self._database)
         self._sealed = SqlSealedValues(self._database)
+        self._conversations = SqlConversations(self._database)
 
     @property
     def definitions(self) -> SqlDefinitions:
@@ -40,6 +44,11 @@ class SqlStore:
     def journal(self) -> SqlJournal:
         """Runs and their logs."""
         return self._journal
+
+    @property
+    def approvals(self) -> SqlApprovals:
+        """The inbox."""
+        return self._approvals
 
     @property
     def cache(self) -> SqlCache:
@@ -60,6 +69,11 @@ class SqlStore:
     def sealed(self) -> SqlSealedValues:
         """Sealed values."""
         return self._sealed
+
+    @property
+    def conversations(self) -> SqlConversations:
+        """Conversations."""
+        return self._conversations
 
     async def open(self) -> None:
         """Connect, and bring the schema up to date; safe to call twice.

@@ -1,0 +1,107 @@
+"""Conversations in SQL."""
+
+from collections.abc import Sequence
+from typing import Any, Final
+
+import orjson
+import sqlalchemy as sa
+
+from toolcrib.contracts import SCHEMA_VERSION, Conversation
+from toolcrib.store._database import Database, Row, Session
+from toolcrib.store._dialect import insert_new
+from toolcrib.store._rows import encode, to_micros, to_moment
+from toolcrib.store._tables import CONVERSATIONS
+from toolcrib.store.conversations import (
+    ANY_CONVERSATION,
+    ConversationFilter,
+    exists,
+    no_conversation,
+    require_next,
+)
+
+_C: Final = CONVERSATIONS.c
+_THIS: Final = (_C.conversation_id == sa.bindparam("this_one"), _C.realm == sa.bindparam("this_realm"))
+_MOMENTS: Final = ("created_at", "updated_at")
+_FIXED: Final = frozenset({"conversation_id", "realm", "agent", "principal", "created_at"})
+
+_INSERT: Final = insert_new(CONVERSATIONS)
+_GET: Final = sa.select(CONVERSATIONS).where(*_THIS)
+_DELETE: Final = sa.delete(CONVERSATIONS).where(*_THIS)
+_REPLACE: Final = (
+    sa.update(CONVERSATIONS)
+    .where(*_THIS)
+    .values({column.name: sa.bindparam(f"new_{column.name}") for column in _C if column.name not in _FIXED})
+)
+
+
+class SqlConversations:
+    """Conversations, in the table `conversations`."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    async def add(self, conversation: Conversation) -> None:
+        row = _row(conversation)
+
+        def work(session: Session) -> None:
+            if not session.run(_INSERT, row):
+                raise exists(conversation.conversation_id)
+
+        await self._database.write(work)
+
+    async def get(self, realm: str, conversation_id: str) -> Conversation | None:
+        row = await self._database.read(lambda session: session.row(_GET, _key(realm, conversation_id)))
+        return None if row is None else _conversation(row)
+
+    async def list(
+        self,
+        realm: str,
+        wanted: ConversationFilter = ANY_CONVERSATION,
+        *,
+        before: str | None = None,
+        limit: int = 50,
+    ) -> Sequence[Conversation]:
+        given = {"realm": realm, **wanted._asdict()}
+
+        def work(session: Session) -> list[Conversation]:
+            page = sa.select(CONVERSATIONS).order_by(_C.created_at.desc(), _C.conversation_id.desc()).limit(limit)
+            page = page.where(*(_C[name] == value for name, value in given.items() if value is not None))
+            if before is not None:
+                last = session.row(_GET, _key(realm, before))
+                if last is None:
+                    raise no_conversation(before)
+                page = page.where(sa.tuple_(_C.created_at, _C.conversation_id) < (last["created_at"], before))
+            return [_conversation(dict(row)) for row in session.connection.execute(page).mappings()]
+
+        return await self._database.read(work)
+
+    async def replace(self, conversation: Conversation) -> None:
+        key = _key(conversation.realm, conversation.conversation_id)
+        changes = {f"new_{name}": value for name, value in _row(conversation).items() if name not in _FIXED}
+
+        def work(session: Session) -> None:
+            known = session.row(_GET, key)
+            require_next(conversation, known["revision"] if known else None)
+            session.run(_REPLACE, {**key, **changes})
+
+        await self._database.write(work)
+
+    async def remove(self, realm: str, conversation_id: str) -> bool:
+        return await self._database.write(lambda session: session.run(_DELETE, _key(realm, conversation_id)) > 0)
+
+
+def _key(realm: str, conversation_id: str) -> dict[str, Any]:
+    return {"this_realm": realm, "this_one": conversation_id}
+
+
+def _row(conversation: Conversation) -> dict[str, Any]:
+    context = encode(conversation.shared_context, f"the shared context of {conversation.conversation_id!r}")
+    moments = {name: to_micros(getattr(conversation, name)) for name in _MOMENTS}
+    plain = conversation.model_dump(exclude={"shared_context", *_MOMENTS})
+    return {**plain, **moments, "shared_context": context, "schema_version": SCHEMA_VERSION}
+
+
+def _conversation(row: Row) -> Conversation:
+    fields: dict[str, Any] = {name: value for name, value in row.items() if name != "schema_version"}
+    fields |= {name: to_moment(row[name]) for name in _MOMENTS}
+    return Conversation(**{**fields, "shared_context": orjson.loads(row["shared_context"])})

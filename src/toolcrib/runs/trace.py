@@ -53,7 +53,7 @@ def trace_of(events: Sequence[RunEvent], children: Mapping[str, Trace] | None = 
         run_id=last.run_id,
         kind=request.kind,
         tool=request.tool,
-        mode=_mode(steps),
+        mode=_mode(steps) if request.kind == "agentic" else None,
         task=_task(request.input),
         status=_status(last),
         stop_reason=ended.stop_reason if ended else None,
@@ -91,8 +91,9 @@ def _mode(steps: Iterable[Step]) -> AgenticMode | None:
 
 
 def _task(given: Json) -> str:
-    """What was asked; all parameters, where none of them is a task."""
-    task = cast("JsonObject", given).get("task") if isinstance(given, dict) else None
+    """What was asked: the task of an agentic tool, the message to an agent; all parameters, where there is neither."""
+    asked = cast("JsonObject", given) if isinstance(given, dict) else {}
+    task = asked.get("task", asked.get("message"))
     return task if isinstance(task, str) else orjson.dumps(given).decode()
 
 

@@ -9,11 +9,13 @@ import pytest
 from tests.unit.runs_trace.house import MODEL, House
 from toolcrib import Limits, ScriptedModel
 from toolcrib.contracts import (
+    AgentDefinition,
     ApprovalStep,
     ClientResult,
     ErrorCode,
     HandoffStep,
     LimitStep,
+    LLMConfig,
     LLMStep,
     ModelError,
     NotFound,
@@ -351,3 +353,14 @@ async def test_reasons_and_decision_are_read_from_whatever_a_model_says(
 
     assert isinstance(step, LLMStep)
     assert (step.reasoning, step.decision) == (reasoning, decision)
+
+
+@pytest.mark.requirement("trace.header")
+async def test_the_trace_of_an_agent_has_the_message_as_its_task_and_no_mode() -> None:
+    house = House(["Hello."])
+    agent = AgentDefinition(name="greeter", llm=LLMConfig(model=MODEL))
+    async with house.crib:
+        await house.crib.save(agent.tool())
+        trace = (await house.crib.invoke("greeter", {"message": "Hi"})).trace
+
+    assert (trace.kind, trace.mode, trace.task) == ("agent", None, "Hi")

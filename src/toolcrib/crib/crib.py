@@ -41,7 +41,9 @@ from toolcrib.contracts import (
     Trace,
 )
 from toolcrib.crib.connections import Connections
+from toolcrib.crib.conversations import Conversations
 from toolcrib.crib.entities import Source, Thing
+from toolcrib.crib.executions import Executions
 from toolcrib.crib.handle import AgenticTool, CompositeTool
 from toolcrib.crib.imports import Imports
 from toolcrib.crib.lifecycle import ToolLife
@@ -149,6 +151,8 @@ class Crib:
         self.fragments = NamedThings(self._parts.fragments, self.enter, self.clock)
         self.accounts = NamedThings(self._parts.accounts, self.enter, self.clock)
         self.connections = Connections(self._parts, self.enter)
+        self.conversations = Conversations(self.store, self.engine, self.clock, self.enter)
+        self.executions = Executions(self._parts, self.conversations, self.enter)
 
     @classmethod
     def from_settings(

@@ -1,16 +1,25 @@
 """Runs over the journal: the context that programs use, what recovery knows, and readings of the log."""
 
+from toolcrib.runs.arguments import holds
 from toolcrib.runs.context import Nested, Program, RunContext, Surroundings
+from toolcrib.runs.handles import holding_pins, pinned_by
 from toolcrib.runs.history import History
 from toolcrib.runs.indoubt import InDoubt
 from toolcrib.runs.log import RunLog
 from toolcrib.runs.modelcalls import BudgetExhausted, ModelCall, ModelCalls, as_contract
+from toolcrib.runs.outputs import calls_of, outputs_of
 from toolcrib.runs.pending import Pending
 from toolcrib.runs.program import Ended, Suspended
 from toolcrib.runs.reading import read_trace
+from toolcrib.runs.recorded import recorded_model
+from toolcrib.runs.replay import Recording, replay
 from toolcrib.runs.result import Result
+from toolcrib.runs.returns import signals_for
 from toolcrib.runs.shortening import clipped, shortened
+from toolcrib.runs.standing import read_response
 from toolcrib.runs.trace import trace_of
+from toolcrib.runs.tree import read_tree
+from toolcrib.runs.turns import turn_run_id
 from toolcrib.runs.unrecorded import Unrecorded, outside_call
 from toolcrib.runs.waiting import (
     approval_signal,
@@ -31,6 +40,7 @@ __all__ = [
     "Nested",
     "Pending",
     "Program",
+    "Recording",
     "Result",
     "RunContext",
     "RunLog",
@@ -39,13 +49,24 @@ __all__ = [
     "Unrecorded",
     "approval_signal",
     "as_contract",
+    "calls_of",
     "client_signal",
     "clipped",
     "decision_on",
+    "holding_pins",
+    "holds",
+    "outputs_of",
     "outside_call",
+    "pinned_by",
+    "read_response",
     "read_trace",
+    "read_tree",
+    "recorded_model",
+    "replay",
     "shortened",
+    "signals_for",
     "trace_of",
+    "turn_run_id",
     "waiting_approvals",
     "waiting_at",
     "waiting_handoffs",

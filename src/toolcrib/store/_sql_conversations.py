@@ -22,7 +22,7 @@ from toolcrib.store.conversations import (
 _C: Final = CONVERSATIONS.c
 _THIS: Final = (_C.conversation_id == sa.bindparam("this_one"), _C.realm == sa.bindparam("this_realm"))
 _MOMENTS: Final = ("created_at", "updated_at")
-_FIXED: Final = frozenset({"conversation_id", "realm", "agent", "principal", "created_at"})
+_FIXED: Final = frozenset({"conversation_id", "realm", "agent", "made_by", "created_at"})
 
 _INSERT: Final = insert_new(CONVERSATIONS)
 _GET: Final = sa.select(CONVERSATIONS).where(*_THIS)
@@ -61,7 +61,7 @@ class SqlConversations:
         before: str | None = None,
         limit: int = 50,
     ) -> Sequence[Conversation]:
-        given = {"realm": realm, **wanted._asdict()}
+        given = {"realm": realm, "made_by": wanted.principal, "agent": wanted.agent, "status": wanted.status}
 
         def work(session: Session) -> list[Conversation]:
             page = sa.select(CONVERSATIONS).order_by(_C.created_at.desc(), _C.conversation_id.desc()).limit(limit)
@@ -97,11 +97,13 @@ def _key(realm: str, conversation_id: str) -> dict[str, Any]:
 def _row(conversation: Conversation) -> dict[str, Any]:
     context = encode(conversation.shared_context, f"the shared context of {conversation.conversation_id!r}")
     moments = {name: to_micros(getattr(conversation, name)) for name in _MOMENTS}
-    plain = conversation.model_dump(exclude={"shared_context", *_MOMENTS})
-    return {**plain, **moments, "shared_context": context, "schema_version": SCHEMA_VERSION}
+    row = conversation.model_dump(exclude={"principal", "shared_context", *_MOMENTS})
+    row |= {**moments, "made_by": conversation.principal, "shared_context": context}
+    return row | {"schema_version": SCHEMA_VERSION}
 
 
 def _conversation(row: Row) -> Conversation:
-    fields: dict[str, Any] = {name: value for name, value in row.items() if name != "schema_version"}
+    fields: dict[str, Any] = {name: value for name, value in row.items() if name in Conversation.model_fields}
     fields |= {name: to_moment(row[name]) for name in _MOMENTS}
-    return Conversation(**{**fields, "shared_context": orjson.loads(row["shared_context"])})
+    fields |= {"principal": row["made_by"], "shared_context": orjson.loads(row["shared_context"])}
+    return Conversation(**fields)

@@ -184,7 +184,7 @@ CONVERSATIONS: Final = sa.Table(
     _text("conversation_id", key=True),
     _text("realm"),
     _text("agent"),
-    _text("principal"),
+    _text("made_by"),
     _text("title"),
     _text("status"),
     _text("shared_context"),
@@ -197,7 +197,7 @@ CONVERSATIONS: Final = sa.Table(
     _number("created_at"),
     _number("updated_at"),
     _number("schema_version"),
-    sa.Index("conversations_by_age", "realm", "principal", "created_at", "conversation_id"),
+    sa.Index("conversations_by_age", "realm", "made_by", "created_at", "conversation_id"),
 )
 
 STAMP: Final = sa.Table("alembic_version", METADATA, sa.Column("version_num", sa.String(32), primary_key=True))

@@ -15,7 +15,7 @@ def upgrade() -> None:
         "conversations",
         *(
             sa.Column(name, sa.Text(), nullable=False)
-            for name in ("conversation_id", "realm", "agent", "principal", "title", "status", "shared_context")
+            for name in ("conversation_id", "realm", "agent", "made_by", "title", "status", "shared_context")
         ),
         sa.Column("summary", sa.Text(), nullable=True),
         *(
@@ -33,4 +33,4 @@ def upgrade() -> None:
         ),
         sa.PrimaryKeyConstraint("conversation_id"),
     )
-    op.create_index("conversations_by_age", "conversations", ["realm", "principal", "created_at", "conversation_id"])
+    op.create_index("conversations_by_age", "conversations", ["realm", "made_by", "created_at", "conversation_id"])

@@ -18,6 +18,7 @@ from toolcrib.contracts.authoring import PromptDifference, PromptRevision, Promp
 from toolcrib.contracts.envelope import ToolEnvelope
 from toolcrib.contracts.errors import ToolError
 from toolcrib.contracts.events import RunEvent
+from toolcrib.contracts.executions import AgentRequest, AgentResponse
 from toolcrib.contracts.impact import ImpactReport
 from toolcrib.contracts.imports import LossReport
 from toolcrib.contracts.models import Limits, LLMConfig
@@ -35,6 +36,8 @@ DIALECT = "https://json-schema.org/draft/2020-12/schema"
 _EXPORTED: tuple[type[BaseModel], ...] = (
     AgentDefinition,
     AgentOutputs,
+    AgentRequest,
+    AgentResponse,
     Approval,
     ApprovalDecision,
     ApprovalPreview,

@@ -19,7 +19,7 @@ from toolcrib.executor import Executor, SlidingWindow
 from toolcrib.llm import ModelPool
 from toolcrib.net import HttpSession
 from toolcrib.registry import Named, Providers, Registry
-from toolcrib.runs import Ended, Program, RunContext
+from toolcrib.runs import Ended, Program, RunContext, holding_pins
 from toolcrib.runtimes import (
     Abilities,
     Code,
@@ -92,6 +92,7 @@ class Parts:
         references = References(snapshots, registry=registry, providers=providers, clock=outside.clock)
         kinds: dict[RunKind, Program] = {**programs(models.model, registry, providers, references)}
         kinds |= {"code": Code(outside.sandbox, registry), "composite": Composite(registry)}
+        kinds["agent"] = holding_pins(kinds["agent"])
         engine = LocalEngine(
             store=outside.store,
             registry=registry,

@@ -185,7 +185,7 @@ class SqlJournal:
             known = {(run_id, row["name"]) for run_id in runs for row in session.rows(_SIGNALS, {"this_run": run_id})}
             if any((run_id, signal.name) in known for run_id, signal in signals):
                 return False
-            return all([one(session, runs[one.run_id]) for one in left])
+            return all(one(session, runs[one.run_id]) for one in left)
 
         return await self._database.write(work)
 

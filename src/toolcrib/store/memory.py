@@ -388,7 +388,7 @@ class _Journal:
         rows = [(self._row(run_id), signal) for run_id, signal in signals]
         if any(signal.name in row.signals for row, signal in rows):
             return False
-        return all([self._leave(run_id, signal) for run_id, signal in signals])
+        return all(self._leave(run_id, signal) for run_id, signal in signals)
 
     async def signals(self, run_id: str) -> Mapping[str, Signal]:
         row = self._rows.get(run_id)

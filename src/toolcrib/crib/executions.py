@@ -1,0 +1,198 @@
+"""Executions of agents and agentic tools: asking one, bringing back what a client did, and how it stands (004).
+
+An execution is a run, and every answer is a reading of its journal. Nothing is held between two requests: each may
+reach another process.
+"""
+
+from collections.abc import Awaitable, Callable, Sequence
+
+from toolcrib.contracts import (
+    AgentRequest,
+    AgentResponse,
+    Conflict,
+    InvalidInput,
+    JsonObject,
+    NotFound,
+    PermissionDenied,
+    Principal,
+    ReturnedCall,
+    Run,
+    ToolDefinition,
+)
+from toolcrib.crib.conversations import Conversations
+from toolcrib.crib.parts import Parts
+from toolcrib.crib.requests import refusal_of, request_of
+from toolcrib.policy import permits
+from toolcrib.runs import read_response, read_tree, signals_for, turn_run_id
+
+
+class Executions:
+    """The executions of a crib.
+
+    Args:
+        parts: Of the crib.
+        conversations: Of the crib.
+        enter: Has the definitions of a principal's realm at hand.
+    """
+
+    def __init__(
+        self, parts: Parts, conversations: Conversations, enter: Callable[[Principal | None], Awaitable[Principal]]
+    ) -> None:
+        self._parts = parts
+        self._journal = parts.outside.store.journal
+        self._conversations = conversations
+        self._enter = enter
+
+    async def execute(self, agent: str, request: AgentRequest, *, principal: Principal | None = None) -> AgentResponse:
+        """Ask an agent, or bring it what its client did, and wait until it has answered or waits for somebody.
+
+        Args:
+            agent: `name` or `name@range` of an agent or an agentic tool.
+            request: A message (or params), or results of calls that wait for the client.
+            principal: Who asks.
+
+        Raises:
+            NotFound: No such agent or conversation, or no such run.
+            InvalidInput: The request holds neither a message nor results, or both.
+            Conflict: A turn of the conversation is not over; or the results fit no calls that wait, and none was taken.
+            PermissionDenied: The run is somebody else's.
+        """
+        who = await self._enter(principal)
+        run_id = await self._take(agent, request, who)
+        await self._parts.engine.resume(run_id)
+        await self._conversations.settle(await self._journal.run(run_id))
+        return await self.respond(run_id, principal=who)
+
+    async def submit(self, agent: str, request: AgentRequest, *, principal: Principal | None = None) -> AgentResponse:
+        """The same for a serving engine to carry out: answers at once, and `respond` tells later how it stands.
+
+        Raises:
+            NotFound: As `execute`, like all that follow.
+            InvalidInput: See there.
+            Conflict: See there.
+            PermissionDenied: See there.
+        """
+        who = await self._enter(principal)
+        return await self.respond(await self._take(agent, request, who), principal=who)
+
+    async def continue_(
+        self, conversation_id: str, message: str, *, principal: Principal | None = None
+    ) -> AgentResponse:
+        """Send a conversation its next message, and wait as `execute` does.
+
+        Raises:
+            NotFound: There is no such conversation, or it is another's.
+            Conflict: Its last turn is not over, or it is closed.
+        """
+        who = await self._enter(principal)
+        conversation = await self._conversations.get(conversation_id, principal=who)
+        request = AgentRequest(message=message, conversation_id=conversation_id)
+        return await self.execute(conversation.agent, request, principal=who)
+
+    async def respond(self, run_id: str, *, principal: Principal | None = None) -> AgentResponse:
+        """How an execution stands, whether it goes on, waits or has ended.
+
+        Raises:
+            NotFound: The realm has no such run.
+            PermissionDenied: It is somebody else's, and the principal has no grant to read it.
+        """
+        who = await self._enter(principal)
+        run = await self._run(run_id, who, "read")
+        tool = await self._parts.registry.pinned(run.realm, run.request.content_hash)
+        return await read_response(self._journal, run_id, tool)
+
+    # Beginning --------------------------------------------------------------------------------------------------------
+
+    async def _take(self, agent: str, request: AgentRequest, who: Principal) -> str:
+        """Take a request, durably; returns the id of the run that goes on with it."""
+        if not request.tool_results:
+            return await self._begin(agent, request, who)
+        if request.message is not None or request.params is not None:
+            msg = "a request brings tool_results or a message, not both; send the message when the run has ended"
+            raise InvalidInput(msg)
+        run = await self._waiting_run(agent, request, who)
+        await self._deliver(run.run_id, request.tool_results, who)
+        return run.run_id
+
+    async def _begin(self, agent: str, request: AgentRequest, who: Principal) -> str:
+        """Create a run, queued. One that is refused is ended at once, and no turn of a conversation."""
+        parts = self._parts
+        tool = await parts.catalogue.require(who.realm, agent)
+        wanted = request_of(
+            tool,
+            _arguments(tool.definition, request),
+            who,
+            parts.registry,
+            conversation_id=request.conversation_id,
+            session_id=request.session_id,
+            dry_run=request.dry_run,
+        )
+        refusal = refusal_of(parts.executor, tool, wanted.input, who)
+        if refusal is not None:
+            return (await parts.engine.refuse(wanted, refusal)).result.run_id
+        if wanted.kind != "agent":
+            return await parts.engine.create(wanted)
+        return await self._conversations.create(await self._conversations.begin(tool, request, who), wanted)
+
+    # Results of clients -----------------------------------------------------------------------------------------------
+
+    async def _waiting_run(self, agent: str, request: AgentRequest, who: Principal) -> Run:
+        """The outermost run of the one that results are brought to."""
+        run = await self._run(await self._run_id(request, who), who, "execute")
+        while run.request.parent_run_id is not None:
+            run = await self._run(run.request.parent_run_id, who, "execute")
+        name, conversation_id = run.request.tool_name, run.request.conversation_id
+        if agent.partition("@")[0] != name or request.conversation_id not in {None, conversation_id}:
+            msg = (
+                f"run {run.run_id} is of {name!r}, in conversation {conversation_id!r}; bring the results to the agent "
+                "and the conversation that handed the calls over"
+            )
+            raise Conflict(msg)
+        return run
+
+    async def _run_id(self, request: AgentRequest, who: Principal) -> str:
+        if request.run_id is not None:
+            return request.run_id
+        if request.conversation_id is None:
+            msg = "tool_results need the run_id of the run that waits for them, or its conversation_id"
+            raise InvalidInput(msg)
+        conversation = await self._conversations.get(request.conversation_id, principal=who)
+        return turn_run_id(conversation.conversation_id, conversation.turn_count)
+
+    async def _deliver(self, run_id: str, results: Sequence[ReturnedCall], who: Principal) -> None:
+        delivered = False
+        while not delivered:  # once more if others were faster: what they brought is seen then
+            tree = await read_tree(self._journal, run_id, ended=True)
+            signals = signals_for(tree, results, made_by=who.id, at=self._parts.outside.clock.now())
+            delivered = await self._journal.signal_all(signals)
+
+    async def _run(self, run_id: str, who: Principal, verb: str) -> Run:
+        """A run of the realm that is the principal's own, or that it has a grant for."""
+        try:
+            run = await self._journal.run(run_id)
+        except NotFound:
+            run = None
+        if run is None or run.realm != who.realm:
+            msg = f"there is no run {run_id!r}; list the executions for the ids there are"
+            raise NotFound(msg)
+        uri = f"ai://runs/{run.request.tool_name}/{verb}"
+        if run.made_by != who.id and not permits(who.grants, uri):
+            msg = f"run {run_id} is another's, and {who.id!r} has no grant for {uri!r}; ask the realm's owner for it"
+            raise PermissionDenied(msg)
+        return run
+
+
+def _arguments(definition: ToolDefinition, request: AgentRequest) -> JsonObject:
+    """The input of a run, as the schema of the agent or the agentic tool wants it."""
+    if not definition.has_model:
+        msg = f"{definition.name!r} is neither an agent nor an agentic tool; call it as a tool"
+        raise InvalidInput(msg)
+    if (request.message is None) == (request.params is None):
+        given = "neither" if request.message is None else "both"
+        msg = f"{definition.name!r} takes a message or params, and the request has {given}; send one of them"
+        raise InvalidInput(msg)
+    if request.params is not None:
+        return request.params
+    if definition.run_kind != "agent":
+        return {"task": request.message}
+    return {"message": request.message, **({"context": request.context} if request.context else {})}

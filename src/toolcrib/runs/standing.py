@@ -1,0 +1,62 @@
+"""How an execution stands: its run, read as an agent's response, at any time and for every end.
+
+Whatever it says comes from the journal; asking changes nothing.
+"""
+
+from collections.abc import Sequence
+
+from toolcrib.contracts import AgentResponse, ModelFinished, RunFinished, ToolRevision, WaitingApproval
+from toolcrib.runs.handles import handles_of
+from toolcrib.runs.history import Logged
+from toolcrib.runs.outputs import answer_of, outputs_of
+from toolcrib.runs.trace import trace_of
+from toolcrib.runs.tree import handed_over, read_tree, to_approve
+from toolcrib.store import Journal
+
+
+async def read_response(journal: Journal, run_id: str, tool: ToolRevision) -> AgentResponse:
+    """How a run stands.
+
+    Args:
+        journal: Has the run.
+        run_id: The run.
+        tool: The revision that it executes.
+
+    Raises:
+        NotFound: No such run.
+    """
+    tree = await read_tree(journal, run_id)
+    run, events, _ = tree[0]
+    trace = trace_of(events)
+    outputs = outputs_of(events)
+    return AgentResponse(
+        **{name: getattr(outputs, name) for name in type(outputs).model_fields},
+        agent=run.request.tool,
+        run_id=run_id,
+        conversation_id=run.request.conversation_id,
+        session_id=run.request.session_id,
+        status=trace.status if trace.stop_reason else run.status,
+        stop_reason=trace.stop_reason,
+        iterations=_iterations(events),
+        usage=trace.usage,
+        tokens=trace.tokens,
+        cost_usd=trace.cost,
+        output=answer_of(run.request.kind, trace.output)[1],
+        handles=await handles_of(journal, run, tool, events),
+        error=trace.error,
+        warnings=trace.warnings,
+        tool_calls=tuple(handed_over(tree)),
+        approvals=tuple(
+            WaitingApproval(run_id=owner, **request.model_dump(include=_SHOWN)) for owner, request in to_approve(tree)
+        ),
+    )
+
+
+_SHOWN = set(WaitingApproval.model_fields) - {"run_id"}
+
+
+def _iterations(events: Sequence[Logged]) -> int:
+    last = events[-1].event
+    if isinstance(last, RunFinished):
+        return last.iterations
+    return sum(isinstance(entry.event, ModelFinished) for entry in events)

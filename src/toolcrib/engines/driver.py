@@ -13,6 +13,7 @@ from typing import Protocol
 from msgspec import Struct
 
 from toolcrib.contracts import (
+    CANCEL,
     ENDED,
     ChildStarted,
     Conflict,
@@ -27,12 +28,24 @@ from toolcrib.contracts import (
     RunResumed,
     RunSuspended,
     Signal,
+    SignalReceived,
     ToolRevision,
     Unavailable,
 )
+from toolcrib.engines.leases import Hold, Stopped
 from toolcrib.engines.limits import limits_of
 from toolcrib.engines.nesting import child_signal, nested_request, nested_run_id
-from toolcrib.engines.outcomes import Driven, crashed, finished, orphaned, result_of, resume_cause
+from toolcrib.engines.outcomes import (
+    Driven,
+    caller_ended,
+    cancel_signal,
+    cancelled,
+    crashed,
+    finished,
+    orphaned,
+    result_of,
+    resume_cause,
+)
 from toolcrib.executor import Clock, Executor, error
 from toolcrib.llm.retry import RetryPolicy
 from toolcrib.policy import Budget, CallPolicy
@@ -103,8 +116,8 @@ class Driver:
         self._nested = nested
         self._in_doubt = InDoubt(house.registry, house.clock)
 
-    async def execute(self, claim: Claim, parent: RunContext | None) -> Driven:
-        """Execute a run's program until it ends or waits.
+    async def execute(self, claim: Claim, hold: Hold, parent: RunContext | None) -> Driven:
+        """Execute a run's program until it ends or waits; a run that was cancelled is ended instead.
 
         Raises:
             Fenced: Another process has taken the run.
@@ -117,23 +130,35 @@ class Driver:
         context = self._context(drive, limits, parent)
         if claim.run.epoch > 1:
             drive.add(RunResumed(epoch=claim.run.epoch, cause=resume_cause(claim)))
+        if CANCEL in claim.signals:
+            return await self._cancel(drive, context)
         if parent is None and await self._is_orphan(request):
             return await self._end(drive, orphaned(request), context)
         try:
-            ended = await self._run_program(context, tool, max(limits.timeout_s - drive.history.active_s, 0.0))
-        except Suspended as wait:
-            await context.settle(cancel=False)
-            return await self._suspend(drive, wait)
+            with hold.stoppable():
+                halt = await self._until_halted(context, tool, max(limits.timeout_s - drive.history.active_s, 0.0))
+        except Stopped:
+            return await self._cancel(drive, context)
         except (Fenced, asyncio.CancelledError):
             await context.settle(cancel=True)
             raise
-        return await self._end(drive, ended, context)
+        if isinstance(halt, Suspended):
+            return await self._suspend(drive, halt)
+        return await self._end(drive, halt, context)
 
     async def refuse(self, claim: Claim, ended: Ended) -> Driven:
         """End a run that was not admitted."""
         return await self._finish(Drive(claim, self._house), ended)
 
     # Inside -----------------------------------------------------------------------------------------------------------
+
+    async def _until_halted(self, context: RunContext, tool: ToolRevision, seconds: float) -> Ended | Suspended:
+        """Execute the program until it ends, or until nothing of it can go on."""
+        try:
+            return await self._run_program(context, tool, seconds)
+        except Suspended as wait:
+            await context.settle(cancel=False)
+            return wait
 
     async def _run_program(self, context: RunContext, tool: ToolRevision, seconds: float) -> Ended:
         program = self._house.programs[context.request.kind]
@@ -161,13 +186,23 @@ class Driver:
         await drive.add(RunSuspended(status=wait.status, waiting_for=wait.signals, wake_at=wait.wake_at), change=change)
         return Driven(RunResult(run_id=drive.run.run_id, status=wait.status), drive.log.events)
 
+    async def _cancel(self, drive: Drive, context: RunContext) -> Driven:
+        """End a run that somebody has cancelled, with what it has so far."""
+        told = (await self._house.store.journal.signals(drive.run.run_id))[CANCEL]
+        if CANCEL not in drive.history.received:
+            drive.add(SignalReceived(name=CANCEL, payload=told.payload, made_by=told.made_by))
+        return await self._end(drive, cancelled(told, context.partial()), context)
+
     async def _end(self, drive: Drive, ended: Ended, context: RunContext) -> Driven:
         """Finish a run of which something may still be under way, or not have been asked for again."""
         await context.settle(cancel=True)
         context.close_open_calls(Reason.RUN_TIMEOUT if ended.status == "timed_out" else Reason.CANCELLED)
         if ended.status != "completed":
             context.recount_rest()
-        return await self._finish(drive, ended, context)
+        await self._cancel_children(drive, context)
+        driven = await self._finish(drive, ended, context)
+        await self._end_children(context)
+        return driven
 
     async def _finish(self, drive: Drive, ended: Ended, context: RunContext | None = None) -> Driven:
         finish = finished(ended, context)
@@ -178,8 +213,6 @@ class Driver:
             name, at = child_signal(drive.run.run_id), self._house.clock.now()
             tells = parent_id, Signal(name=name, payload={}, made_by=drive.run.made_by, at=at)
         await drive.add(finish, change=RunChange(status=ended.status, result=result, tells=tells))
-        if context is not None:
-            await self._end_children(context)
         return Driven(result, drive.log.events)
 
     async def _spawn(self, context: RunContext, nested: Nested) -> RunResult:
@@ -197,8 +230,16 @@ class Driver:
             raise Suspended(result.status, child_signal(child_id))
         return result
 
+    async def _cancel_children(self, drive: Drive, context: RunContext) -> None:
+        """Tell the nested runs that are still open that nobody waits for them any more, whoever drives them."""
+        reason = caller_ended(drive.run.run_id)
+        for child_id in context.open_children:
+            told = cancel_signal(by=drive.run.made_by, reason=reason, at=self._house.clock.now())
+            with contextlib.suppress(NotFound):  # it was announced, and a crash came before it was made
+                await self._house.store.journal.signal(child_id, told)
+
     async def _end_children(self, context: RunContext) -> None:
-        """End the nested runs that are still open: nobody waits for them any more."""
+        """End those that no other process drives."""
         for child_id in list(context.open_children):
             with contextlib.suppress(Conflict, Fenced, NotFound, Unavailable):
                 await self._nested.drive(child_id)

@@ -1,13 +1,74 @@
-"""The leases of the runs that this process drives: one heartbeat prolongs them, and stops runs whose lease was lost."""
+"""The runs that this process holds: one heartbeat prolongs their leases, and stops what was lost or cancelled."""
 
 import asyncio
 import contextlib
-from collections.abc import Sequence
+from collections.abc import Generator, Sequence
 from datetime import timedelta
 
-from toolcrib.contracts import Unavailable
+from toolcrib.contracts import CANCEL, Unavailable
 from toolcrib.executor import Clock
 from toolcrib.store import Claim, Journal, Lease
+
+
+class Stopped(Exception):
+    """The run was cancelled while it was worked on."""
+
+
+class Hold:
+    """One run that a task of this process works on, and how it is stopped from outside."""
+
+    def __init__(self, run_id: str) -> None:
+        self.run_id = run_id
+        self.lost = False
+        """Another process has the run."""
+        self.stopping = False
+        """The run is cancelled."""
+        self._task = asyncio.current_task()
+        self._stoppable = False
+        self._interrupted = False
+
+    def lose(self) -> None:
+        """Stop all work on the run, wherever it is."""
+        self.lost = True
+        self._interrupt()
+
+    def stop(self) -> None:
+        """Stop what can be stopped, now or when it begins; the rest goes on to its end."""
+        self.stopping = True
+        if self._stoppable:
+            self._interrupt()
+
+    @contextlib.contextmanager
+    def stoppable(self) -> Generator[None]:
+        """The part of the work that `stop` interrupts.
+
+        Raises:
+            Stopped: It was interrupted, or the run was cancelled before.
+        """
+        self._refuse_if_stopping()
+        self._stoppable = True
+        try:
+            yield
+        except asyncio.CancelledError:
+            if self.lost or not self.forget_interruption():
+                raise
+        finally:
+            self._stoppable = False
+        self.forget_interruption()  # what was awaited may have ended all the same
+        self._refuse_if_stopping()
+
+    def forget_interruption(self) -> bool:
+        """Take back the cancellation of the task. False if somebody else has cancelled it too."""
+        was, self._interrupted = self._interrupted, False
+        return was and self._task is not None and self._task.uncancel() == 0
+
+    def _interrupt(self) -> None:
+        if self._task is not None and not self._interrupted:
+            self._interrupted = self._task.cancel()
+
+    def _refuse_if_stopping(self) -> None:
+        if self.stopping:
+            raise Stopped(self.run_id)
 
 
 class Leases:
@@ -25,7 +86,7 @@ class Leases:
         self._clock = clock
         self._owner = owner
         self._lease_s = lease_s
-        self._held: dict[str, asyncio.Task[object] | None] = {}
+        self._kept: dict[str, Hold] = {}
         self._heart: asyncio.Task[None] | None = None
 
     def new(self) -> Lease:
@@ -36,19 +97,16 @@ class Leases:
         """Take a run, as `Journal.claim` does."""
         return await self._journal.claim(run_id, owner=self._owner, now=self._clock.now(), lease_s=self._lease_s)
 
-    def hold(self, run_id: str, task: asyncio.Task[object] | None) -> None:
-        """Renew the lease of a run from now on; the task is cancelled if it is lost."""
-        self._held[run_id] = task
+    @contextlib.contextmanager
+    def kept(self, hold: Hold) -> Generator[None]:
+        """Renew the lease of a claimed run meanwhile."""
+        self._kept[hold.run_id] = hold
         if self._heart is None or self._heart.done():
             self._heart = asyncio.create_task(self._beat())
-
-    def release(self, run_id: str) -> None:
-        """Renew it no more."""
-        self._held.pop(run_id, None)
-
-    def holds(self, run_id: str) -> bool:
-        """Whether the lease of a run is this process's, as far as it knows."""
-        return run_id in self._held
+        try:
+            yield
+        finally:
+            self._kept.pop(hold.run_id, None)
 
     async def close(self) -> None:
         """Stop the heartbeat."""
@@ -59,14 +117,18 @@ class Leases:
             self._heart = None
 
     async def _beat(self) -> None:
-        while self._held:
+        while self._kept:
             await self._clock.sleep(self._lease_s / 3)
             with contextlib.suppress(Unavailable):  # the next look may come in time
-                await self._renew(list(self._held))
+                await self._look_after(list(self._kept))
 
-    async def _renew(self, mine: Sequence[str]) -> None:
-        kept = await self._journal.renew(mine, owner=self._owner, now=self._clock.now(), lease_s=self._lease_s)
-        for run_id in set(mine) - set(kept):
-            task = self._held.pop(run_id, None)
-            if task is not None:
-                task.cancel()
+    async def _look_after(self, mine: Sequence[str]) -> None:
+        renewed = await self._journal.renew(mine, owner=self._owner, now=self._clock.now(), lease_s=self._lease_s)
+        for run_id in set(mine) - set(renewed):
+            hold = self._kept.pop(run_id, None)
+            if hold is not None:
+                hold.lose()
+        for run_id in await self._journal.signalled(CANCEL, list(self._kept)):
+            hold = self._kept.get(run_id)
+            if hold is not None:
+                hold.stop()

@@ -7,7 +7,7 @@ the epoch, so a zombie can write nothing more.
 
 import asyncio
 import contextlib
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Generator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from decimal import Decimal
@@ -29,9 +29,9 @@ from toolcrib.contracts import (
     Unavailable,
 )
 from toolcrib.engines.driver import Driver, House
-from toolcrib.engines.leases import Leases
+from toolcrib.engines.leases import Hold, Leases
 from toolcrib.engines.nesting import awaited_children
-from toolcrib.engines.outcomes import Driven, result_of
+from toolcrib.engines.outcomes import Driven, cancel_signal, result_of
 from toolcrib.executor import Clock, Executor
 from toolcrib.llm.retry import RetryPolicy
 from toolcrib.registry import Registry
@@ -87,7 +87,7 @@ class LocalEngine:
         self._settings = settings
         self._leases = Leases(store.journal, clock, owner=settings.owner, lease_s=settings.lease_s)
         self._driver = Driver(House(store, registry, executor, programs, clock, settings.retry), self)
-        self._driving: set[str] = set()
+        self._driving: dict[str, Hold] = {}
         """Runs that a task of this process drives or is about to claim."""
 
     async def create(self, request: RunRequest, *, run_id: str | None = None) -> str:
@@ -103,11 +103,8 @@ class LocalEngine:
     async def start(self, request: RunRequest) -> Driven:
         """Create a run and drive it at once until it ends or waits."""
         claim = self._create_claimed(request)
-        self._driving.add(claim.run.run_id)
-        try:
-            return await self._drive_held(claim, None)
-        finally:
-            self._driving.discard(claim.run.run_id)
+        with self._held(claim.run.run_id) as hold:
+            return await self._drive_held(claim, hold, None)
 
     async def refuse(self, request: RunRequest, refusal: ToolError) -> Driven:
         """Write a run that was not admitted: it is in the journal, ended, with the reason."""
@@ -123,18 +120,12 @@ class LocalEngine:
             Fenced: Another process took the run meanwhile.
             Unavailable: This process lacks what the run needs; another one can carry it on.
         """
-        if run_id in self._driving:
-            msg = f"run {run_id!r} is being driven by this process already; resume it to wait for its end"
-            raise Conflict(msg)
-        self._driving.add(run_id)
-        try:
+        with self._held(run_id) as hold:
             stored = await self._journal.run(run_id)
             if stored.ended:
                 return await self._ended_before(stored, parent)
             await self._check_able(stored)
-            return await self._drive_held(await self._claim(run_id), parent)
-        finally:
-            self._driving.discard(run_id)
+            return await self._drive_held(await self._claim(run_id), hold, parent)
 
     async def resume(self, run_id: str, parent: RunContext | None = None) -> Driven:
         """Drive a run that waits or whose process died, and the nested runs that it waits for.
@@ -162,6 +153,37 @@ class LocalEngine:
     async def signal(self, run_id: str, signal: Signal) -> bool:
         """Leave a signal for a run. False if there was one of that name; the first wins."""
         return await self._journal.signal(run_id, signal)
+
+    async def cancel(self, run_id: str, *, by: str, reason: str | None = None) -> bool:
+        """End a run, whatever it does or waits for, and its nested runs with it.
+
+        It is certain to end once this returns. What this process drives is stopped now, what another one drives at that
+        one's next heartbeat, and what nobody drives is ended here, without its program.
+
+        Args:
+            run_id: The run.
+            by: Id of who wants it, for the record.
+            reason: Why, for the record.
+
+        Returns:
+            False if somebody has cancelled it before: what they said stands.
+
+        Raises:
+            NotFound: No such run.
+            Conflict: It has ended.
+        """
+        run = await self._journal.run(run_id)
+        if run.ended:
+            msg = f"run {run_id} is {run.status} and cannot be cancelled any more"
+            raise Conflict(msg)
+        first = await self._journal.signal(run_id, cancel_signal(by=by, reason=reason, at=self._clock.now()))
+        hold = self._driving.get(run_id)
+        if hold is not None:
+            hold.stop()
+            return first
+        with self._held(run_id) as hold, contextlib.suppress(Conflict, Fenced):  # or who drives it ends it
+            await self._drive_held(await self._claim(run_id), hold, None)
+        return first
 
     async def serve(self) -> None:
         """Drive whatever can go on, for ever: waits that are over, runs of processes that died."""
@@ -192,22 +214,34 @@ class LocalEngine:
         self._journal.create(run, first, lease=self._leases.new())
         return Claim(run, [Entry(run.run_id, 1, now, run.realm, run.made_by, first)], {})
 
-    async def _drive_held(self, claim: Claim, parent: RunContext | None) -> Driven:
-        """Execute a run that was claimed, as long as its lease can be renewed."""
-        run_id, task = claim.run.run_id, asyncio.current_task()
-        self._leases.hold(run_id, task)
+    @contextlib.contextmanager
+    def _held(self, run_id: str) -> Generator[Hold]:
+        """Keep the other tasks of this process from driving a run meanwhile."""
+        if run_id in self._driving:
+            msg = f"run {run_id!r} is being driven by this process already; resume it to wait for its end"
+            raise Conflict(msg)
+        self._driving[run_id] = Hold(run_id)
         try:
-            return await self._driver.execute(claim, parent)
+            yield self._driving[run_id]
+        finally:
+            del self._driving[run_id]
+
+    async def _drive_held(self, claim: Claim, hold: Hold, parent: RunContext | None) -> Driven:
+        """Execute a run that was claimed, as long as its lease can be renewed."""
+        try:
+            with self._leases.kept(hold):
+                driven = await self._driver.execute(claim, hold, parent)
         except asyncio.CancelledError:
-            if self._leases.holds(run_id) or task is None:
+            if not hold.lost or not hold.forget_interruption():
                 raise
-            task.uncancel()
             msg = (
-                f"the lease of run {run_id!r} was lost: another process has it; raise lease_s if this one was only slow"
+                f"the lease of run {hold.run_id!r} was lost: another process has it; "
+                "raise lease_s if this one was only slow"
             )
             raise Fenced(msg) from None
-        finally:
-            self._leases.release(run_id)
+        if hold.stopping and driven.result.status not in ENDED:  # it was cancelled while it began to wait
+            return await self._drive_held(await self._claim(hold.run_id), hold, parent)
+        return driven
 
     async def _claim(self, run_id: str) -> Claim:
         claim = await self._leases.claim(run_id)

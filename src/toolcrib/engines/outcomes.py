@@ -1,17 +1,21 @@
 """How runs come to their end, as data: nothing here touches the journal."""
 
 from collections.abc import Sequence
+from datetime import datetime
 
 from msgspec import Struct
 
 from toolcrib.contracts import (
+    CANCEL,
     ErrorCode,
+    Json,
     Reason,
     ResumeCause,
     RunFinished,
     RunRequest,
     RunResult,
     RunSuspended,
+    Signal,
     ToolcribError,
     Usage,
 )
@@ -57,8 +61,28 @@ _OUTCOME = tuple(RunResult.model_fields.keys() - {"run_id"})
 
 def orphaned(request: RunRequest) -> Ended:
     """The end of a nested run that nobody waits for."""
-    message = f"the run {request.parent_run_id} that called this one has ended; start this tool anew if it is needed"
-    return Ended(status="cancelled", stop_reason="cancelled", error=error(ErrorCode.UNKNOWN, Reason.CANCELLED, message))
+    return _cancelled(caller_ended(request.parent_run_id))
+
+
+def caller_ended(parent_run_id: str | None) -> str:
+    """Why a nested run is cancelled that nobody waits for."""
+    return f"the run {parent_run_id} that called this one has ended; start this tool anew if it is needed"
+
+
+def cancel_signal(*, by: str, reason: str | None, at: datetime) -> Signal:
+    """What ends a run: who wants it, and why."""
+    return Signal(name=CANCEL, payload={"reason": reason}, made_by=by, at=at)
+
+
+def cancelled(told: Signal, partial: Json) -> Ended:
+    """The end of a run that somebody has cancelled, with what it had so far."""
+    reason = told.payload.get("reason")
+    return _cancelled(f"the run was cancelled by {told.made_by!r}" + (f": {reason}" if reason else ""), partial)
+
+
+def _cancelled(message: str, partial: Json = None) -> Ended:
+    failure = error(ErrorCode.UNKNOWN, Reason.CANCELLED, message)
+    return Ended(output=partial, status="cancelled", stop_reason="cancelled", error=failure)
 
 
 def crashed(crash: Exception) -> Ended:

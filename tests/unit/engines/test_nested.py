@@ -2,64 +2,22 @@
 
 import asyncio
 from decimal import Decimal
-from typing import Any
 
 import pytest
 
-from tests.twins import make_definition
-from tests.unit.runs.house import LEASE_S, House, ask, hang, settled
+from tests.unit.engines.family import Family, acts
+from tests.unit.runs.house import LEASE_S, ask, hang, settled
 from toolcrib.contracts import (
-    AgenticImplementation,
     ChildStarted,
     Fenced,
     Json,
-    LLMConfig,
     Reason,
     RunResumed,
-    ToolRevision,
 )
 from toolcrib.engines import child_run_id
 from toolcrib.executor import Dispatch, Outcome
 from toolcrib.llm import Request, ScriptedModel, user
 from toolcrib.runs import ModelCall, RunContext
-
-AGENT = make_definition(
-    "agent",
-    side_effects="writes",
-    implementation=AgenticImplementation(mode="agentic", llm=LLMConfig(model="scripted:none"), system_prompt=""),
-)
-
-
-class Family:
-    """A parent's and a child's program, which one house runs."""
-
-    def __init__(
-        self, child: Any, behaviour: Any = None, *, other: "Family | None" = None, owner: str = "first"
-    ) -> None:
-        self.child = child
-        self.agent: ToolRevision | None = other.agent if other else None
-        self.house = House(self._program, *([behaviour] if behaviour else []), other=other and other.house, owner=owner)
-
-    async def _program(self, context: RunContext) -> Json:
-        if context.request.parent_run_id is not None:
-            return await self.child(context)
-        assert self.agent is not None
-        started = context.start_child("c1", self.agent, {"task": "it"})
-        (result,) = await context.wait_all([started])
-        return [result.status, result.output, str(context.budget.cost_usd), context.budget.tool_calls]
-
-    async def prepare(self) -> None:
-        self.agent = await self.house.save(AGENT)
-        await self.house.save(make_definition("act", side_effects="writes", cost_usd_per_call=Decimal("0.25")))
-
-    async def start(self) -> Any:
-        await self.prepare()
-        return (await self.house.start()).result
-
-
-async def acts(context: RunContext) -> Json:
-    await context.call(ask("a", "act"))
-    return "acted"
 
 
 async def acts_when_told(context: RunContext) -> Json:

@@ -9,11 +9,12 @@ from typing import Any, cast
 import pytest
 
 from tests.twins import make_definition
+from tests.unit.engines.family import other_store
 from tests.unit.runs.house import LEASE_S, House, ask, settled
 from toolcrib.contracts import Conflict, Fenced, Json, RunResumed, Unavailable
 from toolcrib.executor import Dispatch, Outcome
 from toolcrib.runs import RunContext
-from toolcrib.store import Journal, MemoryStore, Store
+from toolcrib.store import Journal
 
 
 async def call_it(context: RunContext) -> Json:
@@ -144,7 +145,7 @@ async def test_a_store_that_is_away_for_a_moment_costs_no_lease():
                 raise Unavailable("away")
             return await self.inner.renew(run_ids, owner=owner, now=now, lease_s=lease_s)
 
-    store, gate = flaky_store(Flaky), Gate()
+    store, gate = other_store(Flaky), Gate()
     house = House(call_it, gate, store=store)
     await house.save(make_definition("act"))
     driving = asyncio.create_task(house.start())
@@ -159,21 +160,6 @@ async def test_a_store_that_is_away_for_a_moment_costs_no_lease():
     gate.open.set()
     assert (await driving).result.status == "completed"
     await house.engine.close()
-
-
-def flaky_store(journal: type[Any]) -> Store:
-    """A store in memory with another journal."""
-
-    class Other(MemoryStore):
-        def __init__(self) -> None:
-            super().__init__()
-            self.other = journal(super().journal)
-
-        @property
-        def journal(self) -> Any:
-            return self.other
-
-    return Other()
 
 
 @pytest.mark.requirement("engines.one_task")
@@ -319,7 +305,7 @@ async def test_a_serving_engine_outlives_a_store_that_is_away_and_runs_that_othe
                 raise Conflict("another process was quicker")
             return await self.inner.run(run_id)
 
-    store = flaky_store(Flaky)
+    store = other_store(Flaky)
     house = House(wait_for_go, store=store)
     run_id = (await house.start()).result.run_id
     await house.signal(run_id, "go")

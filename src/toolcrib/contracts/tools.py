@@ -11,9 +11,13 @@ from pydantic import Field
 from toolcrib.contracts._base import Contract, Json, JsonObject, JsonSchema, Timestamp, Usd
 from toolcrib.contracts.agentic import AgenticImplementation
 from toolcrib.contracts.agents import AgentImplementation
+from toolcrib.contracts.entities import EntityImplementation
 from toolcrib.contracts.envelope import SideEffects
+from toolcrib.contracts.grpc import GrpcImplementation
+from toolcrib.contracts.http import HttpImplementation
 from toolcrib.contracts.identity import content_hash
 from toolcrib.contracts.implementations import DELEGATES, Implementation
+from toolcrib.contracts.mcp import McpImplementation
 from toolcrib.contracts.models import CLOSING_S
 from toolcrib.contracts.principals import Verb, tool_uri
 from toolcrib.contracts.providers import NAME_PATTERN
@@ -152,6 +156,13 @@ class ToolDefinition(Contract):
         """Seconds after which a call is cut off: a run of its own gets some more than it has, to end itself before."""
         kind = self.implementation.kind
         return self.timeout_s if kind not in DELEGATES or self.has_model else self.timeout_s + CLOSING_S
+
+    @property
+    def provider(self) -> str | None:
+        """Name of the provider that the tool reaches its system through, if there is one."""
+        implementation = self.implementation
+        reaches = HttpImplementation | McpImplementation | GrpcImplementation | EntityImplementation
+        return implementation.provider if isinstance(implementation, reaches) else None
 
     @property
     def has_model(self) -> bool:

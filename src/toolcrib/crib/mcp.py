@@ -49,7 +49,7 @@ async def import_mcp_server(
             listing = await connection.listing(tuple(NAMED_BY))
     except CallFailed as failure:
         raise in_the_tree(failure.error) from failure
-    taken = {tool.name for tool in tools if getattr(tool.definition.implementation, "provider", None) != provider.name}
+    taken = {tool.name for tool in tools if tool.definition.provider != provider.name}
     known = names_before(provider.name, tools, McpImplementation, lambda made: (made.capability, made.name))
     return import_mcp(listing, provider, known=known, taken=taken)
 

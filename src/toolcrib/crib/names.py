@@ -91,7 +91,7 @@ def names_before(
 
 
 def _is_of(provider: str, tool: ToolRevision) -> bool:
-    return getattr(tool.definition.implementation, "provider", None) == provider
+    return tool.definition.provider == provider
 
 
 def _clashes(imported: ImportedApi, taken: Collection[str]) -> dict[str, str]:

@@ -170,7 +170,7 @@ def plan_provider(
 
 def calls(provider: str, definition: ToolDefinition) -> bool:
     """Whether a tool calls the provider."""
-    return getattr(definition.implementation, "provider", None) == provider
+    return definition.provider == provider
 
 
 def needs_person(change: ToolChange, definition: ToolDefinition) -> bool:

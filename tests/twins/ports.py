@@ -115,7 +115,12 @@ class RecordingJournal:
 
 def approve(request: ApprovalRequested) -> ApprovalDecision:
     """The answer of a person who agrees to what was shown."""
-    return ApprovalDecision(approved=True, arguments_hash=request.arguments_hash, content_hash=request.content_hash)
+    return ApprovalDecision(
+        approved=True,
+        arguments_hash=request.arguments_hash,
+        content_hash=request.content_hash,
+        policy_hash=request.policy_hash,
+    )
 
 
 class DictSecrets:

@@ -1,9 +1,11 @@
 """The one way in: every tool call runs through `Executor.execute` and comes back as an envelope."""
 
+from toolcrib.executor.approval import differences
 from toolcrib.executor.attempts import is_repeatable
+from toolcrib.executor.denial import Denied
 from toolcrib.executor.lanes import Lanes
 from toolcrib.executor.nesting import MAX_DEPTH, check_nesting, cost_of, facts_of
-from toolcrib.executor.pipeline import Denied, Executor
+from toolcrib.executor.pipeline import Executor
 from toolcrib.executor.ports import (
     Attic,
     CallContext,
@@ -42,6 +44,7 @@ __all__ = [
     "Tools",
     "check_nesting",
     "cost_of",
+    "differences",
     "error",
     "facts_of",
     "is_repeatable",

@@ -16,7 +16,6 @@ from typing import TypeVar, cast
 import orjson
 
 from toolcrib.contracts import (
-    ApprovalRequested,
     Attachment,
     CallStarted,
     ErrorCode,
@@ -33,10 +32,11 @@ from toolcrib.contracts import (
     ToolRevision,
     Unavailable,
     cache_key,
-    digest,
     idempotency_key,
 )
+from toolcrib.executor.approval import confirm, request_of
 from toolcrib.executor.attempts import classified, crashed, explained, wait_before_retry
+from toolcrib.executor.denial import Denied, denial
 from toolcrib.executor.fallbacks import (
     failed_too,
     failure_of,
@@ -71,10 +71,6 @@ T = TypeVar("T")
 
 _MOST_SHOWN = 200
 """Characters of an unknown name in a message."""
-
-
-class Denied(CallFailed):
-    """The call was refused before anything ran."""
 
 
 class _Taken:
@@ -184,7 +180,7 @@ class Executor:
                 envelope = await self._hand_off(receipt, tool, prepared, schemas.output)
                 return await self._remembered(self._cache_key(receipt, tool), tool, envelope, context)
             if decision.outcome == "ask":
-                arguments = await self._confirm(receipt, tool)
+                arguments = await self._confirm(receipt, tool, decision)
             self._limit_rate(receipt, tool)
             key = self._cache_key(receipt, tool)
             cached = await self._recall(key) if key else None
@@ -226,14 +222,14 @@ class Executor:
         decision = decide(tool, receipt.context.policy, receipt.context.budget)
         receipt.spent("policy")
         if decision.outcome == "deny":
-            raise _denial(decision)
+            raise denial(decision)
         return decision
 
     def _permit(self, receipt: Receipt, tool: ToolRevision) -> None:
         denied = permit(tool, receipt.context.principal)
         receipt.spent("policy")
         if denied is not None:
-            raise _denial(denied)
+            raise denial(denied)
 
     def _validate(self, receipt: Receipt, tool: ToolRevision) -> tuple[Schemas, JsonObject]:
         arguments = receipt.input
@@ -256,31 +252,12 @@ class Executor:
         receipt.spent("validate")
         return schemas, filled
 
-    async def _confirm(self, receipt: Receipt, tool: ToolRevision) -> JsonObject:
-        shown = f"sha256:{digest(receipt.arguments)}"
-        request = ApprovalRequested(
-            position=receipt.call.position,
-            call_id=receipt.call_id,
-            name=tool.name,
-            version=tool.version,
-            input=receipt.input,
-            arguments_hash=shown,
-            content_hash=tool.content_hash,
-            message=f"{tool.definition.title or tool.name} {tool.definition.side_effects}; confirm the arguments",
-        )
-        answer = await receipt.context.journal.confirm(request)
-        receipt.spent("wait")
-        if answer is None:
-            raise Denied(error(ErrorCode.POLICY_DENIED, Reason.APPROVAL_EXPIRED, "nobody approved the call in time"))
-        if not answer.approved:
-            why = f": {answer.reason}" if answer.reason else ""
-            raise Denied(error(ErrorCode.POLICY_DENIED, Reason.APPROVAL_REJECTED, f"a person rejected the call{why}"))
-        if answer.arguments_hash != shown or answer.content_hash != tool.content_hash:
-            message = "the approval is for other arguments or another revision of the tool; ask again"
-            raise Denied(error(ErrorCode.POLICY_DENIED, Reason.APPROVAL_REJECTED, message))
-        if answer.edited_input is None:
+    async def _confirm(self, receipt: Receipt, tool: ToolRevision, asks: GuardDecision) -> JsonObject:
+        """Ask a person; returns the arguments to run with, which are judged anew if the person edited them."""
+        edited = await confirm(receipt, request_of(receipt, tool, asks, self._clock))
+        if edited is None:
             return receipt.input
-        receipt.ask(answer.edited_input)
+        receipt.ask(edited)
         receipt.approved_input = receipt.input
         _, arguments = self._validate(receipt, tool)
         return arguments
@@ -499,12 +476,6 @@ class Executor:
 
 def _wanted(name: str, version: str | None) -> str:
     return f"{name[:_MOST_SHOWN]}@{version[:_MOST_SHOWN]}" if version else name[:_MOST_SHOWN]
-
-
-def _denial(decision: GuardDecision) -> Denied:
-    reason = decision.reason or Reason.TOOL_NOT_ALLOWED
-    message = decision.message or decision.rule
-    return Denied(error(ErrorCode.POLICY_DENIED, reason, message, rule=decision.rule, inputs=decision.inputs))
 
 
 def _invalid(tool: ToolRevision, problems: Sequence[Problem]) -> ToolError:

@@ -1,5 +1,6 @@
 """What may happen: the guard before every call, the budget of a run, the grants of a principal."""
 
+from toolcrib.policy.binding import policy_hash
 from toolcrib.policy.budget import Budget, ModelReservation, Shortage
 from toolcrib.policy.guard import CallPolicy, decide, is_in_service, least, permit
 from toolcrib.policy.permissions import permits
@@ -16,4 +17,5 @@ __all__ = [
     "least",
     "permit",
     "permits",
+    "policy_hash",
 ]

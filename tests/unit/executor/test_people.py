@@ -1,12 +1,23 @@
 """Calls that others take part in: a person who approves, a client that performs; and dry runs, in which nobody does."""
 
+from datetime import timedelta
 from typing import Any
 
 import pytest
 
 from tests.twins import Rig, approve, make_context, make_tool
-from toolcrib.contracts import ApprovalDecision, ApprovalRequested, ClientResult, ErrorCode, Reason, call_id
-from toolcrib.executor import Dispatch, Outcome, error
+from toolcrib.contracts import (
+    ApprovalDecision,
+    ApprovalRequested,
+    ClientResult,
+    ErrorCode,
+    GuardDecision,
+    Reason,
+    call_id,
+)
+from toolcrib.executor import Dispatch, Outcome, ToolCall, error
+from toolcrib.executor.approval import request_of
+from toolcrib.executor.receipt import Receipt
 from toolcrib.policy import CallPolicy
 from toolcrib.runs import Suspended
 
@@ -55,11 +66,16 @@ def changed(request: ApprovalRequested, **changes: Any) -> ApprovalDecision:
     [
         ({"approved": False}, Reason.APPROVAL_REJECTED, "a person rejected the call"),
         ({"approved": False, "reason": "too much"}, Reason.APPROVAL_REJECTED, "a person rejected the call: too much"),
-        ({"arguments_hash": "sha256:other"}, Reason.APPROVAL_REJECTED, "for other arguments"),
-        ({"content_hash": "sha256:other"}, Reason.APPROVAL_REJECTED, "another revision"),
+        ({"arguments_hash": "sha256:other"}, Reason.APPROVAL_REJECTED, "is not for this call: the arguments changed"),
+        (
+            {"content_hash": "sha256:other"},
+            Reason.APPROVAL_REJECTED,
+            "is not for this call: the tool's revision changed",
+        ),
+        ({"policy_hash": "sha256:other"}, Reason.APPROVAL_REJECTED, "is not for this call: the policy changed"),
         (None, Reason.APPROVAL_EXPIRED, "nobody approved the call in time"),
     ],
-    ids=["rejected", "with reason", "other arguments", "other revision", "expired"],
+    ids=["rejected", "with reason", "other arguments", "other revision", "other policy", "expired"],
 )
 async def test_a_call_that_is_not_approved_as_shown_does_not_run(changes: Any, reason: Reason, said: str):
     rig = Rig(ASKS)
@@ -73,6 +89,25 @@ async def test_a_call_that_is_not_approved_as_shown_does_not_run(changes: Any, r
     assert envelope.error.reason is reason
     assert said in envelope.error.message
     assert rig.untouched
+
+
+@pytest.mark.requirement("executor.approval")
+async def test_an_answer_to_a_request_without_a_policy_is_good_for_any():
+    rig = Rig(ASKS)
+    rig.journal.decide = lambda request: changed(request, policy_hash=None)
+
+    assert (await rig.run(arguments={"n": 1})).ok
+
+
+@pytest.mark.requirement("approvals.expiry")
+@pytest.mark.parametrize(("of_tool", "of_rule", "after"), [(60, None, 60), (60, 30, 30), (None, 30, 30)])
+async def test_the_shortest_time_that_tool_and_rule_give_ends_the_wait(of_tool: Any, of_rule: Any, after: int):
+    rig = Rig(ASKS)
+    asks = GuardDecision(outcome="ask", rule="rule", expires_s=of_rule)
+    tool = make_tool(confirmation_expires_s=of_tool)
+    receipt = Receipt(ToolCall("t1.c1", tool.name, {}), make_context(), rig.clock)
+
+    assert request_of(receipt, tool, asks, rig.clock).expires_at == rig.clock.now() + timedelta(seconds=after)
 
 
 @pytest.mark.requirement("executor.approval", "executor.identity")

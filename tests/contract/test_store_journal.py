@@ -24,6 +24,7 @@ from tests.unit.store.samples import (
     started,
 )
 from toolcrib.contracts import (
+    CANCEL,
     Conflict,
     ErrorCode,
     Fenced,
@@ -409,6 +410,33 @@ async def test_the_first_signal_of_a_name_wins(journal: Journal):
     assert await journal.signals("r1") == {"approval:t1.c1": signal(approved=True)}
 
 
+@pytest.mark.requirement("store.signals_together")
+async def test_signals_for_several_runs_are_left_together(journal: Journal):
+    for run_id in ("r1", "r2"):
+        await journal.create(new_run(run_id), FIRST)
+    await claimed(journal, "r2")
+    await journal.append("r2", 1, (), RunChange("awaiting_client", waiting_for=("client:b", "client:c")))
+
+    assert await journal.signal_all(
+        [("r1", signal("client:a")), ("r2", signal("client:b")), ("r2", signal("client:c"))]
+    )
+    assert set(await journal.signals("r1")) == {"client:a"}
+    assert set(await journal.signals("r2")) == {"client:b", "client:c"}
+    assert (await journal.run("r2")).status == "queued"
+
+
+@pytest.mark.requirement("store.signals_together")
+async def test_of_signals_of_which_one_is_there_already_none_is_left(journal: Journal):
+    for run_id in ("r1", "r2"):
+        await journal.create(new_run(run_id), FIRST)
+    await journal.signal("r2", signal("client:b"))
+
+    assert not await journal.signal_all([("r1", signal("client:a")), ("r2", signal("client:b"))])
+    with pytest.raises(NotFound):
+        await journal.signal_all([("r1", signal("client:a")), ("none", signal("client:b"))])
+    assert await journal.signals("r1") == {}
+
+
 @pytest.mark.requirement("store.pages")
 async def test_runs_are_listed_newest_first_and_filtered(journal: Journal):
     other_tool = REQUEST.model_copy(update={"tool": "search@2.0.0"})
@@ -424,6 +452,8 @@ async def test_runs_are_listed_newest_first_and_filtered(journal: Journal):
     assert await listed(tool="search") == ["b"]
     assert await listed(status="queued") == ["b", "c"]
     assert await listed(tool="deal-manager", status="running") == ["a"]
+    assert await journal.runs("default", made_by="nobody") == []
+    assert len(await journal.runs("default", made_by="owner")) == 3
 
 
 @pytest.mark.requirement("store.pages")
@@ -446,3 +476,43 @@ async def test_a_realm_lists_only_its_own_runs(journal: Journal):
     assert [run.run_id for run in await journal.runs("other")] == ["b"]
     with pytest.raises(NotFound):
         await journal.runs("other", before="a")
+
+
+@pytest.mark.requirement("store.cancel")
+@pytest.mark.parametrize("first", ["signal", "wait"])
+async def test_the_signal_that_ends_a_run_ends_its_wait_whatever_it_waits_for(journal: Journal, first: str):
+    await started(journal)
+    wait = RunChange("awaiting_client", waiting_for=("go",), wake_at=later(3600))
+    if first == "signal":
+        assert await journal.signal("r1", signal(CANCEL))
+        await journal.append("r1", 1, [entry(2)], wait)
+    else:
+        await journal.append("r1", 1, [entry(2)], wait)
+        assert await journal.signal("r1", signal(CANCEL))
+
+    assert (await journal.run("r1")).status == "queued"
+    assert list(await journal.claimable(now=NOON, limit=10)) == ["r1"]
+    assert not await journal.signal("r1", signal(CANCEL))
+
+
+@pytest.mark.requirement("store.cancel")
+async def test_the_signal_that_ends_a_run_leaves_it_to_who_drives_it_and_an_ended_one_ended(journal: Journal):
+    await started(journal)
+    await journal.signal("r1", signal(CANCEL))
+    assert (await journal.run("r1")).status == "running"
+    await journal.append("r1", 1, [entry(2)], RunChange("completed"))
+
+    assert (await journal.run("r1")).status == "completed"
+    assert list(await journal.claimable(now=later(3600), limit=10)) == []
+
+
+@pytest.mark.requirement("store.cancel")
+async def test_the_runs_that_were_left_a_signal_are_found_by_its_name(journal: Journal):
+    for run_id in ("r1", "r2", "r3"):
+        await journal.create(new_run(run_id), FIRST)
+    await journal.signal("r1", signal(CANCEL))
+    await journal.signal("r2", signal("other"))
+    await journal.signal("r3", signal(CANCEL))
+
+    assert list(await journal.signalled(CANCEL, ["r1", "r2", "none"])) == ["r1"]
+    assert list(await journal.signalled(CANCEL, [])) == []

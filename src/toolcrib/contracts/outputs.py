@@ -35,7 +35,7 @@ class PinSelector(Contract):
     tool: str = Field(min_length=1)
     """Name of the tool. It need not be enabled, nor exist."""
     strategy: PinStrategy = "latest"
-    """`latest`: the last call that was executed, whether it succeeded or failed; a failed one has no output, so null."""
+    """`latest`: the last call that was executed, whether it succeeded or failed; one that failed has null as output."""
     call_id: str | None = None
     """For `by_call_id`."""
 

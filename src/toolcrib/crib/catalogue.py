@@ -34,6 +34,7 @@ from toolcrib.registry import (
     warnings_at_start,
     warnings_for,
 )
+from toolcrib.runs import check_pins
 from toolcrib.runtimes import PluginRuntimes, PythonRuntime
 from toolcrib.store import Store
 
@@ -158,6 +159,8 @@ class Catalogue:
         checked = check_callees(check_agentic(definition, self._registry, realm), self._registry, realm)
         check_provider_data(checked, realm, self._providers)
         implementation = checked.implementation
+        if implementation.kind == "agent":
+            check_pins(checked.name, implementation.pins)
         if implementation.kind != "agentic":
             return checked
         self._models.check(implementation.llm)

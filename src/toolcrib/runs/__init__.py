@@ -9,6 +9,7 @@ from toolcrib.runs.log import RunLog
 from toolcrib.runs.modelcalls import BudgetExhausted, ModelCall, ModelCalls, as_contract
 from toolcrib.runs.outputs import calls_of, outputs_of
 from toolcrib.runs.pending import Pending
+from toolcrib.runs.pins import check_pins
 from toolcrib.runs.program import Ended, Suspended
 from toolcrib.runs.reading import read_trace
 from toolcrib.runs.recorded import recorded_model
@@ -22,7 +23,6 @@ from toolcrib.runs.tree import read_tree
 from toolcrib.runs.turns import turn_run_id
 from toolcrib.runs.unrecorded import Unrecorded, outside_call
 from toolcrib.runs.waiting import (
-    approval_signal,
     client_signal,
     decision_on,
     waiting_approvals,
@@ -47,9 +47,9 @@ __all__ = [
     "Surroundings",
     "Suspended",
     "Unrecorded",
-    "approval_signal",
     "as_contract",
     "calls_of",
+    "check_pins",
     "client_signal",
     "clipped",
     "decision_on",

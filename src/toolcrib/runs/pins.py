@@ -6,7 +6,28 @@ which call fills a handle, and what it holds if none does.
 
 from collections.abc import Iterable, Mapping, Sequence
 
-from toolcrib.contracts import Json, PinnedHandle, PinSelector, ToolEnvelope
+from toolcrib.contracts import InvalidDefinition, Json, PinnedHandle, PinSelector, ToolEnvelope
+
+
+def check_pins(agent: str, pins: Sequence[PinnedHandle]) -> None:
+    """Refuse pins that cannot be told apart or select nothing. The tools that they name need not exist.
+
+    Raises:
+        InvalidDefinition: Names the handle and what to change.
+    """
+    names = [pin.name for pin in pins]
+    twice = sorted({name for name in names if names.count(name) > 1})
+    if twice:
+        msg = f"agent {agent!r} has two pinned handles of the name {twice[0]!r}; give each a name of its own"
+        raise InvalidDefinition(msg)
+    for pin in pins:
+        named = pin.selector.call_id is not None
+        if named != (pin.selector.strategy == "by_call_id"):
+            msg = (
+                f"pinned handle {pin.name!r} of agent {agent!r} has strategy {pin.selector.strategy!r} and "
+                f"{'a' if named else 'no'} call_id; give a call_id with by_call_id, and with nothing else"
+            )
+            raise InvalidDefinition(msg)
 
 
 def resolve(

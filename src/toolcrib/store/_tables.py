@@ -8,7 +8,7 @@ from typing import Any, Final
 
 import sqlalchemy as sa
 
-HEAD: Final = "0006"
+HEAD: Final = "0007"
 """The newest revision. Revisions are numbered, so a greater one is of a newer release."""
 
 METADATA: Final = sa.MetaData()
@@ -67,6 +67,7 @@ RUNS: Final = sa.Table(
     _number("schema_version"),
     sa.Index("runs_by_age", "realm", "created_at", "run_id"),
     sa.Index("runs_by_tool", "realm", "tool", "created_at", "run_id"),
+    sa.Index("runs_by_maker", "realm", "tool", "made_by", "created_at", "run_id"),
 )
 sa.Index(
     "runs_claimable",

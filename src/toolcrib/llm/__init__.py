@@ -29,6 +29,7 @@ from toolcrib.llm.messages import (
     Tool,
     ToolCall,
     ToolChoice,
+    ToolExample,
     ToolResult,
     ToolSet,
     Usage,
@@ -42,6 +43,7 @@ from toolcrib.llm.quirks import Quirks
 from toolcrib.llm.retry import RetryPolicy
 from toolcrib.llm.scripted import Script, ScriptedAnswer, ScriptedModel
 from toolcrib.llm.signatures import signature
+from toolcrib.llm.text_protocol import TextProtocol
 from toolcrib.llm.transport import MAX_RESPONSE_BYTES, HttpTransport, Transport
 from toolcrib.llm.wire import Decoder, Wire
 from toolcrib.llm.wires import AnthropicWire, ChatWire, GeminiWire, ResponsesWire
@@ -85,11 +87,13 @@ __all__ = [
     "Stop",
     "Text",
     "TextDelta",
+    "TextProtocol",
     "Thinking",
     "ThinkingDelta",
     "Tool",
     "ToolCall",
     "ToolChoice",
+    "ToolExample",
     "ToolResult",
     "ToolSet",
     "Transport",

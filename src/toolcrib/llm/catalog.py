@@ -15,7 +15,7 @@ from urllib.parse import urlsplit
 import msgspec
 from msgspec import Struct
 
-from toolcrib.contracts import InvalidSettings, ToolCalling
+from toolcrib.contracts import InvalidSettings, OnMalformed, ToolCalling
 from toolcrib.llm.local import LocalTransport, models_folder
 from toolcrib.llm.model import Endpoint, Model
 from toolcrib.llm.prices import Prices
@@ -232,6 +232,7 @@ def resolve(
     base_url: str | None = None,
     api_key_env: str | None = None,
     tool_calling: ToolCalling | None = None,
+    on_malformed: OnMalformed = "refuse",
     environment: Mapping[str, str] | None = None,
     more: Mapping[str, Provider] = _NO_MORE,
 ) -> Endpoint:
@@ -242,6 +243,7 @@ def resolve(
         base_url: Instead of the provider's own, for a proxy, a gateway or a self-hosted server.
         api_key_env: Instead of the provider's usual environment variable.
         tool_calling: Instead of the provider's usual way.
+        on_malformed: Where tools are called by text: what becomes of an answer with a malformed block.
         environment: Where a cloud's region, project or resource is named; `os.environ` if null.
         more: Providers beside those of the table.
 
@@ -265,7 +267,9 @@ def resolve(
         model=model,
         base_url=_checked(reference, url),
         wire=provider.wire(name if provider.base_url else f"{name}/{urlsplit(url).hostname}"),
-        quirks=msgspec.structs.replace(quirks, tool_calling=tool_calling or quirks.tool_calling),
+        quirks=msgspec.structs.replace(
+            quirks, tool_calling=tool_calling or quirks.tool_calling, on_malformed=on_malformed
+        ),
         api_key_env=api_key_env or provider.api_key_env,
         other_key_env=None if api_key_env else provider.other_key_env,
         key_required=provider.key_required or api_key_env is not None,
@@ -279,6 +283,7 @@ def open_model(
     base_url: str | None = None,
     api_key_env: str | None = None,
     tool_calling: ToolCalling | None = None,
+    on_malformed: OnMalformed = "refuse",
     key: Callable[[], str | None] | None = None,
     prices: Prices | None = None,
     environment: Mapping[str, str] | None = None,
@@ -292,6 +297,7 @@ def open_model(
         base_url: See `resolve`.
         api_key_env: See `resolve`.
         tool_calling: See `resolve`.
+        on_malformed: See `resolve`.
         key: Gives the credential; by default it is read from the endpoint's environment variable at each call.
         prices: The rates; by default the shipped ones.
         environment: Where keys and a cloud's settings are; `os.environ` if null.
@@ -302,7 +308,13 @@ def open_model(
     """
     around = os.environ if environment is None else environment
     endpoint = resolve(
-        reference, base_url=base_url, api_key_env=api_key_env, tool_calling=tool_calling, environment=around, more=more
+        reference,
+        base_url=base_url,
+        api_key_env=api_key_env,
+        tool_calling=tool_calling,
+        on_malformed=on_malformed,
+        environment=around,
+        more=more,
     )
     key = key or (lambda: endpoint.key_in(around))
     sign_in = (PROVIDERS.get(endpoint.provider) or more[endpoint.provider]).sign_in

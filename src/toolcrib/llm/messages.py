@@ -89,7 +89,14 @@ class Message(Struct, frozen=True, omit_defaults=True):
         return tuple(part for part in self.parts if isinstance(part, ToolCall))
 
 
-class Tool(Struct, frozen=True):
+class ToolExample(Struct, frozen=True, omit_defaults=True):
+    """One use of a tool, for models that learn to call it from the prompt."""
+
+    arguments: dict[str, Any]
+    scenario: str = ""
+
+
+class Tool(Struct, frozen=True, omit_defaults=True):
     """A tool as a model sees it."""
 
     name: str
@@ -98,6 +105,10 @@ class Tool(Struct, frozen=True):
     """JSON Schema 2020-12 of the arguments, an object."""
     strict: bool = True
     """Whether the provider shall constrain the model to the schema, where both can."""
+    examples: tuple[ToolExample, ...] = ()
+    """For models that write their calls as text; no provider's API has a place for them."""
+    returns: dict[str, Any] | None = None
+    """JSON Schema of the result, if it is known; likewise."""
 
 
 class ToolSet:
@@ -219,6 +230,8 @@ class Request(Struct, frozen=True, kw_only=True):
     system: str = ""
     tools: ToolSet = NO_TOOLS
     tool_choice: ToolChoice = "auto"
+    parallel_tool_calls: bool = True
+    """Whether the model may call several tools in one answer; a wish that not every API knows."""
     output_schema: dict[str, Any] | None = None
     """JSON Schema of the answer's text; how it is enforced depends on the endpoint (`Quirks.structured`)."""
     output_name: str = "answer"

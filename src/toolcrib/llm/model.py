@@ -22,6 +22,7 @@ from toolcrib.llm.quirks import Quirks
 from toolcrib.llm.schema_tools import SchemaTools
 from toolcrib.llm.sse import SseParser
 from toolcrib.llm.structured import StructuredAnswer
+from toolcrib.llm.text import TextTools
 from toolcrib.llm.transport import Transport
 from toolcrib.llm.usage import estimated_usage
 from toolcrib.llm.wire import Wire
@@ -104,7 +105,7 @@ class Model:
     async def request(self, request: Request) -> Response:
         """See `LanguageModel.request`."""
         key = self.credential()
-        tools = SchemaTools(self._named(request), self.endpoint.quirks)
+        tools = self._tools(request)
         answer = StructuredAnswer(tools.request, self.endpoint.quirks)
         try:
             response = await self._whole(answer.request, key)
@@ -115,7 +116,7 @@ class Model:
     async def stream(self, request: Request) -> AsyncGenerator[Event]:
         """See `LanguageModel.stream`."""
         key = self.credential()
-        tools = SchemaTools(self._named(request), self.endpoint.quirks)
+        tools = self._tools(request)
         answer = StructuredAnswer(tools.request, self.endpoint.quirks)
         try:
             async with aclosing(self._streamed(answer.request, key)) as batches:
@@ -175,6 +176,11 @@ class Model:
             **self.endpoint.wire.headers(key),
         }
         return self.endpoint.base_url + path, orjson.dumps(body), headers
+
+    def _tools(self, request: Request) -> SchemaTools | TextTools:
+        """How the request gets its tool calls."""
+        named, quirks = self._named(request), self.endpoint.quirks
+        return TextTools(named, quirks) if quirks.tool_calling == "text" else SchemaTools(named, quirks)
 
     def _named(self, request: Request) -> Request:
         return request if request.model else msgspec.structs.replace(request, model=self.endpoint.model)

@@ -14,6 +14,7 @@ from toolcrib.contracts import InvalidSettings, LLMConfig
 from toolcrib.llm.catalog import PROVIDERS, Provider, open_model, resolve
 from toolcrib.llm.model import Endpoint, LanguageModel
 from toolcrib.llm.prices import Prices
+from toolcrib.llm.text_protocol import TextProtocol
 from toolcrib.llm.transport import HttpTransport
 from toolcrib.net import HttpSession
 
@@ -73,8 +74,11 @@ class ModelPool:
             InvalidSettings: As `check`.
         """
         trusted = self._is_trusted(llm)
-        key = (llm.model, llm.base_url, llm.api_key_env, llm.tool_calling, trusted)
-        known = self._given.get(llm.model) or self._opened.get(key)
+        key = (llm.model, llm.base_url, llm.api_key_env, llm.tool_calling, llm.on_malformed, trusted)
+        given = self._given.get(llm.model)
+        if given is not None:
+            return TextProtocol(given, on_malformed=llm.on_malformed) if llm.tool_calling == "text" else given
+        known = self._opened.get(key)
         if known is not None:
             return known
         endpoint = self._endpoint(llm)
@@ -87,6 +91,7 @@ class ModelPool:
             base_url=llm.base_url,
             api_key_env=llm.api_key_env,
             tool_calling=llm.tool_calling,
+            on_malformed=llm.on_malformed,
             prices=self._prices,
             environment=self._environment,
             more=self._more,

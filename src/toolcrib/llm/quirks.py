@@ -8,7 +8,7 @@ from typing import Literal, TypeAlias
 
 from msgspec import Struct
 
-from toolcrib.contracts import ToolCalling
+from toolcrib.contracts import OnMalformed, ToolCalling
 from toolcrib.llm.messages import Request
 from toolcrib.llm.strict import StrictDialect
 
@@ -38,6 +38,8 @@ class Quirks(Struct, frozen=True, kw_only=True):
     structured_with_tools: StructuredMode | None = None
     """Instead of that when the request has tools too, for APIs that refuse the two together."""
     tool_calling: ToolCalling = "native"
+    on_malformed: OnMalformed = "refuse"
+    """Where tools are called by text: what becomes of an answer with a malformed block."""
     schema_calls: int = 8
     """Most calls in one answer where tools are called by schema.
 

@@ -31,7 +31,7 @@ class StructuredAnswer:
         """The request to send."""
         if request.output_schema is None:
             return
-        mode = _mode(request.output_schema, quirks, with_tools=bool(request.tools))
+        mode = structured_mode(request.output_schema, quirks, with_tools=bool(request.tools))
         if mode == "tool":
             self._tool = _free_name(request)
             self.request = _with_tool(request, self._tool)
@@ -66,8 +66,11 @@ class StructuredAnswer:
                     yield event
 
 
-def _mode(schema: dict[str, object], quirks: Quirks, *, with_tools: bool) -> StructuredMode:
-    """Anthropic's constraint takes its dialect only; a tool takes any schema."""
+def structured_mode(schema: dict[str, object], quirks: Quirks, *, with_tools: bool) -> StructuredMode:
+    """How an endpoint gives an answer that follows a schema.
+
+    Anthropic's constraint takes its dialect only; a tool takes any schema.
+    """
     if with_tools and quirks.structured_with_tools:
         return quirks.structured_with_tools
     beyond = quirks.strict == "anthropic" and strict_schema(schema, "anthropic") is None
@@ -85,7 +88,7 @@ def _free_name(request: Request) -> str:
 def _with_tool(request: Request, name: str) -> Request:
     """The answer as a tool. A model that thinks must not be forced to a tool, so it is told instead."""
     tool = Tool(name, "Gives your final answer. Call it exactly once, when you are done.", request.output_schema or {})
-    forced = "required" if request.tools else NamedTool(name)
+    forced = "required" if request.tools and request.tool_choice != "none" else NamedTool(name)
     return msgspec.structs.replace(
         request,
         tools=ToolSet([*request.tools.tools, tool]),

@@ -1,0 +1,23 @@
+"""The text protocol: tools as TypeScript in the prompt, calls in fenced blocks of the answer. Nothing is evaluated."""
+
+from toolcrib.llm.text.calls import MOST_CALLS, Block, Call, Problem, parse
+from toolcrib.llm.text.fences import Prose
+from toolcrib.llm.text.functions import FINAL
+from toolcrib.llm.text.literals import UNDEFINED, Undefined
+from toolcrib.llm.text.prompt import Toolkit, toolkit_of
+from toolcrib.llm.text.protocol import TextTools
+
+__all__ = [
+    "FINAL",
+    "MOST_CALLS",
+    "UNDEFINED",
+    "Block",
+    "Call",
+    "Problem",
+    "Prose",
+    "TextTools",
+    "Toolkit",
+    "Undefined",
+    "parse",
+    "toolkit_of",
+]

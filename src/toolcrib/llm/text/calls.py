@@ -1,0 +1,263 @@
+"""The calls in a model's answer: fenced `tool` blocks of `return name(literal, …);`, read by recursive descent.
+
+Nothing is evaluated, guessed or repaired, and time is linear in the answer. What is not a call with literal arguments
+makes its block malformed, with one problem by line and column. Text in other fences is no call.
+"""
+
+import re
+from dataclasses import dataclass
+from typing import Final
+
+from toolcrib.contracts import Json
+from toolcrib.llm.text.ends import certain_end
+from toolcrib.llm.text.fences import TOOL, Opening, first_opening, openings
+from toolcrib.llm.text.literals import UNDEFINED, Malformed, Undefined, separator, value
+from toolcrib.llm.text.source import Source
+
+MOST_CALLS: Final = 256
+"""Calls in one answer; a block that has more is malformed, and so are blocks beyond that number."""
+
+_NAME = r"(?:[^\W\d]|\$)[\w$]*+"
+_WORD = re.compile(_NAME)
+_DOTTED = re.compile(rf"{_NAME}(?:\s*+\.\s*+{_NAME})*+")
+_DECLARATION = re.compile(rf"(?:const|let|var)\s++({_NAME})\s*+(?::[^=\n;]*+)?+=(?![=>])")
+_RETURN = re.compile(r"return(?![\w$])")
+_AWAIT = re.compile(r"await(?![\w$])")
+_NAMED = re.compile(rf"({_NAME})\s*+(?::|=(?![=>]))")
+_GENERIC = re.compile(r"<(?:[^<>()\n]++|<[^<>()\n]*+>)*+>")
+_FENCE = re.compile(r"`{3,16}+|~{3,16}+")
+_TO_LINE_END = re.compile(r"[^\S\n]*+(?:\n|\Z)")
+_KEYWORDS = frozenset(
+    {
+        "async",
+        "class",
+        "delete",
+        "do",
+        "for",
+        "function",
+        "if",
+        "new",
+        "throw",
+        "try",
+        "typeof",
+        "void",
+        "while",
+        "yield",
+    }
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """A call as it was written."""
+
+    name: str
+    arguments: tuple[Json | Undefined, ...]
+    """By position; `UNDEFINED` stands for what was left out by word."""
+    named: dict[str, Json | Undefined]
+    start: int
+    """Offset in the answer."""
+    end: int
+    raw: str
+    """The same, as text."""
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """Why a block is malformed."""
+
+    message: str
+    line: int
+    """In the answer, from 1."""
+    column: int
+
+    def __str__(self) -> str:
+        return f"line {self.line}, column {self.column}: {self.message}"
+
+
+@dataclass(frozen=True, slots=True)
+class Block:
+    """A `tool` block of an answer."""
+
+    start: int
+    """Offset of its first line."""
+    end: int
+    calls: tuple[Call, ...]
+    problem: Problem | None = None
+    """Null if the block is well-formed."""
+    is_closed: bool = True
+    """Whether its end was written; an answer that was cut off may hold a whole call all the same."""
+
+
+def parse(text: str) -> tuple[Block, ...]:
+    """The `tool` blocks of an answer, in order.
+
+    Args:
+        text: The answer's words.
+    """
+    blocks: list[Block] = []
+    calls = position = 0
+    while (opening := first_opening(text, position)) is not None:
+        if opening.is_tool:
+            blocks.append(_Reader(text, opening, most=MOST_CALLS - calls).block())
+            calls += max(1, len(blocks[-1].calls))
+            position = blocks[-1].end
+        elif (end := opening.closing(text)) is not None:
+            position = end
+        else:
+            break
+    return tuple(blocks)
+
+
+def problem_at(text: str, position: int, message: str) -> Problem:
+    """A problem with its line and column.
+
+    Args:
+        text: The whole answer.
+        position: Offset in it.
+        message: What is wrong, and what to write instead.
+    """
+    return Problem(message, text.count("\n", 0, position) + 1, position - text.rfind("\n", 0, position))
+
+
+class _Reader:
+    """Reads one block."""
+
+    def __init__(self, text: str, opening: Opening, *, most: int) -> None:
+        self._text = text
+        self._opening = opening
+        self._most = most
+        self._source = Source(text, opening.body, opening.quoted_until(text), opening.margin)
+        self._calls: list[Call] = []
+        self._declared: set[str] = set()
+        self._is_closed = True
+
+    def block(self) -> Block:
+        """The block, well-formed or not."""
+        start = self._opening.start
+        try:
+            while not self._ends():
+                self._statement()
+        except Malformed as malformed:
+            return self._malformed(malformed)
+        if not self._calls:
+            problem = problem_at(self._text, start, "this block has no call")
+            return Block(start, self._source.position, (), problem, is_closed=self._is_closed)
+        return Block(start, self._source.position, tuple(self._calls), is_closed=self._is_closed)
+
+    def _malformed(self, malformed: Malformed) -> Block:
+        end = certain_end(self._text, self._opening, malformed.restart)
+        message = str(malformed)
+        if end is None:
+            message += " (what follows was not read, since it is not certain where this block ends)"
+        problem = problem_at(self._text, malformed.position, message)
+        whole = len(self._text) if end is None else end
+        return Block(self._opening.start, whole, (), problem, is_closed=end is not None)
+
+    def _ends(self) -> bool:
+        """Whether the block ends here: with a fence where a statement could begin, or with the text."""
+        source = self._source
+        source.skip()
+        if source.is_at_end:
+            self._is_closed = source.end < len(self._text)
+            return True
+        found = source.look(_FENCE)
+        if found is None or found[0][0] != self._opening.fence[0]:
+            return False
+        following = Source(self._text, found.end(), source.end, "")
+        if following.look(_TO_LINE_END):
+            source.position = found.end()
+        elif not self._opens_next(found.start()):
+            raise source.malformed("a fence that ends a block must stand alone on its line")
+        return True
+
+    def _opens_next(self, position: int) -> bool:
+        """Whether a fence begins the next block of calls, so that the one before needs no end of its own."""
+        line = self._text.rfind("\n", 0, position) + 1
+        following = next(openings(self._text, line), None)
+        return following is not None and following.start == line and following.is_tool
+
+    def _statement(self) -> None:
+        source = self._source
+        if source.take(";"):
+            return
+        start = source.position
+        returns = source.match(_RETURN) is not None
+        declaration = None if returns else source.match(_DECLARATION)
+        source.skip()
+        if returns and self._returns_declared():
+            return
+        if declaration is not None:
+            self._declared.add(declaration[1])
+        if source.match(_AWAIT):
+            source.skip()
+        if len(self._calls) >= self._most:
+            raise source.malformed(f"an answer may have at most {MOST_CALLS} calls", start)
+        self._calls.append(self._call())
+        self._end_statement()
+
+    def _returns_declared(self) -> bool:
+        """`return page;` after `const page = …;`."""
+        source = self._source
+        found = source.look(_WORD)
+        if found is None or found[0] not in self._declared:
+            return False
+        source.position = found.end()
+        self._end_statement()
+        return True
+
+    def _end_statement(self) -> None:
+        source = self._source
+        is_new_line = source.skip()
+        if source.take(";") or is_new_line or source.is_at_end or source.look(_FENCE):
+            return
+        raise source.malformed(f"expected the end of the call, found {source.shown()}; results cannot be used here")
+
+    def _call(self) -> Call:
+        source = self._source
+        start = source.position
+        found = source.match(_DOTTED)
+        if found is None or found[0] in _KEYWORDS:
+            source.position = start
+            raise source.malformed(f"expected a call like name(…), found {source.shown()}")
+        name = "".join(found[0].split())
+        source.skip()
+        source.match(_GENERIC)
+        source.skip()
+        if not source.take("("):
+            raise source.malformed(f"expected '(' after {name[:40]!r}, found {source.shown()}")
+        arguments: list[Json | Undefined] = []
+        named: dict[str, Json | Undefined] = {}
+        while not self._closes(start):
+            self._argument(arguments, named)
+            separator(source, ")")
+        while arguments and arguments[-1] is UNDEFINED:
+            arguments.pop()
+        end = source.position
+        return Call(name, tuple(arguments), named, start, end, self._text[start:end])
+
+    def _closes(self, start: int) -> bool:
+        source = self._source
+        source.skip()
+        if source.is_at_end:
+            raise source.malformed("this call does not end", start)
+        if source.sees("..."):
+            raise source.malformed("'...' is not possible; write all values")
+        return source.take(")")
+
+    def _argument(self, arguments: list[Json | Undefined], named: dict[str, Json | Undefined]) -> None:
+        source = self._source
+        start = source.position
+        name = source.match(_NAMED)
+        if name is None:
+            if named:
+                raise source.malformed("an argument without a name cannot follow one with a name")
+            arguments.append(value(source))
+            return
+        if name[1] in named:
+            raise source.malformed(f"the argument {name[1][:40]!r} is given twice", start)
+        source.skip()
+        named[name[1]] = value(source)
+
+
+__all__ = ["MOST_CALLS", "TOOL", "Block", "Call", "Problem", "parse", "problem_at"]

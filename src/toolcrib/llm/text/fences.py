@@ -1,0 +1,141 @@
+"""Fenced blocks in a model's words, as CommonMark has them: where one opens, and where one that is no tool block ends.
+
+Lines and fences only: what stands in a `tool` block is the parser's to read, since a fence inside a string does not
+end it. Every pattern is possessive, so that no line is read twice.
+"""
+
+import re
+from collections.abc import Iterator
+from typing import NamedTuple
+
+TOOL = "tool"
+"""The info string of a block of calls, in any case."""
+
+_MARGIN = r"[ \t]*+(?:>[ \t]*+|(?:[-*+]|[0-9]{1,9}[.)])[ \t]++)*+"
+_OPENING = re.compile(rf"^({_MARGIN})(`{{3,16}}+|~{{3,16}}+)[ \t]*+([\w+.#-]*+)([^\n]*+)", re.MULTILINE)
+CLOSING = re.compile(r"^[ \t>]*+(`{3,16}+|~{3,16}+)[ \t\r]*+$", re.MULTILINE)
+"""A fence on a line of its own."""
+_NOT_QUOTED = re.compile(r"^(?![ \t]*+>)", re.MULTILINE)
+_FENCE = re.compile(rf"{_MARGIN}(?:```|~~~)")
+_MAY_BE_FENCE = re.compile(rf"{_MARGIN}(?:`{{1,2}}|~{{1,2}}|[-*+]|[0-9]{{1,9}}[.)]?)?+")
+_LINE = re.compile(r"[^\n]*+\n|[^\n]++")
+
+
+class Opening(NamedTuple):
+    """The line that opens a block."""
+
+    start: int
+    """Offset of the line."""
+    margin: str
+    """What stands before the fence: indentation, and the marks of lists and quotations."""
+    fence: str
+    info: str
+    body: int
+    """Offset of what follows the info string."""
+
+    @property
+    def is_tool(self) -> bool:
+        """Whether calls stand in the block."""
+        return self.info.lower() == TOOL
+
+    def quoted_until(self, text: str) -> int:
+        """Where the quotation ends that the block is in; the end of the text if it is in none."""
+        line = text.find("\n", self.body)
+        if ">" not in self.margin or line < 0:
+            return len(text)
+        end = _NOT_QUOTED.search(text, line + 1)
+        return end.start() if end else len(text)
+
+    def closes(self, fence: str) -> bool:
+        """Whether a fence on a line of its own closes the block."""
+        return fence[0] == self.fence[0] and len(fence) >= len(self.fence)
+
+    def closing(self, text: str) -> int | None:
+        """Where the block ends by its lines alone: behind the first fence that closes it, or with its quotation."""
+        until = self.quoted_until(text)
+        for found in CLOSING.finditer(text, self.body, until):
+            if self.closes(found[1]) and found.start() > self.start:
+                return found.end()
+        return until if until < len(text) else None
+
+
+def openings(text: str, position: int = 0) -> Iterator[Opening]:
+    """The lines from an offset on that would open a block, whatever stands before them."""
+    for found in _OPENING.finditer(text, position):
+        opening = Opening(found.start(), found[1], found[2], found[3], found.end(3))
+        if not _is_inline(opening, found[4]):
+            yield opening
+
+
+def first_opening(text: str, position: int = 0) -> Opening | None:
+    """The first of them."""
+    return next(openings(text, position), None)
+
+
+class Prose:
+    """What of an answer may be shown while it is still being written: everything before its first block of calls."""
+
+    def __init__(self) -> None:
+        self.said = ""
+        """What was shown so far."""
+        self._held: list[str] = []
+        """The unfinished line, as long as it may open or close a block."""
+        self._is_plain = False
+        """Whether the unfinished line does neither, and is shown as it comes."""
+        self._is_fence = False
+        self._block: Opening | None = None
+        """The block of another kind that is open."""
+        self._is_over = False
+
+    def feed(self, written: str) -> str:
+        """More of the answer; what of it may be shown now."""
+        added = "".join(map(self._piece, _LINE.findall(written)))
+        self.said += added
+        return added
+
+    def _piece(self, piece: str) -> str:
+        """A piece of one line, with its end if that has come."""
+        if self._is_over:
+            return ""
+        is_whole = piece.endswith("\n")
+        if self._is_plain:
+            self._is_plain = not is_whole
+            return piece
+        self._held.append(piece)
+        if is_whole:
+            return self._finished(self._take())
+        if self._is_fence:
+            return ""
+        line = "".join(self._held)
+        self._is_fence = _FENCE.match(line) is not None
+        if self._is_fence or _MAY_BE_FENCE.fullmatch(line):
+            return ""
+        self._is_plain = True
+        self._leave_quotation(line)
+        return self._take()
+
+    def _take(self) -> str:
+        line, self._held, self._is_fence = "".join(self._held), [], False
+        return line
+
+    def _finished(self, line: str) -> str:
+        self._leave_quotation(line)
+        if self._block is None:
+            self._block = first_opening(line)
+            self._is_over = self._block is not None and self._block.is_tool
+            return "" if self._is_over else line
+        closing = CLOSING.match(line)
+        if closing and self._block.closes(closing[1]):
+            self._block = None
+        return line
+
+    def _leave_quotation(self, line: str) -> None:
+        if self._block is not None and ">" in self._block.margin and _NOT_QUOTED.match(line):
+            self._block = None
+
+
+def _is_inline(opening: Opening, rest: str) -> bool:
+    """Whether a line begins with a piece of code rather than with a fence."""
+    if opening.fence[0] != "`" or "`" not in rest:
+        return False
+    return not opening.is_tool or rest.lstrip().startswith("```")

@@ -1,0 +1,247 @@
+"""Literal values as TypeScript, and models that mix in Python, write them: what `JSON` has, and its looser forms.
+
+Nothing is evaluated. A name, a call, an operator, `${…}`, a function or a spread is refused where it stands; two
+strings joined with `+` are the one exception, for they are one string. Integers are exact at any size that is sane.
+"""
+
+import json
+import math
+import re
+from collections.abc import Iterable
+from typing import Any, Final, cast
+
+from toolcrib.contracts import Json
+from toolcrib.llm.text.source import Malformed, Source
+from toolcrib.llm.text.strings import QUOTES, string
+
+DEEPEST: Final = 64
+"""Levels of arrays and objects in one argument."""
+LONGEST_INTEGER: Final = 4_000
+"""Digits; Python's own limit lies a little above."""
+_EXACT: Final = 2**53
+"""JavaScript has no integers beside numbers; up to here a whole one is an integer of JSON."""
+
+
+class Undefined:
+    """The type of `UNDEFINED`."""
+
+    def __repr__(self) -> str:
+        return "undefined"
+
+
+UNDEFINED: Final = Undefined()
+"""An argument that was left out by word."""
+
+_WORDS: dict[str, Json | Undefined] = {
+    "true": True,
+    "false": False,
+    "null": None,
+    "undefined": UNDEFINED,
+    "True": True,
+    "False": False,
+    "None": None,
+}
+_NAME = re.compile(r"(?:[^\W\d]|\$)[\w$]*+")
+_KEY_NUMBER = re.compile(r"(?:0|[1-9][0-9]*+)(?![\w.])")
+_DIGITS = r"[0-9]++(?:_[0-9]++)*+"
+_NUMBER = re.compile(
+    rf"""(?P<sign>[+-]?)(?:
+        (?P<based>0[xX][0-9a-fA-F]++(?:_[0-9a-fA-F]++)*+|0[bB][01]++(?:_[01]++)*+|0[oO][0-7]++(?:_[0-7]++)*+)
+        |(?P<fraction>(?:{_DIGITS}\.(?:{_DIGITS})?+|\.{_DIGITS})(?:[eE][+-]?{_DIGITS})?+|{_DIGITS}[eE][+-]?{_DIGITS})
+        |(?P<whole>{_DIGITS})
+    )(?P<big>n?)(?![\w$.])""",
+    re.VERBOSE,
+)
+_STARTS_NUMBER = re.compile(r"[+-]?\.?[0-9]")
+
+
+def value(source: Source, depth: int = 0) -> Json | Undefined:
+    """The literal that stands here.
+
+    Raises:
+        Malformed: Something else stands here.
+    """
+    found = _primary(source, depth)
+    source.skip()
+    while isinstance(found, str) and source.take("+"):
+        source.skip()
+        more = _primary(source, depth)
+        if not isinstance(more, str):
+            raise source.malformed("only strings can be joined with '+'; write the finished value")
+        found += more
+        source.skip()
+    return found
+
+
+def _primary(source: Source, depth: int) -> Json | Undefined:
+    following = source.next
+    if following in "[{(" and following and depth >= DEEPEST:
+        raise source.malformed(f"values are nested more than {DEEPEST} deep")
+    if following in QUOTES and following:
+        return string(source)
+    match following:
+        case "[" | "{":
+            strict = _strict_json(source) if depth == 0 else UNDEFINED
+            if strict is not UNDEFINED:
+                return strict
+            return _array(source, depth) if following == "[" else _object(source, depth)
+        case "(":
+            return _parenthesised(source, depth)
+        case _:
+            return _number(source) if source.look(_STARTS_NUMBER) else _word(source)
+
+
+def _strict_json(source: Source) -> Json | Undefined:
+    """What the standard library reads here, much faster; undefined if it cannot, or reads it in another way than we."""
+    try:
+        found, end = _JSON.raw_decode(source.text, source.position)
+    except (ValueError, RecursionError):
+        return UNDEFINED
+    if end > source.end or source.text.find("\\u", source.position, end) >= 0 or _depth(found) > DEEPEST:
+        return UNDEFINED
+    source.position = end
+    return found
+
+
+def _array(source: Source, depth: int) -> Json:
+    start = source.position
+    source.position += 1
+    items: list[Json] = []
+    while not _ends(source, "]", "array", start):
+        item = value(source, depth + 1)
+        items.append(None if isinstance(item, Undefined) else item)
+        separator(source, "]")
+    return items
+
+
+def _object(source: Source, depth: int) -> Json:
+    start = source.position
+    source.position += 1
+    members: dict[str, Json] = {}
+    while not _ends(source, "}", "object", start):
+        name = _key(source)
+        source.skip()
+        if not source.take(":"):
+            raise source.malformed(f"the key {name!r} needs ':' and a literal value, found {source.shown()}")
+        source.skip()
+        member = value(source, depth + 1)
+        if not isinstance(member, Undefined):
+            members[name] = member
+        separator(source, "}")
+    return members
+
+
+def _ends(source: Source, closing: str, what: str, start: int) -> bool:
+    source.skip()
+    if source.is_at_end:
+        raise source.malformed(f"this {what} does not end", start)
+    if source.sees("..."):
+        raise source.malformed("'...' is not possible; write all values")
+    return source.take(closing)
+
+
+def separator(source: Source, closing: str) -> None:
+    """Step over the comma after a value, or stop before what closes the list.
+
+    Raises:
+        Malformed: Something else stands here.
+    """
+    source.skip()
+    if source.take(",") or source.sees(closing):
+        return
+    raise source.malformed(
+        f"expected ',' or '{closing}', found {source.shown()}; only literal values are possible, no expressions"
+    )
+
+
+def _key(source: Source) -> str:
+    if source.next in QUOTES and source.next not in ("", "`"):
+        return string(source)
+    found = source.match(_NAME) or source.match(_KEY_NUMBER)
+    if found is None:
+        raise source.malformed(f"expected a key, found {source.shown()}")
+    return found[0]
+
+
+def _parenthesised(source: Source, depth: int) -> Json | Undefined:
+    source.position += 1
+    source.skip()
+    found = value(source, depth + 1)
+    source.skip()
+    if not source.take(")"):
+        raise source.malformed(f"expected ')', found {source.shown()}; only literal values are possible")
+    return found
+
+
+def _word(source: Source) -> Json | Undefined:
+    found = source.look(_NAME)
+    if found is None:
+        raise source.malformed(f"expected a literal value, found {source.shown()}")
+    word = found[0]
+    after = source.text[found.end() : min(found.end() + 1, source.end)]
+    if word in _WORDS and after not in (".", "(", "["):
+        source.position = found.end()
+        return _WORDS[word]
+    if after == "(":
+        raise source.malformed(f"{word[:40]!r} is called within a call; call it first, and use its result afterwards")
+    raise source.malformed(f"{word[:40]!r} is not a literal value; write the value itself")
+
+
+def _number(source: Source) -> Json:
+    found = source.match(_NUMBER)
+    if found is None:
+        raise source.malformed(f"{source.shown()} begins like a number and is none")
+    digits = (found["based"] or found["whole"] or "").replace("_", "")
+    if found["fraction"]:
+        if found["big"]:
+            raise source.malformed("a number with 'n' is a whole one", found.start())
+        return _real(found["sign"] + found["fraction"].replace("_", ""), source, found.start())
+    if len(digits) > LONGEST_INTEGER:
+        raise source.malformed(f"this number has more than {LONGEST_INTEGER} digits", found.start())
+    if found["whole"] and len(digits) > 1 and digits[0] == "0":
+        raise source.malformed("a number must not begin with 0; write it as a string if the 0 counts", found.start())
+    whole = int(digits, 0 if found["based"] else 10)
+    return -whole if found["sign"] == "-" else whole
+
+
+def _real(written: str, source: Source, start: int) -> Json:
+    try:
+        return _finite(written)
+    except ValueError:
+        raise source.malformed("this number is too large", start) from None
+
+
+def _finite(written: str) -> float | int:
+    """A number with a fraction or an exponent; an integer if it is whole and exact.
+
+    Raises:
+        ValueError: It is infinite.
+    """
+    number = float(written)
+    if math.isinf(number):
+        msg = "infinite"
+        raise ValueError(msg)
+    return int(number) if number.is_integer() and abs(number) <= _EXACT else number
+
+
+def _no_constant(written: str) -> Any:
+    raise ValueError(written)
+
+
+def _depth(found: Any) -> int:
+    """Levels of arrays and objects, counted no further than one beyond the most."""
+    depth = 0
+    level: list[Json] = [found]
+    while level and depth <= DEEPEST:
+        depth += 1
+        level = [child for node in level for child in _children(node) if isinstance(child, list | dict)]
+    return depth
+
+
+def _children(node: Json) -> Iterable[Json]:
+    return cast("dict[str, Json]", node).values() if isinstance(node, dict) else cast("list[Json]", node)
+
+
+_JSON = json.JSONDecoder(parse_float=_finite, parse_constant=_no_constant)
+
+__all__ = ["DEEPEST", "UNDEFINED", "Malformed", "Undefined", "separator", "value"]

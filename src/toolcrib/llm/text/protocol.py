@@ -1,0 +1,208 @@
+"""Tools for models without tool calling: declared in the system prompt, called in fenced blocks of their answers (003).
+
+The system prompt is the same in every request of a conversation, also where the final answer is asked for in its
+format. Callers see native tool calls; a malformed block is a problem of the response, and then none of its calls is
+one. The model says that it is ready by `finalResponse()`; an answer without any call is the final one as it stands.
+"""
+
+import json
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any, NamedTuple
+
+import msgspec
+import orjson
+
+from toolcrib.llm.events import CallDelta, CallEnd, CallStart, Done, Event, TextDelta
+from toolcrib.llm.messages import NO_TOOLS, Message, NamedTool, Part, Request, Response, Text, ToolCall
+from toolcrib.llm.quirks import Quirks
+from toolcrib.llm.structured import structured_mode
+from toolcrib.llm.text.calls import Block, Call, parse, problem_at
+from toolcrib.llm.text.fences import Prose
+from toolcrib.llm.text.functions import FINAL
+from toolcrib.llm.text.history import as_text, is_final, kept, last_user, next_number, with_words
+from toolcrib.llm.text.literals import Malformed
+from toolcrib.llm.text.prompt import Toolkit, toolkit_of
+
+_FORMAT = "Answer now with one JSON value and nothing else; you may put it in a ```json fence. Its JSON Schema:\n"
+
+
+class TextTools:
+    """How one request gets its tool calls.
+
+    Args:
+        request: What was asked.
+        quirks: What the endpoint can, and what becomes of malformed blocks.
+    """
+
+    def __init__(self, request: Request, quirks: Quirks) -> None:
+        self._asked = request
+        self._skips = quirks.on_malformed == "skip"
+        self._toolkit = toolkit_of(request.tools)
+        self._prose = Prose()
+        self._is_reading = bool(request.tools) and request.tool_choice != "none"
+        self.request = self._written(quirks) if request.tools else self._without_tools()
+        """The request to send."""
+
+    def read(self, events: Iterable[Event]) -> Iterable[Event]:
+        """The events as the caller shall see them: blocks are no text, and calls come when the answer is whole."""
+        return self._unwrapped(events) if self._is_reading else events
+
+    def response(self, response: Response) -> Response:
+        """The whole answer likewise."""
+        if not self._is_reading:
+            return response
+        text = "".join(part.text for part in response.message.parts if isinstance(part, Text))
+        blocks = parse(text)
+        reading = _Reading(self._toolkit, text, was_cut=response.stop == "length")
+        found = [reading.block(block) for block in blocks]
+        problems = (*reading.problems, *self._not_called(found))
+        if not blocks:
+            return msgspec.structs.replace(response, problems=problems) if problems else response
+        if problems and not self._skips:
+            found = [block._replace(calls=()) for block in found]
+        parts = self._parts(response.message.parts, _pieces(text, found, next_number(self._asked.messages)))
+        message = Message("assistant", parts)
+        ready = not message.calls and not problems and any(block.is_final for block in found)
+        stop = "tool_calls" if message.calls and response.stop == "end" else response.stop
+        return msgspec.structs.replace(response, message=message, stop=stop, problems=problems, wants_format=ready)
+
+    # Asking -----------------------------------------------------------------------------------------------------------
+
+    def _without_tools(self) -> Request:
+        """Nothing is declared; earlier calls stand in the history as words all the same."""
+        return msgspec.structs.replace(self._asked, messages=as_text(self._asked.messages, self._toolkit))
+
+    def _written(self, quirks: Quirks) -> Request:
+        """An answer that holds calls cannot follow a schema, so a schema is asked for only where none may stand."""
+        asked = self._asked
+        schema = None if self._is_reading else asked.output_schema
+        messages = as_text(asked.messages, self._toolkit)
+        words = self._now() if self._is_reading else self._format(schema)
+        place = last_user(asked.messages, after_final=not self._is_reading)
+        if words and place is not None:
+            messages = with_words(messages, place, words)
+        enforced = schema is not None and structured_mode(schema, quirks, with_tools=False) == "json_schema"
+        return msgspec.structs.replace(
+            asked,
+            messages=messages,
+            system=f"{asked.system}\n\n{self._toolkit.prompt}".lstrip(),
+            tools=NO_TOOLS,
+            tool_choice="auto",
+            output_schema=schema if enforced else None,
+        )
+
+    def _format(self, schema: dict[str, Any] | None) -> str:
+        if schema is None:
+            return ""
+        before = f"{FINAL}() gave the format. " if any(map(is_final, self._asked.messages)) else ""
+        return f"{before}{_FORMAT}{orjson.dumps(schema).decode()}"
+
+    def _now(self) -> str:
+        """What a choice other than the model's own adds to the last message."""
+        match self._asked.tool_choice:
+            case NamedTool(name):
+                function = self._toolkit.find(name)
+                return f"Call {name if function is None else function.shown} now."
+            case "required":
+                return "Call a function now."
+            case _:
+                return ""
+
+    # Reading ----------------------------------------------------------------------------------------------------------
+
+    def _not_called(self, found: Sequence["_Found"]) -> Iterator[str]:
+        """The problem of an answer that lacks the call that was asked for."""
+        choice = self._asked.tool_choice
+        called = {name for block in found for name, _ in block.calls}
+        if isinstance(choice, NamedTool) and called != {choice.name}:
+            yield f"only {choice.name} was to be called"
+        elif choice == "required" and not called:
+            yield "a call was asked for, and there is none"
+
+    def _parts(self, parts: Sequence[Part], pieces: Iterable[Part]) -> tuple[Part, ...]:
+        """The answer with its words, blocks and calls where its words were."""
+        first = next(place for place, part in enumerate(parts) if isinstance(part, Text))
+        others = [part for part in parts[first:] if not isinstance(part, Text)]
+        return (*parts[:first], *pieces, *others)
+
+    def _unwrapped(self, events: Iterable[Event]) -> Iterator[Event]:
+        for event in events:
+            match event:
+                case TextDelta():
+                    if said := self._prose.feed(event.text):
+                        yield TextDelta(said)
+                case Done():
+                    response = self.response(event.response)
+                    if rest := response.message.text[len(self._prose.said) :]:
+                        yield TextDelta(rest)
+                    for index, call in enumerate(response.message.calls):
+                        yield CallStart(index, call.id, call.name)
+                        yield CallDelta(index, call.args)
+                        yield CallEnd(index, call)
+                    yield Done(response)
+                case _:
+                    yield event
+
+
+class _Found(NamedTuple):
+    """What a block comes to."""
+
+    block: Block
+    calls: tuple[tuple[str, str], ...] = ()
+    """Tool names and arguments as JSON text."""
+    is_final: bool = False
+
+
+class _Reading:
+    """Reads the blocks of one answer."""
+
+    def __init__(self, toolkit: Toolkit, text: str, *, was_cut: bool) -> None:
+        self.problems: list[str] = []
+        self._toolkit = toolkit
+        self._text = text
+        self._was_cut = was_cut
+
+    def block(self, block: Block) -> _Found:
+        """The calls of a block that can be made."""
+        if block.problem is not None:
+            self.problems.append(str(block.problem))
+            return _Found(block)
+        if not block.is_closed and self._was_cut:
+            self._refuse(block.start, "the answer was cut off before this block was ended")
+            return _Found(block)
+        calls = [self._call(call) for call in block.calls if call.name != FINAL]
+        return _Found(block, tuple(filter(None, calls)), is_final=len(calls) < len(block.calls))
+
+    def _call(self, call: Call) -> tuple[str, str] | None:
+        function = self._toolkit.find(call.name)
+        if function is None:
+            close = " or ".join(map(repr, self._toolkit.closest(call.name)))
+            hint = f"did you mean {close}?" if close else f"there are {', '.join([*self._toolkit.functions, FINAL])}"
+            self._refuse(call.start, f"there is no function {call.name[:64]!r}; {hint}")
+            return None
+        try:
+            arguments = function.arguments(call)
+        except Malformed as malformed:
+            self._refuse(malformed.position, str(malformed))
+            return None
+        return function.tool.name, json.dumps(arguments, ensure_ascii=False)
+
+    def _refuse(self, position: int, message: str) -> None:
+        self.problems.append(str(problem_at(self._text, position, message)))
+
+
+def _pieces(text: str, found: Sequence[_Found], number: int) -> Iterator[Part]:
+    """The words between the blocks, and each block before its calls."""
+    position = 0
+    for block, calls, ends in found:
+        yield from _words(text[position : block.start])
+        yield kept(text[block.start : block.end], is_final=ends)
+        for name, args in calls:
+            yield ToolCall(f"text-{number}", name, args)
+            number += 1
+        position = block.end
+    yield from _words(text[position:])
+
+
+def _words(text: str) -> tuple[Text, ...]:
+    return (Text(text),) if text else ()

@@ -1,0 +1,121 @@
+"""JSON Schema as types of TypeScript, for the declarations of a prompt.
+
+A type tells a model what to write; what is valid only the schema itself says: patterns, lengths and bounds have no
+types. What is said about a member follows it as a comment.
+"""
+
+import json
+import re
+from collections.abc import Mapping
+from typing import Any
+
+from toolcrib.contracts import Json, pointed
+from toolcrib.llm._json import arr, obj, text
+
+_RESERVED = re.compile(
+    r"await|break|case|catch|class|const|continue|debugger|default|delete|do|else|enum|export|extends|false|finally|for"
+    r"|function|if|import|in|instanceof|let|new|null|return|static|super|switch|this|throw|true|try|typeof|undefined"
+    r"|var|void|while|with|yield|None|True|False"
+)
+"""Words that cannot name a function or a parameter."""
+_IDENTIFIER = re.compile(r"[A-Za-z_$][\w$]*", re.ASCII)
+_DEEPEST = 4
+_LONGEST_NOTE = 160
+_SIMPLE: Mapping[str, str] = {
+    "string": "string",
+    "number": "number",
+    "integer": "number",
+    "boolean": "boolean",
+    "null": "null",
+}
+
+
+def is_identifier(name: str) -> bool:
+    """Whether a name can stand in a declaration as it is."""
+    return _IDENTIFIER.fullmatch(name) is not None and _RESERVED.fullmatch(name) is None
+
+
+def literal(value: Json) -> str:
+    """A JSON value as a literal."""
+    return json.dumps(value, ensure_ascii=False)
+
+
+def commented(words: str) -> str:
+    """A text that can stand in a comment, on one line."""
+    return " ".join(words.replace("*/", "* /").split())
+
+
+class Types:
+    """The types of one schema and its parts.
+
+    Args:
+        root: The schema in which references are followed.
+    """
+
+    def __init__(self, root: Mapping[str, Any]) -> None:
+        self._root = dict(root)
+
+    def followed(self, schema: Any) -> dict[str, Any]:
+        """The schema that a reference means; a chain of references is followed as far as it leads somewhere new."""
+        seen: set[str] = set()
+        found = obj(schema)
+        while (reference := text(found.get("$ref"))) and reference not in seen:
+            seen.add(reference)
+            found = obj(pointed(self._root, reference))
+        return found
+
+    def type_of(self, value: Any, depth: int = 0) -> str:
+        """The type of a part; `any` beyond four levels, which is also where one that holds itself ends."""
+        schema = self.followed(value)
+        if depth > _DEEPEST:
+            return "any"
+        if "const" in schema:
+            return literal(schema["const"])
+        if "enum" in schema:
+            return " | ".join(literal(item) for item in arr(schema["enum"])) or "never"
+        for keyword, sign in (("anyOf", " | "), ("oneOf", " | "), ("allOf", " & ")):
+            if keyword in schema:
+                return sign.join(dict.fromkeys(self.type_of(part, depth + 1) for part in arr(schema[keyword])))
+        kinds = arr(schema.get("type")) or [text(schema.get("type")) or ("object" if "properties" in schema else "")]
+        return " | ".join(dict.fromkeys(self._kind(text(kind), schema, depth) for kind in kinds))
+
+    def note(self, value: Any) -> str:
+        """What is said about a part: its description and its default."""
+        schema = self.followed(value)
+        said = text(obj(value).get("description")) or text(schema.get("description"))
+        default = obj(value).get("default", schema.get("default"))
+        standard = "" if default is None else f"Default: {literal(default)}."
+        return commented(f"{said} {standard}")
+
+    def takes_object(self, value: Any) -> bool:
+        """Whether a part admits an object."""
+        schema = self.followed(value)
+        if "const" in schema or "enum" in schema:
+            return any(isinstance(item, dict) for item in (*arr(schema.get("enum")), schema.get("const")))
+        branches = [part for keyword in ("anyOf", "oneOf", "allOf") for part in arr(schema.get(keyword))]
+        if branches:
+            return any(self.takes_object(part) for part in branches if part is not value)
+        kinds = arr(schema.get("type")) or [schema.get("type")]
+        return None in kinds or "object" in kinds
+
+    def _kind(self, kind: str, schema: dict[str, Any], depth: int) -> str:
+        match kind:
+            case "object" if obj(schema.get("properties")):
+                return self._object(schema, depth)
+            case "object":
+                return "object"
+            case "array":
+                items = self.type_of(schema.get("items"), depth + 1)
+                return f"({items})[]" if " " in items and not items.startswith("{") else f"{items}[]"
+            case _:
+                return _SIMPLE.get(kind, "any")
+
+    def _object(self, schema: dict[str, Any], depth: int) -> str:
+        required = arr(schema.get("required"))
+        return f"{{{', '.join(self._member(*item, required, depth) for item in obj(schema['properties']).items())}}}"
+
+    def _member(self, name: str, schema: Any, required: list[Any], depth: int) -> str:
+        note = self.note(schema)
+        about = f" /* {note[:_LONGEST_NOTE]} */" if note else ""
+        shown = name if is_identifier(name) else literal(name)
+        return f"{shown}{'' if name in required else '?'}: {self.type_of(schema, depth + 1)}{about}"

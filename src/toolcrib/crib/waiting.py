@@ -13,11 +13,11 @@ from toolcrib.contracts import (
     Principal,
     Signal,
     ToolEnvelope,
+    approval_signal,
 )
 from toolcrib.engines import LocalEngine
 from toolcrib.executor import Clock
 from toolcrib.runs import (
-    approval_signal,
     client_signal,
     decision_on,
     waiting_approvals,

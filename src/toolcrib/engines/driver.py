@@ -7,6 +7,7 @@ same transaction as its last event.
 import asyncio
 import contextlib
 from collections.abc import Mapping
+from functools import partial
 from random import Random
 from typing import Protocol
 
@@ -279,6 +280,7 @@ class Driver:
                 blobs=house.store.blobs,
                 clock=house.clock,
                 signals=signal,
+                leave=partial(house.store.journal.signal, run_id),
                 spawn=self._spawn,
             ),
         )

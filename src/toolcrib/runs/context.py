@@ -10,13 +10,12 @@ import asyncio
 from collections.abc import Awaitable, Callable, Coroutine, Sequence
 from datetime import datetime, timedelta
 from decimal import Decimal
-from typing import Any, TypeAlias, TypeVar, cast
+from typing import Any, Protocol, TypeAlias, TypeVar, cast
 
 import msgspec
 from msgspec import Struct
 
 from toolcrib.contracts import (
-    ApprovalDecided,
     ApprovalDecision,
     ApprovalRequested,
     CallFinished,
@@ -41,21 +40,21 @@ from toolcrib.contracts import (
     ToolEnvelope,
     ToolRevision,
 )
-from toolcrib.executor import CallContext, Clock, Executor, Lanes, ToolCall
+from toolcrib.executor import CallContext, Clock, Lanes, ToolCall
 from toolcrib.llm import Response
 from toolcrib.policy import Budget, CallPolicy
+from toolcrib.runs.approvals import Leave, RunApprovals, Signals
 from toolcrib.runs.history import History
 from toolcrib.runs.indoubt import InDoubt
 from toolcrib.runs.log import RunLog
 from toolcrib.runs.modelcalls import ModelCall, ModelCalls
 from toolcrib.runs.pending import Pending, wait_all, wait_any
 from toolcrib.runs.program import Ended, Suspended
-from toolcrib.runs.waiting import approval_signal, client_signal
+from toolcrib.runs.waiting import client_signal
 from toolcrib.store import Blobs
 
 T = TypeVar("T")
 
-Signals = Callable[[str], Awaitable[Signal | None]]
 Spawn = Callable[["RunContext", "Nested"], Awaitable[RunResult]]
 
 
@@ -69,15 +68,25 @@ class Nested(Struct, frozen=True):
     instead_of: FailedCall | None = None
 
 
+class Executes(Protocol):
+    """What runs calls: the executor, or in a replay nobody."""
+
+    async def execute(self, call: ToolCall, context: CallContext) -> ToolEnvelope:
+        """Run one call to its end."""
+        ...
+
+
 class Surroundings(Struct, frozen=True):
     """What a run context needs of the house, handed in by the engine."""
 
-    executor: Executor
+    executor: Executes
     in_doubt: InDoubt
     blobs: Blobs
     clock: Clock
     signals: Signals
     """Looks up a signal by name."""
+    leave: Leave
+    """Leaves a signal for the run itself."""
     spawn: Spawn
     """Runs a nested run to its end, or raises `Suspended`."""
 
@@ -133,6 +142,14 @@ class RunContext:
         self._recounted: set[str] = set()
         """Positions of recorded calls that the program has asked for."""
         self._lanes = Lanes(budget.limits.max_parallel_calls)
+        self._approvals = RunApprovals(
+            run,
+            log=log,
+            history=history,
+            signals=surroundings.signals,
+            leave=surroundings.leave,
+            clock=surroundings.clock,
+        )
         self._tasks: list[asyncio.Task[Any]] = []
 
     @property
@@ -263,18 +280,7 @@ class RunContext:
 
     async def confirm(self, request: ApprovalRequested) -> ApprovalDecision | None:
         """Ask a person."""
-        decided = self._history.decisions.get(request.position)
-        if decided is not None:
-            return decided.decision
-        name = approval_signal(request.position)
-        signal = await self._around.signals(name)
-        if signal is None:
-            if request.position not in self._history.approvals:
-                self.log.add(request)
-            raise Suspended("awaiting_approval", name)
-        decision = ApprovalDecision.model_validate(signal.payload)
-        self.log.add(ApprovalDecided(position=request.position, decision=decision, made_by=signal.made_by))
-        return decision
+        return await self._approvals.confirm(request, acting=self.principal.id)
 
     async def hand_off(self, prepared: ToolEnvelope) -> ClientResult:
         """Let a client perform a prepared call."""
@@ -365,6 +371,7 @@ class RunContext:
                 inputs=details.get("inputs", {}),
             )
         self._note_incomplete(envelope)
+        self._approvals.close(envelope.position)
         for child_id in [child for child, position in self.open_children.items() if position == envelope.position]:
             del self.open_children[child_id]
         appended = self.log.add(CallFinished(position=envelope.position, envelope=envelope, decision=decision))

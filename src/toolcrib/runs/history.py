@@ -7,6 +7,7 @@ from typing import TypeAlias
 from toolcrib.contracts import (
     ApprovalDecided,
     ApprovalRequested,
+    ApprovalWithdrawn,
     CallFinished,
     CallStarted,
     ChildStarted,
@@ -43,7 +44,11 @@ class History:
         self.failures: dict[str, ModelFailed] = {}
         """Last failures of model calls after which no other attempt was planned."""
         self.approvals: dict[str, ApprovalRequested] = {}
+        """The last request of each call."""
         self.decisions: dict[str, ApprovalDecided] = {}
+        """On the last requests."""
+        self.withdrawn: set[str] = set()
+        """Positions whose last request holds no longer."""
         self.handoffs: dict[str, ClientHandoff] = {}
         self.returns: dict[str, ClientReturned] = {}
         self.awaited: dict[str, SignalAwaited] = {}
@@ -56,6 +61,12 @@ class History:
         self.active_s = 0.0
         """Seconds in which the run was worked on, waiting excluded."""
         self._read(list(events))
+
+    def ask(self, request: ApprovalRequested) -> None:
+        """A person is asked; what was answered before was to another request."""
+        self.approvals[request.position] = request
+        self.decisions.pop(request.position, None)
+        self.withdrawn.discard(request.position)
 
     def _read(self, events: list[Logged]) -> None:
         since: datetime | None = None
@@ -90,9 +101,11 @@ class History:
     def _take_wait(self, entry: Logged) -> None:
         match entry.event:
             case ApprovalRequested() as event:
-                self.approvals[event.position] = event
+                self.ask(event)
             case ApprovalDecided() as event:
                 self.decisions[event.position] = event
+            case ApprovalWithdrawn() as event:
+                self.withdrawn.add(event.position)
             case ClientHandoff() as event:
                 self.handoffs[event.position] = event
             case ClientReturned() as event:

@@ -3,15 +3,19 @@
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import TypeVar
 
-from toolcrib.contracts import ApprovalDecision, ApprovalRequested, Conflict, JsonObject, RunEvent, ToolEnvelope
+from toolcrib.contracts import (
+    Approval,
+    ApprovalDecision,
+    ApprovalRequested,
+    Conflict,
+    JsonObject,
+    RunEvent,
+    ToolEnvelope,
+    approval_signal,
+)
 from toolcrib.runs.history import History
 
 T = TypeVar("T")
-
-
-def approval_signal(position: str) -> str:
-    """Name of the signal that decides on the call at a position."""
-    return f"approval:{position}"
 
 
 def client_signal(position: str) -> str:
@@ -27,11 +31,11 @@ def waiting_approvals(events: Iterable[RunEvent], signals: Collection[str]) -> S
         signals: Names of the signals that were left for the run, taken up by it or not.
     """
     history = History(events)
-    settled = history.decisions.keys() | history.envelopes.keys()
+    settled = history.decisions.keys() | history.envelopes.keys() | history.withdrawn
     return [
         request
         for position, request in history.approvals.items()
-        if position not in settled and approval_signal(position) not in signals
+        if position not in settled and approval_signal(position, request.number) not in signals
     ]
 
 
@@ -60,13 +64,14 @@ def waiting_at(run_id: str, position: str, waiting: Mapping[str, T], whom: str) 
 
 
 def decision_on(
-    request: ApprovalRequested, *, approve: bool, edited_input: JsonObject | None, reason: str | None
+    request: ApprovalRequested | Approval, *, approve: bool, edited_input: JsonObject | None, reason: str | None
 ) -> ApprovalDecision:
-    """A decision bound to the very arguments and the very tool that were shown."""
+    """A decision bound to the very arguments, tool and policy that were shown."""
     return ApprovalDecision(
         approved=approve,
         arguments_hash=request.arguments_hash,
         content_hash=request.content_hash,
+        policy_hash=request.policy_hash,
         edited_input=edited_input,
         reason=reason,
     )

@@ -70,7 +70,7 @@ def changed(request: ApprovalRequested, **changes: Any) -> ApprovalDecision:
         (
             {"content_hash": "sha256:other"},
             Reason.APPROVAL_REJECTED,
-            "is not for this call: the tool's revision changed",
+            "the tool's revision changed since",
         ),
         ({"policy_hash": "sha256:other"}, Reason.APPROVAL_REJECTED, "is not for this call: the policy changed"),
         (None, Reason.APPROVAL_EXPIRED, "nobody approved the call in time"),

@@ -4,10 +4,9 @@ import pytest
 
 from tests.twins import make_definition
 from tests.unit.runs.house import House, ask
-from toolcrib.contracts import Conflict, Json
+from toolcrib.contracts import Conflict, Json, approval_signal
 from toolcrib.runs import (
     RunContext,
-    approval_signal,
     client_signal,
     decision_on,
     waiting_approvals,

@@ -33,6 +33,7 @@ from toolcrib.contracts import (
     ModelService,
     Principal,
     ProviderDefinition,
+    Replay,
     RunRequest,
     ToolDefinition,
     ToolEnvelope,
@@ -53,6 +54,7 @@ from toolcrib.crib.named import NamedThings
 from toolcrib.crib.parts import Outside, Parts
 from toolcrib.crib.prompts import Prompts
 from toolcrib.crib.reference import ReferenceData
+from toolcrib.crib.replays import replay_run
 from toolcrib.crib.requests import refusal_of, request_of
 from toolcrib.crib.secrets import Secrets
 from toolcrib.crib.services import read_services
@@ -464,6 +466,16 @@ class Crib:
         await self.open()
         return _result(await self.engine.resume(run_id))
 
+    async def cancel(self, run_id: str, *, reason: str | None = None, principal: Principal | None = None) -> bool:
+        """End a run and its nested runs, whatever they do or wait for; false if somebody has done so before.
+
+        Raises:
+            NotFound: No such run.
+            Conflict: It has ended.
+        """
+        await self.open()
+        return await self.engine.cancel(run_id, by=(principal or self.principal).id, reason=reason)
+
     async def recover(self) -> Sequence[Result]:
         """Carry on every run that can go on now."""
         await self.open()
@@ -477,6 +489,18 @@ class Crib:
         """
         await self.open()
         return await read_trace(self.store.journal, run_id)
+
+    async def replay(self, run_id: str) -> Replay:
+        """Execute the program of a run that has ended again, on its journal alone, and tell where it goes another way.
+
+        No tool runs, no model is asked, nothing is written. `recorded_model` is for running it again for real.
+
+        Raises:
+            NotFound: No such run.
+            Conflict: It has not ended.
+        """
+        await self.open()
+        return await replay_run(self._parts, run_id)
 
     async def pending_approvals(self, run_id: str) -> Sequence[ApprovalRequested]:
         """Calls of a run that wait for a person."""

@@ -2,11 +2,11 @@
 
 import os
 import socket
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Self
 
-from toolcrib.agents import Furnisher, References, Snapshots, programs
+from toolcrib.agents import Furnisher, Models, References, Snapshots, programs
 from toolcrib.contracts import DELEGATES, PromptFragment, RunKind, ServiceAccount, ToolRevision
 from toolcrib.crib.adoption import Adoptions
 from toolcrib.crib.catalogue import Catalogue
@@ -56,6 +56,8 @@ class Parts:
     engine: LocalEngine
     furnisher: Furnisher
     """Furnishes the runs of the bench."""
+    programs: Callable[[Models], Mapping[RunKind, Program]]
+    """The code of each kind of run, with the models that it opens."""
 
     @classmethod
     def wire(cls, outside: Outside, *, lease_s: float) -> Self:
@@ -90,14 +92,18 @@ class Parts:
         executor = _executor(outside, registry, providers, keeping, reaching)
         snapshots = Snapshots(outside.store, outside.clock)
         references = References(snapshots, registry=registry, providers=providers, clock=outside.clock)
-        kinds: dict[RunKind, Program] = {**programs(models.model, registry, providers, references)}
-        kinds |= {"code": Code(outside.sandbox, registry), "composite": Composite(registry)}
-        kinds["agent"] = holding_pins(kinds["agent"])
+
+        def code_of(opened: Models) -> Mapping[RunKind, Program]:
+            kinds: dict[RunKind, Program] = {**programs(opened, registry, providers, references)}
+            kinds |= {"code": Code(outside.sandbox, registry), "composite": Composite(registry)}
+            kinds["agent"] = holding_pins(kinds["agent"])
+            return kinds
+
         engine = LocalEngine(
             store=outside.store,
             registry=registry,
             executor=executor,
-            programs=_at_home(kinds, catalogue),
+            programs=_at_home(code_of(models.model), catalogue),
             clock=outside.clock,
             new_run_id=new_run_id,
             settings=EngineSettings(owner=f"{socket.gethostname()}/{os.getpid()}", lease_s=lease_s),
@@ -125,6 +131,7 @@ class Parts:
             executor=executor,
             engine=engine,
             furnisher=Furnisher(models.model, registry, providers, references),
+            programs=code_of,
         )
 
     @property

@@ -5,10 +5,21 @@ another one has taken the run since.
 """
 
 from collections.abc import Awaitable, Sequence
+from typing import Protocol
 
 from toolcrib.contracts import CallFinished, CallStarted, Event, Run
 from toolcrib.executor import Clock
-from toolcrib.store import Entry, Journal, RunChange
+from toolcrib.store import Entry, RunChange
+
+
+class Appends(Protocol):
+    """The part of a journal that a log needs."""
+
+    def append(
+        self, run_id: str, epoch: int, events: Sequence[Entry], change: RunChange | None = None
+    ) -> Awaitable[None]:
+        """Add events to a run; durable when it is awaited."""
+        ...
 
 
 class RunLog:
@@ -21,7 +32,7 @@ class RunLog:
         events: The events as they were claimed.
     """
 
-    def __init__(self, journal: Journal, run: Run, clock: Clock, events: Sequence[Entry]) -> None:
+    def __init__(self, journal: Appends, run: Run, clock: Clock, events: Sequence[Entry]) -> None:
         self.events: list[Entry] = list(events)
         """All events of the run so far."""
         self.open_calls: dict[str, CallStarted] = {}

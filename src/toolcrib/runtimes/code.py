@@ -17,7 +17,6 @@ from toolcrib.contracts import (
     InvalidDefinition,
     InvalidInput,
     JournalDivergence,
-    Json,
     JsonObject,
     Reason,
     ToolEnvelope,
@@ -29,7 +28,7 @@ from toolcrib.executor import ToolCall, error
 from toolcrib.executor.plain import plain
 from toolcrib.policy import least
 from toolcrib.registry import Registry
-from toolcrib.runs import Ended, RunContext
+from toolcrib.runs import Ended, RunContext, holds
 from toolcrib.sandbox import Answer, Asked, CodeJob, Exceeded, Failed, Quota, Returned, Sandbox, Session
 
 
@@ -121,7 +120,7 @@ class _Execution:
         Raises:
             JournalDivergence: It does.
         """
-        if not _holds(envelope.input, asked.arguments):
+        if not holds(envelope.input, asked.arguments):
             msg = (
                 f"at {position!r} the code of {self._name!r} has called {envelope.name!r} with other arguments before; "
                 "let what it asks for depend on its arguments and its tools only, not on the time or on chance"
@@ -185,14 +184,3 @@ def _job(context: RunContext, implementation: CodeImplementation) -> CodeJob:
 
 def _failed(problem: ToolError, metadata: JsonObject | None = None) -> Ended:
     return Ended(status="failed", stop_reason="error", error=problem, metadata=metadata or {})
-
-
-def _holds(recorded: Json, asked: Json) -> bool:
-    """Whether the recorded arguments are those that are asked, up to the defaults that were filled in."""
-    if isinstance(recorded, dict) and isinstance(asked, dict):
-        known = cast("JsonObject", recorded)
-        return all(name in known and _holds(known[name], value) for name, value in cast("JsonObject", asked).items())
-    if isinstance(recorded, list) and isinstance(asked, list):
-        theirs, ours = cast("list[Json]", recorded), cast("list[Json]", asked)
-        return len(theirs) == len(ours) and all(map(_holds, theirs, ours))
-    return recorded == asked

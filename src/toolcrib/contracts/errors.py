@@ -76,6 +76,7 @@ class Reason(StrEnum):
     REALM_FORBIDDEN = "realm_forbidden"
     RECONNECT_REQUIRED = "reconnect_required"
     REFERENCE_UNRESOLVED = "reference_unresolved"
+    REPEATED_CALLS = "repeated_calls"
     REQUEST_REFUSED = "request_refused"
     RUN_TIMEOUT = "run_timeout"
     RUNTIME_MISSING = "runtime_missing"

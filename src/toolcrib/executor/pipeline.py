@@ -1,15 +1,13 @@
 """The one pipeline that runs tools.
 
-resolve, guard, validate, permit, confirm, rate limit, cache, secrets, intent, dispatch with retries, redaction,
-response mapping, output check, truncation, envelope. Whatever kind a tool is and whichever surface asked, it goes
-through here, so a denied call is denied everywhere. A tool's failure is an envelope. What leaves `execute` otherwise is
-not about the tool: cancellation, suspension, and a journal that does not take the intent.
+resolve, guard, validate, permit, guardrails, confirm, rate limit, cache, secrets, intent, dispatch with retries,
+redaction, response mapping, output check, content filters, truncation, envelope. Whatever kind a tool is and whichever
+surface asked, it goes through here, so a denied call is denied everywhere. A tool's failure is an envelope. What leaves
+`execute` otherwise is not about the tool: cancellation, suspension, and a journal that does not take the intent.
 """
 
 import asyncio
-import contextlib
 from collections.abc import Awaitable, Mapping, Sequence
-from datetime import timedelta
 from decimal import Decimal
 from typing import TypeVar, cast
 
@@ -30,8 +28,6 @@ from toolcrib.contracts import (
     ToolEnvelope,
     ToolError,
     ToolRevision,
-    Unavailable,
-    cache_key,
     idempotency_key,
 )
 from toolcrib.executor.approval import confirm, request_of
@@ -46,6 +42,7 @@ from toolcrib.executor.fallbacks import (
     told_of,
     total_cost,
 )
+from toolcrib.executor.guarding import heed, screen_arguments, screen_failure, screen_output
 from toolcrib.executor.output import check_output, fit, select_output, take, told_cost, warned
 from toolcrib.executor.plain import plain
 from toolcrib.executor.ports import (
@@ -63,8 +60,9 @@ from toolcrib.executor.ports import (
 )
 from toolcrib.executor.rates import Rates
 from toolcrib.executor.receipt import Receipt, error
+from toolcrib.executor.remembering import Remembering, sealed_again
 from toolcrib.executor.schemas import CompiledSchemas, Schemas
-from toolcrib.policy import Budget, decide, permit
+from toolcrib.policy import Budget, Guardrails, decide, is_untrusted, permit
 from toolcrib.registry import Problem, SchemaValidator, compile_schema
 
 T = TypeVar("T")
@@ -102,6 +100,7 @@ class Executor:
         attic: Keeps outputs that are too large for an envelope.
         rates: Counts executions against rate limits.
         clock: Time.
+        guardrails: Asks the rules of agents; those that everybody has if null.
     """
 
     def __init__(
@@ -114,14 +113,16 @@ class Executor:
         attic: Attic,
         rates: Rates,
         clock: Clock,
+        guardrails: Guardrails | None = None,
     ) -> None:
         self._tools = tools
         self._dispatcher = dispatcher
         self._secrets = secrets
-        self._results = results
+        self._results = Remembering(results, clock)
         self._attic = attic
         self._rates = rates
         self._clock = clock
+        self._guardrails = guardrails or Guardrails()
         self._schemas = CompiledSchemas()
 
     async def execute(self, call: ToolCall, context: CallContext) -> ToolEnvelope:
@@ -144,6 +145,8 @@ class Executor:
             return receipt.seal("denied", error=refusal.error)
         except CallFailed as failure:
             receipt.hide(failure.secrets)
+            screen_failure(receipt, failure)
+            receipt.tainted |= failure.tainted
             receipt.cost_usd = receipt.cost_usd if failure.cost_usd is None else failure.cost_usd
             return receipt.seal(
                 "error", error=failure.error, http_status=failure.http_status, metadata=failure.metadata
@@ -157,10 +160,11 @@ class Executor:
         """
         receipt = Receipt(call, context, self._clock)
         tool = receipt.tool = self._resolve(call, context)
-        self._guard(receipt, tool)
+        decision = self._guard(receipt, tool)
         context.budget.return_tool_call()
         self._validate(receipt, tool)
         self._permit(receipt, tool)
+        self._heed(receipt, tool, decision)
         return tool
 
     async def _run(self, receipt: Receipt, tool: ToolRevision) -> ToolEnvelope:
@@ -168,39 +172,37 @@ class Executor:
         decision = self._guard(receipt, tool)
         taken = _Taken(context.budget, definition.cost_usd_per_call or Decimal(0))
         try:
-            schemas, arguments = self._validate(receipt, tool)
+            schemas = self._validate(receipt, tool)
             self._permit(receipt, tool)
-            if context.dry_run and definition.side_effects == "writes":
-                return receipt.seal("skipped", metadata={"dry_run": True})
             prepared = context.journal.prepared_before(receipt.call.position)
             if prepared is not None:
                 taken.dispatched = taken.paid = True
-                receipt.take_up(prepared)
-                self._charge(receipt, definition, prepared.cost_usd)
-                envelope = await self._hand_off(receipt, tool, prepared, schemas.output)
-                return await self._remembered(self._cache_key(receipt, tool), tool, envelope, context)
+                return await self._take_up(receipt, tool, prepared, schemas.output)
+            decision = self._heed(receipt, tool, decision)
+            if context.dry_run and definition.side_effects == "writes":
+                return receipt.seal("skipped", metadata={"dry_run": True})
             if decision.outcome == "ask":
-                arguments = await self._confirm(receipt, tool, decision)
+                await self._confirm(receipt, tool, decision)
             self._limit_rate(receipt, tool)
-            key = self._cache_key(receipt, tool)
-            cached = await self._recall(key) if key else None
-            if cached is not None:
+            key = self._results.key(receipt, tool)
+            kept = await self._results.recall(key)
+            if kept is not None:
                 receipt.spent("policy")
-                return _from_cache(receipt, cached)
+                return self._recalled(receipt, tool, kept)
             auth = await self._resolve_secrets(definition, context)
             receipt.hide(tuple(auth.values()))
             await context.journal.intend(self._intent(receipt, tool, decision))
             receipt.spent("policy")
-            taken.dispatched = True
+            taken.dispatched = taken.paid = True
             try:
-                outcome = await self._dispatch(receipt, tool, arguments, auth)
+                outcome = await self._dispatch(receipt, tool, auth)
             except CallFailed as failure:
-                return await self._fall_back(receipt, tool, arguments, failure, schemas.output)
-            taken.paid = True
+                taken.paid = False
+                return await self._fall_back(receipt, tool, failure, schemas.output)
         finally:
             taken.settle()
         envelope = await self._finish(receipt, tool, outcome, schemas.output)
-        return await self._remembered(key, tool, envelope, context)
+        return await self._results.keep(key, receipt, tool, envelope)
 
     # Before anything runs ---------------------------------------------------------------------------------------------
 
@@ -231,7 +233,21 @@ class Executor:
         if denied is not None:
             raise denial(denied)
 
-    def _validate(self, receipt: Receipt, tool: ToolRevision) -> tuple[Schemas, JsonObject]:
+    def _heed(self, receipt: Receipt, tool: ToolRevision, decision: GuardDecision) -> GuardDecision:
+        """The decision with what the guardrails say of the arguments, which may have parts replaced."""
+        context = receipt.context
+        if not context.policy.guardrails:
+            return decision
+        screening = screen_arguments(context, cast("JsonObject", receipt.input))
+        if screening.decision is not None:
+            receipt.ask(screening.value)
+            receipt.approved_input = receipt.approved_input and receipt.input
+            self._validate(receipt, tool)
+        decision = heed(self._guardrails, context, tool, receipt.input, decision, screening.decision)
+        receipt.spent("policy")
+        return decision
+
+    def _validate(self, receipt: Receipt, tool: ToolRevision) -> Schemas:
         arguments = receipt.input
         if not isinstance(arguments, dict):
             why = f", and these are not JSON: {receipt.not_json}" if receipt.not_json else ""
@@ -250,17 +266,22 @@ class Executor:
             raise CallFailed(_invalid(tool, problems))
         receipt.accept(filled)
         receipt.spent("validate")
-        return schemas, filled
+        return schemas
 
-    async def _confirm(self, receipt: Receipt, tool: ToolRevision, asks: GuardDecision) -> JsonObject:
-        """Ask a person; returns the arguments to run with, which are judged anew if the person edited them."""
+    async def _confirm(self, receipt: Receipt, tool: ToolRevision, asks: GuardDecision) -> None:
+        """Ask a person; the arguments are judged anew if the person edited them."""
         edited = await confirm(receipt, request_of(receipt, tool, asks, self._clock))
         if edited is None:
-            return receipt.input
+            return
         receipt.ask(edited)
         receipt.approved_input = receipt.input
-        _, arguments = self._validate(receipt, tool)
-        return arguments
+        self._validate(receipt, tool)
+        self._heed(receipt, tool, asks)
+
+    def _recalled(self, receipt: Receipt, tool: ToolRevision, kept: JsonObject) -> ToolEnvelope:
+        """What an equal call has brought before, as this run's guardrails let it pass."""
+        output, metadata = screen_output(receipt, kept["output"], kept["metadata"])
+        return sealed_again(receipt, tool, {**kept, "output": output, "metadata": metadata})
 
     def _limit_rate(self, receipt: Receipt, tool: ToolRevision) -> None:
         limit = tool.definition.rate_limit
@@ -271,21 +292,6 @@ class Executor:
             message = f"tool {tool.name!r} may run {limit.count} times in {limit.per_s:g} s; wait {wait:.1f} s"
             refused = error(ErrorCode.RATE_LIMIT, Reason.RATE_LIMITED, message)
             raise CallFailed(refused.model_copy(update={"retry_after_s": wait}))
-
-    def _cache_key(self, receipt: Receipt, tool: ToolRevision) -> str | None:
-        definition = tool.definition
-        if definition.cache == "none" or definition.side_effects == "writes":
-            return None
-        # What is read may depend on whose credentials read it, its provider's included; what is computed does not.
-        pure = definition.side_effects == "none" and not definition.secrets
-        scope = "" if pure else receipt.context.principal.id
-        return cache_key(tool.realm, scope, tool.name, tool.content_hash, receipt.arguments)
-
-    async def _recall(self, key: str) -> JsonObject | None:
-        """A cache that is not there is a miss."""
-        with contextlib.suppress(Unavailable):
-            return await self._results.get(key, now=self._clock.now())
-        return None
 
     async def _resolve_secrets(self, definition: ToolDefinition, context: CallContext) -> Mapping[str, str]:
         found: dict[str, str] = {}
@@ -320,32 +326,31 @@ class Executor:
 
     # The effect and after ---------------------------------------------------------------------------------------------
 
-    async def _dispatch(
-        self, receipt: Receipt, tool: ToolRevision, arguments: JsonObject, auth: Mapping[str, str]
-    ) -> Outcome:
+    async def _dispatch(self, receipt: Receipt, tool: ToolRevision, auth: Mapping[str, str]) -> Outcome:
         definition = tool.definition
+        receipt.tainted = is_untrusted(definition)
         failed = receipt.context.journal.failed_before(receipt.call.position)
         if failed is not None:
             receipt.attempts += 1
             raise failure_of(failed)
         try:
             async with asyncio.timeout(definition.call_timeout_s):
-                return await self._attempt_until_done(receipt, tool, arguments, auth)
+                return await self._attempt_until_done(receipt, tool, auth)
         except TimeoutError:
             message = f"tool {tool.name!r} did not end within timeout_s={definition.timeout_s:g}; the effect is unknown"
             late = error(ErrorCode.TIMEOUT, Reason.TOOL_TIMEOUT, message)
             raise CallFailed(explained(definition, late, None)) from None
         except CallFailed as failure:
             failure.error = explained(definition, failure.error, failure.http_status)
+            receipt.tainted |= failure.tainted
+            screen_failure(receipt, failure)
             raise
         finally:
             receipt.spent("execute")
 
-    async def _attempt_until_done(
-        self, receipt: Receipt, tool: ToolRevision, arguments: JsonObject, auth: Mapping[str, str]
-    ) -> Outcome:
+    async def _attempt_until_done(self, receipt: Receipt, tool: ToolRevision, auth: Mapping[str, str]) -> Outcome:
         key = idempotency_key(receipt.context.run_id, receipt.call.position)
-        text = orjson.dumps(arguments)
+        text = orjson.dumps(receipt.input)
         while True:
             receipt.attempts += 1
             dispatch = Dispatch(
@@ -363,13 +368,13 @@ class Executor:
                 wait = wait_before_retry(tool.definition, failure, receipt.attempts)
                 if wait is None:
                     raise
+                receipt.tried(failure)
             await self._clock.sleep(wait)
 
     async def _fall_back(
         self,
         receipt: Receipt,
         tool: ToolRevision,
-        arguments: JsonObject,
         failure: CallFailed,
         promised: SchemaValidator | None,
     ) -> ToolEnvelope:
@@ -382,13 +387,14 @@ class Executor:
         record = record_of(tool, failure, receipt.told(failure.error))
         try:
             fallback = find_fallback(ref, tool, self._tools, context)
-            spawned = context.journal.spawn(receipt.call.position, fallback, arguments, instead_of=record)
+            spawned = context.journal.spawn(receipt.call.position, fallback, receipt.input, instead_of=record)
             result = await _contained(spawned, fallback.definition)
         except (CallFailed, InvalidInput) as problem:
             raise failed_too(failure, ref, str(problem)) from problem
         finally:
             receipt.spent("execute")
         receipt.cost_usd = total_cost(record, result)
+        receipt.tainted |= result.tainted
         metadata = told_of(record, fallback, result)
         if result.error is not None:
             raise failed_too(failure, ref, result.error.message, metadata)
@@ -402,6 +408,7 @@ class Executor:
         definition = tool.definition
         receipt.cost_usd = outcome.cost_usd if outcome.cost_usd is not None else definition.cost_usd_per_call
         receipt.hide(outcome.secrets)
+        receipt.tainted |= outcome.tainted
         brought = take(definition, outcome.output, receipt.redactor)
         self._charge(receipt, definition, told_cost(definition, brought))
         output, metadata = select_output(definition, brought), outcome.metadata
@@ -436,6 +443,7 @@ class Executor:
         attachments: tuple[Attachment, ...] = (),
         for_client: bool = False,
     ) -> ToolEnvelope:
+        output, metadata = screen_output(receipt, output, metadata)
         limit, owner = tool.definition.max_output_bytes, receipt.context.principal.id
         fitted = await fit(output, limit, self._attic, realm=tool.realm, made_by=owner)
         return receipt.seal(
@@ -448,30 +456,28 @@ class Executor:
             for_client=for_client,
         )
 
+    async def _take_up(
+        self, receipt: Receipt, tool: ToolRevision, prepared: ToolEnvelope, promised: SchemaValidator | None
+    ) -> ToolEnvelope:
+        """Go on with a call that was handed to a client in an earlier life of the run."""
+        receipt.take_up(prepared)
+        receipt.tainted = is_untrusted(tool.definition)
+        self._charge(receipt, tool.definition, prepared.cost_usd)
+        envelope = await self._hand_off(receipt, tool, prepared, promised)
+        return await self._results.keep(self._results.key(receipt, tool), receipt, tool, envelope)
+
     async def _hand_off(
         self, receipt: Receipt, tool: ToolRevision, prepared: ToolEnvelope, promised: SchemaValidator | None
     ) -> ToolEnvelope:
         """What a client makes of a prepared call. The tool's output is what the client brings."""
         result = await receipt.context.journal.hand_off(prepared)
         receipt.spent("wait")
+        receipt.tainted |= result.tainted
         if result.error is not None:
             raise CallFailed(classified(result.error), metadata=result.metadata)
         output = take(tool.definition, result.output, receipt.redactor)
         metadata = check_output(tool.definition, promised, output, result.metadata)
         return await self._pack(receipt, tool, output, metadata)
-
-    async def _remembered(
-        self, key: str | None, tool: ToolRevision, envelope: ToolEnvelope, context: CallContext
-    ) -> ToolEnvelope:
-        """The envelope, which is kept for equal calls if it may be."""
-        if key is None or not envelope.ok or envelope.truncated:
-            return envelope
-        lifetime = tool.definition.cache_ttl_s
-        expires = None if lifetime is None else self._clock.now() + timedelta(seconds=lifetime)
-        value = envelope.model_dump(mode="json", include={"output", "http_status", "metadata", "attachments"})
-        with contextlib.suppress(Unavailable):
-            await self._results.put(key, value, realm=tool.realm, made_by=context.principal.id, expires_at=expires)
-        return envelope
 
 
 def _wanted(name: str, version: str | None) -> str:
@@ -503,14 +509,3 @@ def _is_cancelled() -> bool:
     """Whether the cancellation that was caught is ours, and not that of something which the tool had waited for."""
     task = asyncio.current_task()
     return task is None or task.cancelling() > 0
-
-
-def _from_cache(receipt: Receipt, stored: JsonObject) -> ToolEnvelope:
-    return receipt.seal(
-        "success",
-        output=stored["output"],
-        http_status=stored["http_status"],
-        metadata=stored["metadata"],
-        attachments=tuple(Attachment.model_validate(item) for item in stored["attachments"]),
-        cached=True,
-    )

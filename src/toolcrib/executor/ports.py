@@ -98,6 +98,8 @@ class CallContext(Struct, frozen=True):
     callers: Mapping[str, str] = {}
     """The tools that are open above the call, outermost first: `name@version` by content hash."""
     dry_run: bool = False
+    tainted_by: str | None = None
+    """What the run has read that outsiders can write: the first of it; null if nothing."""
     attempt: int = 1
     """2 and more: the call is repeated after a crash."""
 
@@ -126,6 +128,8 @@ class Outcome(Struct, frozen=True):
     cost_usd: Decimal | None = None
     secrets: tuple[str, ...] = ()
     """Further values that must not appear in the envelope: tokens that a runtime fetched."""
+    tainted: bool = False
+    """It was made of what outsiders can write, besides what the tool's definition says."""
 
 
 class CallFailed(Exception):
@@ -139,6 +143,7 @@ class CallFailed(Exception):
         metadata: JsonObject | None = None,
         secrets: tuple[str, ...] = (),
         cost_usd: Decimal | None = None,
+        tainted: bool = False,
     ) -> None:
         super().__init__(error.message)
         self.error = error
@@ -148,6 +153,8 @@ class CallFailed(Exception):
         """As in `Outcome`: values that must not appear in the envelope."""
         self.cost_usd = cost_usd
         """As in `Outcome`: what the failed call cost all the same."""
+        self.tainted = tainted
+        """As in `Outcome`: what it says was made of what outsiders can write."""
         self.retry: RetryPolicy | None = None
         """How often a tool is tried again whose own policy has no retries: what its provider says."""
 

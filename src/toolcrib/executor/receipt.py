@@ -25,7 +25,7 @@ from toolcrib.contracts import (
     hash_call,
 )
 from toolcrib.executor.plain import legible, plain
-from toolcrib.executor.ports import CallContext, Clock, ToolCall
+from toolcrib.executor.ports import CallContext, CallFailed, Clock, ToolCall
 from toolcrib.secrets import Redactor
 
 Span: TypeAlias = Literal["queue", "validate", "policy", "wait", "execute", "serialize"]
@@ -54,7 +54,12 @@ class Receipt:
         self.approved_input: Json = None
         self.attempts = 0
         self.cost_usd: Decimal | None = None
+        self.tainted = False
+        """Whether what it brings holds what outsiders can write."""
+        self.as_it_was = True
+        """Whether what it brings is what the tool brought: no guardrail has changed it."""
         self.redactor = _NOTHING
+        self._wasted: list[CallFailed] = []
         self._hidden: tuple[str, ...] = ()
         self._clock = clock
         self._started: datetime = clock.now()
@@ -106,6 +111,10 @@ class Receipt:
             self._hidden += secrets
             self.redactor = Redactor(self._hidden)
 
+    def tried(self, failure: CallFailed) -> None:
+        """Count what a failed attempt has used that is not the last: it is the call's too."""
+        self._wasted.append(failure)
+
     def spent(self, span: Span) -> None:
         """All time since the last call of this belongs to the span."""
         now = self._clock.monotonic()
@@ -128,7 +137,7 @@ class Receipt:
         """The envelope, of what is given and known. The output is plain and without secrets; the rest is made so."""
         self.spent("serialize")
         definition = self.tool.definition if self.tool else None
-        call_id = self.call_id
+        call_id, told = self.call_id, self._with_wasted(metadata or {})
         return ToolEnvelope(
             call_id=call_id,
             name=self.name,
@@ -145,16 +154,17 @@ class Receipt:
             truncated=truncated,
             attachments=self._shown(attachments) if attachments else (),
             http_status=http_status,
-            metadata=self._clean(metadata) if metadata else {},
+            metadata=self._clean(told) if told else {},
             requires_client_execution=for_client,
             run_id=self.context.run_id,
             conversation_id=self.context.conversation_id,
             session_id=self.context.session_id,
             attempts=self.attempts,
             timings=_timings(self._spans),
-            cost_usd=self.cost_usd,
+            cost_usd=self._cost,
             side_effects=definition.side_effects if definition else "none",
             content_hash=self.tool.content_hash if self.tool else None,
+            tainted=self.tainted,
         )
 
     def told(self, failure: ToolError) -> ToolError:
@@ -164,6 +174,20 @@ class Receipt:
             message = f"{message[:_MOST_CHARACTERS]}… ({len(message)} characters)"
         details = None if failure.details is None else self._clean(failure.details)
         return failure.model_copy(update={"message": message, "details": details})
+
+    @property
+    def _cost(self) -> Decimal | None:
+        costs = [self.cost_usd, *(failure.cost_usd for failure in self._wasted)]
+        known = [cost for cost in costs if cost is not None]
+        return sum(known, Decimal(0)) if known else None
+
+    def _with_wasted(self, metadata: JsonObject) -> JsonObject:
+        """What is said of a nested run, with what those of the failed attempts had used."""
+        nested = [facts for facts in (metadata, *(failure.metadata for failure in self._wasted)) if "run_id" in facts]
+        if not self._wasted or not nested:
+            return metadata
+        used = {name: sum(facts.get(name, 0) for facts in nested) for name in ("tool_calls", "tokens")}
+        return {"run_id": nested[-1]["run_id"], **metadata, **used}
 
     def _shown(self, attachments: tuple[Attachment, ...]) -> tuple[Attachment, ...]:
         return tuple(item.model_copy(update={"url": self.redactor.text(item.url)}) for item in attachments)

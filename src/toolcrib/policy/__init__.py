@@ -1,21 +1,50 @@
-"""What may happen: the guard before every call, the budget of a run, the grants of a principal."""
+"""What may happen: the guard before every call, guardrails, the budget of a run, the grants of a principal."""
 
 from toolcrib.policy.binding import policy_hash
 from toolcrib.policy.budget import Budget, ModelReservation, Shortage
-from toolcrib.policy.guard import CallPolicy, decide, is_in_service, least, permit
+from toolcrib.policy.contents import Screening, filters_of, screen, withholds_text
+from toolcrib.policy.guard import CallPolicy, decide, guardrails_of, is_in_service, least, permit
+from toolcrib.policy.guardrails import (
+    NO_MAKERS,
+    Check,
+    Guarded,
+    GuardedCall,
+    GuardedModel,
+    GuardrailMaker,
+    Guardrails,
+    Objection,
+    strictest,
+)
+from toolcrib.policy.nature import deletes, is_untrusted
 from toolcrib.policy.permissions import permits
 from toolcrib.policy.reach import Reach
 
 __all__ = [
+    "NO_MAKERS",
     "Budget",
     "CallPolicy",
+    "Check",
+    "Guarded",
+    "GuardedCall",
+    "GuardedModel",
+    "GuardrailMaker",
+    "Guardrails",
     "ModelReservation",
+    "Objection",
     "Reach",
+    "Screening",
     "Shortage",
     "decide",
+    "deletes",
+    "filters_of",
+    "guardrails_of",
     "is_in_service",
+    "is_untrusted",
     "least",
     "permit",
     "permits",
     "policy_hash",
+    "screen",
+    "strictest",
+    "withholds_text",
 ]

@@ -9,7 +9,7 @@ from decimal import Decimal
 
 from msgspec import Struct
 
-from toolcrib.contracts import Allowance, Limits, Reason, StopReason
+from toolcrib.contracts import Allowance, JsonObject, Limits, Reason, StopReason
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,6 +58,15 @@ class Budget:
 
     def __post_init__(self) -> None:
         self.chain = (self, *(self.parent.chain if self.parent else ()))
+
+    def facts(self, price: Decimal | None = None) -> JsonObject:
+        """The numbers that a decision is made on, for its record; what does not count is left out."""
+        found: JsonObject = {"tool_calls": self.tool_calls, "max_tool_calls": self.limits.max_tool_calls}
+        if price is not None:
+            found["price_usd"] = float(price)
+        if price is not None or self.cost_usd or self.reserved_usd:
+            found |= {"spent_usd": float(self.cost_usd), "reserved_usd": float(self.reserved_usd)}
+        return found
 
     def take_tool_call(self) -> Shortage | None:
         """Count one dispatch, here and in all parents, or say which limit forbids it."""

@@ -1,7 +1,8 @@
 """The gate before every call: allow-list, life cycle, side effects, limits, confirmation. Deny by default.
 
 The guard is a pure decision over facts, except that an allowed call is counted against the budget at once: a limit is
-reserved before anything is spent. It asks nobody and waits for nothing.
+reserved before anything is spent. It asks nobody and waits for nothing. What the guardrails of an agent say comes
+after it, when the arguments are known.
 """
 
 from collections.abc import Mapping
@@ -19,6 +20,7 @@ from toolcrib.contracts import (
     JsonSchema,
     Principal,
     Reason,
+    RequireConfirmation,
     SideEffects,
     ToolRevision,
 )
@@ -63,7 +65,7 @@ def decide(tool: ToolRevision, policy: CallPolicy, budget: Budget) -> GuardDecis
         `allow`, `ask` (a person must confirm) or `deny`, with the rule, the facts and a message to act on.
     """
     definition = tool.definition
-    inputs: JsonObject = {"side_effects": definition.side_effects, "tool_calls": budget.tool_calls}
+    inputs: JsonObject = {"side_effects": definition.side_effects, **budget.facts(definition.cost_usd_per_call)}
     denied = (
         _allow_list(definition.name, policy)
         or _life_cycle(tool, policy)
@@ -86,6 +88,15 @@ def decide(tool: ToolRevision, policy: CallPolicy, budget: Budget) -> GuardDecis
     if definition.requires_confirmation or definition.name in policy.confirm:
         return GuardDecision(outcome="ask", rule="confirmation", message="a person must confirm", inputs=inputs)
     return GuardDecision(outcome="allow", rule="allowed", inputs=inputs)
+
+
+def guardrails_of(tool: ToolRevision) -> tuple[Guardrail, ...]:
+    """The rules that a run of this tool brings with it: those of an agent."""
+    implementation = tool.definition.implementation
+    if not isinstance(implementation, AgentImplementation):
+        return ()
+    approval = (RequireConfirmation(),) if implementation.requires_approval else ()
+    return (*implementation.guardrails, *approval)
 
 
 def permit(tool: ToolRevision, principal: Principal) -> GuardDecision | None:

@@ -123,8 +123,8 @@ class RunContext:
         self.deadline = deadline
         self.principal = run.request.principal
         """Who makes the calls; an agent may act as a service account."""
-        self.tainted = run.request.tainted
-        """Whether what it knows holds what outsiders can write."""
+        self.tainted_by = "what its caller had read" if run.request.tainted else None
+        """What it has read that outsiders can write: the first of it; null if nothing."""
         self.log = log
         self.models = models
         self._history = history
@@ -161,6 +161,11 @@ class RunContext:
     def request(self) -> RunRequest:
         """What the run was asked to do."""
         return self.run.request
+
+    @property
+    def tainted(self) -> bool:
+        """Whether what it knows holds what outsiders can write."""
+        return self.tainted_by is not None
 
     # What a program may do --------------------------------------------------------------------------------------------
 
@@ -333,7 +338,7 @@ class RunContext:
             self._around.in_doubt.check_same(call, intent.name)
             verdict = await self._doubt(intent)
             if verdict is not None:
-                self.budget.take_tool_call()
+                self.budget.take_nested(tool_calls=1, tokens=0, cost_usd=verdict.cost_usd or Decimal(0))
                 await self._conclude(verdict)
                 return verdict
             context = msgspec.structs.replace(context, attempt=intent.attempt + 1)
@@ -353,7 +358,9 @@ class RunContext:
         if known is not None:
             return known
         context = msgspec.structs.replace(
-            self._call_context(), policy=CallPolicy(side_effects="reads"), budget=Budget(self.budget.limits)
+            self._call_context(),
+            policy=CallPolicy(side_effects="reads", guardrails=self.policy.guardrails),
+            budget=Budget(self.budget.limits),
         )
         envelope = await self._around.executor.execute(question, context)
         await self._conclude(envelope)
@@ -371,6 +378,7 @@ class RunContext:
                 inputs=details.get("inputs", {}),
             )
         self._note_incomplete(envelope)
+        self._read(envelope)
         self._approvals.close(envelope.position)
         for child_id in [child for child, position in self.open_children.items() if position == envelope.position]:
             del self.open_children[child_id]
@@ -392,11 +400,13 @@ class RunContext:
             depth=request.depth,
             callers=request.open_tools,
             dry_run=request.dry_run,
+            tainted_by=self.tainted_by,
         )
 
     def _recount(self, envelope: ToolEnvelope) -> None:
         """What a recorded call had taken from the budget, with its nested run, is taken again."""
         self._recounted.add(envelope.position)
+        self._read(envelope)
         self._note_incomplete(envelope)
         nested = envelope.metadata if "run_id" in envelope.metadata else {}
         self.budget.take_nested(
@@ -404,6 +414,11 @@ class RunContext:
             tokens=nested.get("tokens", 0),
             cost_usd=envelope.cost_usd or Decimal(0),
         )
+
+    def _read(self, envelope: ToolEnvelope) -> None:
+        """From now on the run knows what the call has brought."""
+        if envelope.tainted and self.tainted_by is None:
+            self.tainted_by = f"{envelope.name} at {envelope.position}"
 
     def _note_incomplete(self, envelope: ToolEnvelope) -> None:
         """What is made of a list that ends before its end is not made of all of it: the run's result says so."""

@@ -6,6 +6,7 @@ cannot tell, the outcome is unknown.
 """
 
 from collections.abc import Awaitable, Callable
+from decimal import Decimal
 from typing import Protocol, TypeAlias, cast
 
 from toolcrib.contracts import (
@@ -13,6 +14,7 @@ from toolcrib.contracts import (
     ErrorCode,
     JournalDivergence,
     Json,
+    JsonObject,
     Reason,
     Run,
     ToolEnvelope,
@@ -69,17 +71,21 @@ class InDoubt:
         tool = await self._tools.pinned(run.realm, intent.content_hash)
         if is_repeatable(tool.definition):
             return None
+        price = tool.definition.cost_usd_per_call
         if tool.definition.reconcile is not None:
             answer = await _reconcile(tool.definition.reconcile, intent, ask)
-            if answer.get("found") is True:
-                return self._envelope(intent, run, output=answer.get("output"))
-            if answer.get("found") is False:
+            found = answer.output.get("found") if isinstance(answer.output, dict) else None
+            if found is True:
+                output = cast("JsonObject", answer.output).get("output")
+                return self._envelope(intent, run, output=output, tainted=answer.tainted, cost_usd=price)
+            if found is False:
                 return None
         message = (
             f"{intent.name!r} was started and the process stopped before its outcome was known; it writes and is not "
             "idempotent, so it was not repeated. Check whether it took effect"
         )
-        return self._envelope(intent, run, error=error(ErrorCode.UNKNOWN, Reason.OUTCOME_UNKNOWN, message))
+        unknown = error(ErrorCode.UNKNOWN, Reason.OUTCOME_UNKNOWN, message)
+        return self._envelope(intent, run, error=unknown, cost_usd=price)
 
     def cut_off(self, intent: CallStarted, run: Run, reason: Reason) -> ToolEnvelope:
         """The envelope of a call that was stopped from outside while it ran."""
@@ -90,7 +96,14 @@ class InDoubt:
         return self._envelope(intent, run, error=error(ErrorCode.TIMEOUT, reason, message))
 
     def _envelope(
-        self, intent: CallStarted, run: Run, *, output: Json = None, error: ToolError | None = None
+        self,
+        intent: CallStarted,
+        run: Run,
+        *,
+        output: Json = None,
+        error: ToolError | None = None,
+        tainted: bool = False,
+        cost_usd: Decimal | None = None,
     ) -> ToolEnvelope:
         now = self._clock.now()
         return ToolEnvelope(
@@ -110,12 +123,12 @@ class InDoubt:
             attempts=intent.attempt,
             side_effects=intent.side_effects,
             content_hash=intent.content_hash,
+            tainted=tainted,
+            cost_usd=cost_usd,
         )
 
 
-async def _reconcile(name: str, intent: CallStarted, ask: Ask) -> dict[str, Json]:
+async def _reconcile(name: str, intent: CallStarted, ask: Ask) -> ToolEnvelope:
     """What the tool answers. The position tells the attempt, because the answer is good for that one only."""
     position = f"{intent.position}.reconcile{intent.attempt}"
-    envelope = await ask(ToolCall(position, name, {"idempotency_key": intent.idempotency_key}))
-    output: Json = envelope.output
-    return cast("dict[str, Json]", output) if isinstance(output, dict) else {}
+    return await ask(ToolCall(position, name, {"idempotency_key": intent.idempotency_key}))

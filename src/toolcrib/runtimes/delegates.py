@@ -14,5 +14,7 @@ class DelegateRuntime:
         )
         metadata, cost = facts_of(result), cost_of(result)
         if result.error is not None:
-            raise CallFailed(result.error, metadata=metadata, cost_usd=cost)
-        return Outcome(result.output, metadata=metadata, attachments=result.attachments, cost_usd=cost)
+            raise CallFailed(result.error, metadata=metadata, cost_usd=cost, tainted=result.tainted)
+        return Outcome(
+            result.output, metadata=metadata, attachments=result.attachments, cost_usd=cost, tainted=result.tainted
+        )

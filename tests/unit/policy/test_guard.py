@@ -57,7 +57,8 @@ def test_a_tool_that_no_rule_forbids_is_allowed_and_counted_with_the_facts():
 
     decision = decide(tool(), CallPolicy(), left)
 
-    assert decision == GuardDecision(outcome="allow", rule="allowed", inputs={"side_effects": "reads", "tool_calls": 0})
+    facts = {"side_effects": "reads", "tool_calls": 0, "max_tool_calls": 25}
+    assert decision == GuardDecision(outcome="allow", rule="allowed", inputs=facts)
     assert left.tool_calls == 1
 
 
@@ -141,7 +142,7 @@ def test_the_call_after_the_last_allowed_one_is_denied_and_not_counted():
 
     message = denied(decision, "max_tool_calls", Reason.MAX_TOOL_CALLS_EXCEEDED)
     assert message == "limit max_tool_calls is 2 and this would make 3; raise max_tool_calls to go on"
-    assert decision.inputs == {"side_effects": "reads", "tool_calls": 2, "maximum": 2}
+    assert decision.inputs == {"side_effects": "reads", "tool_calls": 2, "max_tool_calls": 2, "maximum": 2}
     assert left.tool_calls == 2
 
 

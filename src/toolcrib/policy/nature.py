@@ -1,0 +1,34 @@
+"""What a tool does beyond its side effects: whether it deletes, and whether outsiders can write what it brings.
+
+What the author has declared comes first; else the operation says it, as far as it does. A name says nothing.
+"""
+
+from typing import Final
+
+from toolcrib.contracts import DELEGATES, EntityImplementation, HttpImplementation, JsonObject, ToolDefinition
+
+_FOREIGN: Final = frozenset({"http", "mcp", "grpc", "plugin"})
+"""Kinds whose output is another system's words."""
+
+
+def deletes(tool: ToolDefinition, arguments: JsonObject) -> bool | None:
+    """Whether a call takes away what no other call brings back; null if nothing says it.
+
+    Args:
+        tool: Its definition.
+        arguments: The call's, which can name the method of an HTTP request.
+    """
+    if tool.deletes is not None or tool.side_effects != "writes":
+        return tool.deletes or False
+    match tool.implementation:
+        case HttpImplementation(method=method, method_argument=argument):
+            return (arguments.get(argument, method) if argument else method) == "DELETE"
+        case EntityImplementation(operation=operation):
+            return operation == "delete"
+        case implementation:
+            return False if implementation.kind in DELEGATES else None
+
+
+def is_untrusted(tool: ToolDefinition) -> bool:
+    """Whether outsiders can write what the tool itself brings."""
+    return tool.implementation.kind in _FOREIGN if tool.untrusted is None else tool.untrusted

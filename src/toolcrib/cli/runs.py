@@ -1,4 +1,4 @@
-"""`toolcrib run`: look at runs, decide what they wait for, carry them on."""
+"""`toolcrib run`: look at runs, decide what they wait for, carry them on, cancel them."""
 
 import json
 import sys
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from toolcrib.contracts import Run, Trace
     from toolcrib.crib import Crib
 
-app = typer.Typer(help="Look at runs, decide what they wait for, carry them on.", no_args_is_help=True)
+app = typer.Typer(help="Look at runs, decide what they wait for, carry them on, cancel them.", no_args_is_help=True)
 
 Follow = Annotated[bool, typer.Option("--follow", help="Go on until the run ends.")]
 Tool = Annotated[str | None, typer.Option(metavar="NAME", help="Runs of this tool only.", show_default=False)]
@@ -72,6 +72,24 @@ def resume(run_id: RunId, store: Store = DEFAULT_STORE, as_json: AsJson = False)
         console().print(draw(found))
     if found.status in {"failed", "timed_out", "cancelled"}:
         raise typer.Exit(1)
+
+
+@app.command("cancel")
+def cancel(run_id: RunId, reason: Why = None, store: Store = DEFAULT_STORE) -> None:
+    """End a run and its nested runs, whatever they do or wait for."""
+
+    async def end(crib: "Crib") -> "Run":
+        first = await crib.cancel(run_id, reason=reason)
+        if not first:
+            print(f"toolcrib: somebody else has cancelled {run_id} before", file=sys.stderr)
+            raise typer.Exit(1)
+        return await crib.store.journal.run(run_id)
+
+    run = with_crib(store, end)
+    if run.ended:
+        print(f"cancelled {run_id}")
+    else:
+        print(f"{run_id} ends as soon as the process that drives it has heard; follow: toolcrib run trace {run_id}")
 
 
 @app.command("approve")

@@ -2,7 +2,7 @@
 
 from typing import Annotated
 
-from fastapi import APIRouter, Header, Query, Response
+from fastapi import APIRouter, Body, Header, Query, Response
 from fastapi.responses import StreamingResponse
 
 from toolcrib.contracts import Conflict, RunStatus
@@ -13,6 +13,7 @@ from toolcrib.server.parsing import JsonRoute
 from toolcrib.server.rules import demand_execute, demand_run, may_see_run
 from toolcrib.server.streaming import follow
 from toolcrib.server.views import (
+    CancelBody,
     ClientResultBody,
     DecisionBody,
     EnvelopeView,
@@ -115,6 +116,18 @@ async def resume(run_id: str, crib: House, caller: Caller, response: Response) -
     demand_execute(caller, await run_of(crib, caller, run_id))
     await crib.resume(run_id)
     return await run_view(crib, run_id, response)
+
+
+@router.post("/{run_id}/cancel", status_code=202)
+async def cancel(
+    run_id: str, crib: House, caller: Caller, body: Annotated[CancelBody, Body(default_factory=CancelBody)]
+) -> RunAccepted:
+    """End a run and its nested runs, whatever they do or wait for: it is certain to end, if it has not yet."""
+    demand_execute(caller, await run_of(crib, caller, run_id))
+    if not await crib.cancel(run_id, reason=body.reason, principal=caller):
+        msg = f"run {run_id} is being cancelled already; GET /api/v1/executions/{run_id} tells when it has ended"
+        raise Conflict(msg)
+    return RunAccepted(run_id=run_id, status=(await crib.store.journal.run(run_id)).status)
 
 
 async def _told(crib: Crib, run_id: str, position: str, *, counted: bool) -> RunAccepted:

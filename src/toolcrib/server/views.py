@@ -290,6 +290,14 @@ class DecisionBody(Contract):
     reason: str | None = None
 
 
+class CancelBody(Contract):
+    """Why a run is cancelled, for the record."""
+
+    model_config = _BUILT
+
+    reason: str | None = Field(default=None, max_length=2000)
+
+
 class Health(Contract):
     """That the server answers."""
 

@@ -101,7 +101,7 @@ def test_the_program_ends_with_one_line_where_there_is_no_store(tmp_path: Path) 
     ("arguments", "status", "message"),
     [
         (("run", "list", "--store", "mongo://x"), 2, "unknown scheme 'mongo'"),
-        (("schema", "Nothing"), 1, "there is no contract 'Nothing'; the contracts are: AgentOutputs"),
+        (("schema", "Nothing"), 1, "there is no contract 'Nothing'; the contracts are: AgentDefinition"),
         (("tool", "import", "nowhere.yaml", "--name", "x"), 2, "nowhere.yaml cannot be read: No such file"),
         (("demo", "crm", "--model", "gpt-4o"), 2, "did you mean openai:gpt-4o?"),
     ],
@@ -158,6 +158,34 @@ def test_a_rejected_run_is_carried_on_and_its_end_is_the_exit_status(store: str)
     assert (again.exit_code, json.loads(again.stdout)["status"]) == (1, "failed")
     unknown = toolcrib("run", "resume", "run_of_nobody", store=store)
     assert (unknown.exit_code, unknown.stdout) == (1, "")
+
+
+@pytest.mark.requirement("cli.runs")
+def test_a_run_is_cancelled_once_also_by_a_process_that_could_not_drive_it(store: str) -> None:
+    run_id = waiting_run(store)
+
+    cancelled = toolcrib("run", "cancel", run_id, "--reason", "no", store=store)
+    assert cancelled.stdout == f"cancelled {run_id}\n"
+    again = toolcrib("run", "cancel", run_id, store=store)
+    assert (again.exit_code, "cannot be cancelled any more" in again.stderr) == (1, True)
+
+
+@pytest.mark.requirement("cli.runs")
+def test_a_run_that_another_process_drives_is_cancelled_there(store: str) -> None:
+    run_id = waiting_run(store)
+    asyncio.run(held_elsewhere(store, run_id))
+
+    first = toolcrib("run", "cancel", run_id, store=store)
+    assert first.stdout.startswith(f"{run_id} ends as soon as the process that drives it has heard")
+    second = toolcrib("run", "cancel", run_id, store=store)
+    assert (second.exit_code, "somebody else has cancelled" in second.stderr) == (1, True)
+
+
+async def held_elsewhere(store: str, run_id: str) -> None:
+    """Another process takes the run."""
+    async with Crib(store) as crib:
+        await crib.decide(run_id, "t1.c1", approve=True)
+        assert await crib.store.journal.claim(run_id, owner="elsewhere", now=crib.clock.now(), lease_s=60)
 
 
 @pytest.mark.requirement("cli.runs", "crib.abilities")

@@ -26,8 +26,8 @@ if TYPE_CHECKING:
     from toolcrib.llm import ScriptedModel
     from toolcrib.net import EgressPolicy
     from toolcrib.providers.entities import EntityOptions, entity
-    from toolcrib.registry import FunctionTool, ToolContext, code_tool, tool
-    from toolcrib.runs import Result
+    from toolcrib.registry import FunctionTool, ToolContext, code_tool, tool, tools_of
+    from toolcrib.runs import Result, recorded_model
 
 __all__ = [
     "AgenticContext",
@@ -52,7 +52,9 @@ __all__ = [
     "ToolcribError",
     "code_tool",
     "entity",
+    "recorded_model",
     "tool",
+    "tools_of",
 ]
 
 _HOMES = {
@@ -67,7 +69,9 @@ _HOMES = {
     "ToolContext": "toolcrib.registry",
     "code_tool": "toolcrib.registry",
     "entity": "toolcrib.providers.entities",
+    "recorded_model": "toolcrib.runs",
     "tool": "toolcrib.registry",
+    "tools_of": "toolcrib.registry",
 }
 
 

@@ -11,14 +11,14 @@ from toolcrib.registry.adoption import (
     versions_of,
 )
 from toolcrib.registry.authentication import all_references_of, references_of
-from toolcrib.registry.bindings import GROUP, bindings, means_many, pins_of, refers_to
+from toolcrib.registry.bindings import GROUP, TAG, bindings, means_many, pins_of, refers_to
 from toolcrib.registry.callees import check_callees
 from toolcrib.registry.catalog import Registry, stored_tool
 from toolcrib.registry.changes import classify, compare_input, compare_output
 from toolcrib.registry.checks import check_definition
 from toolcrib.registry.code import code_tool
 from toolcrib.registry.composites import composite_definition
-from toolcrib.registry.functions import FunctionTool, ToolContext, ToolOptions, as_function_tool, tool
+from toolcrib.registry.functions import FunctionTool, ToolContext, ToolOptions, as_function_tool, tool, tools_of
 from toolcrib.registry.http import check_http
 from toolcrib.registry.impact import dependents_of
 from toolcrib.registry.named import ItemT, Named
@@ -32,6 +32,7 @@ from toolcrib.registry.versions import Version, newest, satisfies
 __all__ = [
     "GROUP",
     "LABELS",
+    "TAG",
     "Decision",
     "Facet",
     "FunctionTool",
@@ -78,6 +79,7 @@ __all__ = [
     "stored_tool",
     "summary_of",
     "tool",
+    "tools_of",
     "versions_of",
     "warnings_at_start",
     "warnings_for",

@@ -33,6 +33,7 @@ from toolcrib.contracts import (
     Usd,
 )
 from toolcrib.net import HttpSession
+from toolcrib.registry.callables import inner_function, name_of, open_parameters, public_methods
 from toolcrib.registry.validation import compile_schema
 
 P = ParamSpec("P")
@@ -85,6 +86,10 @@ class ToolOptions(TypedDict, total=False):
     runs_on: Any
     security_uri: str
     secrets: tuple[SecretReference, ...]
+    input_schema: JsonSchema
+    """In place of the type hints: the function then gets its arguments as they came, and may take any by `**name`."""
+    output_schema: JsonSchema | None
+    """In place of the hint of what it returns; null for whatever it returns."""
 
 
 class FunctionTool(Generic[P, R]):
@@ -92,9 +97,10 @@ class FunctionTool(Generic[P, R]):
 
     def __init__(self, function: Callable[P, R], options: ToolOptions) -> None:
         self._function = function
+        self._inner = inner_function(function)
         self._options = options
-        self._is_async = inspect.iscoroutinefunction(function)
-        update_wrapper(self, function)
+        self._is_async = inspect.iscoroutinefunction(self._inner)
+        update_wrapper(self, self._inner)
 
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
         """Call the function itself, without the crib."""
@@ -109,16 +115,14 @@ class FunctionTool(Generic[P, R]):
         """
         documentation = self._documentation
         summary = "\n\n".join(filter(None, (documentation.short_description, documentation.long_description)))
-        fields: JsonObject = {"name": self._name, "description": summary, **self._options}
+        place = PythonImplementation(function=f"{self._inner.__module__}:{self._inner.__qualname__}")
+        fields: JsonObject = {"name": self._name, "description": summary, "implementation": place, **self._options}
         try:
-            return ToolDefinition(
-                **fields,
-                input_schema=self._input_schema,
-                output_schema=self._output_schema,
-                implementation=PythonImplementation(
-                    function=f"{self._function.__module__}:{self._function.__qualname__}"
-                ),
-            )
+            if "input_schema" not in fields:
+                fields["input_schema"] = self._input_schema
+            if "output_schema" not in fields:
+                fields["output_schema"] = self._output_schema
+            return ToolDefinition(**fields)
         except PydanticUserError as error:
             msg = f"tool {self._name!r}: a type in its signature has no form in JSON: {error.message}"
             raise InvalidDefinition(msg) from error
@@ -137,8 +141,11 @@ class FunctionTool(Generic[P, R]):
         Raises:
             ValidationError: Pydantic's: an argument has not the type of its hint, which a schema cannot always tell.
         """
-        values = self._arguments.model_validate(arguments)
-        given: dict[str, Any] = {self._parameters[name]: getattr(values, name) for name in values.model_fields_set}
+        if "input_schema" in self._options:
+            given = dict(arguments)
+        else:
+            values = self._arguments.model_validate(arguments)
+            given = {self._parameters[name]: getattr(values, name) for name in values.model_fields_set}
         if self._context_parameter is not None:
             given[self._context_parameter] = context
         return given
@@ -154,12 +161,12 @@ class FunctionTool(Generic[P, R]):
 
     @property
     def _name(self) -> str:
-        return self._options.get("name", self._function.__name__)
+        return self._options.get("name", name_of(self._function))
 
     @cached_property
     def _hints(self) -> dict[str, Any]:
         try:
-            return get_type_hints(self._function, include_extras=True)
+            return get_type_hints(self._inner, include_extras=True)
         except NameError as error:
             msg = (
                 f"tool {self._name!r}: {error}; import or define it where the function's module can see it at run time"
@@ -168,11 +175,11 @@ class FunctionTool(Generic[P, R]):
 
     @cached_property
     def _documentation(self) -> Docstring:
-        return parse_docstring(inspect.getdoc(self._function) or "")
+        return parse_docstring(inspect.getdoc(self._inner) or "")
 
     @cached_property
     def _context_parameter(self) -> str | None:
-        hints = ((name, self._hints.get(name)) for name in inspect.signature(self._function).parameters)
+        hints = ((name, self._hints.get(name)) for name in open_parameters(self._function))
         return next((name for name, hint in hints if ToolContext in (hint, *get_args(hint))), None)
 
     @cached_property
@@ -180,7 +187,7 @@ class FunctionTool(Generic[P, R]):
         """A model whose fields have the parameters' names as aliases only, so that one may be called `json`."""
         texts = {parameter.arg_name: parameter.description for parameter in self._documentation.params}
         fields: dict[str, Any] = {}
-        for name, parameter in inspect.signature(self._function).parameters.items():
+        for name, parameter in open_parameters(self._function).items():
             if name == self._context_parameter:
                 continue
             self._check_parameter(parameter)
@@ -190,7 +197,7 @@ class FunctionTool(Generic[P, R]):
             if texts.get(name):
                 info["description"] = texts[name]
             fields[f"argument_{len(fields)}"] = (self._hints[name], Field(**info))
-        return create_model(self._function.__name__, __config__=ConfigDict(extra="forbid"), **fields)
+        return create_model(self._name, __config__=ConfigDict(extra="forbid"), **fields)
 
     @cached_property
     def _parameters(self) -> dict[str, str]:
@@ -221,7 +228,7 @@ class FunctionTool(Generic[P, R]):
 
     @cached_property
     def _result(self) -> TypeAdapter[Any]:
-        hint = self._hints.get("return", Any)
+        hint = Any if "output_schema" in self._options else self._hints.get("return", Any)
         return TypeAdapter(Any if hint is type(None) else hint)
 
     @property
@@ -249,6 +256,27 @@ def tool(function: Callable[..., Any] | None = None, /, **options: Unpack[ToolOp
         return FunctionTool(decorated, options)
 
     return decorate
+
+
+def tools_of(thing: object, *names: str, **options: Unpack[ToolOptions]) -> list[FunctionTool[..., Any]]:
+    """Make tools of the methods of an object, which they share: `crib.add(*tools_of(account, side_effects="writes"))`.
+
+    One of them runs at a time, in the order in which a model asks for them, unless `sequential=False` is said.
+
+    Args:
+        thing: The object.
+        *names: Of the methods; all that do not begin with `_` if none is given.
+        **options: As for `tool`, for each of them.
+
+    Raises:
+        InvalidDefinition: It has no such method.
+    """
+    methods = public_methods(thing)
+    if unknown := sorted(set(names) - methods.keys()):
+        msg = f"{type(thing).__name__} has no method {unknown[0]!r}; it has: {', '.join(methods) or 'none'}"
+        raise InvalidDefinition(msg)
+    chosen: ToolOptions = {"sequential": True, **options}
+    return [tool(**chosen)(methods[name]) for name in names or methods]
 
 
 _NAMED = frozenset({"properties", "patternProperties", "$defs"})

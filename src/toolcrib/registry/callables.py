@@ -1,0 +1,51 @@
+"""What can be a tool besides a plain function: a bound method, a `functools.partial`, an object that can be called.
+
+The object of a method and what a partial holds already are no arguments of the tool: the model neither sees nor sets
+them. Nothing here is called.
+"""
+
+import inspect
+from collections.abc import Callable, Mapping
+from functools import partial
+from typing import Any
+
+from toolcrib.contracts import InvalidDefinition
+
+
+def inner_function(function: Callable[..., Any]) -> Callable[..., Any]:
+    """The function that has the type hints and the docstring."""
+    whole = _whole(function)
+    return whole if hasattr(whole, "__name__") else whole.__call__
+
+
+def name_of(function: Callable[..., Any]) -> str:
+    """The name that a tool of it has by itself: of an object that can be called, its class's."""
+    whole = _whole(function)
+    return getattr(whole, "__name__", type(whole).__name__)
+
+
+def open_parameters(function: Callable[..., Any]) -> Mapping[str, inspect.Parameter]:
+    """The parameters that are still to be given.
+
+    Raises:
+        InvalidDefinition: It is written in C, and does not tell its parameters.
+    """
+    try:
+        parameters = inspect.signature(function).parameters
+    except ValueError:
+        msg = f"{function!r} does not tell its parameters; wrap it in a function of your own"
+        raise InvalidDefinition(msg) from None
+    held = function.keywords if isinstance(function, partial) else {}
+    return {name: parameter for name, parameter in parameters.items() if name not in held}
+
+
+def public_methods(thing: object) -> Mapping[str, Callable[..., Any]]:
+    """The methods of an object that are not private, by name."""
+    return {name: method for name, method in inspect.getmembers(thing, inspect.ismethod) if not name.startswith("_")}
+
+
+def _whole(function: Callable[..., Any]) -> Callable[..., Any]:
+    """What a partial is a part of."""
+    while isinstance(function, partial):
+        function = function.func
+    return function

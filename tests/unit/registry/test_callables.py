@@ -1,0 +1,121 @@
+"""What holds something already, as a tool: methods of an object, partials, objects that can be called."""
+
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+import pytest
+
+from tests.unit.registry.test_functions import CONTEXT
+from toolcrib import Crib
+from toolcrib.contracts import InvalidDefinition, JsonSchema
+from toolcrib.registry import tool, tools_of
+
+
+class Account:
+    """A balance."""
+
+    def __init__(self, balance: int = 0) -> None:
+        self.balance = balance
+
+    def deposit(self, amount: int, note: str = "") -> dict[str, int]:
+        """Put money in.
+
+        :param amount: How much.
+        """
+        self.balance += amount
+        return {"balance": self.balance}
+
+    async def close(self) -> None:
+        """Close the account."""
+        self.balance = 0
+
+    def _audit(self) -> None: ...
+
+
+class Doubler:
+    def __call__(self, number: int) -> int:
+        """Twice."""
+        return 2 * number
+
+
+def transfer(source: Account, target: Account, amount: int) -> int:
+    """Move money."""
+    source.balance -= amount
+    target.balance += amount
+    return amount
+
+
+@pytest.mark.requirement("registry.function_bound")
+async def test_a_bound_method_is_a_tool_of_its_object():
+    account = Account()
+    deposit = tool(account.deposit)
+
+    definition = deposit.definition
+
+    assert (definition.name, definition.description) == ("deposit", "Put money in.")
+    assert definition.input_schema["properties"]["amount"] == {"type": "integer", "description": "How much."}
+    assert definition.input_schema["required"] == ["amount"]
+    assert await deposit.run({"amount": 3}, CONTEXT) == {"balance": 3}
+    assert account.balance == 3
+
+
+@pytest.mark.requirement("registry.function_bound")
+async def test_what_a_partial_holds_is_no_argument():
+    first, second = Account(5), Account()
+    held: list[tuple[Callable[..., int], list[str]]] = [
+        (partial(transfer, source=first, target=second), ["amount"]),
+        (partial(transfer, first, target=second), ["amount"]),
+        (partial(partial(transfer, first), target=second, amount=1), []),
+    ]
+
+    for function, names in held:
+        move = tool(function)
+        assert move.definition.name == "transfer"
+        assert list(move.definition.input_schema["properties"]) == names
+        assert await move.run(dict.fromkeys(names, 1), CONTEXT) == 1
+    assert (first.balance, second.balance) == (2, 3)
+
+
+@pytest.mark.requirement("registry.function_bound")
+async def test_an_object_that_can_be_called_is_a_tool_named_after_its_class():
+    double = tool(Doubler())
+
+    assert (double.definition.name, double.definition.description) == ("Doubler", "Twice.")
+    assert await double.run({"number": 4}, CONTEXT) == 8
+
+
+@pytest.mark.requirement("registry.function_bound")
+async def test_the_public_methods_of_an_object_are_tools_that_run_one_at_a_time():
+    account = Account()
+    async with Crib("memory://") as crib:
+        crib.add(*tools_of(account, side_effects="writes"))
+        assert (await crib.call("deposit", amount=3)).output == {"balance": 3}
+        await crib.call("close")
+
+    assert account.balance == 0
+    assert [found.definition.name for found in tools_of(account)] == ["close", "deposit"]
+    assert all(found.definition.sequential for found in tools_of(account))
+    assert not tools_of(account, "deposit", sequential=False)[0].definition.sequential
+
+
+@pytest.mark.requirement("registry.function_refused")
+def test_methods_that_are_not_there_and_functions_that_tell_nothing_are_refused():
+    with pytest.raises(InvalidDefinition, match="Account has no method 'withdraw'; it has: close, deposit"):
+        tools_of(Account(), "deposit", "withdraw")
+    with pytest.raises(InvalidDefinition, match="does not tell its parameters; wrap it"):
+        _ = tool(iter).definition
+
+
+@pytest.mark.requirement("registry.function_given_schema")
+async def test_a_function_with_given_schemas_gets_its_arguments_as_they_came():
+    def record(**fields: Any) -> int:
+        """Write a record."""
+        return fields  # pyright: ignore[reportReturnType] - functions of others do that
+
+    schema: JsonSchema = {"type": "object", "properties": {"amount": {"type": "number"}}}
+    given = tool(input_schema=schema, output_schema=None)(record)
+
+    assert given.definition.input_schema == schema
+    assert given.definition.output_schema is None
+    assert await given.run({"amount": 3, "more": [1]}, CONTEXT) == {"amount": 3, "more": [1]}

@@ -191,8 +191,12 @@ def _arguments(definition: ToolDefinition, request: AgentRequest) -> JsonObject:
         given = "neither" if request.message is None else "both"
         msg = f"{definition.name!r} takes a message or params, and the request has {given}; send one of them"
         raise InvalidInput(msg)
+    told = definition.run_kind == "agent" and request.params is None
+    if request.context and not told:
+        msg = f"{definition.name!r} is told variables with a message to an agent only; put them into params"
+        raise InvalidInput(msg)
     if request.params is not None:
         return request.params
-    if definition.run_kind != "agent":
+    if not told:
         return {"task": request.message}
     return {"message": request.message, **({"context": request.context} if request.context else {})}

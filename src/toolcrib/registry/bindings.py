@@ -15,12 +15,14 @@ from toolcrib.registry.catalog import Registry
 
 GROUP = "group:"
 """Begins a reference to all tools of a group."""
+TAG = "tag:"
+"""Begins a reference to all tools with a tag."""
 
 
 def bindings(definition: ToolDefinition) -> tuple[str, ...]:
     """The references to other tools in a definition, each once, in its order.
 
-    `name`, `name@range`, and of agentic tools also patterns of names and groups.
+    `name`, `name@range`, and of tools with a model also patterns of names, groups and tags.
     """
     return tuple(dict.fromkeys((*_called(definition), *_beside(definition))))
 
@@ -32,15 +34,19 @@ def pins_of(tool: ToolRevision, registry: Registry) -> dict[str, str]:
 
 
 def means_many(ref: str) -> bool:
-    """Whether a reference is a pattern of names or a group: it is not pinned, a run uses the tools that are there."""
-    return ref.startswith(GROUP) or "*" in ref.partition("@")[0]
+    """Whether a reference may mean several tools: it is not pinned, a run uses those that are there."""
+    return ref.startswith((GROUP, TAG)) or "*" in ref.partition("@")[0]
 
 
 def refers_to(ref: str, definition: ToolDefinition) -> bool:
-    """Whether a reference means a tool of this name, whatever its version; by name, by pattern, or by its group.
+    """Whether a reference means a tool of this name, whatever its version; by name, by pattern, by group or by tag.
 
-    A group may also be all of a category, or any tag in it.
+    A group may also be all of a category, or any tag in it. An agent is meant by its name only.
     """
+    if means_many(ref) and isinstance(definition.implementation, AgentImplementation):
+        return False
+    if ref.startswith(TAG):
+        return ref.removeprefix(TAG) in definition.tags
     if ref.startswith(GROUP):
         category, _, tag = ref.removeprefix(GROUP).partition("/")
         return definition.category == category and (not tag or tag in definition.tags)
@@ -52,6 +58,8 @@ def _called(definition: ToolDefinition) -> Iterator[str]:
     match definition.implementation:
         case AgentImplementation() as agent:
             yield from (item.tool for item in agent.tools)
+            yield from (f"{GROUP}{category}" for category in agent.tool_categories)
+            yield from (f"{TAG}{tag}" for tag in agent.tool_tags)
             yield from agent.delegates
         case AgenticImplementation() as agentic:
             yield from (step.tool for step in agentic.steps)

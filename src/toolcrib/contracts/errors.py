@@ -22,6 +22,7 @@ people who call the library. The tree:
 Each leaf has a stable `code`, says whether trying the same again can help (`retryable`) and its HTTP status.
 """
 
+from collections.abc import Sequence
 from enum import StrEnum
 from typing import ClassVar, Literal, TypeAlias, get_args
 
@@ -121,10 +122,19 @@ class ToolcribError(Exception):
 
 
 class InvalidInput(ToolcribError):
-    """The caller's data is wrong; the message says what is allowed."""
+    """The caller's data is wrong; the message says what is allowed.
+
+    Args:
+        message: What is wrong, and what to do.
+        problems: `{path, problem}` of each place, where there are several.
+    """
 
     code = "invalid_input"
     http_status = 422
+
+    def __init__(self, message: str, problems: Sequence[JsonObject] = ()) -> None:
+        super().__init__(message)
+        self.problems = tuple(problems)
 
 
 class InvalidDefinition(InvalidInput):

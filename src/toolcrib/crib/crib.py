@@ -41,6 +41,7 @@ from toolcrib.contracts import (
     ToolRevision,
     Trace,
 )
+from toolcrib.crib.approvals import Answer, Approvals
 from toolcrib.crib.connections import Connections
 from toolcrib.crib.conversations import Conversations
 from toolcrib.crib.entities import Source, Thing
@@ -144,6 +145,7 @@ class Crib:
         self.engine = self._parts.engine
         self._catalogue = self._parts.catalogue
         self._waiting = Waiting(self.store.journal, self.engine, self.clock)
+        self.approvals = Approvals(self._parts, self.enter)
         self.reference_data = ReferenceData(self._parts, self.enter, self.invoke)
         self.imports = Imports(self._parts, self.enter)
         self.lifecycle = ToolLife(self._parts, self.enter)
@@ -505,7 +507,7 @@ class Crib:
     async def pending_approvals(self, run_id: str) -> Sequence[ApprovalRequested]:
         """Calls of a run that wait for a person."""
         await self.open()
-        return await self._waiting.approvals(run_id)
+        return await self.approvals.of_run(run_id)
 
     async def pending_handoffs(self, run_id: str) -> Sequence[ToolEnvelope]:
         """Prepared calls of a run that wait for a client."""
@@ -524,14 +526,15 @@ class Crib:
     ) -> bool:
         """Approve or reject a call that waits. The first decision counts; false if there was one.
 
+        Without a principal the application decides in its own name. With one it must not be its own call.
+
         Raises:
-            Conflict: No call at this position waits for a person.
+            Conflict: No call at this position waits for a person, or its time is over.
+            PermissionDenied: The principal may not decide on it.
+            InvalidInput: The edited arguments do not fit the schema; the call still waits.
         """
-        await self.open()
-        who = principal or self.principal
-        return await self._waiting.decide(
-            run_id, position, who, approve=approve, edited_input=edited_input, reason=reason
-        )
+        answer = Answer(approve, edited_input, reason, principal)
+        return await self.approvals.decide_call(run_id, position, answer)
 
     async def return_client_result(
         self, run_id: str, position: str, result: ClientResult, *, principal: Principal | None = None

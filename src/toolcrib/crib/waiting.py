@@ -6,21 +6,15 @@ What they are told is a signal in the journal; nothing here carries a run on.
 from collections.abc import Sequence
 
 from toolcrib.contracts import (
-    ApprovalDecision,
-    ApprovalRequested,
     ClientResult,
-    JsonObject,
     Principal,
     Signal,
     ToolEnvelope,
-    approval_signal,
 )
 from toolcrib.engines import LocalEngine
 from toolcrib.executor import Clock
 from toolcrib.runs import (
     client_signal,
-    decision_on,
-    waiting_approvals,
     waiting_at,
     waiting_handoffs,
 )
@@ -41,35 +35,10 @@ class Waiting:
         self._engine = engine
         self._clock = clock
 
-    async def approvals(self, run_id: str) -> Sequence[ApprovalRequested]:
-        """Calls of a run that wait for a person."""
-        signals = await self._journal.signals(run_id)
-        return waiting_approvals(await self._journal.events(run_id), signals.keys())
-
     async def handoffs(self, run_id: str) -> Sequence[ToolEnvelope]:
         """Prepared calls of a run that wait for a client."""
         signals = await self._journal.signals(run_id)
         return waiting_handoffs(await self._journal.events(run_id), signals.keys())
-
-    async def decide(
-        self,
-        run_id: str,
-        position: str,
-        who: Principal,
-        *,
-        approve: bool,
-        edited_input: JsonObject | None,
-        reason: str | None,
-    ) -> bool:
-        """Approve or reject a call. The first decision counts; false if there was one.
-
-        Raises:
-            Conflict: No call at this position waits for a person.
-        """
-        waiting = {request.position: request for request in await self.approvals(run_id)}
-        request = waiting_at(run_id, position, waiting, "approval")
-        decision = decision_on(request, approve=approve, edited_input=edited_input, reason=reason)
-        return await self._signal(run_id, approval_signal(position), decision, who)
 
     async def return_result(self, run_id: str, position: str, result: ClientResult, who: Principal) -> bool:
         """Bring back what a client did. The first result counts, as often as its client sends it.
@@ -82,10 +51,10 @@ class Waiting:
             return known.made_by == who.id
         waiting = {prepared.position: prepared for prepared in await self.handoffs(run_id)}
         waiting_at(run_id, position, waiting, "a client")
-        return await self._signal(run_id, client_signal(position), result, who)
-
-    async def _signal(self, run_id: str, name: str, told: ApprovalDecision | ClientResult, who: Principal) -> bool:
-        payload = told.model_dump(mode="json")
-        return await self._engine.signal(
-            run_id, Signal(name=name, payload=payload, made_by=who.id, at=self._clock.now())
+        signal = Signal(
+            name=client_signal(position),
+            payload=result.model_dump(mode="json"),
+            made_by=who.id,
+            at=self._clock.now(),
         )
+        return await self._engine.signal(run_id, signal)

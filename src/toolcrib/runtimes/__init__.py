@@ -7,7 +7,7 @@ from toolcrib.runtimes.delegates import DelegateRuntime
 from toolcrib.runtimes.dispatcher import Runtime, RuntimeDispatcher
 from toolcrib.runtimes.entity import EntityRuntime
 from toolcrib.runtimes.grpc import GrpcRuntime
-from toolcrib.runtimes.http import HttpRuntime
+from toolcrib.runtimes.http import HttpRuntime, preview_request
 from toolcrib.runtimes.mcp import McpRuntime, McpServers
 from toolcrib.runtimes.plugin import PluginHost, PluginRuntime, PluginRuntimes
 from toolcrib.runtimes.python import PythonRuntime
@@ -28,4 +28,5 @@ __all__ = [
     "PythonRuntime",
     "Runtime",
     "RuntimeDispatcher",
+    "preview_request",
 ]

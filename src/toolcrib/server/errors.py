@@ -10,7 +10,7 @@ from pydantic import ValidationError
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
 
-from toolcrib.contracts import Contract, JsonObject, ModelError, ToolcribError
+from toolcrib.contracts import Contract, InvalidInput, JsonObject, ModelError, ToolcribError
 
 
 class ErrorDetail(Contract):
@@ -46,8 +46,17 @@ def error_response(
 def explain(error: ToolcribError) -> Response:
     """The answer for an error of the tree."""
     headers = {"WWW-Authenticate": 'Bearer realm="toolcrib"'} if error.http_status == 401 else None
-    details: JsonObject | None = {"kind": error.kind} if isinstance(error, ModelError) else None
-    return error_response(error.http_status, error.code, str(error), details, headers)
+    return error_response(error.http_status, error.code, str(error), _details(error), headers)
+
+
+def _details(error: ToolcribError) -> JsonObject | None:
+    match error:
+        case ModelError():
+            return {"kind": error.kind}
+        case InvalidInput() if error.problems:
+            return {"problems": list(error.problems)}
+        case _:
+            return None
 
 
 async def on_toolcrib_error(_request: Request, error: Exception) -> Response:

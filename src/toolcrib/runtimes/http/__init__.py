@@ -5,6 +5,7 @@ says what a status means, `exchange` sends through the one way out, `pages` foll
 status is retried here, but for one thing that `HttpRuntime` explains: a page in the middle of a list.
 """
 
+from toolcrib.runtimes.http.preview import ShownRequest, preview_request
 from toolcrib.runtimes.http.runtime import HttpRuntime
 
-__all__ = ["HttpRuntime"]
+__all__ = ["HttpRuntime", "ShownRequest", "preview_request"]

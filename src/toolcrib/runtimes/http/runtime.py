@@ -82,7 +82,7 @@ class HttpRuntime:
             raise CallFailed(error(ErrorCode.UNKNOWN, Reason.RUNTIME_MISSING, message))
         name = implementation.provider
         provider = None if name is None else self._providers.require(dispatch.tool, name)
-        implementation = _chosen(tool, implementation, dispatch.input)
+        implementation = chosen(tool, implementation, dispatch.input)
         url = implementation.url if provider is None else provider.locate(implementation.url)
         headers = {} if provider is None else provider.headers
         target = Target(tool, implementation, url, headers, dispatch.idempotency_key)
@@ -90,7 +90,7 @@ class HttpRuntime:
         return Exchange(dispatch, target, access, self._session, self._attic, self._clock)
 
 
-def _chosen(tool: ToolDefinition, implementation: HttpImplementation, arguments: JsonObject) -> HttpImplementation:
+def chosen(tool: ToolDefinition, implementation: HttpImplementation, arguments: JsonObject) -> HttpImplementation:
     """The operation with what its arguments choose: the address, the method.
 
     Raises:

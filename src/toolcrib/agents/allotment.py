@@ -13,7 +13,7 @@ from typing import NamedTuple
 import orjson
 
 from toolcrib.contracts import AgenticImplementation, Json, JsonSchema, NotFound, ToolRevision
-from toolcrib.registry import GROUP, Registry, Shelf, means_many
+from toolcrib.registry import GROUP, TAG, Registry, Shelf, means_many
 from toolcrib.runs import RunContext
 
 _NOT_IN_MODEL_NAME = re.compile(r"[^A-Za-z0-9_-]")
@@ -76,9 +76,10 @@ def meant(share: Share, registry: Registry, realm: str, owner: str) -> Sequence[
     """
     if not share.many:
         return [registry.require(realm, share.ref)]
-    found = _matching(share, registry, realm, owner)
+    found = matching(share.ref, registry, realm, owner)
     if not found:
-        kind = "group" if share.ref.startswith(GROUP) else "pattern"
+        kinds = {GROUP: "group", TAG: "tag"}
+        kind = next((kind for start, kind in kinds.items() if share.ref.startswith(start)), "pattern")
         msg = f"{kind} {share.ref!r} means no tool of realm {realm!r}; import or add the tools first"
         raise NotFound(msg)
     return found
@@ -124,8 +125,8 @@ async def _looked_up(
     context: RunContext, tool: ToolRevision, share: Share, registry: Registry
 ) -> Sequence[ToolRevision]:
     async def look() -> Json:
-        matching = _matching(share, registry, tool.realm, tool.name)
-        found = {revision.name: revision.content_hash for revision in matching}
+        fitting = matching(share.ref, registry, tool.realm, tool.name)
+        found = {revision.name: revision.content_hash for revision in fitting}
         return {"allotted": share.ref, "tools": len(found), "kept": await context.keep(orjson.dumps(found))}
 
     known = await context.once(f"allotted.{share.ref}", "tools_allotted", look)
@@ -133,10 +134,17 @@ async def _looked_up(
     return [await registry.pinned(context.run.realm, content_hash) for content_hash in hashes.values()]
 
 
-def _matching(share: Share, registry: Registry, realm: str, owner: str) -> Sequence[ToolRevision]:
+def matching(ref: str, registry: Registry, realm: str, owner: str) -> Sequence[ToolRevision]:
+    """The tools that a pattern, a group or a tag means now. Its owner is never among them, and no agent is."""
     shelf = registry.shelf(realm)
-    found = _of_group(shelf, share.ref.removeprefix(GROUP)) if share.ref.startswith(GROUP) else shelf.like(share.ref)
-    return [tool for tool in found if tool.name != owner]
+    if ref.startswith(GROUP):
+        found = _of_group(shelf, ref.removeprefix(GROUP))
+    elif ref.startswith(TAG):
+        found = list(shelf.page(after="", among=[shelf.having("tag", ref.removeprefix(TAG))]))
+    else:
+        found = shelf.like(ref)
+    agents = shelf.having("kind", "agent")
+    return [tool for tool in found if tool.name != owner and tool.name not in agents]
 
 
 def _of_group(shelf: Shelf, group: str) -> Sequence[ToolRevision]:

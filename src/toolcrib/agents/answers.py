@@ -7,10 +7,10 @@ from typing import cast
 
 import orjson
 
+from toolcrib.agents.desk import Desk
 from toolcrib.agents.narrowing import shown_to_models
-from toolcrib.agents.setup import Setup
 from toolcrib.contracts import InvalidInput, Json, JsonObject, JsonSchema, Purpose
-from toolcrib.llm import Message, user
+from toolcrib.llm import NO_TOOLS, Message, ToolSet, user
 from toolcrib.registry import compile_schema
 
 _REPAIRS = 2
@@ -44,7 +44,7 @@ class Reading:
 
 
 async def ask_json(
-    setup: Setup,
+    desk: Desk,
     position: str,
     purpose: Purpose,
     question: str,
@@ -53,11 +53,13 @@ async def ask_json(
     name: str,
     system: str,
     reading: Reading | None = None,
+    before: tuple[Message, ...] = (),
+    tools: ToolSet = NO_TOOLS,
 ) -> JsonObject:
     """Ask for an object that meets a schema.
 
     Args:
-        setup: The run.
+        desk: Where the model is asked.
         position: Journal position of the first model call; repairs follow as `position.fix1`, `position.fix2`.
         purpose: Why the model is asked; repairs have the purpose `error_recovery`.
         question: The user message.
@@ -65,6 +67,8 @@ async def ask_json(
         name: Name of the schema for the provider.
         system: System prompt.
         reading: How the answer is shown, read and judged, where the schema alone does not say it.
+        before: The conversation that the question goes on with, under its own system prompt.
+        tools: What that conversation offers; nothing of it can be called here.
 
     Raises:
         UnusableAnswer: No answer met the schema.
@@ -72,19 +76,26 @@ async def ask_json(
         BudgetExhausted: The run may not spend another call.
     """
     reading = reading or Reading()
-    messages: tuple[Message, ...] = (user(question),)
+    new: tuple[Message, ...] = (user(question),)
+    messages, problem = (*before, *new), ""
     shown = cast("JsonSchema", shown_to_models(reading.shown or schema))
-    new, problem = messages, ""
     for attempt in range(_REPAIRS + 1):
-        request = setup.request(messages, system=system, output_schema=shown, output_name=name)
-        call = setup.call(
+        request = desk.request(
+            messages,
+            system=system,
+            tools=tools,
+            tool_choice="none" if tools else "auto",
+            output_schema=shown,
+            output_name=name,
+        )
+        call = desk.call(
             position if attempt == 0 else f"{position}.fix{attempt}",
             purpose if attempt == 0 else "error_recovery",
             request,
             new=new,
-            system=system if attempt == 0 else None,
+            system=system if attempt == 0 and not before else None,
         )
-        response = await setup.context.model(call)
+        response = await desk.context.model(call)
         found = reading.translate(read_object(response.message.text))
         problem = _problem(found, schema, stopped=response.stop == "length")
         doubt = "" if problem or attempt == _REPAIRS else reading.doubt(cast("JsonObject", found))
@@ -93,7 +104,7 @@ async def ask_json(
         told = doubt or f"That cannot be used: {problem}. Answer again with the whole corrected JSON object only."
         new = (user(told),)
         messages = (*messages, response.message, *new)
-    msg = f"the model {setup.model.name!r} gave no usable {name} after {_REPAIRS + 1} answers: {problem}"
+    msg = f"the model {desk.model.name!r} gave no usable {name} after {_REPAIRS + 1} answers: {problem}"
     raise UnusableAnswer(msg)
 
 

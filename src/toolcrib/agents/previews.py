@@ -3,6 +3,8 @@
 A model that reads five of 237 deals and the number 237 knows enough to report; the journal has the rest.
 """
 
+from collections.abc import Sequence
+
 import orjson
 
 from toolcrib.contracts import Json, JsonObject, ToolEnvelope
@@ -29,6 +31,19 @@ def result_text(envelope: ToolEnvelope, limit: int = 20_000) -> str:
     if envelope.truncated:
         notes.append("this is the beginning of a larger output, the rest of which is not shown; ask for less at once")
     return "\n".join([shown, *notes])
+
+
+def calls_in_short(done: Sequence[ToolEnvelope]) -> list[Json]:
+    """What a run that was ended early has: its calls with their results in short."""
+    return [
+        {
+            "tool": found.name,
+            "status": found.status,
+            "output": preview(found.output, 500) if found.ok else None,
+            "error": found.error.message if found.error else None,
+        }
+        for found in done
+    ]
 
 
 def _dump(value: Json) -> str:

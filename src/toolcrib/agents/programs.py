@@ -1,10 +1,13 @@
-"""The programs of runs: a single tool call, and agentic tools in both modes."""
+"""The programs of runs: a single tool call, agentic tools in both modes, and agents."""
 
 from collections.abc import Mapping
 
 from toolcrib.agents.agent import Agent
+from toolcrib.agents.agentic import Agentic
 from toolcrib.agents.deterministic import Deterministic
-from toolcrib.agents.loop import Agentic
+from toolcrib.agents.furnishing import AgentFurnisher, Fragments
+from toolcrib.agents.identity import Accounts
+from toolcrib.agents.recall import Recall, no_recall
 from toolcrib.agents.references import References
 from toolcrib.agents.setup import Furnisher, Models
 from toolcrib.contracts import RunKind, ToolRevision
@@ -17,17 +20,28 @@ CALL = "call"
 
 
 def programs(
-    models: Models, registry: Registry, providers: Providers, references: References
+    models: Models,
+    registry: Registry,
+    providers: Providers,
+    references: References,
+    *,
+    fragments: Fragments,
+    accounts: Accounts,
+    recall: Recall = no_recall,
 ) -> Mapping[RunKind, Program]:
     """The program of every kind of run.
 
     Args:
         models: Opens the model that a configuration names.
-        registry: Finds the tools that agentic tools are allotted.
+        registry: Finds the tools that models are allotted.
         providers: Has the lists that prompts were made from.
         references: Reads reference data.
+        fragments: Finds the pieces of agents' prompts.
+        accounts: Finds the service accounts that agents act as.
+        recall: Remembers agents' conversations.
     """
     furnisher = Furnisher(models, registry, providers, references)
+    agents = AgentFurnisher(models, registry, fragments=fragments, accounts=accounts, recall=recall)
     deterministic, agentic = Deterministic(furnisher), Agentic(furnisher)
 
     async def run_agentic(context: RunContext, tool: ToolRevision) -> Ended:
@@ -35,7 +49,7 @@ def programs(
         fixed = implementation.kind == "agentic" and implementation.mode == "deterministic"
         return await (deterministic if fixed else agentic)(context, tool)
 
-    return {"tool": call_once, "agentic": run_agentic, "agent": Agent(furnisher)}
+    return {"tool": call_once, "agentic": run_agentic, "agent": Agent(agents)}
 
 
 async def call_once(context: RunContext, tool: ToolRevision) -> Ended:

@@ -5,18 +5,18 @@ run's own calls, so a resumed run sees the same lists.
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import datetime
 from typing import TypeAlias, cast
 
-import msgspec
 import orjson
-from msgspec import Struct
 
-from toolcrib.agents.allotment import Allotted, Granted, aliases_of, allocation, granted
+from toolcrib.agents.allotment import Allotted, Granted, allocation, granted
+from toolcrib.agents.desk import Desk
 from toolcrib.agents.drift import drift_of
-from toolcrib.agents.finding import FIND_TOOLS, Folded, finder, fold, shown_tool, summary
-from toolcrib.agents.narrowing import enums_of, narrow, without_cursor
+from toolcrib.agents.finding import Folded, fold, summary
+from toolcrib.agents.narrowing import enums_of
+from toolcrib.agents.offer import Offer, allot, each_once
 from toolcrib.agents.placeholders import appendix_of, scope_of
 from toolcrib.agents.references import References
 from toolcrib.contracts import (
@@ -24,18 +24,15 @@ from toolcrib.contracts import (
     InvalidDefinition,
     Json,
     JsonObject,
-    JsonSchema,
     LLMConfig,
-    Purpose,
     ToolRevision,
 )
 from toolcrib.expressions import Template
-from toolcrib.llm import NO_TOOLS, Message, Reasoning, Request, ToolSet
 from toolcrib.llm.model import LanguageModel
-from toolcrib.policy import CallPolicy, is_in_service
+from toolcrib.policy import is_in_service
 from toolcrib.providers import ReferenceList
 from toolcrib.registry import Providers, Registry
-from toolcrib.runs import ModelCall, RunContext
+from toolcrib.runs import RunContext
 
 Models: TypeAlias = Callable[[LLMConfig], LanguageModel]
 """Opens the model that a configuration names."""
@@ -50,14 +47,7 @@ _MOST_CHANGES = 10
 class Workplace:
     """What all runs of one agentic tool have in common, as long as its tools and its reference data are the same."""
 
-    allotted: tuple[Allotted, ...]
-    folded: Folded
-    """The same in two parts: what the model is offered, and what it may find."""
-    policy: CallPolicy
-    tools: ToolSet
-    """What the model is offered from the start."""
-    offered: bytes
-    """The same as JSON, for the journal's blob."""
+    offer: Offer
     prompt: Template
     scope: Mapping[str, Json]
     """What the prompt may use besides the task."""
@@ -66,26 +56,19 @@ class Workplace:
     lists: Mapping[str, ReferenceList]
     """Valid values by the property that they close."""
 
-    def with_found(self, aliases: Sequence[str]) -> ToolSet:
-        """What the model is offered after it has found some of the hidden tools."""
-        found = [item for item in self.folded.hidden if item.alias in aliases]
-        return ToolSet([*self.tools.tools, *map(shown_tool, found)]) if found else self.tools
 
-
-class Setup(Struct, frozen=True):
+class Setup(Desk, frozen=True, kw_only=True):
     """The furnished workplace of one run."""
 
-    context: RunContext
     tool: ToolRevision
     implementation: AgenticImplementation
-    model: LanguageModel
     place: Workplace
     task: str
 
     @property
     def allotted(self) -> tuple[Allotted, ...]:
         """The tools that the embedded model may use."""
-        return self.place.allotted
+        return self.place.offer.allotted
 
     def system_prompt(self, history: str = "") -> str:
         """The system prompt with this run's task and what was done so far."""
@@ -96,50 +79,6 @@ class Setup(Struct, frozen=True):
             "execution_history": history,
         }
         return "\n\n".join(filter(None, (self.place.prompt.render_text(scope), self.place.documentation)))
-
-    def named(self, alias: str) -> str:
-        """The tool's real name behind a model's name for it; an unknown one stays as it is."""
-        return next((item.tool.name for item in self.place.allotted if item.alias == alias), alias)
-
-    def request(
-        self,
-        messages: tuple[Message, ...],
-        *,
-        system: str,
-        tools: ToolSet = NO_TOOLS,
-        output_schema: JsonSchema | None = None,
-        output_name: str = "answer",
-    ) -> Request:
-        """A model request with the tool's configuration."""
-        llm = self.implementation.llm
-        return Request(
-            messages=messages,
-            system=system,
-            tools=tools,
-            output_schema=output_schema,
-            output_name=output_name,
-            max_tokens=llm.max_tokens or self.context.budget.limits.max_tokens_per_call,
-            temperature=DEFAULT_TEMPERATURE if llm.temperature is None else llm.temperature,
-            top_p=llm.top_p,
-            frequency_penalty=llm.frequency_penalty,
-            presence_penalty=llm.presence_penalty,
-            reasoning=Reasoning(llm.reasoning_effort) if llm.reasoning_effort else None,
-            prompt_cache=llm.prompt_cache,
-            extra=llm.extra,
-        )
-
-    def call(
-        self,
-        position: str,
-        purpose: Purpose,
-        request: Request,
-        *,
-        new: tuple[Message, ...],
-        system: str | None = None,
-        tools: str | None = None,
-    ) -> ModelCall:
-        """A model call of this run."""
-        return ModelCall(position, purpose, self.model, request, new=new, system=system, tools=tools)
 
 
 class Furnisher:
@@ -159,33 +98,38 @@ class Furnisher:
         self._references = references
         self._places: dict[tuple[object, ...], Workplace] = {}
 
-    async def prepare(
-        self, context: RunContext, tool: ToolRevision, inside: AgenticImplementation | None = None
-    ) -> Setup:
+    async def prepare(self, context: RunContext, tool: ToolRevision) -> Setup:
         """Open the model, find the tools, read the reference data, and set the run's policy.
 
         Args:
             context: The run.
             tool: What it executes.
-            inside: How its model works, where the tool's own implementation does not say it.
 
         Raises:
             InvalidSettings: The model cannot be opened.
             NotFound: An allotted tool does not exist.
             ReferenceUnavailable: A reference list could not be read.
         """
-        implementation = inside or tool.definition.implementation
+        implementation = tool.definition.implementation
         if implementation.kind != "agentic":
             msg = f"tool {tool.ref!r} is of kind {implementation.kind!r}, not agentic"
             raise InvalidDefinition(msg)
-        model, most = self._models(implementation.llm), context.policy.side_effects
+        llm = implementation.llm
+        model, given = self._models(llm), context.policy
         found = await self._granted(context, tool, implementation)
         references = await self._references.lists(context, implementation.context)
         place = self._place(context, tool, implementation, found, references)
-        if inside is None:
-            await self._tell_drift(context, tool)
-        context.policy = replace(place.policy, side_effects=most, guardrails=context.policy.guardrails)
-        return Setup(context, tool, implementation, model, place, _task(context.request.input))
+        await self._tell_drift(context, tool)
+        context.policy = place.offer.policy(given)
+        return Setup(
+            context=context,
+            model=model,
+            llm=llm if llm.temperature is not None else llm.model_copy(update={"temperature": DEFAULT_TEMPERATURE}),
+            tool=tool,
+            implementation=implementation,
+            place=place,
+            task=_task(context.request.input),
+        )
 
     async def _granted(
         self, context: RunContext, tool: ToolRevision, implementation: AgenticImplementation
@@ -241,28 +185,13 @@ def _furnish(
     began: datetime,
 ) -> Workplace:
     enums = enums_of(references)
-    aliases = aliases_of((item.tool.name for item in found), reserved=(FIND_TOOLS,))
-    allotted = tuple(
-        Allotted(
-            item.tool,
-            aliases[item.tool.name],
-            narrow(without_cursor(item.tool.definition), enums),
-            item.purpose,
-            item.priority,
-        )
-        for item in found
-    )
-    once = tuple({item.alias: item for item in allotted}.values())
-    folded = fold(once) if implementation.mode == "agentic" else Folded(once, ())
-    finding = [finder(folded.hidden)] if folded.hidden else []
-    tools = ToolSet([*map(shown_tool, folded.shown), *finding])
+    allotted = allot(found, enums)
+    once = each_once(allotted)
+    offer = Offer(allotted, fold(once) if implementation.mode == "agentic" else Folded(once, ()))
+    folded = offer.folded
     prompt = Template.parse(implementation.system_prompt, "{{}}")
     return Workplace(
-        allotted=allotted,
-        folded=folded,
-        policy=_policy(once),
-        tools=tools,
-        offered=msgspec.json.encode(tools.tools),
+        offer=offer,
         prompt=prompt,
         scope=scope_of(implementation, folded.shown, references, began=began, more=summary(folded.hidden)),
         documentation=appendix_of(prompt, implementation.context),
@@ -270,15 +199,7 @@ def _furnish(
     )
 
 
-def _policy(allotted: Sequence[Allotted]) -> CallPolicy:
-    return CallPolicy(
-        allowed=frozenset(item.tool.name for item in allotted),
-        narrowed={item.tool.name: item.schema for item in allotted if item.schema != item.tool.definition.input_schema},
-        versions={item.tool.name: item.tool.content_hash for item in allotted},
-    )
-
-
 def _task(arguments: Json) -> str:
     given = cast("JsonObject", arguments) if isinstance(arguments, dict) else {}
-    task = given.get("task", given.get("message"))
+    task = given.get("task")
     return task if isinstance(task, str) else orjson.dumps(arguments).decode()

@@ -53,7 +53,7 @@ class Trial:
 
     async def _turn(self, setup: Setup) -> JsonObject:
         messages, system = (user(setup.task),), setup.system_prompt()
-        request = setup.request(messages, system=system, tools=setup.place.tools)
+        request = setup.request(messages, system=system, tools=setup.place.offer.tools)
         response = await setup.context.model(
             setup.call("t1.llm", "tool_selection", request, new=messages, system=system)
         )
@@ -67,7 +67,7 @@ class Trial:
 
 def _judged(setup: Setup, call: ToolCall) -> tuple[TrialCall, str]:
     """A call that the model wants, and what is wrong with it."""
-    name = setup.named(call.name)
+    name = setup.place.offer.named(call.name)
     item = next((allotted for allotted in setup.allotted if allotted.tool.name == name), None)
     try:
         arguments: Json = orjson.loads(call.args or "{}")

@@ -21,7 +21,15 @@ from toolcrib.contracts.agentic import (
     AgenticStep,
     AllocatedTool,
 )
-from toolcrib.contracts.agents import AgentImplementation, AgentMemory, AgentParts, MemoryStrategy, ResponseFormat
+from toolcrib.contracts.agents import (
+    AgentImplementation,
+    AgentMemory,
+    AgentParts,
+    Availability,
+    MemoryStrategy,
+    ResolvedTool,
+    ResponseFormat,
+)
 from toolcrib.contracts.approvals import (
     Approval,
     ApprovalPage,
@@ -305,6 +313,7 @@ __all__ = [
     "Attachment",
     "AttachmentKind",
     "AuthorizationCodeAuth",
+    "Availability",
     "Backoff",
     "Baseline",
     "BasicAuth",
@@ -464,6 +473,7 @@ __all__ = [
     "ReferenceSource",
     "Replay",
     "RequireConfirmation",
+    "ResolvedTool",
     "ResponseForm",
     "ResponseFormat",
     "ResumeCause",

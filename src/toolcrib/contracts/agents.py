@@ -16,6 +16,8 @@ from toolcrib.contracts.outputs import PinnedHandle
 
 ResponseFormat: TypeAlias = Literal["text", "json", "structured"]
 MemoryStrategy: TypeAlias = Literal["full", "sliding_window", "summary", "none"]
+Availability: TypeAlias = Literal["shown", "findable", "left_out"]
+"""Of a tool, to an agent's model: it sees it; it can find it; it does not know of it."""
 
 
 class AgentMemory(Contract):
@@ -83,3 +85,17 @@ class AgentImplementation(AgentParts):
     def answer_schema(self) -> JsonSchema | None:
         """What the final answer must meet; null if it is plain text."""
         return {"type": "object"} if self.response_format == "json" else self.response_schema
+
+
+class ResolvedTool(Contract):
+    """What has become of a tool that an agent's definition means, for one message (004, tool resolution)."""
+
+    tool: str
+    """`name@version`; the reference itself if there is no such tool."""
+    content_hash: str | None = None
+    reference: str
+    """What in the definition means it: a name, a pattern, a group, a tag."""
+    availability: Availability
+    reason: str | None = None
+    """Why it is left out."""
+    priority: int = 0

@@ -94,7 +94,9 @@ class Parts:
         references = References(snapshots, registry=registry, providers=providers, clock=outside.clock)
 
         def code_of(opened: Models) -> Mapping[RunKind, Program]:
-            kinds: dict[RunKind, Program] = {**programs(opened, registry, providers, references)}
+            kinds: dict[RunKind, Program] = {
+                **programs(opened, registry, providers, references, fragments=fragments, accounts=accounts)
+            }
             kinds |= {"code": Code(outside.sandbox, registry), "composite": Composite(registry)}
             kinds["agent"] = holding_pins(kinds["agent"])
             return kinds

@@ -66,8 +66,8 @@ class AnthropicWire:
             body["system"] = request.system
         if request.tools:
             body["tools"] = self._tools.get(request.tools, strict=quirks.strict_tools, render=_tool)
-            if request.tool_choice != "auto":
-                body["tool_choice"] = _tool_choice(request.tool_choice)
+            if request.tool_choice != "auto" or not request.parallel_tool_calls:
+                body["tool_choice"] = _tool_choice(request.tool_choice, parallel=request.parallel_tool_calls)
         if config := _output_config(request, quirks):
             body["output_config"] = config
         if request.reasoning is not None:
@@ -188,8 +188,10 @@ def _tool(tool: Tool, /, *, strict: bool) -> dict[str, Any]:
     return rendered
 
 
-def _tool_choice(choice: str | NamedTool) -> dict[str, Any]:
-    return {"type": "tool", "name": choice.name} if isinstance(choice, NamedTool) else {"type": _TOOL_CHOICES[choice]}
+def _tool_choice(choice: str | NamedTool, *, parallel: bool) -> dict[str, Any]:
+    named = isinstance(choice, NamedTool)
+    chosen: dict[str, Any] = {"type": "tool", "name": choice.name} if named else {"type": _TOOL_CHOICES[choice]}
+    return chosen if parallel or choice == "none" else {**chosen, "disable_parallel_tool_use": True}
 
 
 def _output_config(request: Request, quirks: Quirks) -> dict[str, Any]:

@@ -55,6 +55,8 @@ class ChatWire:
             body["tools"] = self._tools.get(request.tools, strict=quirks.strict_tools, render=_tool)
             if request.tool_choice != "auto":
                 body["tool_choice"] = _tool_choice(request.tool_choice)
+            if not request.parallel_tool_calls and quirks.sampling:  # reasoning models refuse the field
+                body["parallel_tool_calls"] = False
         if request.output_schema is not None:
             body.update(_response_format(request.output_name, request.output_schema, quirks))
         max_tokens = request.max_tokens or quirks.max_tokens_default

@@ -57,6 +57,8 @@ class ResponsesWire:
             body["tools"] = self._tools.get(request.tools, strict=quirks.strict_tools, render=_tool)
             if request.tool_choice != "auto":
                 body["tool_choice"] = _tool_choice(request.tool_choice)
+            if not request.parallel_tool_calls and quirks.sampling:  # reasoning models refuse the field
+                body["parallel_tool_calls"] = False
         if wanted := _text_format(request, quirks):
             body["text"] = {"format": wanted}
         body.update(_settings(request, quirks))

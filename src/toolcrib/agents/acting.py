@@ -1,0 +1,106 @@
+"""Doing what a model asks for: its calls in parallel, at positions `t1.c1`, `t1.c2`…, and its looks for hidden tools.
+
+Every call goes through the run, so the guard denies what is not offered, and the denial goes back to the model.
+"""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import orjson
+
+from toolcrib.agents.calls import Calls, arguments_of
+from toolcrib.agents.finding import FIND_TOOLS, finder, reading
+from toolcrib.agents.offer import Offer
+from toolcrib.agents.refusals import is_refused, told
+from toolcrib.contracts import ErrorCode, Json, JsonObject, Reason, ToolEnvelope, ToolError
+from toolcrib.executor import ToolCall, error
+from toolcrib.llm import ToolCall as ModelToolCall
+from toolcrib.llm import ToolResult, ToolSet
+from toolcrib.registry import compile_schema
+from toolcrib.runs import RunContext
+
+
+class Outcome(NamedTuple):
+    """What came of one call of the model's."""
+
+    call: ModelToolCall
+    text: str
+    """What the model is told."""
+    error: ToolError | None = None
+    refused: bool = False
+    envelope: ToolEnvelope | None = None
+    """Null if nothing was called: it was a look into the catalogue, or no call that could be taken."""
+
+    @property
+    def result(self) -> ToolResult:
+        """The same for the model."""
+        return ToolResult(self.call.id, self.call.name, self.text, is_error=self.error is not None)
+
+
+class Acting:
+    """Does what the answers of one run ask for.
+
+    Args:
+        context: The run.
+        offer: Its tools.
+    """
+
+    def __init__(self, context: RunContext, offer: Offer) -> None:
+        self._context = context
+        self._offer = offer
+        self._found: list[str] = []
+        """Names of the hidden tools that the model has found, in order."""
+        self.tools: ToolSet = offer.tools
+        """What the model is offered now."""
+
+    @property
+    def has_found(self) -> bool:
+        """Whether more is offered than from the start."""
+        return bool(self._found)
+
+    async def perform(self, calls: Calls) -> Sequence[Outcome]:
+        """All calls of a turn, in parallel; the outcomes are in the order of the calls."""
+        hidden, open_calls = self._offer.folded.hidden, calls.made.keys() - calls.refused.keys()
+        looks = [
+            place for place in calls.made if place in open_calls and hidden and calls.made[place].name == FIND_TOOLS
+        ]
+        pending = {
+            place: self._context.call(ToolCall(place, self._offer.named(call.name), arguments_of(call)))
+            for place, call in calls.made.items()
+            if place in open_calls and place not in looks
+        }
+        outcomes = {place: await self._look(place, calls.made[place]) for place in looks}
+        for place, failure in calls.refused.items():
+            await self._context.emit(f"{place}.refused", "call_refused", {"message": failure.message})
+            outcomes[place] = Outcome(calls.made[place], _told(failure), failure, refused=True)
+        envelopes = await self._context.wait_all(list(pending.values()))
+        offered = [tool.name for tool in self.tools.tools]
+        for place, envelope in zip(pending, envelopes, strict=True):
+            call = calls.made[place]
+            text = told(envelope, called=call.name, offered=offered)
+            outcomes[place] = Outcome(call, text, envelope.error, is_refused(envelope), envelope)
+        return [outcomes[place] for place in calls.made]
+
+    async def _look(self, position: str, call: ModelToolCall) -> Outcome:
+        """Look into the catalogue of hidden tools; what is found can be called from now on."""
+        folded, wanted = self._offer.folded, arguments_of(call)
+        problems = compile_schema(finder(folded.hidden).schema).problems(wanted)
+        if problems:
+            message = f"the arguments of {FIND_TOOLS!r} are not valid: {'; '.join(map(str, problems))}"
+            failure = error(ErrorCode.VALIDATION_ERROR, Reason.INPUT_SCHEMA_MISMATCH, message)
+            return Outcome(call, _told(failure), failure, refused=True)
+        query: JsonObject = wanted
+
+        async def look() -> Json:
+            names = [item.alias for item in folded.find(query["query"], query.get("group"))]
+            return {**query, "found": names}
+
+        names = (await self._context.once(position, "tools_found", look))["found"]
+        self._found += [name for name in names if name not in self._found]
+        self.tools = self._offer.with_found(self._found)
+        by_name = {item.alias: item for item in folded.hidden}
+        return Outcome(call, orjson.dumps(reading([by_name[name] for name in names])).decode())
+
+
+def _told(failure: ToolError) -> str:
+    return orjson.dumps({"error": failure.code.value, "message": failure.message}).decode()

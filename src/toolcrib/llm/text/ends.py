@@ -2,7 +2,8 @@
 
 A fence may stand inside a string. If a malformed block were taken to end at such a fence, the rest of the string would
 be read as calls that nobody wrote. So two readings must agree: the block's lines, and its strings from where it could
-not be read any further; and these strings must look like strings, each on one line.
+not be read any further; and these strings must look like strings, each on one line. What cannot be read right behind a
+string is perhaps still in it, behind a quote that was not escaped.
 """
 
 import re
@@ -19,6 +20,7 @@ _TOKEN = re.compile(
     re.VERBOSE,
 )
 _BEFORE = frozenset("([{,:=+ \t\n>")
+_QUOTES = tuple("\"'`\u201d\u2019")
 _AFTER = frozenset(")]},:;+ \t\r\n")
 
 
@@ -31,7 +33,7 @@ def certain_end(text: str, opening: Opening, restart: int) -> int | None:
         restart: Offset of what could not be read, where no string is open.
     """
     by_lines = opening.closing(text)
-    if by_lines is None or by_lines < restart:
+    if by_lines is None or by_lines < restart or text[opening.body : restart].rstrip()[-1:] in _QUOTES:
         return None
     return by_lines if _end_by_strings(text, opening, restart) == by_lines else None
 

@@ -77,6 +77,8 @@ def _primary(source: Source, depth: int) -> Json | Undefined:
     following = source.next
     if following in "[{(" and following and depth >= DEEPEST:
         raise source.malformed(f"values are nested more than {DEEPEST} deep")
+    if source.sees("```"):
+        raise source.malformed("expected a literal value, found a fence")
     if following in QUOTES and following:
         return string(source)
     match following:

@@ -1,6 +1,6 @@
 """The one pipeline that runs tools.
 
-resolve, guard, validate, permit, guardrails, confirm, rate limit, cache, secrets, intent, dispatch with retries,
+resolve, guard, permit, validate, guardrails, confirm, rate limit, cache, secrets, intent, dispatch with retries,
 redaction, response mapping, output check, content filters, truncation, envelope. Whatever kind a tool is and whichever
 surface asked, it goes through here, so a denied call is denied everywhere. A tool's failure is an envelope. What leaves
 `execute` otherwise is not about the tool: cancellation, suspension, and a journal that does not take the intent.
@@ -153,7 +153,7 @@ class Executor:
             )
 
     def admit(self, call: ToolCall, context: CallContext) -> ToolRevision:
-        """Resolve, guard, validate and permit without running: the door for what becomes a run of its own.
+        """Resolve, guard, permit and validate without running: the door for what becomes a run of its own.
 
         Raises:
             CallFailed: The call would not run; its error says why.
@@ -162,8 +162,8 @@ class Executor:
         tool = receipt.tool = self._resolve(call, context)
         decision = self._guard(receipt, tool)
         context.budget.return_tool_call()
-        self._validate(receipt, tool)
         self._permit(receipt, tool)
+        self._validate(receipt, tool)
         self._heed(receipt, tool, decision)
         return tool
 
@@ -172,8 +172,8 @@ class Executor:
         decision = self._guard(receipt, tool)
         taken = _Taken(context.budget, definition.cost_usd_per_call or Decimal(0))
         try:
-            schemas = self._validate(receipt, tool)
             self._permit(receipt, tool)
+            schemas = self._validate(receipt, tool)
             prepared = context.journal.prepared_before(receipt.call.position)
             if prepared is not None:
                 taken.dispatched = taken.paid = True

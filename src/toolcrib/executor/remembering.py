@@ -32,7 +32,7 @@ class Remembering:
         if definition.cache == "none" or definition.side_effects == "writes":
             return None
         # What is read may depend on whose credentials read it, its provider's included; what is computed does not.
-        pure = definition.side_effects == "none" and not definition.secrets
+        pure = definition.side_effects == "none" and not definition.secrets and definition.provider is None
         scope = "" if pure else receipt.context.principal.id
         return cache_key(tool.realm, scope, tool.name, tool.content_hash, receipt.arguments)
 

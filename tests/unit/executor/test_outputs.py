@@ -20,10 +20,11 @@ from toolcrib.contracts import (
     Json,
     JsonObject,
     Limits,
+    McpImplementation,
     Principal,
     Reason,
-    SideEffects,
     ToolEnvelope,
+    ToolRevision,
     Unavailable,
 )
 from toolcrib.executor import CallFailed, Dispatch, Outcome, error
@@ -58,6 +59,9 @@ def written(envelope: ToolEnvelope) -> JsonObject:
     assert CallFinished.model_validate_json(text).envelope == envelope
     assert CallFinished.model_validate_json(event.model_dump_json()).envelope == envelope
     return orjson.loads(text)["envelope"]
+
+
+OFFERED = McpImplementation(provider="crm", name="look", fingerprint={})
 
 
 @pytest.mark.requirement("executor.one_envelope")
@@ -399,9 +403,17 @@ async def test_what_must_not_be_cached_runs_again(tool: Any, behaviour: Any):
 
 
 @pytest.mark.requirement("executor.cache")
-@pytest.mark.parametrize(("side_effects", "shared"), [("none", True), ("reads", False)])
-async def test_what_one_principal_read_is_not_served_to_another(side_effects: SideEffects, shared: bool):
-    rig = Rig(make_tool(cache="forever", side_effects=side_effects))
+@pytest.mark.parametrize(
+    ("tool", "shared"),
+    [
+        (make_tool(cache="forever", side_effects="none"), True),
+        (make_tool(cache="forever", side_effects="reads"), False),
+        (make_tool(cache="forever", side_effects="none", implementation=OFFERED), False),
+    ],
+    ids=["computed", "read", "computed by a system that knows who asks"],
+)
+async def test_what_one_principal_read_is_not_served_to_another(tool: ToolRevision, shared: bool):
+    rig = Rig(tool)
     guest = make_context(principal=Principal(id="guest"), budget=rig.budget, journal=rig.journal)
 
     await rig.run()

@@ -37,6 +37,8 @@ class ModelReservation(Struct, frozen=True):
     tokens: int
     cost_usd: Decimal | None
     """Null where the price is unknown."""
+    iterations: int = 0
+    """1 for a turn of a loop."""
 
 
 @dataclass(slots=True)
@@ -53,6 +55,7 @@ class Budget:
     reserved_tokens: int = 0
     """Set aside for model calls that are under way."""
     reserved_usd: Decimal = field(default_factory=Decimal)
+    reserved_iterations: int = 0
     chain: "tuple[Budget, ...]" = field(init=False, repr=False, compare=False)
     """This budget and all that it draws on."""
 
@@ -67,6 +70,18 @@ class Budget:
         if price is not None or self.cost_usd or self.reserved_usd:
             found |= {"spent_usd": float(self.cost_usd), "reserved_usd": float(self.reserved_usd)}
         return found
+
+    def model_facts(self) -> JsonObject:
+        """The numbers that a decision on a model call is made on, for its record."""
+        found: JsonObject = {
+            "iterations": self.iterations + self.reserved_iterations,
+            "max_iterations": self.limits.max_iterations,
+            "tokens": self.tokens + self.reserved_tokens,
+            "spent_usd": float(self.cost_usd),
+            "reserved_usd": float(self.reserved_usd),
+        }
+        limits = {"max_total_tokens": self.limits.max_total_tokens, "max_cost_usd": self.limits.max_cost_usd}
+        return found | {name: float(most) for name, most in limits.items() if most is not None}
 
     def take_tool_call(self) -> Shortage | None:
         """Count one dispatch, here and in all parents, or say which limit forbids it."""
@@ -103,15 +118,14 @@ class Budget:
             budget.requests += 1
         return None
 
-    def iteration_shortage(self) -> Shortage | None:
-        """Whether another model answer is allowed; each one is counted in `iterations` when it is there."""
-        wanted, maximum = self.iterations + 1, self.limits.max_iterations
-        if wanted <= maximum:
-            return None
-        return _shortage("max_iterations", wanted, maximum, Reason.MAX_ITERATIONS_EXCEEDED, "max_iterations")
-
     def reserve_model(self, reservation: ModelReservation) -> Shortage | None:
-        """Set aside what a model call may use at most, here and in all parents."""
+        """Set aside what a model call may use at most, here and in all parents; iterations are a run's own."""
+        wanted, maximum = (
+            self.iterations + self.reserved_iterations + reservation.iterations,
+            self.limits.max_iterations,
+        )
+        if reservation.iterations and wanted > maximum:
+            return _shortage("max_iterations", wanted, maximum, Reason.MAX_ITERATIONS_EXCEEDED, "max_iterations")
         for budget in self.chain:
             shortage = _model_shortage(budget, reservation)
             if shortage is not None:
@@ -119,10 +133,15 @@ class Budget:
         for budget in self.chain:
             budget.reserved_tokens += reservation.tokens
             budget.reserved_usd += reservation.cost_usd or 0
+        self.reserved_iterations += reservation.iterations
         return None
 
-    def settle_model(self, reservation: ModelReservation | None, *, tokens: int, cost_usd: Decimal | None) -> None:
+    def settle_model(
+        self, reservation: ModelReservation | None, *, tokens: int, cost_usd: Decimal | None, iterations: int = 0
+    ) -> None:
         """Give back a reservation and count what was really used; null reservation when rebuilding from a journal."""
+        self.iterations += iterations
+        self.reserved_iterations -= reservation.iterations if reservation is not None else 0
         for budget in self.chain:
             if reservation is not None:
                 budget.reserved_tokens -= reservation.tokens

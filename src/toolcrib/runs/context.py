@@ -48,6 +48,7 @@ from toolcrib.runs.history import History
 from toolcrib.runs.indoubt import InDoubt
 from toolcrib.runs.log import RunLog
 from toolcrib.runs.modelcalls import ModelCall, ModelCalls
+from toolcrib.runs.modelguard import Standing
 from toolcrib.runs.pending import Pending, wait_all, wait_any
 from toolcrib.runs.program import Ended, Suspended
 from toolcrib.runs.waiting import client_signal
@@ -187,9 +188,10 @@ class RunContext:
 
         Raises:
             BudgetExhausted: The run may not spend what the call could cost.
+            ModelRefused: A guardrail forbids the call, or withholds the answer.
             ModelError: The provider failed for good.
         """
-        return await self.models.perform(call)
+        return await self.models.perform(call, self._standing())
 
     async def wait_any(self, pending: Sequence[Pending[T]]) -> set[Pending[T]]:
         """Wait until at least one call is done; returns all that are."""
@@ -385,6 +387,10 @@ class RunContext:
         appended = self.log.add(CallFinished(position=envelope.position, envelope=envelope, decision=decision))
         if envelope.side_effects == "writes":
             await appended
+
+    def _standing(self) -> Standing:
+        principal = self.principal
+        return Standing(self.policy.guardrails, principal.realm, principal.id, self.tainted_by)
 
     def _call_context(self) -> CallContext:
         request = self.run.request

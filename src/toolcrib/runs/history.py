@@ -2,7 +2,10 @@
 
 from collections.abc import Iterable
 from datetime import datetime
+from decimal import Decimal
 from typing import TypeAlias
+
+from msgspec import Struct
 
 from toolcrib.contracts import (
     ApprovalDecided,
@@ -15,6 +18,7 @@ from toolcrib.contracts import (
     ClientReturned,
     FailedCall,
     Json,
+    ModelDenied,
     ModelFailed,
     ModelFinished,
     ModelStarted,
@@ -26,10 +30,19 @@ from toolcrib.contracts import (
     SignalReceived,
     ToolEnvelope,
 )
+from toolcrib.llm import Usage as ModelUsage
+from toolcrib.runs.modelguard import at_most, model_usage
 from toolcrib.store import Entry
 
 Logged: TypeAlias = Entry | RunEvent
 """An event with its number and time, as it comes from a claim or from a reading of the log."""
+
+
+class Wasted(Struct, frozen=True):
+    """What an attempt of a model call may have used at most that brought nothing."""
+
+    usage: ModelUsage
+    cost_usd: Decimal | None
 
 
 class History:
@@ -43,6 +56,10 @@ class History:
         """Attempts of model calls that were sent, by position."""
         self.failures: dict[str, ModelFailed] = {}
         """Last failures of model calls after which no other attempt was planned."""
+        self.denials: dict[str, ModelDenied] = {}
+        self.wasted: dict[str, list[Wasted]] = {}
+        """What attempts of model calls may have used that brought nothing, by position."""
+        self._sent: dict[str, ModelStarted] = {}
         self.approvals: dict[str, ApprovalRequested] = {}
         """The last request of each call."""
         self.decisions: dict[str, ApprovalDecided] = {}
@@ -76,6 +93,8 @@ class History:
             if since is not None and not isinstance(entry.event, RunResumed):
                 self.active_s += max((entry.at - since).total_seconds(), 0.0)
             since = None if isinstance(entry.event, RunSuspended) else entry.at
+        for position in list(self._sent):
+            self._lose(position)
 
     def _take(self, entry: Logged) -> None:
         match entry.event:
@@ -83,20 +102,44 @@ class History:
                 self.intents[event.position] = event
             case CallFinished() as event:
                 self.envelopes[event.position] = event.envelope
-            case ModelStarted() as event:
-                self.attempts[event.position] = event.attempt
-            case ModelFinished() as event:
-                self.answers[event.position] = event
-            case ModelFailed(retry_in_s=None) as event:
-                self.failures[event.position] = event
             case ChildStarted() as event:
                 self.children[event.child_run_id] = event
                 if event.instead_of is not None:
                     self.failed[event.position] = event.instead_of
             case ProgressMade() as event:
                 self.progress[event.key] = event.data
+            case ModelStarted() | ModelFinished() | ModelFailed() | ModelDenied() as event:
+                self._take_model(event)
             case _:
                 self._take_wait(entry)
+
+    def _take_model(self, event: ModelStarted | ModelFinished | ModelFailed | ModelDenied) -> None:
+        position = event.position
+        match event:
+            case ModelStarted():
+                self._lose(position)
+                self.attempts[position] = event.attempt
+                self._sent[position] = event
+            case ModelFinished():
+                self._sent.pop(position, None)
+                self.answers[position] = event
+            case ModelFailed():
+                self._sent.pop(position, None)
+                if event.usage.total_tokens:
+                    self._waste(position, model_usage(event.usage), event.cost_usd)
+                if event.retry_in_s is None:
+                    self.failures[position] = event
+            case ModelDenied():
+                self.denials[position] = event
+
+    def _lose(self, position: str) -> None:
+        """What was sent from there brought neither an answer nor a failure: a process has died over it."""
+        lost = self._sent.pop(position, None)
+        if lost is not None and lost.decision is not None:
+            self._waste(position, *at_most(lost.decision))
+
+    def _waste(self, position: str, usage: ModelUsage, cost_usd: Decimal | None) -> None:
+        self.wasted.setdefault(position, []).append(Wasted(usage, cost_usd))
 
     def _take_wait(self, entry: Logged) -> None:
         match entry.event:

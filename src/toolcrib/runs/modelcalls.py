@@ -1,19 +1,27 @@
-"""One model call of a run: reserved, journaled attempt by attempt, retried by our rules, priced.
+"""One model call of a run: guarded, reserved, journaled attempt by attempt, retried by our rules, priced.
 
-The model layer never retries; every attempt is an event here, so that its failure and its cost can be read. A model
-call that a crash cut off is sent again.
+The model layer never retries; every attempt is an event here, with the decision that let it be sent, so that its
+failure and its cost can be read. A model call that a crash cut off is sent again, and the lost attempt counts with what
+it may have used at most.
 """
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from decimal import Decimal
+from typing import Final
 
+import msgspec
 import orjson
 from msgspec import Struct
 
 from toolcrib.contracts import (
     EgressDenied,
+    GuardDecision,
+    Guardrail,
+    InvalidInput,
     InvalidSettings,
     LimitReached,
+    ModelDenied,
     ModelError,
     ModelFailed,
     ModelFinished,
@@ -27,12 +35,14 @@ from toolcrib.llm import Cost, Message, Request, Response, decode_response, mess
 from toolcrib.llm import Usage as ModelUsage
 from toolcrib.llm.model import LanguageModel
 from toolcrib.llm.retry import RetryPolicy
-from toolcrib.policy import Budget, ModelReservation, Shortage
+from toolcrib.policy import Budget, GuardedModel, Guardrails, ModelReservation, Shortage, strictest, withholds_text
 from toolcrib.runs.history import History
+from toolcrib.runs.live import Aloud, answer, unheard
 from toolcrib.runs.log import RunLog
+from toolcrib.runs.modelguard import FREE, NOBODY, Estimate, Screens, Standing, at_most
 
-_CHARACTERS_PER_TOKEN = 3
-"""Few, because a reservation must not be too small."""
+_PERHAPS_BILLED: Final = frozenset({"timeout", "stream_cut", "bad_response"})
+"""Failures that come when the provider has begun to answer."""
 
 
 class ModelCall(Struct, frozen=True):
@@ -50,6 +60,15 @@ class ModelCall(Struct, frozen=True):
     """Digest of the blob with the offered tools."""
 
 
+class _Attempt(Struct, frozen=True):
+    """A call that may be sent."""
+
+    call: ModelCall
+    number: int
+    reservation: ModelReservation
+    decision: GuardDecision
+
+
 class BudgetExhausted(ToolcribError):
     """The run may not spend what the next model call could cost."""
 
@@ -58,6 +77,16 @@ class BudgetExhausted(ToolcribError):
     def __init__(self, shortage: Shortage) -> None:
         super().__init__(shortage.message)
         self.shortage = shortage
+
+
+class ModelRefused(ToolcribError):
+    """A guardrail forbids a model call, or withholds its answer."""
+
+    code = "model_refused"
+
+    def __init__(self, decision: GuardDecision) -> None:
+        super().__init__(decision.message or decision.rule)
+        self.decision = decision
 
 
 @dataclass(slots=True)
@@ -76,8 +105,10 @@ class ModelCalls:
         history: What is known already.
         budget: Where tokens and dollars are reserved and settled.
         clock: Time.
+        aloud: Lets those who watch the run hear what is said; nobody does if not given.
         jitter: Random numbers in [0, 1) for back-off.
         retry: When a failed attempt is worth another.
+        guardrails: Asks the rules of the run; those that everybody has if null.
     """
 
     def __init__(
@@ -87,62 +118,109 @@ class ModelCalls:
         budget: Budget,
         clock: Clock,
         *,
+        aloud: Aloud = unheard,
         jitter: Callable[[], float],
         retry: RetryPolicy,
+        guardrails: Guardrails | None = None,
     ) -> None:
         self.spending = Spending(ModelUsage())
         self._log = log
         self._history = history
         self._budget = budget
         self._clock = clock
+        self._aloud = aloud
         self._jitter = jitter
         self._retry = retry
+        self._guardrails = guardrails or Guardrails()
+        self._estimate = Estimate()
+        self._screens = Screens()
         self._recounted: set[str] = set()
 
-    async def perform(self, call: ModelCall) -> Response:
+    async def perform(self, call: ModelCall, standing: Standing = NOBODY) -> Response:
         """The model's answer: from the journal, or from the model.
 
         Raises:
             BudgetExhausted: Iterations, tokens or dollars do not allow the call; nothing was sent.
+            ModelRefused: A guardrail forbids it, or withholds the answer.
             ModelError: The provider failed for good.
             InvalidSettings: The model's credential is missing.
         """
+        self._recount_wasted(call.position)
         known = self._history.answers.get(call.position)
         if known is not None:
-            return self._recount(known)
+            response = self._recount(known)
+            self._estimate.learn(call.request, response.usage)
+            return _unless_refused(response, known.decision)
         failed = self._history.failures.get(call.position)
         if failed is not None:
             raise ModelError(failed.kind, failed.message, status=failed.status)
-        reservation = self._reserve(call)
-        try:
-            return await self._send_until_answered(call, reservation)
-        except BaseException:
-            self._settle(reservation, ModelUsage(), Cost(None, ""), paid=False)
-            raise
+        denied = self._history.denials.get(call.position)
+        if denied is not None:
+            raise ModelRefused(denied.decision)
+        screened, found = self.screened(call, standing.guardrails)
+        return await self._send_until_answered(screened, standing, found)
+
+    def screened(self, call: ModelCall, guardrails: tuple[Guardrail, ...]) -> tuple[ModelCall, GuardDecision | None]:
+        """The call as content filters let it pass, and what they have found."""
+        request = call.request
+        system, messages, found = self._screens.request(guardrails, request.system, request.messages)
+        if found is None:
+            return call, None
+        _, new, _ = self._screens.request(guardrails, "", call.new)
+        return msgspec.structs.replace(
+            call,
+            request=msgspec.structs.replace(request, system=system, messages=messages),
+            new=new,
+            system=None if call.system is None else system,
+        ), found
 
     def recount_rest(self) -> None:
         """Count the answers of the journal that the program did not ask for again, because it was stopped before."""
+        for position in list(self._history.wasted):
+            self._recount_wasted(position)
         for position in self._history.answers.keys() - self._recounted:
             self._recount(self._history.answers[position])
 
     def _recount(self, known: ModelFinished) -> Response:
         self._recounted.add(known.position)
-        self._budget.iterations += 1
         response = decode_response(orjson.dumps(known.response))
-        self._settle(None, response.usage, Cost(known.cost_usd, known.cost_source or ""))
+        cost = Cost(known.cost_usd, known.cost_source or "")
+        self._settle(None, response.usage, cost, iterations=_counted(known.purpose))
         return response
 
-    def _reserve(self, call: ModelCall) -> ModelReservation:
-        request = call.request
-        characters = len(request.system) + request.tools.size + sum(map(_size, request.messages))
-        most = ModelUsage(
-            input=characters // _CHARACTERS_PER_TOKEN,
-            output=request.max_tokens or self._budget.limits.max_tokens_per_call,
+    def _recount_wasted(self, position: str) -> None:
+        """Count what attempts may have cost that brought nothing."""
+        for wasted in self._history.wasted.pop(position, ()):
+            self._settle(None, wasted.usage, Cost(wasted.cost_usd, "at most"))
+
+    def _allowed(self, call: ModelCall, standing: Standing, found: GuardDecision | None, number: int) -> _Attempt:
+        """Ask the guardrails, and reserve what an attempt may use at most.
+
+        Raises:
+            ModelRefused: A guardrail forbids the call.
+            BudgetExhausted: A limit does not allow it.
+        """
+        budget, limits = self._budget, self._budget.limits
+        most = self._estimate.most(call.request, call.request.max_tokens or limits.max_tokens_per_call)
+        cost = self._most_expensive(call, most)
+        reservation = ModelReservation(most.input + most.output, cost, 0 if call.purpose in FREE else 1)
+        guarded = GuardedModel(
+            call.model.name,
+            standing.realm,
+            standing.principal,
+            tokens=reservation.tokens,
+            priced=cost is not None,
+            tainted_by=standing.tainted_by,
         )
-        reservation = ModelReservation(
-            tokens=most.input + most.output, cost_usd=call.model.cost(most, self._clock.now()).usd
-        )
-        shortage = self._shortage(call) or self._budget.reserve_model(reservation)
+        refused = strictest(filter(None, (found, self._guardrails.judge(standing.guardrails, guarded))))
+        if refused is not None and refused.outcome == "deny":
+            self._log.add(
+                ModelDenied(position=call.position, purpose=call.purpose, model=call.model.name, decision=refused)
+            )
+            raise ModelRefused(refused)
+        facts = budget.model_facts() | {"input_tokens": most.input, "output_tokens": most.output}
+        facts |= {} if cost is None else {"cost_usd": float(cost)}
+        shortage = budget.reserve_model(reservation)
         if shortage is not None:
             self._log.add(
                 LimitReached(
@@ -150,52 +228,85 @@ class ModelCalls:
                 )
             )
             raise BudgetExhausted(shortage)
-        return reservation
+        facts |= {} if found is None else found.inputs
+        return _Attempt(call, number, reservation, GuardDecision(outcome="allow", rule="allowed", inputs=facts))
 
-    def _shortage(self, call: ModelCall) -> Shortage | None:
-        """Whether no more answers are allowed; what was done may be reported even then."""
-        return None if call.purpose == "formatting" else self._budget.iteration_shortage()
+    def _most_expensive(self, call: ModelCall, most: ModelUsage) -> Decimal | None:
+        """What so many tokens cost at most: a prompt may be written to the provider's cache, for a price of its own."""
+        now = self._clock.now()
+        costs = [
+            call.model.cost(usage, now).usd for usage in (most, msgspec.structs.replace(most, cache_write=most.input))
+        ]
+        return max((cost for cost in costs if cost is not None), default=None)
 
-    async def _send_until_answered(self, call: ModelCall, reservation: ModelReservation) -> Response:
-        first = self._history.attempts.get(call.position, 0) + 1
-        attempt = first
+    async def _send_until_answered(self, call: ModelCall, standing: Standing, found: GuardDecision | None) -> Response:
+        first = number = self._history.attempts.get(call.position, 0) + 1
         while True:
+            attempt = self._allowed(call, standing, found, number)
             self._log.add(
                 ModelStarted(
                     position=call.position,
                     purpose=call.purpose,
                     model=call.model.name,
-                    attempt=attempt,
-                    system=call.system if attempt == 1 else None,
+                    attempt=number,
+                    system=call.system if number == 1 else None,
                     tools=call.tools,
-                    messages=messages_as_json(call.new) if call.new and attempt == 1 else None,
+                    messages=messages_as_json(call.new) if call.new and number == 1 else None,
                     history=len(call.request.messages),
+                    decision=attempt.decision,
                 )
             )
             started = self._clock.monotonic()
             try:
-                response = await call.model.request(call.request)
+                response = await self._answer(call, standing)
             except ModelError as error:
-                wait = self._retry.wait_s(error, attempt - first, self._jitter())
-                self._log.add(_failure(call, attempt, error, wait))
+                wait = self._retry.wait_s(error, number - first, self._jitter())
+                self._fail(attempt, error, wait)
                 if wait is None:
                     raise
-            except (InvalidSettings, EgressDenied) as error:
+            except (InvalidInput, EgressDenied) as error:
                 refused = ModelError("auth" if isinstance(error, InvalidSettings) else "bad_request", str(error))
-                self._log.add(_failure(call, attempt, refused, None))
+                self._fail(attempt, refused, None)
                 raise refused from error
+            except BaseException:
+                usage, cost = at_most(attempt.decision)  # it was sent, and nobody knows how far the provider came
+                self._settle(attempt.reservation, usage, Cost(cost, "at most"))
+                raise
             else:
-                self._finish(call, response, reservation, attempt, self._clock.monotonic() - started)
-                return response
+                return self._finish(attempt, standing, response, self._clock.monotonic() - started)
             await self._clock.sleep(wait)
-            attempt += 1
+            number += 1
 
-    def _finish(
-        self, call: ModelCall, response: Response, reservation: ModelReservation, attempts: int, seconds: float
-    ) -> None:
+    async def _answer(self, call: ModelCall, standing: Standing) -> Response:
+        """Ask the model; those who watch hear it as it speaks, unless a filter must have seen its words whole."""
+        aloud = unheard if withholds_text(standing.guardrails) else self._aloud
+        with aloud(self._log.events[-1].number) as speech:
+            return await answer(call.model, call.request, speech)
+
+    def _fail(self, attempt: _Attempt, error: ModelError, wait: float | None) -> None:
+        """Record a failed attempt. One that may have been answered counts with what it may have used at most."""
+        billed = error.kind in _PERHAPS_BILLED
+        usage, cost = at_most(attempt.decision) if billed else (ModelUsage(), None)
+        self._settle(attempt.reservation, usage, Cost(cost, "at most"), paid=billed)
+        self._log.add(
+            ModelFailed(
+                position=attempt.call.position,
+                attempt=attempt.number,
+                kind=error.kind,
+                message=str(error),
+                status=error.status,
+                retry_in_s=wait,
+                usage=as_contract(usage),
+                cost_usd=cost,
+            )
+        )
+
+    def _finish(self, attempt: _Attempt, standing: Standing, response: Response, seconds: float) -> Response:
+        call, reservation = attempt.call, attempt.reservation
         cost = call.model.cost(response.usage, self._clock.now())
-        self._settle(reservation, response.usage, cost)
-        self._budget.iterations += 1
+        self._settle(reservation, response.usage, cost, iterations=_counted(call.purpose))
+        self._estimate.learn(call.request, response.usage)
+        response, found = self._screens.response(standing.guardrails, response)
         self._log.add(
             ModelFinished(
                 position=call.position,
@@ -205,18 +316,38 @@ class ModelCalls:
                 usage=as_contract(response.usage),
                 cost_usd=cost.usd,
                 cost_source=cost.source,
-                attempts=attempts,
+                attempts=attempt.number,
                 duration_s=seconds,
+                decision=found,
             )
         )
+        return _unless_refused(response, found)
 
     def _settle(
-        self, reservation: ModelReservation | None, usage: ModelUsage, cost: Cost, *, paid: bool = True
+        self,
+        reservation: ModelReservation | None,
+        usage: ModelUsage,
+        cost: Cost,
+        *,
+        iterations: int = 0,
+        paid: bool = True,
     ) -> None:
-        self._budget.settle_model(reservation, tokens=usage.input + usage.output, cost_usd=cost.usd)
+        tokens = usage.input + usage.output
+        self._budget.settle_model(reservation, tokens=tokens, cost_usd=cost.usd, iterations=iterations)
         self.spending.usage += usage
         if paid and cost.usd is None:
             self.spending.cost_unknown = True
+
+
+def _counted(purpose: Purpose) -> int:
+    """An iteration is an answer of the model; what a conversation is summarized in is none of this run's."""
+    return 0 if purpose == "summary" else 1
+
+
+def _unless_refused(response: Response, decision: GuardDecision | None) -> Response:
+    if decision is not None and decision.outcome == "deny":
+        raise ModelRefused(decision)
+    return response
 
 
 def as_contract(usage: ModelUsage) -> Usage:
@@ -229,21 +360,3 @@ def as_contract(usage: ModelUsage) -> Usage:
         reasoning_tokens=usage.reasoning,
         estimated=usage.estimated,
     )
-
-
-def _failure(call: ModelCall, attempt: int, error: ModelError, wait: float | None) -> ModelFailed:
-    return ModelFailed(
-        position=call.position,
-        attempt=attempt,
-        kind=error.kind,
-        message=str(error),
-        status=error.status,
-        retry_in_s=wait,
-    )
-
-
-def _size(message: Message) -> int:
-    size = 0
-    for part in message.parts:
-        size += len(getattr(part, "text", "")) + len(getattr(part, "args", ""))
-    return size

@@ -155,7 +155,7 @@ class _Reader:
 
     def _model_failed(self, event: ModelFailed) -> None:
         step = cast("LLMStep", self.steps[self._places[LLMStep, event.position]])
-        failure = FailedAttempt(**event.model_dump(exclude={"type", "position"}))
+        failure = FailedAttempt(**event.model_dump(include=set(FailedAttempt.model_fields)))
         status = "error" if event.retry_in_s is None else "running"
         self._change(LLMStep, event.position, status=status, failures=(*step.failures, failure))
 

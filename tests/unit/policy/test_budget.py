@@ -54,12 +54,14 @@ def test_requests_count_in_all_parents_up_to_their_limits():
 @pytest.mark.requirement("policy.never_overspends")
 def test_iterations_are_a_run_s_own():
     child = budget(budget(max_iterations=1), max_iterations=2)
-    child.iterations += 1
+    turn = ModelReservation(10, None, iterations=1)
+    child.reserve_model(turn)
+    child.settle_model(turn, tokens=5, cost_usd=None, iterations=1)
 
-    assert child.iteration_shortage() is None
-    child.iterations += 1
+    assert child.reserve_model(turn) is None
     shortage = Shortage("max_iterations", 3, 2, Reason.MAX_ITERATIONS_EXCEEDED, "max_iterations")
-    assert child.iteration_shortage() == shortage
+    assert child.reserve_model(turn) == shortage
+    assert child.reserve_model(reservation()) is None, "what is no turn needs no iteration"
 
 
 @pytest.mark.requirement("policy.never_overspends", "policy.shortage")

@@ -76,7 +76,7 @@ def asks(model: ScriptedModel, *, position: str = "t1.llm", request: Request = Q
 
     async def script(context: RunContext) -> Json:
         call = ModelCall(
-            position, "answer", model, request, new=request.messages, system=request.system,
+            position, "tool_selection", model, request, new=request.messages, system=request.system,
             tools=await context.keep(b"[]"),
         )  # fmt: skip
         try:

@@ -81,6 +81,8 @@ class ServerSettings(Contract):
     """0 takes any free one."""
     allow_local_models: bool = False
     """Whether definitions over HTTP may name models on local addresses, such as `ollama:…`."""
+    self_approval: bool = False
+    """Whether who has started a run, or acts in it, may decide on its calls that wait for a person."""
 
 
 class SandboxSettings(Contract):

@@ -12,9 +12,11 @@ from typer.core import TyperGroup
 
 from toolcrib.cli import (
     accounts,
+    approvals,
     authoring,
     calling,
     code,
+    conversations,
     databases,
     demo,
     doctor,
@@ -95,6 +97,8 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
 )
 app.add_typer(accounts.app, name="account")
+app.add_typer(conversations.app, name="conversation")
+app.add_typer(approvals.app, name="approval")
 app.add_typer(demo.app, name="demo")
 app.add_typer(fragments.app, name="fragment")
 app.add_typer(keys.app, name="key")

@@ -20,8 +20,10 @@ from toolcrib.server import (
     agentic,
     agentic_runs,
     ai_tools,
+    approvals,
     calls,
     connections,
+    conversations,
     databases,
     executions,
     lifecycle,
@@ -52,10 +54,12 @@ _PARTS: Final = (
     mcp.router,
     tools.router,
     executions.router,
+    approvals.router,
     providers.router,
     connections.providers,
     connections.connections,
     secrets.router,
+    conversations.router,
     named.fragments,
     named.accounts,
 )
@@ -66,7 +70,9 @@ _ERRORS: Final[dict[int | str, dict[str, Any]]] = {
 _logger = logging.getLogger(__name__)
 
 
-def create_app(crib: Crib, authenticate: Authenticator, *, allow_local_models: bool = False) -> FastAPI:
+def create_app(
+    crib: Crib, authenticate: Authenticator, *, allow_local_models: bool = False, self_approval: bool = False
+) -> FastAPI:
     """The REST surface of a crib as an ASGI application.
 
     The application's lifespan opens the crib, drives its queued, woken and recovered runs, and closes it.
@@ -75,6 +81,7 @@ def create_app(crib: Crib, authenticate: Authenticator, *, allow_local_models: b
         crib: What the routes act on; it must not be open in another event loop.
         authenticate: Tells who holds a bearer token: `KeyRing.authenticate`, or the application's own.
         allow_local_models: Definitions over HTTP may name models on local addresses, such as `ollama:…`.
+        self_approval: Who has started a run, or acts in it, may decide on its calls.
     """
     app = FastAPI(
         title="Toolcrib",
@@ -97,6 +104,7 @@ def create_app(crib: Crib, authenticate: Authenticator, *, allow_local_models: b
     )
     app.state.crib = crib
     app.state.allow_local_models = allow_local_models
+    app.state.self_approval = self_approval
     api = APIRouter(prefix="/api/v1", dependencies=[Security(BEARER)], responses=_ERRORS)
     for part in _PARTS:
         api.include_router(part)

@@ -7,8 +7,10 @@ from fastapi.responses import StreamingResponse
 
 from toolcrib.contracts import Conflict, RunStatus
 from toolcrib.crib import Crib
+from toolcrib.crib.approvals import Answer
+from toolcrib.server.approvals import SelfApproval
 from toolcrib.server.calls import run_view
-from toolcrib.server.context import Caller, House, demand, run_of
+from toolcrib.server.context import Caller, House, run_of
 from toolcrib.server.parsing import JsonRoute
 from toolcrib.server.rules import demand_execute, demand_run, may_see_run
 from toolcrib.server.streaming import follow
@@ -85,18 +87,13 @@ async def stream_events(
 
 
 @router.post("/{run_id}/approvals/{position}", status_code=202)
-async def decide(run_id: str, position: str, body: DecisionBody, crib: House, caller: Caller) -> RunAccepted:
+async def decide(
+    *, run_id: str, position: str, body: DecisionBody, crib: House, caller: Caller, allow_self: SelfApproval
+) -> RunAccepted:
     """Approve or reject a call that waits for a person; the run then goes on by itself."""
-    run = await run_of(crib, caller, run_id)
-    demand(caller, f"ai://approvals/{run.request.tool_name}/write")
-    counted = await crib.decide(
-        run_id,
-        position,
-        approve=body.approved,
-        edited_input=body.edited_input,
-        reason=body.reason,
-        principal=caller,
-    )
+    await run_of(crib, caller, run_id)
+    answer = Answer(body.approved, body.edited_input, body.reason, caller, allow_self)
+    counted = await crib.approvals.decide_call(run_id, position, answer)
     return await _told(crib, run_id, position, counted=counted)
 
 

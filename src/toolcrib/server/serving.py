@@ -41,7 +41,12 @@ async def _serve(settings: Settings) -> None:
     async with Crib.from_settings(settings) as crib:
         keys = await crib.store.api_keys.count()
         ring = KeyRing(crib.store.api_keys, read_pepper(settings.store, os.environ, keys=keys), crib.clock)
-        app = create_app(crib, ring.authenticate, allow_local_models=settings.server.allow_local_models)
+        app = create_app(
+            crib,
+            ring.authenticate,
+            allow_local_models=settings.server.allow_local_models,
+            self_approval=settings.server.self_approval,
+        )
         server, listening = _listen(app, settings.server.host, settings.server.port)
         if not keys:
             _say(f"API key, shown only now: {await ring.issue(crib.principal)}")

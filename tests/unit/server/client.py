@@ -21,7 +21,8 @@ from toolcrib.store import Store
 
 STRANGER = Principal(id="stranger", realm="elsewhere")
 READER = Principal(id="reader", grants=("ai://tools/utility/search/execute",))
-PRINCIPALS = {"owner": OWNER, "stranger": STRANGER, "reader": READER}
+BOSS = Principal(id="boss")
+PRINCIPALS = {"owner": OWNER, "stranger": STRANGER, "reader": READER, "boss": BOSS}
 """Who a bearer token stands for, in tests that are not about keys."""
 
 PLAN = '{"reasoning": "look first", "search": {"input": {"company": "Acme"}}}'
@@ -79,6 +80,11 @@ class Server:
     async def get(self, path: str, query: Mapping[str, str | int] | None = None, status: int = 200) -> Any:
         """GET, as `post`."""
         return checked(await self.client.get(f"/api/v1{path}", params=query or {}), status)
+
+    async def decide(self, run_id: str, position: str, decision: JsonObject, status: int = 202) -> Any:
+        """Decide on a waiting call as somebody who has no part in the run."""
+        boss = self.client_of("boss")
+        return checked(await boss.post(f"/api/v1/executions/{run_id}/approvals/{position}", json=decision), status)
 
     async def finished(self, run_id: str) -> JsonObject:
         """Wait until the run has ended or waits, and read it."""

@@ -1,4 +1,5 @@
 import json
+import re
 from collections.abc import Mapping
 from typing import Any
 
@@ -114,7 +115,7 @@ async def test_a_stream_ends_where_the_run_waits_and_goes_on_after_the_decision(
     before = parse((await server.client.get(path)).text)
     assert (before[-2][1], before[-1][1]) == ("run_suspended", "done")
     assert before[-1][2]["result"]["status"] == "awaiting_approval"
-    await server.post(f"/executions/{run_id}/approvals/call", {"approved": True}, status=202)
+    await server.decide(run_id, "call", {"approved": True}, status=202)
     after = parse((await server.client.get(path, headers={"Last-Event-ID": str(before[-1][0])})).text)
     assert after[0][1] == "run_resumed"
     assert after[-1][2]["result"]["status"] == "completed"
@@ -155,7 +156,7 @@ async def test_silence_is_broken_by_comments() -> None:
 )
 async def test_a_decision_carries_the_run_on(server: Server, decision: JsonObject, status: str, output: Any) -> None:
     run_id = await waiting(server)
-    await server.post(f"/executions/{run_id}/approvals/call", decision, status=202)
+    await server.decide(run_id, "call", decision, status=202)
     run = (await server.finished(run_id))["run"]
     assert (run["status"], run["output"]) == (status, output)
     if status == "failed":
@@ -166,10 +167,10 @@ async def test_a_decision_carries_the_run_on(server: Server, decision: JsonObjec
 async def test_a_decision_counts_once_and_only_where_a_call_waits() -> None:
     async with serving(driven=False) as server:
         run_id = await waiting(server)
-        elsewhere = await server.post(f"/executions/{run_id}/approvals/t1.c1", {"approved": True}, status=409)
+        elsewhere = await server.decide(run_id, "t1.c1", {"approved": True}, status=409)
         assert "waiting: call" in elsewhere["error"]["message"]
-        await server.post(f"/executions/{run_id}/approvals/call", {"approved": False}, status=202)
-        await server.post(f"/executions/{run_id}/approvals/call", {"approved": True}, status=409)
+        await server.decide(run_id, "call", {"approved": False}, status=202)
+        await server.decide(run_id, "call", {"approved": True}, status=409)
         ended = await server.post(f"/executions/{run_id}/resume")
     assert ended["meta"]["status"] == "failed"
 
@@ -213,9 +214,11 @@ async def test_of_two_answers_at_the_same_moment_the_first_counts(
     async with serving(driven=False) as server:
         run_id = await waiting(server, tool, body)
         monkeypatch.setattr(server.crib.store.journal, "signals", none_yet)  # as both looked before either wrote
-        await server.post(f"/executions/{run_id}/{path}/call", answer, status=202)
-        second = await server.post(f"/executions/{run_id}/{path}/call", answer, status=409)
-    assert "the first one counts" in second["error"]["message"]
+        client = server.client_of("boss") if path == "approvals" else server.client
+        route = f"/api/v1/executions/{run_id}/{path}/call"
+        checked(await client.post(route, json=answer), 202)
+        second = checked(await client.post(route, json=answer), 409)
+    assert re.search("the first (one|answer) counts", second["error"]["message"])
 
 
 @pytest.mark.requirement("server.resume")

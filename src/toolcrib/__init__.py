@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from toolcrib.contracts import (
+        AgentDefinition,
         AgenticContext,
         AgenticStep,
         AllocatedTool,
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
         ToolDefinition,
         ToolEnvelope,
     )
-    from toolcrib.crib import AgenticTool, CompositeTool, Crib
+    from toolcrib.crib import Agent, AgenticTool, CompositeTool, Crib
     from toolcrib.llm import ScriptedModel
     from toolcrib.net import EgressPolicy
     from toolcrib.providers.entities import EntityOptions, entity
@@ -30,6 +31,8 @@ if TYPE_CHECKING:
     from toolcrib.runs import Result, recorded_model
 
 __all__ = [
+    "Agent",
+    "AgentDefinition",
     "AgenticContext",
     "AgenticStep",
     "AgenticTool",
@@ -58,6 +61,7 @@ __all__ = [
 ]
 
 _HOMES = {
+    "Agent": "toolcrib.crib",
     "AgenticTool": "toolcrib.crib",
     "CompositeTool": "toolcrib.crib",
     "Crib": "toolcrib.crib",

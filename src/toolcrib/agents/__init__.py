@@ -1,13 +1,19 @@
-"""Agentic tools: a model inside a tool, with a fixed sequence that it fills in or a choice of tools that it makes."""
+"""Agents, and agentic tools: a model that chooses tools turn by turn, or fills in a fixed sequence of them."""
 
 from toolcrib.agents.allotment import allocation
 from toolcrib.agents.authoring import TASK_INPUT, agentic_definition, check_agentic
+from toolcrib.agents.checking import check_agent, notes_on
 from toolcrib.agents.drafting import Draft
 from toolcrib.agents.drift import basis_of, drift_of, made_from
+from toolcrib.agents.furnishing import AgentFurnisher, Fragments
+from toolcrib.agents.identity import Accounts, identity_of
+from toolcrib.agents.memory import Memory
 from toolcrib.agents.placeholders import PLACEHOLDERS, check_prompt
 from toolcrib.agents.programs import CALL, programs
 from toolcrib.agents.prompts import default_prompt, reference_names
+from toolcrib.agents.recall import Recall, Recalled
 from toolcrib.agents.references import References, check_provider_data
+from toolcrib.agents.resolving import Asker, resolve
 from toolcrib.agents.setup import Furnisher, Models
 from toolcrib.agents.snapshots import ReferenceUnavailable, Snapshot, Snapshots
 from toolcrib.agents.trial import Trial
@@ -16,9 +22,16 @@ __all__ = [
     "CALL",
     "PLACEHOLDERS",
     "TASK_INPUT",
+    "Accounts",
+    "AgentFurnisher",
+    "Asker",
     "Draft",
+    "Fragments",
     "Furnisher",
+    "Memory",
     "Models",
+    "Recall",
+    "Recalled",
     "ReferenceUnavailable",
     "References",
     "Snapshot",
@@ -27,12 +40,16 @@ __all__ = [
     "agentic_definition",
     "allocation",
     "basis_of",
+    "check_agent",
     "check_agentic",
     "check_prompt",
     "check_provider_data",
     "default_prompt",
     "drift_of",
+    "identity_of",
     "made_from",
+    "notes_on",
     "programs",
     "reference_names",
+    "resolve",
 ]

@@ -5,7 +5,7 @@ tools and the same prompt: the shown tools, and the texts of the prompt's fragme
 """
 
 from dataclasses import replace
-from typing import Protocol, cast
+from typing import Protocol
 
 import orjson
 from msgspec import Struct
@@ -15,14 +15,14 @@ from toolcrib.agents.desk import Desk
 from toolcrib.agents.finding import Folded
 from toolcrib.agents.identity import Accounts, identity_of
 from toolcrib.agents.offer import Offer, allot
-from toolcrib.agents.recall import Recall, opening
+from toolcrib.agents.recall import Begun, Recall, Recalled, message_of, opening
 from toolcrib.agents.resolving import Asker, resolve
+from toolcrib.agents.room import Room
 from toolcrib.agents.setup import Models
 from toolcrib.contracts import (
     AgentImplementation,
     Guardrail,
     Json,
-    JsonObject,
     NotFound,
     PromptFragment,
     RequireConfirmation,
@@ -57,6 +57,8 @@ class Furnished(Struct, frozen=True):
     system: str
     """The system prompt, which stays the same through the run."""
     opening: tuple[Message, ...]
+    found: tuple[str, ...]
+    """Names of the hidden tools that the model has found in the turns before."""
 
 
 class AgentFurnisher:
@@ -88,28 +90,35 @@ class AgentFurnisher:
             InvalidSettings: The model cannot be opened.
             NotFound: A fragment does not exist.
         """
-        context.principal = identity_of(context, agent, self._accounts)
+        context.principal = identity_of(agent, context.request.principal, self._accounts)
         desk = Desk(context=context, model=self._models(agent.llm), llm=agent.llm, parallel=agent.parallel_tool_calls)
-        offer = await self._offer(context, tool, agent)
+        begun = await self._recall.begun_with(context)
+        offer = await self._offer(context, tool, agent, begun)
         context.policy = replace(
             offer.policy(context.policy),
             side_effects=least(context.policy.side_effects, agent.side_effects),
             guardrails=(*context.policy.guardrails, *_rules(agent)),
         )
-        recalled = await self._recall(context, agent)
+        system, asked = await self._system(context, agent, offer), context.request.input
+        found = offer.findable(begun.found)
+        room = Room(context, agent.llm).for_the_past(
+            opening(asked, Recalled()), system=system, tools=offer.with_found(found)
+        )
+        recalled = await self._recall(context, agent, room)
         return Furnished(
             agent=agent,
             desk=desk,
             offer=offer,
-            system=await self._system(context, agent, offer),
-            opening=(*recalled.messages, opening(context.request.input, recalled)),
+            system=system,
+            opening=(*recalled.messages, opening(asked, recalled)),
+            found=found,
         )
 
     # Tools ------------------------------------------------------------------------------------------------------------
 
-    async def _offer(self, context: RunContext, tool: ToolRevision, agent: AgentImplementation) -> Offer:
+    async def _offer(self, context: RunContext, tool: ToolRevision, agent: AgentImplementation, begun: Begun) -> Offer:
         """The tools as the run has found them; equal ones are laid out once."""
-        key = await self._resolved(context, tool, agent)
+        key = await self._resolved(context, tool, agent, begun)
         if key not in self._offers:
             if len(self._offers) >= _MOST_OFFERS:
                 self._offers.clear()
@@ -117,9 +126,9 @@ class AgentFurnisher:
         return self._offers[key]
 
     async def _resolved(
-        self, context: RunContext, tool: ToolRevision, agent: AgentImplementation
+        self, context: RunContext, tool: ToolRevision, agent: AgentImplementation, begun: Begun
     ) -> tuple[tuple[str, int, bool], ...]:
-        """Content hash and priority of each tool, and whether it is shown."""
+        """Content hash and priority of each tool, and whether it is shown: the same in all turns of a conversation."""
         realm, pins = context.run.realm, context.request.pins
 
         async def bound(ref: str) -> ToolRevision:
@@ -127,7 +136,8 @@ class AgentFurnisher:
 
         async def look() -> Json:
             effects = least(context.policy.side_effects, agent.side_effects)
-            asker = Asker(realm, tool.name, context.principal, effects, message_of(context.request.input))
+            message = begun.message or message_of(context.request.input)
+            asker = Asker(realm, tool.name, context.principal, effects, message)
             found = await resolve(agent, asker, self._registry, bound)
             rows = [(item.tool.content_hash, item.share.priority, item.shown) for item in found.candidates]
             return {
@@ -188,12 +198,6 @@ class AgentFurnisher:
             msg = f"there is no prompt fragment {name!r} in realm {realm!r}; save it, or take it out of the agent"
             raise NotFound(msg)
         return found
-
-
-def message_of(arguments: Json) -> str | None:
-    """What an agent is asked, in words."""
-    message = cast("JsonObject", arguments).get("message") if isinstance(arguments, dict) else None
-    return message if isinstance(message, str) else None
 
 
 def _rules(agent: AgentImplementation) -> tuple[Guardrail, ...]:

@@ -7,7 +7,6 @@ from typing import Protocol
 
 from toolcrib.contracts import AgentImplementation, ErrorCode, Principal, Reason, ServiceAccount
 from toolcrib.executor import CallFailed, error
-from toolcrib.runs import RunContext
 
 
 class Accounts(Protocol):
@@ -18,15 +17,20 @@ class Accounts(Protocol):
         ...
 
 
-def identity_of(context: RunContext, agent: AgentImplementation, accounts: Accounts) -> Principal:
-    """Who makes the calls of an agent's run.
+def identity_of(agent: AgentImplementation, caller: Principal, accounts: Accounts) -> Principal:
+    """Who makes the calls of an agent.
+
+    Args:
+        agent: What its definition says.
+        caller: Who has asked it, in the realm where it runs.
+        accounts: Finds its account.
 
     Raises:
         CallFailed: Its account does not exist or is disabled.
     """
-    name, realm = agent.principal_ref, context.run.realm
+    name, realm = agent.principal_ref, caller.realm
     if name is None:
-        return context.request.principal
+        return caller
     account = accounts.find(realm, name)
     if account is None or not account.enabled:
         state = "does not exist" if account is None else "is disabled"

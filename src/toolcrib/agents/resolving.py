@@ -90,7 +90,7 @@ async def resolve(agent: AgentImplementation, asker: Asker, registry: Registry, 
     candidates: list[Candidate] = []
     left_out: list[ResolvedTool] = []
     known: set[str] = set()
-    for share in _shares(agent):
+    for share in shares_of(agent):
         try:
             found = matching(share.ref, registry, asker.realm, asker.name) if share.many else [await bound(share.ref)]
         except NotFound as missing:
@@ -107,8 +107,8 @@ async def resolve(agent: AgentImplementation, asker: Asker, registry: Registry, 
     return Resolution([item._replace(shown=item.tool.name in shown) for item in candidates], left_out)
 
 
-def _shares(agent: AgentImplementation) -> Iterator[Share]:
-    """What the definition means, one by one first."""
+def shares_of(agent: AgentImplementation) -> Iterator[Share]:
+    """What a definition means by its tools and delegates, those that it names one by one before the many."""
     named = [Share(item.tool, priority=item.priority) for item in agent.tools]
     yield from (share for share in named if not share.many)
     yield from (share for share in named if share.many)

@@ -7,7 +7,14 @@ import asyncio
 from collections.abc import Mapping
 from typing import Any, TypeAlias
 
-from toolcrib.agents import check_agentic, check_provider_data, default_prompt, made_from
+from toolcrib.agents import (
+    check_agent,
+    check_agentic,
+    check_provider_data,
+    default_prompt,
+    made_from,
+    notes_on,
+)
 from toolcrib.contracts import (
     AgentImplementation,
     InvalidInput,
@@ -157,10 +164,12 @@ class Catalogue:
         check_definition(definition)
         self._plugins.check(definition)
         checked = check_callees(check_agentic(definition, self._registry, realm), self._registry, realm)
+        checked = check_agent(checked, self._registry, realm, self._fragments)
         check_provider_data(checked, realm, self._providers)
         implementation = checked.implementation
         if implementation.kind == "agent":
             check_pins(checked.name, implementation.pins)
+            self._models.check(implementation.llm)
         if implementation.kind != "agentic":
             return checked
         self._models.check(implementation.llm)
@@ -186,7 +195,7 @@ class Catalogue:
         self._check_account(checked, who)
         now = self._clock.now()
         saved = await self._registry.save(checked, realm=who.realm, made_by=who.id, at=now, after=after)
-        warnings = warnings_for(checked, self._registry, who.realm, now)
+        warnings = (*warnings_for(checked, self._registry, who.realm, now), *notes_on(checked))
         return saved.model_copy(update={"warnings": warnings}) if warnings else saved
 
     def _check_account(self, definition: ToolDefinition, who: Principal) -> None:

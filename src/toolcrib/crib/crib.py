@@ -12,14 +12,12 @@ Nothing is connected until the first call. Everything that a crib does goes thro
 import os
 from collections.abc import Callable, Mapping, Sequence
 from types import TracebackType
-from typing import Any, Self
+from typing import Any, Self, Unpack
 
 from toolcrib.agents import agentic_definition
 from toolcrib.contracts import (
     OWNER,
-    AgenticContext,
     AgenticMode,
-    AgenticStep,
     AllocatedTool,
     ApprovalRequested,
     ClientResult,
@@ -41,12 +39,14 @@ from toolcrib.contracts import (
     ToolRevision,
     Trace,
 )
+from toolcrib.crib.agents import Agents
 from toolcrib.crib.approvals import Answer, Approvals
 from toolcrib.crib.connections import Connections
 from toolcrib.crib.conversations import Conversations
+from toolcrib.crib.defining import AgenticOptions, AgentOptions, agent_definition
 from toolcrib.crib.entities import Source, Thing
 from toolcrib.crib.executions import Executions
-from toolcrib.crib.handle import AgenticTool, CompositeTool
+from toolcrib.crib.handle import Agent, AgenticTool, CompositeTool
 from toolcrib.crib.imports import Imports
 from toolcrib.crib.lifecycle import ToolLife
 from toolcrib.crib.listing import Listing
@@ -150,6 +150,7 @@ class Crib:
         self.imports = Imports(self._parts, self.enter)
         self.lifecycle = ToolLife(self._parts, self.enter)
         self.listing = Listing(self.registry, self.enter)
+        self.agents = Agents(self._parts, self.listing, self.enter)
         self.prompts = Prompts.of(self._parts, self.enter)
         self.secrets = Secrets(self._parts, self.enter)
         self.fragments = NamedThings(self._parts.fragments, self.enter, self.clock)
@@ -220,16 +221,9 @@ class Crib:
         *,
         mode: AgenticMode,
         model: str | LLMConfig | None = None,
-        steps: Sequence[str | AgenticStep] = (),
-        tools: Sequence[str | AllocatedTool] = (),
-        description: str = "",
-        system_prompt: str | None = None,
-        context: AgenticContext | None = None,
-        limits: Limits | None = None,
-        input_schema: JsonSchema | None = None,
-        result_schema: JsonSchema | None = None,
         base_url: str | None = None,
-        version: str = "1.0.0",
+        limits: Limits | None = None,
+        **options: Unpack[AgenticOptions],
     ) -> AgenticTool:
         """Define a tool with a model inside, and get a handle to call it.
 
@@ -237,38 +231,46 @@ class Crib:
             name: The tool's name.
             mode: `deterministic` with `steps`, or `agentic` with `tools`.
             model: `provider:model`, or a whole configuration; the crib's default if null.
-            steps: The fixed sequence.
-            tools: What the model may choose from.
-            description: What a parent agent reads.
-            system_prompt: A template; a default one if null.
-            context: Reference data, documentation.
-            limits: What a run may spend; the crib's default if null.
-            input_schema: Parameters; one `task` if null.
-            result_schema: Shape of the answer; `{"summary": text}` if null.
             base_url: Address of the model's server. Given here, in code, it is trusted: it may be a local one.
-            version: Semantic version.
+            limits: What a run may spend; the crib's default if null.
+            **options: What it works with and what it is told.
 
         Raises:
             InvalidDefinition: The prompt, the steps or the limits are not well formed.
             InvalidSettings: The model reference is malformed, its provider unknown, or there is none.
         """
         llm = llm_of(name, model, base_url, default=self._default_model, models=self._parts.models)
-        definition = agentic_definition(
-            name,
-            mode=mode,
-            llm=llm,
-            steps=steps,
-            tools=tools,
-            description=description,
-            system_prompt=system_prompt,
-            context=context,
-            limits=limits or self._default_limits,
-            input_schema=input_schema,
-            result_schema=result_schema,
-            version=version,
-        )
+        definition = agentic_definition(name, mode=mode, llm=llm, limits=limits or self._default_limits, **options)
         self._catalogue.add(definition, self.principal)
         return AgenticTool(self.invoke, definition)
+
+    def agent(
+        self,
+        name: str,
+        *,
+        model: str | LLMConfig | None = None,
+        tools: Sequence[str | AllocatedTool] = (),
+        base_url: str | None = None,
+        limits: Limits | None = None,
+        **options: Unpack[AgentOptions],
+    ) -> Agent:
+        """Define an agent, and get a handle to ask it.
+
+        Args:
+            name: The agent's name.
+            model: `provider:model`, or a whole configuration; the crib's default if null.
+            tools: What it may call: by reference, pattern of names, `group:…` or `tag:…`.
+            base_url: Address of the model's server. Given here, in code, it is trusted: it may be a local one.
+            limits: What a run may spend; the crib's default if null.
+            **options: The other fields of `AgentDefinition`.
+
+        Raises:
+            InvalidSettings: The model reference is malformed, its provider unknown, or there is none.
+        """
+        llm = llm_of(name, model, base_url, default=self._default_model, models=self._parts.models)
+        definition = agent_definition(name, llm, tools, limits or self._default_limits, **options)
+        self._catalogue.add(definition.tool(), self.principal)
+        return Agent(self.executions.execute, definition)
 
     def composite_tool(
         self,

@@ -3,11 +3,35 @@
 from collections.abc import Awaitable, Callable
 from typing import TypeAlias
 
-from toolcrib.contracts import Json, JsonObject, ToolDefinition
+from toolcrib.contracts import AgentDefinition, AgentRequest, AgentResponse, Json, JsonObject, ToolDefinition
 from toolcrib.runs import Result
 
 Invoke: TypeAlias = Callable[[str, JsonObject], Awaitable[Result]]
 """Runs the tool of a reference with arguments."""
+
+Execute: TypeAlias = Callable[[str, AgentRequest], Awaitable[AgentResponse]]
+"""Asks the agent of a reference."""
+
+
+class Agent:
+    """A handle to an agent: await it with a message."""
+
+    def __init__(self, execute: Execute, definition: AgentDefinition) -> None:
+        self._execute = execute
+        self.definition = definition
+
+    async def __call__(
+        self, message: str, *, conversation_id: str | None = None, context: JsonObject | None = None
+    ) -> AgentResponse:
+        """Ask the agent, and wait until it has answered or waits for somebody.
+
+        Args:
+            message: What it is asked.
+            conversation_id: The conversation that this goes on with; null begins a new one.
+            context: Facts that it needs to know, by name.
+        """
+        request = AgentRequest(message=message, conversation_id=conversation_id, context=context or {})
+        return await self._execute(f"{self.definition.name}@{self.definition.version}", request)
 
 
 class CompositeTool:

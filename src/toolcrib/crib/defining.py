@@ -1,0 +1,93 @@
+"""What a program may say of an agentic tool or an agent that it defines, beside its name and its model."""
+
+from collections.abc import Sequence
+from typing import Any, TypedDict, Unpack
+
+from toolcrib.contracts import (
+    AgentDefinition,
+    AgenticContext,
+    AgenticStep,
+    AgentMemory,
+    AllocatedTool,
+    Guardrail,
+    JsonSchema,
+    Limits,
+    LLMConfig,
+    PinnedHandle,
+    ResponseFormat,
+    SideEffects,
+)
+
+
+class AgenticOptions(TypedDict, total=False):
+    """Of an agentic tool."""
+
+    steps: Sequence[str | AgenticStep]
+    """The fixed sequence."""
+    tools: Sequence[str | AllocatedTool]
+    """What the model may choose from."""
+    description: str
+    """What a parent agent reads."""
+    system_prompt: str | None
+    """A template; a default one if null."""
+    context: AgenticContext | None
+    """Reference data, documentation."""
+    input_schema: JsonSchema | None
+    """Parameters; one `task` if null."""
+    result_schema: JsonSchema | None
+    """Shape of the answer; `{"summary": text}` if null."""
+    version: str
+    """Semantic version."""
+
+
+class AgentOptions(TypedDict, total=False):
+    """Of an agent; each is the field of `AgentDefinition` with its name."""
+
+    description: str
+    title: str
+    system_prompt: str
+    prompt_fragments: Sequence[str]
+    response_format: ResponseFormat
+    """`structured` if a `response_schema` is given."""
+    response_schema: JsonSchema
+    tool_categories: Sequence[str]
+    tool_tags: Sequence[str]
+    excluded_tools: Sequence[str]
+    max_tools_in_context: int
+    delegates: Sequence[str]
+    side_effects: SideEffects
+    parallel_tool_calls: bool
+    durable: bool
+    memory: AgentMemory
+    guardrails: Sequence[Guardrail]
+    requires_approval: bool
+    principal_ref: str
+    pins: Sequence[PinnedHandle]
+    tags: Sequence[str]
+    usage: str
+    input_schema: JsonSchema
+    version: str
+
+
+def agent_definition(
+    name: str,
+    llm: LLMConfig,
+    tools: Sequence[str | AllocatedTool],
+    limits: Limits | None,
+    **options: Unpack[AgentOptions],
+) -> AgentDefinition:
+    """The definition of an agent.
+
+    Args:
+        name: Its name.
+        llm: Its model.
+        tools: By reference, pattern of names, group or tag.
+        limits: What a run may spend; the usual ones if null.
+        **options: What else is to be said.
+    """
+    given: dict[str, Any] = {**options}
+    if "response_schema" in given:
+        given.setdefault("response_format", "structured")
+    if limits is not None:
+        given["limits"] = limits
+    return AgentDefinition.model_validate({"name": name, "llm": llm, "tools": tuple(tools), **given})

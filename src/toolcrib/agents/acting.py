@@ -43,14 +43,15 @@ class Acting:
     Args:
         context: The run.
         offer: Its tools.
+        found: Names of the hidden tools that the model has found before.
     """
 
-    def __init__(self, context: RunContext, offer: Offer) -> None:
+    def __init__(self, context: RunContext, offer: Offer, found: Sequence[str] = ()) -> None:
         self._context = context
         self._offer = offer
-        self._found: list[str] = []
+        self._found = list(found)
         """Names of the hidden tools that the model has found, in order."""
-        self.tools: ToolSet = offer.tools
+        self.tools: ToolSet = offer.with_found(self._found)
         """What the model is offered now."""
 
     @property

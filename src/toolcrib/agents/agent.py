@@ -56,7 +56,7 @@ class Agent:
             return Ended(status="failed", stop_reason="policy", error=refusal.error)
         if _names_tools(agent) and not furnished.offer.tools:
             return _no_tools(tool)
-        return await Turns(_Reply(furnished)).run()
+        return await Turns(_Reply(furnished), furnished.found).run()
 
 
 class _Reply:

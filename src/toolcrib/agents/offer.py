@@ -54,6 +54,11 @@ class Offer:
         found = [hidden[alias] for alias in aliases]
         return ToolSet([*self.tools.tools, *map(shown_tool, found)]) if found else self.tools
 
+    def findable(self, aliases: Sequence[str]) -> tuple[str, ...]:
+        """Those of the names that are hidden tools here."""
+        hidden = {item.alias for item in self.folded.hidden}
+        return tuple(alias for alias in aliases if alias in hidden)
+
     def named(self, alias: str) -> str:
         """The tool's real name behind a model's name for it; an unknown one stays as it is."""
         return self._names.get(alias, alias)

@@ -7,7 +7,7 @@ from toolcrib.agents.agentic import Agentic
 from toolcrib.agents.deterministic import Deterministic
 from toolcrib.agents.furnishing import AgentFurnisher, Fragments
 from toolcrib.agents.identity import Accounts
-from toolcrib.agents.recall import Recall, no_recall
+from toolcrib.agents.recall import Recall
 from toolcrib.agents.references import References
 from toolcrib.agents.setup import Furnisher, Models
 from toolcrib.contracts import RunKind, ToolRevision
@@ -27,7 +27,7 @@ def programs(
     *,
     fragments: Fragments,
     accounts: Accounts,
-    recall: Recall = no_recall,
+    recall: Recall,
 ) -> Mapping[RunKind, Program]:
     """The program of every kind of run.
 

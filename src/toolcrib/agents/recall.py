@@ -24,18 +24,31 @@ class Recalled(Struct, frozen=True):
     """Variables of the conversation; those of the run's own input come before them."""
 
 
+class Begun(Struct, frozen=True):
+    """What makes the tools that are offered in a conversation the same in all of its turns."""
+
+    message: str | None = None
+    """The first message, by which tools are chosen; null in the first turn, and in a run that is none."""
+    found: tuple[str, ...] = ()
+    """Names of the hidden tools that the model has found in the turns before, in order."""
+
+
 class Recall(Protocol):
     """Remembers for agents."""
 
-    async def __call__(self, context: RunContext, agent: AgentImplementation) -> Recalled:
-        """What the agent of a run remembers. The same each time that a run asks."""
+    async def __call__(self, context: RunContext, agent: AgentImplementation, room: int | None) -> Recalled:
+        """What the agent of a run remembers. The same each time that a run asks.
+
+        Args:
+            context: The run.
+            agent: Its agent.
+            room: Tokens that may be remembered; null for any number.
+        """
         ...
 
-
-async def no_recall(context: RunContext, agent: AgentImplementation) -> Recalled:
-    """Remembers nothing."""
-    del context, agent
-    return Recalled()
+    async def begun_with(self, context: RunContext) -> Begun:
+        """What the conversation of a run has so far that its offer of tools depends on."""
+        ...
 
 
 def opening(arguments: Json, recalled: Recalled) -> Message:
@@ -47,11 +60,17 @@ def opening(arguments: Json, recalled: Recalled) -> Message:
     """
     given = cast("JsonObject", arguments) if isinstance(arguments, dict) else {}
     message, context = given.get("message"), given.get("context")
-    own = cast("Mapping[str, Json]", context) if isinstance(context, dict) else {}
+    own: Mapping[str, Json] = cast("JsonObject", context) if isinstance(context, dict) else {}
     others = {name: value for name, value in given.items() if name not in ("message", "context")}
     variables = {**recalled.variables, **others, **own}
     text = message if isinstance(message, str) else _dump(message)
     return user(f"Context:\n{_dump(variables)}\n\n{text}" if variables else text)
+
+
+def message_of(arguments: Json) -> str | None:
+    """What an agent is asked, in words."""
+    message = cast("JsonObject", arguments).get("message") if isinstance(arguments, dict) else None
+    return message if isinstance(message, str) else None
 
 
 def _dump(value: Json) -> str:

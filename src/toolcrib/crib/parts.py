@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Self
 
-from toolcrib.agents import Furnisher, Models, References, Snapshots, programs
+from toolcrib.agents import Furnisher, Memory, Models, References, Snapshots, programs
 from toolcrib.contracts import DELEGATES, PromptFragment, RunKind, ServiceAccount, ToolRevision
 from toolcrib.crib.adoption import Adoptions
 from toolcrib.crib.catalogue import Catalogue
@@ -95,7 +95,15 @@ class Parts:
 
         def code_of(opened: Models) -> Mapping[RunKind, Program]:
             kinds: dict[RunKind, Program] = {
-                **programs(opened, registry, providers, references, fragments=fragments, accounts=accounts)
+                **programs(
+                    opened,
+                    registry,
+                    providers,
+                    references,
+                    fragments=fragments,
+                    accounts=accounts,
+                    recall=Memory(outside.store, opened),
+                )
             }
             kinds |= {"code": Code(outside.sandbox, registry), "composite": Composite(registry)}
             kinds["agent"] = holding_pins(kinds["agent"])

@@ -162,6 +162,18 @@ def _shipped(provider: str, model: str, hour: int) -> _Rates | str:
     )
 
 
+@lru_cache(maxsize=1024)
+def context_window(provider: str, model: str) -> int | None:
+    """Tokens that a model takes in and gives out at most, by the data of `genai-prices`; null if it does not say."""
+    try:
+        from genai_prices import Usage as NoUsage  # noqa: PLC0415 - an optional package of 170 ms
+        from genai_prices import calc_price  # noqa: PLC0415 - as above
+
+        return calc_price(NoUsage(), model, provider_id=_BILLED_AS.get(provider, provider)).model.context_window
+    except (ImportError, LookupError):
+        return None
+
+
 def _per_call(thousand: Any) -> Decimal:
     """The fee of one call, where a provider takes one; in the data it is per thousand calls."""
     return thousand / _THOUSAND if isinstance(thousand, Decimal) else Decimal(0)

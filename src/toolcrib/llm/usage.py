@@ -3,15 +3,22 @@
 Four characters are one token. Good for limits and for tests, not for bills.
 """
 
-from toolcrib.llm.messages import Message, Request, Text, Thinking, ToolCall, ToolResult, Usage
+from collections.abc import Iterable
+
+from toolcrib.llm.messages import NO_TOOLS, Message, Request, Text, Thinking, ToolCall, ToolResult, ToolSet, Usage
 
 _CHARACTERS_PER_TOKEN = 4
 
 
 def estimated_usage(request: Request, answer: Message) -> Usage:
     """The tokens of a call, by the length of what was sent and received; marked as estimated."""
-    sent = len(request.system) + request.tools.size + sum(map(_size, request.messages))
-    return Usage(input=_tokens(sent), output=_tokens(_size(answer)), estimated=True)
+    sent = estimated_tokens(request.messages, system=request.system, tools=request.tools)
+    return Usage(input=sent, output=estimated_tokens((answer,)), estimated=True)
+
+
+def estimated_tokens(messages: Iterable[Message], *, system: str = "", tools: ToolSet = NO_TOOLS) -> int:
+    """The tokens that a prompt comes to, by its length."""
+    return _tokens(len(system) + tools.size + sum(map(_size, messages)))
 
 
 def _tokens(characters: int) -> int:

@@ -1,7 +1,7 @@
-"""What a subscriber sees while a run goes on. Each carries the number of the journal's event, to re-attach at.
+"""What a subscriber sees while a run goes on. Each carries the number of the journal's event that it tells of.
 
-Text deltas are no journal events: they carry the number of the model call's `model_started` and an offset into its
-text.
+Deltas are no journal events: they carry the number of the model call's `model_started` and an offset into its text. A
+number that is new at a position begins the text there anew: the attempt before it has failed, and its text is void.
 """
 
 from typing import Annotated, Literal, TypeAlias
@@ -11,7 +11,7 @@ from pydantic import Field
 from toolcrib.contracts._base import Contract, Json
 from toolcrib.contracts.envelope import ToolEnvelope
 from toolcrib.contracts.errors import ToolError
-from toolcrib.contracts.runs import RunResult
+from toolcrib.contracts.runs import Purpose, RunResult
 
 
 class ThinkingDelta(Contract):
@@ -19,7 +19,12 @@ class ThinkingDelta(Contract):
 
     type: Literal["thinking"] = "thinking"
     number: int
+    position: str
+    """Of the model call in the run."""
+    purpose: Purpose
+    """Why the model was called; what it says to plan or to format is JSON."""
     offset: int
+    """Characters (code points) of this call that came before."""
     text: str
 
 
@@ -28,7 +33,12 @@ class TextDelta(Contract):
 
     type: Literal["text_delta"] = "text_delta"
     number: int
+    position: str
+    """Of the model call in the run."""
+    purpose: Purpose
+    """Why the model was called; what it says to plan or to format is JSON."""
     offset: int
+    """Characters (code points) of this call that came before."""
     text: str
 
 
@@ -83,6 +93,7 @@ class StreamFailed(Contract):
     type: Literal["error"] = "error"
     number: int
     error: ToolError
+    result: RunResult
 
 
 StreamEvent: TypeAlias = Annotated[

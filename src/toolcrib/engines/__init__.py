@@ -6,4 +6,13 @@ from toolcrib.engines.local import EngineSettings, LocalEngine
 from toolcrib.engines.nesting import child_run_id
 from toolcrib.engines.outcomes import Driven, crashed
 
-__all__ = ["Driven", "EngineSettings", "LocalEngine", "SystemClock", "child_run_id", "crashed", "limits_of", "new_run_id"]
+__all__ = [
+    "Driven",
+    "EngineSettings",
+    "LocalEngine",
+    "SystemClock",
+    "child_run_id",
+    "crashed",
+    "limits_of",
+    "new_run_id",
+]

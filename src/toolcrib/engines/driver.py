@@ -44,7 +44,6 @@ from toolcrib.engines.outcomes import (
     crashed,
     finished,
     orphaned,
-    result_of,
     resume_cause,
 )
 from toolcrib.executor import Clock, Executor, error
@@ -55,6 +54,7 @@ from toolcrib.runs import (
     Ended,
     History,
     InDoubt,
+    Live,
     ModelCalls,
     Nested,
     Program,
@@ -62,6 +62,7 @@ from toolcrib.runs import (
     RunLog,
     Surroundings,
     Suspended,
+    result_of,
 )
 from toolcrib.store import Claim, RunChange, Store
 
@@ -91,6 +92,7 @@ class House(Struct, frozen=True):
     programs: Mapping[RunKind, Program]
     clock: Clock
     retry: RetryPolicy
+    live: Live
 
 
 class Drive:
@@ -268,6 +270,7 @@ class Driver:
                 drive.history,
                 budget,
                 house.clock,
+                aloud=partial(house.live.speech, run_id),
                 jitter=lambda: Random(run_id).random(),  # noqa: S311 - spreads retries, guards nothing
                 retry=house.retry,
             ),

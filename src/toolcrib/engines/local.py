@@ -31,11 +31,11 @@ from toolcrib.contracts import (
 from toolcrib.engines.driver import Driver, House
 from toolcrib.engines.leases import Hold, Leases
 from toolcrib.engines.nesting import awaited_children
-from toolcrib.engines.outcomes import Driven, cancel_signal, result_of
+from toolcrib.engines.outcomes import Driven, cancel_signal
 from toolcrib.executor import Clock, Executor
 from toolcrib.llm.retry import RetryPolicy
 from toolcrib.registry import Registry
-from toolcrib.runs import Ended, Program, RunContext
+from toolcrib.runs import Ended, Live, Program, RunContext, result_of
 from toolcrib.store import Claim, Entry, Store
 
 
@@ -86,7 +86,9 @@ class LocalEngine:
         self._new_run_id = new_run_id
         self._settings = settings
         self._leases = Leases(store.journal, clock, owner=settings.owner, lease_s=settings.lease_s)
-        self._driver = Driver(House(store, registry, executor, programs, clock, settings.retry), self)
+        self.live = Live()
+        """What the models of the runs that this process drives are saying."""
+        self._driver = Driver(House(store, registry, executor, programs, clock, settings.retry, self.live), self)
         self._driving: dict[str, Hold] = {}
         """Runs that a task of this process drives or is about to claim."""
 

@@ -51,14 +51,6 @@ def finished(ended: Ended, context: RunContext | None) -> RunFinished:
     )
 
 
-def result_of(run_id: str, finish: RunFinished) -> RunResult:
-    """How a run ended, as its last event tells it."""
-    return RunResult(run_id=run_id, **{name: getattr(finish, name) for name in _OUTCOME})
-
-
-_OUTCOME = tuple(RunResult.model_fields.keys() - {"run_id"})
-
-
 def orphaned(request: RunRequest) -> Ended:
     """The end of a nested run that nobody waits for."""
     return _cancelled(caller_ended(request.parent_run_id))

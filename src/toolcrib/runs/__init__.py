@@ -5,8 +5,11 @@ from toolcrib.runs.context import Nested, Program, RunContext, Surroundings
 from toolcrib.runs.handles import holding_pins, pinned_by
 from toolcrib.runs.history import History
 from toolcrib.runs.indoubt import InDoubt
+from toolcrib.runs.listening import listen
+from toolcrib.runs.live import Live
 from toolcrib.runs.log import RunLog
-from toolcrib.runs.modelcalls import BudgetExhausted, ModelCall, ModelCalls, as_contract
+from toolcrib.runs.modelcalls import BudgetExhausted, ModelCall, ModelCalls, ModelRefused, as_contract
+from toolcrib.runs.narration import BEGINNING, Told
 from toolcrib.runs.outputs import calls_of, outputs_of
 from toolcrib.runs.pending import Pending
 from toolcrib.runs.pins import check_pins
@@ -14,7 +17,7 @@ from toolcrib.runs.program import Ended, Suspended
 from toolcrib.runs.reading import read_trace
 from toolcrib.runs.recorded import recorded_model
 from toolcrib.runs.replay import Recording, replay
-from toolcrib.runs.result import Result
+from toolcrib.runs.result import Result, result_of
 from toolcrib.runs.returns import signals_for
 from toolcrib.runs.shortening import clipped, shortened
 from toolcrib.runs.standing import read_response
@@ -31,12 +34,15 @@ from toolcrib.runs.waiting import (
 )
 
 __all__ = [
+    "BEGINNING",
     "BudgetExhausted",
     "Ended",
     "History",
     "InDoubt",
+    "Live",
     "ModelCall",
     "ModelCalls",
+    "ModelRefused",
     "Nested",
     "Pending",
     "Program",
@@ -46,6 +52,7 @@ __all__ = [
     "RunLog",
     "Surroundings",
     "Suspended",
+    "Told",
     "Unrecorded",
     "as_contract",
     "calls_of",
@@ -55,6 +62,7 @@ __all__ = [
     "decision_on",
     "holding_pins",
     "holds",
+    "listen",
     "outputs_of",
     "outside_call",
     "pinned_by",
@@ -63,6 +71,7 @@ __all__ = [
     "read_tree",
     "recorded_model",
     "replay",
+    "result_of",
     "shortened",
     "signals_for",
     "trace_of",

@@ -5,9 +5,17 @@ from dataclasses import dataclass, field
 from decimal import Decimal
 from functools import cached_property
 
-from toolcrib.contracts import CallFinished, Json, RunEvent, RunResult, ToolEnvelope, ToolError, Trace
+from toolcrib.contracts import CallFinished, Json, RunEvent, RunFinished, RunResult, ToolEnvelope, ToolError, Trace
 from toolcrib.runs.trace import trace_of
 from toolcrib.store import Entry
+
+
+def result_of(run_id: str, finish: RunFinished) -> RunResult:
+    """How a run ended, as its last event tells it."""
+    return RunResult(run_id=run_id, **{name: getattr(finish, name) for name in _OUTCOME})
+
+
+_OUTCOME = tuple(RunResult.model_fields.keys() - {"run_id"})
 
 
 @dataclass(frozen=True)

@@ -10,12 +10,13 @@ from typing import Final
 
 from toolcrib.contracts import Json
 from toolcrib.llm.text.ends import certain_end
-from toolcrib.llm.text.fences import TOOL, Opening, first_opening, openings
+from toolcrib.llm.text.fences import Opening, first_opening, opening_at
 from toolcrib.llm.text.literals import UNDEFINED, Malformed, Undefined, separator, value
 from toolcrib.llm.text.source import Source
 
 MOST_CALLS: Final = 256
-"""Calls in one answer; a block that has more is malformed, and so are blocks beyond that number."""
+"""Calls in one answer; a block that has more is malformed, and so is what follows that many."""
+_TOO_MANY = f"an answer may have at most {MOST_CALLS} calls; the rest was not read"
 
 _NAME = r"(?:[^\W\d]|\$)[\w$]*+"
 _WORD = re.compile(_NAME)
@@ -96,16 +97,23 @@ def parse(text: str) -> tuple[Block, ...]:
         text: The answer's words.
     """
     blocks: list[Block] = []
-    calls = position = 0
+    calls = position = quoted_until = 0
     while (opening := first_opening(text, position)) is not None:
-        if opening.is_tool:
-            blocks.append(_Reader(text, opening, most=MOST_CALLS - calls).block())
-            calls += max(1, len(blocks[-1].calls))
-            position = blocks[-1].end
-        elif (end := opening.closing(text)) is not None:
-            position = end
+        if opening.start >= quoted_until and ">" in opening.margin:
+            quoted_until = opening.quoted_until(text)
+        if not opening.is_tool:
+            end = opening.closing(text)
+        elif calls >= MOST_CALLS:
+            blocks.append(Block(opening.start, len(text), (), problem_at(text, opening.start, _TOO_MANY)))
+            end = None
         else:
+            until = quoted_until if ">" in opening.margin else len(text)
+            blocks.append(_Reader(text, opening, until, most=MOST_CALLS - calls).block())
+            calls += max(1, len(blocks[-1].calls))
+            end = blocks[-1].end
+        if end is None:
             break
+        position = end
     return tuple(blocks)
 
 
@@ -123,11 +131,11 @@ def problem_at(text: str, position: int, message: str) -> Problem:
 class _Reader:
     """Reads one block."""
 
-    def __init__(self, text: str, opening: Opening, *, most: int) -> None:
+    def __init__(self, text: str, opening: Opening, until: int, *, most: int) -> None:
         self._text = text
         self._opening = opening
         self._most = most
-        self._source = Source(text, opening.body, opening.quoted_until(text), opening.margin)
+        self._source = Source(text, opening.body, until, opening.margin)
         self._calls: list[Call] = []
         self._declared: set[str] = set()
         self._is_closed = True
@@ -146,7 +154,7 @@ class _Reader:
         return Block(start, self._source.position, tuple(self._calls), is_closed=self._is_closed)
 
     def _malformed(self, malformed: Malformed) -> Block:
-        end = certain_end(self._text, self._opening, malformed.restart)
+        end = certain_end(self._text, self._opening, malformed.restart, self._source.end)
         message = str(malformed)
         if end is None:
             message += " (what follows was not read, since it is not certain where this block ends)"
@@ -173,9 +181,8 @@ class _Reader:
 
     def _opens_next(self, position: int) -> bool:
         """Whether a fence begins the next block of calls, so that the one before needs no end of its own."""
-        line = self._text.rfind("\n", 0, position) + 1
-        following = next(openings(self._text, line), None)
-        return following is not None and following.start == line and following.is_tool
+        following = opening_at(self._text, self._text.rfind("\n", 0, position) + 1)
+        return following is not None and following.is_tool
 
     def _statement(self) -> None:
         source = self._source
@@ -192,7 +199,7 @@ class _Reader:
         if source.match(_AWAIT):
             source.skip()
         if len(self._calls) >= self._most:
-            raise source.malformed(f"an answer may have at most {MOST_CALLS} calls", start)
+            raise source.malformed(_TOO_MANY, start)
         self._calls.append(self._call())
         self._end_statement()
 
@@ -258,6 +265,3 @@ class _Reader:
             raise source.malformed(f"the argument {name[1][:40]!r} is given twice", start)
         source.skip()
         named[name[1]] = value(source)
-
-
-__all__ = ["MOST_CALLS", "TOOL", "Block", "Call", "Problem", "parse", "problem_at"]

@@ -19,35 +19,36 @@ _TOKEN = re.compile(
     |[^"'`\u201c\u2018/\n]++|/""",
     re.VERBOSE,
 )
+_NOWHERE = -1
 _BEFORE = frozenset("([{,:=+ \t\n>")
 _QUOTES = tuple("\"'`\u201d\u2019")
 _AFTER = frozenset(")]},:;+ \t\r\n")
 
 
-def certain_end(text: str, opening: Opening, restart: int) -> int | None:
+def certain_end(text: str, opening: Opening, restart: int, until: int) -> int | None:
     """The offset behind a malformed block; null if it is not certain.
 
     Args:
         text: The whole answer.
         opening: The block's first line.
         restart: Offset of what could not be read, where no string is open.
+        until: Where the block's quotation ends, or the text.
     """
     by_lines = opening.closing(text)
     if by_lines is None or by_lines < restart or text[opening.body : restart].rstrip()[-1:] in _QUOTES:
         return None
-    return by_lines if _end_by_strings(text, opening, restart) == by_lines else None
+    return by_lines if _end_by_strings(text, opening, restart, until) == by_lines else None
 
 
-def _end_by_strings(text: str, opening: Opening, restart: int) -> int | None:
-    until = opening.quoted_until(text)
+def _end_by_strings(text: str, opening: Opening, restart: int, until: int) -> int:
     position = restart
     while (token := _TOKEN.match(text, position, until)) is not None:
         position = token.end()
         match token.lastgroup:
             case "quote":
-                return None
+                return _NOWHERE
             case "string" if not _stands_apart(text, token):
-                return None
+                return _NOWHERE
             case "line" if (closing := CLOSING.match(text, position, until)) and opening.closes(closing[1]):
                 return closing.end()
             case _:

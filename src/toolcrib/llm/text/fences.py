@@ -5,7 +5,6 @@ end it. Every pattern is possessive, so that no line is read twice.
 """
 
 import re
-from collections.abc import Iterator
 from typing import NamedTuple
 
 TOOL = "tool"
@@ -15,6 +14,7 @@ _MARGIN = r"[ \t]*+(?:>[ \t]*+|(?:[-*+]|[0-9]{1,9}[.)])[ \t]++)*+"
 _OPENING = re.compile(rf"^({_MARGIN})(`{{3,16}}+|~{{3,16}}+)[ \t]*+([\w+.#-]*+)([^\n]*+)", re.MULTILINE)
 CLOSING = re.compile(r"^[ \t>]*+(`{3,16}+|~{3,16}+)[ \t\r]*+$", re.MULTILINE)
 """A fence on a line of its own."""
+_QUOTED_CLOSING = re.compile(r"^(?:(?![ \t]*+>)|[ \t>]*+(`{3,16}+|~{3,16}+)[ \t\r]*+$)", re.MULTILINE)
 _NOT_QUOTED = re.compile(r"^(?![ \t]*+>)", re.MULTILINE)
 _FENCE = re.compile(rf"{_MARGIN}(?:```|~~~)")
 _MAY_BE_FENCE = re.compile(rf"{_MARGIN}(?:`{{1,2}}|~{{1,2}}|[-*+]|[0-9]{{1,9}}[.)]?)?+")
@@ -52,32 +52,34 @@ class Opening(NamedTuple):
 
     def closing(self, text: str) -> int | None:
         """Where the block ends by its lines alone: behind the first fence that closes it, or with its quotation."""
-        until = self.quoted_until(text)
-        for found in CLOSING.finditer(text, self.body, until):
-            if self.closes(found[1]) and found.start() > self.start:
+        line = text.find("\n", self.body)
+        for found in (_QUOTED_CLOSING if ">" in self.margin else CLOSING).finditer(text, line + 1 or len(text)):
+            if not found[1]:
+                return found.start() if found.start() < len(text) else None
+            if self.closes(found[1]):
                 return found.end()
-        return until if until < len(text) else None
+        return None
 
 
-def openings(text: str, position: int = 0) -> Iterator[Opening]:
-    """The lines from an offset on that would open a block, whatever stands before them."""
-    for found in _OPENING.finditer(text, position):
-        opening = Opening(found.start(), found[1], found[2], found[3], found.end(3))
-        if not _is_inline(opening, found[4]):
-            yield opening
+def opening_at(text: str, line: int) -> Opening | None:
+    """The opening of a block in the line that begins at an offset, whatever stands before it."""
+    found = _OPENING.match(text, line)
+    opening = found and Opening(found.start(), found[1], found[2], found[3], found.end(3))
+    return opening if opening and not _is_inline(opening, found[4]) else None
 
 
 def first_opening(text: str, position: int = 0) -> Opening | None:
-    """The first of them."""
-    return next(openings(text, position), None)
+    """The first of them from an offset on."""
+    lines = (opening_at(text, found.start()) for found in _OPENING.finditer(text, position))
+    return next(filter(None, lines), None)
 
 
 class Prose:
     """What of an answer may be shown while it is still being written: everything before its first block of calls."""
 
     def __init__(self) -> None:
-        self.said = ""
-        """What was shown so far."""
+        self.length = 0
+        """Characters that were shown so far."""
         self._held: list[str] = []
         """The unfinished line, as long as it may open or close a block."""
         self._is_plain = False
@@ -90,7 +92,7 @@ class Prose:
     def feed(self, written: str) -> str:
         """More of the answer; what of it may be shown now."""
         added = "".join(map(self._piece, _LINE.findall(written)))
-        self.said += added
+        self.length += len(added)
         return added
 
     def _piece(self, piece: str) -> str:

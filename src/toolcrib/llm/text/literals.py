@@ -63,14 +63,17 @@ def value(source: Source, depth: int = 0) -> Json | Undefined:
     """
     found = _primary(source, depth)
     source.skip()
-    while isinstance(found, str) and source.take("+"):
+    if not isinstance(found, str) or not source.sees("+"):
+        return found
+    pieces = [found]
+    while source.take("+"):
         source.skip()
         more = _primary(source, depth)
         if not isinstance(more, str):
             raise source.malformed("only strings can be joined with '+'; write the finished value")
-        found += more
+        pieces.append(more)
         source.skip()
-    return found
+    return "".join(pieces)
 
 
 def _primary(source: Source, depth: int) -> Json | Undefined:
@@ -83,7 +86,7 @@ def _primary(source: Source, depth: int) -> Json | Undefined:
         return string(source)
     match following:
         case "[" | "{":
-            strict = _strict_json(source) if depth == 0 else UNDEFINED
+            strict = _strict_json(source) if depth == 0 and source.may_be_strict else UNDEFINED
             if strict is not UNDEFINED:
                 return strict
             return _array(source, depth) if following == "[" else _object(source, depth)
@@ -98,6 +101,7 @@ def _strict_json(source: Source) -> Json | Undefined:
     try:
         found, end = _JSON.raw_decode(source.text, source.position)
     except (ValueError, RecursionError):
+        source.may_be_strict = False
         return UNDEFINED
     if end > source.end or source.text.find("\\u", source.position, end) >= 0 or _depth(found) > DEEPEST:
         return UNDEFINED

@@ -133,7 +133,7 @@ class TextTools:
                         yield TextDelta(said)
                 case Done():
                     response = self.response(event.response)
-                    if rest := response.message.text[len(self._prose.said) :]:
+                    if rest := response.message.text[self._prose.length :]:
                         yield TextDelta(rest)
                     for index, call in enumerate(response.message.calls):
                         yield CallStart(index, call.id, call.name)

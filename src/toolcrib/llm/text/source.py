@@ -43,6 +43,8 @@ class Source:
         self.text = text
         self.position = position
         self.end = end
+        self.may_be_strict = True
+        """Whether arrays and objects have been strict JSON so far, which is read faster; failing to costs more."""
         quotes = margin.count(">")
         inner = margin.rpartition(">")[2]
         indent = len(inner) - (quotes > 0 and inner.startswith(" "))

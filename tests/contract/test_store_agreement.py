@@ -16,10 +16,21 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
 from tests.unit.store.samples import FIRST, LEASE_S, entry, later, new_run, signal
-from toolcrib.contracts import RunResult, RunStatus, ToolcribError
-from toolcrib.store import Journal, Lease, MemoryStore, RunChange, Store, open_store
+from toolcrib.contracts import (
+    ApprovalDecided,
+    ApprovalDecision,
+    ApprovalRequested,
+    ApprovalWithdrawn,
+    RunResult,
+    RunStatus,
+    ToolcribError,
+)
+from toolcrib.store import ApprovalFilter, Entry, Journal, Lease, MemoryStore, RunChange, Store, open_store
 
-pytestmark = [pytest.mark.requirement("store.agreement", "store.fencing", "store.waiting"), pytest.mark.slow]
+pytestmark = [
+    pytest.mark.requirement("store.agreement", "store.fencing", "store.waiting", "approvals.rows"),
+    pytest.mark.slow,
+]
 
 RUNS = st.sampled_from(["r1", "r2", "r3"])
 OWNERS = st.sampled_from(["p1", "p2"])
@@ -37,6 +48,18 @@ def changes(draw: st.DrawFn) -> RunChange:
         waiting_for=tuple(draw(st.lists(NAMES, max_size=2, unique=True))),
         wake_at=draw(st.sampled_from([None, later(30), later(60)])),
     )
+
+
+@st.composite
+def approval_events(draw: st.DrawFn) -> ApprovalRequested | ApprovalDecided | ApprovalWithdrawn:
+    number = draw(st.sampled_from([1, 1, 2]))
+    hashes = {"arguments_hash": "sha256:a", "content_hash": "sha256:t"}
+    asked = ApprovalRequested(
+        position="a", number=number, call_id="c", name="pay", version="1.0.0", input={"usd": 5}, **hashes
+    )
+    decision = draw(st.none() | st.booleans().map(lambda approved: ApprovalDecision(approved=approved, **hashes)))
+    decided = ApprovalDecided(position="a", number=number, decision=decision, made_by="ann")
+    return draw(st.sampled_from([asked, asked, decided, ApprovalWithdrawn(position="a", number=number, reason="so")]))
 
 
 class Agreement(RuleBasedStateMachine):
@@ -109,6 +132,15 @@ class Agreement(RuleBasedStateMachine):
         self.journals(append)
 
     @precondition(lambda self: self.created)
+    @rule(run_id=RUNS, event=approval_events())
+    def ask(self, run_id: str, event: ApprovalRequested | ApprovalDecided | ApprovalWithdrawn) -> None:
+        if run_id not in self.created:
+            return
+        run = self.runner.run(self.stores[0].journal.run(run_id))
+        asked = Entry(run_id, run.events + 1, later(self.seconds), "default", "owner", event)
+        self.journals(lambda journal: journal.append(run_id, run.epoch, [asked]))
+
+    @precondition(lambda self: self.created)
     @rule(run_id=RUNS, name=NAMES, approved=st.booleans())
     def signal(self, run_id: str, name: str, *, approved: bool) -> None:
         sent = signal(name, approved=approved)
@@ -143,6 +175,7 @@ class Agreement(RuleBasedStateMachine):
             return [runs, logs, list(await journal.claimable(now=now, limit=10))]
 
         self.journals(seen)
+        self.each(lambda store: store.approvals.page("default", ApprovalFilter(), limit=100))
 
 
 Agreement.TestCase.settings = settings(max_examples=25, stateful_step_count=30, deadline=None, derandomize=True)

@@ -51,6 +51,8 @@ class Abilities:
 
     def _missing(self, tool: ToolRevision) -> str | None:
         implementation = tool.definition.implementation
+        if not tool.definition.enabled:
+            return None  # no call of it is dispatched anywhere
         if implementation.kind == "python" and not self._functions.has(tool.content_hash):
             return f"the Python function of {tool.ref}"
         if implementation.kind == "plugin" and not self._plugins.has(implementation.runtime):

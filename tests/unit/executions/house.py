@@ -88,10 +88,14 @@ def agent(
 
 
 async def open_crib(
-    *answers: Message | str, store: str | Store = "memory://", desk: Desk | None = None, definition: Any = None
+    *answers: Message | str,
+    store: str | Store = "memory://",
+    desk: Desk | None = None,
+    definition: ToolDefinition | None = None,
+    model: ScriptedModel | None = None,
 ) -> Crib:
-    """A crib with the desk's tools, whose models answer so in turn, and with the agent."""
-    crib = Crib(store, models={MODEL: ScriptedModel(list(answers))})
+    """A crib with the desk's tools and the agent, whose models answer so in turn; or as a model that others share."""
+    crib = Crib(store, models={MODEL: model or ScriptedModel(list(answers))})
     crib.add(*(desk or Desk()).tools)
     await crib.save(definition or agent())
     return crib

@@ -19,7 +19,7 @@ from toolcrib.contracts import (
     ReturnedCall,
     ToolError,
 )
-from toolcrib.llm import Message
+from toolcrib.llm import Message, ToolCall
 
 GO = AgentRequest(message="go")
 
@@ -182,7 +182,7 @@ async def test_results_for_a_run_that_has_ended_are_a_conflict_that_says_how_it_
     async with await open_crib(turn(("pick", "hat")), "Done.") as crib:
         waiting = await crib.executions.execute("clerk", GO)
         await crib.cancel(waiting.run_id)
-        with pytest.raises(Conflict, match="waits no more: run run_[0-9a-f]+ is cancelled. Calls that wait: none"):
+        with pytest.raises(Conflict, match=r"waits no more: run run_\w+ is cancelled\. Calls that wait: none"):
             await returned(crib, waiting, *results(waiting, "red"))
         ended = await crib.executions.respond(waiting.run_id)
 
@@ -198,9 +198,8 @@ async def test_only_who_started_the_run_or_has_the_grant_may_bring_results():
             await returned(crib, waiting, *results(waiting, "red"), principal=stranger)
         with pytest.raises(PermissionDenied, match="ai://runs/clerk/read"):
             await crib.executions.respond(waiting.run_id, principal=stranger)
-        for attempt in (returned(crib, waiting, *results(waiting, "red"), principal=elsewhere),):
-            with pytest.raises(NotFound, match="there is no run"):
-                await attempt
+        with pytest.raises(NotFound, match="there is no run"):
+            await crib.executions.respond(waiting.run_id, principal=elsewhere)
         with pytest.raises(NotFound, match="there is no run 'run_0'"):
             await crib.executions.respond("run_0")
 
@@ -218,8 +217,8 @@ async def test_results_go_to_the_run_that_waits_and_come_without_a_message():
             await execute("clerk", AgentRequest(tool_results=brought))
         with pytest.raises(Conflict, match="is of 'clerk'"):
             await execute("other", AgentRequest(run_id=waiting.run_id, tool_results=brought))
+        elsewhere = AgentRequest(run_id=waiting.run_id, conversation_id="conv_0", tool_results=brought)
         with pytest.raises(Conflict, match="is of 'clerk', in conversation"):
-            elsewhere = AgentRequest(run_id=waiting.run_id, conversation_id="conv_0", tool_results=brought)
             await execute("clerk", elsewhere)
         with pytest.raises(NotFound):
             await execute("clerk", AgentRequest(conversation_id="conv_0", tool_results=brought))
@@ -270,3 +269,66 @@ async def test_a_turn_may_wait_for_a_person_and_a_client_and_is_answered_in_any_
     assert (approval.name, approval.input, approval.run_id) == ("pay", {"item": "hat"}, waiting.run_id)
     assert answer.response == "Done."
     assert sorted(desk.done) == [("look", "shoe"), ("pay", "hat"), ("pick", "coat")]
+
+
+def delegating(*beside: ToolCall) -> Message:
+    """A model's answer that asks the clerk, and makes other calls before."""
+    return Message("assistant", (*beside, ToolCall("d1", "clerk", '{"message": "go"}')))
+
+
+@pytest.mark.requirement("handoff.nested")
+@pytest.mark.parametrize("named_by", ["root", "nested"])
+async def test_a_nested_agents_call_is_handed_over_by_the_outermost_execution(named_by: str):
+    async with await open_crib(delegating(), turn(("pick", "hat")), "Red.", "The clerk says: red.") as crib:
+        await crib.save(agent("boss", tools=[], delegates=("clerk",)))
+        waiting = await crib.executions.execute("boss", GO)
+        [call] = waiting.tool_calls
+        run_id = waiting.run_id if named_by == "root" else call.run_id
+        request = AgentRequest(run_id=run_id, tool_results=results(waiting, "red"))
+        answer = await crib.executions.execute("boss", request)
+        again = await crib.executions.execute("boss", request)
+
+    assert (waiting.status, waiting.tools_by_id) == ("awaiting_client", {})
+    assert (call.name, call.output, call.run_id != waiting.run_id) == ("pick", {"ask": "hat"}, True)
+    assert (answer.run_id, answer.response) == (waiting.run_id, "The clerk says: red.")
+    assert [answer.tools_by_id[call_id].name for call_id in answer.tool_order] == ["clerk"]
+    assert again == answer
+
+
+@pytest.mark.requirement("handoff.nested", "handoff.atomic")
+async def test_of_equal_calls_in_nested_runs_the_result_says_which_is_meant():
+    beside = ToolCall("p1", "pick", '{"item": "hat"}')
+    answers = (delegating(beside), turn(("pick", "hat")), "Red.", "Blue and red.")
+    async with await open_crib(*answers) as crib:
+        await crib.save(agent("boss", tools=["pick"], delegates=("clerk",)))
+        waiting = await crib.executions.execute("boss", GO)
+        mine, nested = waiting.tool_calls
+        with pytest.raises(Conflict, match=f"is a call of each of the runs {mine.run_id}, {nested.run_id}"):
+            await crib.executions.execute(
+                "boss", AgentRequest(run_id=waiting.run_id, tool_results=results(waiting, "blue", "red"))
+            )
+        brought = tuple(
+            ReturnedCall(call_id=call.call_id, run_id=call.run_id, output=output)
+            for call, output in ((mine, "blue"), (nested, "red"))
+        )
+        answer = await crib.executions.execute("boss", AgentRequest(run_id=waiting.run_id, tool_results=brought))
+        clerk = await crib.executions.respond(nested.run_id or "")
+
+    assert mine.call_id == nested.call_id
+    assert answer.response == "Blue and red."
+    assert answer.tools_by_id[mine.call_id].output == "blue"
+    assert clerk.tools_by_id[nested.call_id].output == "red"
+
+
+@pytest.mark.requirement("handoff.nested", "handoff.approvals")
+async def test_a_nested_agents_approval_is_told_by_the_outermost_execution():
+    async with await open_crib(delegating(), turn(("pay", "hat")), "Paid.", "It is paid.") as crib:
+        await crib.save(agent("boss", tools=[], delegates=("clerk",)))
+        waiting = await crib.executions.execute("boss", GO)
+        [approval] = waiting.approvals
+        await crib.decide(approval.run_id, approval.position, approve=True)
+        await crib.resume(waiting.run_id)
+        answer = await crib.executions.respond(waiting.run_id)
+
+    assert (waiting.status, approval.run_id != waiting.run_id) == ("awaiting_approval", True)
+    assert (answer.response, answer.approvals) == ("It is paid.", ())

@@ -12,7 +12,7 @@ PYTHON ?= $(shell for name in python3.11 python3; do \
 
 export PYRIGHT_PYTHON_IGNORE_WARNINGS := 1
 
-.PHONY: help demo demo-local model live test quick lint static types format bench soak deps-system clean
+.PHONY: help demo demo-local model live test quick lint static types format bench agent-suites soak deps-system clean
 
 help: ## List the commands
 	@grep -E '^[a-z-]+:.*## ' Makefile | sed -E 's/^([a-z-]+):.*## /make \1\t/' | expand -t 20
@@ -59,6 +59,9 @@ bench: $(READY) ## Measure a call, a large catalogue, and the agent loop beside 
 	$(BIN)/python -m benchmarks.executor_call
 	$(BIN)/python -m benchmarks.catalogue
 	$(BIN)/python -m benchmarks.agent_loop $(ARGS)
+
+agent-suites: $(READY) ## Play AgentDojo's and BFCL's tasks on agents, live and from the recorded runs (ARGS="bfcl --limit 9")
+	$(BIN)/python -m benchmarks.suites $(ARGS)
 
 soak: $(READY) ## Run the tests that take minutes
 	$(BIN)/pytest -m soak $(ARGS)

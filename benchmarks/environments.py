@@ -1,4 +1,4 @@
-"""One virtual environment per peer under `.tools/bench/`, made with uv from the peer's pinned requirement file.
+"""One virtual environment per peer or suite under `.tools/bench/`, made with uv from its pinned requirement file.
 
 An environment is made once and made again when its requirement file or the Python version changes; a stamp file in it
 says what it was made from. Prints what it does, because the first run downloads.
@@ -12,7 +12,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 TOOLS = ROOT / ".tools"
-REQUIREMENTS = ROOT / "benchmarks" / "peers"
+BENCHMARKS = ROOT / "benchmarks"
 
 
 def find_uv() -> Path:
@@ -39,9 +39,17 @@ def peer_python(name: str) -> Path:
     Raises:
         subprocess.CalledProcessError: uv could not make the environment; its own message is on stderr.
     """
+    return _python(name, BENCHMARKS / "peers" / f"{name}.txt")
+
+
+def suite_python(name: str) -> Path:
+    """As `peer_python`, of a suite: its file names all that is needed, and not all that the suite says it needs."""
+    return _python(name, BENCHMARKS / "suites" / f"{name}.txt", "--no-deps")
+
+
+def _python(name: str, requirements: Path, *options: str) -> Path:
     environment = TOOLS / "bench" / name
     python = executable(environment, "python")
-    requirements = REQUIREMENTS / f"{name}.txt"
     made_from = f"{platform.python_version()}\n{requirements.read_text()}"
     stamp = environment / "made-from.txt"
     if stamp.exists() and stamp.read_text() == made_from:
@@ -49,7 +57,7 @@ def peer_python(name: str) -> Path:
     uv = find_uv()
     print(f"installing {name} into {environment}", flush=True)
     subprocess.run([uv, "venv", "--quiet", "--clear", "--python", sys.executable, environment], check=True)
-    install = [uv, "pip", "install", "--quiet", "--compile-bytecode", "--python", python, "-r", requirements]
+    install = [uv, "pip", "install", "--quiet", "--compile-bytecode", "--python", python, *options, "-r", requirements]
     subprocess.run(install, check=True)
     stamp.write_text(made_from)
     return python

@@ -6,9 +6,23 @@ calls it through the executor. Nothing here is looked up by a stored name.
 
 import asyncio
 import inspect
+import operator
 from collections.abc import Callable, Mapping
 from functools import cached_property, update_wrapper
-from typing import Any, Generic, ParamSpec, TypedDict, TypeVar, Unpack, cast, get_args, get_type_hints, overload
+from typing import (
+    Any,
+    Generic,
+    ParamSpec,
+    SupportsFloat,
+    SupportsIndex,
+    TypedDict,
+    TypeVar,
+    Unpack,
+    cast,
+    get_args,
+    get_type_hints,
+    overload,
+)
 
 from docstring_parser import Docstring
 from docstring_parser import parse as parse_docstring
@@ -89,7 +103,7 @@ class ToolOptions(TypedDict, total=False):
     input_schema: JsonSchema
     """In place of the type hints: the function then gets its arguments as they came, and may take any by `**name`."""
     output_schema: JsonSchema | None
-    """In place of the hint of what it returns; null for whatever it returns."""
+    """In place of the hint of what it returns; null for whatever it returns, as text where JSON has no form for it."""
 
 
 class FunctionTool(Generic[P, R]):
@@ -153,11 +167,25 @@ class FunctionTool(Generic[P, R]):
     async def invoke(self, values: JsonObject) -> Json:
         """Call the function with its keyword arguments, and bring its result back as JSON.
 
-        A plain function runs in a thread, so that it does not hold up the event loop.
+        A plain function runs in a thread, so that it does not hold up the event loop. Whether the result fits the
+        output schema is checked by the crib.
         """
         call = cast("Callable[..., Any]", self._function)
         result = await call(**values) if self._is_async else await asyncio.to_thread(call, **values)
-        return self._result.dump_python(result, mode="json", warnings=False)  # the output schema is checked by the crib
+        return self._result.dump_python(result, mode="json", warnings=False, fallback=self._told)
+
+    def _told(self, value: object) -> Json:
+        """What JSON has no form for: numbers and arrays of other libraries, such as NumPy; else text, if that will do."""
+        if isinstance(value, SupportsIndex):
+            return operator.index(value)
+        if isinstance(value, SupportsFloat):
+            return float(value)
+        if callable(listed := getattr(value, "tolist", None)):
+            return listed()
+        if self._options.get("output_schema", {}) is None:
+            return str(value)
+        msg = f"a {type(value).__name__} has no form in JSON; return text, numbers, lists or objects"
+        raise TypeError(msg)
 
     @property
     def _name(self) -> str:

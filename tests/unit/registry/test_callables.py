@@ -119,3 +119,42 @@ async def test_a_function_with_given_schemas_gets_its_arguments_as_they_came():
     assert given.definition.input_schema == schema
     assert given.definition.output_schema is None
     assert await given.run({"amount": 3, "more": [1]}, CONTEXT) == {"amount": 3, "more": [1]}
+
+
+class Ratio:
+    """A number of another library."""
+
+    def __float__(self) -> float:
+        return 0.5
+
+
+class Count:
+    def __index__(self) -> int:
+        return 3
+
+
+class Row:
+    def tolist(self) -> list[int]:
+        return [1, 2]
+
+
+def measure() -> Any:
+    """Numbers as other libraries have them."""
+    return {"ratio": Ratio(), "count": Count(), "row": Row()}
+
+
+def reveal() -> Any:
+    """What JSON has no form for."""
+    return [1, ...]
+
+
+@pytest.mark.requirement("registry.function_run")
+async def test_numbers_and_arrays_of_other_libraries_are_those_of_json():
+    assert await tool(measure).run({}, CONTEXT) == {"ratio": 0.5, "count": 3, "row": [1, 2]}
+
+
+@pytest.mark.requirement("registry.function_given_schema")
+async def test_what_json_has_no_form_for_is_text_only_where_nobody_said_what_comes_back():
+    assert await tool(output_schema=None)(reveal).run({}, CONTEXT) == [1, "Ellipsis"]
+    with pytest.raises(TypeError, match="a ellipsis has no form in JSON; return text"):
+        await tool(reveal).run({}, CONTEXT)

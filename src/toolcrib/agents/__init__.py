@@ -8,6 +8,7 @@ from toolcrib.agents.drift import basis_of, drift_of, made_from
 from toolcrib.agents.furnishing import AgentFurnisher, Fragments
 from toolcrib.agents.identity import Accounts, identity_of
 from toolcrib.agents.memory import Memory
+from toolcrib.agents.past import SUMMARIZED, Summary
 from toolcrib.agents.placeholders import PLACEHOLDERS, check_prompt
 from toolcrib.agents.programs import CALL, programs
 from toolcrib.agents.prompts import default_prompt, reference_names
@@ -21,6 +22,7 @@ from toolcrib.agents.trial import Trial
 __all__ = [
     "CALL",
     "PLACEHOLDERS",
+    "SUMMARIZED",
     "TASK_INPUT",
     "Accounts",
     "AgentFurnisher",
@@ -36,6 +38,7 @@ __all__ = [
     "References",
     "Snapshot",
     "Snapshots",
+    "Summary",
     "Trial",
     "agentic_definition",
     "allocation",

@@ -59,6 +59,8 @@ class Memory:
         noted: JsonObject = await context.once(RECALLED, "recalled", look)
         if "first" not in noted:
             return Recalled(variables=noted["variables"])
+        if noted["tainted"] and context.tainted_by is None:
+            context.tainted_by = "what was said before in the conversation"
         window = Window(noted["first"], noted["short"])
         summary = await self._summary(context, agent, past, window)
         return Recalled(messages=(*summary, *await _shown(past, window)), variables=noted["variables"])
@@ -81,8 +83,13 @@ class Memory:
         told: JsonObject = {}
         for place in range(window.first, past.upcoming):
             told |= turns[place].told
-        variables = _untold(shared, told, context)
-        return {**noted, "first": window.first, "short": window.short, "variables": variables}
+        return {
+            **noted,
+            "first": window.first,
+            "short": window.short,
+            "tainted": await past.tainted(window.first),
+            "variables": _untold(shared, told, context),
+        }
 
     async def _shared(self, context: RunContext) -> JsonObject:
         found = await self._store.conversations.get(context.run.realm, context.request.conversation_id or "")

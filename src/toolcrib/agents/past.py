@@ -13,7 +13,7 @@ from msgspec import Struct
 from toolcrib.agents.transcript import transcript
 from toolcrib.agents.trimming import trimmed
 from toolcrib.agents.window import Size, Window
-from toolcrib.contracts import Json, JsonObject, ProgressMade, RunStarted
+from toolcrib.contracts import Json, JsonObject, ProgressMade, RunFinished, RunStarted
 from toolcrib.llm import Message
 from toolcrib.llm.usage import estimated_tokens
 from toolcrib.runs import RunContext, turn_run_id
@@ -48,6 +48,8 @@ class Turn(Struct, frozen=True, dict=True):
     """Input of its run."""
     notes: Mapping[str, Json] = {}
     """What it has written down, by key."""
+    tainted: bool = False
+    """Whether it had read what outsiders can write."""
 
     @cached_property
     def short(self) -> tuple[Message, ...]:
@@ -98,6 +100,16 @@ class Past:
             self._turns[place] = await self._read(place)
         return self._turns[place]
 
+    async def tainted(self, first: int) -> bool:
+        """Whether outsiders may have written something of what is shown from a turn on, or of what led to it."""
+        for place in range(self.upcoming - 1, 0, -1):
+            turn = await self.turn(place)
+            if turn.tainted or _object(turn.notes.get(RECALLED)).get("tainted"):
+                return True
+            if RECALLED in turn.notes and place <= first:
+                break
+        return False
+
     async def window(self) -> Window:
         """What was shown last."""
         for place in range(self.upcoming - 1, 0, -1):
@@ -131,7 +143,9 @@ class Past:
         notes = {entry.event.key: entry.event.data for entry in events if isinstance(entry.event, ProgressMade)}
         started = events[0].event if events else None
         asked = started.request.input if isinstance(started, RunStarted) else None
-        return Turn(await transcript(events, self._context.kept), asked, notes)
+        ended = events[-1].event if events else None
+        tainted = isinstance(ended, RunFinished) and ended.tainted
+        return Turn(await transcript(events, self._context.kept), asked, notes, tainted)
 
 
 def variables_of(arguments: Json) -> JsonObject:

@@ -8,8 +8,9 @@ until it has ended. Nobody sees another's conversation without a grant for `ai:/
 import secrets
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import suppress
-from typing import Any
+from typing import Any, Final
 
+from toolcrib.agents import SUMMARIZED, Summary
 from toolcrib.contracts import (
     AgentImplementation,
     AgentRequest,
@@ -22,6 +23,7 @@ from toolcrib.contracts import (
     NotFound,
     PermissionDenied,
     Principal,
+    ProgressMade,
     Run,
     RunRequest,
     RunSuspended,
@@ -43,6 +45,9 @@ from toolcrib.policy import permits
 from toolcrib.runs import turn_run_id
 from toolcrib.store import ConversationFilter, Store
 from toolcrib.store.conversations import no_conversation
+
+_FIRST_EVENTS: Final = 100
+"""A turn recalls before it does anything else, so what it has written of that is among its first events."""
 
 
 class Conversations:
@@ -280,8 +285,13 @@ class Conversations:
         return found
 
     async def _summary(self, run: Run) -> Mapping[str, Any]:
-        """What a turn has made of the turns that it no longer shows."""
-        del run
+        """What a turn knew of the turns that it no longer showed, as fields of the conversation."""
+        for entry in await self._store.journal.events(run.run_id, limit=_FIRST_EVENTS):
+            if isinstance(entry.event, ProgressMade) and entry.event.key == SUMMARIZED:
+                summary = Summary.of(entry.event.data)
+                if summary is not None:
+                    text = (await self._store.blobs.get(run.realm, summary.digest)).decode()
+                    return {"summary": text, "summarized_turns": summary.turns}
         return {}
 
     async def _refuse_open(self, found: Conversation) -> None:

@@ -61,6 +61,7 @@ def _called(definition: ToolDefinition) -> Iterator[str]:
             yield from (f"{GROUP}{category}" for category in agent.tool_categories)
             yield from (f"{TAG}{tag}" for tag in agent.tool_tags)
             yield from agent.delegates
+            yield from filter(None, (agent.memory.summary_agent,))
         case AgenticImplementation() as agentic:
             yield from (step.tool for step in agentic.steps)
             yield from (item.tool for item in agentic.tools)

@@ -51,15 +51,30 @@ class Reach:
         return found
 
     def _reached_by(self, grant: str, verbs: Sequence[str]) -> AbstractSet[str] | None:
+        tools, agents = self._tools_reached_by(grant, verbs), self._agents_reached_by(grant, verbs)
+        all_agents = self.shelf.having("kind", "agent")
+        if tools is None:
+            return None if agents >= all_agents else frozenset(self.shelf.names) - all_agents | agents
+        return tools - all_agents | agents
+
+    def _tools_reached_by(self, grant: str, verbs: Sequence[str]) -> AbstractSet[str] | None:
+        """Names by what a grant says of tools; whether an agent has one of them does not matter here."""
         _, category, name, *_ = (*grant.removeprefix("ai://").split("/"), "*", "*")
         if name == "*":
-            if not _allows(grant, category, "name", verbs):
+            if not _allows(grant, f"tools/{category}/name", verbs):
                 return _NOTHING
             return None if category == "*" else self.shelf.having("category", category)
         tool = self.shelf.find(name, None)
-        reached = tool is not None and _allows(grant, tool.definition.category, name, verbs)
+        reached = tool is not None and _allows(grant, f"tools/{tool.definition.category}/{name}", verbs)
         return {name} if reached else _NOTHING
 
+    def _agents_reached_by(self, grant: str, verbs: Sequence[str]) -> AbstractSet[str]:
+        _, name, *_ = (*grant.removeprefix("ai://").split("/"), "*")
+        agents = self.shelf.having("kind", "agent")
+        if name == "*":
+            return agents if _allows(grant, "agents/name", verbs) else _NOTHING
+        return {name} if name in agents and _allows(grant, f"agents/{name}", verbs) else _NOTHING
 
-def _allows(grant: str, category: str, name: str, verbs: Sequence[str]) -> bool:
-    return any(permits((grant,), f"ai://tools/{category}/{name}/{verb}") for verb in verbs)
+
+def _allows(grant: str, what: str, verbs: Sequence[str]) -> bool:
+    return any(permits((grant,), f"ai://{what}/{verb}") for verb in verbs)

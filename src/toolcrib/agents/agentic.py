@@ -16,6 +16,8 @@ from toolcrib.llm import Message, Response, user
 from toolcrib.registry import compile_schema
 from toolcrib.runs import BudgetExhausted, Ended, RunContext
 
+_FORMAT = "Give your final answer now: put it into the schema, truthfully, from the results above."
+
 
 class Agentic:
     """The program of an agentic tool in agentic mode.
@@ -68,7 +70,10 @@ class _Task:
         if isinstance(found, dict) and not compile_schema(schema).problems(cast("Json", found)):
             return Ended(output=found, warnings=warnings)
         try:
-            output = await self._format(turns.done, text, schema)
+            if response.wants_format:
+                output = await turns.formatted(response.message, _FORMAT, schema)
+            else:
+                output = await self._format(turns.done, text, schema)
         except (ModelError, UnusableAnswer, BudgetExhausted) as failure:
             # The task is done: the answer is then the model's own words.
             output = {"summary": text}

@@ -15,7 +15,7 @@ from toolcrib.agents.allotment import Allotted
 from toolcrib.agents.narrowing import shown_to_models
 from toolcrib.agents.placeholders import describe, told_of
 from toolcrib.contracts import JsonObject
-from toolcrib.llm import Tool
+from toolcrib.llm import Tool, ToolExample
 from toolcrib.registry import ToolSearch, group_of
 
 FIND_TOOLS = "find_tools"
@@ -62,10 +62,19 @@ def fold(allotted: Sequence[Allotted]) -> Folded:
     return Folded(tuple(shown), tuple(item for item in allotted if item.alias not in kept))
 
 
-def shown_tool(item: Allotted) -> Tool:
-    """A tool as a model is offered it."""
+def shown_tool(item: Allotted, *, in_words: bool = False) -> Tool:
+    """A tool as a model is offered it.
+
+    Args:
+        item: The tool.
+        in_words: Whether the model writes its calls as text, and is therefore shown examples and the type of results.
+    """
     schema: JsonObject = shown_to_models(item.schema)
-    return Tool(item.alias, told_of(item), schema)
+    if not in_words:
+        return Tool(item.alias, told_of(item), schema)
+    definition = item.tool.definition
+    examples = tuple(ToolExample(example.input, example.scenario) for example in definition.examples)
+    return Tool(item.alias, told_of(item), schema, examples=examples, returns=definition.output_schema)
 
 
 def finder(hidden: Sequence[Allotted]) -> Tool:

@@ -80,7 +80,7 @@ class AgentFurnisher:
         self._fragments = fragments
         self._accounts = accounts
         self._recall = recall
-        self._offers: dict[tuple[tuple[str, int, bool], ...], Offer] = {}
+        self._offers: dict[tuple[object, ...], Offer] = {}
 
     async def prepare(self, context: RunContext, tool: ToolRevision, agent: AgentImplementation) -> Furnished:
         """Take on the identity, open the model, resolve the tools, write the prompt, and set the run's policy.
@@ -118,11 +118,13 @@ class AgentFurnisher:
 
     async def _offer(self, context: RunContext, tool: ToolRevision, agent: AgentImplementation, begun: Begun) -> Offer:
         """The tools as the run has found them; equal ones are laid out once."""
-        key = await self._resolved(context, tool, agent, begun)
+        rows = await self._resolved(context, tool, agent, begun)
+        in_words = agent.llm.tool_calling == "text"
+        key = (*rows, in_words)
         if key not in self._offers:
             if len(self._offers) >= _MOST_OFFERS:
                 self._offers.clear()
-            self._offers[key] = await self._laid_out(context.run.realm, key)
+            self._offers[key] = await self._laid_out(context.run.realm, rows, in_words=in_words)
         return self._offers[key]
 
     async def _resolved(
@@ -157,15 +159,15 @@ class AgentFurnisher:
         rows = orjson.loads(await context.kept(known["kept"]))
         return tuple((content_hash, priority, shown) for content_hash, priority, shown in rows)
 
-    async def _laid_out(self, realm: str, key: tuple[tuple[str, int, bool], ...]) -> Offer:
+    async def _laid_out(self, realm: str, rows: tuple[tuple[str, int, bool], ...], *, in_words: bool) -> Offer:
         found = [
             Granted(await self._registry.pinned(realm, content_hash), priority=priority)
-            for content_hash, priority, _ in key
+            for content_hash, priority, _ in rows
         ]
         allotted = allot(found, {})
-        pairs = list(zip(allotted, (shown for _, _, shown in key), strict=True))
+        pairs = list(zip(allotted, (shown for _, _, shown in rows), strict=True))
         shown, hidden = (tuple(item for item, is_shown in pairs if is_shown is wanted) for wanted in (True, False))
-        return Offer(allotted, Folded(shown, hidden))
+        return Offer(allotted, Folded(shown, hidden), in_words=in_words)
 
     # Prompt -----------------------------------------------------------------------------------------------------------
 

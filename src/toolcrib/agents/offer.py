@@ -1,6 +1,6 @@
 """What the model of a run is offered: tools under names that it accepts, those that it can find, and the policy."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
@@ -9,7 +9,7 @@ import msgspec
 from toolcrib.agents.allotment import Allotted, Granted, aliases_of
 from toolcrib.agents.finding import FIND_TOOLS, Folded, finder, shown_tool
 from toolcrib.agents.narrowing import narrow, without_cursor
-from toolcrib.llm import ToolSet
+from toolcrib.llm import Tool, ToolSet
 from toolcrib.policy import CallPolicy
 from toolcrib.providers import ReferenceList
 
@@ -22,12 +22,14 @@ class Offer:
     """Each as often as it is named."""
     folded: Folded
     """The same once, in two parts: what the model is offered, and what it may find."""
+    in_words: bool = False
+    """Whether the model writes its calls as text."""
 
     @cached_property
     def tools(self) -> ToolSet:
         """What the model is offered from the start."""
         finding = [finder(self.folded.hidden)] if self.folded.hidden else []
-        return ToolSet([*map(shown_tool, self.folded.shown), *finding])
+        return ToolSet([*self._shown(self.folded.shown), *finding])
 
     @cached_property
     def offered(self) -> bytes:
@@ -52,7 +54,7 @@ class Offer:
         """What the model is offered after it has found hidden tools: they follow, in the order in which it did."""
         hidden = {item.alias: item for item in self.folded.hidden}
         found = [hidden[alias] for alias in aliases]
-        return ToolSet([*self.tools.tools, *map(shown_tool, found)]) if found else self.tools
+        return ToolSet([*self.tools.tools, *self._shown(found)]) if found else self.tools
 
     def findable(self, aliases: Sequence[str]) -> tuple[str, ...]:
         """Those of the names that are hidden tools here."""
@@ -62,6 +64,9 @@ class Offer:
     def named(self, alias: str) -> str:
         """The tool's real name behind a model's name for it; an unknown one stays as it is."""
         return self._names.get(alias, alias)
+
+    def _shown(self, items: Sequence[Allotted]) -> Iterator[Tool]:
+        return (shown_tool(item, in_words=self.in_words) for item in items)
 
     @cached_property
     def _names(self) -> Mapping[str, str]:

@@ -187,8 +187,8 @@ def _furnish(
     enums = enums_of(references)
     allotted = allot(found, enums)
     once = each_once(allotted)
-    offer = Offer(allotted, fold(once) if implementation.mode == "agentic" else Folded(once, ()))
-    folded = offer.folded
+    folded = fold(once) if implementation.mode == "agentic" else Folded(once, ())
+    offer = Offer(allotted, folded, in_words=implementation.llm.tool_calling == "text")
     prompt = Template.parse(implementation.system_prompt, "{{}}")
     return Workplace(
         offer=offer,

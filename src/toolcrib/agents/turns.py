@@ -41,6 +41,8 @@ _LIMITS: dict[Reason | None, StopReason] = {
     Reason.MAX_COST_EXCEEDED: "max_cost",
 }
 _EMPTY = "Your answer was empty. Call a tool, or answer the task in words."
+_UNREADABLE = "Nothing was called, because your answer could not be read. Write all its calls again, corrected:\n"
+_PARTLY_UNREADABLE = "Calls of your answer that could not be read were left out:\n"
 _FINISH = "Give your final answer now, in words, to whoever asked."
 
 
@@ -229,7 +231,7 @@ class Turns:
         failures = [outcome.error for outcome in outcomes if outcome.error is not None]
         self._told = Told((), "error_recovery" if failures else "result_review")
         if response.problems:
-            self._tell("\n".join(response.problems))
+            self._tell(_PARTLY_UNREADABLE + "\n".join(response.problems))
         if all(outcome.refused for outcome in outcomes):
             return self._refused(failures[-1])
         self._refused_turns = 0
@@ -247,7 +249,7 @@ class Turns:
         """The model wrote calls that are none."""
         problems = "\n".join(response.problems)
         self._messages = (*self._messages, response.message)
-        self._tell(problems)
+        self._tell(f"{_UNREADABLE}{problems}")
         return self._refused(error(ErrorCode.PROVIDER_ERROR, Reason.BAD_RESPONSE, problems))
 
     def _repeated(self, outcomes: Sequence[Outcome]) -> Ended | None:

@@ -7,7 +7,7 @@ one. The model says that it is ready by `finalResponse()`; an answer without any
 
 import json
 from collections.abc import Iterable, Iterator, Sequence
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple
 
 import msgspec
 import orjson
@@ -23,6 +23,9 @@ from toolcrib.llm.text.history import as_text, is_final, kept, last_user, next_n
 from toolcrib.llm.text.literals import Malformed
 from toolcrib.llm.text.prompt import Toolkit, toolkit_of
 
+MOST_CHARACTERS: Final = 1_000_000
+"""Of one block; a longer one is refused, and only its beginning goes back to the model."""
+_BEGINNING = 200
 _FORMAT = "Answer now with one JSON value and nothing else; you may put it in a ```json fence. Its JSON Schema:\n"
 
 
@@ -167,6 +170,9 @@ class _Reading:
         if block.problem is not None:
             self.problems.append(str(block.problem))
             return _Found(block)
+        if block.end - block.start > MOST_CHARACTERS:
+            self._refuse(block.start, f"this block has more than {MOST_CHARACTERS} characters")
+            return _Found(block)
         if not block.is_closed and self._was_cut:
             self._refuse(block.start, "the answer was cut off before this block was ended")
             return _Found(block)
@@ -196,12 +202,16 @@ def _pieces(text: str, found: Sequence[_Found], number: int) -> Iterator[Part]:
     position = 0
     for block, calls, ends in found:
         yield from _words(text[position : block.start])
-        yield kept(text[block.start : block.end], is_final=ends)
+        yield kept(_as_kept(text[block.start : block.end]), is_final=ends)
         for name, args in calls:
             yield ToolCall(f"text-{number}", name, args)
             number += 1
         position = block.end
     yield from _words(text[position:])
+
+
+def _as_kept(block: str) -> str:
+    return block if len(block) <= MOST_CHARACTERS else f"{block[:_BEGINNING]}… ({len(block)} characters)"
 
 
 def _words(text: str) -> tuple[Text, ...]:

@@ -12,7 +12,7 @@ from pydantic import Field, TypeAdapter
 from toolcrib.contracts._base import Contract, Json, JsonObject, JsonSchema, Timestamp, Usd
 from toolcrib.contracts.envelope import Attachment, SideEffects, ToolEnvelope
 from toolcrib.contracts.errors import ModelErrorKind, Reason, ToolError
-from toolcrib.contracts.models import Usage
+from toolcrib.contracts.models import Allowance, Usage
 from toolcrib.contracts.runs import ApprovalDecision, ClientResult, Purpose, RunRequest, RunStatus, StopReason
 
 SCHEMA_VERSION = 1
@@ -58,6 +58,9 @@ class RunSuspended(Contract):
     waiting_for: tuple[str, ...]
     """Names of the signals."""
     wake_at: Timestamp | None = None
+    left: Allowance | None = None
+    """What it may still spend, of which each thing that it waits for has an equal part; null in what older releases
+    wrote."""
 
 
 class RunFinished(Contract):

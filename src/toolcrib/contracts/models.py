@@ -85,6 +85,36 @@ class Allowance(Contract):
     seconds: float = Field(ge=0)
     """Waiting for people excluded."""
 
+    def within(self, other: "Allowance") -> "Allowance":
+        """The smaller of two allowances in each of its kinds."""
+        return Allowance(
+            tool_calls=min(self.tool_calls, other.tool_calls),
+            requests=min(self.requests, other.requests),
+            tokens=min((most for most in (self.tokens, other.tokens) if most is not None), default=None),
+            cost_usd=min((most for most in (self.cost_usd, other.cost_usd) if most is not None), default=None),
+            seconds=min(self.seconds, other.seconds),
+        )
+
+    def plus(self, other: "Allowance") -> "Allowance":
+        """Both together; no limit stays none."""
+        return Allowance(
+            tool_calls=self.tool_calls + other.tool_calls,
+            requests=self.requests + other.requests,
+            tokens=None if self.tokens is None or other.tokens is None else self.tokens + other.tokens,
+            cost_usd=None if self.cost_usd is None or other.cost_usd is None else self.cost_usd + other.cost_usd,
+            seconds=self.seconds + other.seconds,
+        )
+
+    def shared(self, parts: int) -> "Allowance":
+        """One of several equal parts; time passes for all of them at once."""
+        return Allowance(
+            tool_calls=self.tool_calls // parts,
+            requests=self.requests // parts,
+            tokens=None if self.tokens is None else self.tokens // parts,
+            cost_usd=None if self.cost_usd is None else self.cost_usd / parts,
+            seconds=self.seconds,
+        )
+
     def bounding(self, limits: Limits) -> Limits:
         """The limits, as far as they allow no more than this; null here does not raise them."""
         tokens = [most for most in (limits.max_total_tokens, self.tokens) if most is not None]

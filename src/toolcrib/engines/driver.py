@@ -34,7 +34,7 @@ from toolcrib.contracts import (
     Unavailable,
 )
 from toolcrib.engines.leases import Hold, Stopped
-from toolcrib.engines.limits import limits_of
+from toolcrib.engines.limits import bounded, limits_of, policy_of
 from toolcrib.engines.nesting import child_signal, nested_request, nested_run_id
 from toolcrib.engines.outcomes import (
     Driven,
@@ -44,11 +44,13 @@ from toolcrib.engines.outcomes import (
     crashed,
     finished,
     orphaned,
+    refused,
     resume_cause,
 )
+from toolcrib.engines.shares import limits_alone, open_parts
 from toolcrib.executor import Clock, Executor, error
 from toolcrib.llm.retry import RetryPolicy
-from toolcrib.policy import Budget, CallPolicy
+from toolcrib.policy import Budget
 from toolcrib.registry import Registry
 from toolcrib.runs import (
     Ended,
@@ -56,6 +58,7 @@ from toolcrib.runs import (
     InDoubt,
     Live,
     ModelCalls,
+    ModelRefused,
     Nested,
     Program,
     RunContext,
@@ -127,10 +130,13 @@ class Driver:
         """
         drive, request = Drive(claim, self._house), claim.run.request
         tool = await self._house.registry.pinned(claim.run.realm, request.content_hash)
-        limits = limits_of(tool, request.kind)
-        if parent is None and request.allowance is not None:  # else the parent's own budget and time-out hold
-            limits = request.allowance.bounding(limits)
-        context = self._context(drive, limits, parent)
+        journal, limits = self._house.store.journal, limits_of(tool, request.kind)
+        if parent is None:  # else the parent's own budget and time-out hold
+            limits = await limits_alone(journal, request, drive.history, limits)
+        parts = await open_parts(journal, drive.history)
+        context = self._context(drive, tool, limits, parent)
+        for child_id, most in parts.items():
+            context.budget.hold(child_id, most)
         if claim.run.epoch > 1:
             drive.add(RunResumed(epoch=claim.run.epoch, cause=resume_cause(claim)))
         if CANCEL in claim.signals:
@@ -146,7 +152,7 @@ class Driver:
             await context.settle(cancel=True)
             raise
         if isinstance(halt, Suspended):
-            return await self._suspend(drive, halt)
+            return await self._suspend(drive, halt, context)
         return await self._end(drive, halt, context)
 
     async def refuse(self, claim: Claim, ended: Ended) -> Driven:
@@ -181,12 +187,16 @@ class Driver:
             )
         except Fenced:
             raise
+        except ModelRefused as refusal:
+            return refused(refusal, context.partial())
         except Exception as crash:  # noqa: BLE001 - the edge of a run: its failure is its end, in the journal
             return crashed(crash)
 
-    async def _suspend(self, drive: Drive, wait: Suspended) -> Driven:
+    async def _suspend(self, drive: Drive, wait: Suspended, context: RunContext) -> Driven:
         change = RunChange(status=wait.status, waiting_for=wait.signals, wake_at=wait.wake_at)
-        await drive.add(RunSuspended(status=wait.status, waiting_for=wait.signals, wake_at=wait.wake_at), change=change)
+        left = context.budget.allowance(context.deadline - self._house.clock.monotonic())
+        suspended = RunSuspended(status=wait.status, waiting_for=wait.signals, wake_at=wait.wake_at, left=left)
+        await drive.add(suspended, change=change)
         return Driven(RunResult(run_id=drive.run.run_id, status=wait.status), drive.log.events)
 
     async def _cancel(self, drive: Drive, context: RunContext) -> Driven:
@@ -200,8 +210,6 @@ class Driver:
         """Finish a run of which something may still be under way, or not have been asked for again."""
         await context.settle(cancel=True)
         context.close_open_calls(Reason.RUN_TIMEOUT if ended.status == "timed_out" else Reason.CANCELLED)
-        if ended.status != "completed":
-            context.recount_rest()
         await self._cancel_children(drive, context)
         driven = await self._finish(drive, ended, context)
         await self._end_children(context)
@@ -252,9 +260,12 @@ class Driver:
         parent_id = request.parent_run_id
         return parent_id is not None and (await self._house.store.journal.run(parent_id)).ended
 
-    def _context(self, drive: Drive, limits: Limits, parent: RunContext | None) -> RunContext:
-        house, run_id = self._house, drive.run.run_id
-        budget = Budget(limits, parent=parent.budget if parent else None)
+    def _context(self, drive: Drive, tool: ToolRevision, limits: Limits, parent: RunContext | None) -> RunContext:
+        house, run_id, request = self._house, drive.run.run_id, drive.run.request
+        policy = policy_of(tool, request)
+        if parent is not None:
+            parent.budget.release(run_id)
+        budget = Budget(bounded(limits, policy.guardrails), parent=parent.budget if parent else None)
         deadline = house.clock.monotonic() + limits.timeout_s - drive.history.active_s
 
         async def signal(name: str) -> Signal | None:
@@ -273,9 +284,10 @@ class Driver:
                 aloud=partial(house.live.speech, run_id),
                 jitter=lambda: Random(run_id).random(),  # noqa: S311 - spreads retries, guards nothing
                 retry=house.retry,
+                guardrails=house.executor.guardrails,
             ),
             budget=budget,
-            policy=CallPolicy(side_effects=drive.run.request.side_effects, guardrails=drive.run.request.guardrails),
+            policy=policy,
             deadline=min(deadline, parent.deadline) if parent else deadline,
             surroundings=Surroundings(
                 executor=house.executor,

@@ -1,14 +1,20 @@
-"""What a run of a tool may spend: a reading of the tool's definition."""
+"""What a run of a tool may spend, and what its calls may be: readings of the tool's definition and of the request."""
+
+from collections.abc import Sequence
 
 from toolcrib.contracts import (
     CLOSING_S,
     AgenticImplementation,
     AgentImplementation,
+    Guardrail,
     JsonObject,
     Limits,
+    MaxCost,
     RunKind,
+    RunRequest,
     ToolRevision,
 )
+from toolcrib.policy import CallPolicy, guardrails_of
 
 
 def limits_of(tool: ToolRevision, kind: RunKind) -> Limits:
@@ -28,3 +34,18 @@ def limits_of(tool: ToolRevision, kind: RunKind) -> Limits:
     if kind == "tool":
         changes |= {"timeout_s": definition.timeout_s + CLOSING_S, "max_tool_calls": limits.max_tool_calls + 1}
     return limits.model_copy(update=changes) if changes else limits
+
+
+def bounded(limits: Limits, guardrails: Sequence[Guardrail]) -> Limits:
+    """The limits with what guardrails say about costs; those of a caller hold for all of its nested runs together."""
+    costs = [rule.usd for rule in guardrails if isinstance(rule, MaxCost)]
+    if limits.max_cost_usd is not None:
+        costs.append(limits.max_cost_usd)
+    return limits.model_copy(update={"max_cost_usd": min(costs, default=None)})
+
+
+def policy_of(tool: ToolRevision, request: RunRequest) -> CallPolicy:
+    """What the calls of a run may be: the rules of its callers and, if an agent is what runs, its own."""
+    own = guardrails_of(tool) if request.kind == "agent" else ()
+    rules = (*request.guardrails, *(rule for rule in own if rule not in request.guardrails))
+    return CallPolicy(side_effects=request.side_effects, guardrails=rules)

@@ -32,6 +32,7 @@ from toolcrib.engines.driver import Driver, House
 from toolcrib.engines.leases import Hold, Leases
 from toolcrib.engines.nesting import awaited_children
 from toolcrib.engines.outcomes import Driven, cancel_signal
+from toolcrib.engines.shares import check_alone
 from toolcrib.executor import Clock, Executor
 from toolcrib.llm.retry import RetryPolicy
 from toolcrib.registry import Registry
@@ -91,6 +92,8 @@ class LocalEngine:
         self._driver = Driver(House(store, registry, executor, programs, clock, settings.retry, self.live), self)
         self._driving: dict[str, Hold] = {}
         """Runs that a task of this process drives or is about to claim."""
+        self._begun: set[asyncio.Task[None]] = set()
+        """What drives runs that nobody waits for."""
 
     async def create(self, request: RunRequest, *, run_id: str | None = None) -> str:
         """Write a new run into the journal, queued for whoever claims it; durable on return.
@@ -127,6 +130,8 @@ class LocalEngine:
             if stored.ended:
                 return await self._ended_before(stored, parent)
             await self._check_able(stored)
+            if parent is None:
+                await check_alone(self._journal, stored)
             return await self._drive_held(await self._claim(run_id), hold, parent)
 
     async def resume(self, run_id: str, parent: RunContext | None = None) -> Driven:
@@ -189,21 +194,23 @@ class LocalEngine:
 
     async def serve(self) -> None:
         """Drive whatever can go on, for ever: waits that are over, runs of processes that died."""
-        running: set[asyncio.Task[object]] = set()
         try:
             while True:
                 for run_id in await self._startable():
-                    task = asyncio.create_task(self._drive_quietly(run_id))
-                    running.add(task)
-                    task.add_done_callback(running.discard)
+                    self.begin(run_id)
                 await self._clock.sleep(self._settings.poll_s)
         finally:
-            for task in running:
-                task.cancel()
-            await asyncio.gather(*running, return_exceptions=True)
+            await self._let_go()
+
+    def begin(self, run_id: str) -> None:
+        """Drive a run beside everything else, as far as it goes, if no other does; until the engine is closed."""
+        task = asyncio.create_task(self._drive_quietly(run_id))
+        self._begun.add(task)
+        task.add_done_callback(self._begun.discard)
 
     async def close(self) -> None:
-        """Stop holding leases."""
+        """Stop driving what nobody waits for, and holding leases."""
+        await self._let_go()
         await self._leases.close()
 
     # Inside -----------------------------------------------------------------------------------------------------------
@@ -256,6 +263,7 @@ class LocalEngine:
         """A run that was driven to its end before; what it used counts for its parent too."""
         driven = await self._stored(run)
         if parent is not None:
+            parent.budget.release(run.run_id)
             parent.budget.take_nested(
                 tool_calls=driven.result.tool_calls,
                 tokens=driven.result.usage.total_tokens,
@@ -284,6 +292,12 @@ class LocalEngine:
         except Unavailable:
             return []
         return [run_id for run_id in found if run_id not in self._driving]
+
+    async def _let_go(self) -> None:
+        begun = list(self._begun)
+        for task in begun:
+            task.cancel()
+        await asyncio.gather(*begun, return_exceptions=True)
 
     async def _drive_quietly(self, run_id: str) -> None:
         with contextlib.suppress(Conflict, Fenced, Unavailable):  # whoever can go on with it will find it

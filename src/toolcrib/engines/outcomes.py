@@ -20,7 +20,7 @@ from toolcrib.contracts import (
     Usage,
 )
 from toolcrib.executor import error
-from toolcrib.runs import Ended, RunContext, as_contract
+from toolcrib.runs import Ended, ModelRefused, RunContext, as_contract
 from toolcrib.store import Claim, Entry
 
 
@@ -85,6 +85,14 @@ def crashed(crash: Exception) -> Ended:
         message = f"the run's program failed with {type(crash).__name__}: {str(crash)[:500]}"
     failure = error(ErrorCode.UNKNOWN, Reason.TOOL_FAILED, message)
     return Ended(status="failed", stop_reason="error", error=failure)
+
+
+def refused(refusal: ModelRefused, partial: Json) -> Ended:
+    """The end of a run whose model a guardrail keeps from being asked, or from being heard."""
+    decision = refusal.decision
+    reason = decision.reason or Reason.GUARDRAIL_REFUSED
+    failure = error(ErrorCode.POLICY_DENIED, reason, str(refusal), rule=decision.rule, inputs=decision.inputs)
+    return Ended(output=partial, status="failed", stop_reason="policy", error=failure)
 
 
 def resume_cause(claim: Claim) -> ResumeCause:

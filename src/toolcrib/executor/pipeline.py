@@ -122,7 +122,7 @@ class Executor:
         self._attic = attic
         self._rates = rates
         self._clock = clock
-        self._guardrails = guardrails or Guardrails()
+        self.guardrails = guardrails or Guardrails()
         self._schemas = CompiledSchemas()
 
     async def execute(self, call: ToolCall, context: CallContext) -> ToolEnvelope:
@@ -243,7 +243,7 @@ class Executor:
             receipt.ask(screening.value)
             receipt.approved_input = receipt.approved_input and receipt.input
             self._validate(receipt, tool)
-        decision = heed(self._guardrails, context, tool, receipt.input, decision, screening.decision)
+        decision = heed(self.guardrails, context, tool, receipt.input, decision, screening.decision)
         receipt.spent("policy")
         return decision
 

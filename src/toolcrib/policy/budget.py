@@ -56,10 +56,15 @@ class Budget:
     """Set aside for model calls that are under way."""
     reserved_usd: Decimal = field(default_factory=Decimal)
     reserved_iterations: int = 0
+    reserved_tool_calls: int = 0
+    """Held back for nested runs that are driven elsewhere, as the next."""
+    reserved_requests: int = 0
+    _held: dict[str, Allowance] = field(init=False, repr=False, compare=False)
     chain: "tuple[Budget, ...]" = field(init=False, repr=False, compare=False)
     """This budget and all that it draws on."""
 
     def __post_init__(self) -> None:
+        self._held: dict[str, Allowance] = {}
         self.chain = (self, *(self.parent.chain if self.parent else ()))
 
     def facts(self, price: Decimal | None = None) -> JsonObject:
@@ -86,10 +91,11 @@ class Budget:
     def take_tool_call(self) -> Shortage | None:
         """Count one dispatch, here and in all parents, or say which limit forbids it."""
         for budget in self.chain:
-            if budget.tool_calls + 1 > budget.limits.max_tool_calls:
+            wanted = budget.tool_calls + budget.reserved_tool_calls + 1
+            if wanted > budget.limits.max_tool_calls:
                 return _shortage(
                     "max_tool_calls",
-                    budget.tool_calls + 1,
+                    wanted,
                     budget.limits.max_tool_calls,
                     Reason.MAX_TOOL_CALLS_EXCEEDED,
                     "max_tool_calls",
@@ -106,10 +112,11 @@ class Budget:
     def take_request(self) -> Shortage | None:
         """Count one HTTP request inside a call (a page, a retry), or say that no more are allowed."""
         for budget in self.chain:
-            if budget.requests + 1 > budget.limits.max_requests:
+            wanted = budget.requests + budget.reserved_requests + 1
+            if wanted > budget.limits.max_requests:
                 return _shortage(
                     "max_requests",
-                    budget.requests + 1,
+                    wanted,
                     budget.limits.max_requests,
                     Reason.MAX_REQUESTS_EXCEEDED,
                     "policy",
@@ -154,6 +161,24 @@ class Budget:
         for budget in self.chain:
             budget.cost_usd += cost_usd
 
+    def hold(self, name: str, most: Allowance) -> None:
+        """Hold back what a nested run may use that is driven elsewhere, here and in all parents."""
+        self._held[name] = most
+        self._reserve(most, 1)
+
+    def release(self, name: str) -> None:
+        """Give back what was held for a nested run, because it is counted here from now on."""
+        held = self._held.pop(name, None)
+        if held is not None:
+            self._reserve(held, -1)
+
+    def _reserve(self, most: Allowance, sign: int) -> None:
+        for budget in self.chain:
+            budget.reserved_tool_calls += sign * most.tool_calls
+            budget.reserved_requests += sign * most.requests
+            budget.reserved_tokens += sign * (most.tokens or 0)
+            budget.reserved_usd += sign * (most.cost_usd or Decimal(0))
+
     def take_nested(self, *, tool_calls: int, tokens: int, cost_usd: Decimal) -> None:
         """Count what a nested run had used that was not driven under this budget."""
         for budget in self.chain:
@@ -175,8 +200,8 @@ class Budget:
             if budget.limits.max_cost_usd is not None
         ]
         return Allowance(
-            tool_calls=max(min(budget.limits.max_tool_calls - budget.tool_calls for budget in chain), 0),
-            requests=max(min(budget.limits.max_requests - budget.requests for budget in chain), 0),
+            tool_calls=max(min(map(_tool_calls_left, chain)), 0),
+            requests=max(min(map(_requests_left, chain)), 0),
             tokens=max(min(tokens), 0) if tokens else None,
             cost_usd=max(min(costs), Decimal(0)) if costs else None,
             seconds=max(seconds, 0.0),
@@ -188,6 +213,14 @@ class Budget:
             (found for budget in self.chain if (found := _usd_shortage(budget, cost_usd)) is not None),
             None,
         )
+
+
+def _tool_calls_left(budget: Budget) -> int:
+    return budget.limits.max_tool_calls - budget.tool_calls - budget.reserved_tool_calls
+
+
+def _requests_left(budget: Budget) -> int:
+    return budget.limits.max_requests - budget.requests - budget.reserved_requests
 
 
 def _model_shortage(budget: Budget, reservation: ModelReservation) -> Shortage | None:

@@ -20,6 +20,7 @@ from toolcrib.runs.replay import Recording, replay
 from toolcrib.runs.result import Result, result_of
 from toolcrib.runs.returns import signals_for
 from toolcrib.runs.shortening import clipped, shortened
+from toolcrib.runs.spent import Spent, spent_in
 from toolcrib.runs.standing import read_response
 from toolcrib.runs.trace import trace_of
 from toolcrib.runs.tree import read_tree
@@ -50,6 +51,7 @@ __all__ = [
     "Result",
     "RunContext",
     "RunLog",
+    "Spent",
     "Surroundings",
     "Suspended",
     "Told",
@@ -74,6 +76,7 @@ __all__ = [
     "result_of",
     "shortened",
     "signals_for",
+    "spent_in",
     "trace_of",
     "turn_run_id",
     "waiting_approvals",

@@ -51,6 +51,7 @@ from toolcrib.runs.modelcalls import ModelCall, ModelCalls
 from toolcrib.runs.modelguard import Standing
 from toolcrib.runs.pending import Pending, wait_all, wait_any
 from toolcrib.runs.program import Ended, Suspended
+from toolcrib.runs.spent import spent_on_calls
 from toolcrib.runs.waiting import client_signal
 from toolcrib.store import Blobs
 
@@ -134,14 +135,10 @@ class RunContext:
         """Tells what the run has so far: its output if time runs out."""
         self.warnings: list[str] = []
         """What stands in the run's result besides the warnings of its end."""
-        self.open_children = {
-            event.child_run_id: event.position
-            for event in history.children.values()
-            if event.position not in history.envelopes
-        }
+        self.open_children = history.open_children
         """Positions of calls that have no envelope yet, by the ids of their nested runs."""
-        self._recounted: set[str] = set()
-        """Positions of recorded calls that the program has asked for."""
+        spent = spent_on_calls(history.envelopes.values())
+        budget.take_nested(tool_calls=spent.tool_calls, tokens=spent.tokens, cost_usd=spent.cost_usd)
         self._lanes = Lanes(budget.limits.max_parallel_calls)
         self._approvals = RunApprovals(
             run,
@@ -179,7 +176,7 @@ class RunContext:
         envelope = self._history.envelopes.get(call.position)
         if envelope is not None:
             self._around.in_doubt.check_same(call, envelope.name)
-            self._recount(envelope)
+            self._heard(envelope)
             return Pending(None, envelope)
         return self.start(self._perform(call))
 
@@ -240,14 +237,14 @@ class RunContext:
         Args:
             key: Names it in the run.
             kind: What it is, for readers of the journal.
-            make: Finds it out; called once in the life of the run, unless it fails or a crash comes between. A tool
-                that it calls at the position `key` is taken from the budget also when it is not called again.
+            make: Finds it out; called once in the life of the run, unless it fails or a crash comes between. What a
+                tool brings that it calls at the position `key` is known to the run also when it is not called again.
         """
         if key not in self._history.progress:
             await self.emit(key, kind, await make())
         asked = self._history.envelopes.get(key)
-        if asked is not None and key not in self._recounted:
-            self._recount(asked)
+        if asked is not None:
+            self._heard(asked)
         return self._history.progress[key]
 
     def warn(self, warning: str) -> None:
@@ -379,8 +376,7 @@ class RunContext:
                 message=envelope.error.message,
                 inputs=details.get("inputs", {}),
             )
-        self._note_incomplete(envelope)
-        self._read(envelope)
+        self._heard(envelope)
         self._approvals.close(envelope.position)
         for child_id in [child for child, position in self.open_children.items() if position == envelope.position]:
             del self.open_children[child_id]
@@ -409,17 +405,10 @@ class RunContext:
             tainted_by=self.tainted_by,
         )
 
-    def _recount(self, envelope: ToolEnvelope) -> None:
-        """What a recorded call had taken from the budget, with its nested run, is taken again."""
-        self._recounted.add(envelope.position)
-        self._read(envelope)
+    def _heard(self, envelope: ToolEnvelope) -> None:
+        """What a call has brought is known to the run from now on."""
         self._note_incomplete(envelope)
-        nested = envelope.metadata if "run_id" in envelope.metadata else {}
-        self.budget.take_nested(
-            tool_calls=(1 if envelope.attempts else 0) + nested.get("tool_calls", 0),
-            tokens=nested.get("tokens", 0),
-            cost_usd=envelope.cost_usd or Decimal(0),
-        )
+        self._read(envelope)
 
     def _read(self, envelope: ToolEnvelope) -> None:
         """From now on the run knows what the call has brought."""
@@ -450,12 +439,6 @@ class RunContext:
         for task in self._tasks:
             if not task.cancelled():
                 task.exception()  # heard, so that the loop does not complain: why it failed ends the run, or is told
-
-    def recount_rest(self) -> None:
-        """Count what the journal has and the program did not ask for again, because it was stopped before."""
-        for position in self._history.envelopes.keys() - self._recounted:
-            self._recount(self._history.envelopes[position])
-        self.models.recount_rest()
 
     def close_open_calls(self, reason: Reason) -> None:
         """Give every call that was cut off its envelope, so that the journal tells what is known of it."""

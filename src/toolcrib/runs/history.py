@@ -57,8 +57,8 @@ class History:
         self.failures: dict[str, ModelFailed] = {}
         """Last failures of model calls after which no other attempt was planned."""
         self.denials: dict[str, ModelDenied] = {}
-        self.wasted: dict[str, list[Wasted]] = {}
-        """What attempts of model calls may have used that brought nothing, by position."""
+        self.wasted: list[Wasted] = []
+        """What attempts of model calls may have used that brought nothing."""
         self._sent: dict[str, ModelStarted] = {}
         self.approvals: dict[str, ApprovalRequested] = {}
         """The last request of each call."""
@@ -73,6 +73,7 @@ class History:
         self.children: dict[str, ChildStarted] = {}
         self.failed: dict[str, FailedCall] = {}
         """How calls failed for which a fallback was started, by position."""
+        self.suspensions: list[RunSuspended] = []
         self.progress: dict[str, Json] = {}
         """What was told, by key."""
         self.active_s = 0.0
@@ -84,6 +85,15 @@ class History:
         self.approvals[request.position] = request
         self.decisions.pop(request.position, None)
         self.withdrawn.discard(request.position)
+
+    @property
+    def open_children(self) -> dict[str, str]:
+        """Positions of calls that have no envelope yet, by the ids of their nested runs."""
+        return {
+            event.child_run_id: event.position
+            for event in self.children.values()
+            if event.position not in self.envelopes
+        }
 
     def _read(self, events: list[Logged]) -> None:
         since: datetime | None = None
@@ -126,7 +136,7 @@ class History:
             case ModelFailed():
                 self._sent.pop(position, None)
                 if event.usage.total_tokens:
-                    self._waste(position, model_usage(event.usage), event.cost_usd)
+                    self._waste(model_usage(event.usage), event.cost_usd)
                 if event.retry_in_s is None:
                     self.failures[position] = event
             case ModelDenied():
@@ -136,10 +146,10 @@ class History:
         """What was sent from there brought neither an answer nor a failure: a process has died over it."""
         lost = self._sent.pop(position, None)
         if lost is not None and lost.decision is not None:
-            self._waste(position, *at_most(lost.decision))
+            self._waste(*at_most(lost.decision))
 
-    def _waste(self, position: str, usage: ModelUsage, cost_usd: Decimal | None) -> None:
-        self.wasted.setdefault(position, []).append(Wasted(usage, cost_usd))
+    def _waste(self, usage: ModelUsage, cost_usd: Decimal | None) -> None:
+        self.wasted.append(Wasted(usage, cost_usd))
 
     def _take_wait(self, entry: Logged) -> None:
         match entry.event:
@@ -153,6 +163,8 @@ class History:
                 self.handoffs[event.position] = event
             case ClientReturned() as event:
                 self.returns[event.position] = event
+            case RunSuspended() as event:
+                self.suspensions.append(event)
             case SignalAwaited() as event:
                 self.awaited[event.name] = event
             case SignalReceived() as event:

@@ -39,7 +39,7 @@ from toolcrib.policy import Budget, GuardedModel, Guardrails, ModelReservation, 
 from toolcrib.runs.history import History
 from toolcrib.runs.live import Aloud, answer, unheard
 from toolcrib.runs.log import RunLog
-from toolcrib.runs.modelguard import FREE, NOBODY, Estimate, Screens, Standing, at_most
+from toolcrib.runs.modelguard import FREE, NOBODY, Estimate, Screens, Standing, at_most, model_usage
 
 _PERHAPS_BILLED: Final = frozenset({"timeout", "stream_cut", "bad_response"})
 """Failures that come when the provider has begun to answer."""
@@ -134,7 +134,7 @@ class ModelCalls:
         self._guardrails = guardrails or Guardrails()
         self._estimate = Estimate()
         self._screens = Screens()
-        self._recounted: set[str] = set()
+        self._recount()
 
     async def perform(self, call: ModelCall, standing: Standing = NOBODY) -> Response:
         """The model's answer: from the journal, or from the model.
@@ -145,10 +145,9 @@ class ModelCalls:
             ModelError: The provider failed for good.
             InvalidSettings: The model's credential is missing.
         """
-        self._recount_wasted(call.position)
         known = self._history.answers.get(call.position)
         if known is not None:
-            response = self._recount(known)
+            response = decode_response(orjson.dumps(known.response))
             self._estimate.learn(call.request, response.usage)
             return _unless_refused(response, known.decision)
         failed = self._history.failures.get(call.position)
@@ -174,23 +173,12 @@ class ModelCalls:
             system=None if call.system is None else system,
         ), found
 
-    def recount_rest(self) -> None:
-        """Count the answers of the journal that the program did not ask for again, because it was stopped before."""
-        for position in list(self._history.wasted):
-            self._recount_wasted(position)
-        for position in self._history.answers.keys() - self._recounted:
-            self._recount(self._history.answers[position])
-
-    def _recount(self, known: ModelFinished) -> Response:
-        self._recounted.add(known.position)
-        response = decode_response(orjson.dumps(known.response))
-        cost = Cost(known.cost_usd, known.cost_source or "")
-        self._settle(None, response.usage, cost, iterations=_counted(known.purpose))
-        return response
-
-    def _recount_wasted(self, position: str) -> None:
-        """Count what attempts may have cost that brought nothing."""
-        for wasted in self._history.wasted.pop(position, ()):
+    def _recount(self) -> None:
+        """Count what the journal has: answers, and attempts that may have cost something and brought nothing."""
+        for known in self._history.answers.values():
+            cost = Cost(known.cost_usd, known.cost_source or "")
+            self._settle(None, model_usage(known.usage), cost, iterations=_counted(known.purpose))
+        for wasted in self._history.wasted:
             self._settle(None, wasted.usage, Cost(wasted.cost_usd, "at most"))
 
     def _allowed(self, call: ModelCall, standing: Standing, found: GuardDecision | None, number: int) -> _Attempt:

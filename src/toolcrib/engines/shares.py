@@ -1,0 +1,113 @@
+"""What nested runs may spend that are driven without their callers, so that a family never overspends together.
+
+A run that suspends records what it has left, and each of the things that it waits for may use an equal part of that: a
+nested run that is driven alone, in whichever process, gets its caller's part of its caller's caller's part. A run that
+goes on holds these parts back for every nested run that it has not taken under its own budget again. So nobody needs to
+know what the others spend at the moment.
+"""
+
+from collections.abc import Mapping
+from decimal import Decimal
+from typing import Final
+
+from toolcrib.contracts import (
+    ENDED,
+    WAITING,
+    Allowance,
+    Conflict,
+    Limits,
+    NotFound,
+    Run,
+    RunFinished,
+    RunRequest,
+    RunSuspended,
+)
+from toolcrib.runs import History, spent_in
+from toolcrib.store import Journal
+
+NOTHING: Final = Allowance(tool_calls=0, requests=0, tokens=0, cost_usd=Decimal(0), seconds=0)
+
+
+async def check_alone(journal: Journal, run: Run) -> None:
+    """Refuse to drive a nested run while a caller of it is being worked on, which takes it under its own budget.
+
+    Raises:
+        Conflict: One is.
+    """
+    caller_id = run.request.parent_run_id
+    while caller_id is not None:
+        caller = await journal.run(caller_id)
+        if caller.status in ENDED:
+            return
+        if caller.status not in WAITING:
+            msg = f"run {run.run_id!r} goes on with its caller {caller_id!r}, which is {caller.status}; resume that"
+            raise Conflict(msg)
+        caller_id = caller.request.parent_run_id
+
+
+async def limits_alone(journal: Journal, request: RunRequest, history: History, limits: Limits) -> Limits:
+    """The limits of a run that is driven without its caller; its own, if nobody has called it."""
+    if request.allowance is not None:
+        limits = request.allowance.bounding(limits)
+    part = await _part(journal, request.parent_run_id)
+    if part is None:
+        return limits
+    spent = spent_in(history)
+    used = used_up(spent.tool_calls, spent.tokens, spent.cost_usd)
+    return part.plus(used.model_copy(update={"seconds": history.active_s})).bounding(limits)
+
+
+async def _part(journal: Journal, caller_id: str | None) -> Allowance | None:
+    """What a caller has left to each of the things that it waits for; null if that was not recorded."""
+    if caller_id is None:
+        return None
+    above = await _part(journal, (await journal.run(caller_id)).request.parent_run_id)
+    suspensions = History(await journal.events(caller_id)).suspensions
+    left = suspensions[-1].left if suspensions else None
+    if left is None:
+        return above
+    return _part_of(suspensions[-1], left if above is None else left.within(above))
+
+
+def _part_of(suspension: RunSuspended, left: Allowance) -> Allowance:
+    return left.shared(max(len(suspension.waiting_for), 1))
+
+
+async def open_parts(journal: Journal, history: History) -> Mapping[str, Allowance]:
+    """What a run that goes on must hold back for each open nested run: what it has used, and what it may still use.
+
+    Args:
+        journal: Has the nested runs.
+        history: Of the run that goes on.
+    """
+    parts = [_part_of(suspension, suspension.left) for suspension in history.suspensions if suspension.left is not None]
+    most = Allowance(
+        tool_calls=max((part.tool_calls for part in parts), default=0),
+        requests=max((part.requests for part in parts), default=0),
+        tokens=max((part.tokens or 0 for part in parts), default=0),
+        cost_usd=max((part.cost_usd or Decimal(0) for part in parts), default=Decimal(0)),
+        seconds=0,
+    )
+    return {child_id: await _used(journal, child_id, more=most) for child_id in history.open_children}
+
+
+async def _used(journal: Journal, run_id: str, *, more: Allowance = NOTHING) -> Allowance:
+    """What a nested run has used, with those that it has started, and how much more it may use if it has not ended."""
+    try:
+        events = await journal.events(run_id)
+    except NotFound:
+        return NOTHING  # it was announced, and a crash came before it was made
+    last = events[-1].event
+    if isinstance(last, RunFinished):
+        return used_up(last.tool_calls, last.usage.total_tokens, last.cost_usd)
+    history = History(events)
+    spent = spent_in(history)
+    total = used_up(spent.tool_calls, spent.tokens, spent.cost_usd).plus(more)
+    for child_id in history.open_children:
+        total = total.plus(await _used(journal, child_id))
+    return total
+
+
+def used_up(tool_calls: int, tokens: int, cost_usd: Decimal | None) -> Allowance:
+    """What was used, in the terms of what may be."""
+    return Allowance(tool_calls=tool_calls, requests=0, tokens=tokens, cost_usd=cost_usd or Decimal(0), seconds=0)

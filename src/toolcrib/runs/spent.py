@@ -1,0 +1,41 @@
+"""What a run has spent, by its journal: recorded calls, answers, and attempts that brought nothing."""
+
+from collections.abc import Iterable
+from decimal import Decimal
+
+from msgspec import Struct
+
+from toolcrib.contracts import ToolEnvelope
+from toolcrib.runs.history import History
+
+
+class Spent(Struct, frozen=True):
+    """What was spent."""
+
+    tool_calls: int = 0
+    tokens: int = 0
+    cost_usd: Decimal = Decimal(0)
+
+    def __add__(self, other: "Spent") -> "Spent":
+        return Spent(self.tool_calls + other.tool_calls, self.tokens + other.tokens, self.cost_usd + other.cost_usd)
+
+
+def spent_on_calls(envelopes: Iterable[ToolEnvelope]) -> Spent:
+    """What calls have taken, with their nested runs; what recovery asks is not taken from the run."""
+    total = Spent()
+    for envelope in envelopes:
+        if ".reconcile" not in envelope.position:
+            nested = envelope.metadata if "run_id" in envelope.metadata else {}
+            calls = (1 if envelope.attempts else 0) + nested.get("tool_calls", 0)
+            total += Spent(calls, nested.get("tokens", 0), envelope.cost_usd or Decimal(0))
+    return total
+
+
+def spent_in(history: History) -> Spent:
+    """What a run has spent, without its nested runs that are still open."""
+    total = spent_on_calls(history.envelopes.values())
+    for answer in history.answers.values():
+        total += Spent(tokens=answer.usage.total_tokens, cost_usd=answer.cost_usd or Decimal(0))
+    for lost in history.wasted:
+        total += Spent(tokens=lost.usage.input + lost.usage.output, cost_usd=lost.cost_usd or Decimal(0))
+    return total

@@ -76,13 +76,7 @@ def test_every_call_is_made_once_and_every_answer_counts(turns: list[list[tuple[
     asked = [call for calls in turns for call in calls]
     assert answer.response == "Done."
     assert Counter(schedule.desk.done) == Counter(call for call in asked if call[0] != "fail")
-    assert [answer.tools_by_id[call_id].name for call_id in sorted(answer.tool_order, key=_place(answer))] == [
-        name for name, _ in asked
-    ]
+    made = sorted(answer.tools_by_id.values(), key=_position)
+    assert [call.name for call in made] == [name for name, _ in asked]
     assert {call_id: answer.tools_by_id[call_id].output for call_id in schedule.told} == schedule.told
     assert len(schedule.told) == sum(name in {"pick", "show"} for name, _ in asked)
-
-
-def _place(answer: AgentResponse) -> Any:
-    """Sorts calls by turn and place in the turn."""
-    return lambda call_id: answer.tools_by_id[call_id].position

@@ -5,6 +5,7 @@ which call fills a handle, and what it holds if none does.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
+from typing import assert_never
 
 from toolcrib.contracts import InvalidDefinition, Json, PinnedHandle, PinSelector, ToolEnvelope
 
@@ -59,3 +60,5 @@ def selected(selector: PinSelector, calls: Sequence[ToolEnvelope]) -> ToolEnvelo
             return next((call for call in executed if call.ok), None)
         case "by_call_id":
             return next((call for call in executed if call.call_id == selector.call_id), None)
+        case _:
+            assert_never(selector.strategy)

@@ -11,6 +11,7 @@ from toolcrib.contracts import (
     AllocatedTool,
     Json,
     LLMConfig,
+    ModelError,
     PinnedHandle,
     ReturnedCall,
     ToolDefinition,
@@ -88,7 +89,7 @@ def agent(
 
 
 async def open_crib(
-    *answers: Message | str,
+    *answers: Message | str | ModelError,
     store: str | Store = "memory://",
     desk: Desk | None = None,
     definition: ToolDefinition | None = None,

@@ -80,6 +80,16 @@ async def test_a_handle_keeps_what_the_last_successful_execution_had():
 
 
 @pytest.mark.requirement("pins.stale")
+async def test_of_several_earlier_executions_the_last_one_counts():
+    answers: tuple[Message | str, ...] = (turn(("look", "coat")), "A coat.", *LOOKS, *DOES_NOT)
+    async with await open_crib(*answers, definition=agent(pins=[kept()])) as crib:
+        await asked(crib)
+        await asked(crib)
+
+        assert (await asked(crib)).handles == {"found": "hat is here"}
+
+
+@pytest.mark.requirement("pins.stale")
 async def test_the_first_execution_has_nothing_to_keep():
     async with await open_crib(*DOES_NOT, definition=agent(pins=[kept()])) as crib:
         assert (await asked(crib)).handles == {"found": None}
@@ -148,8 +158,9 @@ async def test_what_an_agent_did_for_another_agent_is_not_kept_for_a_person():
 @pytest.mark.parametrize("how", ["disabled", "blocked", "removed", "excluded", "never-there"])
 async def test_a_handle_stays_whatever_becomes_of_its_tool(how: str):
     pins = [pinned("ghost" if how == "never-there" else "look"), pinned("pick", name="picked")]
-    excluded = {"excluded_tools": ("look",)} if how == "excluded" else {}
-    async with await open_crib(*LOOKS, definition=agent(tools=["look", "pick"], pins=pins, **excluded)) as crib:
+    excluded = ("look",) if how == "excluded" else ()
+    clerk = agent(tools=["look", "pick"], pins=pins, excluded_tools=excluded)
+    async with await open_crib(*LOOKS, definition=clerk) as crib:
         look = crib.registry.require("default", "look").definition
         if how == "disabled":
             await crib.save(look.model_copy(update={"enabled": False}))

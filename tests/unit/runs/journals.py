@@ -1,7 +1,5 @@
 """Journals that are written by hand: events with their numbers, and the calls that they tell of."""
 
-from typing import Any
-
 from tests.twins import AT
 from tests.unit.store.samples import REQUEST
 from toolcrib.contracts import (
@@ -67,6 +65,6 @@ def done(position: str, name: str = "look_up", *, status: CallStatus = "success"
     return CallFinished(position=position, envelope=envelope(position, name, status=status, output=output))
 
 
-def finished(output: Json, **fields: Any) -> RunFinished:
-    """The end of a run."""
-    return RunFinished(**{"status": "completed", "stop_reason": "final_answer", "output": output, **fields})
+def finished(output: Json) -> RunFinished:
+    """The end of a run that has come to its answer."""
+    return RunFinished(status="completed", stop_reason="final_answer", output=output)

@@ -11,6 +11,7 @@ from toolcrib.contracts import DELEGATES, PromptFragment, RunKind, ServiceAccoun
 from toolcrib.crib.adoption import Adoptions
 from toolcrib.crib.catalogue import Catalogue
 from toolcrib.crib.keeping import Keeping
+from toolcrib.crib.models import asking
 from toolcrib.crib.outside import Outside
 from toolcrib.crib.reaching import Reaching
 from toolcrib.crib.services import service_providers
@@ -19,7 +20,7 @@ from toolcrib.executor import Executor, SlidingWindow
 from toolcrib.llm import ModelPool
 from toolcrib.net import HttpSession
 from toolcrib.registry import Named, Providers, Registry
-from toolcrib.runs import Ended, Program, RunContext, holding_pins
+from toolcrib.runs import Ended, Program, RunContext, confirmed, holding_pins
 from toolcrib.runtimes import (
     Abilities,
     Code,
@@ -106,7 +107,8 @@ class Parts:
                 )
             }
             kinds |= {"code": Code(outside.sandbox, registry), "composite": Composite(registry)}
-            kinds["agent"] = holding_pins(kinds["agent"])
+            kinds["agent"] = asking(holding_pins(kinds["agent"]))
+            kinds["agentic"] = asking(kinds["agentic"])
             return kinds
 
         engine = LocalEngine(
@@ -204,7 +206,7 @@ def _executor(
 def _at_home(found: Mapping[RunKind, Program], catalogue: Catalogue) -> Mapping[RunKind, Program]:
     """Programs that know how the tools of their run's realm stand now, whichever process has changed that.
 
-    A run says at its start which of them are deprecated.
+    A run says at its start which of them are deprecated. One whose tool needs it waits for a person before that.
     """
 
     def settled(program: Program) -> Program:
@@ -216,4 +218,4 @@ def _at_home(found: Mapping[RunKind, Program], catalogue: Catalogue) -> Mapping[
 
         return run
 
-    return {kind: settled(program) for kind, program in found.items()}
+    return {kind: confirmed(settled(program)) for kind, program in found.items()}

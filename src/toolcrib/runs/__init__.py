@@ -1,6 +1,7 @@
 """Runs over the journal: the context that programs use, what recovery knows, and readings of the log."""
 
 from toolcrib.runs.arguments import holds
+from toolcrib.runs.beginning import confirmed
 from toolcrib.runs.context import Nested, Program, RunContext, Surroundings
 from toolcrib.runs.handles import holding_pins, pinned_by
 from toolcrib.runs.history import History
@@ -61,6 +62,7 @@ __all__ = [
     "check_pins",
     "client_signal",
     "clipped",
+    "confirmed",
     "decision_on",
     "holding_pins",
     "holds",

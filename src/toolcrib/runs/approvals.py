@@ -92,7 +92,7 @@ class RunApprovals:
         request = request.model_copy(
             update={
                 "root_run_id": asked.root_run_id or (self._run.run_id if asked.parent_run_id is None else None),
-                "callers": tuple(asked.open_tools.values()),
+                "callers": tuple(ref for known, ref in asked.open_tools.items() if known != request.content_hash),
                 "requested_by": asked.starter,
                 "acting": acting,
             }

@@ -41,6 +41,8 @@ from toolcrib.contracts import (
     ToolRevision,
 )
 from toolcrib.executor import CallContext, Clock, Lanes, ToolCall
+from toolcrib.executor.approval import confirm, request_of
+from toolcrib.executor.receipt import Receipt
 from toolcrib.llm import Response
 from toolcrib.policy import Budget, CallPolicy
 from toolcrib.runs.approvals import Leave, RunApprovals, Signals
@@ -285,6 +287,17 @@ class RunContext:
     async def confirm(self, request: ApprovalRequested) -> ApprovalDecision | None:
         """Ask a person."""
         return await self._approvals.confirm(request, acting=self.principal.id)
+
+    async def ask_as_a_whole(self, position: str, tool: ToolRevision) -> JsonObject | None:
+        """Ask a person for the run itself; returns its arguments as they were edited, null if they were not.
+
+        Raises:
+            Denied: The person said no, or nobody said anything in time.
+        """
+        call = ToolCall(position, tool.name, self.request.input, tool.content_hash)
+        receipt = Receipt(call, self._call_context(), self._around.clock)
+        asks = GuardDecision(outcome="ask", rule="confirmation")
+        return await confirm(receipt, request_of(receipt, tool, asks, self._around.clock))
 
     async def hand_off(self, prepared: ToolEnvelope) -> ClientResult:
         """Let a client perform a prepared call."""

@@ -2,7 +2,7 @@
 
 from collections.abc import AsyncGenerator, Callable, Sequence
 from contextlib import asynccontextmanager
-from typing import Any
+from typing import Any, TypeAlias
 
 from toolcrib import Crib, ScriptedModel, tool
 from toolcrib.contracts import (
@@ -16,7 +16,8 @@ from toolcrib.contracts import (
     Principal,
     ToolDefinition,
 )
-from toolcrib.llm import Message, Request, Response, ToolCall
+from toolcrib.llm import Message, Request, Text, ToolCall
+from toolcrib.llm.scripted import ScriptedAnswer
 from toolcrib.store import Store
 
 MODEL = "scripted:model"
@@ -27,7 +28,7 @@ INPUT: JsonObject = {
 }
 ANN, BOB = Principal(id="ann"), Principal(id="bob")
 
-Answer = str | Message | Response | Exception
+Answer: TypeAlias = ScriptedAnswer
 
 
 @tool(side_effects="reads")
@@ -70,10 +71,8 @@ def echo(request: Request) -> Answer:
 
 def calls(*asked: tuple[str, str], text: str = "") -> Message:
     """A model's answer with calls: name and arguments as JSON."""
-    from toolcrib.llm import Text
-
-    parts = tuple(ToolCall(f"id{number}", name, args) for number, (name, args) in enumerate(asked))
-    return Message("assistant", ((Text(text),) if text else ()) + parts)
+    parts = (ToolCall(f"id{number}", name, args) for number, (name, args) in enumerate(asked))
+    return Message("assistant", (*([Text(text)] if text else []), *parts))
 
 
 class Talk:

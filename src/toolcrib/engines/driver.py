@@ -150,6 +150,7 @@ class Driver:
             return await self._cancel(drive, context)
         except (Fenced, asyncio.CancelledError):
             await context.settle(cancel=True)
+            context.leave_budget()
             raise
         if isinstance(halt, Suspended):
             return await self._suspend(drive, halt, context)
@@ -195,6 +196,7 @@ class Driver:
     async def _suspend(self, drive: Drive, wait: Suspended, context: RunContext) -> Driven:
         change = RunChange(status=wait.status, waiting_for=wait.signals, wake_at=wait.wake_at)
         left = context.budget.allowance(context.deadline - self._house.clock.monotonic())
+        context.leave_budget()
         suspended = RunSuspended(status=wait.status, waiting_for=wait.signals, wake_at=wait.wake_at, left=left)
         await drive.add(suspended, change=change)
         return Driven(RunResult(run_id=drive.run.run_id, status=wait.status), drive.log.events)
@@ -209,6 +211,7 @@ class Driver:
     async def _end(self, drive: Drive, ended: Ended, context: RunContext) -> Driven:
         """Finish a run of which something may still be under way, or not have been asked for again."""
         await context.settle(cancel=True)
+        context.leave_budget()
         context.close_open_calls(Reason.RUN_TIMEOUT if ended.status == "timed_out" else Reason.CANCELLED)
         await self._cancel_children(drive, context)
         driven = await self._finish(drive, ended, context)

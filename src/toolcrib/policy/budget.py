@@ -6,6 +6,7 @@ run from its journal settles what the journal tells.
 
 from dataclasses import dataclass, field
 from decimal import Decimal
+from functools import reduce
 
 from msgspec import Struct
 
@@ -171,6 +172,21 @@ class Budget:
         held = self._held.pop(name, None)
         if held is not None:
             self._reserve(held, -1)
+
+    def park(self, name: str) -> None:
+        """Leave what is still held to the parent, because the run of this budget waits or has ended."""
+        held = list(self._held.values())
+        for open_child in list(self._held):
+            self.release(open_child)
+        if self.parent is not None and held:
+            self.parent.hold(name, reduce(Allowance.plus, held))
+
+    def affords_twice(self, reservation: ModelReservation) -> bool:
+        """Whether a model call would use no more than half of what is left, here and in all parents."""
+        left, cost = self.allowance(0), reservation.cost_usd
+        return (left.tokens is None or 2 * reservation.tokens <= left.tokens) and (
+            left.cost_usd is None or cost is None or 2 * cost <= left.cost_usd
+        )
 
     def _reserve(self, most: Allowance, sign: int) -> None:
         for budget in self.chain:

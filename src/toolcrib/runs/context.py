@@ -29,6 +29,7 @@ from toolcrib.contracts import (
     Json,
     JsonObject,
     LimitReached,
+    ModelError,
     ProgressMade,
     Reason,
     Run,
@@ -43,13 +44,13 @@ from toolcrib.contracts import (
 from toolcrib.executor import CallContext, Clock, Lanes, ToolCall
 from toolcrib.executor.approval import confirm, request_of
 from toolcrib.executor.receipt import Receipt
-from toolcrib.llm import Response
+from toolcrib.llm import LanguageModel, Request, Response
 from toolcrib.policy import Budget, CallPolicy
 from toolcrib.runs.approvals import Leave, RunApprovals, Signals
 from toolcrib.runs.history import History
 from toolcrib.runs.indoubt import InDoubt
 from toolcrib.runs.log import RunLog
-from toolcrib.runs.modelcalls import ModelCall, ModelCalls
+from toolcrib.runs.modelcalls import BudgetExhausted, ModelCall, ModelCalls, ModelRefused
 from toolcrib.runs.modelguard import Standing
 from toolcrib.runs.pending import Pending, wait_all, wait_any
 from toolcrib.runs.program import Ended, Suspended
@@ -191,6 +192,29 @@ class RunContext:
             ModelError: The provider failed for good.
         """
         return await self.models.perform(call, self._standing())
+
+    def keep_answer(self, model: LanguageModel, request: Request) -> bool:
+        """Hold back tokens and dollars for a last answer, so that there is one whatever limit is reached.
+
+        A program calls it before its first model call, with the longest request that `last_answer` may get: short
+        facts and few output tokens, and no tools. What is held back nothing else can spend, in nested runs neither.
+
+        Returns:
+            False if that were more than half of what the run may spend; then there may be no last answer.
+        """
+        return self.models.keep_answer(model, request)
+
+    async def last_answer(self, call: ModelCall) -> Response | None:
+        """What the model makes of what there is, when a limit has been reached; null if it cannot be asked.
+
+        Args:
+            call: Of the purpose `answer`, which no `max_iterations` forbids, for the model of `keep_answer`.
+        """
+        self.models.release_answer()
+        try:
+            return await self.model(call)
+        except (BudgetExhausted, ModelError, ModelRefused):
+            return None  # the journal tells why, and the run ends with what it has
 
     async def wait_any(self, pending: Sequence[Pending[T]]) -> set[Pending[T]]:
         """Wait until at least one call is done; returns all that are."""
@@ -452,6 +476,11 @@ class RunContext:
         for task in self._tasks:
             if not task.cancelled():
                 task.exception()  # heard, so that the loop does not complain: why it failed ends the run, or is told
+
+    def leave_budget(self) -> None:
+        """Give back to the callers what is held back here and will not be spent, because the run waits or has ended."""
+        self.models.release_answer()
+        self.budget.park(self.run_id)
 
     def close_open_calls(self, reason: Reason) -> None:
         """Give every call that was cut off its envelope, so that the journal tells what is known of it."""

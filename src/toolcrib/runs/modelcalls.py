@@ -134,6 +134,8 @@ class ModelCalls:
         self._guardrails = guardrails or Guardrails()
         self._estimate = Estimate()
         self._screens = Screens()
+        self._kept: ModelReservation | None = None
+        """For a last answer."""
         self._recount()
 
     async def perform(self, call: ModelCall, standing: Standing = NOBODY) -> Response:
@@ -173,6 +175,27 @@ class ModelCalls:
             system=None if call.system is None else system,
         ), found
 
+    def keep_answer(self, model: LanguageModel, request: Request) -> bool:
+        """Hold back what a request of this length may use at most, until `release_answer`.
+
+        Returns:
+            False if it is more than half of what is left, so that nothing was held back.
+        """
+        self.release_answer()
+        most = self._estimate.most(request, request.max_tokens or self._budget.limits.max_tokens_per_call)
+        reservation = ModelReservation(most.input + most.output, self._most_expensive(model, most))
+        if not self._budget.affords_twice(reservation):
+            return False
+        self._budget.reserve_model(reservation)
+        self._kept = reservation
+        return True
+
+    def release_answer(self) -> None:
+        """Give back what was held back for a last answer."""
+        if self._kept is not None:
+            self._budget.settle_model(self._kept, tokens=0, cost_usd=None)
+            self._kept = None
+
     def _recount(self) -> None:
         """Count what the journal has: answers, and attempts that may have cost something and brought nothing."""
         for known in self._history.answers.values():
@@ -190,7 +213,7 @@ class ModelCalls:
         """
         budget, limits = self._budget, self._budget.limits
         most = self._estimate.most(call.request, call.request.max_tokens or limits.max_tokens_per_call)
-        cost = self._most_expensive(call, most)
+        cost = self._most_expensive(call.model, most)
         reservation = ModelReservation(most.input + most.output, cost, 0 if call.purpose in FREE else 1)
         guarded = GuardedModel(
             call.model.name,
@@ -219,12 +242,10 @@ class ModelCalls:
         facts |= {} if found is None else found.inputs
         return _Attempt(call, number, reservation, GuardDecision(outcome="allow", rule="allowed", inputs=facts))
 
-    def _most_expensive(self, call: ModelCall, most: ModelUsage) -> Decimal | None:
+    def _most_expensive(self, model: LanguageModel, most: ModelUsage) -> Decimal | None:
         """What so many tokens cost at most: a prompt may be written to the provider's cache, for a price of its own."""
-        now = self._clock.now()
-        costs = [
-            call.model.cost(usage, now).usd for usage in (most, msgspec.structs.replace(most, cache_write=most.input))
-        ]
+        now, cached = self._clock.now(), msgspec.structs.replace(most, cache_write=most.input)
+        costs = [model.cost(usage, now).usd for usage in (most, cached)]
         return max((cost for cost in costs if cost is not None), default=None)
 
     async def _send_until_answered(self, call: ModelCall, standing: Standing, found: GuardDecision | None) -> Response:

@@ -44,7 +44,7 @@ def request_of(receipt: Receipt, tool: ToolRevision, asks: GuardDecision, clock:
         policy_hash=policy_hash(policy, tool.name),
         narrowed=policy.narrowed.get(tool.name),
         side_effects=definition.side_effects,
-        message=f"{definition.title or tool.name} {definition.side_effects}; confirm the arguments",
+        message=f"{definition.title or tool.name} {definition.side_effects}; {asks.message or asks.rule}",
         expires_at=clock.now() + timedelta(seconds=min(limits)) if limits else None,
     )
 

@@ -41,7 +41,7 @@ async def test_an_approved_call_runs_with_what_was_shown():
     [request] = rig.journal.requests
     assert (request.call_id, request.input) == (envelope.call_id, {"n": 1, "unit": "EUR"})
     assert request.content_hash == ASKS.content_hash
-    assert request.message == "Pay writes; confirm the arguments"
+    assert request.message == "Pay writes; a person must confirm"
     assert rig.journal.intents[0].decision.outcome == "ask"
 
 

@@ -117,7 +117,7 @@ class Turns:
 
     async def run(self) -> Ended:
         """Run to the end; whatever goes wrong is an end too, with what was reached until then."""
-        self._desk.context.partial = lambda: self._work.partial(self) if self.done else None
+        self._desk.context.partial = lambda: self._work.partial(self) if self.done or self.said else None
         try:
             return await self._run()
         except BudgetExhausted as limit:

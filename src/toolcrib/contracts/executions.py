@@ -50,6 +50,8 @@ class AgentRequest(Contract):
 class WaitingApproval(Contract):
     """A call that waits for a person, in short."""
 
+    approval_id: str
+    """In the inbox."""
     run_id: str
     """Run of the call: the execution's own, or one that is nested in it."""
     position: str

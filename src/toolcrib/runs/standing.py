@@ -5,7 +5,16 @@ Whatever it says comes from the journal; asking changes nothing.
 
 from collections.abc import Sequence
 
-from toolcrib.contracts import AgentResponse, ModelFinished, RunFinished, ToolRevision, WaitingApproval
+from toolcrib.contracts import (
+    AgentResponse,
+    ApprovalRequested,
+    ModelFinished,
+    RunFinished,
+    ToolRevision,
+    WaitingApproval,
+    approval_id,
+    approval_signal,
+)
 from toolcrib.runs.handles import handles_of
 from toolcrib.runs.history import Logged
 from toolcrib.runs.outputs import answer_of, outputs_of
@@ -46,13 +55,19 @@ async def read_response(journal: Journal, run_id: str, tool: ToolRevision) -> Ag
         error=trace.error,
         warnings=trace.warnings,
         tool_calls=tuple(handed_over(tree)),
-        approvals=tuple(
-            WaitingApproval(run_id=owner, **request.model_dump(include=_SHOWN)) for owner, request in to_approve(tree)
-        ),
+        approvals=tuple(_in_short(owner, request) for owner, request in to_approve(tree)),
     )
 
 
-_SHOWN = set(WaitingApproval.model_fields) - {"run_id"}
+def _in_short(run_id: str, request: ApprovalRequested) -> WaitingApproval:
+    return WaitingApproval(
+        approval_id=approval_id(run_id, approval_signal(request.position, request.number)),
+        run_id=run_id,
+        **request.model_dump(include=_SHOWN),
+    )
+
+
+_SHOWN = WaitingApproval.model_fields.keys() & ApprovalRequested.model_fields.keys()
 
 
 def _iterations(events: Sequence[Logged]) -> int:

@@ -254,6 +254,7 @@ async def test_a_turn_may_wait_for_a_person_and_a_client_and_is_answered_in_any_
     async with await open_crib(turn(("pay", "hat"), ("pick", "coat"), ("look", "shoe")), "Done.", desk=desk) as crib:
         waiting = await crib.executions.execute("clerk", GO)
         [approval] = waiting.approvals
+        assert (await crib.approvals.get(approval.approval_id)).approval.input == {"item": "hat"}
         brought = results(waiting, "the long one")
         if first == "client":
             between = await returned(crib, waiting, *brought)

@@ -59,13 +59,20 @@ class Task:
         return made
 
     def turns(self, methods: Mapping[str, Callable[..., Any]]) -> list[Turn]:
-        """What is said and called. Functions that are missed are offered from the turn on that brings them."""
+        """What is said and called.
+
+        Functions that are missed are offered from the turn on that brings them, or that calls them before: in one task
+        the suite's own calls do.
+        """
         brought: dict[str, list[str]] = self.entry.get("missed_function", {})
+        missing = {name: int(turn) for turn, names in brought.items() for name in names}
         turns: list[Turn] = []
-        for index, (said, calls) in enumerate(zip(self.entry["question"], self.truth, strict=True)):
-            hidden = frozenset(name for turn, names in brought.items() if int(turn) > index for name in names)
+        for index, (said, texts) in enumerate(zip(self.entry["question"], self.truth, strict=True)):
+            calls = [read_call(text, methods) for text in texts]
+            called = {name for name, _ in calls}
+            missing = {name: turn for name, turn in missing.items() if turn > index and name not in called}
             words = " ".join(message["content"] for message in said) or f"Now you have {brought[str(index)]}."
-            turns.append(Turn(words, [read_call(call, methods) for call in calls], hidden=hidden))
+            turns.append(Turn(words, calls, hidden=frozenset(missing)))
         return turns
 
 

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
         ToolDefinition,
         ToolEnvelope,
     )
-    from toolcrib.crib import Agent, AgenticTool, CompositeTool, Crib
+    from toolcrib.crib import Agent, AgenticTool, CompositeTool, Crib, ToolUse, use_tools_with_ai
     from toolcrib.llm import ScriptedModel
     from toolcrib.net import EgressPolicy
     from toolcrib.providers.entities import EntityOptions, entity
@@ -52,12 +52,14 @@ __all__ = [
     "ToolContext",
     "ToolDefinition",
     "ToolEnvelope",
+    "ToolUse",
     "ToolcribError",
     "code_tool",
     "entity",
     "recorded_model",
     "tool",
     "tools_of",
+    "use_tools_with_ai",
 ]
 
 _HOMES = {
@@ -71,11 +73,13 @@ _HOMES = {
     "Result": "toolcrib.runs",
     "ScriptedModel": "toolcrib.llm",
     "ToolContext": "toolcrib.registry",
+    "ToolUse": "toolcrib.crib",
     "code_tool": "toolcrib.registry",
     "entity": "toolcrib.providers.entities",
     "recorded_model": "toolcrib.runs",
     "tool": "toolcrib.registry",
     "tools_of": "toolcrib.registry",
+    "use_tools_with_ai": "toolcrib.crib",
 }
 
 

@@ -2,5 +2,6 @@
 
 from toolcrib.crib.crib import Crib
 from toolcrib.crib.handle import Agent, AgenticTool, CompositeTool
+from toolcrib.crib.tool_use import ToolUse, use_tools_with_ai
 
-__all__ = ["Agent", "AgenticTool", "CompositeTool", "Crib"]
+__all__ = ["Agent", "AgenticTool", "CompositeTool", "Crib", "ToolUse", "use_tools_with_ai"]

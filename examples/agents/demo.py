@@ -126,7 +126,7 @@ async def run(crib: Crib) -> tuple[AgentResponse, AgentResponse]:
     handed = await crib.executions.respond(waiting.run_id, principal=ANN)
     [prepared] = handed.tool_calls
     print(f"{handed.status}: ann's printer prints {prepared.output}")
-    printed = ReturnedCall(call_id=prepared.call_id, output={"pages": 1})
+    printed = ReturnedCall(call_id=prepared.call_id, output={"printed": "one page"})
     back = AgentRequest(tool_results=(printed,), run_id=handed.run_id)
     first = await crib.executions.execute("desk", back, principal=ANN)
     print(f"{first.response}  [{first.handles}]")

@@ -15,6 +15,8 @@ from toolcrib.contracts import (
     AdoptedTool,
     AgentDefinition,
     AgentOutputs,
+    AgentRequest,
+    AgentResponse,
     ApprovalDecision,
     ClientResult,
     Dependent,
@@ -36,6 +38,7 @@ from toolcrib.contracts import (
     PromptTest,
     ProviderDefinition,
     PythonImplementation,
+    ReturnedCall,
     Run,
     RunEvent,
     RunRequest,
@@ -104,6 +107,10 @@ RESULT = RunResult(run_id="run_1", status="completed", stop_reason="final_answer
 WRITTEN: dict[str, BaseModel] = {
     "AgentDefinition": AgentDefinition(name="deals", llm=LLMConfig(model="anthropic:claude-sonnet-4")),
     "AgentOutputs": AgentOutputs(response="done", tools_by_id={"a": ENVELOPE}, tool_order=("a",), last_tool=ENVELOPE),
+    "AgentRequest": AgentRequest(run_id="run_1", tool_results=(ReturnedCall(call_id="t1.c1", output=[1]),)),
+    "AgentResponse": AgentResponse(
+        agent="deals@1.0.0", run_id="run_1", status="awaiting_client", tool_calls=(ENVELOPE,), handles={"found": None}
+    ),
     "ApprovalDecision": ApprovalDecision(approved=True, arguments_hash=HASH, content_hash=HASH),
     "ClientResult": ClientResult(output=[1]),
     "LLMConfig": LLMConfig(model="anthropic:claude-sonnet-4", temperature=0.2),

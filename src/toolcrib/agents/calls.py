@@ -47,8 +47,8 @@ def read_calls(message: Message, turn: int, *, parallel: bool) -> Calls:
             continue
         position = f"t{turn}.c{len(made) + 1}"
         call = part
-        if call.id in ids:
-            call = msgspec.structs.replace(call, id=f"{call.id}_{len(made) + 1}")
+        if not call.id or call.id in ids:
+            call = msgspec.structs.replace(call, id=f"{call.id or 'call'}_{len(made) + 1}")
         ids.add(call.id)
         if len(call.args) > MOST_CHARACTERS:
             refused[position] = _too_long(call)

@@ -5,6 +5,7 @@ Nothing heavy loads on import: the HTTP client and the price data come with the 
 
 from toolcrib.llm.catalog import PROVIDERS, Provider, open_model, resolve
 from toolcrib.llm.codec import (
+    check_characters,
     decode_messages,
     decode_response,
     encode_messages,
@@ -101,6 +102,7 @@ __all__ = [
     "UsageUpdate",
     "Wire",
     "assistant",
+    "check_characters",
     "decode_messages",
     "decode_response",
     "encode_messages",

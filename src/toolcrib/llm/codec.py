@@ -6,13 +6,14 @@ ignored, an unknown version is refused. Tool arguments and opaque blocks are sto
 reorders or renumbers JSON (jsonb does) cannot change them.
 """
 
+import re
 from typing import TypeVar
 
 import msgspec
 from msgspec import Struct
 
 from toolcrib.contracts import JsonObject
-from toolcrib.contracts.errors import InvalidInput
+from toolcrib.contracts.errors import InvalidInput, ModelError
 from toolcrib.llm.messages import Message, Response
 
 SCHEMA_VERSION = 1
@@ -34,6 +35,7 @@ class _Version(Struct, frozen=True):
 
 
 _Stored = TypeVar("_Stored", _StoredMessages, _StoredResponse)
+_HALF = re.compile(r"[\ud800-\udfff]")
 _encoder = msgspec.json.Encoder()
 _messages_decoder = msgspec.json.Decoder(_StoredMessages)
 _response_decoder = msgspec.json.Decoder(_StoredResponse)
@@ -43,6 +45,22 @@ _version_decoder = msgspec.json.Decoder(_Version)
 def encode_messages(messages: tuple[Message, ...]) -> bytes:
     """A conversation as stored bytes."""
     return _encoder.encode(_StoredMessages(SCHEMA_VERSION, messages))
+
+
+def check_characters(response: Response, model: str) -> None:
+    """Refuse an answer that no journal could keep: with half of a character that UTF-16 writes as a pair.
+
+    Args:
+        response: The answer.
+        model: The model's name, for the message.
+
+    Raises:
+        ModelError: It holds one; kind `bad_response`.
+    """
+    said = (text for part in response.message.parts for text in msgspec.structs.astuple(part) if isinstance(text, str))
+    for text in (response.raw_stop, response.id, *response.problems, *said):
+        if not text.isascii() and _HALF.search(text):
+            raise ModelError("bad_response", f"the answer of {model} holds half of a character, which no text may")
 
 
 def messages_as_json(messages: tuple[Message, ...]) -> JsonObject:

@@ -31,7 +31,16 @@ from toolcrib.contracts import (
     Usage,
 )
 from toolcrib.executor import Clock
-from toolcrib.llm import Cost, Message, Request, Response, decode_response, messages_as_json, response_as_json
+from toolcrib.llm import (
+    Cost,
+    Message,
+    Request,
+    Response,
+    check_characters,
+    decode_response,
+    messages_as_json,
+    response_as_json,
+)
 from toolcrib.llm import Usage as ModelUsage
 from toolcrib.llm.model import LanguageModel
 from toolcrib.llm.retry import RetryPolicy
@@ -179,12 +188,12 @@ class ModelCalls:
         """Hold back what a request of this length may use at most, until `release_answer`.
 
         Returns:
-            False if it is more than half of what is left, so that nothing was held back.
+            False if it is more than a quarter of what is left, so that nothing was held back.
         """
         self.release_answer()
         most = self._estimate.most(request, request.max_tokens or self._budget.limits.max_tokens_per_call)
         reservation = ModelReservation(most.input + most.output, self._most_expensive(model, most))
-        if not self._budget.affords_twice(reservation):
+        if not self._budget.has_plenty(reservation):
             return False
         self._budget.reserve_model(reservation)
         self._kept = reservation
@@ -290,7 +299,9 @@ class ModelCalls:
         """Ask the model; those who watch hear it as it speaks, unless a filter must have seen its words whole."""
         aloud = unheard if withholds_text(standing.guardrails) else self._aloud
         with aloud(self._log.events[-1].number) as speech:
-            return await answer(call.model, call.request, speech)
+            response = await answer(call.model, call.request, speech)
+        check_characters(response, call.model.name)
+        return response
 
     def _fail(self, attempt: _Attempt, error: ModelError, wait: float | None) -> None:
         """Record a failed attempt. One that may have been answered counts with what it may have used at most."""

@@ -54,7 +54,7 @@ class _Task:
 
     def partial(self, turns: Turns) -> Json:
         """The calls with their results in short."""
-        return {"summary": None, "calls": calls_in_short(turns.done)}
+        return {"summary": turns.closing or None, "calls": calls_in_short(turns.done)}
 
     async def answered(self, turns: Turns, response: Response) -> Ended:
         """The answer as it is, or put into the result schema."""

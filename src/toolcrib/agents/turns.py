@@ -14,6 +14,7 @@ import msgspec
 from toolcrib.agents.acting import Acting, Outcome
 from toolcrib.agents.answers import ask_json
 from toolcrib.agents.calls import read_calls
+from toolcrib.agents.closing import Closing
 from toolcrib.agents.desk import Desk
 from toolcrib.agents.failures import model_failure
 from toolcrib.agents.offer import Offer
@@ -104,10 +105,13 @@ class Turns:
         """The calls that were made."""
         self.said = ""
         """The last words of the model."""
+        self.closing = ""
+        """What it says of a run that a limit has stopped, if it could be asked."""
         self._work = work
         self._desk = work.desk
         self._acting = Acting(work.desk.context, work.offer, found)
         self._room = Room(work.desk.context, work.desk.llm)
+        self._closing = Closing(work.desk, work.opening[-1].text)
         self._messages = work.opening
         self._told = Told(work.opening[-1:])
         self._system = ""
@@ -118,10 +122,11 @@ class Turns:
     async def run(self) -> Ended:
         """Run to the end; whatever goes wrong is an end too, with what was reached until then."""
         self._desk.context.partial = lambda: self._work.partial(self) if self.done or self.said else None
+        self._closing.keep()
         try:
             return await self._run()
         except BudgetExhausted as limit:
-            return self.ended(stop_reason=limit.shortage.stop_reason, warnings=(str(limit),))
+            return await self.ended(limit.shortage.stop_reason, str(limit))
         except ModelError as failure:
             stop: StopReason = "policy" if failure.kind == "content_filter" else "error"
             return self.failed(model_failure(failure), stop_reason=stop)
@@ -225,7 +230,7 @@ class Turns:
         limit = _limit_hit(envelopes)
         if limit is not None:
             warning = next(found.error.message for found in envelopes if found.error is not None)
-            return self.ended(stop_reason=limit, warnings=(warning,))
+            return await self.ended(limit, warning)
         results = tuple(outcome.result for outcome in outcomes)
         self._messages = (*self._messages, calls.message, Message("user", results))
         failures = [outcome.error for outcome in outcomes if outcome.error is not None]
@@ -272,9 +277,11 @@ class Turns:
             return None
         return await self._work.answered(self, response)
 
-    def ended(self, *, stop_reason: StopReason, warnings: tuple[str, ...] = ()) -> Ended:
-        """An end before the answer, with what there is."""
-        return Ended(output=self._work.partial(self), stop_reason=stop_reason, warnings=warnings)
+    async def ended(self, stop_reason: StopReason, why: str) -> Ended:
+        """An end at a limit: with an answer from what there is, if the model can still be asked for one."""
+        self.closing = await self._closing.ask(self.done, why)
+        self.said = self.closing or self.said
+        return Ended(output=self._work.partial(self), stop_reason=stop_reason, warnings=(why,))
 
     def failed(self, failure: ToolError, *, stop_reason: StopReason, warnings: tuple[str, ...] = ()) -> Ended:
         """A failure, with what was done until then."""

@@ -7,10 +7,14 @@ run from its journal settles what the journal tells.
 from dataclasses import dataclass, field
 from decimal import Decimal
 from functools import reduce
+from typing import Final
 
 from msgspec import Struct
 
 from toolcrib.contracts import Allowance, JsonObject, Limits, Reason, StopReason
+
+
+_PLENTY: Final = 4
 
 
 @dataclass(frozen=True, slots=True)
@@ -181,11 +185,11 @@ class Budget:
         if self.parent is not None and held:
             self.parent.hold(name, reduce(Allowance.plus, held))
 
-    def affords_twice(self, reservation: ModelReservation) -> bool:
-        """Whether a model call would use no more than half of what is left, here and in all parents."""
+    def has_plenty(self, reservation: ModelReservation) -> bool:
+        """Whether a model call would use no more than a quarter of what is left, here and in all parents."""
         left, cost = self.allowance(0), reservation.cost_usd
-        return (left.tokens is None or 2 * reservation.tokens <= left.tokens) and (
-            left.cost_usd is None or cost is None or 2 * cost <= left.cost_usd
+        return (left.tokens is None or _PLENTY * reservation.tokens <= left.tokens) and (
+            left.cost_usd is None or cost is None or _PLENTY * cost <= left.cost_usd
         )
 
     def _reserve(self, most: Allowance, sign: int) -> None:

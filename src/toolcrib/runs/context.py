@@ -200,7 +200,7 @@ class RunContext:
         facts and few output tokens, and no tools. What is held back nothing else can spend, in nested runs neither.
 
         Returns:
-            False if that were more than half of what the run may spend; then there may be no last answer.
+            False if that were more than a quarter of what the run may spend; then there may be no last answer.
         """
         return self.models.keep_answer(model, request)
 

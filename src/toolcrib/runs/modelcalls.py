@@ -242,11 +242,8 @@ class ModelCalls:
         facts |= {} if cost is None else {"cost_usd": float(cost)}
         shortage = budget.reserve_model(reservation)
         if shortage is not None:
-            self._log.add(
-                LimitReached(
-                    limit=shortage.limit, value=shortage.value, maximum=shortage.maximum, message=shortage.message
-                )
-            )
+            if call.purpose != "answer":  # which is asked for because a limit was reached: that was told
+                self._log.add(_told(shortage))
             raise BudgetExhausted(shortage)
         facts |= {} if found is None else found.inputs
         return _Attempt(call, number, reservation, GuardDecision(outcome="allow", rule="allowed", inputs=facts))
@@ -360,8 +357,12 @@ class ModelCalls:
 
 
 def _counted(purpose: Purpose) -> int:
-    """An iteration is an answer of the model; what a conversation is summarized in is none of this run's."""
-    return 0 if purpose == "summary" else 1
+    """An iteration is an answer of the model, but not what comes before the first turn or after the last."""
+    return 0 if purpose in {"summary", "answer"} else 1
+
+
+def _told(shortage: Shortage) -> LimitReached:
+    return LimitReached(limit=shortage.limit, value=shortage.value, maximum=shortage.maximum, message=shortage.message)
 
 
 def _unless_refused(response: Response, decision: GuardDecision | None) -> Response:

@@ -145,8 +145,8 @@ async def test_an_agent_stops_after_max_iterations():
 
     assert (result.summary.status, result.summary.stop_reason) == ("completed", "max_iterations")
     assert result.summary.iterations == 2
-    assert len(model.requests) == 2
-    assert result.output["summary"] is None
+    assert [len(request.tools) > 0 for request in model.requests] == [True, True, False]
+    assert result.output["summary"] is None, "it was asked for a last answer, and gave none"
     assert [call["status"] for call in result.output["calls"]] == ["success", "success"]
     assert '"id":"d0"' in result.output["calls"][0]["output"]
     assert result.summary.warnings == (

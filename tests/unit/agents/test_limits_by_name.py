@@ -53,7 +53,8 @@ async def test_max_steps_is_max_iterations_and_ends_a_run_with_what_was_reached(
     assert (result.summary.status, result.summary.stop_reason) == ("completed", "max_iterations")
     assert "limit max_iterations is 1 and this would make 2" in result.summary.warnings[0]
     assert reached(result) == ["max_iterations"]
-    assert (result.summary.iterations, len(model.requests)) == (1, 1)
+    assert result.summary.iterations == 1
+    assert len(model.requests) == (2 if mode == "agentic" else 1), "an agent is asked for a last answer"
     assert "d0" in orjson.dumps(result.output).decode()
     assert (crm.searches, crm.updates) == (["Acme"], [])
 

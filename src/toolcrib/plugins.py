@@ -1,7 +1,7 @@
-"""Runtimes and model providers of other packages, by entry points that the operator has named. Nothing else is loaded.
+"""What other packages bring, by entry points that the operator has named. Nothing else is loaded.
 
-A package offers them in the groups `toolcrib.runtimes` (a function from `PluginHost` to a `PluginRuntime`) and
-`toolcrib.model_providers` (a `Provider`):
+A package offers runtimes in the group `toolcrib.runtimes` (a function from `PluginHost` to a `PluginRuntime`), model
+providers in `toolcrib.model_providers` (a `Provider`) and guardrails in `toolcrib.guardrails` (a `GuardrailMaker`):
 
     [project.entry-points."toolcrib.runtimes"]
     ledger = "acme_ledger:make_runtime"
@@ -16,6 +16,7 @@ from typing import Any, Final, TypeAlias
 
 from toolcrib.contracts import InvalidDefinition, InvalidSettings
 from toolcrib.llm import PROVIDERS, Provider
+from toolcrib.policy import GuardrailMaker
 from toolcrib.registry import compile_schema
 from toolcrib.runtimes import PluginHost, PluginRuntime
 
@@ -23,6 +24,8 @@ __all__ = ["NO_PLUGINS", "PluginHost", "PluginRuntime", "Plugins", "load_plugins
 
 RUNTIMES: Final = "toolcrib.runtimes"
 MODEL_PROVIDERS: Final = "toolcrib.model_providers"
+GUARDRAILS: Final = "toolcrib.guardrails"
+_GROUPS: Final = (RUNTIMES, MODEL_PROVIDERS, GUARDRAILS)
 
 FindEntryPoints: TypeAlias = Callable[[str], Iterable[EntryPoint]]
 """The entry points of a group that are installed."""
@@ -37,6 +40,8 @@ class Plugins:
     )
     """What shall make runtimes, by name."""
     model_providers: Mapping[str, Provider] = field(default_factory=dict[str, Provider])
+    guardrails: Mapping[str, GuardrailMaker] = field(default_factory=dict[str, GuardrailMaker])
+    """What makes checks of the parameters of custom guardrails, by name."""
 
     def runtimes(self, host: PluginHost) -> dict[str, PluginRuntime]:
         """Make the runtimes.
@@ -54,14 +59,14 @@ def load_plugins(names: Sequence[str], find: FindEntryPoints = lambda group: ent
     """Load the entry points of these names, and no other.
 
     Args:
-        names: Of entry points, in either group.
+        names: Of entry points, in any group.
         find: Finds what is installed.
 
     Raises:
         InvalidSettings: A name is not installed, is offered twice, cannot be loaded, or is not what it should be; the
             message names the distribution.
     """
-    found = {group: [point for point in find(group) if point.name in names] for group in (RUNTIMES, MODEL_PROVIDERS)}
+    found = {group: [point for point in find(group) if point.name in names] for group in _GROUPS}
     offered = {point.name for points in found.values() for point in points}
     missing = [name for name in names if name not in offered]
     if missing:
@@ -70,13 +75,14 @@ def load_plugins(names: Sequence[str], find: FindEntryPoints = lambda group: ent
     for points in found.values():
         _refuse_twice(points)
     return Plugins(
-        makers={point.name: _maker(point) for point in found[RUNTIMES]},
+        makers={point.name: _maker(point, "runtime") for point in found[RUNTIMES]},
         model_providers={point.name: _model_provider(point) for point in found[MODEL_PROVIDERS]},
+        guardrails={point.name: _maker(point, "guardrail") for point in found[GUARDRAILS]},
     )
 
 
 def _installed(find: FindEntryPoints) -> str:
-    return ", ".join(sorted({point.name for group in (RUNTIMES, MODEL_PROVIDERS) for point in find(group)})) or "none"
+    return ", ".join(sorted({point.name for group in _GROUPS for point in find(group)})) or "none"
 
 
 def _refuse_twice(points: Sequence[EntryPoint]) -> None:
@@ -86,10 +92,10 @@ def _refuse_twice(points: Sequence[EntryPoint]) -> None:
             raise InvalidSettings(f"plugin {point.name!r} is offered by {' and '.join(same)}; uninstall one of them")
 
 
-def _maker(point: EntryPoint) -> Callable[[PluginHost], object]:
+def _maker(point: EntryPoint, what: str) -> Callable[..., Any]:
     made = _loaded(point)
     if not callable(made):
-        raise InvalidSettings(f"plugin {point.name!r} of {_origin(point)} is no function that makes a runtime")
+        raise InvalidSettings(f"plugin {point.name!r} of {_origin(point)} is no function that makes a {what}")
     return made
 
 

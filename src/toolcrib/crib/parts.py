@@ -19,6 +19,7 @@ from toolcrib.engines import EngineSettings, LocalEngine, new_run_id
 from toolcrib.executor import Executor, SlidingWindow
 from toolcrib.llm import ModelPool
 from toolcrib.net import HttpSession
+from toolcrib.policy import Guardrails
 from toolcrib.registry import Named, Providers, Registry
 from toolcrib.runs import Ended, Program, RunContext, confirmed, holding_pins
 from toolcrib.runtimes import (
@@ -200,6 +201,7 @@ def _executor(
         attic=outside.store.blobs,
         rates=SlidingWindow(),
         clock=outside.clock,
+        guardrails=Guardrails(outside.plugins.guardrails),
     )
 
 

@@ -11,8 +11,9 @@ from sqlalchemy import Column, String, Table, create_engine
 from sqlalchemy.orm import DeclarativeBase, Mapped, mapped_column
 from sqlalchemy.pool import StaticPool
 
-from toolcrib import Crib, EgressPolicy, tool
+from toolcrib import Crib, EgressPolicy, ScriptedModel, tool
 from toolcrib.contracts import Json, ToolcribError
+from toolcrib.llm import Message, ToolCall
 from toolcrib.plugins import Plugins
 
 pytestmark = pytest.mark.requirement("docs.snippets")
@@ -30,6 +31,12 @@ async def search_deals(company: str = "", stage: str = "", limit: int = 5) -> li
 async def search_people(text: str) -> dict[str, list[str]]:
     """People by name."""
     return {"items": [text]}
+
+
+@tool(side_effects="reads", runs_on="client")
+async def choose(question: str) -> Any:
+    """Lets the person choose."""
+    return {"ask": question}
 
 
 DOCUMENT: Json = {
@@ -71,6 +78,47 @@ async def test_the_composite_of_its_page_calls_what_its_rules_say():
     assert names["result"].output == [{"name": "Acme", "days_open": 40, "limit": 10}]
     assert people.output == ["Ann"]
     assert names["ErrorRule"](when="5xx", action="fallback", tool="search_archive")
+
+
+async def test_a_model_that_writes_its_calls_answers_in_the_format_of_its_page():
+    said = ["```tool\nreturn search_deals('Acme');\n```", "```tool\nfinalResponse()\n```", '```json\n{"deals": 1}\n```']
+    async with Crib("memory://", models={"ollama:gemma3:4b": ScriptedModel(said)}) as crib:
+        crib.add(search_deals)
+        names = await shown("text-protocol", crib)
+
+    assert names["used"].output == {"deals": 1}
+
+
+async def test_the_agents_of_their_page_answer_and_are_saved():
+    looks = Message("assistant", (ToolCall("a", "search_deals", '{"company": "Acme"}'),))
+    async with Crib("memory://", models={"scripted:model": ScriptedModel([looks, "One.", "That one."])}) as crib:
+        crib.add(search_people)
+        names = await shown("agents", crib, search_deals=search_deals)
+
+    assert (names["answer"].response, names["again"].response) == ("One.", "That one.")
+    assert names["saved"].definition.side_effects == "reads"
+    assert [found.availability for found in await crib.agents.tools("deal-researcher")] == ["shown", "shown"]
+
+
+async def test_the_agent_of_the_page_about_executions_answers_and_fills_its_handle():
+    looks = Message("assistant", (ToolCall("a", "search_deals", '{"company": "Acme"}'),))
+    models = {"scripted:clerk": ScriptedModel([looks, "One.", looks, "One."], name="clerk")}
+    async with Crib("memory://", models=models) as crib:
+        crib.add(search_deals)
+        names = await shown("executions", crib)
+
+    assert names["answer"].response == "One."
+    assert names["answer"].handles["found"][0]["name"] == "Acme"
+
+
+async def test_the_client_of_the_page_about_client_tools_brings_its_results():
+    asks = Message("assistant", (ToolCall("a", "choose", '{"question": "Which?"}'),))
+    async with Crib("memory://", models={"scripted:chooser": ScriptedModel([asks, "Red."], name="chooser")}) as crib:
+        crib.add(choose)
+        names = await shown("client-tools", crib)
+
+    assert names["waiting"].status == "awaiting_client"
+    assert names["answer"].response == "Red."
 
 
 async def test_the_code_of_its_page_runs_in_a_sandbox():

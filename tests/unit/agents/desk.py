@@ -41,7 +41,8 @@ async def ask(
     model = script if isinstance(script, ScriptedModel) else ScriptedModel(script)
     async with Crib("memory://", models={MODEL: model}) as crib:
         crib.add(*(crm or Crm(2)).tools, *others, *(each.tool() for each in beside))
-        await crib.agents.save(agent(**{"tools": ["search_deals", "update_deals"], **fields}))
+        said: Any = {"tools": ["search_deals", "update_deals"], **fields}
+        await crib.agents.save(agent(**said))
         asked = arguments or {"message": "How many deals has Acme?"}
         return await crib.invoke("desk", asked, principal=principal, dry_run=dry_run), model
 

@@ -30,7 +30,7 @@ class Exit:
     status: str
     stop_reason: str | None
     script: Script
-    fields: dict[str, Any] = field(default_factory=dict)
+    fields: dict[str, Any] = field(default_factory=dict[str, Any])
     response: str | None = None
     """What the output has as its response; null for no output at all."""
     calls: int | None = None
@@ -191,7 +191,8 @@ async def show() -> dict[str, str]:
 
 
 def desk(**fields: Any) -> AgentDefinition:
-    return agent(**{"tools": ["search_deals", "update_deals"], **fields})
+    said: Any = {"tools": ["search_deals", "update_deals"], **fields}
+    return agent(**said)
 
 
 @pytest.mark.parametrize("name", EXITS)

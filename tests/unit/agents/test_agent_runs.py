@@ -115,7 +115,7 @@ async def test_other_parameters_are_variables_too():
 @pytest.mark.parametrize("text", ['{"n": 2}', '```json\n{"n": 2}\n```'])
 @pytest.mark.parametrize("fields", [{"response_format": "json"}, {"response_schema": SCHEMA}])
 async def test_an_answer_that_is_an_object_already_costs_nothing_more(text: str, fields: Any):
-    form = {"response_format": "structured", **fields}
+    form: Any = {"response_format": "structured", **fields}
     result, model = await ask([SEARCH, text], **form)
 
     assert result.output == {"response": text, "output": {"n": 2}}

@@ -53,7 +53,7 @@ def changes(draw: st.DrawFn) -> RunChange:
 @st.composite
 def approval_events(draw: st.DrawFn) -> ApprovalRequested | ApprovalDecided | ApprovalWithdrawn:
     number = draw(st.sampled_from([1, 1, 2]))
-    hashes = {"arguments_hash": "sha256:a", "content_hash": "sha256:t"}
+    hashes: dict[str, Any] = {"arguments_hash": "sha256:a", "content_hash": "sha256:t"}
     asked = ApprovalRequested(
         position="a", number=number, call_id="c", name="pay", version="1.0.0", input={"usd": 5}, **hashes
     )

@@ -50,7 +50,7 @@ class Office:
         assert result.status == "awaiting_approval"
         return result.run_id
 
-    async def answer(self, run_id: str, *, number: int = 1, approve: bool = True, **changes: str) -> None:
+    async def answer(self, run_id: str, *, number: int = 1, approve: bool = True, **changes: Any) -> None:
         """Decide on the last request."""
         events = await self.house.store.journal.events(run_id)
         [request] = waiting_approvals(events, ())

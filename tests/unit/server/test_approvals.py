@@ -6,7 +6,7 @@ import pytest
 
 from tests.twins import make_definition
 from tests.unit.server.client import Server, checked, serving
-from toolcrib.contracts import HttpImplementation, Json, PermissionDenied, Principal
+from toolcrib.contracts import HttpImplementation, HttpParameter, Json, PermissionDenied, Principal
 
 WON = {"params": {"stage": "won"}}
 
@@ -107,7 +107,7 @@ async def test_a_preview_says_which_request_would_be_made_and_no_secret() -> Non
             method="POST",
             url="https://api.example.com/deals/{id}/close",
             headers={"X-Api-Key": "k-123"},
-            parameters=({"argument": "id", "name": "id", "place": "path"},),
+            parameters=(HttpParameter(argument="id", name="id", place="path"),),
         ),
     )
     async with serving(driven=False) as server:

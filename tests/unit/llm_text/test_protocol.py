@@ -311,6 +311,11 @@ async def test_final_response_beside_other_calls_waits_and_the_model_is_told() -
     second = await model.request(msgspec.structs.replace(ASK, messages=(*ASK.messages, first.message, results)))
     assert told(scripted)[-1].endswith("Call it alone when you need no further result.")
     assert second.wants_format
+    answered = (*ASK.messages, first.message, results, assistant("Well."), user("Now."))
+    model, scripted = spoken('{"won": 1}')
+    await model.request(msgspec.structs.replace(ASK, messages=answered, tool_choice="none", output_schema=SCHEMA))
+    assert told(scripted)[-1].startswith("Now.\n\nAnswer now with one JSON value")
+    assert "JSON" not in told(scripted)[2]
 
 
 @pytest.mark.requirement("text.final_response")

@@ -45,9 +45,9 @@ def kept(block: str, *, is_final: bool) -> Opaque:
     return Opaque(ORIGIN, msgspec.json.encode(_Written(block, is_final)).decode())
 
 
-def is_final(message: Message) -> bool:
-    """Whether a model said in this message that it is ready."""
-    return any(written.is_final for written in _blocks(message))
+def is_ready(message: Message) -> bool:
+    """Whether a model said in this message that it is ready, and nothing else."""
+    return not message.calls and _is_final(message)
 
 
 def as_text(messages: tuple[Message, ...], toolkit: Toolkit) -> tuple[Message, ...]:
@@ -79,7 +79,7 @@ def last_user(messages: tuple[Message, ...], *, after_final: bool) -> int | None
         after_final: Whether that one is asked for. It stays the same while an answer is repaired.
     """
     users = [place for place, message in enumerate(messages) if message.role == "user"]
-    answers = [place for place in users if place and is_final(messages[place - 1])] if after_final else []
+    answers = [place for place in users if place and is_ready(messages[place - 1])] if after_final else []
     return max(answers or users, default=None)
 
 
@@ -88,6 +88,10 @@ def with_words(messages: tuple[Message, ...], place: int, words: str) -> tuple[M
     message = messages[place]
     more = Message(message.role, (*message.parts, Text(f"\n\n{words}")))
     return (*messages[:place], more, *messages[place + 1 :])
+
+
+def _is_final(message: Message) -> bool:
+    return any(written.is_final for written in _blocks(message))
 
 
 def _blocks(message: Message) -> Iterator[_Written]:
@@ -124,7 +128,7 @@ def _told(message: Message, before: Message | None, toolkit: Toolkit) -> Message
         for part in message.parts
         if isinstance(part, ToolResult | Text)
     ]
-    if before is not None and before.calls and is_final(before):
+    if before is not None and before.calls and _is_final(before):
         words.append(_NOT_YET)
     return Message("user", (Text("\n\n".join(words)),))
 

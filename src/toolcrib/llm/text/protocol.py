@@ -19,7 +19,7 @@ from toolcrib.llm.structured import structured_mode
 from toolcrib.llm.text.calls import Block, Call, parse, problem_at
 from toolcrib.llm.text.fences import Prose
 from toolcrib.llm.text.functions import FINAL
-from toolcrib.llm.text.history import as_text, is_final, kept, last_user, next_number, with_words
+from toolcrib.llm.text.history import as_text, is_ready, kept, last_user, next_number, with_words
 from toolcrib.llm.text.literals import Malformed
 from toolcrib.llm.text.prompt import Toolkit, toolkit_of
 
@@ -97,7 +97,7 @@ class TextTools:
     def _format(self, schema: dict[str, Any] | None) -> str:
         if schema is None:
             return ""
-        before = f"{FINAL}() gave the format. " if any(map(is_final, self._asked.messages)) else ""
+        before = f"{FINAL}() gave the format. " if any(map(is_ready, self._asked.messages)) else ""
         return f"{before}{_FORMAT}{orjson.dumps(schema).decode()}"
 
     def _now(self) -> str:

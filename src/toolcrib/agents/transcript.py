@@ -165,31 +165,33 @@ def _unsent(reading: _Reading) -> tuple[Message, ...]:
 
 
 def _closed(messages: tuple[Message, ...], finished: RunFinished | None) -> tuple[Message, ...]:
-    """The messages, ended by the model's answer, or by a note of why there is none."""
+    """The messages, ended by the model's answer, or by what the run put out instead and why."""
     if not messages or finished is None:
         return messages
     *before, last = messages
     answered = last.role == "assistant" and not last.calls
-    if finished.status == "completed" and finished.stop_reason == "final_answer":
-        return messages if answered else (*messages, assistant(_response(finished)))
-    note = _note(finished)
+    put_out = _response(finished.output)
+    is_final = finished.status == "completed" and finished.stop_reason == "final_answer"
+    if is_final:
+        return messages if answered else (*messages, assistant(put_out or _dump(finished.output)))
+    is_said = any(message.text.strip() == put_out for message in messages)
+    note = "\n\n".join(filter(None, ("" if is_said else put_out, _note(finished))))
     if answered:
         return (*before, msgspec.structs.replace(last, parts=(*last.parts, Text(f"\n\n{note}"))))
     return (*messages, assistant(note))
 
 
-def _response(finished: RunFinished) -> str:
-    """What the run put out, where that was asked for apart from the conversation."""
-    output = finished.output
+def _response(output: Json) -> str:
+    """The text that a run put out; empty if there is none."""
     response = cast("JsonObject", output).get("response") if isinstance(output, dict) else None
-    return response if isinstance(response, str) and response else _dump(output)
+    return response if isinstance(response, str) else ""
 
 
 def _note(finished: RunFinished) -> str:
     why = finished.stop_reason.replace("_", " ")
     if finished.error is not None:
         why = f"{why}: {clipped(finished.error.message, _LONGEST_NOTE)}"
-    return f"(This turn ended without an answer, {finished.status.replace('_', ' ')}, {why}.)"
+    return f"(This turn ended before its answer, {finished.status.replace('_', ' ')}, {why}.)"
 
 
 def _dump(value: Json) -> str:

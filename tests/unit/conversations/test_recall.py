@@ -4,20 +4,14 @@ from typing import Any
 
 import pytest
 
-from tests.unit.conversations.talk import ANN, BOB, Talk, calls, helper, look_up, talking
-from toolcrib.contracts import AgentMemory, ModelError, ProgressMade
-from toolcrib.llm import Message, Request, Text, Thinking, ToolCall, ToolResult
+from tests.unit.conversations.talk import ANN, BOB, calls, helper, talking
+from toolcrib.contracts import AgentMemory, Limits, ModelError
+from toolcrib.llm import Message, Request, Text, Thinking, ToolResult
 
 
 def said(request: Request) -> list[str]:
     """What people and the model have said, in order."""
     return [message.text for message in request.messages if message.text]
-
-
-async def noted(talk: Talk, run_id: str, key: str = "recall") -> Any:
-    """What a run has written down."""
-    events = [entry.event for entry in await talk.crib.store.journal.events(run_id)]
-    return next(event.data for event in events if isinstance(event, ProgressMade) and event.key == key)
 
 
 @pytest.mark.requirement("conversations.recall")
@@ -80,20 +74,18 @@ async def test_a_turn_that_failed_stands_with_what_was_done_and_why_it_ended():
 
     messages = talk.model.requests[-1].messages
     assert [message.role for message in messages] == ["user", "assistant", "user", "assistant", "user"]
-    assert messages[3].text == "(This turn ended without an answer, failed, error: too strange.)"
+    assert messages[3].text == "(This turn ended before its answer, failed, error: too strange.)"
     assert isinstance(messages[2].parts[0], ToolResult)
 
 
 @pytest.mark.requirement("conversations.failed_turns")
 async def test_a_limit_is_told_after_the_last_words_of_the_model():
-    from toolcrib.contracts import Limits
-
     limited = helper(limits=Limits(max_iterations=1))
-    async with talking([calls(("look_up", '{"word": "a"}')), "I see."], limited) as talk:
+    async with talking([calls(("look_up", '{"word": "a"}')), "It may be a.", "I see."], limited) as talk:
         await talk.begin("What is it?", "And now?")
 
     messages = talk.model.requests[-1].messages
-    assert messages[3].text == "(This turn ended without an answer, completed, max iterations.)"
+    assert messages[3].text == "It may be a.\n\n(This turn ended before its answer, completed, max iterations.)"
 
 
 @pytest.mark.requirement("conversations.failed_turns", "conversations.recall")
@@ -252,5 +244,3 @@ async def test_the_store_holds_what_was_said_once():
         ]
 
     assert max(sizes) - min(sizes) < 500
-    assert look_up.definition.name == "look_up"
-    assert isinstance(calls(("a", "{}")).parts[0], ToolCall)

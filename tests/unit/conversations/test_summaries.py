@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from tests.unit.conversations.talk import ANN, Talk, helper, talking
-from toolcrib.contracts import AgentMemory, ChildStarted, ModelError, ModelFinished
+from toolcrib.contracts import AgentMemory, ChildStarted, Limits, ModelError, ModelFinished
 from toolcrib.llm import Request
 
 pytestmark = pytest.mark.requirement("conversations.summary")
@@ -44,8 +44,6 @@ async def test_what_falls_out_is_summarized_once_and_the_summary_is_built_upon()
 
 
 async def test_a_summary_is_no_iteration_and_says_what_it_was_for():
-    from toolcrib.contracts import Limits
-
     agent = helper(memory=memory(), limits=Limits(max_iterations=1))
     async with talking(script, agent) as talk:
         answers = [await talk.say("1")]

@@ -4,7 +4,8 @@ An execution is a run, and every answer is a reading of its journal. Nothing is 
 reach another process.
 """
 
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
+from contextlib import aclosing
 
 from toolcrib.contracts import (
     AgentRequest,
@@ -23,7 +24,7 @@ from toolcrib.crib.conversations import Conversations
 from toolcrib.crib.parts import Parts
 from toolcrib.crib.requests import refusal_of, request_of
 from toolcrib.policy import permits
-from toolcrib.runs import read_response, read_tree, signals_for, turn_run_id
+from toolcrib.runs import BEGINNING, Told, listen, read_response, read_tree, signals_for, turn_run_id
 
 
 class Executions:
@@ -100,6 +101,33 @@ class Executions:
         run = await self._run(run_id, who, "read")
         tool = await self._parts.registry.pinned(run.realm, run.request.content_hash)
         return await read_response(self._journal, run_id, tool)
+
+    async def follow(
+        self, run_id: str, *, after: str = BEGINNING, drive: bool = False, principal: Principal | None = None
+    ) -> AsyncGenerator[Told]:
+        """What a run says and does as it goes on, until it has ended or waits.
+
+        Args:
+            run_id: The run.
+            after: The place of the last message that was received; the beginning if there was none.
+            drive: Whether this process drives the run if no other does; it goes on when nobody listens any more.
+            principal: Who follows.
+
+        Raises:
+            NotFound: As `respond`, like the next.
+            PermissionDenied: See there.
+            InvalidInput: The run has no such place.
+        """
+        who = await self._enter(principal)
+        await self._run(run_id, who, "read")
+        engine = self._parts.engine
+        with engine.live.watch(run_id):
+            if drive:
+                engine.begin(run_id)
+            async with aclosing(listen(self._journal, engine.live, self._parts.outside.clock, run_id, after)) as told:
+                async for news in told:
+                    if news is not None:
+                        yield news
 
     # Beginning --------------------------------------------------------------------------------------------------------
 

@@ -17,7 +17,6 @@ from toolcrib.contracts import (
     Principal,
     PromptDifference,
     PromptTest,
-    RunStatus,
     TextProposal,
     ToolDefinition,
     ToolRevision,
@@ -33,7 +32,6 @@ from toolcrib.server.agentic_views import (
     RegenerateBody,
     RemovalView,
     RollBackBody,
-    RunUnderWay,
     TestPromptBody,
 )
 from toolcrib.server.context import Caller, House
@@ -41,13 +39,13 @@ from toolcrib.server.desk import Author
 from toolcrib.server.errors import located
 from toolcrib.server.merging import merged
 from toolcrib.server.parsing import JsonRoute
+from toolcrib.server.removals import removed
 from toolcrib.server.revisions import IfMatch, expected_revision, name_revision
 from toolcrib.server.rules import demand_sight, demand_write
 
 router = APIRouter(prefix="/agentic-tools", route_class=JsonRoute, tags=["agentic tools"])
 
 _BY_RULE = Body(default_factory=RegenerateBody)
-_UNDER_WAY: tuple[RunStatus, ...] = ("queued", "running", "awaiting_approval", "awaiting_client")
 
 
 @router.get("")
@@ -136,16 +134,7 @@ async def remove_agentic_tool(name: str, crib: House, caller: Caller) -> Removal
     """Take a tool out of the catalogue. Runs under way go on with their revision; saving it again brings it back."""
     tool = await _find(crib, caller, name)
     demand_write(caller, tool.definition)
-    await crib.registry.remove(caller.realm, tool.name)
-    under_way = [
-        RunUnderWay(run_id=run.run_id, status=run.status)
-        for status in _UNDER_WAY
-        for run in await crib.store.journal.runs(caller.realm, tool=tool.name, status=status, limit=100)
-    ]
-    message = f"{tool.name} is gone from the catalogue and cannot be started any more"
-    if under_way:
-        message += f"; {len(under_way)} runs that are under way go on with the revision that they began with"
-    return RemovalView(name=tool.name, message=message, under_way=tuple(under_way))
+    return await removed(crib, caller, tool)
 
 
 @router.post("/{name}/test-prompt")

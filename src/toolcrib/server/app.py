@@ -17,8 +17,10 @@ from toolcrib.contracts import JsonSchema, ToolcribError
 from toolcrib.contracts.schemas import contract_schemas
 from toolcrib.crib import Crib
 from toolcrib.server import (
+    agent_runs,
     agentic,
     agentic_runs,
+    agents,
     ai_tools,
     approvals,
     calls,
@@ -46,6 +48,8 @@ OPEN_PATHS: Final = frozenset({"/health", "/openapi.json", "/docs", connections.
 
 _PARTS: Final = (
     calls.router,  # before those whose paths have a name where it says `invoke`
+    agent_runs.router,
+    agents.router,
     agentic.router,
     agentic_runs.router,
     ai_tools.router,

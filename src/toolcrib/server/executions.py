@@ -13,7 +13,7 @@ from toolcrib.server.calls import run_view
 from toolcrib.server.context import Caller, House, run_of
 from toolcrib.server.parsing import JsonRoute
 from toolcrib.server.rules import demand_execute, demand_run, may_see_run
-from toolcrib.server.streaming import follow
+from toolcrib.server.streaming import event_stream, follow
 from toolcrib.server.views import (
     CancelBody,
     ClientResultBody,
@@ -79,10 +79,8 @@ async def stream_events(
 ) -> StreamingResponse:
     """The same as server-sent events, followed until the run has ended or waits; `Last-Event-ID` re-attaches."""
     demand_run(caller, await run_of(crib, caller, run_id))
-    return StreamingResponse(
-        follow(crib.store.journal, crib.clock, run_id, after if last_event_id is None else last_event_id),
-        media_type="text/event-stream",
-        headers={"Cache-Control": "no-cache", "X-Accel-Buffering": "no"},
+    return event_stream(
+        follow(crib.store.journal, crib.clock, run_id, after if last_event_id is None else last_event_id)
     )
 
 

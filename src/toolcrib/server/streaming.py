@@ -1,14 +1,21 @@
-"""A run's events as server-sent events (WHATWG HTML, section 9.2), read from the journal only.
+"""Runs as server-sent events (WHATWG HTML, section 9.2): the raw journal, or what a run says and does.
 
 Whoever drives the run, here or in another process, its events are found in the store; so a subscriber can leave, come
-back with the last number it saw, and miss nothing. Text that a model is still writing is not shown.
+back with the last id it saw, and miss nothing. Text that a model is still writing is heard in the process that drives
+the run, by those who follow what it says.
 """
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncGenerator, AsyncIterator
+from contextlib import aclosing
+from math import inf
 from typing import Final
 
+from fastapi.responses import StreamingResponse
+
 from toolcrib.contracts import WAITING, Run, RunResult, StreamDone
+from toolcrib.crib import Crib
 from toolcrib.executor import Clock
+from toolcrib.runs import listen
 from toolcrib.store import Journal
 
 POLL_S: Final = 0.2
@@ -44,7 +51,51 @@ async def follow(journal: Journal, clock: Clock, run_id: str, after: int) -> Asy
         await clock.sleep(POLL_S)
 
 
-def _message(kind: str, number: int, data: str) -> str:
+def event_stream(messages: AsyncIterator[str]) -> StreamingResponse:
+    """The answer that sends messages as they come, past every cache and buffer."""
+    headers = {"Cache-Control": "no-cache", "X-Accel-Buffering": "no"}
+    return StreamingResponse(messages, media_type="text/event-stream", headers=headers)
+
+
+async def narrated(crib: Crib, run_id: str, place: str, *, drive: bool = False) -> StreamingResponse:
+    """What a run says and does from a place on, as an answer that has begun.
+
+    Args:
+        crib: Has the run.
+        run_id: A run that exists.
+        place: Where the subscriber is.
+        drive: Whether this process drives the run, beside the answer; it goes on when nobody listens any more.
+
+    Raises:
+        InvalidInput: The run has no such place.
+    """
+    messages = _narration(crib, run_id, place, drive=drive)
+    return event_stream(_after(await anext(messages), messages))
+
+
+async def _narration(crib: Crib, run_id: str, place: str, *, drive: bool) -> AsyncGenerator[str]:
+    clock, live, spoken = crib.clock, crib.engine.live, -inf
+    with live.watch(run_id):
+        if drive:
+            crib.engine.begin(run_id)
+        async with aclosing(listen(crib.store.journal, live, clock, run_id, place)) as told:
+            async for news in told:
+                if news is not None:
+                    yield _message(news.event.type, news.place, news.event.model_dump_json())
+                    spoken = clock.monotonic()
+                elif clock.monotonic() - spoken >= KEEP_ALIVE_S:
+                    yield ": keep-alive\n\n"
+                    spoken = clock.monotonic()
+
+
+async def _after(first: str, rest: AsyncGenerator[str]) -> AsyncIterator[str]:
+    async with aclosing(rest):
+        yield first
+        async for message in rest:
+            yield message
+
+
+def _message(kind: str, number: int | str, data: str) -> str:
     return f"id: {number}\nevent: {kind}\ndata: {data}\n\n"
 
 

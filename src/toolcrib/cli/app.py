@@ -20,6 +20,7 @@ from toolcrib.cli import (
     databases,
     demo,
     doctor,
+    evaluating,
     export,
     fragments,
     keys,
@@ -109,6 +110,7 @@ app.add_typer(runs.app, name="run")
 app.add_typer(secrets.app, name="secret")
 app.add_typer(tools.app, name="tool")
 app.command("doctor")(doctor.doctor)
+app.command("eval")(evaluating.evaluate)
 app.command("export")(export.export)
 app.command("schema")(schema.schema)
 app.command("settings")(settings.show_settings)

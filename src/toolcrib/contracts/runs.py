@@ -61,6 +61,8 @@ class RunRequest(Contract):
     turn: int | None = Field(default=None, ge=1)
     """Its place among the turns of its conversation; null for a run that is none of them, such as a nested one."""
     session_id: str | None = None
+    model: str | None = None
+    """`provider:model` that is asked in place of the definition's."""
     dry_run: bool = False
     """No tool with side effects is dispatched; its call is skipped."""
     callers: dict[str, str] = Field(default_factory=dict)

@@ -17,6 +17,7 @@ from toolcrib.contracts.approvals import Approval, ApprovalPreview
 from toolcrib.contracts.authoring import PromptDifference, PromptRevision, PromptTest, TextProposal
 from toolcrib.contracts.envelope import ToolEnvelope
 from toolcrib.contracts.errors import ToolError
+from toolcrib.contracts.evaluations import Evaluation, EvaluationDataset
 from toolcrib.contracts.events import RunEvent
 from toolcrib.contracts.executions import AgentRequest, AgentResponse
 from toolcrib.contracts.impact import ImpactReport
@@ -25,6 +26,7 @@ from toolcrib.contracts.models import Limits, LLMConfig
 from toolcrib.contracts.outputs import AgentOutputs, PinnedHandle
 from toolcrib.contracts.principals import Principal
 from toolcrib.contracts.providers import ProviderDefinition
+from toolcrib.contracts.replays import Replay
 from toolcrib.contracts.runs import ApprovalDecision, ClientResult, Run, RunRequest, RunResult
 from toolcrib.contracts.stream import StreamEvent
 from toolcrib.contracts.tools import ToolDefinition, ToolRevision
@@ -42,6 +44,8 @@ _EXPORTED: tuple[type[BaseModel], ...] = (
     ApprovalDecision,
     ApprovalPreview,
     ClientResult,
+    Evaluation,
+    EvaluationDataset,
     ImpactReport,
     ImportOutcome,
     LLMConfig,
@@ -53,6 +57,7 @@ _EXPORTED: tuple[type[BaseModel], ...] = (
     PromptRevision,
     PromptTest,
     ProviderDefinition,
+    Replay,
     Run,
     RunEvent,
     RunRequest,

@@ -45,6 +45,7 @@ from toolcrib.crib.connections import Connections
 from toolcrib.crib.conversations import Conversations
 from toolcrib.crib.defining import AgenticOptions, AgentOptions, agent_definition
 from toolcrib.crib.entities import Source, Thing
+from toolcrib.crib.evaluations import Evaluations
 from toolcrib.crib.executions import Executions
 from toolcrib.crib.handle import Agent, AgenticTool, CompositeTool
 from toolcrib.crib.imports import Imports
@@ -135,14 +136,11 @@ class Crib:
             ),
             lease_s=lease_s,
         )
-        self.store = self._parts.outside.store
-        self.clock = self._parts.outside.clock
-        self.sandbox = self._parts.outside.sandbox
-        self.egress = self._parts.outside.egress
-        self.registry = self._parts.registry
-        self.providers = self._parts.providers
-        self.executor = self._parts.executor
-        self.engine = self._parts.engine
+        outside = self._parts.outside
+        self.store, self.clock = outside.store, outside.clock
+        self.sandbox, self.egress = outside.sandbox, outside.egress
+        self.registry, self.providers = self._parts.registry, self._parts.providers
+        self.executor, self.engine = self._parts.executor, self._parts.engine
         self._catalogue = self._parts.catalogue
         self._waiting = Waiting(self.store.journal, self.engine, self.clock)
         self.approvals = Approvals(self._parts, self.enter)
@@ -157,6 +155,7 @@ class Crib:
         self.accounts = NamedThings(self._parts.accounts, self.enter, self.clock)
         self.connections = Connections(self._parts, self.enter)
         self.conversations = Conversations(self.store, self.engine, self.clock, self.enter)
+        self.evaluate = Evaluations(self._parts, self.enter)
         self.executions = Executions(self._parts, self.conversations, self.enter)
 
     @classmethod

@@ -1,7 +1,8 @@
-"""The model that an agentic tool is defined with in code."""
+"""The model that a tool is defined with in code, and the one that a run asks in its place."""
 
-from toolcrib.contracts import InvalidSettings, LLMConfig
+from toolcrib.contracts import AgenticImplementation, AgentImplementation, InvalidSettings, LLMConfig, ToolRevision
 from toolcrib.llm import ModelPool
+from toolcrib.runs import Ended, Program, RunContext
 
 
 def llm_of(
@@ -27,3 +28,24 @@ def llm_of(
         models.trust(llm.base_url)
     models.check(llm)
     return llm
+
+
+def asking(program: Program) -> Program:
+    """A program that asks the model of its run's request, where it names one, instead of the definition's."""
+
+    async def run(context: RunContext, tool: ToolRevision) -> Ended:
+        model = context.request.model
+        return await program(context, tool if model is None else _with_model(tool, model))
+
+    return run
+
+
+def _with_model(tool: ToolRevision, model: str) -> ToolRevision:
+    """The revision with another model; where and how its own is reached does not hold for that one."""
+    implementation = tool.definition.implementation
+    if not isinstance(implementation, AgentImplementation | AgenticImplementation):
+        return tool
+    own = implementation.llm
+    llm = LLMConfig(model=model, temperature=own.temperature, max_tokens=own.max_tokens, top_p=own.top_p)
+    inside = implementation.model_copy(update={"llm": llm})
+    return tool.model_copy(update={"definition": tool.definition.model_copy(update={"implementation": inside})})

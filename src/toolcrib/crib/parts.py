@@ -4,7 +4,7 @@ import os
 import socket
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Self
+from typing import NamedTuple, Self
 
 from toolcrib.agents import Furnisher, Memory, Models, References, Snapshots, programs
 from toolcrib.contracts import DELEGATES, PromptFragment, RunKind, ServiceAccount, ToolRevision
@@ -66,9 +66,13 @@ class Parts:
         """Make all parts."""
         session = HttpSession(outside.egress)
         definitions = outside.store.definitions
-        registry, providers = Registry(definitions), Providers(definitions)
-        fragments = Named(definitions, "fragment", PromptFragment)
-        accounts = Named(definitions, "account", ServiceAccount)
+        kept = _Kept(
+            Registry(definitions),
+            Providers(definitions),
+            Named(definitions, "fragment", PromptFragment),
+            Named(definitions, "account", ServiceAccount),
+        )
+        registry, providers = kept.registry, kept.providers
         keeping = Keeping.wire(
             outside.store,
             session,
@@ -79,39 +83,12 @@ class Parts:
         )
         models = _models(outside, session, keeping)
         reaching = Reaching.wire(outside, session, keeping)
-        catalogue = Catalogue(
-            outside.store,
-            registry=registry,
-            providers=providers,
-            fragments=fragments,
-            accounts=accounts,
-            functions=reaching.functions,
-            models=models,
-            commands=reaching.commands,
-            plugins=reaching.plugins,
-            clock=outside.clock,
-        )
+        catalogue = _catalogue(outside, kept, models, reaching)
         executor = _executor(outside, registry, providers, keeping, reaching)
         snapshots = Snapshots(outside.store, outside.clock)
         references = References(snapshots, registry=registry, providers=providers, clock=outside.clock)
 
-        def code_of(opened: Models) -> Mapping[RunKind, Program]:
-            kinds: dict[RunKind, Program] = {
-                **programs(
-                    opened,
-                    registry,
-                    providers,
-                    references,
-                    fragments=fragments,
-                    accounts=accounts,
-                    recall=Memory(outside.store, opened),
-                )
-            }
-            kinds |= {"code": Code(outside.sandbox, registry), "composite": Composite(registry)}
-            kinds["agent"] = asking(holding_pins(kinds["agent"]))
-            kinds["agentic"] = asking(kinds["agentic"])
-            return kinds
-
+        code_of = _code(outside, kept, references)
         engine = LocalEngine(
             store=outside.store,
             registry=registry,
@@ -130,8 +107,8 @@ class Parts:
             keeping=keeping,
             registry=registry,
             providers=providers,
-            fragments=fragments,
-            accounts=accounts,
+            fragments=kept.fragments,
+            accounts=kept.accounts,
             catalogue=catalogue,
             adoptions=Adoptions(
                 outside.store.definitions,
@@ -187,6 +164,53 @@ def _models(outside: Outside, session: HttpSession, keeping: Keeping) -> ModelPo
         prices=outside.prices,
         providers={**service_providers(outside.model_services), **outside.plugins.model_providers},
     )
+
+
+class _Kept(NamedTuple):
+    """What people have saved, at hand."""
+
+    registry: Registry
+    providers: Providers
+    fragments: Named[PromptFragment]
+    accounts: Named[ServiceAccount]
+
+
+def _catalogue(outside: Outside, kept: _Kept, models: ModelPool, reaching: Reaching) -> Catalogue:
+    return Catalogue(
+        outside.store,
+        registry=kept.registry,
+        providers=kept.providers,
+        fragments=kept.fragments,
+        accounts=kept.accounts,
+        functions=reaching.functions,
+        models=models,
+        commands=reaching.commands,
+        plugins=reaching.plugins,
+        clock=outside.clock,
+    )
+
+
+def _code(outside: Outside, kept: _Kept, references: References) -> Callable[[Models], Mapping[RunKind, Program]]:
+    """The code of each kind of run, with whatever models it shall open."""
+
+    def code_of(opened: Models) -> Mapping[RunKind, Program]:
+        recall = Memory(outside.store, opened)
+        found = programs(
+            opened,
+            kept.registry,
+            kept.providers,
+            references,
+            fragments=kept.fragments,
+            accounts=kept.accounts,
+            recall=recall,
+        )
+        kinds: dict[RunKind, Program] = {**found}
+        kinds |= {"code": Code(outside.sandbox, kept.registry), "composite": Composite(kept.registry)}
+        kinds["agent"] = asking(holding_pins(kinds["agent"]))
+        kinds["agentic"] = asking(kinds["agentic"])
+        return kinds
+
+    return code_of
 
 
 def _executor(

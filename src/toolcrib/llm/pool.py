@@ -5,8 +5,10 @@ itself: the address is held to the egress policy, and the variable must be relea
 variables, and addresses that the application named in code, are the operator's choice.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Generator, Mapping
+from contextlib import contextmanager
 from dataclasses import replace
+from itertools import count
 from typing import Final
 from urllib.parse import urlsplit
 
@@ -50,6 +52,7 @@ class ModelPool:
         self._is_released = is_released
         self._prices = prices
         self._more = providers or {}
+        self._loans = count(1)
         self._trusted_urls: set[str] = set()
         self._trusted: dict[str, HttpSession] = {}
         self._opened: dict[tuple[str | bool | None, ...], LanguageModel] = {}
@@ -57,6 +60,16 @@ class ModelPool:
     def trust(self, base_url: str) -> None:
         """Let models be reached at an address that the application named in code, a local one too."""
         self._trusted_urls.add(base_url)
+
+    @contextmanager
+    def lent(self, name: str, model: LanguageModel) -> Generator[str]:
+        """Have a model under a reference for a while; gives the reference, which no other loan has."""
+        reference = f"{name}#{next(self._loans)}"
+        self._given[reference] = model
+        try:
+            yield reference
+        finally:
+            del self._given[reference]
 
     def check(self, llm: LLMConfig) -> None:
         """Hold a configuration against the catalogue and the released variables; nothing is opened.

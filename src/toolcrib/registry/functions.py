@@ -110,8 +110,8 @@ class FunctionTool(Generic[P, R]):
     """A Python function with its definition as a tool."""
 
     def __init__(self, function: Callable[P, R], options: ToolOptions) -> None:
-        self._function = function
-        self._inner = inner_function(function)
+        self._function: Callable[P, R] = function._function if isinstance(function, FunctionTool) else function
+        self._inner = inner_function(self._function)
         self._options = options
         self._is_async = inspect.iscoroutinefunction(self._inner)
         update_wrapper(self, self._inner)

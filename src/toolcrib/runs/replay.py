@@ -51,6 +51,7 @@ from toolcrib.runs.log import RunLog
 from toolcrib.runs.modelcalls import BudgetExhausted, ModelCall, ModelCalls
 from toolcrib.runs.pending import Pending
 from toolcrib.runs.program import Ended, Suspended
+from toolcrib.runs.result import result_of
 from toolcrib.store import Blobs, Entry, RunChange
 
 T = TypeVar("T")
@@ -92,8 +93,7 @@ class Recording(Struct, frozen=True):
     @property
     def result(self) -> RunResult:
         """The same, as who called it was told."""
-        outcome = self.end.model_dump(include=set(RunResult.model_fields))
-        return RunResult.model_validate({"run_id": self.run.run_id, **outcome})
+        return result_of(self.run.run_id, self.end)
 
     @property
     def stopped(self) -> bool:

@@ -158,3 +158,14 @@ async def test_what_json_has_no_form_for_is_text_only_where_nobody_said_what_com
     assert await tool(output_schema=None)(reveal).run({}, CONTEXT) == [1, "Ellipsis"]
     with pytest.raises(TypeError, match="a ellipsis has no form in JSON; return text"):
         await tool(reveal).run({}, CONTEXT)
+
+
+@pytest.mark.requirement("registry.function_bound")
+def test_a_decorated_function_can_be_made_another_tool():
+    first = tool(name="first", side_effects="reads")(Account().deposit)
+    _ = first.definition
+
+    second = tool(name="second")(first)
+
+    assert (first.definition.name, first.definition.side_effects) == ("first", "reads")
+    assert (second.definition.name, second.definition.side_effects) == ("second", "writes")

@@ -140,7 +140,7 @@ class RunContext:
         """What stands in the run's result besides the warnings of its end."""
         self.open_children = history.open_children
         """Positions of calls that have no envelope yet, by the ids of their nested runs."""
-        spent = spent_on_calls(history.envelopes.values())
+        spent = spent_on_calls(history)
         budget.take_nested(tool_calls=spent.tool_calls, tokens=spent.tokens, cost_usd=spent.cost_usd)
         self._lanes = Lanes(budget.limits.max_parallel_calls)
         self._approvals = RunApprovals(
@@ -200,7 +200,7 @@ class RunContext:
         facts and few output tokens, and no tools. What is held back nothing else can spend, in nested runs neither.
 
         Returns:
-            False if that were more than a quarter of what the run may spend; then there may be no last answer.
+            False if that is more than a quarter of what the run begins with; then there may be no last answer.
         """
         return self.models.keep_answer(model, request)
 
@@ -374,7 +374,7 @@ class RunContext:
             self._around.in_doubt.check_same(call, intent.name)
             verdict = await self._doubt(intent)
             if verdict is not None:
-                self.budget.take_nested(tool_calls=1, tokens=0, cost_usd=verdict.cost_usd or Decimal(0))
+                self.budget.take_nested(tool_calls=1, tokens=0, cost_usd=Decimal(0))  # its price is counted as lost
                 await self._conclude(verdict)
                 return verdict
             context = msgspec.structs.replace(context, attempt=intent.attempt + 1)

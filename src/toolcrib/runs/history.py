@@ -51,6 +51,8 @@ class History:
     def __init__(self, events: Iterable[Logged]) -> None:
         self.envelopes: dict[str, ToolEnvelope] = {}
         self.intents: dict[str, CallStarted] = {}
+        self.lost: list[CallStarted] = []
+        """Attempts of calls over which a process has died; what became of them is not known."""
         self.answers: dict[str, ModelFinished] = {}
         self.attempts: dict[str, int] = {}
         """Attempts of model calls that were sent, by position."""
@@ -87,6 +89,12 @@ class History:
         self.withdrawn.discard(request.position)
 
     @property
+    def open_calls(self) -> list[CallStarted]:
+        """Calls that were started and have no envelope yet, and do not wait for a client or a run of their own."""
+        known = self.envelopes.keys() | self.handoffs.keys() | {event.position for event in self.children.values()}
+        return [intent for position, intent in self.intents.items() if position not in known]
+
+    @property
     def open_children(self) -> dict[str, str]:
         """Positions of calls that have no envelope yet, by the ids of their nested runs."""
         return {
@@ -109,6 +117,8 @@ class History:
     def _take(self, entry: Logged) -> None:
         match entry.event:
             case CallStarted() as event:
+                if event.position in self.intents:
+                    self.lost.append(self.intents[event.position])
                 self.intents[event.position] = event
             case CallFinished() as event:
                 self.envelopes[event.position] = event.envelope

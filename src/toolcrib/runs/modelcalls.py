@@ -188,14 +188,14 @@ class ModelCalls:
         """Hold back what a request of this length may use at most, until `release_answer`.
 
         Returns:
-            False if it is more than a quarter of what is left, so that nothing was held back.
+            False if it is more than a quarter of what a run begins with, so that nothing was held back.
         """
         self.release_answer()
         most = self._estimate.most(request, request.max_tokens or self._budget.limits.max_tokens_per_call)
         reservation = ModelReservation(most.input + most.output, self._most_expensive(model, most))
-        if not self._budget.has_plenty(reservation):
+        begun = bool(self._history.answers)
+        if not (begun or self._budget.has_plenty(reservation)) or self._budget.reserve_model(reservation):
             return False
-        self._budget.reserve_model(reservation)
         self._kept = reservation
         return True
 

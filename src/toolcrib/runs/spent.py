@@ -1,11 +1,9 @@
 """What a run has spent, by its journal: recorded calls, answers, and attempts that brought nothing."""
 
-from collections.abc import Iterable
 from decimal import Decimal
 
 from msgspec import Struct
 
-from toolcrib.contracts import ToolEnvelope
 from toolcrib.runs.history import History
 
 
@@ -20,20 +18,25 @@ class Spent(Struct, frozen=True):
         return Spent(self.tool_calls + other.tool_calls, self.tokens + other.tokens, self.cost_usd + other.cost_usd)
 
 
-def spent_on_calls(envelopes: Iterable[ToolEnvelope]) -> Spent:
-    """What calls have taken, with their nested runs; what recovery asks is not taken from the run."""
+def spent_on_calls(history: History) -> Spent:
+    """What calls have taken, with their nested runs; what recovery asks is not taken from the run.
+
+    A call over which a process has died may have cost its price, whether it is repeated or not.
+    """
     total = Spent()
-    for envelope in envelopes:
+    for envelope in history.envelopes.values():
         if ".reconcile" not in envelope.position:
             nested = envelope.metadata if "run_id" in envelope.metadata else {}
             calls = (1 if envelope.attempts else 0) + nested.get("tool_calls", 0)
             total += Spent(calls, nested.get("tokens", 0), envelope.cost_usd or Decimal(0))
+    for lost in (*history.lost, *history.open_calls):
+        total += Spent(cost_usd=Decimal(str(lost.decision.inputs.get("price_usd", 0))))
     return total
 
 
 def spent_in(history: History) -> Spent:
     """What a run has spent, without its nested runs that are still open."""
-    total = spent_on_calls(history.envelopes.values())
+    total = spent_on_calls(history)
     for answer in history.answers.values():
         total += Spent(tokens=answer.usage.total_tokens, cost_usd=answer.cost_usd or Decimal(0))
     for lost in history.wasted:

@@ -195,7 +195,7 @@ async def test_a_nested_run_whose_parent_has_ended_is_cancelled_with_what_it_had
     assert parent.status == "failed"
     child_id = child_run_id(parent_id, "c1")
     child = (await heir.house.engine.drive(child_id)).result
-    assert (child.status, child.stop_reason, child.cost_usd) == ("cancelled", "cancelled", Decimal("0.25"))
+    assert (child.status, child.stop_reason, child.cost_usd) == ("cancelled", "cancelled", Decimal("0.50"))
     assert child.usage.total_tokens > 0
     assert child.error is not None
     assert child.error.reason is Reason.CANCELLED

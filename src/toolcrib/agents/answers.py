@@ -10,7 +10,7 @@ import orjson
 from toolcrib.agents.desk import Desk
 from toolcrib.agents.narrowing import shown_to_models
 from toolcrib.contracts import InvalidInput, Json, JsonObject, JsonSchema, Purpose
-from toolcrib.llm import NO_TOOLS, Message, ToolSet, user
+from toolcrib.llm import NO_TOOLS, Message, ToolChoice, ToolSet, user
 from toolcrib.registry import compile_schema
 
 _REPAIRS = 2
@@ -77,16 +77,12 @@ async def ask_json(
     """
     reading = reading or Reading()
     new: tuple[Message, ...] = (user(question),)
+    choice: ToolChoice = "none" if tools else "auto"
     messages, problem = (*before, *new), ""
     shown = cast("JsonSchema", shown_to_models(reading.shown or schema))
     for attempt in range(_REPAIRS + 1):
         request = desk.request(
-            messages,
-            system=system,
-            tools=tools,
-            tool_choice="none" if tools else "auto",
-            output_schema=shown,
-            output_name=name,
+            messages, system=system, tools=tools, tool_choice=choice, output_schema=shown, output_name=name
         )
         call = desk.call(
             position if attempt == 0 else f"{position}.fix{attempt}",

@@ -33,6 +33,7 @@ from toolcrib.runtimes import (
     PythonRuntime,
     RuntimeDispatcher,
 )
+from toolcrib.store import Definitions
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,13 +66,7 @@ class Parts:
     def wire(cls, outside: Outside, *, lease_s: float) -> Self:
         """Make all parts."""
         session = HttpSession(outside.egress)
-        definitions = outside.store.definitions
-        kept = _Kept(
-            Registry(definitions),
-            Providers(definitions),
-            Named(definitions, "fragment", PromptFragment),
-            Named(definitions, "account", ServiceAccount),
-        )
+        kept = _Kept.of(outside.store.definitions)
         registry, providers = kept.registry, kept.providers
         keeping = Keeping.wire(
             outside.store,
@@ -173,6 +168,15 @@ class _Kept(NamedTuple):
     providers: Providers
     fragments: Named[PromptFragment]
     accounts: Named[ServiceAccount]
+
+    @classmethod
+    def of(cls, definitions: Definitions) -> Self:
+        return cls(
+            Registry(definitions),
+            Providers(definitions),
+            Named(definitions, "fragment", PromptFragment),
+            Named(definitions, "account", ServiceAccount),
+        )
 
 
 def _catalogue(outside: Outside, kept: _Kept, models: ModelPool, reaching: Reaching) -> Catalogue:

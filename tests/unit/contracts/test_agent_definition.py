@@ -9,7 +9,6 @@ from toolcrib.contracts import (
     AgentDefinition,
     AgentImplementation,
     AgentMemory,
-    AgentParts,
     AllocatedTool,
     Example,
     InvalidDefinition,
@@ -22,6 +21,7 @@ from toolcrib.contracts import (
     RetryPolicy,
     ToolDefinition,
 )
+from toolcrib.contracts.agents import AgentParts
 from toolcrib.contracts.guardrails import NoDelete
 
 pytestmark = pytest.mark.requirement("agents.definition")

@@ -211,6 +211,9 @@ async def test_the_ids_of_calls_go_on_through_a_conversation() -> None:
 
 @pytest.mark.requirement("text.native_calls")
 async def test_integers_of_any_size_are_exact_in_the_arguments() -> None:
+    longest = "0x" + "f" * 2998
+    response = await answer(f"```tool\nsearch_deals('x', {longest})\n```")
+    assert response.message.calls[0].args == f'{{"company": "x", "limit": {int(longest, 0)}}}'
     response = await answer("```tool\nsearch_deals('é', 123456789012345678901234567890)\n```")
     assert response.message.calls[0].args == '{"company": "é", "limit": 123456789012345678901234567890}'
 

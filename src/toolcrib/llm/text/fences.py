@@ -64,8 +64,10 @@ class Opening(NamedTuple):
 def opening_at(text: str, line: int) -> Opening | None:
     """The opening of a block in the line that begins at an offset, whatever stands before it."""
     found = _OPENING.match(text, line)
-    opening = found and Opening(found.start(), found[1], found[2], found[3], found.end(3))
-    return opening if opening and not _is_inline(opening, found[4]) else None
+    if found is None:
+        return None
+    opening = Opening(found.start(), found[1], found[2], found[3], found.end(3))
+    return None if _is_inline(opening, found[4]) else opening
 
 
 def first_opening(text: str, position: int = 0) -> Opening | None:

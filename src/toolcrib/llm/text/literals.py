@@ -16,8 +16,8 @@ from toolcrib.llm.text.strings import QUOTES, string
 
 DEEPEST: Final = 64
 """Levels of arrays and objects in one argument."""
-LONGEST_INTEGER: Final = 4_000
-"""Digits; Python's own limit lies a little above."""
+LONGEST_INTEGER: Final = 3_000
+"""Digits, also hexadecimal ones; Python writes no integer of more than 4,300 decimal ones."""
 _EXACT: Final = 2**53
 """JavaScript has no integers beside numbers; up to here a whole one is an integer of JSON."""
 

@@ -58,7 +58,7 @@ class TextTools:
         blocks = parse(text)
         reading = _Reading(self._toolkit, text, was_cut=response.stop == "length")
         found = [reading.block(block) for block in blocks]
-        problems = (*reading.problems, *self._not_called(found))
+        problems = tuple(reading.problems or self._not_called(found))
         if not blocks:
             return msgspec.structs.replace(response, problems=problems) if problems else response
         if problems and not self._skips:

@@ -173,7 +173,8 @@ class AgentFurnisher:
 
     async def _system(self, context: RunContext, agent: AgentImplementation, offer: Offer) -> str:
         parts = [agent.system_prompt, *await self._pieces(context, agent)]
-        if offer.tools and agent.response_format != "text":  # without tools the request itself says it
+        # Without tools the request itself says it; a model that writes its calls is told when it is ready.
+        if offer.tools and not offer.in_words and agent.response_format != "text":
             schema = agent.answer_schema
             structured = agent.response_format == "structured"
             parts.append(_STRUCTURED + orjson.dumps(schema).decode() if structured else _JSON)

@@ -51,6 +51,7 @@ async def test_the_final_answer_is_asked_for_in_its_format_under_the_same_system
     assert output_of(result)["response" if schema is None else "output"] == ("Two." if schema is None else {"n": 2})
     assert len({request.system for request in model.requests}) == 1
     assert words(model.requests[2])[:-1] == [*words(model.requests[1]), READY]
+    assert '"n"' not in model.requests[0].system
     assert ('"required":["n"]' in words(model.requests[2])[-1]) is (schema is not None)
 
 

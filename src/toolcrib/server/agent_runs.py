@@ -2,13 +2,14 @@
 
 from typing import Annotated, Any, Final
 
-from fastapi import APIRouter, Header, Query, Response
+from fastapi import APIRouter, Header, Query
 from fastapi.responses import StreamingResponse
 
-from toolcrib.contracts import ENDED, AgentImplementation, AgentResponse, NotFound
+from toolcrib.contracts import AgentImplementation, NotFound
 from toolcrib.runs import BEGINNING
 from toolcrib.server.agent_views import AskBody, ContinueBody
 from toolcrib.server.agents import find_agent
+from toolcrib.server.answers import AgentAnswer, Answers
 from toolcrib.server.context import Caller, House, run_of
 from toolcrib.server.parsing import JsonRoute
 from toolcrib.server.rules import demand_run
@@ -16,27 +17,25 @@ from toolcrib.server.streaming import narrated
 
 router = APIRouter(route_class=JsonRoute, tags=["agents"])
 
-_WAITS: Final[dict[int | str, dict[str, Any]]] = {202: {"model": AgentResponse}}
+_WAITS: Final[dict[int | str, dict[str, Any]]] = {202: {"model": AgentAnswer}}
 _STREAM: Final[dict[int | str, dict[str, Any]]] = {200: {"content": {"text/event-stream": {}}}}
 
 
 @router.post("/ai/agents/{name}/execute", responses=_WAITS)
-async def execute_agent(name: str, body: AskBody, crib: House, caller: Caller, response: Response) -> AgentResponse:
+async def execute_agent(name: str, body: AskBody, crib: House, caller: Caller, answers: Answers) -> AgentAnswer:
     """Ask an agent, or bring what its client did, and answer when it has ended or waits; a durable one at once."""
     agent = await find_agent(crib, caller, name)
     implementation = agent.definition.implementation
     if isinstance(implementation, AgentImplementation) and implementation.durable:
-        return _accepted(await crib.executions.submit(name, body, principal=caller), response)
-    return _standing(await crib.executions.execute(name, body, principal=caller), response)
+        return answers.accepted(await crib.executions.submit(name, body, principal=caller))
+    return answers.standing(await crib.executions.execute(name, body, principal=caller))
 
 
 @router.post("/ai/agents/{name}/execute/durable", status_code=202)
-async def execute_agent_durably(
-    name: str, body: AskBody, crib: House, caller: Caller, response: Response
-) -> AgentResponse:
+async def execute_agent_durably(name: str, body: AskBody, crib: House, caller: Caller, answers: Answers) -> AgentAnswer:
     """The same, answered at once: the run is in the journal and goes on by itself, whatever happens to this server."""
     await find_agent(crib, caller, name)
-    return _accepted(await crib.executions.submit(name, body, principal=caller), response)
+    return answers.accepted(await crib.executions.submit(name, body, principal=caller))
 
 
 @router.post("/ai/agents/{name}/execute/stream", response_class=StreamingResponse, responses=_STREAM)
@@ -53,21 +52,21 @@ async def execute_agent_streaming(name: str, body: AskBody, crib: House, caller:
 
 
 @router.get("/ai/agents/{name}/executions/{run_id}")
-async def get_agent_execution(name: str, run_id: str, crib: House, caller: Caller) -> AgentResponse:
+async def get_agent_execution(name: str, run_id: str, crib: House, caller: Caller, answers: Answers) -> AgentAnswer:
     """How an execution stands, whether it goes on, waits or has ended."""
     run = await run_of(crib, caller, run_id)
     if run.request.tool_name != name:
         msg = f"run {run_id!r} is of {run.request.tool_name!r}, not of {name!r}"
         raise NotFound(msg)
-    return await crib.executions.respond(run_id, principal=caller)
+    return answers.shown(await crib.executions.respond(run_id, principal=caller))
 
 
 @router.post("/ai/conversations/{conversation_id}/continue", responses=_WAITS)
 async def continue_conversation(
-    conversation_id: str, body: ContinueBody, crib: House, caller: Caller, response: Response
-) -> AgentResponse:
+    conversation_id: str, body: ContinueBody, crib: House, caller: Caller, answers: Answers
+) -> AgentAnswer:
     """Send a conversation its next message, and answer when the agent has answered or waits."""
-    return _standing(await crib.executions.continue_(conversation_id, body.message, principal=caller), response)
+    return answers.standing(await crib.executions.continue_(conversation_id, body.message, principal=caller))
 
 
 @router.get("/executions/{run_id}/stream", response_class=StreamingResponse, responses=_STREAM)
@@ -81,14 +80,3 @@ async def stream_execution(
     """What a run says and does as server-sent events, until it has ended or waits; `Last-Event-ID` re-attaches."""
     demand_run(caller, await run_of(crib, caller, run_id))
     return await narrated(crib, run_id, after if last_event_id is None else last_event_id)
-
-
-def _standing(found: AgentResponse, response: Response) -> AgentResponse:
-    """How an execution stands; the status says 202 if it has not ended."""
-    return found if found.status in ENDED else _accepted(found, response)
-
-
-def _accepted(found: AgentResponse, response: Response) -> AgentResponse:
-    response.status_code = 202
-    response.headers["Location"] = f"/api/v1/ai/agents/{found.agent.partition('@')[0]}/executions/{found.run_id}"
-    return found

@@ -12,6 +12,7 @@ from typer.core import TyperGroup
 
 from toolcrib.cli import (
     accounts,
+    agents,
     approvals,
     authoring,
     calling,
@@ -98,6 +99,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
 )
 app.add_typer(accounts.app, name="account")
+app.add_typer(agents.app, name="agent")
 app.add_typer(conversations.app, name="conversation")
 app.add_typer(approvals.app, name="approval")
 app.add_typer(demo.app, name="demo")

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, cast
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -10,7 +10,7 @@ from toolcrib.cli.options import DEFAULT_STORE, Store
 from toolcrib.cli.session import with_crib
 
 if TYPE_CHECKING:
-    from toolcrib.contracts import Evaluation, EvaluationCandidate, EvaluationDataset, JsonObject
+    from toolcrib.contracts import Evaluation, EvaluationCandidate, EvaluationDataset
 
 Dataset = Annotated[Path, typer.Argument(metavar="DATASET.yaml", help="The tasks, as YAML or JSON.")]
 Candidates = Annotated[
@@ -87,18 +87,10 @@ def evaluate(
 
 
 def _read(file: Path) -> "EvaluationDataset":
-    import yaml
+    from toolcrib.cli.inputs import object_in, validated
+    from toolcrib.contracts import EvaluationDataset
 
-    from toolcrib.cli.inputs import text_of, validated
-    from toolcrib.contracts import EvaluationDataset, InvalidInput
-
-    try:
-        content = yaml.safe_load(text_of(file))
-    except yaml.YAMLError as problem:
-        raise InvalidInput(f"{file} is no YAML: {problem}") from problem
-    if not isinstance(content, dict):
-        raise InvalidInput(f"{file} has no dataset: an object with name and tasks is needed")
-    return validated(EvaluationDataset, cast("JsonObject", content), f"dataset {file}")
+    return validated(EvaluationDataset, object_in(file), f"dataset {file}")
 
 
 def _candidates(

@@ -1,7 +1,7 @@
 """What commands are given to read: files and contracts. What cannot be read is one error that names it."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, TypeVar, cast
 
 if TYPE_CHECKING:
     from toolcrib.contracts import Contract, JsonObject
@@ -21,6 +21,25 @@ def text_of(file: Path) -> str:
         return file.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as problem:
         raise InvalidInput(f"{file} cannot be read: {problem}") from problem
+
+
+def object_in(file: Path) -> "JsonObject":
+    """The object in a file of YAML or JSON.
+
+    Raises:
+        InvalidInput: It cannot be read, or holds something else.
+    """
+    import yaml
+
+    from toolcrib.contracts import InvalidInput
+
+    try:
+        content = yaml.safe_load(text_of(file))
+    except yaml.YAMLError as problem:
+        raise InvalidInput(f"{file} is no YAML: {problem}") from problem
+    if not isinstance(content, dict):
+        raise InvalidInput(f"{file} holds no object: names and values are needed")
+    return cast("JsonObject", content)
 
 
 def validated(contract: type[ContractT], content: "JsonObject", what: str) -> ContractT:

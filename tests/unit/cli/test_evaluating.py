@@ -50,7 +50,7 @@ def test_the_exit_status_tells_whether_the_bars_hold():
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("[1]", "has no dataset: an object with name and tasks is needed"),
+        ("[1]", "holds no object: names and values are needed"),
         ("name: [", "is no YAML"),
         ("name: x\ntasks: []", "tasks: Tuple should have at least 1 item"),
     ],

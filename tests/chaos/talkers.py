@@ -6,7 +6,7 @@ from pathlib import Path
 
 from tests.chaos.crashing import CrashPoint, crashing
 from tests.chaos.ledger import LEASE_S
-from tests.unit.conversations.talk import MODEL, helper, look_up, pick, send
+from tests.unit.conversations.talk import MODEL, TOOLS, helper
 from toolcrib import Crib, ScriptedModel
 from toolcrib.contracts import AgentRequest, Conflict, Json
 from toolcrib.llm import Message, Request, ScriptedAnswer, ToolCall
@@ -28,7 +28,7 @@ def _crib(folder: Path, point: CrashPoint | None = None) -> Crib:
     store = open_store(f"sqlite:///{folder}/crib.db")
     models = {MODEL: ScriptedModel(_script)}
     crib = Crib(store if point is None else crashing(store, point), models=models, lease_s=LEASE_S)
-    crib.add(look_up, send, pick, helper())
+    crib.add(*TOOLS, helper())
     return crib
 
 

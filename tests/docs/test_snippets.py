@@ -100,6 +100,15 @@ async def test_the_agents_of_their_page_answer_and_are_saved():
     assert [found.availability for found in await crib.agents.tools("deal-researcher")] == ["shown", "shown"]
 
 
+async def test_the_agent_of_the_page_about_conversations_remembers():
+    model = ScriptedModel(lambda request: f"You said: {request.messages[0].text}")
+    async with Crib("memory://", models={"scripted:model": model}) as crib:
+        names = await shown("conversations", crib)
+
+    assert names["again"].response == "You said: I am Ann. I live in Bonn."
+    assert (names["conversation"].title, len(names["turns"])) == ("I am Ann", 2)
+
+
 async def test_the_agent_of_the_page_about_executions_answers_and_fills_its_handle():
     looks = Message("assistant", (ToolCall("a", "search_deals", '{"company": "Acme"}'),))
     models = {"scripted:clerk": ScriptedModel([looks, "One.", looks, "One."], name="clerk")}

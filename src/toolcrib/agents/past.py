@@ -123,8 +123,6 @@ class Past:
             notes = (await self.turn(place)).notes
             if SUMMARIZED in notes:
                 return Summary.of(notes[SUMMARIZED])
-            if RECALLED in notes:
-                return None
         return None
 
     async def found(self) -> tuple[str, ...]:

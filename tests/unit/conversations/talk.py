@@ -37,6 +37,12 @@ async def look_up(word: str, size: int = 1) -> dict[str, str]:
     return {"found": word * size}
 
 
+@tool(side_effects="reads", untrusted=True)
+async def read_mail() -> dict[str, str]:
+    """Read what outsiders have written."""
+    return {"mail": "Hello"}
+
+
 @tool(side_effects="writes", requires_confirmation=True)
 async def send(text: str) -> dict[str, str]:
     """Send a text."""
@@ -49,12 +55,15 @@ async def pick(question: str) -> dict[str, str]:
     return {"question": question}
 
 
+TOOLS = (look_up, read_mail, send, pick)
+
+
 def helper(name: str = "helper", memory: AgentMemory | None = None, **fields: Any) -> ToolDefinition:
-    """An agent with three tools."""
+    """An agent with all tools."""
     values: dict[str, Any] = {
         "llm": LLMConfig(model=MODEL, **fields.pop("llm", {})),
         "system_prompt": "Help.",
-        "tools": tuple(AllocatedTool(tool=each) for each in ("look_up", "send", "pick")),
+        "tools": tuple(AllocatedTool(tool=each) for each in ("look_up", "read_mail", "send", "pick")),
         "memory": memory or AgentMemory(),
     }
     version = fields.pop("version", "1.0.0")
@@ -118,6 +127,6 @@ async def talking(
     """A crib with agents, one named `helper` if none is given."""
     model = ScriptedModel(script)
     async with Crib(store, models={MODEL: model}) as crib:
-        crib.add(look_up, send, pick)
+        crib.add(*TOOLS)
         crib.add(*(agents or (helper(),)))
         yield Talk(crib, model)

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from tests.unit.conversations.talk import ANN, BOB, calls, helper, talking
-from toolcrib.contracts import AgentMemory, Limits, ModelError
+from toolcrib.contracts import AgentMemory, Limits, MemoryStrategy, ModelError
 from toolcrib.llm import Message, Request, Text, Thinking, ToolResult
 
 
@@ -244,3 +244,30 @@ async def test_the_store_holds_what_was_said_once():
         ]
 
     assert max(sizes) - min(sizes) < 500
+
+
+@pytest.mark.requirement("conversations.taint")
+@pytest.mark.parametrize("strategy", ["full", "sliding_window", "summary"])
+async def test_what_outsiders_could_write_is_not_forgotten_with_the_turn_that_read_it(strategy: MemoryStrategy):
+    memory = AgentMemory(strategy=strategy, max_conversation_turns=1)
+    turns = iter([calls(("read_mail", "{}")), *("ok" for _ in range(9))])
+    async with talking(lambda _: next(turns), helper(memory=memory)) as talk:
+        answers = [await talk.say("Read my mail.")]
+        for number in range(3):
+            answers.append(await talk.say(f"{number}", answers[0].conversation_id))
+        ends = [(await talk.crib.resume(answer.run_id)).summary.tainted for answer in answers]
+        fresh = await talk.say("Hello.")
+
+    assert ends == [True] * 4
+    assert not (await talk.crib.resume(fresh.run_id)).summary.tainted
+
+
+@pytest.mark.requirement("conversations.taint")
+async def test_who_remembers_nothing_is_not_tainted_by_the_turns_before():
+    turns = iter([calls(("read_mail", "{}")), "ok", "ok"])
+    async with talking(lambda _: next(turns), helper(memory=AgentMemory(strategy="none"))) as talk:
+        first = await talk.say("Read my mail.")
+        second = await talk.say("Hello.", first.conversation_id)
+        ends = [(await talk.crib.resume(answer.run_id)).summary.tainted for answer in (first, second)]
+
+    assert ends == [True, False]

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from tests.unit.conversations.talk import ANN, Talk, helper, talking
+from tests.unit.conversations.talk import ANN, Talk, calls, helper, talking
 from toolcrib.contracts import AgentMemory, ChildStarted, Limits, ModelError, ModelFinished
 from toolcrib.llm import Request
 
@@ -121,3 +121,17 @@ async def test_what_could_not_be_summarized_is_tried_again_with_what_followed():
     again = summaries(talk)[-1]
     assert [f"message {number}" in again for number in range(1, 4)] == [True, True, False]
     assert talk.model.requests[-1].messages[0].text.endswith("<2>")
+
+
+async def test_what_was_called_and_what_came_of_it_is_summarized_too():
+    turns = iter([calls(("look_up", '{"word": "abc"}'), text="Let me see."), *("ok" for _ in range(9))])
+    agent = helper(memory=memory())
+
+    def answer(request: Request) -> Any:
+        return "short" if request.system.startswith("You summarize") else next(turns)
+
+    async with talking(answer, agent) as talk:
+        await talk.begin("1", "2", "3", "4")
+
+    (asked,) = summaries(talk)
+    assert 'Assistant calls look_up({"word": "abc"})\nlook_up answers: {"found":"abc"}' in asked

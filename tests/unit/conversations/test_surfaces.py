@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner
 
-from tests.unit.conversations.talk import MODEL, echo, helper, look_up, pick, send
+from tests.unit.conversations.talk import MODEL, TOOLS, echo, helper
 from tests.unit.server.client import PRINCIPALS, Server, checked, serving
 from toolcrib import Crib, ScriptedModel
 from toolcrib.cli.app import app
@@ -21,7 +21,7 @@ pytestmark = pytest.mark.requirement("conversations.surfaces")
 def make_crib(*given: Any, **options: Any) -> Crib:
     models = {**options.pop("models", {}), MODEL: ScriptedModel(echo)}
     crib = Crib(*given, models=models, **options)
-    crib.add(look_up, send, pick, helper())
+    crib.add(*TOOLS, helper())
     return crib
 
 

@@ -213,6 +213,22 @@ def test_reasoning_is_an_effort_or_a_budget(reasoning: Reasoning | None, thinkin
 @pytest.mark.parametrize(
     ("choice", "sent"),
     [
+        ("auto", {"type": "auto", "disable_parallel_tool_use": True}),
+        ("none", {"type": "none"}),
+        (NamedTool("a"), {"type": "tool", "name": "a", "disable_parallel_tool_use": True}),
+    ],
+)
+def test_one_call_at_a_time_is_asked_for(choice: Any, sent: Any):
+    tools = ToolSet([Tool("a", "A.", SCHEMA)])
+
+    assert body_of(ask(tools=tools, tool_choice=choice, parallel_tool_calls=False)).get("tool_choice") == sent
+    assert "tool_choice" not in body_of(ask(parallel_tool_calls=False))
+
+
+@pytest.mark.requirement("llm.anthropic_requests")
+@pytest.mark.parametrize(
+    ("choice", "sent"),
+    [
         ("auto", None),
         ("none", {"type": "none"}),
         ("required", {"type": "any"}),

@@ -175,6 +175,15 @@ def test_a_tool_choice_is_sent_unless_it_is_the_default(choice: Any, sent: Any):
     assert "tool_choice" not in body_of(ask(tool_choice=choice))
 
 
+@pytest.mark.requirement("llm.chat_requests")
+def test_one_call_at_a_time_is_asked_for_where_the_model_knows_it():
+    request = ask(tools=ToolSet([Tool("a", "A.", SCHEMA)]), parallel_tool_calls=False)
+
+    assert body_of(request)["parallel_tool_calls"] is False
+    assert "parallel_tool_calls" not in body_of(request, Quirks(sampling=False))
+    assert "parallel_tool_calls" not in body_of(ask(parallel_tool_calls=False))
+
+
 @pytest.mark.requirement("llm.chat_requests", "llm.strict_schemas")
 def test_tools_are_strict_where_endpoint_tool_and_schema_allow_it():
     tools = ToolSet([Tool("a", "A.", SCHEMA), Tool("b", "B.", LOOSE), Tool("c", "C.", SCHEMA, strict=False)])

@@ -126,6 +126,13 @@ def test_tool_choices(choice: Any, rendered: Any):
     assert body.get("tool_choice") == rendered
 
 
+def test_one_call_at_a_time_is_asked_for_where_the_model_knows_it():
+    request = ask(tools=ToolSet([Tool("look", "", SCHEMA)]), parallel_tool_calls=False)
+
+    assert body_of(request, Quirks())["parallel_tool_calls"] is False
+    assert "parallel_tool_calls" not in body_of(request, Quirks(sampling=False))
+
+
 def test_a_schema_of_the_answer_is_enforced_as_far_as_the_endpoint_can():
     loose = {"type": "object", "properties": {"a": {"type": "string"}}}
 

@@ -115,6 +115,16 @@ async def test_beside_other_tools_the_model_may_still_call_them():
     assert answer.stop == "tool_calls"
 
 
+async def test_beside_tools_that_it_may_not_call_the_model_is_forced_to_the_answer():
+    transport = MemoryTransport(called("answer"))
+    request = Request(messages=ASK.messages, output_schema=SCHEMA, tools=ToolSet([LOOK]), tool_choice="none")
+
+    answer = await model(transport, Quirks(structured="tool")).request(request)
+
+    assert transport.sent["tool_choice"] == {"type": "function", "function": {"name": "answer"}}
+    assert answer.message.text == '{"a": 3}'
+
+
 async def test_a_model_that_thinks_is_told_and_not_forced():
     transport = MemoryTransport(called("look"))
     request = Request(messages=ASK.messages, output_schema=SCHEMA, reasoning=Reasoning("low"))

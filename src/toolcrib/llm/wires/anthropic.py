@@ -41,7 +41,7 @@ _PATH = "/v1/messages"
 _MAX_TOKENS = 4096
 _NOT_IN_IDS = re.compile(r"[^a-zA-Z0-9_-]")
 _CACHED = {"type": "ephemeral"}
-_TOOL_CHOICES = {"none": "none", "required": "any"}
+_TOOL_CHOICES = {"auto": "auto", "none": "none", "required": "any"}
 
 
 class AnthropicWire:

@@ -114,6 +114,8 @@ class ModelFailed(Contract):
     kind: ModelErrorKind
     message: str
     status: int = 0
+    retry_after_s: float | None = None
+    """Seconds to wait, where the provider said so."""
     retry_in_s: float | None = None
     usage: Usage = Usage()
     """What it may have used at most, if it may have been billed: its answer was cut off, or came too late."""

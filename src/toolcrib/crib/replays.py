@@ -3,9 +3,9 @@
 from toolcrib.agents import Models
 from toolcrib.contracts import ChildStarted, LLMConfig, ModelStarted, Replay
 from toolcrib.crib.parts import Parts
-from toolcrib.engines import crashed, limits_of
+from toolcrib.engines import end_of, limits_of
 from toolcrib.llm import LanguageModel, ScriptedModel
-from toolcrib.runs import Program, Recording, replay
+from toolcrib.runs import Program, Recording, confirmed, replay
 
 
 async def replay_run(parts: Parts, run_id: str) -> Replay:
@@ -17,10 +17,10 @@ async def replay_run(parts: Parts, run_id: str) -> Replay:
     """
 
     def program(recording: Recording) -> Program:
-        return parts.programs(_silent(recording))[recording.run.request.kind]
+        return confirmed(parts.programs(_silent(recording))[recording.run.request.kind])
 
     recording = await _recording(parts, run_id)
-    return await replay(recording, program, tools=parts.registry, blobs=parts.outside.store.blobs, crashed=crashed)
+    return await replay(recording, program, tools=parts.registry, blobs=parts.outside.store.blobs, failed=end_of)
 
 
 async def _recording(parts: Parts, run_id: str) -> Recording:

@@ -4,7 +4,7 @@ from toolcrib.engines.clock import SystemClock, new_run_id
 from toolcrib.engines.limits import limits_of
 from toolcrib.engines.local import EngineSettings, LocalEngine
 from toolcrib.engines.nesting import child_run_id
-from toolcrib.engines.outcomes import Driven, crashed
+from toolcrib.engines.outcomes import Driven, end_of
 
 __all__ = [
     "Driven",
@@ -12,7 +12,7 @@ __all__ = [
     "LocalEngine",
     "SystemClock",
     "child_run_id",
-    "crashed",
+    "end_of",
     "limits_of",
     "new_run_id",
 ]

@@ -87,6 +87,11 @@ def crashed(crash: Exception) -> Ended:
     return Ended(status="failed", stop_reason="error", error=failure)
 
 
+def end_of(failure: Exception, partial: Json) -> Ended:
+    """The end of a run whose program failed, with what it had so far."""
+    return refused(failure, partial) if isinstance(failure, ModelRefused) else crashed(failure)
+
+
 def refused(refusal: ModelRefused, partial: Json) -> Ended:
     """The end of a run whose model a guardrail keeps from being asked, or from being heard."""
     decision = refusal.decision

@@ -163,7 +163,7 @@ class ModelCalls:
             return _unless_refused(response, known.decision)
         failed = self._history.failures.get(call.position)
         if failed is not None:
-            raise ModelError(failed.kind, failed.message, status=failed.status)
+            raise ModelError(failed.kind, failed.message, status=failed.status, retry_after_s=failed.retry_after_s)
         denied = self._history.denials.get(call.position)
         if denied is not None:
             raise ModelRefused(denied.decision)
@@ -312,6 +312,7 @@ class ModelCalls:
                 kind=error.kind,
                 message=str(error),
                 status=error.status,
+                retry_after_s=error.retry_after_s,
                 retry_in_s=wait,
                 usage=as_contract(usage),
                 cost_usd=cost,

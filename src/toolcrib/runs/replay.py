@@ -10,12 +10,13 @@ import asyncio
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from datetime import datetime
 from itertools import chain
-from typing import Final, TypeVar, cast
+from typing import Final, TypeAlias, TypeVar, cast
 
 from msgspec import Struct
 from pydantic_core import to_jsonable_python
 
 from toolcrib.contracts import (
+    ApprovalRequested,
     CallFinished,
     CallStarted,
     Conflict,
@@ -56,6 +57,10 @@ from toolcrib.store import Blobs, Entry, RunChange
 
 T = TypeVar("T")
 
+Programs: TypeAlias = Callable[["Recording"], Program]
+"""Finds the code of a run."""
+Failed: TypeAlias = Callable[[Exception, Json], Ended]
+
 _END: Final = ("status", "stop_reason", "output", "error", "attachments")
 _FROM_OUTSIDE: Final = frozenset({"timed_out", "cancelled"})
 _LIMITS: Final[Mapping[str, tuple[Reason, StopReason]]] = {
@@ -64,6 +69,8 @@ _LIMITS: Final[Mapping[str, tuple[Reason, StopReason]]] = {
     "max_cost_usd": (Reason.MAX_COST_EXCEEDED, "max_cost"),
 }
 """The limits that stop a model call before it is sent."""
+_UNTOLD: Final = Shortage("max_total_tokens", 0, 0, *_LIMITS["max_total_tokens"])
+"""Why a last answer was not asked for: the journal has the limit that was reached before, and not this one."""
 
 
 class Recording(Struct, frozen=True):
@@ -104,11 +111,11 @@ class Recording(Struct, frozen=True):
 
 async def replay(
     recording: Recording,
-    programs: Callable[[Recording], Program],
+    programs: Programs,
     *,
     tools: Pinned,
     blobs: Blobs,
-    crashed: Callable[[Exception], Ended],
+    failed: Failed,
 ) -> Replay:
     """Execute a run's program against its journal, and those of its nested runs against theirs.
 
@@ -117,7 +124,7 @@ async def replay(
         programs: The code of each run.
         tools: Finds the revisions that calls were started with.
         blobs: Where large texts are read.
-        crashed: The end of a program that fails.
+        failed: The end of a program that fails, of the failure and what it had so far.
 
     Returns:
         What was the same and, if anything was not, the first divergence: of the run, else of a nested one.
@@ -126,9 +133,9 @@ async def replay(
         Conflict: The run has not ended.
     """
     recorded, witness = recording.end, _Witness(recording, tools, blobs)
-    divergence = await _divergence(recording, programs(recording), witness, crashed)
+    divergence = await _divergence(recording, programs(recording), witness, failed)
     nested = [
-        await replay(child, programs, tools=tools, blobs=blobs, crashed=crashed) for child in recording.nested.values()
+        await replay(child, programs, tools=tools, blobs=blobs, failed=failed) for child in recording.nested.values()
     ]
     first = next(filter(None, (divergence, *(one.divergence for one in nested))), None)
     return Replay(
@@ -145,20 +152,18 @@ async def replay(
     )
 
 
-async def _divergence(
-    recording: Recording, program: Program, witness: "_Witness", crashed: Callable[[Exception], Ended]
-) -> Divergence | None:
+async def _divergence(recording: Recording, program: Program, witness: "_Witness", failed: Failed) -> Divergence | None:
     """Where the program goes another way than it went, if it does."""
     try:
         ended = await program(witness, recording.tool)
     except _Departed as departed:
-        return None if departed.beyond and recording.stopped else departed.divergence
+        return departed.divergence
     except JournalDivergence as problem:
         return witness.divergence("calls", None, str(problem))
     except Suspended as wait:
         return None if recording.stopped else witness.divergence("waits", None, list(wait.signals))
     except Exception as crash:  # noqa: BLE001 - the edge of a run: its failure is its end, as in the engine
-        ended = crashed(crash)
+        ended = failed(crash, witness.partial())
     finally:
         await witness.settle(cancel=True)
     return None if recording.stopped else witness.difference_at_end(ended)
@@ -167,10 +172,9 @@ async def _divergence(
 class _Departed(BaseException):
     """The program asked for something else than the journal has, or for more. No program may catch it by accident."""
 
-    def __init__(self, divergence: Divergence, *, beyond: bool) -> None:
+    def __init__(self, divergence: Divergence, *, excused: bool) -> None:
         super().__init__(divergence)
-        self.divergence = divergence
-        self.beyond = beyond
+        self.divergence = None if excused else divergence
 
 
 class _Witness(RunContext):
@@ -187,7 +191,8 @@ class _Witness(RunContext):
         """Positions of the model calls that it has made."""
         self._recording = recording
         self._places = _Places(events)
-        self._shortages = [entry.event for entry in events if isinstance(entry.event, LimitReached)]
+        reached = (entry.event for entry in events if isinstance(entry.event, LimitReached))
+        self._shortages = [event for event in reached if event.limit in _LIMITS]
         super().__init__(
             run,
             log=log,
@@ -214,37 +219,50 @@ class _Witness(RunContext):
             at = self._places.of_call(call.position)
             if call.name != envelope.name:
                 raise self.departure(f"{call.position}.name", envelope.name, call.name, at)
-            if not holds(envelope.input, call.input):
-                raise self.departure(f"{call.position}.input", envelope.input, call.input, at)
+            asked = self._places.shown.get(call.position, envelope.input)
+            if not holds(asked, call.input):
+                raise self.departure(f"{call.position}.input", asked, call.input, at)
             self.given.append(envelope)
         return super().call(call)
 
     async def model(self, call: ModelCall) -> Response:
         """The recorded answer to a request that is the recorded one."""
         history = self._history
-        if call.position not in history.answers and call.position not in history.failures:
-            if self._shortages:
-                raise BudgetExhausted(_shortage(self._shortages.pop(0)))
-            raise self.beyond(call.position, {"purpose": call.purpose})
+        if call.position in history.answers or call.position in history.failures:
+            self._check_request(call)
+            self.answered.add(call.position)
+        elif call.position not in history.denials:
+            raise self._not_asked(call)
+        return await super().model(call)
+
+    def _check_request(self, call: ModelCall) -> None:
+        """Hold a request against the recorded one, as content filters had let it pass."""
         at, recorded = self._places.requests[call.position]
+        screened, _ = self.models.screened(call, self.policy.guardrails)
         asked: JsonObject = {
-            "purpose": call.purpose,
-            "system": call.system,
-            "tools": call.tools,
-            "messages": messages_as_json(call.new) if call.new else None,
-            "history": len(call.request.messages),
+            "purpose": screened.purpose,
+            "system": screened.system,
+            "tools": screened.tools,
+            "messages": messages_as_json(screened.new) if screened.new else None,
+            "history": len(screened.request.messages),
         }
         for field, got in asked.items():
-            expected = getattr(recorded, field)
-            if expected != got:
+            expected = to_jsonable_python(getattr(recorded, field))
+            if expected != to_jsonable_python(got):
                 raise self.departure(f"{call.position}.{field}", expected, got, at)
-        self.answered.add(call.position)
-        return await super().model(call)
+
+    def _not_asked(self, call: ModelCall) -> BaseException:
+        """Why a model was not asked then: a limit, the next of those that the journal has; or it never was to be."""
+        if self._shortages:
+            return BudgetExhausted(_shortage(self._shortages.pop(0)))
+        if call.purpose == "answer":
+            return BudgetExhausted(_UNTOLD)
+        return self.beyond(call.position, {"purpose": call.purpose})
 
     async def once(self, key: str, kind: str, make: Callable[[], Awaitable[Json]]) -> Json:
         """What was found out then."""
         if key not in self._history.progress:
-            raise self.beyond(key, {"kind": kind})
+            raise self.beyond(key, {"kind": kind}, failed=self._recording.end.status == "failed")
         return await super().once(key, kind, make)
 
     async def _recorded(self, context: RunContext, nested: Nested) -> RunResult:
@@ -271,11 +289,11 @@ class _Witness(RunContext):
 
     def departure(self, field: str, expected: Json, got: Json, at: int) -> "_Departed":
         """What ends the replay where the program asks for something else than it asked for."""
-        return _Departed(self.divergence(field, expected, got, at), beyond=False)
+        return _Departed(self.divergence(field, expected, got, at), excused=False)
 
-    def beyond(self, position: str, got: JsonObject) -> "_Departed":
-        """What ends the replay where the journal has nothing more."""
-        return _Departed(self.divergence(position, None, got), beyond=True)
+    def beyond(self, position: str, got: JsonObject, *, failed: bool = False) -> "_Departed":
+        """What ends the replay where the journal has nothing more; `failed` if the run may have failed just there."""
+        return _Departed(self.divergence(position, None, got), excused=failed or self._recording.stopped)
 
     def divergence(self, field: str, expected: Json, got: Json, at: int | None = None) -> Divergence:
         """A difference, at the journal's end if no event is named."""
@@ -289,9 +307,13 @@ class _Places:
     def __init__(self, events: Iterable[RunEvent]) -> None:
         self.requests: dict[str, tuple[int, ModelStarted]] = {}
         """First requests of model calls, by position, with the numbers of their events."""
+        self.shown: dict[str, Json] = {}
+        """Arguments of calls as a person was shown them, who may have made others of them."""
         self._calls: dict[str, tuple[int, str]] = {}
         for entry in events:
             match entry.event:
+                case ApprovalRequested(position=position, input=shown):
+                    self.shown.setdefault(position, shown)
                 case ModelStarted() as event:
                     self.requests.setdefault(event.position, (entry.number, event))
                 case CallStarted(position=position, name=name):

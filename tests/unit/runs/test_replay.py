@@ -15,7 +15,7 @@ from toolcrib.contracts import (
     Replay,
     RunResult,
 )
-from toolcrib.engines import crashed, limits_of
+from toolcrib.engines import end_of, limits_of
 from toolcrib.executor import error
 from toolcrib.llm import Request, ScriptedAnswer, ScriptedModel, user
 from toolcrib.runs import BudgetExhausted, Ended, ModelCall, Program, Recording, RunContext, recorded_model, replay
@@ -48,7 +48,7 @@ async def replayed(house: House, run_id: str, script: Script | None = None) -> R
         return program
 
     recording = await recording_of(house, run_id)
-    return await replay(recording, programs, tools=house.registry, blobs=house.store.blobs, crashed=crashed)
+    return await replay(recording, programs, tools=house.registry, blobs=house.store.blobs, failed=end_of)
 
 
 async def departure(first: Script, then: Script) -> Divergence:

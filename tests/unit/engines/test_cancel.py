@@ -241,3 +241,34 @@ async def test_somebody_who_also_cancels_the_task_that_drives_is_heard():
     with pytest.raises(asyncio.CancelledError):
         await driving
     assert (await house.store.journal.run(run_id)).status == "running"
+
+
+@pytest.mark.requirement("engines.nested_ends")
+async def test_a_nested_run_that_is_created_when_its_caller_has_ended_does_not_begin():
+    house = House(waits)
+    parent = await house.engine.create(await house.request())
+    await house.engine.cancel(parent, by="ann")
+    late = await house.engine.create(await house.request(parent_run_id=parent))
+
+    ended = (await house.engine.drive(late)).result
+
+    assert (ended.status, ended.tool_calls) == ("cancelled", 0)
+    assert ended.error is not None
+    assert "that called this one has ended" in ended.error.message
+
+
+async def test_a_process_that_lost_a_run_while_it_cancels_it_writes_nothing_more():
+    house = House(writes, hang)
+    driving, run_id = await under_way(house)
+    house.clock.advance(LEASE_S + 1)  # nobody wakes: the process does not run
+    survivor = House(writes, other=house, owner="survivor")
+    assert await survivor.engine.cancel(run_id, by="ann")
+    before = await survivor.events(run_id)
+
+    await house.engine.close()
+    await house.clock.pass_time(0)
+    driving.cancel()
+    await asyncio.wait([driving])
+
+    assert (await end_of(survivor, run_id)).status == "cancelled"
+    assert await survivor.events(run_id) == before

@@ -1,15 +1,27 @@
 """Following runs live: what a subscriber hears, wherever it is cut off and whenever it comes back."""
 
 import asyncio
+from collections.abc import AsyncGenerator
 from typing import Any
 
 import pytest
 
+from tests.twins import make_definition
 from tests.unit.runs.house import House, ask, settled
 from tests.unit.runs.speaking import WORD_S, SlowModel, Subscriber, heard, thought
-from toolcrib.contracts import ContentFilter, InvalidInput, Json, ModelFailed, ModelFinished, StreamDone, StreamFailed
+from toolcrib.contracts import (
+    ContentFilter,
+    InvalidInput,
+    Json,
+    ModelFailed,
+    ModelFinished,
+    StreamDone,
+    StreamEvent,
+    StreamFailed,
+    ToolDefinition,
+)
 from toolcrib.engines import Driven
-from toolcrib.llm import Request, user
+from toolcrib.llm import Event, Request, TextDelta, user
 from toolcrib.runs import ModelCall, RunContext
 
 FIRST = thought("Let me see what is there.", "I look the deal up for you. ")
@@ -245,3 +257,54 @@ async def test_a_subscriber_that_goes_in_the_middle_of_an_answer_leaves_nothing_
 
     assert (await driving).result.output == SECOND
     assert vars(talk.house.engine.live) == {"_runs": {}}
+
+
+@pytest.mark.requirement("live.stream")
+@pytest.mark.parametrize(
+    ("tool", "kind"),
+    [
+        (make_definition("act", side_effects="writes", requires_confirmation=True), "approval_requested"),
+        (make_definition("act", runs_on="client"), "client_handoff"),
+    ],
+)
+async def test_what_waits_for_somebody_is_told_before_the_stream_ends(tool: ToolDefinition, kind: str):
+    async def script(context: RunContext) -> Json:
+        return (await context.call(ask("t1.c1", "act"))).output
+
+    house = House(script)
+    await house.save(tool)
+    result = (await house.start()).result
+
+    messages = await told(house, result.run_id)
+
+    assert [event.type for event in messages][-2:] == [kind, "done"]
+    assert isinstance(messages[-1], StreamDone)
+    assert messages[-1].result.status == result.status
+
+
+async def told(house: House, run_id: str) -> list[StreamEvent]:
+    """All there is to tell of a run that has halted."""
+    subscriber = Subscriber(house, run_id)
+    await subscriber.follow()
+    return [message.event for message in subscriber.messages]
+
+
+class Mute(SlowModel):
+    """Says something, and ends without an end."""
+
+    async def stream(self, request: Request) -> AsyncGenerator[Event]:
+        """One word."""
+        yield TextDelta("well")
+
+
+@pytest.mark.requirement("live.broken_off")
+async def test_a_stream_that_ends_without_an_end_is_an_attempt_that_broke_off():
+    talk = Talk()
+    talk.model = Mute(talk.house.clock, ["unsaid"])
+    run_id = await talk.begin()
+
+    last = heard((await followed(talk, run_id)).messages).last
+
+    assert isinstance(last, StreamFailed)
+    failures = [event for event in await talk.house.events(run_id) if isinstance(event, ModelFailed)]
+    assert {failed.kind for failed in failures} == {"stream_cut"}

@@ -26,7 +26,7 @@ from toolcrib.contracts import (
 )
 from toolcrib.crib.parts import Parts
 from toolcrib.crib.previews import preview_of
-from toolcrib.policy import check_approver, may_see_approval
+from toolcrib.policy import check_approver, check_grant, may_see_approval
 from toolcrib.registry import compile_schema
 from toolcrib.runs import decision_on, waiting_approvals, waiting_at
 from toolcrib.store import ApprovalFilter
@@ -162,11 +162,13 @@ class Approvals:
             InvalidInput: The arguments do not fit the schema; the request stays open.
         """
         waiting = {request.position: request for request in await self.of_run(run_id)}
+        run = await self._store.journal.run(run_id)
+        if answer.principal is not None and position not in waiting:  # who may not decide is not told what waits
+            check_grant(answer.principal, run.request.tool_name)
         request = waiting_at(run_id, position, waiting, "approval")
-        realm = (await self._store.journal.run(run_id)).realm
         known = approval_id(run_id, approval_signal(position, request.number))
         who = await self._enter(answer.principal)
-        return await self._answer(await self._store.approvals.get(realm, known), answer, who.id)
+        return await self._answer(await self._store.approvals.get(run.realm, known), answer, who.id)
 
     # Inside -----------------------------------------------------------------------------------------------------------
 

@@ -1,6 +1,6 @@
 """What may happen: the guard before every call, guardrails, the budget of a run, the grants of a principal."""
 
-from toolcrib.policy.approvers import approval_uri, check_approver, may_see_approval
+from toolcrib.policy.approvers import check_approver, check_grant, may_see_approval
 from toolcrib.policy.binding import policy_hash
 from toolcrib.policy.budget import Budget, ModelReservation, Shortage
 from toolcrib.policy.contents import Screening, filters_of, screen, withholds_text
@@ -35,8 +35,8 @@ __all__ = [
     "Reach",
     "Screening",
     "Shortage",
-    "approval_uri",
     "check_approver",
+    "check_grant",
     "decide",
     "deletes",
     "filters_of",

@@ -17,6 +17,18 @@ def may_see_approval(principal: Principal, approval: Approval) -> bool:
     return mine or any(permits(principal.grants, approval_uri(approval.tool, verb)) for verb in ("read", "write"))
 
 
+def check_grant(principal: Principal, tool: str) -> None:
+    """Let a principal pass who has the grant to decide on the calls of a tool.
+
+    Raises:
+        PermissionDenied: It has none; the message names it.
+    """
+    uri = approval_uri(tool, "write")
+    if not permits(principal.grants, uri):
+        msg = f"principal {principal.id!r} has no grant for {uri!r}; ask the realm's owner for it"
+        raise PermissionDenied(msg)
+
+
 def check_approver(
     principal: Principal, approval: Approval, involved: AbstractSet[str], *, allow_self: bool = False
 ) -> None:
@@ -25,18 +37,15 @@ def check_approver(
     Args:
         principal: Who wants to decide.
         approval: On what.
-        involved: Ids of all who have a part in the runs above the call: who started them, acts in them, or is acted for.
+        involved: Ids of all who have a part in the runs above the call: who started them, acts in them, is acted for.
         allow_self: Whether those may decide too, as the operator says.
 
     Raises:
         PermissionDenied: It is an agent, has no grant for the approvals of the tool, or is one of those.
     """
-    uri = approval_uri(approval.tool, "write")
+    check_grant(principal, approval.tool)
     if principal.kind == "agent":
         msg = f"a person decides on {approval.tool!r}, and principal {principal.id!r} is an agent"
-        raise PermissionDenied(msg)
-    if not permits(principal.grants, uri):
-        msg = f"principal {principal.id!r} has no grant for {uri!r}; ask the realm's owner for it"
         raise PermissionDenied(msg)
     if not allow_self and not involved.isdisjoint({principal.id, principal.user}):
         msg = (

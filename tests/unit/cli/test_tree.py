@@ -94,7 +94,7 @@ async def test_waiting_deciding_and_resuming_are_drawn() -> None:
     assert "├── [2] Approval: delete waiting\n│   ├── Position: t1.c1\n" in before
     assert "└── [3] Suspended: awaiting_approval\n    └── Waiting for: approval:t1.c1\n" in before
     assert "Duration: 60m 01s (active 1.1s)\n" in after
-    assert "├── [2] Approval: delete approved\n" in after
+    assert "├── [2] Approval: delete edited\n" in after
     assert '│   ├── Edited: {"ids": ["d1"]}\n│   ├── Reason: "mine"\n' in after
     assert "├── [4] Resumed: approval\n" in after
     assert '│   ├── Approved: {"ids": ["d1"]}\n│   ├── Result: deleted: 1\n' in after

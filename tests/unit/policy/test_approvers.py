@@ -29,7 +29,8 @@ WRITE = ("ai://approvals/pay/write",)
 
 
 def who(name: str, **fields: Any) -> Principal:
-    return Principal(id=name, **({"grants": WRITE} | fields))
+    values: dict[str, Any] = {"id": name, "grants": WRITE}
+    return Principal(**(values | fields))
 
 
 @pytest.mark.requirement("approvals.grant", "approvals.self")

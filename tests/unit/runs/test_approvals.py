@@ -50,11 +50,15 @@ class Office:
         assert result.status == "awaiting_approval"
         return result.run_id
 
-    async def answer(self, run_id: str, *, number: int = 1, approve: bool = True, **changes: Any) -> None:
+    async def answer(
+        self, run_id: str, *, number: int = 1, approve: bool = True, changes: dict[str, str] | None = None
+    ) -> None:
         """Decide on the last request."""
         events = await self.house.store.journal.events(run_id)
         [request] = waiting_approvals(events, ())
-        decision = decision_on(request, approve=approve, edited_input=None, reason=None).model_copy(update=changes)
+        decision = decision_on(request, approve=approve, edited_input=None, reason=None).model_copy(
+            update=changes or {}
+        )
         await self.house.signal(run_id, approval_signal("t1.c1", number), decision.model_dump(mode="json"))
 
     async def inbox(self) -> dict[int, Approval]:
@@ -113,7 +117,7 @@ async def test_a_call_that_is_not_what_was_shown_is_asked_about_again(change: An
 async def test_a_decision_that_names_something_else_is_not_used_and_the_person_is_asked_again(forged: str):
     office = Office()
     run_id = await office.start()
-    await office.answer(run_id, **{forged: "sha256:forged"})
+    await office.answer(run_id, changes={forged: "sha256:forged"})
 
     assert await office.carry_on(run_id) == "awaiting_approval"
     assert office.house.dispatched == []

@@ -212,7 +212,7 @@ async def test_a_call_that_waits_for_consent_is_a_step_before_and_after_the_deci
     assert (suspended.status, suspended.waiting_for) == ("awaiting_approval", ("approval:t1.c1",))
     _, decided, _, resumed, deleted, _ = after.steps
     assert isinstance(decided, ApprovalStep)
-    assert (decided.status, decided.edited_parameters, decided.reason) == ("approved", {"ids": ["d1"]}, "d2 is mine")
+    assert (decided.status, decided.edited_parameters, decided.reason) == ("edited", {"ids": ["d1"]}, "d2 is mine")
     assert decided.made_by is not None
     assert isinstance(resumed, ResumptionStep)
     assert resumed.cause == "approval"

@@ -252,3 +252,25 @@ async def test_tools_of_what_is_no_agent_are_not_told():
         await crib.agents.save(agent())
         with pytest.raises(NotFound, match="no agent 'dask' in realm 'default'; there is: desk"):
             await crib.agents.tools("dask")
+
+
+@pytest.mark.requirement("agent.tools", "crib.impact")
+@pytest.mark.parametrize(
+    ("fields", "reference"),
+    [
+        ({"tool_categories": ["crm"]}, "group:crm"),
+        ({"tool_tags": ["deals"]}, "tag:deals"),
+        ({"tools": ["tag:deals"]}, "tag:deals"),
+        ({"tools": ["crm_*"]}, "crm_*"),
+    ],
+)
+async def test_the_agents_that_mean_a_tool_are_among_what_its_change_affects(fields: Any, reference: str):
+    async with Crib("memory://", models={MODEL: ScriptedModel([])}) as crib:
+        crib.add(*SIX)
+        await crib.agents.save(agent(**fields))
+        await crib.agents.save(agent("crm_helper", category="crm", tags=["deals"]))
+        tool_report = await crib.lifecycle.impact("crm_move")
+        agent_report = await crib.lifecycle.impact("crm_helper")
+
+    assert [(each.name, each.reference) for each in tool_report.dependents] == [("desk@1.0.0", reference)]
+    assert agent_report.dependents == ()

@@ -7,6 +7,7 @@ them. Nothing here is called.
 import inspect
 from collections.abc import Callable, Mapping
 from functools import partial
+from types import FunctionType
 from typing import Any
 
 from toolcrib.contracts import InvalidDefinition
@@ -40,8 +41,11 @@ def open_parameters(function: Callable[..., Any]) -> Mapping[str, inspect.Parame
 
 
 def public_methods(thing: object) -> Mapping[str, Callable[..., Any]]:
-    """The methods of an object that are not private, by name."""
-    return {name: method for name, method in inspect.getmembers(thing, inspect.ismethod) if not name.startswith("_")}
+    """The methods of an object that are not private, by name. Properties are not looked at, so nothing happens here."""
+    kind = type(thing)
+    named = {name: inspect.getattr_static(kind, name) for name in dir(kind) if not name.startswith("_")}
+    methods = (name for name, found in named.items() if isinstance(found, FunctionType | classmethod | staticmethod))
+    return {name: getattr(thing, name) for name in methods}
 
 
 def _whole(function: Callable[..., Any]) -> Callable[..., Any]:

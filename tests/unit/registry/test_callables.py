@@ -30,6 +30,15 @@ class Account:
         """Close the account."""
         self.balance = 0
 
+    @staticmethod
+    def currency() -> str:
+        """What money is counted in."""
+        return "EUR"
+
+    @property
+    def owner(self) -> str:
+        raise AssertionError("nobody asked")
+
     def _audit(self) -> None: ...
 
 
@@ -94,14 +103,14 @@ async def test_the_public_methods_of_an_object_are_tools_that_run_one_at_a_time(
         await crib.call("close")
 
     assert account.balance == 0
-    assert [found.definition.name for found in tools_of(account)] == ["close", "deposit"]
+    assert [found.definition.name for found in tools_of(account)] == ["close", "currency", "deposit"]
     assert all(found.definition.sequential for found in tools_of(account))
     assert not tools_of(account, "deposit", sequential=False)[0].definition.sequential
 
 
 @pytest.mark.requirement("registry.function_refused")
 def test_methods_that_are_not_there_and_functions_that_tell_nothing_are_refused():
-    with pytest.raises(InvalidDefinition, match="Account has no method 'withdraw'; it has: close, deposit"):
+    with pytest.raises(InvalidDefinition, match="Account has no method 'withdraw'; it has: close, currency, deposit"):
         tools_of(Account(), "deposit", "withdraw")
     with pytest.raises(InvalidDefinition, match="does not tell its parameters; wrap it"):
         _ = tool(iter).definition

@@ -19,6 +19,7 @@ from toolcrib.contracts import (
     ReturnedCall,
     Run,
     ToolDefinition,
+    Unavailable,
 )
 from toolcrib.crib.conversations import Conversations
 from toolcrib.crib.parts import Parts
@@ -47,6 +48,8 @@ class Executions:
     async def execute(self, agent: str, request: AgentRequest, *, principal: Principal | None = None) -> AgentResponse:
         """Ask an agent, or bring it what its client did, and wait until it has answered or waits for somebody.
 
+        A run for which this process lacks something stays queued for one that has it, and the answer says what it is.
+
         Args:
             agent: `name` or `name@range` of an agent or an agentic tool.
             request: A message (or params), or results of calls that wait for the client.
@@ -60,7 +63,11 @@ class Executions:
         """
         who = await self._enter(principal)
         run_id = await self._take(agent, request, who)
-        await self._parts.engine.resume(run_id)
+        try:
+            await self._parts.engine.resume(run_id)
+        except Unavailable as lack:
+            queued = await self.respond(run_id, principal=who)
+            return queued.model_copy(update={"warnings": (*queued.warnings, str(lack))})
         await self._conversations.settle(await self._journal.run(run_id))
         return await self.respond(run_id, principal=who)
 

@@ -49,7 +49,7 @@ async def handles_of(journal: Journal, run: Run, tool: ToolRevision, events: Seq
         tool: The revision that it executes, which has the pins.
         events: The run's own.
     """
-    pins, calls = pinned_by(tool), calls_of(events)
+    pins, calls = pinned_by(tool) if run.request.kind == "agent" else (), calls_of(events)
     stale = [pin for pin in unfilled(pins, calls) if pin.on_missing == "stale_last_success"]
     return resolve(pins, calls, await _held_before(journal, run, stale) if stale and run.ended else {})
 

@@ -5,7 +5,18 @@ from dataclasses import dataclass, field
 from decimal import Decimal
 from functools import cached_property
 
-from toolcrib.contracts import CallFinished, Json, RunEvent, RunFinished, RunResult, ToolEnvelope, ToolError, Trace
+from toolcrib.contracts import (
+    AgentOutputs,
+    CallFinished,
+    Json,
+    RunEvent,
+    RunFinished,
+    RunResult,
+    ToolEnvelope,
+    ToolError,
+    Trace,
+)
+from toolcrib.runs.outputs import outputs_of
 from toolcrib.runs.trace import trace_of
 from toolcrib.store import Entry
 
@@ -54,6 +65,11 @@ class Result:
     def envelopes(self) -> Sequence[ToolEnvelope]:
         """The envelopes of the run's calls, in the order in which they ended."""
         return [entry.event.envelope for entry in self.log if isinstance(entry.event, CallFinished)]
+
+    @cached_property
+    def outputs(self) -> AgentOutputs:
+        """What an agent puts out, which every run has."""
+        return outputs_of(self.log)
 
     @cached_property
     def events(self) -> Sequence[RunEvent]:

@@ -6,8 +6,18 @@ from typing import Any
 import pytest
 
 from tests.unit.executions.house import MODEL, Desk, agent, open_crib, turn
-from toolcrib import Principal
-from toolcrib.contracts import AgentRequest, AgentResponse, Conflict, InvalidInput, JsonSchema, NotFound, Reason
+from toolcrib import Crib, Principal
+from toolcrib.contracts import (
+    AgentRequest,
+    AgentResponse,
+    Conflict,
+    InvalidInput,
+    JsonSchema,
+    NotFound,
+    PinnedHandle,
+    PinSelector,
+    Reason,
+)
 
 GO = AgentRequest(message="go")
 
@@ -154,3 +164,37 @@ async def test_all_fields_of_a_response_are_on_the_wire():
 
     assert wire.keys() == AgentResponse.model_fields.keys()
     assert (wire["tools_by_id"], wire["tool_order"], wire["last_tool"], wire["traces_url"]) == ({}, [], None, None)
+
+
+@pytest.mark.requirement("executions.queued")
+async def test_what_this_process_cannot_carry_out_stays_queued_for_one_that_can(tmp_path: Path):
+    url = f"sqlite:///{tmp_path / 'crib.db'}"
+    async with await open_crib(store=url):
+        pass
+    async with Crib(url) as stranger:
+        queued = await stranger.executions.execute("clerk", GO)
+    async with await open_crib("Hello.", store=url) as crib:
+        await crib.recover()
+        answer = await crib.executions.respond(queued.run_id)
+
+    assert queued.status == "queued"
+    assert "lacks the model scripted:m of clerk@1.0.0" in queued.warnings[0]
+    assert (answer.status, answer.response, answer.warnings) == ("completed", "Hello.", ())
+
+
+@pytest.mark.requirement("outputs.always")
+async def test_a_run_of_any_tool_has_the_same_outputs_in_python():
+    async with await open_crib() as crib:
+        result = await crib.invoke("look", {"item": "hat"})
+
+    assert result.outputs.response == "hat is here"
+    assert [result.outputs.tools_by_id[call_id] for call_id in result.outputs.tool_order] == result.envelopes
+
+
+@pytest.mark.requirement("outputs.always")
+async def test_one_call_of_an_agent_is_no_execution_of_it_and_has_no_handles():
+    pins = [PinnedHandle(name="found", selector=PinSelector(tool="look"))]
+    async with await open_crib("Hello.", definition=agent(pins=pins)) as crib:
+        result = await crib.invoke("clerk", {"message": "go"}, as_call=True)
+
+        assert (await crib.executions.respond(result.run_id)).handles == {}

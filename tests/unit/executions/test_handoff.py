@@ -1,5 +1,6 @@
 """Calls that an execution hands over to its client, and what the client brings back."""
 
+import asyncio
 from itertools import permutations
 from pathlib import Path
 from typing import Any
@@ -333,3 +334,23 @@ async def test_a_nested_agents_approval_is_told_by_the_outermost_execution():
 
     assert (waiting.status, approval.run_id != waiting.run_id) == ("awaiting_approval", True)
     assert (answer.response, answer.approvals) == ("It is paid.", ())
+
+
+@pytest.mark.requirement("handoff.atomic", "handoff.restart")
+async def test_of_two_clients_that_answer_the_same_call_at_once_one_counts_with_all_it_brings(tmp_path: Path):
+    url = f"sqlite:///{tmp_path / 'crib.db'}"
+    answers = (turn(("pick", "hat"), ("pick", "coat"), ("pick", "shoe")), "Done.")
+    async with await open_crib(*answers, store=url) as one, await open_crib(*answers, store=url) as other:
+        waiting = await one.executions.execute("clerk", GO)
+        hat, coat, shoe = (call.call_id for call in waiting.tool_calls)
+        left = (ReturnedCall(call_id=hat, output="left"), ReturnedCall(call_id=coat, output="left"))
+        right = (ReturnedCall(call_id=coat, output="right"), ReturnedCall(call_id=shoe, output="right"))
+        found = await asyncio.gather(
+            returned(one, waiting, *left), returned(other, waiting, *right), return_exceptions=True
+        )
+        after = await one.executions.respond(waiting.run_id)
+
+    assert sorted(type(outcome).__name__ for outcome in found) == ["AgentResponse", "Conflict"]
+    told = {call_id: call.output for call_id, call in after.tools_by_id.items()}
+    assert told in ({hat: "left", coat: "left"}, {coat: "right", shoe: "right"})
+    assert len(after.tool_calls) == 1

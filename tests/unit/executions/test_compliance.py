@@ -1,6 +1,6 @@
 """The compliance checklist of 002, for a client's tool that an agent calls."""
 
-from typing import Any
+from typing import Any, cast
 
 import pytest
 
@@ -87,7 +87,7 @@ async def test_what_the_client_brings_has_the_shape_that_the_tool_promises():
     async with await open_crib(turn(("pick", "hat"), ("pick", "coat")), "Done.") as crib:
         pick = crib.registry.require("default", "pick").definition
         revision = await crib.save(pick.model_copy(update={"output_schema": promised}))
-        crib._parts.functions.bind(revision.content_hash, _pick)  # pyright: ignore[reportPrivateUsage] - as in the suite
+        crib._parts.functions.bind(revision.content_hash, cast("Any", _pick))  # pyright: ignore[reportPrivateUsage] - as in the suite
         waiting = await crib.executions.execute("clerk", GO)
         brought = results(waiting, {"colour": "red"}, "red")
         answer = await crib.executions.execute("clerk", AgentRequest(run_id=waiting.run_id, tool_results=brought))

@@ -13,7 +13,7 @@ _CHARACTERS_PER_TOKEN = 4
 def estimated_usage(request: Request, answer: Message) -> Usage:
     """The tokens of a call, by the length of what was sent and received; marked as estimated."""
     sent = estimated_tokens(request.messages, system=request.system, tools=request.tools)
-    return Usage(input=sent, output=estimated_tokens((answer,)), estimated=True)
+    return Usage(input=sent, output=_tokens(_size(answer)), estimated=True)
 
 
 def estimated_tokens(messages: Iterable[Message], *, system: str = "", tools: ToolSet = NO_TOOLS) -> int:

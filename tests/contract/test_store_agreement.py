@@ -146,6 +146,12 @@ class Agreement(RuleBasedStateMachine):
         sent = signal(name, approved=approved)
         self.journals(lambda journal: journal.signal(run_id, sent))
 
+    @precondition(lambda self: self.created)
+    @rule(run_ids=st.lists(RUNS, max_size=2, unique=True), names=st.lists(NAMES, max_size=2, unique=True))
+    def signal_all(self, run_ids: list[str], names: list[str]) -> None:
+        sent = [(run_id, signal(name)) for run_id in sorted(run_ids) for name in names]
+        self.journals(lambda journal: journal.signal_all(sent))
+
     @rule(owner=OWNERS)
     def renew(self, owner: str) -> None:
         now = later(self.seconds)

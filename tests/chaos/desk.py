@@ -7,7 +7,7 @@ from typing import Literal, TypeAlias
 from tests.chaos.crashing import CrashPoint, crashing
 from tests.chaos.ledger import LEASE_S, Ledger
 from toolcrib import Crib, ScriptedModel, ToolContext, tool
-from toolcrib.contracts import ClientResult, ErrorCode, Json, JsonObject, ToolError, Unavailable
+from toolcrib.contracts import ClientResult, ErrorCode, InvalidInput, Json, JsonObject, ToolError, Unavailable
 from toolcrib.llm import Message, Request, ScriptedAnswer, ToolCall
 from toolcrib.registry import FunctionTool
 from toolcrib.store import open_store
@@ -77,10 +77,13 @@ async def start(folder: Path, mode: Mode, name: Name, point: CrashPoint | None =
 
 
 async def decide(folder: Path, run_id: str, approve: bool, edited: JsonObject | None = None) -> Json:
-    """What a person does, in a process that has no tools."""
+    """What a person does, in a process that has no tools; why it was refused, if it was."""
     async with Crib(f"sqlite:///{folder}/crib.db") as crib:
         (waiting,) = await crib.pending_approvals(run_id)
-        return await crib.decide(run_id, waiting.position, approve=approve, edited_input=edited, reason="because")
+        try:
+            return await crib.decide(run_id, waiting.position, approve=approve, edited_input=edited, reason="because")
+        except InvalidInput as refusal:
+            return str(refusal)
 
 
 async def hand_back(folder: Path, run_id: str, position: str, works: bool) -> Json:

@@ -96,13 +96,12 @@ def _require_agent(name: str, reference: str, registry: Registry, realm: str) ->
 
 def _effects(name: str, agent: AgentImplementation, registry: Registry, realm: str) -> SideEffects:
     """The most that its calls may do."""
-    found = [
-        tool.definition
+    present = {
+        tool.definition.side_effects
         for share in shares_of(agent)
         for tool in meant(share, registry, realm, name)
         if share.ref in agent.delegates or not any(fnmatchcase(tool.name, out) for out in agent.excluded_tools)
-    ]
+    }
     if any(share.many for share in shares_of(agent)):
         return agent.side_effects
-    most: SideEffects = max((tool.side_effects for tool in found), key=EFFECTS.index, default="none")
-    return least(agent.side_effects, most)
+    return least(agent.side_effects, next((most for most in reversed(EFFECTS) if most in present), "none"))

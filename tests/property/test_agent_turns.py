@@ -1,0 +1,113 @@
+"""Whatever a model says, its agent's run ends in order: inside its limits, in its shape, and with a reason."""
+
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tests.unit.agents.crm import MODEL, Crm
+from tests.unit.agents.desk import agent
+from toolcrib import Crib, Limits, Result, ScriptedModel
+from toolcrib.contracts import ENDED, AgentDefinition, CallFinished, ModelError, ModelFinished, RunFinished
+from toolcrib.llm import Message, Response, Stop, Text, ToolCall, Usage
+from toolcrib.registry import compile_schema
+
+pytestmark = pytest.mark.requirement("agent.bad_models", "agent.exits")
+
+SCHEMA: Any = {"type": "object", "properties": {"n": {"type": "integer"}}, "required": ["n"]}
+STOPS: tuple[Stop, ...] = ("end", "tool_calls", "length", "content_filter", "refusal", "pause", "other")
+
+texts = st.sampled_from(["", " ", "Two.", '{"n": 2}', '{"n": "two"}', "```json\n{}\n```"]) | st.text(max_size=20)
+calls = st.builds(
+    ToolCall,
+    st.sampled_from(["", "1", "2"]),
+    st.sampled_from(["search_deals", "update_deals", "find_tools", "list_stages", "drop_all", ""]),
+    st.sampled_from(
+        [
+            '{"company": "Acme"}',
+            '{"ids": ["d0"], "stage": "3003"}',
+            '{"query": "stages"}',
+            "{}",
+            "",
+            "[1]",
+            '{"comp',
+            '{"company": null}',
+        ]
+    ),
+)
+messages = st.builds(
+    lambda text, made: Message("assistant", (*((Text(text),) if text else ()), *made)),
+    texts,
+    st.lists(calls, max_size=4),
+)
+responses = st.builds(
+    lambda message, stop, problems, ready: Response(
+        message, stop, "", Usage(), "m", "1", problems=tuple(problems), wants_format=ready
+    ),
+    messages,
+    st.sampled_from(STOPS),
+    st.lists(st.just("line 1: no"), max_size=2),
+    st.booleans(),
+)
+failures = st.builds(ModelError, st.sampled_from(["auth", "content_filter", "context_length"]), st.just("no"))
+scripts = st.lists(messages | responses | failures, min_size=1, max_size=8)
+
+forms = st.sampled_from([{}, {"response_format": "json"}, {"response_format": "structured", "response_schema": SCHEMA}])
+shapes = st.fixed_dictionaries(
+    {
+        "tools": st.sampled_from([[], ["search_deals"], ["search_deals", "update_deals", "list_stages"]]),
+        "max_tools_in_context": st.sampled_from([1, 2, 40]),
+        "parallel_tool_calls": st.booleans(),
+        "side_effects": st.sampled_from(["reads", "writes"]),
+    }
+)
+limits = st.builds(
+    Limits, max_iterations=st.integers(1, 6), max_tool_calls=st.integers(0, 5), max_total_tokens=st.just(50_000)
+)
+
+
+async def played(definition: AgentDefinition, script: list[Any], crm: Crm) -> Result:
+    """One run, whose model begins anew when its script is over."""
+    turns = iter(script * 20)
+    async with Crib("memory://", models={MODEL: ScriptedModel(lambda _: next(turns))}) as crib:
+        crib.add(*crm.tools)
+        await crib.agents.save(definition)
+        return await crib.invoke("desk", {"message": "How many?"})
+
+
+@settings(max_examples=60, deadline=None)
+@given(script=scripts, form=forms, shape=shapes, most=limits)
+async def test_a_run_ends_in_order_whatever_its_model_says(script: list[Any], form: Any, shape: Any, most: Limits):
+    definition, crm = agent(**form, **shape, limits=most), Crm(2)
+    result = await played(definition, script, crm)
+
+    summary = result.summary
+    assert summary.status in ENDED
+    assert summary.stop_reason is not None
+    assert summary.stop_reason != "timeout"
+    events = [entry.event for entry in result.events]
+    assert isinstance(events[-1], RunFinished)
+    answers = [event for event in events if isinstance(event, ModelFinished)]
+    assert sum(event.purpose != "formatting" for event in answers) <= most.max_iterations + 2
+    made = sum(event.envelope.attempts for event in events if isinstance(event, CallFinished))
+    assert made <= most.max_tool_calls
+    assert len(crm.searches) + len(crm.updates) <= most.max_tool_calls
+    if shape["side_effects"] == "reads":
+        assert crm.updates == []
+    _check_shape(result, definition)
+
+
+def _check_shape(result: Result, definition: AgentDefinition) -> None:
+    """What was put out is what the definition promises; a failure has an error, and an early end a warning."""
+    summary, output = result.summary, result.output
+    schema = definition.tool().output_schema
+    assert schema is not None
+    if output is not None:
+        assert not compile_schema(schema).problems(output)
+    assert (summary.status == "failed") is (summary.error is not None)
+    if summary.status == "completed" and summary.stop_reason == "final_answer":
+        assert output["response"]
+        assert ("output" in output) is (definition.response_format != "text")
+    elif summary.status == "completed":
+        assert summary.warnings

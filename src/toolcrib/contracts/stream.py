@@ -8,7 +8,7 @@ from typing import Annotated, Literal, TypeAlias
 
 from pydantic import Field
 
-from toolcrib.contracts._base import Contract, Json
+from toolcrib.contracts._base import Contract, Json, Timestamp
 from toolcrib.contracts.envelope import ToolEnvelope
 from toolcrib.contracts.errors import ToolError
 from toolcrib.contracts.runs import Purpose, RunResult
@@ -67,8 +67,11 @@ class ApprovalPending(Contract):
     type: Literal["approval_requested"] = "approval_requested"
     number: int
     position: str
+    approval_id: str
+    """What the person decides on."""
     name: str
     input: Json
+    expires_at: Timestamp | None = None
 
 
 class HandoffPending(Contract):

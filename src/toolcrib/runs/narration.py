@@ -38,6 +38,8 @@ from toolcrib.contracts import (
     ThinkingDelta,
     ToolCallEnd,
     ToolCallStart,
+    approval_id,
+    approval_signal,
 )
 from toolcrib.llm import Response, Thinking, decode_response
 from toolcrib.runs.history import Logged
@@ -143,7 +145,7 @@ class Narration:
             case CallFinished(envelope=envelope):
                 return ToolCallEnd(number=number, envelope=envelope)
             case ApprovalRequested() as event:
-                return ApprovalPending(number=number, position=event.position, name=event.name, input=event.input)
+                return _pending(entry.run_id, number, event)
             case ClientHandoff(envelope=envelope):
                 return HandoffPending(number=number, envelope=envelope)
             case RunFinished() as event:
@@ -176,6 +178,17 @@ class Narration:
         if len(text) > speaking.text:
             offset, speaking.text = speaking.text, len(text)
             yield TextDelta(number=number, position=position, purpose=purpose, offset=offset, text=text[offset:])
+
+
+def _pending(run_id: str, number: int, event: ApprovalRequested) -> ApprovalPending:
+    return ApprovalPending(
+        number=number,
+        position=event.position,
+        approval_id=approval_id(run_id, approval_signal(event.position, event.number)),
+        name=event.name,
+        input=event.input,
+        expires_at=event.expires_at,
+    )
 
 
 def _thinking(response: Response) -> str:

@@ -58,9 +58,10 @@ class RunSuspended(Contract):
     waiting_for: tuple[str, ...]
     """Names of the signals."""
     wake_at: Timestamp | None = None
+    spent: Allowance | None = None
+    """What it has spent so far; null in what older releases wrote, as the next."""
     left: Allowance | None = None
-    """What it may still spend, of which each thing that it waits for has an equal part; null in what older releases
-    wrote."""
+    """What it may still spend, of which each thing that it waits for has an equal part."""
 
 
 class RunFinished(Contract):

@@ -196,8 +196,11 @@ class Driver:
     async def _suspend(self, drive: Drive, wait: Suspended, context: RunContext) -> Driven:
         change = RunChange(status=wait.status, waiting_for=wait.signals, wake_at=wait.wake_at)
         left = context.budget.allowance(context.deadline - self._house.clock.monotonic())
+        spent = context.budget.spent(left.seconds)
         context.leave_budget()
-        suspended = RunSuspended(status=wait.status, waiting_for=wait.signals, wake_at=wait.wake_at, left=left)
+        suspended = RunSuspended(
+            status=wait.status, waiting_for=wait.signals, wake_at=wait.wake_at, spent=spent, left=left
+        )
         await drive.add(suspended, change=change)
         return Driven(RunResult(run_id=drive.run.run_id, status=wait.status), drive.log.events)
 

@@ -138,7 +138,7 @@ class LocalEngine:
         """Drive a run that waits or whose process died, and the nested runs that it waits for.
 
         Waits until a dead process's lease is over, or a living one is done with the run. The run has ended then, or
-        waits for something outside.
+        waits for something outside; under a living parent also for nested runs, which go on when that waits too.
         """
         while True:
             try:
@@ -146,7 +146,7 @@ class LocalEngine:
             except Conflict:
                 driven = await self._stored(await self._journal.run(run_id))
             status = driven.result.status
-            if status in ENDED or (status in WAITING and not await self._resume_nested(driven)):
+            if status in ENDED or (status in WAITING and not (parent is None and await self._resume_nested(driven))):
                 return driven
             if status not in WAITING:
                 await self._clock.sleep(min(self._settings.poll_s, self._settings.lease_s / 4))

@@ -6,7 +6,7 @@ goes on holds these parts back for every nested run that it has not taken under 
 know what the others spend at the moment.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from decimal import Decimal
 from typing import Final
 
@@ -46,15 +46,23 @@ async def check_alone(journal: Journal, run: Run) -> None:
 
 
 async def limits_alone(journal: Journal, request: RunRequest, history: History, limits: Limits) -> Limits:
-    """The limits of a run that is driven without its caller; its own, if nobody has called it."""
+    """The limits of a run that is driven without its caller; its own, if nobody has called it.
+
+    Args:
+        journal: Has its callers.
+        request: What it was asked.
+        history: Of the run.
+        limits: Its own.
+    """
     if request.allowance is not None:
         limits = request.allowance.bounding(limits)
     part = await _part(journal, request.parent_run_id)
     if part is None:
         return limits
-    spent = spent_in(history)
-    used = used_up(spent.tool_calls, spent.tokens, spent.cost_usd)
-    return part.plus(used.model_copy(update={"seconds": history.active_s})).bounding(limits)
+    last = history.suspensions[-1] if history.suspensions else None
+    if last is not None and last.left is not None and last.spent is not None:
+        part = last.left.within(part).plus(last.spent)
+    return part.bounding(limits)
 
 
 async def _part(journal: Journal, caller_id: str | None) -> Allowance | None:
@@ -80,15 +88,22 @@ async def open_parts(journal: Journal, history: History) -> Mapping[str, Allowan
         journal: Has the nested runs.
         history: Of the run that goes on.
     """
-    parts = [_part_of(suspension, suspension.left) for suspension in history.suspensions if suspension.left is not None]
-    most = Allowance(
+    return {
+        child_id: await _used(journal, child_id, more=_largest(history.left_alone.get(child_id, ())))
+        for child_id in history.open_children
+    }
+
+
+def _largest(suspensions: Sequence[RunSuspended]) -> Allowance:
+    """The largest part that a nested run had while its caller waited."""
+    parts = [_part_of(suspension, suspension.left) for suspension in suspensions if suspension.left is not None]
+    return Allowance(
         tool_calls=max((part.tool_calls for part in parts), default=0),
         requests=max((part.requests for part in parts), default=0),
         tokens=max((part.tokens or 0 for part in parts), default=0),
         cost_usd=max((part.cost_usd or Decimal(0) for part in parts), default=Decimal(0)),
         seconds=0,
     )
-    return {child_id: await _used(journal, child_id, more=most) for child_id in history.open_children}
 
 
 async def _used(journal: Journal, run_id: str, *, more: Allowance = NOTHING) -> Allowance:
@@ -102,7 +117,8 @@ async def _used(journal: Journal, run_id: str, *, more: Allowance = NOTHING) -> 
         return used_up(last.tool_calls, last.usage.total_tokens, last.cost_usd)
     history = History(events)
     spent = spent_in(history)
-    total = used_up(spent.tool_calls, spent.tokens, spent.cost_usd).plus(more)
+    begun = len(history.intents.keys() - history.envelopes.keys())
+    total = used_up(spent.tool_calls + begun, spent.tokens, spent.cost_usd).plus(more)
     for child_id in history.open_children:
         total = total.plus(await _used(journal, child_id))
     return total

@@ -74,8 +74,9 @@ _MOST_SHOWN = 200
 class _Taken:
     """What a call has taken from the budget: its price at once, so that calls beside it cannot spend it too."""
 
-    def __init__(self, budget: Budget, price: Decimal) -> None:
-        self.dispatched = False
+    def __init__(self, budget: Budget, price: Decimal, *, again: bool) -> None:
+        self.dispatched = again
+        """A call that a crash cut off was dispatched before."""
         self.paid = False
         self._budget = budget
         self._price = price
@@ -170,7 +171,7 @@ class Executor:
     async def _run(self, receipt: Receipt, tool: ToolRevision) -> ToolEnvelope:
         context, definition = receipt.context, tool.definition
         decision = self._guard(receipt, tool)
-        taken = _Taken(context.budget, definition.cost_usd_per_call or Decimal(0))
+        taken = _Taken(context.budget, definition.cost_usd_per_call or Decimal(0), again=context.attempt > 1)
         try:
             self._permit(receipt, tool)
             schemas = self._validate(receipt, tool)
@@ -221,7 +222,7 @@ class Executor:
         raise Denied(error(ErrorCode.POLICY_DENIED, Reason.TOOL_NOT_FOUND, message))
 
     def _guard(self, receipt: Receipt, tool: ToolRevision) -> GuardDecision:
-        decision = decide(tool, receipt.context.policy, receipt.context.budget)
+        decision = decide(tool, receipt.context.policy, receipt.context.budget, receipt.call.position)
         receipt.spent("policy")
         if decision.outcome == "deny":
             raise denial(decision)

@@ -13,7 +13,6 @@ from msgspec import Struct
 
 from toolcrib.contracts import Allowance, JsonObject, Limits, Reason, StopReason
 
-
 _PLENTY: Final = 4
 
 
@@ -93,9 +92,15 @@ class Budget:
         limits = {"max_total_tokens": self.limits.max_total_tokens, "max_cost_usd": self.limits.max_cost_usd}
         return found | {name: float(most) for name, most in limits.items() if most is not None}
 
-    def take_tool_call(self) -> Shortage | None:
-        """Count one dispatch, here and in all parents, or say which limit forbids it."""
-        for budget in self.chain:
+    def take_tool_call(self, held: str = "") -> Shortage | None:
+        """Count one dispatch, here and in all parents, or say which limit forbids it.
+
+        Args:
+            held: Under which name it was held back, if it was.
+        """
+        was_held = self.holds(held)
+        self.release(held)
+        for budget in () if was_held else self.chain:
             wanted = budget.tool_calls + budget.reserved_tool_calls + 1
             if wanted > budget.limits.max_tool_calls:
                 return _shortage(
@@ -167,12 +172,16 @@ class Budget:
             budget.cost_usd += cost_usd
 
     def hold(self, name: str, most: Allowance) -> None:
-        """Hold back what a nested run may use that is driven elsewhere, here and in all parents."""
+        """Hold back what is spent but not counted here yet, or may be spent elsewhere, here and in all parents."""
         self._held[name] = most
         self._reserve(most, 1)
 
+    def holds(self, name: str) -> bool:
+        """Whether something is held back under a name."""
+        return name in self._held
+
     def release(self, name: str) -> None:
-        """Give back what was held for a nested run, because it is counted here from now on."""
+        """Give back what was held under a name, because it is counted here from now on."""
         held = self._held.pop(name, None)
         if held is not None:
             self._reserve(held, -1)
@@ -225,6 +234,16 @@ class Budget:
             tokens=max(min(tokens), 0) if tokens else None,
             cost_usd=max(min(costs), Decimal(0)) if costs else None,
             seconds=max(seconds, 0.0),
+        )
+
+    def spent(self, seconds_left: float) -> Allowance:
+        """What was spent here, in the terms of what may be."""
+        return Allowance(
+            tool_calls=self.tool_calls,
+            requests=self.requests,
+            tokens=self.tokens,
+            cost_usd=self.cost_usd,
+            seconds=max(self.limits.timeout_s - seconds_left, 0.0),
         )
 
     def cost_shortage(self, cost_usd: Decimal) -> Shortage | None:

@@ -53,13 +53,14 @@ class CallPolicy:
     """Version ranges or content hashes by tool name, pinned by whoever made the run."""
 
 
-def decide(tool: ToolRevision, policy: CallPolicy, budget: Budget) -> GuardDecision:
+def decide(tool: ToolRevision, policy: CallPolicy, budget: Budget, position: str = "") -> GuardDecision:
     """Decide on one call, and count it if it is allowed.
 
     Args:
         tool: The revision that would run.
         policy: The run's policy.
         budget: What the run may still spend; an allowed call is taken from it.
+        position: Of the call, for which the budget may hold a dispatch back that a crash has cut off.
 
     Returns:
         `allow`, `ask` (a person must confirm) or `deny`, with the rule, the facts and a message to act on.
@@ -74,11 +75,12 @@ def decide(tool: ToolRevision, policy: CallPolicy, budget: Budget) -> GuardDecis
     if denied is not None:
         rule, reason, message = denied
         return GuardDecision(outcome="deny", rule=rule, reason=reason, message=message, inputs=inputs)
-    shortage = budget.take_tool_call()
+    is_new = not budget.holds(position)
+    shortage = budget.take_tool_call(position)
     price = definition.cost_usd_per_call
     if shortage is None and (price is not None or definition.cost_from is not None):
         shortage = budget.cost_shortage(price or Decimal(0))
-        if shortage is not None:
+        if shortage is not None and is_new:
             budget.return_tool_call()
     if shortage is not None:
         inputs["maximum"] = shortage.maximum

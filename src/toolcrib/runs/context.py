@@ -54,7 +54,7 @@ from toolcrib.runs.modelcalls import BudgetExhausted, ModelCall, ModelCalls, Mod
 from toolcrib.runs.modelguard import Standing
 from toolcrib.runs.pending import Pending, wait_all, wait_any
 from toolcrib.runs.program import Ended, Suspended
-from toolcrib.runs.spent import spent_on_calls
+from toolcrib.runs.spent import ONE_CALL, spent_on_calls
 from toolcrib.runs.waiting import client_signal
 from toolcrib.store import Blobs
 
@@ -142,6 +142,8 @@ class RunContext:
         """Positions of calls that have no envelope yet, by the ids of their nested runs."""
         spent = spent_on_calls(history)
         budget.take_nested(tool_calls=spent.tool_calls, tokens=spent.tokens, cost_usd=spent.cost_usd)
+        for position in history.intents.keys() - history.envelopes.keys():
+            budget.hold(position, ONE_CALL)
         self._lanes = Lanes(budget.limits.max_parallel_calls)
         self._approvals = RunApprovals(
             run,
@@ -374,6 +376,7 @@ class RunContext:
             self._around.in_doubt.check_same(call, intent.name)
             verdict = await self._doubt(intent)
             if verdict is not None:
+                self.budget.release(call.position)
                 self.budget.take_nested(tool_calls=1, tokens=0, cost_usd=Decimal(0))  # its price is counted as lost
                 await self._conclude(verdict)
                 return verdict

@@ -76,6 +76,8 @@ class History:
         self.failed: dict[str, FailedCall] = {}
         """How calls failed for which a fallback was started, by position."""
         self.suspensions: list[RunSuspended] = []
+        self.left_alone: dict[str, list[RunSuspended]] = {}
+        """The suspensions over which nested runs were open, by their ids."""
         self.progress: dict[str, Json] = {}
         """What was told, by key."""
         self.active_s = 0.0
@@ -175,6 +177,8 @@ class History:
                 self.returns[event.position] = event
             case RunSuspended() as event:
                 self.suspensions.append(event)
+                for child_id in self.open_children:
+                    self.left_alone.setdefault(child_id, []).append(event)
             case SignalAwaited() as event:
                 self.awaited[event.name] = event
             case SignalReceived() as event:

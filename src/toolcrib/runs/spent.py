@@ -1,10 +1,15 @@
 """What a run has spent, by its journal: recorded calls, answers, and attempts that brought nothing."""
 
 from decimal import Decimal
+from typing import Final
 
 from msgspec import Struct
 
+from toolcrib.contracts import Allowance
 from toolcrib.runs.history import History
+
+ONE_CALL: Final = Allowance(tool_calls=1, requests=0, tokens=0, cost_usd=Decimal(0), seconds=0)
+"""What a call takes that was started: it counts, whether it is repeated or not."""
 
 
 class Spent(Struct, frozen=True):
@@ -27,7 +32,8 @@ def spent_on_calls(history: History) -> Spent:
     for envelope in history.envelopes.values():
         if ".reconcile" not in envelope.position:
             nested = envelope.metadata if "run_id" in envelope.metadata else {}
-            calls = (1 if envelope.attempts else 0) + nested.get("tool_calls", 0)
+            begun = envelope.attempts or envelope.position in history.intents
+            calls = (1 if begun else 0) + nested.get("tool_calls", 0)
             total += Spent(calls, nested.get("tokens", 0), envelope.cost_usd or Decimal(0))
     for lost in (*history.lost, *history.open_calls):
         total += Spent(cost_usd=Decimal(str(lost.decision.inputs.get("price_usd", 0))))

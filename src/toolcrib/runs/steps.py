@@ -116,7 +116,7 @@ class _Reader:
         place: dict[str, Any] = {"number": self._next, "started_at": entry.at}
         match entry.event:
             case RunSuspended() as event:
-                fields = event.model_dump(exclude={"type", "left"})
+                fields = event.model_dump(exclude={"type", "spent", "left"})
                 self.steps.append(SuspensionStep(**place, **fields))
             case RunResumed() as event:
                 self._after_crash = event.cause == "crash"

@@ -16,7 +16,7 @@ from toolcrib.contracts.runs import ClientResult, RunStatus, StopReason
 class ReturnedCall(ClientResult):
     """What a client did with one of the calls that it was handed."""
 
-    call_id: str
+    call_id: str = Field(min_length=1, max_length=500)
     """Or its position."""
     run_id: str | None = None
     """Run of the call; needed only where two calls that wait in nested runs have the same id."""

@@ -4,8 +4,8 @@ Pure: a tree of runs and results in, signals out. All results fit or none is del
 again by the same client, if the answer was lost.
 """
 
-from collections import Counter
-from collections.abc import Sequence
+from collections import Counter, defaultdict
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import NamedTuple
 
@@ -13,6 +13,9 @@ from toolcrib.contracts import Conflict, ReturnedCall, Run, Signal, ToolEnvelope
 from toolcrib.runs.history import History
 from toolcrib.runs.tree import Branch, handed_over
 from toolcrib.runs.waiting import client_signal
+
+_MOST_SHOWN = 20
+"""Problems, and waiting calls, that an error names."""
 
 
 class _Handed(NamedTuple):
@@ -43,7 +46,7 @@ def signals_for(
         Conflict: At least one result fits no call that waits; the message names each, and what waits.
     """
     handed = _handed(tree)
-    meant = [(result, _meant(handed, result)) for result in results]
+    meant = [(result, [call for call in handed.get(result.call_id, ()) if _is_of(call, result)]) for result in results]
     often = Counter(calls[0].place for _, calls in meant if len(calls) == 1)
     problems = [
         f"{result.call_id!r} {problem}"
@@ -51,33 +54,28 @@ def signals_for(
         if (problem := _problem(result, calls, often, made_by))
     ]
     if problems:
-        waiting = ", ".join(f"{call.name} at {call.run_id}/{call.position}" for call in handed_over(tree)) or "none"
-        msg = f"no result was delivered to run {tree[0].run.run_id}: {'; '.join(problems)}. Calls that wait: {waiting}"
+        waiting = _listed([f"{call.name} at {call.run_id}/{call.position}" for call in handed_over(tree)], ", ")
+        told = f"{_listed(problems, '; ')}. Calls that wait: {waiting or 'none'}"
+        msg = f"no result was delivered to run {tree[0].run.run_id}: {told}"
         raise Conflict(msg)
     return [(calls[0].run.run_id, _signal(result, calls[0], made_by, at)) for result, calls in meant if calls[0].waits]
 
 
-def _handed(tree: Sequence[Branch]) -> Sequence[_Handed]:
+def _handed(tree: Sequence[Branch]) -> Mapping[str, Sequence[_Handed]]:
+    """By `call_id` and by position."""
     waiting = {(envelope.run_id, envelope.position) for envelope in handed_over(tree)}
-    return [
-        _Handed(
-            branch.run,
-            handoff.envelope,
-            branch.signals.get(client_signal(position)),
-            (branch.run.run_id, position) in waiting,
-        )
-        for branch in tree
-        for position, handoff in History(branch.events).handoffs.items()
-    ]
+    found: defaultdict[str, list[_Handed]] = defaultdict(list)
+    for run, events, signals in tree:
+        for position, handoff in History(events).handoffs.items():
+            answer, waits = signals.get(client_signal(position)), (run.run_id, position) in waiting
+            call = _Handed(run, handoff.envelope, answer, waits)
+            found[position].append(call)
+            found[call.envelope.call_id].append(call)
+    return found
 
 
-def _meant(handed: Sequence[_Handed], result: ReturnedCall) -> Sequence[_Handed]:
-    return [
-        call
-        for call in handed
-        if result.call_id in {call.envelope.call_id, call.envelope.position}
-        and result.run_id in {None, call.run.run_id}
-    ]
+def _is_of(call: _Handed, result: ReturnedCall) -> bool:
+    return result.run_id in {None, call.run.run_id}
 
 
 def _problem(result: ReturnedCall, calls: Sequence[_Handed], often: Counter[str], made_by: str) -> str | None:
@@ -95,6 +93,11 @@ def _problem(result: ReturnedCall, calls: Sequence[_Handed], often: Counter[str]
         return f"waits no more: run {call.run.run_id} is {call.run.status}"
     same = call.answer.payload == result.result.model_dump(mode="json") and call.answer.made_by == made_by
     return None if same else "has another result already"
+
+
+def _listed(items: Sequence[str], between: str) -> str:
+    more = [f"and {len(items) - _MOST_SHOWN} more"] if len(items) > _MOST_SHOWN else []
+    return between.join([*items[:_MOST_SHOWN], *more])
 
 
 def _signal(result: ReturnedCall, call: _Handed, made_by: str, at: datetime) -> Signal:

@@ -140,6 +140,15 @@ async def test_if_one_result_does_not_fit_none_is_delivered_and_the_error_names_
     assert [call.call_id for call in after.tool_calls] == [coat, shoe]
 
 
+@pytest.mark.requirement("handoff.atomic")
+async def test_an_error_about_many_results_names_the_first_of_them():
+    async with await open_crib(turn(("pick", "hat"))) as crib:
+        waiting = await crib.executions.execute("clerk", GO)
+        brought = [ReturnedCall(call_id=f"c{number}") for number in range(30)]
+        with pytest.raises(Conflict, match=r"'c19' is no call that a client was handed; and 10 more\. Calls that wait"):
+            await returned(crib, waiting, *brought)
+
+
 @pytest.mark.requirement("handoff.idempotent")
 async def test_the_same_request_again_has_the_same_answer_and_does_nothing():
     async with await open_crib(turn(("pick", "hat"), ("pick", "coat")), "Done.") as crib:

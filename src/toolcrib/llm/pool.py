@@ -86,21 +86,28 @@ class ModelPool:
         Raises:
             InvalidSettings: As `check`.
         """
-        trusted = self._is_trusted(llm)
-        key = (llm.model, llm.base_url, llm.api_key_env, llm.tool_calling, llm.on_malformed, trusted)
         given = self._given.get(llm.model)
         if given is not None:
-            return TextProtocol(given, on_malformed=llm.on_malformed) if llm.tool_calling == "text" else given
-        known = self._opened.get(key)
-        if known is not None:
-            return known
+            return TextProtocol(given, llm.on_malformed) if llm.tool_calling == "text" else given
+        trusted = self._is_trusted(llm)
+        key = (llm.model, llm.base_url, llm.api_key_env, llm.tool_calling, llm.on_malformed, trusted)
+        if key not in self._opened:
+            opened = self._open(llm, trusted=trusted)
+            if len(self._opened) >= MOST_OPENED:
+                del self._opened[next(iter(self._opened))]
+            self._opened[key] = opened
+        return self._opened[key]
+
+    async def close(self) -> None:
+        """Let go of all connections that the pool made."""
+        for session in self._trusted.values():
+            await session.close()
+
+    def _open(self, llm: LLMConfig, *, trusted: bool) -> LanguageModel:
         endpoint = self._endpoint(llm)
-        session = self._session_for(endpoint.base_url) if trusted else self._session
-        if len(self._opened) >= MOST_OPENED:
-            del self._opened[next(iter(self._opened))]
-        self._opened[key] = open_model(
+        return open_model(
             llm.model,
-            HttpTransport(session),
+            HttpTransport(self._session_for(endpoint.base_url) if trusted else self._session),
             base_url=llm.base_url,
             api_key_env=llm.api_key_env,
             tool_calling=llm.tool_calling,
@@ -109,12 +116,6 @@ class ModelPool:
             environment=self._environment,
             more=self._more,
         )
-        return self._opened[key]
-
-    async def close(self) -> None:
-        """Let go of all connections that the pool made."""
-        for session in self._trusted.values():
-            await session.close()
 
     def _is_trusted(self, llm: LLMConfig) -> bool:
         return llm.base_url is None or llm.base_url in self._trusted_urls

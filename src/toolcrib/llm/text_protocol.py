@@ -26,7 +26,7 @@ class TextProtocol:
             the others.
     """
 
-    def __init__(self, model: LanguageModel, *, on_malformed: OnMalformed = "refuse") -> None:
+    def __init__(self, model: LanguageModel, on_malformed: OnMalformed = "refuse") -> None:
         self.name = model.name
         self._model = model
         self._quirks = Quirks(tool_calling="text", structured="prompt", on_malformed=on_malformed)

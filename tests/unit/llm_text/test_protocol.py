@@ -138,6 +138,14 @@ async def test_results_stand_in_fences_that_no_payload_can_end() -> None:
 
 
 @pytest.mark.requirement("text.native_calls")
+async def test_what_the_user_says_in_one_breath_is_one_message() -> None:
+    model, scripted = spoken("Done.")
+    talk = (*ASK.messages, assistant("Well?"), user("First."), user("Second."))
+    await model.request(msgspec.structs.replace(ASK, messages=talk))
+    assert told(scripted) == ["Win Acme.", "Well?", "First.\n\nSecond."]
+
+
+@pytest.mark.requirement("text.native_calls")
 async def test_calls_of_another_protocol_are_shown_as_the_model_would_write_them() -> None:
     model, scripted = spoken("Done.")
     earlier = Message(

@@ -90,6 +90,17 @@ def with_words(messages: tuple[Message, ...], place: int, words: str) -> tuple[M
     return (*messages[:place], more, *messages[place + 1 :])
 
 
+def taking_turns(messages: tuple[Message, ...]) -> tuple[Message, ...]:
+    """The conversation with what the user said in one breath as one message; templates of small models insist on it."""
+    found: list[Message] = []
+    for message in messages:
+        if found and message.role == "user" == found[-1].role:
+            found[-1] = Message("user", (*found[-1].parts, Text("\n\n"), *message.parts))
+        else:
+            found.append(message)
+    return tuple(found)
+
+
 def _is_final(message: Message) -> bool:
     return any(written.is_final for written in _blocks(message))
 

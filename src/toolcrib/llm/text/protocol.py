@@ -19,7 +19,7 @@ from toolcrib.llm.structured import structured_mode
 from toolcrib.llm.text.calls import Block, Call, parse, problem_at
 from toolcrib.llm.text.fences import Prose
 from toolcrib.llm.text.functions import FINAL
-from toolcrib.llm.text.history import as_text, is_ready, kept, last_user, next_number, with_words
+from toolcrib.llm.text.history import as_text, is_ready, kept, last_user, next_number, taking_turns, with_words
 from toolcrib.llm.text.literals import Malformed
 from toolcrib.llm.text.prompt import Toolkit, toolkit_of
 
@@ -87,7 +87,7 @@ class TextTools:
         enforced = schema is not None and structured_mode(schema, quirks, with_tools=False) == "json_schema"
         return msgspec.structs.replace(
             asked,
-            messages=messages,
+            messages=taking_turns(messages),
             system=f"{asked.system}\n\n{self._toolkit.prompt}".lstrip(),
             tools=NO_TOOLS,
             tool_choice="auto",

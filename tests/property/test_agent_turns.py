@@ -9,13 +9,22 @@ from hypothesis import strategies as st
 from tests.unit.agents.crm import MODEL, Crm
 from tests.unit.agents.desk import agent
 from toolcrib import Crib, Limits, Result, ScriptedModel
-from toolcrib.contracts import ENDED, AgentDefinition, CallFinished, ModelError, ModelFinished, RunFinished
+from toolcrib.contracts import (
+    ENDED,
+    AgentDefinition,
+    CallFinished,
+    ModelError,
+    ModelErrorKind,
+    ModelFinished,
+    RunFinished,
+)
 from toolcrib.llm import Message, Response, Stop, Text, ToolCall, Usage
 from toolcrib.registry import compile_schema
 
 pytestmark = pytest.mark.requirement("agent.bad_models", "agent.exits")
 
 SCHEMA: Any = {"type": "object", "properties": {"n": {"type": "integer"}}, "required": ["n"]}
+KINDS: tuple[ModelErrorKind, ...] = ("auth", "content_filter", "context_length")
 STOPS: tuple[Stop, ...] = ("end", "tool_calls", "length", "content_filter", "refusal", "pause", "other")
 
 texts = st.sampled_from(["", " ", "Two.", '{"n": 2}', '{"n": "two"}', "```json\n{}\n```"]) | st.text(max_size=20)
@@ -36,27 +45,31 @@ calls = st.builds(
         ]
     ),
 )
-messages = st.builds(
-    lambda text, made: Message("assistant", (*((Text(text),) if text else ()), *made)),
-    texts,
-    st.lists(calls, max_size=4),
-)
-responses = st.builds(
-    lambda message, stop, problems, ready: Response(
-        message, stop, "", Usage(), "m", "1", problems=tuple(problems), wants_format=ready
-    ),
-    messages,
-    st.sampled_from(STOPS),
-    st.lists(st.just("line 1: no"), max_size=2),
-    st.booleans(),
-)
-failures = st.builds(ModelError, st.sampled_from(["auth", "content_filter", "context_length"]), st.just("no"))
+
+
+def said(text: str, made: list[ToolCall]) -> Message:
+    return Message("assistant", (*((Text(text),) if text else ()), *made))
+
+
+def answered(message: Message, stop: Stop, problems: list[str], ready: bool) -> Response:
+    return Response(message, stop, "", Usage(), "m", "1", problems=tuple(problems), wants_format=ready)
+
+
+messages = st.builds(said, texts, st.lists(calls, max_size=4))
+problems = st.lists(st.just("line 1: no"), max_size=2)
+responses = st.builds(answered, messages, st.sampled_from(STOPS), problems, st.booleans())
+failures = st.builds(ModelError, st.sampled_from(KINDS), st.just("no"))
 scripts = st.lists(messages | responses | failures, min_size=1, max_size=8)
 
-forms = st.sampled_from([{}, {"response_format": "json"}, {"response_format": "structured", "response_schema": SCHEMA}])
+FORMS: list[dict[str, Any]] = [
+    {},
+    {"response_format": "json"},
+    {"response_format": "structured", "response_schema": SCHEMA},
+]
+TOOLS: list[list[str]] = [[], ["search_deals"], ["search_deals", "update_deals", "list_stages"]]
 shapes = st.fixed_dictionaries(
     {
-        "tools": st.sampled_from([[], ["search_deals"], ["search_deals", "update_deals", "list_stages"]]),
+        "tools": st.sampled_from(TOOLS),
         "max_tools_in_context": st.sampled_from([1, 2, 40]),
         "parallel_tool_calls": st.booleans(),
         "side_effects": st.sampled_from(["reads", "writes"]),
@@ -77,9 +90,10 @@ async def played(definition: AgentDefinition, script: list[Any], crm: Crm) -> Re
 
 
 @settings(max_examples=60, deadline=None)
-@given(script=scripts, form=forms, shape=shapes, most=limits)
+@given(script=scripts, form=st.sampled_from(FORMS), shape=shapes, most=limits)
 async def test_a_run_ends_in_order_whatever_its_model_says(script: list[Any], form: Any, shape: Any, most: Limits):
-    definition, crm = agent(**form, **shape, limits=most), Crm(2)
+    fields: Any = {**form, **shape, "limits": most}
+    definition, crm = agent(**fields), Crm(2)
     result = await played(definition, script, crm)
 
     summary = result.summary
@@ -107,6 +121,7 @@ def _check_shape(result: Result, definition: AgentDefinition) -> None:
         assert not compile_schema(schema).problems(output)
     assert (summary.status == "failed") is (summary.error is not None)
     if summary.status == "completed" and summary.stop_reason == "final_answer":
+        assert output is not None
         assert output["response"]
         assert ("output" in output) is (definition.response_format != "text")
     elif summary.status == "completed":

@@ -31,7 +31,6 @@ from toolcrib.contracts import (
     Signal,
     SignalReceived,
     ToolRevision,
-    Unavailable,
 )
 from toolcrib.engines.leases import Hold, Stopped
 from toolcrib.engines.limits import bounded, limits_of, policy_of
@@ -77,12 +76,12 @@ class NestedRuns(Protocol):
         """Write a new run; `Conflict` if there is one of this id."""
         ...
 
-    async def drive(self, run_id: str, parent: RunContext | None = None) -> Driven:
-        """Claim a run and execute it."""
-        ...
-
     async def resume(self, run_id: str, parent: RunContext | None = None) -> Driven:
         """Drive a run until it has ended or waits for something outside."""
+        ...
+
+    async def end(self, run_id: str) -> None:
+        """End a run that was cancelled, unless another process drives it."""
         ...
 
 
@@ -139,13 +138,23 @@ class Driver:
             context.budget.hold(child_id, most)
         if claim.run.epoch > 1:
             drive.add(RunResumed(epoch=claim.run.epoch, cause=resume_cause(claim)))
-        if CANCEL in claim.signals:
+        driven = await self._work(drive, hold, context, tool, called=parent is not None)
+        hold.let_go()
+        if driven.result.status in ENDED:
+            for child_id in list(context.open_children):
+                await self._nested.end(child_id)
+        return driven
+
+    async def _work(self, drive: Drive, hold: Hold, context: RunContext, tool: ToolRevision, *, called: bool) -> Driven:
+        """Do what there is to do, until it is written how the run has halted."""
+        if CANCEL in drive.signals:
             return await self._cancel(drive, context)
-        if parent is None and await self._is_orphan(request):
-            return await self._end(drive, orphaned(request), context)
+        if not called and await self._is_orphan(context.request):
+            return await self._end(drive, orphaned(context.request), context)
+        seconds = max(context.budget.limits.timeout_s - drive.history.active_s, 0.0)
         try:
             with hold.stoppable():
-                halt = await self._until_halted(context, tool, max(limits.timeout_s - drive.history.active_s, 0.0))
+                halt = await self._until_halted(context, tool, seconds)
         except Stopped:
             return await self._cancel(drive, context)
         except (Fenced, asyncio.CancelledError):
@@ -217,9 +226,7 @@ class Driver:
         context.leave_budget()
         context.close_open_calls(Reason.RUN_TIMEOUT if ended.status == "timed_out" else Reason.CANCELLED)
         await self._cancel_children(drive, context)
-        driven = await self._finish(drive, ended, context)
-        await self._end_children(context)
-        return driven
+        return await self._finish(drive, ended, context)
 
     async def _finish(self, drive: Drive, ended: Ended, context: RunContext | None = None) -> Driven:
         finish = finished(ended, context)
@@ -254,12 +261,6 @@ class Driver:
             told = cancel_signal(by=drive.run.made_by, reason=reason, at=self._house.clock.now())
             with contextlib.suppress(NotFound):  # it was announced, and a crash came before it was made
                 await self._house.store.journal.signal(child_id, told)
-
-    async def _end_children(self, context: RunContext) -> None:
-        """End those that no other process drives."""
-        for child_id in list(context.open_children):
-            with contextlib.suppress(Conflict, Fenced, NotFound, Unavailable):
-                await self._nested.drive(child_id)
 
     async def _is_orphan(self, request: RunRequest) -> bool:
         """Whether the run that called this one has ended."""

@@ -21,6 +21,8 @@ class Hold:
         self.run_id = run_id
         self.lost = False
         """Another process has the run."""
+        self.over = False
+        """The run has halted."""
         self.stopping = False
         """The run is cancelled."""
         self._task = asyncio.current_task()
@@ -29,8 +31,13 @@ class Hold:
 
     def lose(self) -> None:
         """Stop all work on the run, wherever it is."""
-        self.lost = True
-        self._interrupt()
+        if not self.over:
+            self.lost = True
+            self._interrupt()
+
+    def let_go(self) -> None:
+        """It is written how the run has halted: its lease is over, and nothing of it can be stopped any more."""
+        self.over = True
 
     def stop(self) -> None:
         """Stop what can be stopped, now or when it begins; the rest goes on to its end."""

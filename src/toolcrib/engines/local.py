@@ -18,6 +18,7 @@ from toolcrib.contracts import (
     Conflict,
     ErrorCode,
     Fenced,
+    NotFound,
     Run,
     RunFinished,
     RunKind,
@@ -188,9 +189,13 @@ class LocalEngine:
         if hold is not None:
             hold.stop()
             return first
-        with self._held(run_id) as hold, contextlib.suppress(Conflict, Fenced):  # or who drives it ends it
-            await self._drive_held(await self._claim(run_id), hold, None)
+        await self.end(run_id)
         return first
+
+    async def end(self, run_id: str) -> None:
+        """End a run that was cancelled, without its program; one that another task or process drives ends there."""
+        with contextlib.suppress(Conflict, Fenced, NotFound), self._held(run_id) as hold:
+            await self._drive_held(await self._claim(run_id), hold, None)
 
     async def serve(self) -> None:
         """Drive whatever can go on, for ever: waits that are over, runs of processes that died."""

@@ -218,7 +218,7 @@ class Turns:
     def _tell(self, text: str, purpose: Purpose = "error_recovery") -> None:
         message = user(text)
         self._messages = (*self._messages, message)
-        self._told = Told((message,), purpose)
+        self._told = Told((*self._told.new, message), purpose)
 
     # Tools ------------------------------------------------------------------------------------------------------------
 

@@ -1,14 +1,25 @@
 """Replays of runs as a crib has them: agents, nested agents, single calls, code, waits and limits."""
 
+from typing import Any
+
 import pytest
 
 from tests.unit.agents.crm import Crm, asks
-from toolcrib import Crib, Limits, ScriptedModel
+from toolcrib import Crib, Limits, LLMConfig, ScriptedModel
+from toolcrib.contracts import AgentDefinition, ContentFilter, Principal, PromptFragment, ToolDefinition
 from toolcrib.llm import LanguageModel
 
 pytestmark = pytest.mark.requirement("runs.replay")
 
+
+def agent(name: str, **fields: Any) -> ToolDefinition:
+    """An agent with a scripted model."""
+    llm = LLMConfig(model="scripted:m")
+    return AgentDefinition.model_validate({"name": name, "llm": llm, "tools": ("search_deals",), **fields}).tool()
+
+
 ASK = asks(("inner", {"task": "find them"}))
+COLLEAGUE = Principal(id="ben", grants=("ai://*",))
 SEARCH = asks(("search_deals", {"company": "Acme"}))
 
 
@@ -60,3 +71,65 @@ async def test_single_calls_and_refused_runs_are_replayed():
 
         assert (await crib.replay(called.run_id)).same
         assert (await crib.replay(refused.run_id)).same
+
+
+async def test_what_a_content_filter_forbids_and_changes_is_met_again():
+    async with Crib("memory://", models={"scripted:m": ScriptedModel([SEARCH, "The magic word is xyzzy."])}) as crib:
+        crib.add(*Crm(1).tools)
+        for name, filters in (
+            ("withheld", ContentFilter(words=("xyzzy",), applies_to=("model_output",))),
+            ("refused", ContentFilter(words=("magic",), applies_to=("model_input",))),
+        ):
+            await crib.save(agent(name, guardrails=(filters,)))
+        withheld = await crib.invoke("withheld", {"message": "go"})
+        refused = await crib.invoke("refused", {"message": "Say the magic word."})
+        assert (withheld.summary.stop_reason, refused.summary.stop_reason) == ("policy", "policy")
+
+        found = [await crib.replay(result.run_id) for result in (withheld, refused)]
+
+    assert [(one.same, one.stop_reason) for one in found] == [(True, "policy")] * 2
+    assert [one.model_calls for one in found] == [2, 0]
+
+
+async def test_a_last_answer_that_could_not_be_paid_is_not_asked_for_again():
+    async with Crib("memory://", models={"scripted:m": ScriptedModel([SEARCH, "never"])}) as crib:
+        crib.add(*Crm(1).tools)
+        limits = Limits(max_iterations=1, max_total_tokens=200, max_tokens_per_call=20)
+        await crib.save(agent("a", limits=limits))
+        result = await crib.invoke("a", {"message": "go"})
+
+        found = await crib.replay(result.run_id)
+
+    assert (found.same, found.stop_reason, found.model_calls) == (True, "max_iterations", 1)
+
+
+async def test_arguments_that_a_person_has_edited_are_those_that_were_asked_for():
+    crm = Crm(1)
+    script = [asks(("update_deals", {"ids": ["d0"], "stage": "3001"})), "Moved."]
+    async with Crib("memory://", models={"scripted:m": ScriptedModel(script)}) as crib:
+        crib.add(*crm.tools)
+        await crib.save(agent("a", tools=("update_deals",), requires_approval=True))
+        waiting = await crib.invoke("a", {"message": "go"})
+        [asked] = await crib.pending_approvals(waiting.run_id)
+        edited = {"ids": ["d0"], "stage": "3003"}
+        await crib.decide(waiting.run_id, asked.position, approve=True, edited_input=edited, principal=COLLEAGUE)
+        result = await crib.resume(waiting.run_id)
+        assert result.output == {"response": "Moved."}
+
+        found = await crib.replay(result.run_id)
+
+    assert found.same
+    assert found.envelopes[0].approved_input == edited
+    assert crm.updates == [(["d0"], "3003")]
+
+
+async def test_a_run_that_failed_to_find_something_out_is_the_same_as_far_as_it_came():
+    async with Crib("memory://", models={"scripted:m": ScriptedModel(["never"])}) as crib:
+        crib.add(*Crm(1).tools)
+        await crib.fragments.save(PromptFragment(name="tone", text="Be brief."))
+        await crib.save(agent("a", prompt_fragments=("tone",)))
+        await crib.fragments.remove("tone")
+        failed = await crib.invoke("a", {"message": "go"})
+        assert failed.summary.status == "failed"
+
+        assert (await crib.replay(failed.run_id)).same

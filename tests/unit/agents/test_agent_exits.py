@@ -222,6 +222,7 @@ async def test_a_run_ends_as_it_should_and_its_journal_explains_it(name: str):
     types = [entry.event.type for entry in result.events]
     assert set(way.events) <= set(types)
     assert (trace.status, run.status) == (way.status, way.status)
+    assert (trace.stop_reason, trace.error, trace.warnings) == (summary.stop_reason, summary.error, summary.warnings)
     if way.stop_reason is not None:
         [finished] = [entry.event for entry in result.events if isinstance(entry.event, RunFinished)]
         assert types[-1] == "run_finished"

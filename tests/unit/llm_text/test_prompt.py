@@ -107,6 +107,14 @@ def test_a_type_that_holds_itself_ends() -> None:
     assert Types(tree).type_of(tree) == "{t?: {t?: {t?: {t?: {t?: any}}}}}"
 
 
+def test_a_union_of_very_many_that_hold_each_other_is_a_type_all_the_same() -> None:
+    names = [f"T{number}" for number in range(60)]
+    union = {"anyOf": [{"type": "array", "items": {"$ref": f"#/$defs/{name}"}} for name in names]}
+    types = Types({"$defs": dict.fromkeys(names, union)})
+    assert len(types.type_of({"$ref": "#/$defs/T0"})) < 5_000
+    assert not types.takes_object({"$ref": "#/$defs/T0"})
+
+
 @pytest.mark.parametrize(
     ("part", "expected"),
     [
@@ -117,12 +125,14 @@ def test_a_type_that_holds_itself_ends() -> None:
         ({"enum": ["a"]}, False),
         ({"enum": [{"a": 1}]}, True),
         ({"const": {}}, True),
+        ({"$ref": "#/$defs/Loop"}, False),
         ({"anyOf": [{"type": "string"}, {"type": "null"}]}, False),
         ({"oneOf": [{"type": "string"}, {"type": "object"}]}, True),
     ],
 )
 def test_a_parameter_admits_an_object_or_not(part: dict[str, Any], *, expected: bool) -> None:
-    assert Types({}).takes_object(part) is expected
+    root: dict[str, Any] = {"$defs": {"Loop": {"anyOf": [{"type": "string"}, {"$ref": "#/$defs/Loop"}]}}}
+    assert Types(root).takes_object(part) is expected
 
 
 def test_a_result_with_a_long_type_is_an_object() -> None:
@@ -159,6 +169,10 @@ UNKNOWN: list[dict[str, Any]] = [
     {"type": "array", "items": {"type": "string"}, "minItems": 3},
     {"type": "object", "minProperties": 2},
     {"type": "null"},
+    {"type": "array", "items": {"type": "string"}, "maxItems": 0},
+    {"type": "string", "not": {"const": "example"}},
+    {"allOf": [{"type": "string"}, {"minLength": 50}]},
+    {"type": "object", "required": ["a"]},
     {},
     {"type": "array", "items": {"type": "array", "items": {"type": "array", "items": {"type": "array", "items": {}}}}},
 ]
@@ -177,6 +191,20 @@ def test_a_derived_example_meets_the_schema(part: dict[str, Any]) -> None:
 @pytest.mark.parametrize("part", UNKNOWN, ids=str)
 def test_no_example_is_derived_where_a_schema_does_not_tell_a_value(part: dict[str, Any]) -> None:
     schema = {"type": "object", "properties": {"x": part}, "required": ["x"]}
+    assert examples_of(Function(Tool("f", "", schema), "f")) == ()
+
+
+@pytest.mark.parametrize(
+    "more",
+    [
+        {"required": ["x", "y"]},
+        {"oneOf": [{"required": ["x"]}, {"required": ["z"]}]},
+        {"if": {"required": ["x"]}, "then": {"required": ["z"]}},
+        {"maxProperties": 0},
+    ],
+)
+def test_no_example_is_derived_where_arguments_depend_on_each_other(more: dict[str, Any]) -> None:
+    schema = {"type": "object", "properties": {"x": {"type": "string"}, "z": {"type": "string"}}, **more}
     assert examples_of(Function(Tool("f", "", schema), "f")) == ()
 
 

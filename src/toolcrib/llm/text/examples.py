@@ -27,6 +27,19 @@ _FORMATS: Mapping[str, str] = {
     "uri": "https://example.com/",
     "uuid": "123e4567-e89b-42d3-a456-426614174000",
 }
+_BEYOND: Final = frozenset(
+    {
+        "allOf",
+        "dependentRequired",
+        "dependentSchemas",
+        "if",
+        "maxProperties",
+        "minProperties",
+        "not",
+        "patternProperties",
+    }
+)
+"""Keywords whose meaning a derived value could miss."""
 _TEXTS = ("example", "another example", "text")
 
 
@@ -64,6 +77,10 @@ def _argument(value: Json | Undefined) -> str:
 
 def _derived(function: Function) -> Iterator[ToolExample]:
     """Calls with the required parameters, with all of them, and with more of them one by one."""
+    schema = function.types.followed(function.tool.schema)
+    names = {parameter.name for parameter in function.parameters}
+    if not schema.keys().isdisjoint({*_BEYOND, "anyOf", "oneOf"}) or not names.issuperset(arr(schema.get("required"))):
+        return
     optional = [parameter for parameter in function.parameters if not parameter.is_required]
     choices: list[Callable[[Parameter], bool]] = [
         lambda parameter: parameter.is_required,
@@ -94,7 +111,7 @@ class _Samples:
             _Unknown: The schema does not tell any.
         """
         schema = self._types.followed(part)
-        if depth > _DEEPEST:
+        if depth > _DEEPEST or not schema.keys().isdisjoint(_BEYOND):
             raise _Unknown
         for told in (arr(schema.get("examples")), arr(schema.get("enum"))):
             if told:
@@ -116,9 +133,11 @@ class _Samples:
                 return self._number(schema)
             case "string":
                 return self._text(schema)
-            case "array" if schema.keys().isdisjoint({"prefixItems", "contains"}) and schema.get("minItems", 0) <= 1:
+            case "array" if schema.keys().isdisjoint({"prefixItems", "contains", "maxItems"}):
+                if schema.get("minItems", 0) > 1:
+                    raise _Unknown
                 return [self.of(schema.get("items"), depth + 1)]
-            case "object" if schema.keys().isdisjoint({"allOf", "minProperties", "patternProperties"}):
+            case "object":
                 parts = obj(schema.get("properties"))
                 return {name: self.of(parts.get(name), depth + 1) for name in arr(schema.get("required"))}
             case _:

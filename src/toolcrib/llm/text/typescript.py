@@ -20,6 +20,7 @@ _RESERVED = re.compile(
 """Words that cannot name a function or a parameter."""
 _IDENTIFIER = re.compile(r"[A-Za-z_$][\w$]*", re.ASCII)
 _DEEPEST = 4
+_MOST_PARTS = 300
 _LONGEST_NOTE = 160
 _SIMPLE: Mapping[str, str] = {
     "string": "string",
@@ -54,6 +55,7 @@ class Types:
 
     def __init__(self, root: Mapping[str, Any]) -> None:
         self._root = dict(root)
+        self._left = _MOST_PARTS
 
     def followed(self, schema: Any) -> dict[str, Any]:
         """The schema that a reference means; a chain of references is followed as far as it leads somewhere new."""
@@ -65,9 +67,13 @@ class Types:
         return found
 
     def type_of(self, value: Any, depth: int = 0) -> str:
-        """The type of a part; `any` beyond four levels, which is also where one that holds itself ends."""
+        """The type of a part; `any` beyond four levels, which is also where one that holds itself ends.
+
+        Of a part with hundreds of parts the last are `any` too.
+        """
         schema = self.followed(value)
-        if depth > _DEEPEST:
+        self._left = _MOST_PARTS if depth == 0 else self._left - 1
+        if depth > _DEEPEST or self._left < 0:
             return "any"
         if "const" in schema:
             return literal(schema["const"])
@@ -89,14 +95,25 @@ class Types:
 
     def takes_object(self, value: Any) -> bool:
         """Whether a part admits an object."""
-        schema = self.followed(value)
-        if "const" in schema or "enum" in schema:
-            return any(isinstance(item, dict) for item in (*arr(schema.get("enum")), schema.get("const")))
-        branches = [part for keyword in ("anyOf", "oneOf", "allOf") for part in arr(schema.get(keyword))]
-        if branches:
-            return any(self.takes_object(part) for part in branches if part is not value)
-        kinds = arr(schema.get("type")) or [schema.get("type")]
-        return None in kinds or "object" in kinds
+        pending, seen = [value], set[str]()
+        while pending:
+            part = pending.pop()
+            reference = text(obj(part).get("$ref"))
+            if reference in seen:
+                continue
+            seen.update(filter(None, (reference,)))
+            schema = self.followed(part)
+            values = [*arr(schema.get("enum")), *([schema["const"]] if "const" in schema else [])]
+            branches = [one for keyword in ("anyOf", "oneOf", "allOf") for one in arr(schema.get(keyword))]
+            kinds = arr(schema.get("type")) or [schema.get("type")]
+            if values:
+                found = any(isinstance(item, dict) for item in values)
+            else:
+                found = not branches and (None in kinds or "object" in kinds)
+                pending += branches
+            if found:
+                return True
+        return False
 
     def _kind(self, kind: str, schema: dict[str, Any], depth: int) -> str:
         match kind:

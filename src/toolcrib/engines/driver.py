@@ -33,7 +33,7 @@ from toolcrib.contracts import (
     ToolRevision,
 )
 from toolcrib.engines.leases import Hold, Stopped
-from toolcrib.engines.limits import bounded, limits_of, policy_of
+from toolcrib.engines.limits import bounded, limits_of
 from toolcrib.engines.nesting import child_signal, nested_request, nested_run_id
 from toolcrib.engines.outcomes import (
     Driven,
@@ -49,7 +49,7 @@ from toolcrib.engines.outcomes import (
 from toolcrib.engines.shares import limits_alone, open_parts
 from toolcrib.executor import Clock, Executor, error
 from toolcrib.llm.retry import RetryPolicy
-from toolcrib.policy import Budget
+from toolcrib.policy import Budget, policy_of
 from toolcrib.registry import Registry
 from toolcrib.runs import (
     Ended,

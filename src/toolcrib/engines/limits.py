@@ -1,4 +1,4 @@
-"""What a run of a tool may spend, and what its calls may be: readings of the tool's definition and of the request."""
+"""What a run of a tool may spend: a reading of the tool's definition and of the guardrails of the run."""
 
 from collections.abc import Sequence
 
@@ -11,10 +11,8 @@ from toolcrib.contracts import (
     Limits,
     MaxCost,
     RunKind,
-    RunRequest,
     ToolRevision,
 )
-from toolcrib.policy import CallPolicy, guardrails_of
 
 
 def limits_of(tool: ToolRevision, kind: RunKind) -> Limits:
@@ -42,10 +40,3 @@ def bounded(limits: Limits, guardrails: Sequence[Guardrail]) -> Limits:
     if limits.max_cost_usd is not None:
         costs.append(limits.max_cost_usd)
     return limits.model_copy(update={"max_cost_usd": min(costs, default=None)})
-
-
-def policy_of(tool: ToolRevision, request: RunRequest) -> CallPolicy:
-    """What the calls of a run may be: the rules of its callers and, if an agent is what runs, its own."""
-    own = guardrails_of(tool) if request.kind == "agent" else ()
-    rules = (*request.guardrails, *(rule for rule in own if rule not in request.guardrails))
-    return CallPolicy(side_effects=request.side_effects, guardrails=rules)

@@ -4,7 +4,7 @@ from toolcrib.policy.approvers import check_approver, check_grant, may_see_appro
 from toolcrib.policy.binding import policy_hash
 from toolcrib.policy.budget import Budget, ModelReservation, Shortage
 from toolcrib.policy.contents import Screening, filters_of, screen, withholds_text
-from toolcrib.policy.guard import CallPolicy, decide, guardrails_of, is_in_service, least, permit
+from toolcrib.policy.guard import CallPolicy, decide, guardrails_of, is_in_service, least, permit, policy_of
 from toolcrib.policy.guardrails import (
     NO_MAKERS,
     Check,
@@ -48,6 +48,7 @@ __all__ = [
     "permit",
     "permits",
     "policy_hash",
+    "policy_of",
     "screen",
     "strictest",
     "withholds_text",

@@ -78,7 +78,8 @@ def _found(value: Json, filters: Sequence[ContentFilter]) -> Counter[str]:
 
 
 def _redacted(filters: Sequence[ContentFilter], found: Counter[str], text: str) -> str:
-    spans = sorted(span for rule in filters for span in _spans(rule, text))
+    spans = [span for rule in filters for span in _spans(rule, text)]
+    spans.sort(key=lambda span: (span.start, -span.end))
     pieces: list[str] = []
     end = 0
     for span in spans:

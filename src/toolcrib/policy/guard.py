@@ -21,6 +21,7 @@ from toolcrib.contracts import (
     Principal,
     Reason,
     RequireConfirmation,
+    RunRequest,
     SideEffects,
     ToolRevision,
 )
@@ -99,6 +100,13 @@ def guardrails_of(tool: ToolRevision) -> tuple[Guardrail, ...]:
         return ()
     approval = (RequireConfirmation(),) if implementation.requires_approval else ()
     return (*implementation.guardrails, *approval)
+
+
+def policy_of(tool: ToolRevision, request: RunRequest) -> CallPolicy:
+    """What the calls of a run may be: the rules of its callers and, if an agent is what runs, its own."""
+    own = guardrails_of(tool) if request.kind == "agent" else ()
+    rules = (*request.guardrails, *(rule for rule in own if rule not in request.guardrails))
+    return CallPolicy(side_effects=request.side_effects, guardrails=rules)
 
 
 def permit(tool: ToolRevision, principal: Principal) -> GuardDecision | None:

@@ -105,7 +105,9 @@ class Guardrails:
         if isinstance(rule, RealmBoundary):
             return _realm_boundary(rule, guarded)
         if isinstance(guarded, GuardedModel):
-            return _unpriced(guarded) if isinstance(rule, MaxCost) and rule.deny_unpriced else None
+            return (
+                _unpriced(guarded) if isinstance(rule, MaxCost) and rule.deny_unpriced and not guarded.priced else None
+            )
         match rule:
             case NoDelete():
                 return _no_delete(rule, guarded)

@@ -50,7 +50,7 @@ def _emails(text: str) -> _Stretches:
 _PHONES: Final = (
     re.compile(r"(?<![\w+])\+\d(?:[ ()./-]{0,2}\d){6,14}(?!\d)"),
     re.compile(r"(?<![\w+-])(?:1[ .-])?(?:\(\d{3}\) ?|\d{3}[ .-])\d{3}[ .-]\d{4}(?![\w-])"),
-    re.compile(r"(?<![\w+.-])0\d{2,5}[ /-]{1,3}\d(?:[ -]?\d){4,9}(?!\d)"),
+    re.compile(r"(?<![\w+.-])(?<!\d )0\d{2,5}[ /-]{1,3}\d{3}(?:[ -]?\d){1,7}(?!\d)"),
 )
 """International; of North America; national with an area code behind a zero."""
 

@@ -80,6 +80,8 @@ class History:
         """The suspensions over which nested runs were open, by their ids."""
         self.progress: dict[str, Json] = {}
         """What was told, by key."""
+        self.begun = False
+        """Whether the run was worked on before."""
         self.active_s = 0.0
         """Seconds in which the run was worked on, waiting excluded."""
         self._read(list(events))
@@ -106,6 +108,7 @@ class History:
         }
 
     def _read(self, events: list[Logged]) -> None:
+        self.begun = len(events) > 1
         since: datetime | None = None
         for entry in events:
             self._take(entry)

@@ -193,8 +193,7 @@ class ModelCalls:
         self.release_answer()
         most = self._estimate.most(request, request.max_tokens or self._budget.limits.max_tokens_per_call)
         reservation = ModelReservation(most.input + most.output, self._most_expensive(model, most))
-        begun = bool(self._history.answers)
-        if not (begun or self._budget.has_plenty(reservation)) or self._budget.reserve_model(reservation):
+        if not (self._history.begun or self._budget.has_plenty(reservation)) or self._budget.reserve_model(reservation):
             return False
         self._kept = reservation
         return True

@@ -43,7 +43,7 @@ from toolcrib.contracts import (
 from toolcrib.executor import CallContext, ToolCall
 from toolcrib.llm import Response, messages_as_json
 from toolcrib.llm.retry import RetryPolicy
-from toolcrib.policy import Budget, CallPolicy, Shortage
+from toolcrib.policy import Budget, Shortage, policy_of, screen
 from toolcrib.runs.arguments import holds
 from toolcrib.runs.context import Nested, Program, RunContext, Surroundings
 from toolcrib.runs.history import History
@@ -199,7 +199,7 @@ class _Witness(RunContext):
             history=history,
             models=ModelCalls(log, history, budget, clock, jitter=lambda: 0.0, retry=RetryPolicy()),
             budget=budget,
-            policy=CallPolicy(side_effects=run.request.side_effects, guardrails=run.request.guardrails),
+            policy=policy_of(recording.tool, run.request),
             deadline=float("inf"),
             surroundings=Surroundings(
                 executor=_Nobody(),
@@ -220,7 +220,7 @@ class _Witness(RunContext):
             if call.name != envelope.name:
                 raise self.departure(f"{call.position}.name", envelope.name, call.name, at)
             asked = self._places.shown.get(call.position, envelope.input)
-            if not holds(asked, call.input):
+            if not holds(asked, screen(self.policy.guardrails, "tool_input", call.input).value):
                 raise self.departure(f"{call.position}.input", asked, call.input, at)
             self.given.append(envelope)
         return super().call(call)

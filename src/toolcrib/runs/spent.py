@@ -5,7 +5,7 @@ from typing import Final
 
 from msgspec import Struct
 
-from toolcrib.contracts import Allowance
+from toolcrib.contracts import Allowance, ToolEnvelope
 from toolcrib.runs.history import History
 
 ONE_CALL: Final = Allowance(tool_calls=1, requests=0, tokens=0, cost_usd=Decimal(0), seconds=0)
@@ -26,18 +26,27 @@ class Spent(Struct, frozen=True):
 def spent_on_calls(history: History) -> Spent:
     """What calls have taken, with their nested runs; what recovery asks is not taken from the run.
 
-    A call over which a process has died may have cost its price, whether it is repeated or not.
+    A call over which a process has died may have cost its price, whether it was repeated or not.
     """
     total = Spent()
+    lost = [*history.lost, *history.open_calls]
     for envelope in history.envelopes.values():
-        if ".reconcile" not in envelope.position:
-            nested = envelope.metadata if "run_id" in envelope.metadata else {}
-            begun = envelope.attempts or envelope.position in history.intents
-            calls = (1 if begun else 0) + nested.get("tool_calls", 0)
-            total += Spent(calls, nested.get("tokens", 0), envelope.cost_usd or Decimal(0))
-    for lost in (*history.lost, *history.open_calls):
-        total += Spent(cost_usd=Decimal(str(lost.decision.inputs.get("price_usd", 0))))
+        if ".reconcile" in envelope.position:
+            continue
+        begun, nested = history.intents.get(envelope.position), _nested(envelope)
+        calls = 1 if envelope.attempts or begun else 0
+        total += Spent(calls + nested.tool_calls, nested.tokens, envelope.cost_usd or Decimal(0))
+        if begun is not None and not envelope.attempts:
+            lost.append(begun)
+    for call in lost:
+        total += Spent(cost_usd=Decimal(str(call.decision.inputs.get("price_usd", 0))))
     return total
+
+
+def _nested(envelope: ToolEnvelope) -> Spent:
+    """What the nested run of a call has used, besides money."""
+    facts = envelope.metadata if "run_id" in envelope.metadata else {}
+    return Spent(facts.get("tool_calls", 0), facts.get("tokens", 0))
 
 
 def spent_in(history: History) -> Spent:

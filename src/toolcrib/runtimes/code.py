@@ -26,7 +26,7 @@ from toolcrib.contracts import (
 )
 from toolcrib.executor import ToolCall, error
 from toolcrib.executor.plain import plain
-from toolcrib.policy import least
+from toolcrib.policy import least, screen
 from toolcrib.registry import Registry
 from toolcrib.runs import Ended, RunContext, holds
 from toolcrib.sandbox import Answer, Asked, CodeJob, Exceeded, Failed, Quota, Returned, Sandbox, Session
@@ -120,7 +120,8 @@ class _Execution:
         Raises:
             JournalDivergence: It does.
         """
-        if not holds(envelope.input, asked.arguments):
+        expected = screen(self._context.policy.guardrails, "tool_input", asked.arguments).value
+        if envelope.approved_input is None and not holds(envelope.input, expected):
             msg = (
                 f"at {position!r} the code of {self._name!r} has called {envelope.name!r} with other arguments before; "
                 "let what it asks for depend on its arguments and its tools only, not on the time or on chance"

@@ -269,8 +269,10 @@ async def test_a_limit_that_ended_the_run_is_a_step() -> None:
     async with house.crib:
         trace = (await house.agentic(limits=Limits(max_iterations=1))("Search for ever")).trace
 
-    limit = trace.steps[-1]
+    *_, limit, last = trace.steps
     assert isinstance(limit, LimitStep)
+    assert isinstance(last, LLMStep)
+    assert last.purpose == "answer"
     assert (limit.limit, limit.maximum) == ("max_iterations", 1)
     assert trace.stop_reason == "max_iterations"
     assert trace.warnings == (limit.message,)

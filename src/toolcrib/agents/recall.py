@@ -63,8 +63,9 @@ def opening(arguments: Json, recalled: Recalled) -> Message:
     own: Mapping[str, Json] = cast("JsonObject", context) if isinstance(context, dict) else {}
     others = {name: value for name, value in given.items() if name not in ("message", "context")}
     variables = {**recalled.variables, **others, **own}
-    text = message if isinstance(message, str) else _dump(message)
-    return user(f"Context:\n{_dump(variables)}\n\n{text}" if variables else text)
+    told = f"Context:\n{_dump(variables)}" if variables or message is None else ""
+    words = message if isinstance(message, str) else ""
+    return user("\n\n".join(part for part in (told, words) if part))
 
 
 def message_of(arguments: Json) -> str | None:

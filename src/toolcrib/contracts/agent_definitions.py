@@ -5,11 +5,11 @@ else; both ways are lossless.
 """
 
 import json
-from typing import Any, Final, Self
+from typing import Any, Final, Literal, Self
 
 from pydantic import Field, field_validator
 
-from toolcrib.contracts._base import JsonSchema
+from toolcrib.contracts._base import JsonSchema, Usd
 from toolcrib.contracts.agents import AgentImplementation, AgentParts
 from toolcrib.contracts.errors import InvalidDefinition
 from toolcrib.contracts.providers import NAME_PATTERN
@@ -19,6 +19,7 @@ from toolcrib.contracts.tools import (
     ErrorRule,
     Example,
     RateLimit,
+    SecretReference,
     Surface,
     ToolDefinition,
     ToolSource,
@@ -58,21 +59,33 @@ class AgentDefinition(AgentParts):
     input_schema: JsonSchema = MESSAGE_INPUT
     """Parameters: `message` and whatever else the model is to be told before it."""
 
+    output_schema: JsonSchema | None = None
+    """What it puts out; null for what follows from the format of its answer."""
+
+    select: str | None = None
+    """From here on as of every tool: what holds for calls of the agent itself."""
+    deletes: bool | None = None
+    untrusted: bool | None = None
     idempotent: bool = False
+    idempotency_key: str | None = None
+    reconcile: str | None = None
+    transactional: bool = False
     cache: CachePolicy = "none"
     cache_ttl_s: float | None = Field(default=None, gt=0)
     retry: RetryPolicy = RetryPolicy()
-    """Of calls by others, like the next two."""
     error_handling: tuple[ErrorRule, ...] = ()
     rate_limit: RateLimit | None = None
     estimated_latency_s: float | None = None
+    cost_usd_per_call: Usd | None = None
+    cost_from: str | None = None
     cost_hint: str | None = None
     requires_confirmation: bool = False
-    """Every call of the agent itself waits for a person; `requires_approval` is about the calls that it makes."""
+    """Every call of the agent waits for a person; `requires_approval` is about the calls that it makes."""
     confirmation_expires_s: float | None = Field(default=None, gt=0, le=31_536_000)
-    """Seconds after which a call of it that nobody decided is denied; null for never."""
     sequential: bool = False
     max_output_bytes: int = Field(default=2 * 1024 * 1024, ge=1)
+    runs_on: Literal["server", "client"] = "server"
+    secrets: tuple[SecretReference, ...] = ()
 
     security_uri: str | None = None
     """Permission needed to run it; `ai://agents/{name}/execute` if null."""
@@ -92,9 +105,9 @@ class AgentDefinition(AgentParts):
         inside: dict[str, Any] = {name: getattr(self, name) for name in AgentParts.model_fields}
         around: dict[str, Any] = {name: getattr(self, name) for name in _AROUND}
         implementation = AgentImplementation(**inside)
+        around["output_schema"] = self.output_schema or _output_schema(implementation.answer_schema)
         return ToolDefinition(
             **around,
-            output_schema=_output_schema(implementation.answer_schema),
             side_effects=self.side_effects,
             timeout_s=self.limits.call_timeout_s,
             implementation=implementation,
@@ -105,23 +118,20 @@ class AgentDefinition(AgentParts):
         """The agent that a tool is.
 
         Raises:
-            InvalidDefinition: The tool is no agent, or says something that agents have no place for.
+            InvalidDefinition: The tool is no agent.
         """
         inside = definition.implementation
         if not isinstance(inside, AgentImplementation):
             msg = f"tool {definition.name!r} is of kind {inside.kind!r}, not an agent"
             raise InvalidDefinition(msg)
-        for name in ToolDefinition.model_fields.keys() - _AROUND - _DERIVED:
-            if getattr(definition, name) != _DEFAULTS[name]:
-                msg = f"agent {definition.name!r}: {name} is nothing that an agent has; take it out"
-                raise InvalidDefinition(msg)
         around: dict[str, Any] = {name: getattr(definition, name) for name in _AROUND}
+        if definition.output_schema == _output_schema(inside.answer_schema):
+            around["output_schema"] = None
         return cls(**around, **{name: getattr(inside, name) for name in AgentParts.model_fields})
 
 
 _AROUND = AgentDefinition.model_fields.keys() - AgentParts.model_fields.keys()
-_DERIVED = frozenset({"implementation", "output_schema", "side_effects", "timeout_s"})
-_DEFAULTS = {name: field.get_default(call_default_factory=True) for name, field in ToolDefinition.model_fields.items()}
+"""What the tool says itself. Its side effects and its time-out follow from the implementation."""
 
 
 def _output_schema(answer: JsonSchema | None) -> JsonSchema:

@@ -28,18 +28,19 @@ class AgenticKind(Kind):
         await crib.open()
 
     def definition(self) -> ToolDefinition:
-        return self._limited(Limits())
+        return self.limited(Limits())
 
     def hasty(self) -> JsonObject:
-        return {"implementation": self._limited(Limits(timeout_s=0.05)).implementation}
+        return {"implementation": self.limited(Limits(timeout_s=0.05)).implementation}
 
     def writing(self) -> JsonObject:
-        return {"implementation": self._limited(Limits(), "inner_writing").implementation}
+        return {"implementation": self.limited(Limits(), "inner_writing").implementation}
 
     def said(self, output: JsonObject) -> str:
         return output["summary"]
 
-    def _limited(self, limits: Limits, inner: str = "inner") -> ToolDefinition:
+    def limited(self, limits: Limits, inner: str = "inner") -> ToolDefinition:
+        """The tool, with an inner one that it may call."""
         return ToolDefinition(
             name=NAME,
             input_schema=INPUT,

@@ -5,6 +5,7 @@ from collections.abc import Iterator
 import pytest
 
 from tests.contract.conformance.kind import Kind
+from tests.contract.conformance.kind_agent import AgentKind
 from tests.contract.conformance.kind_agentic import AgenticKind
 from tests.contract.conformance.kind_code import CodeKind
 from tests.contract.conformance.kind_composite import CompositeKind
@@ -24,6 +25,7 @@ KINDS: tuple[type[Kind], ...] = (
     CodeKind,
     CompositeKind,
     AgenticKind,
+    AgentKind,
     ClientKind,
 )
 

@@ -136,5 +136,6 @@ MISCHIEF: Mapping[str, Callable[[Random], object]] = {
     "code": of_function,
     "composite": of_function,
     "agentic": of_model,
+    "agent": of_model,
     "client": of_client,
 }

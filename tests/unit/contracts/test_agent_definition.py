@@ -10,6 +10,7 @@ from toolcrib.contracts import (
     AgentImplementation,
     AgentMemory,
     AllocatedTool,
+    ErrorRule,
     Example,
     InvalidDefinition,
     Limits,
@@ -19,6 +20,7 @@ from toolcrib.contracts import (
     PythonImplementation,
     RateLimit,
     RetryPolicy,
+    SecretReference,
     ToolDefinition,
 )
 from toolcrib.contracts.agents import AgentParts
@@ -42,6 +44,18 @@ EVERYTHING: dict[str, Any] = {
     "idempotent": True,
     "cache": "ttl",
     "cache_ttl_s": 5.0,
+    "output_schema": {"type": "object"},
+    "select": "$.response",
+    "deletes": False,
+    "untrusted": True,
+    "idempotency_key": "key",
+    "reconcile": "look",
+    "transactional": True,
+    "error_handling": (ErrorRule(when="TIMEOUT", action="retry"),),
+    "cost_usd_per_call": Decimal("0.1"),
+    "cost_from": "$.cost",
+    "runs_on": "client",
+    "secrets": (SecretReference(name="key", reference="${env:KEY}"),),
     "retry": RetryPolicy(count=1),
     "rate_limit": RateLimit(count=1, per_s=1.0),
     "estimated_latency_s": 3.0,
@@ -83,7 +97,7 @@ def test_everything_that_is_said_of_an_agent_stands_in_its_tool_and_comes_back()
     definition = AgentDefinition(**EVERYTHING)
     tool = definition.tool()
 
-    assert EVERYTHING.keys() | {"error_handling"} == AgentDefinition.model_fields.keys()
+    assert AgentDefinition.model_fields.keys() == EVERYTHING.keys()
     assert AgentDefinition.of(tool) == definition
     assert AgentDefinition.of(tool).tool() == tool
     assert AgentDefinition.model_validate_json(definition.model_dump_json()) == definition
@@ -141,11 +155,18 @@ def test_a_tool_of_another_kind_is_no_agent():
         AgentDefinition.of(tool)
 
 
-def test_what_an_agent_has_no_place_for_is_not_silently_lost():
-    tool = AgentDefinition(name="a", llm=LLM).tool().model_copy(update={"select": "$.x"})
+def test_whatever_can_be_said_of_a_tool_can_be_said_of_an_agent():
+    derived = {"implementation", "side_effects", "timeout_s"}
 
-    with pytest.raises(InvalidDefinition, match="agent 'a': select is nothing that an agent has; take it out"):
-        AgentDefinition.of(tool)
+    assert ToolDefinition.model_fields.keys() - derived <= AgentDefinition.model_fields.keys()
+
+
+def test_a_promise_of_its_own_about_what_it_puts_out_is_kept():
+    own = {"type": "object", "required": ["response"]}
+    definition = AgentDefinition(name="a", llm=LLM, output_schema=own)
+
+    assert definition.tool().output_schema == own
+    assert AgentDefinition.of(definition.tool()) == definition
 
 
 def test_a_call_of_it_never_lasts_longer_than_calls_may():

@@ -9,7 +9,7 @@ import pytest
 from tests.unit.agents.crm import MODEL, Crm, Found, asks, positions, purposes
 from tests.unit.agents.desk import ask, output_of
 from toolcrib import AgenticTool, Crib, LLMConfig, Result, ScriptedModel, tool
-from toolcrib.contracts import AgentDefinition, Example
+from toolcrib.contracts import AgentDefinition, AgentRequest, Example
 from toolcrib.llm import Request, Tool, ToolSet
 from toolcrib.llm.text import toolkit_of
 from toolcrib.llm.text.examples import written
@@ -192,6 +192,21 @@ async def test_an_agentic_tool_puts_its_answer_into_the_schema_where_the_convers
     assert result.output == {"n": 2}
     assert len({request.system for request in model.requests}) == 1
     assert words(model.requests[2])[: len(words(model.requests[1]))] == words(model.requests[1])
+
+
+@pytest.mark.requirement("text.native_calls")
+async def test_who_follows_a_run_sees_the_words_and_the_calls_and_no_block():
+    model = ScriptedModel([SEARCH, READY, "Two."])
+    async with Crib("memory://", models={MODEL: model}) as crib:
+        crib.add(*Crm(2).tools)
+        crib.agent("desk", model=LLMConfig.model_validate(TEXT), tools=["search_deals"])
+        begun = await crib.executions.submit("desk", AgentRequest(message="How many?"))
+        told = [news.event async for news in crib.executions.follow(begun.run_id, drive=True)]
+
+    said = "".join(event.text for event in told if event.type == "text_delta")
+    assert said == "I look.\nTwo."
+    assert [event.name for event in told if event.type == "tool_call_start"] == ["search_deals"]
+    assert told[-1].type == "done"
 
 
 @pytest.mark.requirement("text.native_calls")

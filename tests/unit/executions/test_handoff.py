@@ -363,3 +363,16 @@ async def test_of_two_clients_that_answer_the_same_call_at_once_one_counts_with_
     told = {call_id: call.output for call_id, call in after.tools_by_id.items()}
     assert told in ({hat: "left", coat: "left"}, {coat: "right", shoe: "right"})
     assert len(after.tool_calls) == 1
+
+
+@pytest.mark.requirement("handoff.stateless")
+async def test_a_result_that_is_too_large_is_cut_and_kept_whole_beside_the_envelope():
+    async with await open_crib(turn(("pick", "hat")), "Long.") as crib:
+        waiting = await crib.executions.execute("clerk", GO)
+        [call] = waiting.tool_calls
+        answer = await returned(crib, waiting, ReturnedCall(call_id=call.call_id, output="x" * 3_000_000))
+
+    envelope = answer.tools_by_id[call.call_id]
+    assert (answer.response, envelope.truncated) == ("Long.", True)
+    assert len(envelope.output) < 2 * 1024 * 1024
+    assert envelope.attachments[-1].bytes == 3_000_002

@@ -104,4 +104,5 @@ def _effects(name: str, agent: AgentImplementation, registry: Registry, realm: s
     }
     if any(share.many for share in shares_of(agent)):
         return agent.side_effects
-    return least(agent.side_effects, next((most for most in reversed(EFFECTS) if most in present), "none"))
+    most: SideEffects = next((effects for effects in reversed(EFFECTS) if effects in present), EFFECTS[0])
+    return least(agent.side_effects, most)

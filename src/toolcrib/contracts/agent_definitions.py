@@ -5,7 +5,8 @@ else; both ways are lossless.
 """
 
 import json
-from typing import Any, Final, Literal, Self
+from collections.abc import Sequence
+from typing import Any, Final, Literal, Self, cast
 
 from pydantic import Field, field_validator
 
@@ -98,7 +99,8 @@ class AgentDefinition(AgentParts):
         """A tool without a priority may be written as its reference alone."""
         if not isinstance(given, list | tuple):
             return given
-        return [{"tool": item} if isinstance(item, str) else item for item in given]
+        items = cast("Sequence[Any]", given)
+        return [{"tool": item} if isinstance(item, str) else item for item in items]
 
     def tool(self) -> ToolDefinition:
         """The agent as a tool. Its side effects are those that it may have; saving looks at what its tools have."""

@@ -19,13 +19,29 @@ pytestmark = pytest.mark.requirement("server.closed_to_others", "server.realms",
 CANARY = "canary-7d1f2c"
 """Stands in everything that the owner has, and in no request of others."""
 TOOL, AGENT, PROVIDER, SECRET = "canary_tool", "canary_agent", "canary_crm", "CANARY_KEY"
-READS = ("ai://tools/*/*/read", "ai://providers/*/read", "ai://secrets/*/read", "ai://runs/*/read")
+DESK = "canary_desk"
+"""An agent that holds conversations; `AGENT` is an agentic tool."""
+READS = (
+    "ai://tools/*/*/read",
+    "ai://providers/*/read",
+    "ai://secrets/*/read",
+    "ai://runs/*/read",
+    "ai://agents/*/read",
+)
 OTHERS = {
     "foreigner": Principal(id="foreigner", realm="elsewhere"),
     "nobody": Principal(id="nobody", grants=()),
     "onlooker": Principal(id="onlooker", grants=READS),
 }
-STATE = ("/ai/tools", "/agentic-tools", f"/ai/tools/{TOOL}", f"/ai/tools/{AGENT}", "/providers", "/secrets")
+STATE = (
+    "/ai/tools",
+    "/agentic-tools",
+    "/ai/agents",
+    f"/ai/tools/{TOOL}",
+    f"/ai/tools/{AGENT}",
+    "/providers",
+    "/secrets",
+)
 
 
 class Asked(NamedTuple):
@@ -46,6 +62,9 @@ async def owned(monkeypatch: pytest.MonkeyPatch) -> AsyncGenerator[tuple[Server,
         agent = {"name": AGENT, "description": CANARY, "llm": {"model": "scripted:free"}, "tools": [{"tool": "search"}]}
         made = await server.client.post("/api/v1/agentic-tools", json=agent | {"mode": "agentic"})
         assert made.status_code == 201, made.text
+        await server.post(
+            "/ai/agents", {key: agent[key] for key in ("description", "llm", "tools")} | {"name": DESK}, 201
+        )
         await server.post("/providers", {"name": PROVIDER, "base_url": "https://api.test", "title": CANARY}, 201)
         checked(await server.client.put(f"/api/v1/secrets/{SECRET}", json={"value": CANARY}), 200)
         run = await server.post("/ai/tools/search/invoke", {"params": {"company": CANARY}})
@@ -55,7 +74,7 @@ async def owned(monkeypatch: pytest.MonkeyPatch) -> AsyncGenerator[tuple[Server,
 def requests(document: dict[str, Any], run_id: str) -> Iterator[Asked]:
     """A request to every operation about what the owner has, with the smallest body that the document allows."""
     for template, operations in document["paths"].items():
-        names = [TOOL, AGENT]
+        names = [DESK] if "/ai/agents/" in template else [TOOL, AGENT]
         names = [PROVIDER] if "/providers/" in template or "/connections/" in template else names
         names = [SECRET] if "/secrets/" in template else names
         for method, operation in operations.items():

@@ -42,6 +42,8 @@ class ToolChanges(TypedDict, total=False):
     output_schema: JsonSchema
     select: str
     side_effects: SideEffects
+    deletes: bool
+    untrusted: bool
     idempotent: bool
     idempotency_key: str
     cache: CachePolicy

@@ -96,7 +96,7 @@ def _require_agent(name: str, reference: str, registry: Registry, realm: str) ->
 
 def _effects(name: str, agent: AgentImplementation, registry: Registry, realm: str) -> SideEffects:
     """The most that its calls may do."""
-    present = {
+    present: set[SideEffects] = {
         tool.definition.side_effects
         for share in shares_of(agent)
         for tool in meant(share, registry, realm, name)

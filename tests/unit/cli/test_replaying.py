@@ -1,0 +1,42 @@
+"""`toolcrib run replay`: whether a run goes the same way on its journal, and where it does not."""
+
+import asyncio
+import json
+from pathlib import Path
+
+import pytest
+
+from tests.unit.cli.command import toolcrib
+from toolcrib import Crib, LLMConfig, ScriptedModel
+from toolcrib.contracts import AgentDefinition, ServiceAccount
+
+pytestmark = pytest.mark.requirement("cli.replay")
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> str:
+    return f"sqlite:///{tmp_path / 'crib.db'}"
+
+
+async def run_as_an_account(store: str) -> str:
+    async with Crib(store, models={"scripted:m": ScriptedModel(["Hello."])}) as crib:
+        await crib.accounts.save(ServiceAccount(name="bot", grants=("ai://*",)))
+        agent = AgentDefinition(name="greeter", llm=LLMConfig(model="scripted:m"), principal_ref="bot")
+        await crib.save(agent.tool())
+        return (await crib.invoke("greeter", {"message": "Hi?"})).run_id
+
+
+def test_a_replay_tells_that_all_is_as_it_was_or_where_it_is_not(store: str):
+    run_id = asyncio.run(run_as_an_account(store))
+
+    same = toolcrib("run", "replay", run_id, store=store)
+    told = toolcrib("run", "replay", run_id, "--json", store=store)
+    toolcrib("account", "remove", "bot", store=store)
+    other = toolcrib("run", "replay", run_id, store=store)
+
+    said = f"run {run_id} goes the same way: 0 tool calls, 1 model calls, 0 nested runs, completed"
+    assert (same.exit_code, same.stdout.strip()) == (0, said)
+    assert (told.exit_code, json.loads(told.stdout)["same"]) == (0, True)
+    assert other.exit_code == 1
+    assert f"run {run_id} goes another way at event" in other.stdout
+    assert 'expected "completed"' in other.stdout

@@ -271,3 +271,20 @@ async def test_who_remembers_nothing_is_not_tainted_by_the_turns_before():
         ends = [(await talk.crib.resume(answer.run_id)).summary.tainted for answer in (first, second)]
 
     assert ends == [True, False]
+
+
+@pytest.mark.requirement("conversations.resumed")
+async def test_every_turn_is_replayed_on_its_journal_with_the_same_prompts():
+    turns = iter([calls(("look_up", '{"word": "abc"}')), *("ok" for _ in range(9))])
+
+    def answer(request: Request) -> Any:
+        return "short" if request.system.startswith("You summarize") else next(turns)
+
+    memory = AgentMemory(strategy="summary", max_conversation_turns=2)
+    async with talking(answer, helper(memory=memory)) as talk:
+        answers = [await talk.say("0")]
+        for number in range(1, 5):
+            answers.append(await talk.say(str(number), answers[0].conversation_id, context={"n": number}))
+        replays = [await talk.crib.replay(each.run_id) for each in answers]
+
+    assert [replay.same for replay in replays] == [True] * 5

@@ -157,6 +157,7 @@ class Crib:
         self.conversations = Conversations(self.store, self.engine, self.clock, self.enter)
         self.evaluate = Evaluations(self._parts, self.enter)
         self.executions = Executions(self._parts, self.conversations, self.enter)
+        self.stream = self.executions.follow
 
     @classmethod
     def from_settings(

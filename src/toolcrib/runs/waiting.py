@@ -10,6 +10,7 @@ from toolcrib.contracts import (
     Conflict,
     JsonObject,
     RunEvent,
+    RunFinished,
     ToolEnvelope,
     approval_signal,
 )
@@ -30,7 +31,7 @@ def waiting_approvals(events: Iterable[RunEvent], signals: Collection[str]) -> S
         events: The run's journal.
         signals: Names of the signals that were left for the run, taken up by it or not.
     """
-    history = History(events)
+    history = _open(events)
     settled = history.decisions.keys() | history.envelopes.keys() | history.withdrawn
     return [
         request
@@ -41,13 +42,19 @@ def waiting_approvals(events: Iterable[RunEvent], signals: Collection[str]) -> S
 
 def waiting_handoffs(events: Iterable[RunEvent], signals: Collection[str]) -> Sequence[ToolEnvelope]:
     """Prepared calls that wait for a client."""
-    history = History(events)
+    history = _open(events)
     settled = history.returns.keys() | history.envelopes.keys()
     return [
         handoff.envelope
         for position, handoff in history.handoffs.items()
         if position not in settled and client_signal(position) not in signals
     ]
+
+
+def _open(events: Iterable[RunEvent]) -> History:
+    """What the journal of a run knows; of one that has ended nothing, because nothing of it waits."""
+    log = list(events)
+    return History(() if log and isinstance(log[-1].event, RunFinished) else log)
 
 
 def waiting_at(run_id: str, position: str, waiting: Mapping[str, T], whom: str) -> T:

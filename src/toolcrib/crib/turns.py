@@ -118,6 +118,8 @@ def under_way(conversation: Conversation, run: Run, waiting_for: tuple[str, ...]
     if run.status in {"awaiting_approval", "awaiting_client"}:
         what = f"waits in run {run.run_id!r} ({run.status}) for {', '.join(waiting_for)}"
         return Conflict(f"{turn} {what}; answer that or cancel the run, and send this again")
+    if run.ended:
+        return Conflict(f"another message has become {turn}, in run {run.run_id!r}; send this again if it still holds")
     return Conflict(f"{turn} is under way in run {run.run_id!r} ({run.status}); wait for its end or cancel it")
 
 

@@ -104,5 +104,4 @@ def _effects(name: str, agent: AgentImplementation, registry: Registry, realm: s
     }
     if any(share.many for share in shares_of(agent)):
         return agent.side_effects
-    most: SideEffects = next((effects for effects in reversed(EFFECTS) if effects in present), EFFECTS[0])
-    return least(agent.side_effects, most)
+    return least(agent.side_effects, max(present, key=EFFECTS.index, default=EFFECTS[0]))

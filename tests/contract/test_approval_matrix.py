@@ -1,7 +1,7 @@
 """Approvals at any depth: each decision, streamed or not, in one process or over a restart; nothing runs twice."""
 
-import json
 from collections import Counter
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Literal
 
@@ -24,9 +24,18 @@ from tests.contract.chain import (
     waiting,
 )
 from toolcrib import Crib
-from toolcrib.contracts import CallFinished, Conflict, PermissionDenied, Run, Signal
+from toolcrib.contracts import (
+    Approval,
+    ApprovalPending,
+    CallFinished,
+    Conflict,
+    PermissionDenied,
+    Run,
+    Signal,
+    StreamDone,
+    StreamEvent,
+)
 from toolcrib.runs import decision_on
-from toolcrib.server.streaming import follow
 
 pytestmark = pytest.mark.requirement("approvals.matrix", "approvals.nesting")
 
@@ -34,10 +43,14 @@ DEPTHS = range(1, 6)
 Life = Literal["same process", "after restart"]
 
 
-async def heard(crib: Crib, run_id: str) -> list[dict[str, Any]]:
-    """The run's events as a subscriber gets them, to where it ends or waits."""
-    chunks = [chunk async for chunk in follow(crib.store.journal, crib.clock, run_id, 0)]
-    return [json.loads(chunk.partition("data: ")[2]) for chunk in chunks]
+async def carried_on(crib: Crib, run_id: str, *, stream: bool) -> list[StreamEvent]:
+    """Carry the outermost run on; what a subscriber is told of it, if there is one."""
+    if not stream:
+        await crib.resume(run_id)
+        return []
+    with crib.engine.live.watch(run_id):  # so that its models are asked to stream
+        await crib.resume(run_id)
+        return [told.event async for told in crib.executions.follow(run_id)]
 
 
 async def runs_of(crib: Crib) -> list[Run]:
@@ -52,20 +65,23 @@ async def check_once(crib: Crib) -> None:
         assert set(outcomes.values()) <= {1}
 
 
-async def check_end(crib: Crib, chain: Chain, run_id: str, action: Action, *, stream: bool) -> None:
+async def check_end(crib: Crib, chain: Chain, run_id: str, action: Action) -> None:
     """All runs have ended, the agents have heard the truth, and what was to be paid was paid once."""
-    if stream:
-        told = await heard(crib, run_id)
-        numbers = [event["number"] for event in told[:-1]]
-        assert numbers == list(range(1, len(numbers) + 1))
-        assert told[-1]["type"] == "done"
-        output = told[-1]["result"]["output"]
-    else:
-        output = (await crib.store.journal.run(run_id)).output
+    output = (await crib.store.journal.run(run_id)).output
     assert SAID[action] in output["response"].replace("\\", "")
     assert {run.status for run in await runs_of(crib)} == {"completed"}
     assert chain.ledger.paid() == PAID[action]
     await check_once(crib)
+
+
+def check_stream(told: Sequence[StreamEvent], approval: Approval, output: Any) -> None:
+    """A subscriber has heard of the approval, if it was this run's own, of the calls and of the end."""
+    numbers = [event.number for event in told]
+    assert numbers == sorted(numbers)
+    pending = [event.approval_id for event in told if isinstance(event, ApprovalPending)]
+    assert pending == ([approval.approval_id] if approval.run_id == approval.root_run_id else [])
+    assert isinstance(told[-1], StreamDone)
+    assert (told[-1].result.status, told[-1].result.output) == ("completed", output)
 
 
 @pytest.mark.parametrize("life", ["same process", "after restart"])
@@ -84,8 +100,6 @@ async def test_a_decision_reaches_the_call_and_its_result_the_outermost_agent(
     [approval] = await waiting(crib)
     assert (approval.root_run_id, approval.tool) == (run_id, "pay")
     assert [ref.partition("@")[0] for ref in approval.callers] == [f"l{level}" for level in range(1, depth + 1)]
-    if stream:
-        assert (await heard(crib, run_id))[-1]["result"]["status"] == "awaiting_approval"
     await act(crib, approval, action)
     if life == "after restart":
         await crib.close()
@@ -93,10 +107,11 @@ async def test_a_decision_reaches_the_call_and_its_result_the_outermost_agent(
     if action == "expire":
         chain.clock.advance(EXPIRES_S)
 
-    result = await crib.resume(run_id)
+    told = await carried_on(crib, run_id, stream=stream)
 
-    assert result.summary.status == "completed"
-    await check_end(crib, chain, run_id, action, stream=stream)
+    await check_end(crib, chain, run_id, action)
+    if stream:
+        check_stream(told, approval, (await crib.store.journal.run(run_id)).output)
     await crib.resume(run_id)
     assert chain.ledger.paid() == PAID[action]
     assert await waiting(crib) == ()
@@ -114,7 +129,7 @@ async def test_asking_deciding_and_going_on_are_three_processes(tmp_path: Path, 
 
     assert ended["status"] == "completed"
     async with Chain(tmp_path, depth).crib() as crib:
-        await check_end(crib, Chain(tmp_path, depth), run_id, action, stream=False)
+        await check_end(crib, Chain(tmp_path, depth), run_id, action)
 
 
 @pytest.mark.requirement("approvals.binding")
@@ -140,7 +155,7 @@ async def test_an_approval_of_something_else_is_not_used_and_the_person_is_asked
         assert (second.number, second.call_id) == (2, first.call_id)
         await act(crib, second, "approve")
         await crib.resume(run_id)
-        await check_end(crib, chain, run_id, "approve", stream=False)
+        await check_end(crib, chain, run_id, "approve")
 
 
 @pytest.mark.parametrize("depth", [2, 4])
@@ -152,7 +167,7 @@ async def test_a_server_carries_all_runs_on_by_itself(tmp_path: Path, depth: int
         await act(crib, approval, "approve")
         for _ in range(depth):
             await crib.engine.recover()
-        await check_end(crib, chain, run_id, "approve", stream=True)
+        await check_end(crib, chain, run_id, "approve")
 
 
 @pytest.mark.parametrize("depth", [2, 4])
@@ -164,7 +179,7 @@ async def test_time_that_is_over_wakes_the_innermost_run_and_all_above_it(tmp_pa
         chain.clock.advance(EXPIRES_S)
         for _ in range(depth):
             await crib.engine.recover()
-        await check_end(crib, chain, run_id, "expire", stream=False)
+        await check_end(crib, chain, run_id, "expire")
         expired = (await crib.approvals.page(status="expired")).items[0]
         assert (expired.decided_by, expired.tool) == ("clock", "pay")
 
@@ -202,7 +217,7 @@ async def test_a_decision_after_the_time_is_refused_and_the_call_expires(tmp_pat
         with pytest.raises(Conflict, match="expired"):
             await act(crib, approval, "approve")
         await crib.resume(run_id)
-        await check_end(crib, chain, run_id, "expire", stream=False)
+        await check_end(crib, chain, run_id, "expire")
 
 
 @pytest.mark.requirement("approvals.outdated")
@@ -215,7 +230,7 @@ async def test_the_first_of_several_decisions_counts(tmp_path: Path):
         with pytest.raises(Conflict, match="rejected already, by 'boss'"):
             await act(crib, approval, "approve")
         await crib.resume(run_id)
-        await check_end(crib, chain, run_id, "reject", stream=False)
+        await check_end(crib, chain, run_id, "reject")
         with pytest.raises(Conflict):
             await act(crib, approval, "approve")
 
@@ -258,4 +273,4 @@ async def test_a_new_revision_of_the_tool_changes_no_call_that_waits(tmp_path: P
         await crib.save(changed.model_copy(update={"description": "Pays another way.", "version": "2.0.0"}))
         await act(crib, approval, "approve")
         await crib.resume(run_id)
-        await check_end(crib, chain, run_id, "approve", stream=False)
+        await check_end(crib, chain, run_id, "approve")

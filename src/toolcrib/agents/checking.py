@@ -96,12 +96,12 @@ def _require_agent(name: str, reference: str, registry: Registry, realm: str) ->
 
 def _effects(name: str, agent: AgentImplementation, registry: Registry, realm: str) -> SideEffects:
     """The most that its calls may do."""
-    present: set[SideEffects] = {
-        tool.definition.side_effects
+    present = {
+        EFFECTS.index(tool.definition.side_effects)
         for share in shares_of(agent)
         for tool in meant(share, registry, realm, name)
         if share.ref in agent.delegates or not any(fnmatchcase(tool.name, out) for out in agent.excluded_tools)
     }
     if any(share.many for share in shares_of(agent)):
         return agent.side_effects
-    return least(agent.side_effects, max(present, key=EFFECTS.index, default=EFFECTS[0]))
+    return least(agent.side_effects, EFFECTS[max(present, default=0)])

@@ -20,9 +20,18 @@ from toolcrib.contracts import (
     Approval,
     ApprovalDecision,
     ApprovalPreview,
+    CandidateResult,
     ClientResult,
+    ContainsCheck,
     Dependent,
     Difference,
+    Divergence,
+    Evaluation,
+    EvaluationChange,
+    EvaluationDataset,
+    EvaluationFigures,
+    EvaluationOutcome,
+    EvaluationTask,
     Event,
     ImpactReport,
     ImportOutcome,
@@ -40,6 +49,7 @@ from toolcrib.contracts import (
     PromptTest,
     ProviderDefinition,
     PythonImplementation,
+    Replay,
     ReturnedCall,
     Run,
     RunEvent,
@@ -106,6 +116,12 @@ TRACE = Trace(
 )
 RESULT = RunResult(run_id="run_1", status="completed", stop_reason="final_answer", output={"n": 1})
 
+FIGURES = EvaluationFigures(
+    runs=2, passed=1, cost_usd=None, cost_unknown=True, tokens=9, steps=2, tool_calls=1, p50_s=0.5, p95_s=1
+)
+TASK = EvaluationTask(id="look", input="Where is order 7?", checks=(ContainsCheck(text="shipped"),))
+DIVERGENCE = Divergence(run_id="run_1", event=4, field="t1.c1.input", expected={"n": 1}, got={"n": 2})
+
 WRITTEN: dict[str, BaseModel] = {
     "AgentDefinition": AgentDefinition(name="deals", llm=LLMConfig(model="anthropic:claude-sonnet-4")),
     "AgentOutputs": AgentOutputs(response="done", tools_by_id={"a": ENVELOPE}, tool_order=("a",), last_tool=ENVELOPE),
@@ -140,6 +156,16 @@ WRITTEN: dict[str, BaseModel] = {
     "ClientResult": ClientResult(output=[1]),
     "LLMConfig": LLMConfig(model="anthropic:claude-sonnet-4", temperature=0.2),
     "Limits": Limits(),
+    "Evaluation": Evaluation(
+        dataset="orders",
+        base="desk@1.0.0",
+        candidates=(CandidateResult(candidate="desk@1.0.0", total=FIGURES, tasks={"look": FIGURES}),),
+        changes=(
+            EvaluationChange(kind="regression", task="look", candidate="desk@1.1.0", passed=0, base_passed=1, runs=1),
+        ),
+        outcomes=(EvaluationOutcome(task="look", candidate="desk@1.0.0", attempt=1, passed=True),),
+    ),
+    "EvaluationDataset": EvaluationDataset(name="orders", tasks=(TASK,)),
     "ImpactReport": ImpactReport(
         tool="deals@1.0.0",
         content_hash=HASH,
@@ -182,6 +208,9 @@ WRITTEN: dict[str, BaseModel] = {
         cost_usd=Decimal("0.25"),
     ),
     "ProviderDefinition": ProviderDefinition(name="crm", base_url="https://crm.example"),
+    "Replay": Replay(
+        run_id="run_1", tool="deals@1.0.0", same=False, divergence=DIVERGENCE, status="completed", envelopes=(ENVELOPE,)
+    ),
     "Run": Run.model_validate(
         {
             "run_id": "run_1",

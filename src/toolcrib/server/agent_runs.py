@@ -1,6 +1,6 @@
 """Routes that ask agents, and tell how an execution stands. Every execution is a run like all others."""
 
-from typing import Annotated, Any, Final
+from typing import Annotated, Any, Final, TypeAlias
 
 from fastapi import APIRouter, Header, Query
 from fastapi.responses import StreamingResponse
@@ -16,6 +16,10 @@ from toolcrib.server.rules import demand_run
 from toolcrib.server.streaming import narrated
 
 router = APIRouter(route_class=JsonRoute, tags=["agents"])
+
+LastEventId: TypeAlias = Annotated[
+    str | None, Header(max_length=1000, description="Id of the last message that was received.")
+]
 
 _WAITS: Final[dict[int | str, dict[str, Any]]] = {202: {"model": AgentAnswer}}
 _STREAM: Final[dict[int | str, dict[str, Any]]] = {200: {"content": {"text/event-stream": {}}}}
@@ -39,14 +43,17 @@ async def execute_agent_durably(name: str, body: AskBody, crib: House, caller: C
 
 
 @router.post("/ai/agents/{name}/execute/stream", response_class=StreamingResponse, responses=_STREAM)
-async def execute_agent_streaming(name: str, body: AskBody, crib: House, caller: Caller) -> StreamingResponse:
+async def execute_agent_streaming(
+    name: str, body: AskBody, crib: House, caller: Caller, last_event_id: LastEventId = None
+) -> StreamingResponse:
     """The same as server-sent events, as it goes on; who is cut off re-attaches at `/executions/{run_id}/stream`.
 
-    The header `Location` names that path. The run goes on also if nobody listens any more.
+    The header `Location` names that path. The run goes on also if nobody listens any more. Who brings results to a run
+    that it has followed sends the id of its last message as `Last-Event-ID`, and is told what follows.
     """
     await find_agent(crib, caller, name)
     begun = await crib.executions.submit(name, body, principal=caller)
-    stream = await narrated(crib, begun.run_id, BEGINNING, drive=True)
+    stream = await narrated(crib, begun.run_id, last_event_id or BEGINNING, drive=True)
     stream.headers["Location"] = f"/api/v1/executions/{begun.run_id}/stream"
     return stream
 
@@ -75,7 +82,7 @@ async def stream_execution(
     crib: House,
     caller: Caller,
     after: Annotated[str, Query(max_length=1000, description="Id of the last message that was received.")] = BEGINNING,
-    last_event_id: Annotated[str | None, Header(max_length=1000)] = None,
+    last_event_id: LastEventId = None,
 ) -> StreamingResponse:
     """What a run says and does as server-sent events, until it has ended or waits; `Last-Event-ID` re-attaches."""
     demand_run(caller, await run_of(crib, caller, run_id))

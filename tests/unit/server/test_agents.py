@@ -6,7 +6,9 @@ from typing import Any
 import pytest
 
 from tests.unit.server.client import Server, checked, serving
+from toolcrib import Crib, ScriptedModel
 from toolcrib.contracts import JsonObject
+from toolcrib.llm import Message, Request, ToolCall
 from toolcrib.runs import BEGINNING
 from toolcrib.server.streaming import narrated
 
@@ -228,3 +230,29 @@ async def test_a_stream_begins_with_a_comment_where_there_is_nothing_to_tell_yet
         await server.crib.resume(run_id)
         rest = "".join([str(message) async for message in stream])
     assert messages(rest)[-1][1] == "done"
+
+
+def asks_the_client(request: Request) -> Message | str:
+    """Lets the client choose, and takes what it chose."""
+    if any(message.role == "assistant" for message in request.messages):
+        return "It is settled."
+    return Message("assistant", (ToolCall("1", "pick", '{"question": "which?"}'),))
+
+
+@pytest.mark.requirement("server.agent_stream")
+async def test_who_brings_results_is_told_what_follows() -> None:
+    def make(*given: Any, models: dict[str, Any], **more: Any) -> Crib:
+        return Crib(*given, models={**models, "scripted:picky": ScriptedModel(asks_the_client)}, **more)
+
+    path = "/api/v1/ai/agents/desk/execute/stream"
+    async with serving(make_crib=make) as server:
+        await added(server, tools=["pick"], llm={"model": "scripted:picky"})
+        first = messages((await server.client.post(path, json={"message": "choose"})).text)
+        handed = next(data["envelope"] for _, kind, data in first if kind == "client_handoff")
+        results = [{"call_id": handed["call_id"], "output": {"answer": "this"}}]
+        body = {"run_id": handed["run_id"], "tool_results": results}
+        second = messages((await server.client.post(path, json=body, headers={"Last-Event-ID": first[-1][0]})).text)
+
+    assert first[-1][2]["result"]["status"] == "awaiting_client"
+    assert [kind for _, kind, _ in second] == ["tool_call_end", "text_delta", "done"]
+    assert second[1][2]["text"] == "It is settled."

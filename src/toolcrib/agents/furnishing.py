@@ -21,11 +21,9 @@ from toolcrib.agents.room import Room
 from toolcrib.agents.setup import Models
 from toolcrib.contracts import (
     AgentImplementation,
-    Guardrail,
     Json,
     NotFound,
     PromptFragment,
-    RequireConfirmation,
     ToolRevision,
 )
 from toolcrib.llm import Message
@@ -97,7 +95,7 @@ class AgentFurnisher:
         context.policy = replace(
             offer.policy(context.policy),
             side_effects=least(context.policy.side_effects, agent.side_effects),
-            guardrails=(*context.policy.guardrails, *_rules(agent)),
+            guardrails=context.policy.guardrails,
         )
         system, asked = await self._system(context, agent, offer), context.request.input
         found = offer.findable(begun.found)
@@ -201,8 +199,3 @@ class AgentFurnisher:
             msg = f"there is no prompt fragment {name!r} in realm {realm!r}; save it, or take it out of the agent"
             raise NotFound(msg)
         return found
-
-
-def _rules(agent: AgentImplementation) -> tuple[Guardrail, ...]:
-    """The agent's own rules; they bind the runs that it starts too."""
-    return (*agent.guardrails, RequireConfirmation()) if agent.requires_approval else agent.guardrails

@@ -95,6 +95,7 @@ class ToolOptions(TypedDict, total=False):
     cost_usd_per_call: Usd
     cost_from: str
     requires_confirmation: bool
+    confirmation_expires_s: float | None
     sequential: bool
     max_output_bytes: int
     runs_on: Any

@@ -176,7 +176,7 @@ class FunctionTool(Generic[P, R]):
         return self._result.dump_python(result, mode="json", warnings=False, fallback=self._told)
 
     def _told(self, value: object) -> Json:
-        """What JSON has no form for: numbers and arrays of other libraries, such as NumPy; else text, if that will do."""
+        """What JSON has no form for: numbers and arrays of other libraries (NumPy); else text, if that will do."""
         if isinstance(value, SupportsIndex):
             return operator.index(value)
         if isinstance(value, SupportsFloat):

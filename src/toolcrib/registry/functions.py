@@ -111,7 +111,7 @@ class FunctionTool(Generic[P, R]):
     """A Python function with its definition as a tool."""
 
     def __init__(self, function: Callable[P, R], options: ToolOptions) -> None:
-        self._function: Callable[P, R] = function._function if isinstance(function, FunctionTool) else function
+        self._function: Callable[P, R] = function.function if isinstance(function, FunctionTool) else function
         self._inner = inner_function(self._function)
         self._options = options
         self._is_async = inspect.iscoroutinefunction(self._inner)
@@ -120,6 +120,11 @@ class FunctionTool(Generic[P, R]):
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
         """Call the function itself, without the crib."""
         return self._function(*args, **kwargs)
+
+    @property
+    def function(self) -> Callable[P, R]:
+        """The function itself."""
+        return self._function
 
     @cached_property
     def definition(self) -> ToolDefinition:

@@ -46,7 +46,7 @@ def _answer(request: Request) -> ScriptedAnswer:
     said = [part for message in request.messages for part in message.parts if isinstance(part, ToolResult)]
     if said:
         return " | ".join(result.text for result in said)
-    calls = []
+    calls: list[ToolCall] = []
     for number, offered in enumerate(request.tools.tools, start=1):
         arguments = {"usd": 5} if offered.name == "pay" else {"message": "Pay what we owe."}
         calls.append(ToolCall(str(number), offered.name, json.dumps(arguments)))

@@ -1,9 +1,9 @@
 """A world that the guard is held against: it counts what tools and models really do, and knows nothing of budgets.
 
-Families of runs act in it: turns of parallel tool calls, model calls, nested runs and waits. Calls fail and are retried,
-processes die and others go on, several processes work on one family, runs are cancelled. Whatever comes to a tool or a
-model is counted for its run and for all runs above it, and must be inside the limits of each of them; and before it
-came, the journal must have said that it may.
+Families of runs act in it: turns of parallel tool calls, model calls, nested runs and waits. Calls fail and are
+retried, processes die and others go on, several processes work on one family, runs are cancelled. Whatever comes to a
+tool or a model is counted for its run and for all runs above it, and must be inside the limits of each of them; and
+before it came, the journal must have said that it may.
 """
 
 import asyncio
@@ -183,7 +183,8 @@ class World:
         if context.keep_answer(self, _asking("x" * 60, "x" * 40, 20)) and is_new:
             self._promised.add(run_id)
         try:
-            for turn, actions in enumerate(self._plans[request.input["plan"]]):
+            whole: Plan = self._plans[request.input["plan"]]
+            for turn, actions in enumerate(whole):
                 places = [f"t{turn}.{index}" for index in range(len(actions))]
                 acts = [self._act(context, place, does) for place, does in zip(places, actions, strict=True)]
                 await context.wait_all([context.start(act) for act in acts])
@@ -246,7 +247,7 @@ class World:
     async def request(self, request: Request) -> Response:
         """Answer, or fail, as a model."""
         run_id, place = request.system.split("|")
-        about = [event for event in await self._house.events(run_id) if _is_model(event) and event.position == place]
+        about = [event for event in await self._house.events(run_id) if _is_model_call(event, place)]
         decision = about[-1].decision if about and isinstance(about[-1], ModelStarted) else None
         if decision is None or decision.outcome != "allow" or "tokens" not in decision.inputs:
             self.faults.append(f"the model call {run_id}/{place} was not allowed")
@@ -386,5 +387,5 @@ def _asking(system: str, text: str, tokens: int) -> Request:
     return Request(messages=(user(text),), system=system, max_tokens=tokens)
 
 
-def _is_model(event: Event) -> bool:
-    return isinstance(event, ModelStarted | ModelFailed | ModelFinished)
+def _is_model_call(event: Event, place: str) -> bool:
+    return isinstance(event, ModelStarted | ModelFailed | ModelFinished) and event.position == place

@@ -34,7 +34,7 @@ def test_no_schedule_overspends_or_goes_ungated():
     runs, limited, answers = live_through(range(SAMPLE))
 
     assert runs > SAMPLE
-    assert limited > SAMPLE / 10
+    assert limited > SAMPLE / 20
     assert answers > SAMPLE / 10
 
 
@@ -42,4 +42,6 @@ def test_no_schedule_overspends_or_goes_ungated():
 def test_a_hundred_thousand_schedules_neither_overspend_nor_go_ungated():
     runs, limited, answers = live_through(range(SAMPLE, SAMPLE + SOAK))
 
-    print(f"{SOAK} schedules, {runs} runs, {limited} ended by a limit, {answers} last answers")
+    assert runs > SOAK
+    assert limited > SOAK / 20
+    assert answers > SOAK / 10

@@ -74,11 +74,11 @@ class InDoubt:
         price = tool.definition.cost_usd_per_call
         if tool.definition.reconcile is not None:
             answer = await _reconcile(tool.definition.reconcile, intent, ask)
-            found = answer.output.get("found") if isinstance(answer.output, dict) else None
-            if found is True:
-                output = cast("JsonObject", answer.output).get("output")
+            said = cast("JsonObject", answer.output) if isinstance(answer.output, dict) else {}
+            if said.get("found") is True:
+                output: Json = said.get("output")
                 return self._envelope(intent, run, output=output, tainted=answer.tainted, cost_usd=price)
-            if found is False:
+            if said.get("found") is False:
                 return None
         message = (
             f"{intent.name!r} was started and the process stopped before its outcome was known; it writes and is not "

@@ -44,7 +44,8 @@ async def guarded(model: Any, *rules: Guardrail, crib: Crib | None = None, **fie
     tools = ("search_deals", "update_deals", "read_mail", "drop")
     async with crib or Crib("memory://", models={MODEL: model}) as made:
         made.add(*Crm(1).tools, read_mail, drop)
-        await made.agents.save(agent(guardrails=rules, **{"tools": tools, **fields}))
+        said: dict[str, Any] = {"tools": tools, **fields}
+        await made.agents.save(agent(guardrails=rules, **said))
         return await made.invoke("desk", {"message": "Do it."})
 
 

@@ -2,6 +2,7 @@
 
 from typing import Any
 
+import msgspec
 import pytest
 
 from tests.twins import Behaviour, Rig, echo, make_context, make_tool
@@ -37,7 +38,7 @@ def rig(*tools: ToolRevision, behaviour: Behaviour = echo) -> Rig:
 
 def context(rig: Rig, *rules: Guardrail, tainted_by: str | None = None, attempt: int = 1) -> CallContext:
     made = make_context(journal=rig.journal, budget=rig.budget, policy=CallPolicy(guardrails=rules), attempt=attempt)
-    return CallContext(**{name: getattr(made, name) for name in made.__struct_fields__} | {"tainted_by": tainted_by})
+    return msgspec.structs.replace(made, tainted_by=tainted_by)
 
 
 async def run(rig: Rig, *rules: Guardrail, text: str = "x", **more: Any) -> ToolEnvelope:

@@ -62,7 +62,8 @@ def entity(operation: EntityOperation) -> EntityImplementation:
 
 
 def tool(implementation: Implementation = PYTHON, name: str = "change", **fields: Any) -> ToolRevision:
-    return make_tool(name, **{"side_effects": "writes", "implementation": implementation, **fields})
+    made: dict[str, Any] = {"side_effects": "writes", "implementation": implementation, **fields}
+    return make_tool(name, **made)
 
 
 def called(tool: ToolRevision, arguments: JsonObject | None = None, **fields: Any) -> GuardedCall:
@@ -70,7 +71,8 @@ def called(tool: ToolRevision, arguments: JsonObject | None = None, **fields: An
 
 
 def model(**fields: Any) -> GuardedModel:
-    return GuardedModel("x:y", **{"realm": "default", "principal": "ann", "tokens": 10, "priced": True, **fields})
+    facts: dict[str, Any] = {"realm": "default", "principal": "ann", "tokens": 10, "priced": True, **fields}
+    return GuardedModel("x:y", **facts)
 
 
 def judged(rule: Guardrail, guarded: Guarded) -> tuple[str, str, Reason | None]:

@@ -24,6 +24,7 @@ from toolcrib.contracts import (
     Conflict,
     ErrorCode,
     Event,
+    JsonObject,
     Limits,
     LLMConfig,
     ModelError,
@@ -77,6 +78,10 @@ def _agent(number: int, limits: Limits) -> ToolDefinition:
 AGENTS: Final = tuple(_agent(number, limits) for number, limits in enumerate(LIMITS))
 
 
+Plan: TypeAlias = "tuple[tuple[Action, ...], ...]"
+"""Turns, each of what is done at the same time."""
+
+
 @dataclass(frozen=True)
 class Action:
     """One thing that a run does in a turn."""
@@ -86,11 +91,8 @@ class Action:
     """That a model may answer with."""
     agent: int = 0
     """Which agent is called."""
-    plan: "Plan" = ()
+    plan: Plan = ()
     """What it does."""
-
-
-Plan: TypeAlias = tuple[tuple[Action, ...], ...]
 
 
 def make_plan(random: Random, agents: Sequence[int]) -> Plan:
@@ -183,7 +185,8 @@ class World:
         if context.keep_answer(self, _asking("x" * 60, "x" * 40, 20)) and is_new:
             self._promised.add(run_id)
         try:
-            whole: Plan = self._plans[request.input["plan"]]
+            arguments: JsonObject = request.input
+            whole: Plan = self._plans[arguments["plan"]]
             for turn, actions in enumerate(whole):
                 places = [f"t{turn}.{index}" for index in range(len(actions))]
                 acts = [self._act(context, place, does) for place, does in zip(places, actions, strict=True)]

@@ -74,7 +74,8 @@ class InDoubt:
         price = tool.definition.cost_usd_per_call
         if tool.definition.reconcile is not None:
             answer = await _reconcile(tool.definition.reconcile, intent, ask)
-            said = cast("JsonObject", answer.output) if isinstance(answer.output, dict) else {}
+            told: Json = answer.output
+            said = cast("JsonObject", told) if isinstance(told, dict) else {}
             if said.get("found") is True:
                 output: Json = said.get("output")
                 return self._envelope(intent, run, output=output, tainted=answer.tainted, cost_usd=price)

@@ -186,8 +186,8 @@ class World:
             self._promised.add(run_id)
         try:
             arguments: JsonObject = request.input
-            whole: Plan = self._plans[arguments["plan"]]
-            for turn, actions in enumerate(whole):
+            place: int = arguments["plan"]
+            for turn, actions in enumerate(self._plans[place]):
                 places = [f"t{turn}.{index}" for index in range(len(actions))]
                 acts = [self._act(context, place, does) for place, does in zip(places, actions, strict=True)]
                 await context.wait_all([context.start(act) for act in acts])

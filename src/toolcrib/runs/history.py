@@ -154,7 +154,7 @@ class History:
                     self._waste(model_usage(event.usage), event.cost_usd)
                 if event.retry_in_s is None:
                     self.failures[position] = event
-            case ModelDenied():
+            case _:
                 self.denials[position] = event
 
     def _lose(self, position: str) -> None:

@@ -12,7 +12,7 @@ import orjson
 from msgspec import Struct
 
 from toolcrib.contracts import Filtered, GuardDecision, Guardrail, Json, JsonObject, Purpose, Usage
-from toolcrib.llm import Message, Opaque, Part, Request, Response, Text, Thinking, ToolCall, ToolResult
+from toolcrib.llm import Message, Part, Request, Response, Text, Thinking, ToolCall, ToolResult
 from toolcrib.llm import Usage as ModelUsage
 from toolcrib.policy import Screening, filters_of, screen, strictest
 
@@ -73,8 +73,8 @@ def _texts(part: Part) -> tuple[str, ...]:
             return (text, signature or "")
         case ToolCall(name=name, args=args):
             return (name, args)
-        case Opaque(raw=raw):
-            return (raw,)
+        case _:
+            return (part.raw,)
 
 
 class Screens:
@@ -158,7 +158,7 @@ class _Reader:
                 return msgspec.structs.replace(part, text=self.text(part.text))
             case ToolCall():
                 return msgspec.structs.replace(part, args=self.text(part.args))
-            case Thinking() | Opaque():
+            case _:
                 return part if self.text(part.text) == part.text else None
 
 

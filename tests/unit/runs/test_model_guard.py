@@ -226,4 +226,7 @@ def test_an_estimate_follows_what_answers_have_said_and_not_what_was_estimated()
     estimate.learn(request, Usage(input=1000))
 
     assert estimate.most(request, 5).input > 1000
+    parts = (Thinking("x", signature="x" * 50), ToolCall("1", "f", "x" * 50), Opaque("x", "x" * 50))
+    longer = Request(messages=(Message("assistant", parts),))
+    assert estimate.most(longer, 5).input > estimate.most(Request(messages=(user("x" * 140),)), 5).input
     assert estimate.most(Request(messages=(user("日" * 300),)), 5).input > estimate.most(request, 5).input

@@ -24,7 +24,7 @@ class ReturnedCall(ClientResult):
     @property
     def result(self) -> ClientResult:
         """What was done, without saying with which call."""
-        return ClientResult(output=self.output, error=self.error, metadata=self.metadata)
+        return ClientResult(**{name: getattr(self, name) for name in ClientResult.model_fields})
 
 
 class AgentRequest(Contract):

@@ -59,6 +59,18 @@ async def test_all_results_come_back_in_one_request_and_the_run_goes_on():
     assert answer.run_id == waiting.run_id
 
 
+@pytest.mark.requirement("handoff.stateless")
+async def test_what_a_client_says_that_outsiders_can_write_taints_the_run():
+    async with await open_crib(turn(("pick", "hat")), "Done.") as crib:
+        waiting = await crib.executions.execute("clerk", GO)
+        [call] = waiting.tool_calls
+        answer = await returned(crib, waiting, ReturnedCall(call_id=call.call_id, output="red", tainted=True))
+        result = await crib.resume(answer.run_id)
+
+    assert answer.tools_by_id[call.call_id].tainted
+    assert result.summary.tainted
+
+
 @pytest.mark.requirement("handoff.stateless", "executions.conversations")
 async def test_results_may_name_the_conversation_instead_of_the_run_and_positions_instead_of_ids():
     async with await open_crib(turn(("pick", "hat")), "Done.") as crib:

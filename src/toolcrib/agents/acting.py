@@ -8,10 +8,10 @@ from typing import NamedTuple
 
 import orjson
 
-from toolcrib.agents.calls import Calls, arguments_of
+from toolcrib.agents.calls import Calls, arguments_of, refused_key
 from toolcrib.agents.finding import FIND_TOOLS, finder, reading
 from toolcrib.agents.offer import Offer
-from toolcrib.agents.refusals import is_refused, told
+from toolcrib.agents.refusals import is_refused, told, told_of
 from toolcrib.contracts import ErrorCode, Json, JsonObject, Reason, ToolEnvelope, ToolError
 from toolcrib.executor import ToolCall, error
 from toolcrib.llm import ToolCall as ModelToolCall
@@ -72,8 +72,8 @@ class Acting:
         }
         outcomes = {place: await self._look(place, calls.made[place]) for place in looks}
         for place, failure in calls.refused.items():
-            await self._context.emit(f"{place}.refused", "call_refused", {"message": failure.message})
-            outcomes[place] = Outcome(calls.made[place], _told(failure), failure, refused=True)
+            await self._context.emit(refused_key(place), "call_refused", {"message": failure.message})
+            outcomes[place] = Outcome(calls.made[place], _dump(told_of(failure)), failure, refused=True)
         envelopes = await self._context.wait_all(list(pending.values()))
         offered = [tool.name for tool in self.tools.tools]
         for place, envelope in zip(pending, envelopes, strict=True):
@@ -83,25 +83,29 @@ class Acting:
         return [outcomes[place] for place in calls.made]
 
     async def _look(self, position: str, call: ModelToolCall) -> Outcome:
-        """Look into the catalogue of hidden tools; what is found can be called from now on."""
+        """Look into the catalogue of hidden tools; what is found can be called from now on.
+
+        What the model is told of it stands nowhere else, so it is written down as well.
+        """
         folded, wanted = self._offer.folded, arguments_of(call)
         problems = compile_schema(finder(folded.hidden).schema).problems(wanted)
         if problems:
             message = f"the arguments of {FIND_TOOLS!r} are not valid: {'; '.join(map(str, problems))}"
             failure = error(ErrorCode.VALIDATION_ERROR, Reason.INPUT_SCHEMA_MISMATCH, message)
-            return Outcome(call, _told(failure), failure, refused=True)
+            await self._context.emit(position, "call_refused", {"told": told_of(failure)})
+            return Outcome(call, _dump(told_of(failure)), failure, refused=True)
         query: JsonObject = wanted
 
         async def look() -> Json:
-            names = [item.alias for item in folded.find(query["query"], query.get("group"))]
-            return {**query, "found": names}
+            found = folded.find(query["query"], query.get("group"))
+            return {**query, "found": [item.alias for item in found], "told": reading(found)}
 
         names = (await self._context.once(position, "tools_found", look))["found"]
         self._found += [name for name in names if name not in self._found]
         self.tools = self._offer.with_found(self._found)
         by_name = {item.alias: item for item in folded.hidden}
-        return Outcome(call, orjson.dumps(reading([by_name[name] for name in names])).decode())
+        return Outcome(call, _dump(reading([by_name[name] for name in names])))
 
 
-def _told(failure: ToolError) -> str:
-    return orjson.dumps({"error": failure.code.value, "message": failure.message}).decode()
+def _dump(told: JsonObject) -> str:
+    return orjson.dumps(told).decode()

@@ -60,6 +60,11 @@ def read_calls(message: Message, turn: int, *, parallel: bool) -> Calls:
     return Calls(msgspec.structs.replace(message, parts=tuple(parts)), made, refused)
 
 
+def refused_key(position: str) -> str:
+    """The key under which a run writes down that a call was not even judged."""
+    return f"{position}.refused"
+
+
 def arguments_of(call: ToolCall) -> Json:
     """The model's arguments as JSON; text that is none stays text, for the executor to refuse."""
     if not call.args.strip():

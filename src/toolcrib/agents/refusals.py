@@ -37,12 +37,17 @@ def told(envelope: ToolEnvelope, *, called: str, offered: Sequence[str]) -> str:
     failure = envelope.error
     if failure is None or not is_refused(envelope):
         return result_text(envelope)
-    facts: JsonObject = {"error": failure.code.value, "message": failure.message}
+    facts = told_of(failure)
     if failure.reason in _NOT_ITS_OWN and called not in offered:
         return _dump(facts | _instead(called, offered))
     if failure.code is ErrorCode.VALIDATION_ERROR:
         facts["hint"] = _ASK
     return _dump(facts)
+
+
+def told_of(failure: ToolError) -> JsonObject:
+    """What a model is told of an error: its code and its message."""
+    return {"error": failure.code.value, "message": failure.message}
 
 
 def given_up(model: str, last: ToolError) -> ToolError:

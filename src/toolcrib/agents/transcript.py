@@ -13,9 +13,9 @@ import msgspec
 import orjson
 from msgspec import Struct
 
-from toolcrib.agents.calls import Calls, read_calls
+from toolcrib.agents.calls import Calls, read_calls, refused_key
 from toolcrib.agents.recall import Recalled, opening
-from toolcrib.agents.refusals import told
+from toolcrib.agents.refusals import told, told_of
 from toolcrib.agents.room import room_key
 from toolcrib.agents.trimming import trimmed_results
 from toolcrib.contracts import (
@@ -126,7 +126,7 @@ async def _acted(
 ) -> tuple[Message, ...]:
     """An answer with calls as it went back to the model, and their results."""
     calls = read_calls(message, number, parallel=True)
-    if any(_refused(position) in reading.progress for position in calls.made.keys() - calls.refused.keys()):
+    if any(refused_key(position) in reading.progress for position in calls.made.keys() - calls.refused.keys()):
         calls = read_calls(message, number, parallel=False)
     offered = await _offered(tools, calls, reading, kept)
     results = tuple(_result(position, call, calls, reading, offered) for position, call in calls.made.items())
@@ -147,16 +147,12 @@ def _result(position: str, call: ModelToolCall, calls: Calls, reading: _Reading,
         text = told(envelope, called=call.name, offered=offered)
         return ToolResult(call.id, call.name, text, is_error=envelope.error is not None)
     if failure is not None:
-        text = _dump({"error": failure.code.value, "message": failure.message})
-        return ToolResult(call.id, call.name, text, is_error=True)
+        return ToolResult(call.id, call.name, _dump(told_of(failure)), is_error=True)
     if position in reading.progress:
-        return ToolResult(call.id, call.name, _dump(reading.progress[position]))
+        noted = cast("JsonObject", reading.progress[position])
+        looked: JsonObject = noted.get("told", noted)  # older releases did not write down what the model was told
+        return ToolResult(call.id, call.name, _dump(looked), is_error="error" in looked)
     return ToolResult(call.id, call.name, _dump({"error": "UNKNOWN", "message": _OPEN}), is_error=True)
-
-
-def _refused(position: str) -> str:
-    """The key under which a run writes down that a call was not taken."""
-    return f"{position}.refused"
 
 
 def _unsent(reading: _Reading) -> tuple[Message, ...]:

@@ -186,6 +186,7 @@ async def test_a_turn_that_goes_on_after_a_wait_is_shown_the_same():
 async def test_what_the_model_found_and_what_was_chosen_for_it_stays_the_same_in_all_turns():
     crowded = helper(max_tools_in_context=2)
     script = [
+        calls(("find_tools", '{"group": "no query"}')),
         calls(("find_tools", '{"query": "choose"}')),
         calls(("find_tools", '{"query": "find a text"}')),
         "found",
@@ -198,9 +199,10 @@ async def test_what_the_model_found_and_what_was_chosen_for_it_stays_the_same_in
     requests = talk.model.requests
     offered = [tuple(tool.name for tool in request.tools.tools) for request in requests]
     assert offered[0][-1] == "find_tools"
-    assert len(offered[2]) > len(offered[0])
-    assert offered[3] == offered[2]
+    assert len(offered[3]) > len(offered[0])
     assert offered[4] == offered[3]
+    assert offered[5] == offered[4]
+    assert requests[4].messages[: len(requests[3].messages)] == requests[3].messages
 
 
 @pytest.mark.requirement("conversations.recall")

@@ -160,9 +160,11 @@ class ToolDefinition(Contract):
     @property
     def provider(self) -> str | None:
         """Name of the provider that the tool reaches its system through, if there is one."""
-        implementation = self.implementation
-        reaches = HttpImplementation | McpImplementation | GrpcImplementation | EntityImplementation
-        return implementation.provider if isinstance(implementation, reaches) else None
+        match self.implementation:
+            case HttpImplementation() | McpImplementation() | GrpcImplementation() | EntityImplementation() as reaching:
+                return reaching.provider
+            case _:
+                return None
 
     @property
     def has_model(self) -> bool:

@@ -207,8 +207,8 @@ class Approvals:
         tool = await self._registry.pinned(approval.realm, approval.content_hash)
         schema = compile_schema(tool.definition.input_schema)
         filled = schema.with_defaults(edited)
-        problems = [] if approval.narrowed is None else compile_schema(approval.narrowed).problems(filled)
-        problems = problems or schema.problems(filled)
+        narrowed = schema if approval.narrowed is None else compile_schema(approval.narrowed)
+        problems = narrowed.problems(filled) or schema.problems(filled)
         if problems:
             listed = "; ".join(map(str, problems[:5]))
             msg = f"the edited arguments of {tool.name!r} are not valid: {listed}. Correct them; the call still waits"

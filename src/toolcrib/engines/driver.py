@@ -40,10 +40,9 @@ from toolcrib.engines.outcomes import (
     caller_ended,
     cancel_signal,
     cancelled,
-    crashed,
+    end_of,
     finished,
     orphaned,
-    refused,
     resume_cause,
 )
 from toolcrib.engines.shares import limits_alone, open_parts
@@ -57,7 +56,6 @@ from toolcrib.runs import (
     InDoubt,
     Live,
     ModelCalls,
-    ModelRefused,
     Nested,
     Program,
     RunContext,
@@ -187,7 +185,7 @@ class Driver:
                 return await program(context, tool)
         except TimeoutError as crash:
             if not deadline.expired():
-                return crashed(crash)
+                return end_of(crash, context.partial())
             allowed = context.budget.limits.timeout_s
             message = f"the run did not end within timeout_s={allowed:g}; raise timeout_s to go on"
             context.note_limit("timeout_s", allowed, allowed, message)
@@ -197,10 +195,8 @@ class Driver:
             )
         except Fenced:
             raise
-        except ModelRefused as refusal:
-            return refused(refusal, context.partial())
         except Exception as crash:  # noqa: BLE001 - the edge of a run: its failure is its end, in the journal
-            return crashed(crash)
+            return end_of(crash, context.partial())
 
     async def _suspend(self, drive: Drive, wait: Suspended, context: RunContext) -> Driven:
         change = RunChange(status=wait.status, waiting_for=wait.signals, wake_at=wait.wake_at)

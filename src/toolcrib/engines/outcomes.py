@@ -77,8 +77,12 @@ def _cancelled(message: str, partial: Json = None) -> Ended:
     return Ended(output=partial, status="cancelled", stop_reason="cancelled", error=failure)
 
 
-def crashed(crash: Exception) -> Ended:
-    """The end of a run whose program failed."""
+def end_of(failure: Exception, partial: Json) -> Ended:
+    """The end of a run whose program failed, with what it had so far if a guardrail has stopped it."""
+    return _refused(failure, partial) if isinstance(failure, ModelRefused) else _crashed(failure)
+
+
+def _crashed(crash: Exception) -> Ended:
     if isinstance(crash, ToolcribError):
         message = str(crash)
     else:
@@ -87,12 +91,7 @@ def crashed(crash: Exception) -> Ended:
     return Ended(status="failed", stop_reason="error", error=failure)
 
 
-def end_of(failure: Exception, partial: Json) -> Ended:
-    """The end of a run whose program failed, with what it had so far."""
-    return refused(failure, partial) if isinstance(failure, ModelRefused) else crashed(failure)
-
-
-def refused(refusal: ModelRefused, partial: Json) -> Ended:
+def _refused(refusal: ModelRefused, partial: Json) -> Ended:
     """The end of a run whose model a guardrail keeps from being asked, or from being heard."""
     decision = refusal.decision
     reason = decision.reason or Reason.GUARDRAIL_REFUSED

@@ -9,7 +9,7 @@ from toolcrib.runs.indoubt import InDoubt
 from toolcrib.runs.listening import listen
 from toolcrib.runs.live import Live
 from toolcrib.runs.log import RunLog
-from toolcrib.runs.modelcalls import BudgetExhausted, ModelCall, ModelCalls, ModelRefused, as_contract
+from toolcrib.runs.modelcalls import BudgetExhausted, ModelCall, ModelCalls, ModelRefused
 from toolcrib.runs.narration import BEGINNING, Told
 from toolcrib.runs.outputs import calls_of, outputs_of
 from toolcrib.runs.pending import Pending
@@ -18,15 +18,16 @@ from toolcrib.runs.program import Ended, Suspended
 from toolcrib.runs.reading import read_trace
 from toolcrib.runs.recorded import recorded_model
 from toolcrib.runs.replay import Recording, replay
+from toolcrib.runs.responses import read_response
 from toolcrib.runs.result import Result, result_of
 from toolcrib.runs.returns import signals_for
 from toolcrib.runs.shortening import clipped, shortened
 from toolcrib.runs.spent import Spent, spent_in
-from toolcrib.runs.standing import read_response
 from toolcrib.runs.trace import trace_of
 from toolcrib.runs.tree import read_tree
 from toolcrib.runs.turns import turn_run_id
 from toolcrib.runs.unrecorded import Unrecorded, outside_call
+from toolcrib.runs.usage import as_contract
 from toolcrib.runs.waiting import (
     client_signal,
     decision_on,

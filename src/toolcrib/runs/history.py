@@ -31,7 +31,7 @@ from toolcrib.contracts import (
     ToolEnvelope,
 )
 from toolcrib.llm import Usage as ModelUsage
-from toolcrib.runs.modelguard import at_most, model_usage
+from toolcrib.runs.usage import at_most, model_usage
 from toolcrib.store import Entry
 
 Logged: TypeAlias = Entry | RunEvent

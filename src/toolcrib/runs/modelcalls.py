@@ -28,7 +28,6 @@ from toolcrib.contracts import (
     ModelStarted,
     Purpose,
     ToolcribError,
-    Usage,
 )
 from toolcrib.executor import Clock
 from toolcrib.llm import (
@@ -48,10 +47,13 @@ from toolcrib.policy import Budget, GuardedModel, Guardrails, ModelReservation, 
 from toolcrib.runs.history import History
 from toolcrib.runs.live import Aloud, answer, unheard
 from toolcrib.runs.log import RunLog
-from toolcrib.runs.modelguard import FREE, NOBODY, Estimate, Screens, Standing, at_most, model_usage
+from toolcrib.runs.modelguard import NOBODY, Estimate, Screens, Standing
+from toolcrib.runs.usage import as_contract, at_most, model_usage
 
 _PERHAPS_BILLED: Final = frozenset({"timeout", "stream_cut", "bad_response"})
 """Failures that come when the provider has begun to answer."""
+_FREE: Final[frozenset[Purpose]] = frozenset({"formatting", "answer", "summary"})
+"""Purposes that are no turn of a loop, so that no `max_iterations` keeps them from being asked."""
 
 
 class ModelCall(Struct, frozen=True):
@@ -222,7 +224,7 @@ class ModelCalls:
         budget, limits = self._budget, self._budget.limits
         most = self._estimate.most(call.request, call.request.max_tokens or limits.max_tokens_per_call)
         cost = self._most_expensive(call.model, most)
-        reservation = ModelReservation(most.input + most.output, cost, 0 if call.purpose in FREE else 1)
+        reservation = ModelReservation(most.input + most.output, cost, 0 if call.purpose in _FREE else 1)
         guarded = GuardedModel(
             call.model.name,
             standing.realm,
@@ -369,15 +371,3 @@ def _unless_refused(response: Response, decision: GuardDecision | None) -> Respo
     if decision is not None and decision.outcome == "deny":
         raise ModelRefused(decision)
     return response
-
-
-def as_contract(usage: ModelUsage) -> Usage:
-    """The model layer's token counts as the contract shows them."""
-    return Usage(
-        input_tokens=usage.input,
-        output_tokens=usage.output,
-        cache_read_tokens=usage.cache_read,
-        cache_write_tokens=usage.cache_write,
-        reasoning_tokens=usage.reasoning,
-        estimated=usage.estimated,
-    )

@@ -4,20 +4,17 @@ Nothing is sent here and nothing is spent; `ModelCalls` reserves what is estimat
 """
 
 from collections.abc import Sequence
-from decimal import Decimal
 from typing import Final
 
 import msgspec
 import orjson
 from msgspec import Struct
 
-from toolcrib.contracts import Filtered, GuardDecision, Guardrail, Json, JsonObject, Purpose, Usage
+from toolcrib.contracts import Filtered, GuardDecision, Guardrail, Json, JsonObject
 from toolcrib.llm import Message, Part, Request, Response, Text, Thinking, ToolCall, ToolResult
 from toolcrib.llm import Usage as ModelUsage
 from toolcrib.policy import Screening, filters_of, screen, strictest
 
-FREE: Final[frozenset[Purpose]] = frozenset({"formatting", "answer", "summary"})
-"""Purposes that are no turn of a loop, so that no `max_iterations` keeps them from being asked."""
 _TOKENS_PER_BYTE: Final = 1 / 3
 """Many, because a reservation must not be too small."""
 _TOKENS_PER_MESSAGE: Final = 4
@@ -179,23 +176,3 @@ def _json(text: str) -> Json:
         return orjson.loads(text)
     except orjson.JSONDecodeError:
         return None
-
-
-def model_usage(usage: Usage) -> ModelUsage:
-    """The contract's token counts as the model layer has them."""
-    return ModelUsage(
-        input=usage.input_tokens,
-        output=usage.output_tokens,
-        cache_read=usage.cache_read_tokens,
-        cache_write=usage.cache_write_tokens,
-        reasoning=usage.reasoning_tokens,
-        estimated=usage.estimated,
-    )
-
-
-def at_most(decision: GuardDecision | None) -> tuple[ModelUsage, Decimal | None]:
-    """What a call was allowed to use at most, by the record of the decision: nothing, where older releases had none."""
-    facts = decision.inputs if decision is not None else {}
-    cost = facts.get("cost_usd")
-    usage = ModelUsage(input=facts.get("input_tokens", 0), output=facts.get("output_tokens", 0), estimated=True)
-    return usage, None if cost is None else Decimal(str(cost))

@@ -48,6 +48,7 @@ from toolcrib.crib.entities import Source, Thing
 from toolcrib.crib.evaluations import Evaluations
 from toolcrib.crib.executions import Executions
 from toolcrib.crib.handle import Agent, AgenticTool, CompositeTool
+from toolcrib.crib.handoffs import Handoffs
 from toolcrib.crib.imports import Imports
 from toolcrib.crib.lifecycle import ToolLife
 from toolcrib.crib.listing import Listing
@@ -60,7 +61,6 @@ from toolcrib.crib.replays import replay_run
 from toolcrib.crib.requests import refusal_of, request_of
 from toolcrib.crib.secrets import Secrets
 from toolcrib.crib.services import read_services
-from toolcrib.crib.waiting import Waiting
 from toolcrib.engines import Driven, SystemClock
 from toolcrib.executor import Clock
 from toolcrib.export import ExportFormat, export_tools
@@ -142,7 +142,7 @@ class Crib:
         self.registry, self.providers = self._parts.registry, self._parts.providers
         self.executor, self.engine = self._parts.executor, self._parts.engine
         self._catalogue = self._parts.catalogue
-        self._waiting = Waiting(self.store.journal, self.engine, self.clock)
+        self._handoffs = Handoffs(self.store.journal, self.engine, self.clock)
         self.approvals = Approvals(self._parts, self.enter)
         self.reference_data = ReferenceData(self._parts, self.enter, self.invoke)
         self.imports = Imports(self._parts, self.enter)
@@ -514,7 +514,7 @@ class Crib:
     async def pending_handoffs(self, run_id: str) -> Sequence[ToolEnvelope]:
         """Prepared calls of a run that wait for a client."""
         await self.open()
-        return await self._waiting.handoffs(run_id)
+        return await self._handoffs.of_run(run_id)
 
     async def decide(
         self,
@@ -549,7 +549,7 @@ class Crib:
             Conflict: No call at this position waits for a client.
         """
         await self.open()
-        return await self._waiting.return_result(run_id, position, result, principal or self.principal)
+        return await self._handoffs.return_result(run_id, position, result, principal or self.principal)
 
     # Life -------------------------------------------------------------------------------------------------------------
 

@@ -1,28 +1,19 @@
-"""Runs that wait for a person or a client: what they wait for, and what they are told.
+"""Calls that a run has handed over to its client, one by one: what waits, and what the client brings back.
 
-What they are told is a signal in the journal; nothing here carries a run on.
+A result is a signal in the journal; nothing here carries a run on. `Executions` takes the results of a whole turn.
 """
 
 from collections.abc import Sequence
 
-from toolcrib.contracts import (
-    ClientResult,
-    Principal,
-    Signal,
-    ToolEnvelope,
-)
+from toolcrib.contracts import ClientResult, Principal, Signal, ToolEnvelope
 from toolcrib.engines import LocalEngine
 from toolcrib.executor import Clock
-from toolcrib.runs import (
-    client_signal,
-    waiting_at,
-    waiting_handoffs,
-)
+from toolcrib.runs import client_signal, waiting_at, waiting_handoffs
 from toolcrib.store import Journal
 
 
-class Waiting:
-    """The waiting runs of a crib.
+class Handoffs:
+    """The calls of a crib's runs that wait for a client.
 
     Args:
         journal: Has the runs.
@@ -35,7 +26,7 @@ class Waiting:
         self._engine = engine
         self._clock = clock
 
-    async def handoffs(self, run_id: str) -> Sequence[ToolEnvelope]:
+    async def of_run(self, run_id: str) -> Sequence[ToolEnvelope]:
         """Prepared calls of a run that wait for a client."""
         signals = await self._journal.signals(run_id)
         return waiting_handoffs(await self._journal.events(run_id), signals.keys())
@@ -49,7 +40,7 @@ class Waiting:
         known = (await self._journal.signals(run_id)).get(client_signal(position))
         if known is not None and known.payload == result.model_dump(mode="json"):
             return known.made_by == who.id
-        waiting = {prepared.position: prepared for prepared in await self.handoffs(run_id)}
+        waiting = {prepared.position: prepared for prepared in await self.of_run(run_id)}
         waiting_at(run_id, position, waiting, "a client")
         signal = Signal(
             name=client_signal(position),

@@ -14,9 +14,19 @@ from toolcrib.contracts import InvalidDefinition
 
 
 def inner_function(function: Callable[..., Any]) -> Callable[..., Any]:
-    """The function that has the type hints and the docstring."""
+    """The function that has the type hints and the docstring.
+
+    Raises:
+        InvalidDefinition: It cannot be called, or is a method of a type that is written in C.
+    """
     whole = _whole(function)
-    return whole if hasattr(whole, "__name__") else whole.__call__
+    if not callable(whole):
+        msg = f"{whole!r} cannot be called, so it is no tool; give a function or a method"
+        raise InvalidDefinition(msg)
+    inner = whole if hasattr(whole, "__name__") else whole.__call__
+    if not hasattr(inner, "__module__"):
+        raise InvalidDefinition(_untold(function))
+    return inner
 
 
 def name_of(function: Callable[..., Any]) -> str:
@@ -34,8 +44,7 @@ def open_parameters(function: Callable[..., Any]) -> Mapping[str, inspect.Parame
     try:
         parameters = inspect.signature(function).parameters
     except ValueError:
-        msg = f"{function!r} does not tell its parameters; wrap it in a function of your own"
-        raise InvalidDefinition(msg) from None
+        raise InvalidDefinition(_untold(function)) from None
     held = function.keywords if isinstance(function, partial) else {}
     return {name: parameter for name, parameter in parameters.items() if name not in held}
 
@@ -53,3 +62,7 @@ def _whole(function: Callable[..., Any]) -> Callable[..., Any]:
     while isinstance(function, partial):
         function = function.func
     return function
+
+
+def _untold(function: Callable[..., Any]) -> str:
+    return f"{function!r} does not tell its parameters; wrap it in a function of your own"

@@ -10,6 +10,7 @@ import operator
 from collections.abc import Callable, Mapping
 from functools import cached_property, update_wrapper
 from typing import (
+    Annotated,
     Any,
     Generic,
     ParamSpec,
@@ -29,6 +30,8 @@ from docstring_parser import parse as parse_docstring
 from msgspec import Struct
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError, create_model
 from pydantic.errors import PydanticUserError
+from pydantic.fields import FieldInfo
+from pydantic_core import SchemaError
 
 from toolcrib.contracts import (
     CachePolicy,
@@ -48,6 +51,7 @@ from toolcrib.contracts import (
 )
 from toolcrib.net import HttpSession
 from toolcrib.registry.callables import inner_function, name_of, open_parameters, public_methods
+from toolcrib.registry.hints import schema_of_arguments, schema_of_results
 from toolcrib.registry.validation import compile_schema
 
 P = ParamSpec("P")
@@ -143,12 +147,13 @@ class FunctionTool(Generic[P, R]):
             if "output_schema" not in fields:
                 fields["output_schema"] = self._output_schema
             return ToolDefinition(**fields)
-        except PydanticUserError as error:
-            msg = f"tool {self._name!r}: a type in its signature has no form in JSON: {error.message}"
-            raise InvalidDefinition(msg) from error
         except ValidationError as error:
             listed = "; ".join(f"{'.'.join(map(str, found['loc']))}: {found['msg']}" for found in error.errors())
             msg = f"tool {self._name!r} is not well formed: {listed}; correct it in @tool(...)"
+            raise InvalidDefinition(msg) from error
+        except (PydanticUserError, SchemaError, TypeError, ValueError) as error:
+            reason = getattr(error, "message", error)
+            msg = f"tool {self._name!r}: a type in its signature has no form in JSON: {reason}"
             raise InvalidDefinition(msg) from error
 
     async def run(self, arguments: JsonObject, context: ToolContext) -> Json:
@@ -165,7 +170,8 @@ class FunctionTool(Generic[P, R]):
             given = dict(arguments)
         else:
             values = self._arguments.model_validate(arguments)
-            given = {self._parameters[name]: getattr(values, name) for name in values.model_fields_set}
+            told = values.model_fields_set | self._described
+            given = {self._parameters[field]: getattr(values, field) for field in told}
         if self._context_parameter is not None:
             given[self._context_parameter] = context
         return given
@@ -173,12 +179,15 @@ class FunctionTool(Generic[P, R]):
     async def invoke(self, values: JsonObject) -> Json:
         """Call the function with its keyword arguments, and bring its result back as JSON.
 
-        A plain function runs in a thread, so that it does not hold up the event loop. Whether the result fits the
-        output schema is checked by the crib.
+        A plain function runs in a thread, so that it does not hold up the event loop; if it has only begun something,
+        as one around an async function does, that is awaited. Whether the result fits the output schema is checked by
+        the crib.
         """
         call = cast("Callable[..., Any]", self._function)
-        result = await call(**values) if self._is_async else await asyncio.to_thread(call, **values)
-        return self._result.dump_python(result, mode="json", warnings=False, fallback=self._told)
+        result = call(**values) if self._is_async else await asyncio.to_thread(_called, call, values)
+        if inspect.isawaitable(result):
+            result = await result
+        return self._result.dump_python(result, mode="json", by_alias=True, warnings=False, fallback=self._told)
 
     def _told(self, value: object) -> Json:
         """What JSON has no form for: numbers and arrays of other libraries (NumPy); else text, if that will do."""
@@ -206,6 +215,9 @@ class FunctionTool(Generic[P, R]):
                 f"tool {self._name!r}: {error}; import or define it where the function's module can see it at run time"
             )
             raise InvalidDefinition(msg) from error
+        except (SyntaxError, TypeError, AttributeError) as error:
+            msg = f"tool {self._name!r}: a type hint is no type: {error}; words about a parameter go into the docstring"
+            raise InvalidDefinition(msg) from error
 
     @cached_property
     def _documentation(self) -> Docstring:
@@ -225,18 +237,27 @@ class FunctionTool(Generic[P, R]):
             if name == self._context_parameter:
                 continue
             self._check_parameter(parameter)
-            info: dict[str, Any] = {"alias": name}
-            if parameter.default is not parameter.empty:
+            hint, info = self._hints[name], dict[str, Any](alias=name)
+            if isinstance(parameter.default, FieldInfo):
+                hint = Annotated[hint, parameter.default]
+            elif parameter.default is not parameter.empty:
                 info["default"] = parameter.default
             if texts.get(name):
                 info["description"] = texts[name]
-            fields[f"argument_{len(fields)}"] = (self._hints[name], Field(**info))
+            fields[f"argument_{len(fields)}"] = (hint, Field(**info))
         return create_model(self._name, __config__=ConfigDict(extra="forbid"), **fields)
 
     @cached_property
     def _parameters(self) -> dict[str, str]:
         """The parameters' names by the names of the model's fields."""
         return {name: str(field.alias) for name, field in self._arguments.model_fields.items()}
+
+    @cached_property
+    def _described(self) -> frozenset[str]:
+        """The fields of parameters whose default is pydantic's `Field(...)`: the function can make nothing of it."""
+        parameters = open_parameters(self._function)
+        named = self._parameters.items()
+        return frozenset(field for field, name in named if isinstance(parameters[name].default, FieldInfo))
 
     def _check_parameter(self, parameter: inspect.Parameter) -> None:
         name = parameter.name
@@ -249,7 +270,7 @@ class FunctionTool(Generic[P, R]):
 
     @property
     def _input_schema(self) -> JsonSchema:
-        schema = _lean(self._arguments.model_json_schema())
+        schema = schema_of_arguments(self._arguments)
         definitions = schema.get("$defs", {})
         for name, part in schema["properties"].items():
             if "default" in part and compile_schema({"$defs": definitions, **part}).problems(part["default"]):
@@ -269,7 +290,7 @@ class FunctionTool(Generic[P, R]):
     def _output_schema(self) -> JsonSchema | None:
         if self._hints.get("return", type(None)) is type(None):
             return None
-        return _lean(self._result.json_schema(mode="serialization")) or None
+        return schema_of_results(self._result) or None
 
 
 @overload
@@ -313,31 +334,15 @@ def tools_of(thing: object, *names: str, **options: Unpack[ToolOptions]) -> list
     return [tool(**chosen)(methods[name]) for name in names or methods]
 
 
-_NAMED = frozenset({"properties", "patternProperties", "$defs"})
-"""Keywords whose values are schemas by name."""
-_DATA = frozenset({"default", "const", "enum", "examples"})
-"""Keywords whose values are no schemas."""
-
-
 def as_function_tool(function: FunctionTool[..., Any] | Callable[..., Any]) -> FunctionTool[..., Any]:
     """A decorated function as it is, a plain one as a tool that is taken to write."""
     return cast("FunctionTool[..., Any]", function) if isinstance(function, FunctionTool) else tool(function)
 
 
-def _lean(schema: JsonSchema) -> JsonSchema:
-    """The schema without the titles that pydantic makes from names: a model pays for every token."""
-    lean: JsonSchema = {}
-    for key, value in schema.items():
-        if key in _NAMED:
-            lean[key] = {name: _lean_part(part) for name, part in value.items()}
-        elif key in _DATA:
-            lean[key] = value
-        elif key != "title":
-            lean[key] = _lean_part(value)
-    return lean
-
-
-def _lean_part(part: Json) -> Json:
-    if isinstance(part, list):
-        return [_lean_part(item) for item in cast("list[Json]", part)]
-    return _lean(cast("JsonSchema", part)) if isinstance(part, dict) else part
+def _called(function: Callable[..., Any], values: JsonObject) -> Any:
+    """What a function returns in its thread, out of which a `StopIteration` cannot come."""
+    try:
+        return function(**values)
+    except StopIteration as error:
+        msg = "the function raised StopIteration"
+        raise RuntimeError(msg) from error

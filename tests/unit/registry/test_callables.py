@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 from functools import partial
-from typing import Any
+from typing import Any, cast
 
 import pytest
 
@@ -114,6 +114,10 @@ def test_methods_that_are_not_there_and_functions_that_tell_nothing_are_refused(
         tools_of(Account(), "deposit", "withdraw")
     with pytest.raises(InvalidDefinition, match="does not tell its parameters; wrap it"):
         _ = tool(iter).definition
+    with pytest.raises(InvalidDefinition, match="'upper' of 'str' objects> does not tell its parameters; wrap it"):
+        tool(str.upper)
+    with pytest.raises(InvalidDefinition, match=r"Account object at .* cannot be called, so it is no tool"):
+        tool(cast("Any", Account()))
 
 
 @pytest.mark.requirement("registry.function_given_schema")

@@ -357,6 +357,8 @@ def none_default(limit: Any = None) -> None: ...
 def opaque(thing: Opaque) -> None: ...
 def callback(then: Callable[[int], int]) -> None: ...
 def _private() -> None: ...
+def worded(name: Any) -> None: ...
+def pattern(name: Annotated[str, Field(pattern="(")]) -> None: ...
 
 
 def opaque_result() -> Opaque:
@@ -370,6 +372,7 @@ def generator() -> Iterator[Opaque]:
 unannotated.__annotations__ = {}
 unknown.__annotations__ = {"name": "Missing"}
 none_default.__annotations__ = {"limit": int}
+worded.__annotations__ = {"name": "who it is"}
 
 REFUSED: list[tuple[Callable[..., Any], str]] = [
     (variadic, "tool 'variadic': parameter 'names' cannot be named in JSON; use ordinary parameters"),
@@ -382,6 +385,8 @@ REFUSED: list[tuple[Callable[..., Any], str]] = [
     (callback, "tool 'callback': a type in its signature has no form in JSON"),
     (opaque_result, "tool 'opaque_result': a type in its signature has no form in JSON"),
     (generator, "tool 'generator': a type in its signature has no form in JSON"),
+    (worded, "tool 'worded': a type hint is no type: Forward reference must be an expression -- got 'who it is'"),
+    (pattern, "tool 'pattern': a type in its signature has no form in JSON: Error building"),
     (_private, "tool '_private' is not well formed: name: String should match pattern"),
 ]
 

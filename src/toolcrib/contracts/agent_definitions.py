@@ -63,8 +63,8 @@ class AgentDefinition(AgentParts):
     output_schema: JsonSchema | None = None
     """What it puts out; null for what follows from the format of its answer."""
 
+    # What holds for calls of the agent itself; each field as `ToolDefinition` describes it.
     select: str | None = None
-    """From here on as of every tool: what holds for calls of the agent itself."""
     deletes: bool | None = None
     untrusted: bool | None = None
     idempotent: bool = False

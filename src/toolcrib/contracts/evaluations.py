@@ -93,7 +93,7 @@ class JudgeCheck(Contract):
     at_least: float = Field(default=0.5, ge=0, le=1)
 
 
-Check: TypeAlias = Annotated[
+EvaluationCheck: TypeAlias = Annotated[
     ExactCheck
     | ContainsCheck
     | PathCheck
@@ -107,7 +107,7 @@ Check: TypeAlias = Annotated[
 ]
 
 
-class ToolUse(Contract):
+class EvaluationCall(Contract):
     """A call of a tool."""
 
     tool: str
@@ -118,7 +118,7 @@ class ScriptedTurn(Contract):
     """One answer of a scripted model: text, calls, or both."""
 
     text: str = ""
-    calls: tuple[ToolUse, ...] = ()
+    calls: tuple[EvaluationCall, ...] = ()
 
 
 class EvaluationTask(Contract):
@@ -129,11 +129,11 @@ class EvaluationTask(Contract):
     """The message of an agent, the task of an agentic tool; or the whole input of any tool."""
     context: JsonObject = Field(default_factory=dict)
     """Facts that an agent is told beside the message."""
-    setup: tuple[ToolUse, ...] = ()
+    setup: tuple[EvaluationCall, ...] = ()
     """Calls that are made before each run of the task."""
     script: tuple[ScriptedTurn, ...] = ()
     """What a scripted model answers."""
-    checks: tuple[Check, ...] = Field(min_length=1)
+    checks: tuple[EvaluationCheck, ...] = Field(min_length=1)
     """All must hold, and the run must have completed."""
 
 

@@ -58,7 +58,7 @@ from toolcrib.crib.parts import Outside, Parts
 from toolcrib.crib.prompts import Prompts
 from toolcrib.crib.reference import ReferenceData
 from toolcrib.crib.replays import replay_run
-from toolcrib.crib.requests import refusal_of, request_of
+from toolcrib.crib.requests import refusal_of, refusal_of_run, request_of
 from toolcrib.crib.secrets import Secrets
 from toolcrib.crib.services import read_services
 from toolcrib.engines import Driven, SystemClock
@@ -421,7 +421,7 @@ class Crib:
         as_call: bool = False,
         test: bool = False,
     ) -> tuple[RunRequest, ToolError | None]:
-        """The request of a run, and why it is refused, if it is. A single call is judged inside its run."""
+        """The request of a run, and why it is refused, if it is."""
         who = await self.enter(principal)
         tool = await self._catalogue.require(who.realm, ref)
         request = request_of(
@@ -434,8 +434,7 @@ class Crib:
             dry_run=dry_run,
             as_call=as_call,
         )
-        judged_here = request.kind in ("agent", "agentic")
-        return request, refusal_of(self.executor, tool, arguments, who, test=test) if judged_here else None
+        return request, refusal_of_run(self.executor, tool, request, test=test)
 
     async def refusal(self, ref: str, arguments: JsonObject, *, principal: Principal | None = None) -> ToolError | None:
         """Why a call would be refused before anything runs: arguments, policy, permission. Null if it would run.

@@ -20,8 +20,10 @@ from toolcrib.contracts import (
     CandidateResult,
     CheckOutcome,
     Evaluation,
+    EvaluationCall,
     EvaluationCandidate,
     EvaluationChange,
+    EvaluationCheck,
     EvaluationDataset,
     EvaluationOutcome,
     EvaluationTask,
@@ -33,10 +35,9 @@ from toolcrib.contracts import (
     ScriptedTurn,
     ToolcribError,
     ToolRevision,
-    ToolUse,
 )
 from toolcrib.crib.parts import Parts
-from toolcrib.crib.requests import refusal_of, request_of
+from toolcrib.crib.requests import refusal_of_run, request_of
 from toolcrib.crib.scoring import Judgement, answer_of, figures_of, judgement_of, score
 from toolcrib.llm import Message, ScriptedModel, Text, ToolCall
 from toolcrib.runs import Result
@@ -159,19 +160,21 @@ class Evaluations:
         parts = self._parts
         request = request_of(tool, arguments, who, parts.registry, dry_run=dry_run, as_call=as_call)
         request = request.model_copy(update={"model": model})
-        refusal = refusal_of(parts.executor, tool, arguments, who) if request.kind in {"agent", "agentic"} else None
+        refusal = refusal_of_run(parts.executor, tool, request)
         driven = parts.engine.start(request) if refusal is None else parts.engine.refuse(request, refusal)
         ended = await driven
         return Result(ended.result, ended.log)
 
-    async def _set_up(self, use: ToolUse, who: Principal) -> None:
+    async def _set_up(self, use: EvaluationCall, who: Principal) -> None:
         tool = await self._parts.catalogue.require(who.realm, use.tool)
         result = await self._start(tool, use.input, who, as_call=True)
         if not result.ok:
             why = result.error.message if result.error else result.summary.status
             raise InvalidInput(f"the task was not set up: {use.tool!r}: {why}")
 
-    async def _judged(self, check: object, task: EvaluationTask, result: Result, who: Principal) -> Judgement | None:
+    async def _judged(
+        self, check: EvaluationCheck, task: EvaluationTask, result: Result, who: Principal
+    ) -> Judgement | None:
         if not isinstance(check, JudgeCheck):
             return None
         judge = await self._parts.catalogue.require(who.realm, check.agent)

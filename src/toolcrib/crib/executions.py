@@ -23,7 +23,7 @@ from toolcrib.contracts import (
 )
 from toolcrib.crib.conversations import Conversations
 from toolcrib.crib.parts import Parts
-from toolcrib.crib.requests import refusal_of, request_of
+from toolcrib.crib.requests import refusal_of_run, request_of
 from toolcrib.policy import permits
 from toolcrib.runs import BEGINNING, Told, listen, read_response, read_tree, signals_for, turn_run_id
 
@@ -93,7 +93,7 @@ class Executions:
             Conflict: Its last turn is not over, or it is closed.
         """
         who = await self._enter(principal)
-        conversation = await self._conversations.get(conversation_id, principal=who)
+        conversation = await self._conversations.own(conversation_id, principal=who)
         request = AgentRequest(message=message, conversation_id=conversation_id)
         return await self.execute(conversation.agent, request, principal=who)
 
@@ -162,7 +162,7 @@ class Executions:
             session_id=request.session_id,
             dry_run=request.dry_run,
         )
-        refusal = refusal_of(parts.executor, tool, wanted.input, who)
+        refusal = refusal_of_run(parts.executor, tool, wanted)
         if refusal is not None:
             return (await parts.engine.refuse(wanted, refusal)).result.run_id
         if wanted.kind != "agent":

@@ -41,3 +41,12 @@ def refusal_of(
     except CallFailed as refusal:
         return refusal.error
     return None
+
+
+def refusal_of_run(
+    executor: Executor, tool: ToolRevision, request: RunRequest, *, test: bool = False
+) -> ToolError | None:
+    """Why a run would be refused before it begins. One that is a single call begins, and judges that inside."""
+    if request.kind == "tool":
+        return None
+    return refusal_of(executor, tool, request.input, request.principal, test=test)

@@ -9,10 +9,10 @@ import orjson
 
 from toolcrib.contracts import (
     CalledCheck,
-    Check,
     CheckOutcome,
     ContainsCheck,
     CostCheck,
+    EvaluationCheck,
     EvaluationFigures,
     EvaluationOutcome,
     ExactCheck,
@@ -70,7 +70,7 @@ def judgement_of(output: Json) -> Judgement | None:
     return Judgement(float(score), str(found.get("reason", "")))
 
 
-def score(check: Check, result: Result, judgement: Judgement | None = None) -> CheckOutcome:
+def score(check: EvaluationCheck, result: Result, judgement: Judgement | None = None) -> CheckOutcome:
     """Whether a check holds of a run.
 
     Args:
@@ -86,7 +86,7 @@ def score(check: Check, result: Result, judgement: Judgement | None = None) -> C
     return CheckOutcome(kind=check.kind, passed=problem is None, reason=problem or told)
 
 
-def _problem(check: Check, result: Result, judgement: Judgement | None) -> str | None:
+def _problem(check: EvaluationCheck, result: Result, judgement: Judgement | None) -> str | None:
     """Why a check does not hold."""
     match check:
         case ExactCheck() | ContainsCheck() | SchemaCheck():

@@ -9,6 +9,7 @@ from toolcrib.contracts import (
     AgentDefinition,
     CalledCheck,
     ContainsCheck,
+    EvaluationCall,
     EvaluationCandidate,
     EvaluationDataset,
     EvaluationTask,
@@ -19,7 +20,6 @@ from toolcrib.contracts import (
     LLMConfig,
     NotFound,
     ScriptedTurn,
-    ToolUse,
 )
 
 REAL = "anthropic:claude-sonnet-4"
@@ -52,7 +52,10 @@ def scripted(version: str, **fields: Any) -> EvaluationCandidate:
     return EvaluationCandidate(tool=f"seller@{version}", model="scripted", **fields)
 
 
-SELL = (ScriptedTurn(calls=(ToolUse(tool="sell", input={"item": "pen"}),)), ScriptedTurn(text="One pen is sold."))
+SELL = (
+    ScriptedTurn(calls=(EvaluationCall(tool="sell", input={"item": "pen"}),)),
+    ScriptedTurn(text="One pen is sold."),
+)
 SOLD = EvaluationTask(
     id="sold",
     input="Sell a pen.",
@@ -127,7 +130,7 @@ async def test_a_candidate_may_have_a_model_and_scripts_of_its_own():
 @pytest.mark.requirement("evaluations.runs")
 async def test_setups_run_before_each_task_and_a_dry_run_writes_nothing():
     till = Till()
-    ready = SOLD.model_copy(update={"setup": (ToolUse(tool="sell", input={"item": "ink"}),)})
+    ready = SOLD.model_copy(update={"setup": (EvaluationCall(tool="sell", input={"item": "ink"}),)})
     async with Crib("memory://") as crib:
         crib.add(till.sell)
         await crib.evaluate(dataset(ready), [scripted("1.0.0")])
@@ -141,7 +144,9 @@ async def test_setups_run_before_each_task_and_a_dry_run_writes_nothing():
 
 @pytest.mark.requirement("evaluations.failures")
 async def test_what_fails_keeps_nothing_else_from_being_run():
-    broken = SOLD.model_copy(update={"id": "broken", "setup": (ToolUse(tool="sell", input={"item": "nothing"}),)})
+    broken = SOLD.model_copy(
+        update={"id": "broken", "setup": (EvaluationCall(tool="sell", input={"item": "nothing"}),)}
+    )
     refused = SOLD.model_copy(update={"id": "refused", "input": {"words": "Hello?"}})
     short = SOLD.model_copy(update={"id": "short", "script": SELL[:1]})
     async with Crib("memory://") as crib:

@@ -9,10 +9,10 @@ import pytest
 from toolcrib.contracts import (
     CalledCheck,
     CallFinished,
-    Check,
     ContainsCheck,
     CostCheck,
     ErrorCode,
+    EvaluationCheck,
     EvaluationOutcome,
     ExactCheck,
     Json,
@@ -71,7 +71,7 @@ DENIED = envelope("refund", status="denied", number=7)
         CostCheck(usd=Decimal("0.02")),
     ],
 )
-def test_a_check_that_holds_needs_no_reason(check: Check):
+def test_a_check_that_holds_needs_no_reason(check: EvaluationCheck):
     found = score(check, result(SAID, FOUND, BROKEN, DENIED, cost_usd=Decimal("0.01")))
 
     assert (found.kind, found.passed, found.reason) == (check.kind, True, "")
@@ -97,7 +97,7 @@ def test_a_check_that_holds_needs_no_reason(check: Check):
         (CostCheck(usd=Decimal("0.01")), "it cost $0.01, not less than $0.01"),
     ],
 )
-def test_a_check_that_does_not_hold_says_why(check: Check, reason: str):
+def test_a_check_that_does_not_hold_says_why(check: EvaluationCheck, reason: str):
     found = score(check, result(SAID, FOUND, BROKEN, DENIED, cost_usd=Decimal("0.01")))
 
     assert not found.passed

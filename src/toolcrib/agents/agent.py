@@ -104,6 +104,8 @@ class _Reply:
             except UnusableAnswer as failure:
                 output = {"response": text, "calls": calls_in_short(turns.done)}
                 return Ended(output=output, status="failed", stop_reason="error", error=model_failure(failure))
+            if isinstance(read_object(text), dict):
+                text = ""  # no words, but an object that has been put right since
         return Ended(output={"response": text or orjson.dumps(found).decode(), "output": found})
 
 

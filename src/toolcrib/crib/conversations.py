@@ -192,6 +192,14 @@ class Conversations:
         """
         return await self._seen(conversation_id, await self._enter(principal), "read")
 
+    async def own(self, conversation_id: str, *, principal: Principal | None = None) -> Conversation:
+        """A conversation of the caller's own, which it may go on with; no grant makes another's its own.
+
+        Raises:
+            NotFound: There is none, or it is another's.
+        """
+        return await self._of(conversation_id, await self._enter(principal))
+
     async def turns(
         self, conversation_id: str, *, after: int = 0, limit: int = 50, principal: Principal | None = None
     ) -> Sequence[ConversationTurn]:

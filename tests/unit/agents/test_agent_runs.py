@@ -147,6 +147,13 @@ async def test_another_answer_is_asked_for_once_more_where_the_conversation_stan
 
 
 @pytest.mark.requirement("agent.formats")
+async def test_an_object_that_had_to_be_put_right_is_nobodys_answer():
+    result, _ = await ask([SEARCH, '{"n": "two"}', '{"n": 2}'], response_format="structured", response_schema=SCHEMA)
+
+    assert result.output == {"response": '{"n":2}', "output": {"n": 2}}
+
+
+@pytest.mark.requirement("agent.formats")
 async def test_an_answer_that_cannot_be_had_in_its_schema_fails_with_the_words():
     result, model = await ask([SEARCH, "Two.", "two", '{"n": "two"}', "[2]"], response_format="structured",
                               response_schema=SCHEMA)  # fmt: skip

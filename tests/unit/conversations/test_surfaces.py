@@ -76,6 +76,7 @@ async def test_others_see_nothing_of_it_and_learn_nothing_from_it(server: Server
     assert everybody.status_code == 403
     boss = {"Authorization": "Bearer boss"}
     assert (await server.client.get(known, headers=boss)).status_code == 200
+    assert (await server.client.post(f"{known}/continue", json={"message": "x"}, headers=boss)).status_code == 404
     assert (await server.client.delete(known, headers=boss)).status_code == 404
     assert (await server.client.get(known, headers={"Authorization": "Bearer stranger"})).status_code == 404
 

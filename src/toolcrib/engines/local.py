@@ -33,7 +33,7 @@ from toolcrib.engines.driver import Driver, House
 from toolcrib.engines.leases import Hold, Leases
 from toolcrib.engines.nesting import awaited_children
 from toolcrib.engines.outcomes import Driven, cancel_signal
-from toolcrib.engines.shares import check_alone
+from toolcrib.engines.shares import check_alone, take_over
 from toolcrib.executor import Clock, Executor
 from toolcrib.llm.retry import RetryPolicy
 from toolcrib.registry import Registry
@@ -268,7 +268,7 @@ class LocalEngine:
         """A run that was driven to its end before; what it used counts for its parent too."""
         driven = await self._stored(run)
         if parent is not None:
-            parent.budget.release(run.run_id)
+            take_over(parent.budget, run.run_id)
             parent.budget.take_nested(
                 tool_calls=driven.result.tool_calls,
                 tokens=driven.result.usage.total_tokens,

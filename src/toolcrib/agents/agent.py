@@ -14,7 +14,7 @@ from toolcrib.agents.answers import UnusableAnswer, read_object
 from toolcrib.agents.failures import model_failure
 from toolcrib.agents.furnishing import AgentFurnisher, Furnished
 from toolcrib.agents.previews import calls_in_short
-from toolcrib.agents.turns import Turns, stop_warnings
+from toolcrib.agents.turns import Turns, refusal_of, stop_warnings
 from toolcrib.contracts import (
     AgentImplementation,
     ErrorCode,
@@ -81,7 +81,7 @@ class _Reply:
     async def answered(self, turns: Turns, response: Response) -> Ended:
         """The answer, or why there is none."""
         if response.stop in ("content_filter", "refusal"):
-            message = f"the model {self.desk.model.name!r} did not answer: {response.raw_stop or response.stop}"
+            message = f"the model {self.desk.model.name!r} did not answer: {refusal_of(response)}"
             refused = error(ErrorCode.PROVIDER_ERROR, Reason.REQUEST_REFUSED, message)
             return turns.failed(refused, stop_reason="policy")
         if self.answer_schema is not None:

@@ -301,9 +301,14 @@ def stop_warnings(response: Response) -> tuple[str, ...]:
         case "length":
             return ("the answer was cut off at max_tokens; raise max_tokens",)
         case "content_filter" | "refusal":
-            return (f"the model did not answer the task: {response.raw_stop or response.stop}",)
+            return (f"the model did not answer the task: {refusal_of(response)}",)
         case _:
             return ()
+
+
+def refusal_of(response: Response) -> str:
+    """How an answer was refused: in our word, and in the provider's if that is another, which may say nothing."""
+    return response.stop if response.raw_stop in ("", response.stop) else f"{response.stop} ({response.raw_stop})"
 
 
 def _limit_hit(envelopes: Sequence[ToolEnvelope]) -> StopReason | None:

@@ -81,7 +81,7 @@ _STATUSES: dict[int, ModelErrorKind] = {
 _HINTS: dict[ModelErrorKind, str] = {
     "auth": "check the API key and what it may use",
     "bad_response": "check base_url",
-    "context_length": "send less history or smaller tool results",
+    "context_length": "send less history or smaller tool results, or set max_input_tokens, to which both are shortened",
     "not_found": "check the model's name and base_url",
     "quota": "check the account's plan and billing",
 }

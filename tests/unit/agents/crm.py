@@ -161,9 +161,9 @@ def plan(**changes: Any) -> JsonObject:
 DONE: JsonObject = {"summary": "7 deals are in Negotiation now."}
 
 
-def stopped(stop: Stop, text: str = "") -> Response:
-    """A model's answer that stopped for this reason."""
-    return Response(assistant(text), stop, stop, Usage(), "model", "1")
+def stopped(stop: Stop, text: str = "", raw: str = "") -> Response:
+    """A model's answer that stopped for this reason, which the provider calls by this word, or by ours."""
+    return Response(assistant(text), stop, raw or stop, Usage(), "model", "1")
 
 
 def asks(*calls: tuple[str, JsonObject | str], text: str = "") -> Message:

@@ -193,6 +193,13 @@ async def test_an_answer_that_is_none_is_given_with_a_warning(stop: Any, said: s
 
 
 @pytest.mark.requirement("agents.stops")
+async def test_a_refusal_is_told_in_our_word_and_in_the_provider_s():
+    result, _ = await run_agent(Crm(), stopped("refusal", "I cannot", raw="completed"))
+
+    assert result.summary.warnings == ("the model did not answer the task: refusal (completed)",)
+
+
+@pytest.mark.requirement("agents.stops")
 async def test_an_answer_that_was_cut_off_before_its_first_word_fails_and_says_why():
     result, _ = await run_agent(Crm(), stopped("length"))
 

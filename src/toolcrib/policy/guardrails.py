@@ -4,7 +4,8 @@ They judge facts and change nothing; what a run may spend is the budget's matter
 the content filters. A tool that calls others does nothing by itself: the calls inside it are held to the same rules.
 
 A rule of another package is a function from its parameters to a `Check`. It runs in this process, at once and to its
-end, so it must be quick, wait for nothing and always say the same of the same facts. If it fails, the call is denied.
+end, so it must be quick, wait for nothing and always say the same of the same facts. If it fails, or answers with what
+is no objection, the call is denied.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -13,10 +14,9 @@ from types import MappingProxyType
 from typing import Final, Literal, TypeAlias
 
 import orjson
-from msgspec import Struct
+from msgspec import Struct, json
 
 from toolcrib.contracts import (
-    DELEGATES,
     EFFECTS,
     CustomGuardrail,
     GuardDecision,
@@ -32,7 +32,7 @@ from toolcrib.contracts import (
     ToolRevision,
     UntrustedContent,
 )
-from toolcrib.policy.nature import deletes
+from toolcrib.policy.nature import acts_through_others, deletes
 
 
 class GuardedCall(Struct, frozen=True):
@@ -120,8 +120,8 @@ class Guardrails:
 
     def _custom(self, rule: CustomGuardrail, guarded: Guarded) -> GuardDecision | None:
         try:
-            objection = self._check(rule)(guarded)
-        except Exception as crash:  # noqa: BLE001 - code of another package: whatever it raises, the call is denied
+            objection = _as_told(self._check(rule)(guarded))
+        except (Exception, SystemExit) as crash:  # noqa: BLE001 - code of another package: whatever it raises, the call is denied
             return _refused(rule, f"guardrail {rule.name!r} failed with {type(crash).__name__}: {crash}")
         if objection is None:
             return None
@@ -138,6 +138,11 @@ class Guardrails:
         if key not in self._checks:
             self._checks[key] = self._makers[rule.name](rule.parameters)
         return self._checks[key]
+
+
+def _as_told(answer: object) -> Objection | None:
+    """A copy of what a check has answered, which is nothing but JSON; raises what it is not."""
+    return None if answer is None else json.decode(json.encode(answer), type=Objection)
 
 
 _STRICTNESS: Final = {"allow": 0, "ask": 1, "deny": 2}
@@ -194,14 +199,14 @@ def _confirmation(rule: RequireConfirmation, call: GuardedCall) -> GuardDecision
 
 
 def _is_named(definition: ToolDefinition, patterns: Sequence[str]) -> bool:
-    if definition.implementation.kind in DELEGATES:
+    if acts_through_others(definition):
         return definition.name in patterns
     return any(fnmatchcase(definition.name, pattern) for pattern in patterns)
 
 
 def _untrusted(rule: UntrustedContent, call: GuardedCall) -> GuardDecision | None:
     definition = call.tool.definition
-    if call.tainted_by is None or definition.implementation.kind in DELEGATES:
+    if call.tainted_by is None or acts_through_others(definition):
         return None
     if not _does_at_least(definition.side_effects, rule.side_effects):
         return None

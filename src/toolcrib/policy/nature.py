@@ -25,8 +25,13 @@ def deletes(tool: ToolDefinition, arguments: JsonObject) -> bool | None:
             return (arguments.get(argument, method) if argument else method) == "DELETE"
         case EntityImplementation(operation=operation):
             return operation == "delete"
-        case implementation:
-            return False if implementation.kind in DELEGATES else None
+        case _:
+            return False if acts_through_others(tool) else None
+
+
+def acts_through_others(tool: ToolDefinition) -> bool:
+    """Whether all that a tool does are the calls inside it. What a client does with a prepared call is none of them."""
+    return tool.implementation.kind in DELEGATES and tool.runs_on == "server"
 
 
 def is_untrusted(tool: ToolDefinition) -> bool:

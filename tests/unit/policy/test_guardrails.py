@@ -1,5 +1,6 @@
 """Guardrails: what each rule says of a call, which answer counts, and rules of other packages."""
 
+import sys
 from decimal import Decimal
 from typing import Any
 
@@ -137,6 +138,16 @@ def test_a_tool_that_calls_others_is_asked_for_under_its_whole_name_only():
     assert judged(RequireConfirmation(tools=("change",)), called(tool(AGENT)))[0] == "ask"
 
 
+@pytest.mark.requirement("guardrails.confirmation", "guardrails.deletion", "taint.guarded")
+def test_what_a_client_performs_is_an_act_also_if_a_tool_that_calls_others_has_prepared_it():
+    prepared = tool(AGENT, runs_on="client")
+
+    assert judged(RequireConfirmation(), called(prepared))[0] == "ask"
+    assert judged(RequireConfirmation(tools=("ch*",)), called(prepared))[0] == "ask"
+    assert judged(NoDelete(), called(prepared))[:2] == ("ask", "no_delete")
+    assert judged(UntrustedContent(), called(prepared, tainted_by="x"))[0] == "ask"
+
+
 @pytest.mark.requirement("guardrails.strictest")
 def test_the_strictest_answer_counts_and_the_earliest_end_of_a_question():
     rules = [RequireConfirmation(expires_s=60), RequireConfirmation(expires_s=5), RequireConfirmation()]
@@ -271,6 +282,22 @@ def test_a_rule_that_fails_or_is_not_released_denies():
     assert missing is not None
     assert missing.outcome == "deny"
     assert "it has: at_most; install it and name it in TOOLCRIB_PLUGINS" in (missing.message or "")
+
+
+@pytest.mark.requirement("guardrails.custom")
+@pytest.mark.parametrize(
+    "answer", [True, "no", {"outcome": "ask"}, Objection("no", facts={"seen": object()}), Objection("\ud800"), sys.exit]
+)
+@pytest.mark.parametrize("guarded", [called(make_tool()), GuardedModel("m:x", "default", "owner", 1, priced=True)])
+def test_a_rule_that_answers_with_what_is_no_objection_or_ends_the_process_denies(answer: Any, guarded: Guarded):
+    def make(_: JsonObject) -> Check:
+        return lambda _: answer() if callable(answer) else answer
+
+    decision = Guardrails({"odd": make}).judge([CustomGuardrail(name="odd")], guarded)
+
+    assert decision is not None
+    assert (decision.outcome, decision.reason) == ("deny", Reason.GUARDRAIL_REFUSED)
+    assert "guardrail 'odd' failed with" in (decision.message or "")
 
 
 @pytest.mark.requirement("guardrails.inherited")

@@ -3,7 +3,7 @@
 from typing import Annotated
 
 from fastapi import APIRouter, Body, Query, Response
-from pydantic import ValidationError
+from pydantic_core import to_jsonable_python
 
 from toolcrib.contracts import (
     AgenticImplementation,
@@ -36,11 +36,10 @@ from toolcrib.server.agentic_views import (
 )
 from toolcrib.server.context import Caller, House
 from toolcrib.server.desk import Author
-from toolcrib.server.errors import located
-from toolcrib.server.merging import merged
+from toolcrib.server.merging import patched
 from toolcrib.server.parsing import JsonRoute
 from toolcrib.server.removals import removed
-from toolcrib.server.revisions import IfMatch, expected_revision, name_revision
+from toolcrib.server.revisions import IfMatch, expected_revision, name_revision, refuse_new_name
 from toolcrib.server.rules import demand_sight, demand_write
 
 router = APIRouter(prefix="/agentic-tools", route_class=JsonRoute, tags=["agentic tools"])
@@ -117,14 +116,9 @@ async def change_agentic_tool(
     """
     current = await _find(crib, caller, name)
     demand_write(caller, current.definition)
-    try:
-        fields = AgenticBody.fields_of(current.definition, _inside(current.definition))
-        body = AgenticBody.model_validate(merged(AgenticBody(**fields).model_dump(mode="json"), patch))
-    except ValidationError as problem:
-        raise located(problem) from problem
-    if body.name != current.name:
-        msg = f"the definition is named {body.name!r} and the path {current.name!r}; a tool cannot be renamed"
-        raise InvalidDefinition(msg)
+    fields = AgenticBody.fields_of(current.definition, _inside(current.definition))
+    body = patched(AgenticBody, to_jsonable_python(fields), patch)
+    refuse_new_name(current, body.name)
     definition = await _written(crib, caller, body.definition(current.definition))
     return _shown(await author.save(definition, after=expected_revision(if_match, current.revision)), response)
 

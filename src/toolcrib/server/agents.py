@@ -4,9 +4,8 @@ import sys
 from typing import Annotated, Final
 
 from fastapi import APIRouter, Query, Response
-from pydantic import ValidationError
 
-from toolcrib.contracts import AgentDefinition, Conflict, InvalidDefinition, JsonObject, Principal, ToolRevision
+from toolcrib.contracts import AgentDefinition, Conflict, JsonObject, Principal, ToolRevision
 from toolcrib.crib import Crib
 from toolcrib.crib.listing import ToolsPage
 from toolcrib.registry import Facet
@@ -22,11 +21,10 @@ from toolcrib.server.agent_views import (
 from toolcrib.server.agentic_views import RemovalView
 from toolcrib.server.context import Caller, House
 from toolcrib.server.desk import Author
-from toolcrib.server.errors import located
-from toolcrib.server.merging import merged
+from toolcrib.server.merging import patched
 from toolcrib.server.parsing import JsonRoute
 from toolcrib.server.removals import removed
-from toolcrib.server.revisions import IfMatch, expected_revision, name_revision
+from toolcrib.server.revisions import IfMatch, expected_revision, name_revision, refuse_new_name
 from toolcrib.server.rules import demand_sight, demand_write
 
 router = APIRouter(prefix="/ai/agents", route_class=JsonRoute, tags=["agents"])
@@ -111,11 +109,7 @@ async def change_agent(
     """
     current = await find_agent(crib, caller, name)
     demand_write(caller, current.definition)
-    before = AgentDefinition.of(current.definition).model_dump(mode="json")
-    try:
-        body = AgentBody.model_validate(merged(before, patch))
-    except ValidationError as problem:
-        raise located(problem) from problem
+    body = patched(AgentBody, AgentDefinition.of(current.definition).model_dump(mode="json"), patch)
     return _shown(await _save(author, current, body, expected_revision(if_match, current.revision)), response)
 
 
@@ -164,9 +158,7 @@ def _shown_page(page: ToolsPage) -> AgentPage:
 
 
 async def _save(author: Author, current: ToolRevision, body: AgentBody, after: int | None) -> ToolRevision:
-    if body.name != current.name:
-        msg = f"the definition is named {body.name!r} and the path {current.name!r}; an agent cannot be renamed"
-        raise InvalidDefinition(msg)
+    refuse_new_name(current, body.name)
     return await author.save(body.tool(), after=after)
 
 

@@ -1,8 +1,25 @@
 """JSON Merge Patch (RFC 7396): what is null goes, what is given replaces, objects are merged."""
 
-from typing import Any, cast
+from typing import Any, TypeVar, cast
 
-from toolcrib.contracts import JsonObject
+from pydantic import ValidationError
+
+from toolcrib.contracts import Contract, JsonObject
+from toolcrib.server.errors import located
+
+ContractT = TypeVar("ContractT", bound=Contract)
+
+
+def patched(contract: type[ContractT], before: JsonObject, patch: JsonObject) -> ContractT:
+    """A contract as a patch makes it.
+
+    Raises:
+        InvalidInput: It is not valid; each problem is named with its place.
+    """
+    try:
+        return contract.model_validate(merged(before, patch))
+    except ValidationError as problem:
+        raise located(problem) from problem
 
 
 def merged(target: Any, patch: Any) -> Any:

@@ -4,7 +4,7 @@ from typing import Annotated, TypeAlias
 
 from fastapi import Header, Response
 
-from toolcrib.contracts import InvalidInput, ToolRevision
+from toolcrib.contracts import InvalidDefinition, InvalidInput, ToolRevision
 
 IfMatch: TypeAlias = Annotated[str | None, Header(description="The ETag of the tool that the change was made to.")]
 
@@ -12,6 +12,17 @@ IfMatch: TypeAlias = Annotated[str | None, Header(description="The ETag of the t
 def name_revision(response: Response, tool: ToolRevision) -> None:
     """Let the answer's `ETag` name the revision that it shows."""
     response.headers["ETag"] = f'"{tool.revision}"'
+
+
+def refuse_new_name(current: ToolRevision, name: str) -> None:
+    """Refuse a definition that is sent to the path of another.
+
+    Raises:
+        InvalidDefinition: It is one.
+    """
+    if name != current.name:
+        msg = f"the definition is named {name!r} and the path {current.name!r}; a definition cannot be renamed"
+        raise InvalidDefinition(msg)
 
 
 def expected_revision(if_match: str | None, otherwise: int | None = None) -> int | None:

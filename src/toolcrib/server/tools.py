@@ -3,11 +3,9 @@
 from typing import Annotated, Final, cast
 
 from fastapi import APIRouter, Query, Response
-from pydantic import ValidationError
 
 from toolcrib.contracts import (
     Conflict,
-    InvalidDefinition,
     InvalidInput,
     JsonObject,
     LifeCycle,
@@ -19,10 +17,9 @@ from toolcrib.contracts import (
 from toolcrib.registry import Facet, references_of
 from toolcrib.server.context import Caller, House
 from toolcrib.server.desk import Author, Desk
-from toolcrib.server.errors import located
-from toolcrib.server.merging import merged
+from toolcrib.server.merging import patched
 from toolcrib.server.parsing import JsonRoute
-from toolcrib.server.revisions import IfMatch, expected_revision, name_revision
+from toolcrib.server.revisions import IfMatch, expected_revision, name_revision, refuse_new_name
 from toolcrib.server.rules import demand_import, demand_sight, demand_write
 from toolcrib.server.views import (
     DefinitionBody,
@@ -173,10 +170,7 @@ async def change_tool(
     await crib.enter(caller, newest=True)
     current = crib.registry.require(caller.realm, name)
     demand_write(caller, current.definition)
-    try:
-        definition = ToolDefinition.model_validate(merged(current.definition.model_dump(mode="json"), patch))
-    except ValidationError as problem:
-        raise located(problem) from problem
+    definition = patched(ToolDefinition, current.definition.model_dump(mode="json"), patch)
     return await _revise(author, current, definition, response, after=expected_revision(if_match, current.revision))
 
 
@@ -192,9 +186,7 @@ async def remove_tool(name: str, crib: House, caller: Caller) -> None:
 async def _revise(
     author: Desk, current: ToolRevision, definition: ToolDefinition, response: Response, *, after: int | None
 ) -> ToolRevision:
-    if definition.name != current.name:
-        msg = f"the definition is named {definition.name!r} and the path {current.name!r}; a tool cannot be renamed"
-        raise InvalidDefinition(msg)
+    refuse_new_name(current, definition.name)
     demand_write(author.caller, current.definition)
     saved = await author.save(definition, after=after)
     name_revision(response, saved)

@@ -5,6 +5,7 @@ policy than the call has is not believed, wherever it comes from.
 """
 
 from datetime import timedelta
+from typing import Final
 
 from toolcrib.contracts import (
     ApprovalDecision,
@@ -13,6 +14,7 @@ from toolcrib.contracts import (
     GuardDecision,
     JsonObject,
     Reason,
+    SideEffects,
     ToolRevision,
     digest,
 )
@@ -20,6 +22,8 @@ from toolcrib.executor.denial import Denied
 from toolcrib.executor.ports import Clock
 from toolcrib.executor.receipt import Receipt, error
 from toolcrib.policy import policy_hash
+
+_DOES: Final[dict[SideEffects, str]] = {"none": "changes nothing", "reads": "reads", "writes": "writes"}
 
 
 def request_of(receipt: Receipt, tool: ToolRevision, asks: GuardDecision, clock: Clock) -> ApprovalRequested:
@@ -44,7 +48,7 @@ def request_of(receipt: Receipt, tool: ToolRevision, asks: GuardDecision, clock:
         policy_hash=policy_hash(policy, tool.name),
         narrowed=policy.narrowed.get(tool.name),
         side_effects=definition.side_effects,
-        message=f"{definition.title or tool.name} {definition.side_effects}; {asks.message or asks.rule}",
+        message=f"{definition.title or tool.name} {_DOES[definition.side_effects]}; {asks.message or asks.rule}",
         expires_at=clock.now() + timedelta(seconds=min(limits)) if limits else None,
     )
 

@@ -322,7 +322,7 @@ class RunContext:
         """
         call = ToolCall(position, tool.name, self.request.input, tool.content_hash)
         receipt = Receipt(call, self._call_context(), self._around.clock)
-        asks = GuardDecision(outcome="ask", rule="confirmation")
+        asks = GuardDecision(outcome="ask", rule="confirmation", message="a person must confirm")
         return await confirm(receipt, request_of(receipt, tool, asks, self._around.clock))
 
     async def hand_off(self, prepared: ToolEnvelope) -> ClientResult:

@@ -49,6 +49,7 @@ async def test_nothing_is_asked_of_a_model_before_a_person_agrees(crib: Crib):
     assert waiting.summary.status == "awaiting_approval"
     assert [entry.event.type for entry in waiting.events] == ["run_started", "approval_requested", "run_suspended"]
     assert (approval.tool, approval.callers, approval.root_run_id) == ("clerk", (), waiting.run_id)
+    assert approval.message == "clerk writes; a person must confirm"
 
     await crib.approvals.decide(approval.approval_id, approve=True)
     done = await crib.resume(waiting.run_id)

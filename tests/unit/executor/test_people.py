@@ -53,7 +53,8 @@ async def test_a_run_may_ask_for_tools_that_do_not_ask_themselves():
     await rig.run("a", context=context)
     await rig.run("b", context=context)
 
-    assert [request.name for request in rig.journal.requests] == ["b"]
+    [request] = rig.journal.requests
+    assert (request.name, request.message) == ("b", "b changes nothing; a person must confirm")
 
 
 def changed(request: ApprovalRequested, **changes: Any) -> ApprovalDecision:

@@ -129,6 +129,12 @@ FOUND: list[tuple[str, list[tuple[Any, ...]]]] = [
     ('```json\n{"tool": "no"}\n```', []),
     ("``tool\nno()\n``", []),
     ("text ```tool\nno()\n```", []),
+    ("<think>\n" + block("return no();") + "\n</think>\n" + block("return yes();"), [("yes", [])]),
+    ("\n<thinking>Maybe " + block("no()") + "\n</thinking>", []),
+    ("<think>\n" + block("return no();") + "\nor rather", []),
+    ("I could\n" + block("return no();") + "\nbut no.\n</think>\n\n" + block("return yes();"), [("yes", [])]),
+    (block("a('<think>\n</think>');"), [("a", ["<think>\n</think>"])]),
+    (block("a(1)") + "\nas it ends </think>", [("a", [1])]),
     ("word " * 200_000, []),
     ("", []),
 ]

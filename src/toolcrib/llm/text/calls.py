@@ -10,7 +10,7 @@ from typing import Final
 
 from toolcrib.contracts import Json
 from toolcrib.llm.text.ends import certain_end
-from toolcrib.llm.text.fences import Opening, first_opening, opening_at
+from toolcrib.llm.text.fences import Opening, first_opening, opening_at, thought_until
 from toolcrib.llm.text.literals import UNDEFINED, Malformed, Undefined, separator, value
 from toolcrib.llm.text.source import Source
 
@@ -91,13 +91,14 @@ class Block:
 
 
 def parse(text: str) -> tuple[Block, ...]:
-    """The `tool` blocks of an answer, in order.
+    """The `tool` blocks of an answer, in order. What it has only thought of calling is none.
 
     Args:
         text: The answer's words.
     """
     blocks: list[Block] = []
-    calls = position = quoted_until = 0
+    calls = quoted_until = 0
+    position = thought_until(text)
     while (opening := first_opening(text, position)) is not None:
         if opening.start >= quoted_until and ">" in opening.margin:
             quoted_until = opening.quoted_until(text)

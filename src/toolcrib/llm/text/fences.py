@@ -20,6 +20,10 @@ _FENCE = re.compile(rf"{_MARGIN}(?:```|~~~)")
 _MAY_BE_FENCE = re.compile(rf"{_MARGIN}(?:`{{1,2}}|~{{1,2}}|[-*+]|[0-9]{{1,9}}[.)]?)?+")
 _LINE = re.compile(r"[^\n]*+\n|[^\n]++")
 
+_THINKS = re.compile(r"\s*+<think(?:ing)?>")
+_THOUGHT = re.compile(r"</think(?:ing)?>")
+_THOUGHT_ALONE = re.compile(r"^[ \t]*+</think(?:ing)?>", re.MULTILINE)
+
 
 class Opening(NamedTuple):
     """The line that opens a block."""
@@ -74,6 +78,18 @@ def first_opening(text: str, position: int = 0) -> Opening | None:
     """The first of them from an offset on."""
     lines = (opening_at(text, found.start()) for found in _OPENING.finditer(text, position))
     return next(filter(None, lines), None)
+
+
+def thought_until(text: str) -> int:
+    """Where a model has thought aloud in its words, as its template has it, and what it means to say begins.
+
+    Templates that begin the thought themselves leave only its end in the answer. A thought without an end is all of it.
+    """
+    if begun := _THINKS.match(text):
+        end = _THOUGHT.search(text, begun.end())
+        return end.end() if end else len(text)
+    end = _THOUGHT_ALONE.search(text)
+    return end.end() if end and "<think" not in text[: end.start()] else 0
 
 
 class Prose:

@@ -6,7 +6,7 @@ from toolcrib.agents.checking import check_agent, notes_on
 from toolcrib.agents.drafting import Draft
 from toolcrib.agents.drift import basis_of, drift_of, made_from
 from toolcrib.agents.furnishing import AgentFurnisher, Fragments
-from toolcrib.agents.identity import Accounts, identity_of
+from toolcrib.agents.identity import identity_of
 from toolcrib.agents.memory import Memory
 from toolcrib.agents.past import SUMMARIZED, Summary
 from toolcrib.agents.placeholders import PLACEHOLDERS, check_prompt
@@ -24,7 +24,6 @@ __all__ = [
     "PLACEHOLDERS",
     "SUMMARIZED",
     "TASK_INPUT",
-    "Accounts",
     "AgentFurnisher",
     "Asker",
     "Draft",

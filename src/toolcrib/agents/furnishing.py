@@ -13,7 +13,7 @@ from msgspec import Struct
 from toolcrib.agents.allotment import Granted
 from toolcrib.agents.desk import Desk
 from toolcrib.agents.finding import Folded
-from toolcrib.agents.identity import Accounts, identity_of
+from toolcrib.agents.identity import identity_of
 from toolcrib.agents.offer import Offer, allot
 from toolcrib.agents.recall import Begun, Recall, Recalled, message_of, opening
 from toolcrib.agents.resolving import Asker, resolve
@@ -27,7 +27,7 @@ from toolcrib.contracts import (
     ToolRevision,
 )
 from toolcrib.llm import Message
-from toolcrib.policy import least
+from toolcrib.policy import Accounts, least
 from toolcrib.registry import Registry, means_many
 from toolcrib.runs import RunContext
 

@@ -1,20 +1,11 @@
 """As whom an agent acts: its service account, or else whoever calls it (004, agent identity).
 
-An account's grants are looked up whenever the run is taken up, so that what was taken away from it is gone at once.
+It must be there and enabled whenever the run is taken up; what it may do is looked up anew before every call.
 """
 
-from typing import Protocol
-
-from toolcrib.contracts import AgentImplementation, ErrorCode, Principal, Reason, ServiceAccount
+from toolcrib.contracts import AgentImplementation, ErrorCode, Principal, Reason
 from toolcrib.executor import CallFailed, error
-
-
-class Accounts(Protocol):
-    """Finds service accounts."""
-
-    def find(self, realm: str, name: str) -> ServiceAccount | None:
-        """The account of a realm, or null."""
-        ...
+from toolcrib.policy import Accounts
 
 
 def identity_of(agent: AgentImplementation, caller: Principal, accounts: Accounts) -> Principal:

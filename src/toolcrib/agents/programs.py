@@ -6,12 +6,12 @@ from toolcrib.agents.agent import Agent
 from toolcrib.agents.agentic import Agentic
 from toolcrib.agents.deterministic import Deterministic
 from toolcrib.agents.furnishing import AgentFurnisher, Fragments
-from toolcrib.agents.identity import Accounts
 from toolcrib.agents.recall import Recall
 from toolcrib.agents.references import References
 from toolcrib.agents.setup import Furnisher, Models
 from toolcrib.contracts import RunKind, ToolRevision
 from toolcrib.executor import ToolCall
+from toolcrib.policy import Accounts
 from toolcrib.registry import Providers, Registry
 from toolcrib.runs import Ended, Program, RunContext
 

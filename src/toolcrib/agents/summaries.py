@@ -14,7 +14,7 @@ from toolcrib.executor import ToolCall
 from toolcrib.llm import Message, Request, Text, ToolResult, user
 from toolcrib.llm import ToolCall as ModelToolCall
 from toolcrib.llm.model import LanguageModel
-from toolcrib.runs import BudgetExhausted, ModelCall, RunContext, clipped
+from toolcrib.runs import BudgetExhausted, ModelCall, ModelRefused, RunContext, clipped
 
 _LONGEST_MESSAGE: Final = 2000
 _LONGEST_QUESTION: Final = 60_000
@@ -46,7 +46,7 @@ async def summarize(
         found = await (
             _asked_model(context, model, question) if name is None else _asked_agent(context, name, question)
         )
-    except (ModelError, BudgetExhausted) as failure:
+    except (ModelError, ModelRefused, BudgetExhausted) as failure:
         context.warn(f"the conversation could not be summarized: {failure}")
         return None
     return clipped(found, _LONGEST_SUMMARY) if found else None

@@ -1,7 +1,7 @@
 """The stable shapes of Toolcrib: pydantic models only, no I/O, nothing of ours below them."""
 
 from toolcrib.contracts._base import Contract, Json, JsonObject, JsonSchema, Timestamp, Usd, format_timestamp
-from toolcrib.contracts.accounts import ServiceAccount
+from toolcrib.contracts.accounts import ServiceAccount, account_of
 from toolcrib.contracts.adoption import (
     AdoptedTool,
     Adoption,
@@ -573,6 +573,7 @@ __all__ = [
     "Verdict",
     "VersionLife",
     "WaitingApproval",
+    "account_of",
     "approval_id",
     "approval_signal",
     "cache_key",

@@ -3,11 +3,15 @@
 Who may write an agent that acts as an account needs `ai://accounts/{name}/execute`; who calls the agent does not.
 """
 
+from typing import Final
+
 from pydantic import Field
 
 from toolcrib.contracts._base import Contract
 from toolcrib.contracts.principals import Principal
 from toolcrib.contracts.providers import NAME_PATTERN
+
+_PREFIX: Final = "account:"
 
 
 class ServiceAccount(Contract):
@@ -22,5 +26,15 @@ class ServiceAccount(Contract):
     """A disabled account can do nothing, also in runs that have begun."""
 
     def principal(self, realm: str) -> Principal:
-        """Who acts. It has secrets and connections of its own, and none of the person's who called."""
-        return Principal(id=self.name, kind="service", realm=realm, grants=self.grants if self.enabled else ())
+        """Who acts: `account:{name}`, which is nobody else's id.
+
+        It has secrets and connections of its own, and none of the person's who called or who is named like it.
+        """
+        grants = self.grants if self.enabled else ()
+        return Principal(id=f"{_PREFIX}{self.name}", kind="service", realm=realm, grants=grants)
+
+
+def account_of(principal: Principal) -> str | None:
+    """Name of the service account that a principal is; null if it is none."""
+    is_account = principal.kind == "service" and principal.id.startswith(_PREFIX)
+    return principal.id.removeprefix(_PREFIX) if is_account else None

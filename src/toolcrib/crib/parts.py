@@ -79,7 +79,7 @@ class Parts:
         models = _models(outside, session, keeping)
         reaching = Reaching.wire(outside, session, keeping)
         catalogue = _catalogue(outside, kept, models, reaching)
-        executor = _executor(outside, registry, providers, keeping, reaching)
+        executor = _executor(outside, kept, keeping, reaching)
         snapshots = Snapshots(outside.store, outside.clock)
         references = References(snapshots, registry=registry, providers=providers, clock=outside.clock)
 
@@ -217,19 +217,18 @@ def _code(outside: Outside, kept: _Kept, references: References) -> Callable[[Mo
     return code_of
 
 
-def _executor(
-    outside: Outside, registry: Registry, providers: Providers, keeping: Keeping, reaching: Reaching
-) -> Executor:
+def _executor(outside: Outside, kept: _Kept, keeping: Keeping, reaching: Reaching) -> Executor:
     runtimes = {**reaching.by_kind, **dict.fromkeys(DELEGATES, DelegateRuntime())}
     return Executor(
-        tools=registry,
-        dispatcher=RuntimeDispatcher(runtimes, providers.find),
+        tools=kept.registry,
+        dispatcher=RuntimeDispatcher(runtimes, kept.providers.find),
         secrets=keeping.secrets,
         results=outside.store.cache,
         attic=outside.store.blobs,
         rates=SlidingWindow(),
         clock=outside.clock,
         guardrails=Guardrails(outside.plugins.guardrails),
+        accounts=kept.accounts,
     )
 
 

@@ -62,7 +62,7 @@ from toolcrib.executor.rates import Rates
 from toolcrib.executor.receipt import Receipt, error
 from toolcrib.executor.remembering import Remembering, sealed_again
 from toolcrib.executor.schemas import CompiledSchemas, Schemas
-from toolcrib.policy import Budget, Guardrails, decide, is_untrusted, permit
+from toolcrib.policy import Accounts, Budget, Guardrails, NoAccounts, as_of_now, decide, is_untrusted, permit
 from toolcrib.registry import Problem, SchemaValidator, compile_schema
 
 T = TypeVar("T")
@@ -102,6 +102,7 @@ class Executor:
         rates: Counts executions against rate limits.
         clock: Time.
         guardrails: Asks the rules of agents; those that everybody has if null.
+        accounts: Finds service accounts; there are none if null.
     """
 
     def __init__(
@@ -115,6 +116,7 @@ class Executor:
         rates: Rates,
         clock: Clock,
         guardrails: Guardrails | None = None,
+        accounts: Accounts | None = None,
     ) -> None:
         self._tools = tools
         self._dispatcher = dispatcher
@@ -124,6 +126,7 @@ class Executor:
         self._rates = rates
         self._clock = clock
         self.guardrails = guardrails or Guardrails()
+        self._accounts = accounts or NoAccounts()
         self._schemas = CompiledSchemas()
 
     async def execute(self, call: ToolCall, context: CallContext) -> ToolEnvelope:
@@ -229,7 +232,7 @@ class Executor:
         return decision
 
     def _permit(self, receipt: Receipt, tool: ToolRevision) -> None:
-        denied = permit(tool, receipt.context.principal)
+        denied = permit(tool, as_of_now(receipt.context.principal, self._accounts))
         receipt.spent("policy")
         if denied is not None:
             raise denial(denied)

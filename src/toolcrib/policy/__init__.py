@@ -1,5 +1,6 @@
 """What may happen: the guard before every call, guardrails, the budget of a run, the grants of a principal."""
 
+from toolcrib.policy.accounts import Accounts, NoAccounts, as_of_now
 from toolcrib.policy.approvers import check_approver, check_grant, may_see_approval
 from toolcrib.policy.binding import policy_hash
 from toolcrib.policy.budget import Budget, ModelReservation, Shortage
@@ -22,6 +23,7 @@ from toolcrib.policy.reach import Reach
 
 __all__ = [
     "NO_MAKERS",
+    "Accounts",
     "Budget",
     "CallPolicy",
     "Check",
@@ -31,10 +33,12 @@ __all__ = [
     "GuardrailMaker",
     "Guardrails",
     "ModelReservation",
+    "NoAccounts",
     "Objection",
     "Reach",
     "Screening",
     "Shortage",
+    "as_of_now",
     "check_approver",
     "check_grant",
     "decide",

@@ -196,9 +196,9 @@ class Budget:
 
     def has_plenty(self, reservation: ModelReservation) -> bool:
         """Whether a model call would use no more than a quarter of what is left, here and in all parents."""
-        left, cost = self.allowance(0), reservation.cost_usd
-        return (left.tokens is None or _PLENTY * reservation.tokens <= left.tokens) and (
-            left.cost_usd is None or cost is None or _PLENTY * cost <= left.cost_usd
+        tokens, cost_usd = self._tokens_left(), self._usd_left()
+        return (tokens is None or _PLENTY * reservation.tokens <= tokens) and (
+            cost_usd is None or reservation.cost_usd is None or _PLENTY * reservation.cost_usd <= cost_usd
         )
 
     def _reserve(self, most: Allowance, sign: int) -> None:
@@ -217,22 +217,11 @@ class Budget:
 
     def allowance(self, seconds: float) -> Allowance:
         """What is left here and in all parents, reservations taken off, for a nested run that these do not see."""
-        chain = self.chain
-        tokens = [
-            budget.limits.max_total_tokens - budget.tokens - budget.reserved_tokens
-            for budget in chain
-            if budget.limits.max_total_tokens is not None
-        ]
-        costs = [
-            budget.limits.max_cost_usd - budget.cost_usd - budget.reserved_usd
-            for budget in chain
-            if budget.limits.max_cost_usd is not None
-        ]
         return Allowance(
-            tool_calls=max(min(map(_tool_calls_left, chain)), 0),
-            requests=max(min(map(_requests_left, chain)), 0),
-            tokens=max(min(tokens), 0) if tokens else None,
-            cost_usd=max(min(costs), Decimal(0)) if costs else None,
+            tool_calls=max(min(map(_tool_calls_left, self.chain)), 0),
+            requests=max(min(map(_requests_left, self.chain)), 0),
+            tokens=self._tokens_left(),
+            cost_usd=self._usd_left(),
             seconds=max(seconds, 0.0),
         )
 
@@ -252,6 +241,22 @@ class Budget:
             (found for budget in self.chain if (found := _usd_shortage(budget, cost_usd)) is not None),
             None,
         )
+
+    def _tokens_left(self) -> int | None:
+        left = [
+            budget.limits.max_total_tokens - budget.tokens - budget.reserved_tokens
+            for budget in self.chain
+            if budget.limits.max_total_tokens is not None
+        ]
+        return max(min(left), 0) if left else None
+
+    def _usd_left(self) -> Decimal | None:
+        left = [
+            budget.limits.max_cost_usd - budget.cost_usd - budget.reserved_usd
+            for budget in self.chain
+            if budget.limits.max_cost_usd is not None
+        ]
+        return max(min(left), Decimal(0)) if left else None
 
 
 def _tool_calls_left(budget: Budget) -> int:

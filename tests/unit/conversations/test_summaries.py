@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from tests.unit.conversations.talk import ANN, Talk, calls, helper, talking
-from toolcrib.contracts import AgentMemory, ChildStarted, Limits, ModelError, ModelFinished
+from toolcrib.contracts import AgentMemory, ChildStarted, ContentFilter, Limits, ModelError, ModelFinished
 from toolcrib.llm import Request
 
 pytestmark = pytest.mark.requirement("conversations.summary")
@@ -88,6 +88,21 @@ async def test_without_a_summary_the_turn_goes_on_and_says_so(failure: Exception
     assert last.status == "completed"
     assert any("could not be summarized" in warning for warning in last.warnings)
     assert [message.text for message in talk.model.requests[-1].messages] == ["3", "ok", "4"]
+
+
+async def test_a_summary_that_a_filter_withholds_is_a_warning():
+    def telling(request: Request) -> Any:
+        return "It was about zebras." if request.system.startswith("You summarize") else "ok"
+
+    agent = helper(memory=memory(), guardrails=(ContentFilter(words=("zebras",)),))
+    async with talking(telling, agent) as talk:
+        first = await talk.say("1")
+        for number in range(2, 4):
+            await talk.say(str(number), first.conversation_id)
+        last = await talk.say("4", first.conversation_id)
+
+    assert (last.status, last.response) == ("completed", "ok")
+    assert any("could not be summarized: model_output holds" in warning for warning in last.warnings)
 
 
 async def test_a_summary_agent_that_fails_or_is_not_there_is_a_warning():

@@ -290,10 +290,10 @@ def test_a_rule_that_fails_or_is_not_released_denies():
 )
 @pytest.mark.parametrize("guarded", [called(make_tool()), GuardedModel("m:x", "default", "owner", 1, priced=True)])
 def test_a_rule_that_answers_with_what_is_no_objection_or_ends_the_process_denies(answer: Any, guarded: Guarded):
-    def make(_: JsonObject) -> Check:
-        return lambda _: answer() if callable(answer) else answer
+    def check(_: Guarded) -> Any:
+        return answer() if answer is sys.exit else answer
 
-    decision = Guardrails({"odd": make}).judge([CustomGuardrail(name="odd")], guarded)
+    decision = Guardrails({"odd": lambda _: check}).judge([CustomGuardrail(name="odd")], guarded)
 
     assert decision is not None
     assert (decision.outcome, decision.reason) == ("deny", Reason.GUARDRAIL_REFUSED)

@@ -7,6 +7,7 @@ import pytest
 from toolcrib import Crib
 from toolcrib.contracts import (
     AgentImplementation,
+    JsonSchema,
     LLMConfig,
     NotFound,
     PermissionDenied,
@@ -19,6 +20,7 @@ from toolcrib.llm import ScriptedModel
 
 TONE = PromptFragment(name="tone", text="Answer briefly.")
 BOT = ServiceAccount(name="bot", grants=("ai://tools/crm/*/execute",))
+ASKED: JsonSchema = {"type": "object", "properties": {"message": {"type": "string"}}, "required": ["message"]}
 ANN = Principal(id="ann", grants=("ai://tools/crm/*", "ai://agents/*"))
 
 
@@ -58,14 +60,16 @@ async def test_nobody_makes_an_account_that_may_do_more_than_they():
         with pytest.raises(PermissionDenied, match=r"ai://secrets/\*"):
             await crib.accounts.save(ServiceAccount(name="root", grants=("ai://secrets/*",)), principal=ANN)
         assert [account.name for account in await crib.accounts.list()] == ["bot"]
-        assert BOT.principal("default") == Principal(id="bot", kind="service", grants=BOT.grants)
+        assert BOT.principal("default") == Principal(id="account:bot", kind="service", grants=BOT.grants)
         assert BOT.model_copy(update={"enabled": False}).principal("default").grants == ()
 
 
 @pytest.mark.requirement("registry.accounts")
 async def test_an_agent_acts_as_an_account_only_if_its_author_may_lend_it():
     agent = ToolDefinition(
-        name="helper", implementation=AgentImplementation(llm=LLMConfig(model="m:x"), principal_ref="bot")
+        name="helper",
+        input_schema=ASKED,
+        implementation=AgentImplementation(llm=LLMConfig(model="m:x"), principal_ref="bot"),
     )
     async with Crib("memory://", models={"m:x": ScriptedModel([])}) as crib:
         with pytest.raises(NotFound, match="there is no account 'bot'"):

@@ -47,7 +47,7 @@ async def test_an_approved_call_runs_with_what_was_shown():
 
 @pytest.mark.requirement("executor.approval")
 async def test_a_run_may_ask_for_tools_that_do_not_ask_themselves():
-    rig = Rig(make_tool("a"), make_tool("b"))
+    rig = Rig(make_tool("a"), make_tool("b", side_effects="none"))
     context = make_context(policy=CallPolicy(confirm=frozenset({"b"})), journal=rig.journal)
 
     await rig.run("a", context=context)

@@ -125,6 +125,15 @@ class Executions:
             PermissionDenied: See there.
             InvalidInput: The run has no such place.
         """
+        async with aclosing(self.follow_closely(run_id, after=after, drive=drive, principal=principal)) as told:
+            async for news in told:
+                if news is not None:
+                    yield news
+
+    async def follow_closely(
+        self, run_id: str, *, after: str = BEGINNING, drive: bool = False, principal: Principal | None = None
+    ) -> AsyncGenerator[Told | None]:
+        """The same as `follow`, and null at moments without news, for who must keep a connection open."""
         who = await self._enter(principal)
         await self._run(run_id, who, "read")
         engine = self._parts.engine
@@ -133,8 +142,7 @@ class Executions:
                 engine.begin(run_id)
             async with aclosing(listen(self._journal, engine.live, self._parts.outside.clock, run_id, after)) as told:
                 async for news in told:
-                    if news is not None:
-                        yield news
+                    yield news
 
     # Beginning --------------------------------------------------------------------------------------------------------
 

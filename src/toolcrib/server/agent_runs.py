@@ -12,7 +12,6 @@ from toolcrib.server.agents import find_agent
 from toolcrib.server.answers import AgentAnswer, Answers
 from toolcrib.server.context import Caller, House, run_of
 from toolcrib.server.parsing import JsonRoute
-from toolcrib.server.rules import demand_run
 from toolcrib.server.streaming import narrated
 
 router = APIRouter(route_class=JsonRoute, tags=["agents"])
@@ -53,7 +52,7 @@ async def execute_agent_streaming(
     """
     await find_agent(crib, caller, name)
     begun = await crib.executions.submit(name, body, principal=caller)
-    stream = await narrated(crib, begun.run_id, last_event_id or BEGINNING, drive=True)
+    stream = await narrated(crib, begun.run_id, last_event_id or BEGINNING, caller=caller, drive=True)
     stream.headers["Location"] = f"/api/v1/executions/{begun.run_id}/stream"
     return stream
 
@@ -85,5 +84,4 @@ async def stream_execution(
     last_event_id: LastEventId = None,
 ) -> StreamingResponse:
     """What a run says and does as server-sent events, until it has ended or waits; `Last-Event-ID` re-attaches."""
-    demand_run(caller, await run_of(crib, caller, run_id))
-    return await narrated(crib, run_id, after if last_event_id is None else last_event_id)
+    return await narrated(crib, run_id, after if last_event_id is None else last_event_id, caller=caller)

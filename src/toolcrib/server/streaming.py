@@ -12,10 +12,10 @@ from typing import Final
 
 from fastapi.responses import StreamingResponse
 
-from toolcrib.contracts import WAITING, Run, RunResult, StreamDone
+from toolcrib.contracts import WAITING, Principal, Run, RunResult, StreamDone
 from toolcrib.crib import Crib
 from toolcrib.executor import Clock
-from toolcrib.runs import listen
+from toolcrib.runs import Told
 from toolcrib.store import Journal
 
 POLL_S: Final = 0.2
@@ -57,35 +57,36 @@ def event_stream(messages: AsyncIterator[str]) -> StreamingResponse:
     return StreamingResponse(messages, media_type="text/event-stream", headers=headers)
 
 
-async def narrated(crib: Crib, run_id: str, place: str, *, drive: bool = False) -> StreamingResponse:
+async def narrated(crib: Crib, run_id: str, place: str, *, caller: Principal, drive: bool = False) -> StreamingResponse:
     """What a run says and does from a place on, as an answer that has begun.
 
     Args:
         crib: Has the run.
-        run_id: A run that exists.
+        run_id: The run.
         place: Where the subscriber is.
+        caller: Who follows.
         drive: Whether this process drives the run, beside the answer; it goes on when nobody listens any more.
 
     Raises:
+        NotFound: There is no such run.
+        PermissionDenied: It is somebody else's, and the caller has no grant to read it.
         InvalidInput: The run has no such place.
     """
-    messages = _narration(crib, run_id, place, drive=drive)
+    told = crib.executions.follow_closely(run_id, after=place, drive=drive, principal=caller)
+    messages = _narration(told, crib.clock)
     return event_stream(_after(await anext(messages), messages))
 
 
-async def _narration(crib: Crib, run_id: str, place: str, *, drive: bool) -> AsyncGenerator[str]:
-    clock, live, spoken = crib.clock, crib.engine.live, -inf
-    with live.watch(run_id):
-        if drive:
-            crib.engine.begin(run_id)
-        async with aclosing(listen(crib.store.journal, live, clock, run_id, place)) as told:
-            async for news in told:
-                if news is not None:
-                    yield _message(news.event.type, news.place, news.event.model_dump_json())
-                    spoken = clock.monotonic()
-                elif clock.monotonic() - spoken >= KEEP_ALIVE_S:
-                    yield ": keep-alive\n\n"
-                    spoken = clock.monotonic()
+async def _narration(told: AsyncGenerator[Told | None], clock: Clock) -> AsyncGenerator[str]:
+    spoken = -inf
+    async with aclosing(told):
+        async for news in told:
+            if news is not None:
+                yield _message(news.event.type, news.place, news.event.model_dump_json())
+                spoken = clock.monotonic()
+            elif clock.monotonic() - spoken >= KEEP_ALIVE_S:
+                yield ": keep-alive\n\n"
+                spoken = clock.monotonic()
 
 
 async def _after(first: str, rest: AsyncGenerator[str]) -> AsyncIterator[str]:

@@ -34,7 +34,7 @@ from toolcrib.contracts import (
 )
 from toolcrib.engines.leases import Hold, Stopped
 from toolcrib.engines.limits import bounded, limits_of
-from toolcrib.engines.nesting import child_signal, children_of, nested_request, nested_run_id
+from toolcrib.engines.nesting import child_signal, nested_request, nested_run_id
 from toolcrib.engines.outcomes import (
     Driven,
     caller_ended,
@@ -45,7 +45,7 @@ from toolcrib.engines.outcomes import (
     orphaned,
     resume_cause,
 )
-from toolcrib.engines.shares import give_back, hold_parts, limits_alone, open_parts, take_over
+from toolcrib.engines.shares import limits_alone, open_parts
 from toolcrib.executor import Clock, Executor, error
 from toolcrib.llm.retry import RetryPolicy
 from toolcrib.policy import Budget, policy_of
@@ -132,7 +132,8 @@ class Driver:
             limits = await limits_alone(journal, request, drive.history, limits)
         parts = await open_parts(journal, drive.history)
         context = self._context(drive, tool, limits, parent)
-        hold_parts(context.budget, parts)
+        for child_id, most in parts.items():
+            context.budget.hold(child_id, most)
         if claim.run.epoch > 1:
             drive.add(RunResumed(epoch=claim.run.epoch, cause=resume_cause(claim)))
         driven = await self._work(drive, hold, context, tool, called=parent is not None)
@@ -199,7 +200,6 @@ class Driver:
 
     async def _suspend(self, drive: Drive, wait: Suspended, context: RunContext) -> Driven:
         change = RunChange(status=wait.status, waiting_for=wait.signals, wake_at=wait.wake_at)
-        give_back(context.budget, children_of(wait.signals))
         left = context.budget.allowance(context.deadline - self._house.clock.monotonic())
         spent = context.budget.spent(left.seconds)
         context.leave_budget()
@@ -267,7 +267,7 @@ class Driver:
         house, run_id, request = self._house, drive.run.run_id, drive.run.request
         policy = policy_of(tool, request)
         if parent is not None:
-            take_over(parent.budget, run_id)
+            parent.budget.release(run_id)
         budget = Budget(bounded(limits, policy.guardrails), parent=parent.budget if parent else None)
         deadline = house.clock.monotonic() + limits.timeout_s - drive.history.active_s
 

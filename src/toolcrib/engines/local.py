@@ -33,7 +33,7 @@ from toolcrib.engines.driver import Driver, House
 from toolcrib.engines.leases import Hold, Leases
 from toolcrib.engines.nesting import awaited_children
 from toolcrib.engines.outcomes import Driven, cancel_signal
-from toolcrib.engines.shares import check_alone, take_over
+from toolcrib.engines.shares import check_alone
 from toolcrib.executor import Clock, Executor
 from toolcrib.llm.retry import RetryPolicy
 from toolcrib.registry import Registry
@@ -131,9 +131,12 @@ class LocalEngine:
             if stored.ended:
                 return await self._ended_before(stored, parent)
             await self._check_able(stored)
-            if parent is None:
-                await check_alone(self._journal, stored)
-            return await self._drive_held(await self._claim(run_id), hold, parent)
+            if parent is not None:
+                return await self._drive_held(await self._claim(run_id), hold, parent)
+            await check_alone(self._journal, stored)
+            claim = await self._claim(run_id)
+            await check_alone(self._journal, stored)  # a caller that was taken in between has seen that this one waits
+            return await self._drive_held(claim, hold, None)
 
     async def resume(self, run_id: str, parent: RunContext | None = None) -> Driven:
         """Drive a run that waits or whose process died, and the nested runs that it waits for.
@@ -268,7 +271,7 @@ class LocalEngine:
         """A run that was driven to its end before; what it used counts for its parent too."""
         driven = await self._stored(run)
         if parent is not None:
-            take_over(parent.budget, run.run_id)
+            parent.budget.release(run.run_id)
             parent.budget.take_nested(
                 tool_calls=driven.result.tool_calls,
                 tokens=driven.result.usage.total_tokens,

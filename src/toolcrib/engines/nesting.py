@@ -1,7 +1,7 @@
 """Nested runs: their ids, what is handed down to them, and the signal by which they wake their parent."""
 
 import hashlib
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 
 from toolcrib.contracts import RunRequest, RunSuspended
 from toolcrib.executor import Clock
@@ -58,9 +58,5 @@ def child_signal(run_id: str) -> str:
 def awaited_children(log: Sequence[Entry]) -> Sequence[str]:
     """Ids of the nested runs that a suspended run waits for."""
     last = log[-1].event
-    return children_of(last.waiting_for if isinstance(last, RunSuspended) else ())
-
-
-def children_of(signals: Iterable[str]) -> Sequence[str]:
-    """Ids of the nested runs whose ends these signals tell."""
-    return [name.removeprefix(_CHILD) for name in signals if name.startswith(_CHILD)]
+    names = last.waiting_for if isinstance(last, RunSuspended) else ()
+    return [name.removeprefix(_CHILD) for name in names if name.startswith(_CHILD)]

@@ -6,9 +6,9 @@ goes on holds these parts back for every nested run that it has not taken under 
 know what the others spend at the moment.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from decimal import Decimal
-from typing import Final, NamedTuple
+from typing import Final
 
 from toolcrib.contracts import (
     ENDED,
@@ -22,7 +22,6 @@ from toolcrib.contracts import (
     RunRequest,
     RunSuspended,
 )
-from toolcrib.policy import Budget
 from toolcrib.runs import History, spent_in
 from toolcrib.store import Journal
 
@@ -82,53 +81,27 @@ def _part_of(suspension: RunSuspended, left: Allowance) -> Allowance:
     return left.shared(max(len(suspension.waiting_for), 1))
 
 
-class Part(NamedTuple):
-    """What a run that goes on must hold back for an open nested run."""
+async def open_parts(journal: Journal, history: History) -> Mapping[str, Allowance]:
+    """What a run that goes on must hold back for each open nested run: what it has used, and what it may still use.
 
-    used: Allowance
-    more: Allowance
-    """What it may still use if it is being driven alone."""
-
-
-async def open_parts(journal: Journal, history: History) -> Mapping[str, Part]:
-    """What a run that goes on must hold back for its open nested runs, by their ids.
+    Only one that is being driven may use more: any other waits until its caller waits again, and gets a new part then.
 
     Args:
         journal: Has the nested runs.
         history: Of the run that goes on.
     """
-    return {
-        child_id: Part(await _used(journal, child_id), _largest(history.left_alone.get(child_id, ())))
-        for child_id in history.open_children
-    }
+    parts: dict[str, Allowance] = {}
+    for child_id in history.open_children:
+        more = _largest(history.left_alone.get(child_id, ())) if await _is_driven(journal, child_id) else NOTHING
+        parts[child_id] = await _used(journal, child_id, more=more)
+    return parts
 
 
-def hold_parts(budget: Budget, parts: Mapping[str, Part]) -> None:
-    """Hold back the parts of a run's open nested runs, in one go with taking the run over itself."""
-    for child_id, part in parts.items():
-        budget.hold(child_id, part.used)
-        budget.hold(_more(child_id), part.more)
-
-
-def take_over(budget: Budget, child_id: str) -> None:
-    """Hold nothing back for a nested run any more: what it uses is counted in the budget from now on."""
-    budget.release(child_id)
-    budget.release(_more(child_id))
-
-
-def give_back(budget: Budget, waiting: Iterable[str]) -> None:
-    """Take back what nested runs have not used that wait: each gets a new part of what is left now.
-
-    Args:
-        budget: Of their caller, which is about to wait for them.
-        waiting: Their ids.
-    """
-    for child_id in waiting:
-        budget.release(_more(child_id))
-
-
-def _more(child_id: str) -> str:
-    return f"{child_id}:more"
+async def _is_driven(journal: Journal, run_id: str) -> bool:
+    try:
+        return (await journal.run(run_id)).status == "running"
+    except NotFound:
+        return False  # it was announced, and a crash came before it was made
 
 
 def _largest(suspensions: Sequence[RunSuspended]) -> Allowance:
@@ -143,8 +116,8 @@ def _largest(suspensions: Sequence[RunSuspended]) -> Allowance:
     )
 
 
-async def _used(journal: Journal, run_id: str) -> Allowance:
-    """What a nested run has used, with those that it has started."""
+async def _used(journal: Journal, run_id: str, *, more: Allowance = NOTHING) -> Allowance:
+    """What a nested run has used, with those that it has started, and how much more it may use if it has not ended."""
     try:
         events = await journal.events(run_id)
     except NotFound:
@@ -155,7 +128,7 @@ async def _used(journal: Journal, run_id: str) -> Allowance:
     history = History(events)
     spent = spent_in(history)
     begun = len(history.intents.keys() - history.envelopes.keys())
-    total = used_up(spent.tool_calls + begun, spent.tokens, spent.cost_usd)
+    total = used_up(spent.tool_calls + begun, spent.tokens, spent.cost_usd).plus(more)
     for child_id in history.open_children:
         total = total.plus(await _used(journal, child_id))
     return total

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from toolcrib.cli.inputs import object_in, require_writable, validated
 from toolcrib.cli.options import DEFAULT_STORE, Store
 from toolcrib.cli.session import with_crib
 
@@ -66,6 +67,8 @@ def evaluate(
 ) -> None:
     """Run a dataset of tasks by versions of an agent or a tool, and compare them."""
     tasks = _read(dataset)
+    if json is not None:
+        require_writable(json)  # before the runs are paid for
     candidates = _candidates(tasks, agent or (), model or ())
     report = with_crib(
         store,
@@ -87,7 +90,6 @@ def evaluate(
 
 
 def _read(file: Path) -> "EvaluationDataset":
-    from toolcrib.cli.inputs import object_in, validated
     from toolcrib.contracts import EvaluationDataset
 
     return validated(EvaluationDataset, object_in(file), f"dataset {file}")

@@ -1,4 +1,4 @@
-"""What commands are given to read: files and contracts. What cannot be read is one error that names it."""
+"""What commands read and where they write: files and contracts. What cannot be used is one error that names it."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar, cast
@@ -21,6 +21,20 @@ def text_of(file: Path) -> str:
         return file.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as problem:
         raise InvalidInput(f"{file} cannot be read: {problem}") from problem
+
+
+def require_writable(file: Path) -> None:
+    """Refuse a file that cannot be written; what it holds stays.
+
+    Raises:
+        InvalidInput: It cannot be written.
+    """
+    from toolcrib.contracts import InvalidInput
+
+    try:
+        file.open("a", encoding="utf-8").close()
+    except OSError as problem:
+        raise InvalidInput(f"{file} cannot be written: {problem}") from problem
 
 
 def object_in(file: Path) -> "JsonObject":

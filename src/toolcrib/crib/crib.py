@@ -43,7 +43,7 @@ from toolcrib.crib.agents import Agents
 from toolcrib.crib.approvals import Answer, Approvals
 from toolcrib.crib.connections import Connections
 from toolcrib.crib.conversations import Conversations
-from toolcrib.crib.defining import AgenticOptions, AgentOptions, agent_definition
+from toolcrib.crib.defining import AgenticOptions, AgentOptions, Usable, agent_definition, reference_of
 from toolcrib.crib.entities import Source, Thing
 from toolcrib.crib.evaluations import Evaluations
 from toolcrib.crib.executions import Executions
@@ -249,7 +249,7 @@ class Crib:
         name: str,
         *,
         model: str | LLMConfig | None = None,
-        tools: Sequence[str | AllocatedTool] = (),
+        tools: Sequence[Usable | AllocatedTool] = (),
         base_url: str | None = None,
         limits: Limits | None = None,
         **options: Unpack[AgentOptions],
@@ -259,16 +259,18 @@ class Crib:
         Args:
             name: The agent's name.
             model: `provider:model`, or a whole configuration; the crib's default if null.
-            tools: What it may call: by reference, pattern of names, `group:…` or `tag:…`.
+            tools: What it may call: by reference, pattern, `group:…` or `tag:…`, or functions, which are added.
             base_url: Address of the model's server. Given here, in code, it is trusted: it may be a local one.
             limits: What a run may spend; the crib's default if null.
             **options: The other fields of `AgentDefinition`.
 
         Raises:
+            InvalidDefinition: An option is unknown or not of its type, or a function cannot be a tool.
             InvalidSettings: The model reference is malformed, its provider unknown, or there is none.
         """
         llm = llm_of(name, model, base_url, default=self._default_model, models=self._parts.models)
-        definition = agent_definition(name, llm, tools, limits or self._default_limits, **options)
+        may_call = [one if isinstance(one, AllocatedTool) else reference_of(one, self.add) for one in tools]
+        definition = agent_definition(name, llm, may_call, limits or self._default_limits, **options)
         self._catalogue.add(definition.tool(), self.principal)
         return Agent(self.executions.execute, definition)
 

@@ -1,7 +1,9 @@
 """What a program may say of an agentic tool or an agent that it defines, beside its name and its model."""
 
-from collections.abc import Sequence
-from typing import Any, TypedDict, Unpack
+from collections.abc import Callable, Sequence
+from typing import Any, TypeAlias, TypedDict, Unpack
+
+from pydantic import ValidationError
 
 from toolcrib.contracts import (
     AgentDefinition,
@@ -10,13 +12,20 @@ from toolcrib.contracts import (
     AgentMemory,
     AllocatedTool,
     Guardrail,
+    InvalidDefinition,
     JsonSchema,
     Limits,
     LLMConfig,
     PinnedHandle,
     ResponseFormat,
     SideEffects,
+    ToolDefinition,
 )
+from toolcrib.crib.handle import Agent
+from toolcrib.registry import FunctionTool, as_function_tool
+
+Usable: TypeAlias = str | FunctionTool[..., Any] | Callable[..., Any] | ToolDefinition
+"""A tool: one of the crib's by reference, a function, or a definition."""
 
 
 class AgenticOptions(TypedDict, total=False):
@@ -54,7 +63,8 @@ class AgentOptions(TypedDict, total=False):
     tool_tags: Sequence[str]
     excluded_tools: Sequence[str]
     max_tools_in_context: int
-    delegates: Sequence[str]
+    delegates: Sequence[str | Agent]
+    """By name, or as `Crib.agent` gave them."""
     side_effects: SideEffects
     parallel_tool_calls: bool
     durable: bool
@@ -84,10 +94,34 @@ def agent_definition(
         tools: By reference, pattern of names, group or tag.
         limits: What a run may spend; the usual ones if null.
         **options: What else is to be said.
+
+    Raises:
+        InvalidDefinition: A field is unknown or not of its type; the message names it.
     """
     given: dict[str, Any] = {**options}
     if "response_schema" in given:
         given.setdefault("response_format", "structured")
     if limits is not None:
         given["limits"] = limits
-    return AgentDefinition.model_validate({"name": name, "llm": llm, "tools": tuple(tools), **given})
+    if "delegates" in given:
+        given["delegates"] = [one.definition.name if isinstance(one, Agent) else one for one in given["delegates"]]
+    try:
+        return AgentDefinition.model_validate({"name": name, "llm": llm, "tools": tuple(tools), **given})
+    except ValidationError as problem:
+        found = problem.errors()[0]
+        msg = f"agent {name!r}: {'.'.join(map(str, found['loc']))}: {found['msg']}"
+        raise InvalidDefinition(msg) from None
+
+
+def reference_of(tool: Usable, add: Callable[[FunctionTool[..., Any] | ToolDefinition], None]) -> str:
+    """The reference of a tool; what is none yet is added.
+
+    Raises:
+        InvalidDefinition: No tool can be made of the function.
+    """
+    if isinstance(tool, str):
+        return tool
+    addition = tool if isinstance(tool, ToolDefinition) else as_function_tool(tool)
+    add(addition)
+    definition = addition if isinstance(addition, ToolDefinition) else addition.definition
+    return f"{definition.name}@{definition.version}"

@@ -22,7 +22,7 @@ def llm_of(
     """
     llm = LLMConfig(model=model, base_url=base_url) if isinstance(model, str) else model or default
     if llm is None:
-        msg = f"agentic tool {tool!r} has no model; name one, or set TOOLCRIB_MODEL and use Crib.from_settings()"
+        msg = f"{tool!r} has no model; name one, or set TOOLCRIB_MODEL and use Crib.from_settings()"
         raise InvalidSettings(msg)
     if llm.base_url is not None:
         models.trust(llm.base_url)

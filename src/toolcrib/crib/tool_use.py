@@ -3,11 +3,11 @@
 No side door: it is an agent of that moment, its run is journaled, and every call goes through the executor.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from contextlib import AsyncExitStack
 from dataclasses import dataclass
 from hashlib import sha256
-from typing import Any, TypeAlias, cast
+from typing import cast
 
 from toolcrib.contracts import (
     InvalidInput,
@@ -17,17 +17,12 @@ from toolcrib.contracts import (
     LLMConfig,
     OnMalformed,
     Principal,
-    ToolDefinition,
     canonical,
 )
 from toolcrib.crib.crib import Crib
-from toolcrib.crib.defining import AgentOptions
+from toolcrib.crib.defining import AgentOptions, Usable, reference_of
 from toolcrib.llm import LanguageModel
-from toolcrib.registry import FunctionTool, as_function_tool
 from toolcrib.runs import Result
-
-Usable: TypeAlias = str | FunctionTool[..., Any] | Callable[..., Any] | ToolDefinition
-"""A tool: one of the crib's by reference, a function, or a definition."""
 
 
 @dataclass(frozen=True)
@@ -80,7 +75,7 @@ async def use_tools_with_ai(
         elif given:
             msg = f"the crib must know the model {llm.model!r} itself: Crib(models={{{llm.model!r}: …}})"
             raise InvalidInput(msg)
-        names = [_named(crib, one) for one in tools]
+        names = [reference_of(one, crib.add) for one in tools]
         agent = crib.agent(
             _name(llm, names, system_prompt, response_format, limits),
             model=llm,
@@ -110,16 +105,6 @@ def _options(system_prompt: str, response_format: JsonSchema | None) -> AgentOpt
     if response_format is not None:
         options["response_schema"] = response_format
     return options
-
-
-def _named(crib: Crib, tool: Usable) -> str:
-    """The reference of a tool, which the crib has from now on."""
-    if isinstance(tool, str):
-        return tool
-    addition = tool if isinstance(tool, ToolDefinition) else as_function_tool(tool)
-    crib.add(addition)
-    definition = addition if isinstance(addition, ToolDefinition) else addition.definition
-    return f"{definition.name}@{definition.version}"
 
 
 def _name(llm: LLMConfig, tools: Sequence[str], prompt: str, schema: JsonSchema | None, limits: Limits | None) -> str:

@@ -66,6 +66,15 @@ def test_what_is_no_dataset_is_refused_in_one_line(tmp_path: Path, text: str, me
     assert len(found.stderr.strip().splitlines()) == 1
 
 
+@pytest.mark.requirement("evaluations.command", "evaluations.refused")
+def test_a_report_that_cannot_be_written_is_refused_before_anything_runs(tmp_path: Path):
+    found = run(str(EXAMPLE), "--json", str(tmp_path / "nowhere" / "report.json"))
+
+    assert found.exit_code == 2
+    assert found.stdout == ""
+    assert "report.json cannot be written: " in found.stderr
+
+
 @pytest.mark.requirement("evaluations.comparison")
 def test_an_unknown_cost_and_many_failures_are_shown_as_such(capsys: pytest.CaptureFixture[str]):
     def figures(cost: Decimal | None, *, unknown: bool) -> EvaluationFigures:

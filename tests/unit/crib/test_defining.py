@@ -3,6 +3,7 @@
 import asyncio
 from decimal import Decimal
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -37,6 +38,35 @@ async def test_decorated_and_plain_functions_are_called_through_the_crib():
 
     assert (one.output, one.side_effects, one.cost_usd) == (2, "reads", Decimal("0.01"))
     assert (two.output, two.side_effects) == ("ab", "writes")
+
+
+@pytest.mark.requirement("crib.add", "agent.facade")
+async def test_an_agent_takes_functions_as_tools_and_agents_as_delegates():
+    async with Crib("memory://", models={"scripted:m": ScriptedModel(["Done."])}) as crib:
+        expert = crib.agent("expert", model="scripted:m")
+        desk = crib.agent("desk", model="scripted:m", tools=[decorated, plain], delegates=[expert])
+        answer = await desk("Go.")
+        shown = await crib.agents.tools("desk")
+
+    assert answer.response == "Done."
+    assert [found.tool for found in shown] == ["decorated@1.0.0", "plain@1.0.0", "expert@1.0.0"]
+
+
+@pytest.mark.requirement("agent.facade")
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        ({"toolz": ["x"]}, "agent 'desk': toolz: Extra inputs are not permitted"),
+        ({"memory": "long"}, "agent 'desk': memory: Input should be a valid dictionary or instance of AgentMemory"),
+        ({"delegates": [3]}, "agent 'desk': delegates.0: Input should be a valid string"),
+    ],
+)
+async def test_an_option_of_an_agent_that_cannot_be_read_is_one_line(options: dict[str, Any], said: str):
+    async with Crib("memory://", models={"scripted:m": ScriptedModel([])}) as crib:
+        with pytest.raises(InvalidDefinition) as refusal:
+            crib.agent("desk", model="scripted:m", **options)
+
+    assert str(refusal.value) == said
 
 
 @pytest.mark.requirement("crib.add")

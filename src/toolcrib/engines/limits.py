@@ -37,6 +37,8 @@ def limits_of(tool: ToolRevision, kind: RunKind) -> Limits:
 def bounded(limits: Limits, guardrails: Sequence[Guardrail]) -> Limits:
     """The limits with what guardrails say about costs; those of a caller hold for all of its nested runs together."""
     costs = [rule.usd for rule in guardrails if isinstance(rule, MaxCost)]
+    if not costs:
+        return limits
     if limits.max_cost_usd is not None:
         costs.append(limits.max_cost_usd)
-    return limits.model_copy(update={"max_cost_usd": min(costs, default=None)})
+    return limits.model_copy(update={"max_cost_usd": min(costs)})

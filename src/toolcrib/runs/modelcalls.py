@@ -225,15 +225,7 @@ class ModelCalls:
         most = self._estimate.most(call.request, call.request.max_tokens or limits.max_tokens_per_call)
         cost = self._most_expensive(call.model, most)
         reservation = ModelReservation(most.input + most.output, cost, 0 if call.purpose in _FREE else 1)
-        guarded = GuardedModel(
-            call.model.name,
-            standing.realm,
-            standing.principal,
-            tokens=reservation.tokens,
-            priced=cost is not None,
-            tainted_by=standing.tainted_by,
-        )
-        refused = strictest(filter(None, (found, self._guardrails.judge(standing.guardrails, guarded))))
+        refused = self._judged(call, standing, found, reservation)
         if refused is not None and refused.outcome == "deny":
             self._log.add(
                 ModelDenied(position=call.position, purpose=call.purpose, model=call.model.name, decision=refused)
@@ -248,6 +240,22 @@ class ModelCalls:
             raise BudgetExhausted(shortage)
         facts |= {} if found is None else found.inputs
         return _Attempt(call, number, reservation, GuardDecision(outcome="allow", rule="allowed", inputs=facts))
+
+    def _judged(
+        self, call: ModelCall, standing: Standing, found: GuardDecision | None, most: ModelReservation
+    ) -> GuardDecision | None:
+        """The strictest that guardrails say of a call, its contents included; null for nothing."""
+        if not standing.guardrails:
+            return found
+        guarded = GuardedModel(
+            call.model.name,
+            standing.realm,
+            standing.principal,
+            tokens=most.tokens,
+            priced=most.cost_usd is not None,
+            tainted_by=standing.tainted_by,
+        )
+        return strictest(filter(None, (found, self._guardrails.judge(standing.guardrails, guarded))))
 
     def _most_expensive(self, model: LanguageModel, most: ModelUsage) -> Decimal | None:
         """What so many tokens cost at most: a prompt may be written to the provider's cache, for a price of its own."""

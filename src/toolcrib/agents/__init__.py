@@ -5,14 +5,13 @@ from toolcrib.agents.authoring import TASK_INPUT, agentic_definition, check_agen
 from toolcrib.agents.checking import check_agent, notes_on
 from toolcrib.agents.drafting import Draft
 from toolcrib.agents.drift import basis_of, drift_of, made_from
-from toolcrib.agents.furnishing import AgentFurnisher, Fragments
 from toolcrib.agents.identity import identity_of
 from toolcrib.agents.memory import Memory
 from toolcrib.agents.past import SUMMARIZED, Summary
 from toolcrib.agents.placeholders import PLACEHOLDERS, check_prompt
 from toolcrib.agents.programs import CALL, programs
 from toolcrib.agents.prompts import default_prompt, reference_names
-from toolcrib.agents.recall import Recall, Recalled
+from toolcrib.agents.recall import message_of, variables_of
 from toolcrib.agents.references import References, check_provider_data
 from toolcrib.agents.resolving import Asker, resolve
 from toolcrib.agents.setup import Furnisher, Models
@@ -24,15 +23,11 @@ __all__ = [
     "PLACEHOLDERS",
     "SUMMARIZED",
     "TASK_INPUT",
-    "AgentFurnisher",
     "Asker",
     "Draft",
-    "Fragments",
     "Furnisher",
     "Memory",
     "Models",
-    "Recall",
-    "Recalled",
     "ReferenceUnavailable",
     "References",
     "Snapshot",
@@ -50,8 +45,10 @@ __all__ = [
     "drift_of",
     "identity_of",
     "made_from",
+    "message_of",
     "notes_on",
     "programs",
     "reference_names",
     "resolve",
+    "variables_of",
 ]

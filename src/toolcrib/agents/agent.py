@@ -6,11 +6,10 @@ that names none just answers.
 """
 
 from collections.abc import Sequence
-from typing import cast
 
 import orjson
 
-from toolcrib.agents.answers import UnusableAnswer, read_object
+from toolcrib.agents.answers import UnusableAnswer, fitting_object, read_object
 from toolcrib.agents.failures import model_failure
 from toolcrib.agents.furnishing import AgentFurnisher, Furnished
 from toolcrib.agents.previews import calls_in_short
@@ -20,7 +19,6 @@ from toolcrib.contracts import (
     ErrorCode,
     InvalidDefinition,
     Json,
-    JsonObject,
     JsonSchema,
     Reason,
     ToolEnvelope,
@@ -28,7 +26,6 @@ from toolcrib.contracts import (
 )
 from toolcrib.executor import CallFailed, error
 from toolcrib.llm import Response
-from toolcrib.registry import compile_schema
 from toolcrib.runs import Ended, RunContext
 
 _FORMAT = "Give your final answer now: one JSON object that meets the schema, and nothing else."
@@ -97,7 +94,7 @@ class _Reply:
         text = response.message.text.strip()
         if not text and not response.wants_format:
             return turns.nothing(response)
-        found = None if response.wants_format else _fitting(text, schema)
+        found = None if response.wants_format else fitting_object(text, schema)
         if found is None:
             try:
                 found = await turns.formatted(response.message, _FORMAT, schema)
@@ -107,13 +104,6 @@ class _Reply:
             if isinstance(read_object(text), dict):
                 text = ""  # no words, but an object that has been put right since
         return Ended(output={"response": text or orjson.dumps(found).decode(), "output": found})
-
-
-def _fitting(text: str, schema: JsonSchema) -> JsonObject | None:
-    """The object that a text is, if it meets the schema."""
-    found = read_object(text)
-    fits = isinstance(found, dict) and not compile_schema(schema).problems(cast("Json", found))
-    return cast("JsonObject", found) if fits else None
 
 
 def _names_tools(agent: AgentImplementation) -> bool:

@@ -4,16 +4,14 @@ The allocation is enforced by the guard: a tool outside it is denied, and the de
 """
 
 from collections.abc import Sequence
-from typing import cast
 
-from toolcrib.agents.answers import UnusableAnswer, ask_json, read_object
+from toolcrib.agents.answers import UnusableAnswer, ask_json, fitting_object
 from toolcrib.agents.previews import calls_in_short, preview
 from toolcrib.agents.setup import Furnisher, Setup
 from toolcrib.agents.turns import Turns, stop_warnings
 from toolcrib.contracts import ErrorCode, Json, JsonSchema, ModelError, Reason, ToolEnvelope, ToolRevision
 from toolcrib.executor import error
 from toolcrib.llm import Message, Response, user
-from toolcrib.registry import compile_schema
 from toolcrib.runs import BudgetExhausted, Ended, RunContext
 
 _FORMAT = "Give your final answer now: put it into the schema, truthfully, from the results above."
@@ -66,8 +64,8 @@ class _Task:
             return turns.nothing(response)
         if schema is None:
             return Ended(output={"summary": text}, warnings=warnings)
-        found = read_object(text)
-        if isinstance(found, dict) and not compile_schema(schema).problems(cast("Json", found)):
+        found = fitting_object(text, schema)
+        if found is not None:
             return Ended(output=found, warnings=warnings)
         try:
             if response.wants_format:

@@ -112,6 +112,15 @@ def read_object(text: str) -> Json:
     return None
 
 
+def fitting_object(text: str, schema: JsonSchema) -> JsonObject | None:
+    """The object in a model's answer, if it meets a schema."""
+    found = read_object(text)
+    if not isinstance(found, dict):
+        return None
+    given = cast("JsonObject", found)
+    return None if compile_schema(schema).problems(given) else given
+
+
 def _fenced(text: str) -> str:
     """What stands between the first two fences, without the name of a language."""
     inside = text.partition(_FENCE)[2].partition(_FENCE)[0]

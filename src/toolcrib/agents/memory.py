@@ -7,8 +7,8 @@ nothing. Turns that do not fit give way: first their results are shortened, then
 
 from collections.abc import Mapping
 
-from toolcrib.agents.past import RECALLED, SUMMARIZED, Past, Summary, variables_of
-from toolcrib.agents.recall import Begun, Recalled, message_of
+from toolcrib.agents.past import RECALLED, SUMMARIZED, Past, Summary
+from toolcrib.agents.recall import Begun, Recalled, message_of, variables_of
 from toolcrib.agents.setup import Models
 from toolcrib.agents.summaries import summarize
 from toolcrib.agents.window import Window, moved

@@ -10,6 +10,7 @@ from typing import Final, cast
 
 from msgspec import Struct
 
+from toolcrib.agents.recall import variables_of
 from toolcrib.agents.transcript import transcript
 from toolcrib.agents.trimming import trimmed
 from toolcrib.agents.window import Size, Window
@@ -144,11 +145,6 @@ class Past:
         ended = events[-1].event if events else None
         tainted = isinstance(ended, RunFinished) and ended.tainted
         return Turn(await transcript(events, self._context.kept), asked, notes, tainted)
-
-
-def variables_of(arguments: Json) -> JsonObject:
-    """The variables that an agent's input gives."""
-    return _object(_object(arguments).get("context"))
 
 
 def _object(value: Json) -> JsonObject:

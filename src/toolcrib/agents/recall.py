@@ -4,7 +4,6 @@ Where it remembers from is not its matter: a `Recall` brings it. It may be asked
 must then bring the same, so it writes down what it has found (`RunContext.once`).
 """
 
-from collections.abc import Mapping
 from typing import Protocol, cast
 
 import orjson
@@ -58,20 +57,26 @@ def opening(arguments: Json, recalled: Recalled) -> Message:
         arguments: `message`, `context`, and whatever else the agent's parameters are: all others are variables too.
         recalled: What is remembered.
     """
-    given = cast("JsonObject", arguments) if isinstance(arguments, dict) else {}
-    message, context = given.get("message"), given.get("context")
-    own: Mapping[str, Json] = cast("JsonObject", context) if isinstance(context, dict) else {}
-    others = {name: value for name, value in given.items() if name not in ("message", "context")}
-    variables = {**recalled.variables, **others, **own}
+    message = message_of(arguments)
+    others = {name: value for name, value in _object(arguments).items() if name not in ("message", "context")}
+    variables = {**recalled.variables, **others, **variables_of(arguments)}
     told = f"Context:\n{_dump(variables)}" if variables or message is None else ""
-    words = message if isinstance(message, str) else ""
-    return user("\n\n".join(part for part in (told, words) if part))
+    return user("\n\n".join(part for part in (told, message) if part))
 
 
 def message_of(arguments: Json) -> str | None:
     """What an agent is asked, in words."""
-    message = cast("JsonObject", arguments).get("message") if isinstance(arguments, dict) else None
+    message = _object(arguments).get("message")
     return message if isinstance(message, str) else None
+
+
+def variables_of(arguments: Json) -> JsonObject:
+    """The variables that an agent is told beside its message."""
+    return _object(_object(arguments).get("context"))
+
+
+def _object(value: Json) -> JsonObject:
+    return cast("JsonObject", value) if isinstance(value, dict) else {}
 
 
 def _dump(value: Json) -> str:

@@ -6,7 +6,7 @@ cannot be made, the conversation goes on without, and the run says so.
 
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
-from typing import Final, cast
+from typing import Final
 
 from toolcrib.agents.past import RECALLED
 from toolcrib.contracts import AgentImplementation, JsonObject, ModelError
@@ -14,7 +14,7 @@ from toolcrib.executor import ToolCall
 from toolcrib.llm import Message, Request, Text, ToolResult, user
 from toolcrib.llm import ToolCall as ModelToolCall
 from toolcrib.llm.model import LanguageModel
-from toolcrib.runs import BudgetExhausted, ModelCall, ModelRefused, RunContext, clipped
+from toolcrib.runs import BudgetExhausted, ModelCall, ModelRefused, RunContext, clipped, response_of
 
 _LONGEST_MESSAGE: Final = 2000
 _LONGEST_QUESTION: Final = 60_000
@@ -74,9 +74,7 @@ async def _asked_agent(context: RunContext, name: str, question: str) -> str | N
     if envelope.error is not None:
         context.warn(f"the conversation could not be summarized: {envelope.error.message}")
         return None
-    output = envelope.output
-    response = cast("JsonObject", output).get("response") if isinstance(output, dict) else None
-    return response if isinstance(response, str) else None
+    return response_of(envelope.output)
 
 
 def _question(old: str, fallen: Sequence[Message]) -> str:

@@ -32,7 +32,7 @@ from toolcrib.contracts import (
 )
 from toolcrib.llm import Message, Response, Text, Tool, ToolResult, assistant, decode_messages, decode_response
 from toolcrib.llm import ToolCall as ModelToolCall
-from toolcrib.runs import clipped
+from toolcrib.runs import clipped, response_of
 
 Kept: TypeAlias = Callable[[str], Awaitable[bytes]]
 """Reads what a run has kept under a digest."""
@@ -166,7 +166,7 @@ def _closed(messages: tuple[Message, ...], finished: RunFinished | None) -> tupl
         return messages
     *before, last = messages
     answered = last.role == "assistant" and not last.calls
-    put_out = _response(finished.output)
+    put_out = response_of(finished.output) or ""
     is_final = finished.status == "completed" and finished.stop_reason == "final_answer"
     if is_final:
         return messages if answered else (*messages, assistant(put_out or _dump(finished.output)))
@@ -175,12 +175,6 @@ def _closed(messages: tuple[Message, ...], finished: RunFinished | None) -> tupl
     if answered:
         return (*before, msgspec.structs.replace(last, parts=(*last.parts, Text(f"\n\n{note}"))))
     return (*messages, assistant(note))
-
-
-def _response(output: Json) -> str:
-    """The text that a run put out; empty if there is none."""
-    response = cast("JsonObject", output).get("response") if isinstance(output, dict) else None
-    return response if isinstance(response, str) else ""
 
 
 def _note(finished: RunFinished) -> str:

@@ -6,21 +6,23 @@ No store, no engine, no time of its own.
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any, Final, cast
+from typing import Any, Final
 
+from toolcrib.agents import message_of, variables_of
 from toolcrib.contracts import (
+    WAITING,
     CallFinished,
     Conflict,
     Conversation,
     ConversationTurn,
     InvalidInput,
-    Json,
     JsonObject,
     Run,
     RunEvent,
     RunRequest,
     canonical,
 )
+from toolcrib.runs import response_of
 
 MOST_CONTEXT_BYTES: Final = 64 * 1024
 _LONGEST_TITLE: Final = 60
@@ -86,16 +88,10 @@ def with_turn_ended(conversation: Conversation, run: Run, at: datetime, summary:
         {
             "ended_turns": conversation.turn_count,
             "tokens": conversation.tokens + run.usage.total_tokens,
-            "shared_context": {**conversation.shared_context, **context_of(run)},
+            "shared_context": {**conversation.shared_context, **variables_of(run.request.input)},
             **summary,
         },
     )
-
-
-def context_of(run: Run) -> JsonObject:
-    """The variables that a turn was given."""
-    given = _field(run.request.input, "context")
-    return cast("JsonObject", given) if isinstance(given, dict) else {}
 
 
 def refuse_closed(conversation: Conversation) -> None:
@@ -115,7 +111,7 @@ def refuse_closed(conversation: Conversation) -> None:
 def under_way(conversation: Conversation, run: Run, waiting_for: tuple[str, ...]) -> Conflict:
     """The error for a message, or another change, while a turn goes on or waits."""
     turn = f"turn {conversation.turn_count} of conversation {conversation.conversation_id!r}"
-    if run.status in {"awaiting_approval", "awaiting_client"}:
+    if run.status in WAITING:
         what = f"waits in run {run.run_id!r} ({run.status}) for {', '.join(waiting_for)}"
         return Conflict(f"{turn} {what}; answer that or cancel the run, and send this again")
     if run.ended:
@@ -130,21 +126,16 @@ def turn_of(run: Run, events: Sequence[RunEvent]) -> ConversationTurn:
         run: The run.
         events: Its journal.
     """
-    message, response = _field(run.request.input, "message"), _field(run.output, "response")
     calls = [entry.event.envelope for entry in events if isinstance(entry.event, CallFinished)]
     return ConversationTurn(
         conversation_id=run.request.conversation_id or "",
         index=run.request.turn or 1,
         run_id=run.run_id,
-        message=message if isinstance(message, str) else "",
-        response=response if isinstance(response, str) else None,
+        message=message_of(run.request.input) or "",
+        response=response_of(run.output),
         status=run.status,
         call_ids=tuple(envelope.call_id for envelope in calls),
         tokens=run.usage.total_tokens,
         duration_s=(events[-1].at - run.created_at).total_seconds() if events else 0.0,
         created_at=run.created_at,
     )
-
-
-def _field(value: Json, name: str) -> Json:
-    return cast("JsonObject", value).get(name) if isinstance(value, dict) else None

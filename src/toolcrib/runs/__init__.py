@@ -3,7 +3,7 @@
 from toolcrib.runs.arguments import holds
 from toolcrib.runs.beginning import confirmed
 from toolcrib.runs.context import Nested, Program, RunContext, Surroundings
-from toolcrib.runs.handles import holding_pins, pinned_by
+from toolcrib.runs.handles import holding_pins
 from toolcrib.runs.history import History
 from toolcrib.runs.indoubt import InDoubt
 from toolcrib.runs.listening import listen
@@ -11,7 +11,7 @@ from toolcrib.runs.live import Live
 from toolcrib.runs.log import RunLog
 from toolcrib.runs.modelcalls import BudgetExhausted, ModelCall, ModelCalls, ModelRefused
 from toolcrib.runs.narration import BEGINNING, Told
-from toolcrib.runs.outputs import calls_of, outputs_of
+from toolcrib.runs.outputs import calls_of, outputs_of, response_of
 from toolcrib.runs.pending import Pending
 from toolcrib.runs.pins import check_pins
 from toolcrib.runs.program import Ended, Suspended
@@ -22,7 +22,7 @@ from toolcrib.runs.responses import read_response
 from toolcrib.runs.result import Result, result_of
 from toolcrib.runs.returns import signals_for
 from toolcrib.runs.shortening import clipped, shortened
-from toolcrib.runs.spent import Spent, spent_in
+from toolcrib.runs.spent import spent_in
 from toolcrib.runs.trace import trace_of
 from toolcrib.runs.tree import read_tree
 from toolcrib.runs.turns import turn_run_id
@@ -53,7 +53,6 @@ __all__ = [
     "Result",
     "RunContext",
     "RunLog",
-    "Spent",
     "Surroundings",
     "Suspended",
     "Told",
@@ -70,12 +69,12 @@ __all__ = [
     "listen",
     "outputs_of",
     "outside_call",
-    "pinned_by",
     "read_response",
     "read_trace",
     "read_tree",
     "recorded_model",
     "replay",
+    "response_of",
     "result_of",
     "shortened",
     "signals_for",

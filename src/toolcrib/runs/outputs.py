@@ -57,6 +57,12 @@ def calls_of(events: Iterable[Logged]) -> Sequence[ToolEnvelope]:
     return [envelope for envelope in places.values() if envelope is not None]
 
 
+def response_of(output: Json) -> str | None:
+    """The words that an agent has put out; null if there are none."""
+    response = _members(output).get("response")
+    return response if isinstance(response, str) else None
+
+
 def answer_of(kind: RunKind, output: Json) -> tuple[str, Json]:
     """The text of a run's output, and its structured part.
 

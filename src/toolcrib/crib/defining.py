@@ -8,6 +8,7 @@ from pydantic import ValidationError
 from toolcrib.contracts import (
     AgentDefinition,
     AgenticContext,
+    AgenticStatus,
     AgenticStep,
     AgentMemory,
     AllocatedTool,
@@ -50,7 +51,7 @@ class AgenticOptions(TypedDict, total=False):
 
 
 class AgentOptions(TypedDict, total=False):
-    """Of an agent; each is the field of `AgentDefinition` with its name."""
+    """Of an agent; each is the field of `AgentDefinition` with its name, which has some more of every tool."""
 
     description: str
     title: str
@@ -72,7 +73,12 @@ class AgentOptions(TypedDict, total=False):
     guardrails: Sequence[Guardrail]
     requires_approval: bool
     principal_ref: str
+    realms: Sequence[str]
+    can_create_workflows: bool
     pins: Sequence[PinnedHandle]
+    status: AgenticStatus
+    security_uri: str
+    category: str
     tags: Sequence[str]
     usage: str
     input_schema: JsonSchema

@@ -9,6 +9,7 @@ from tests.unit.agents.desk import agent
 from toolcrib import AllocatedTool, Crib, Limits, ScriptedModel
 from toolcrib.contracts import (
     AgentDefinition,
+    AgentImplementation,
     AgentMemory,
     Conflict,
     InvalidDefinition,
@@ -18,6 +19,7 @@ from toolcrib.contracts import (
     Principal,
     PromptFragment,
 )
+from toolcrib.crib.defining import AgentOptions
 
 
 async def save(definition: AgentDefinition, *beside: AgentDefinition) -> Any:
@@ -217,3 +219,10 @@ async def test_an_agent_needs_a_model():
     crib = Crib("memory://")
     with pytest.raises(InvalidSettings, match="'desk' has no model"):
         crib.agent("desk")
+
+
+@pytest.mark.requirement("agent.facade")
+def test_whatever_makes_an_agent_can_be_said_in_code():
+    apart = {"kind", "llm", "tools", "limits"}  # parameters of their own
+
+    assert AgentImplementation.model_fields.keys() - apart <= AgentOptions.__annotations__.keys()

@@ -5,8 +5,7 @@ for tool in await crib.agents.tools("desk", message="Who owns the Acme deal?"):
     print(tool.tool, tool.availability, tool.reason)
 """
 
-from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
 
 from toolcrib.agents import Asker, identity_of, resolve
 from toolcrib.contracts import (
@@ -18,19 +17,11 @@ from toolcrib.contracts import (
     ResolvedTool,
     ToolRevision,
 )
-from toolcrib.crib.listing import Listing
+from toolcrib.crib.entering import Enter
+from toolcrib.crib.listing import Listing, ToolsPage
 from toolcrib.crib.parts import Parts
 from toolcrib.executor import CallFailed
-
-
-@dataclass(frozen=True, slots=True)
-class AgentsPage:
-    """Some agents by name."""
-
-    items: Sequence[ToolRevision]
-    """Each is an agent; `AgentDefinition.of` reads its definition."""
-    more: bool
-    """Whether others follow; they come after the last name."""
+from toolcrib.registry import Facet
 
 
 class Agents:
@@ -42,7 +33,7 @@ class Agents:
         enter: Has the definitions of a principal's realm at hand, and says who acts.
     """
 
-    def __init__(self, parts: Parts, listing: Listing, enter: Callable[..., Awaitable[Principal]]) -> None:
+    def __init__(self, parts: Parts, listing: Listing, enter: Enter) -> None:
         self._parts = parts
         self._listing = listing
         self._enter = enter
@@ -80,8 +71,8 @@ class Agents:
 
     async def page(
         self, *, after: str = "", limit: int = 50, text: str | None = None, principal: Principal | None = None
-    ) -> AgentsPage:
-        """The agents that come after a name and that the principal may see.
+    ) -> ToolsPage:
+        """The agents that come after a name and that the principal may see; `AgentDefinition.of` reads each.
 
         Args:
             after: A name; empty for the beginning.
@@ -89,10 +80,8 @@ class Agents:
             text: What must stand in name, title, description or tags.
             principal: Who looks.
         """
-        found = await self._listing.page(
-            after=after, limit=limit, text=text, facets={"kind": "agent"}, principal=principal
-        )
-        return AgentsPage(found.items, found.more)
+        facets: dict[Facet, str | None] = {"kind": "agent"}
+        return await self._listing.page(after=after, limit=limit, text=text, facets=facets, principal=principal)
 
     async def remove(self, name: str, *, principal: Principal | None = None) -> None:
         """Take an agent out of the catalogue; its runs go on, and its conversations can be read.

@@ -6,7 +6,7 @@
 A decision is a signal in the journal. Who serves the store carries the run on, with all runs above it; this does not.
 """
 
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from toolcrib.contracts import (
@@ -24,6 +24,7 @@ from toolcrib.contracts import (
     approval_id,
     approval_signal,
 )
+from toolcrib.crib.entering import Enter
 from toolcrib.crib.parts import Parts
 from toolcrib.crib.previews import preview_of
 from toolcrib.policy import check_approver, check_grant, may_see_approval
@@ -56,7 +57,7 @@ class Approvals:
         enter: Has the store open, and says who acts.
     """
 
-    def __init__(self, parts: Parts, enter: Callable[..., Awaitable[Principal]]) -> None:
+    def __init__(self, parts: Parts, enter: Enter) -> None:
         self._store = parts.outside.store
         self._clock = parts.outside.clock
         self._engine = parts.engine

@@ -5,7 +5,7 @@ print("open", request.url)                              # the person grants what
 await crib.connections.finish("http://127.0.0.1:8765/callback?code=…&state=…")
 """
 
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
 from toolcrib.contracts import (
     AuthorizationCodeAuth,
@@ -22,6 +22,7 @@ from toolcrib.contracts import (
     ToolcribError,
     ToolError,
 )
+from toolcrib.crib.entering import Enter
 from toolcrib.crib.failures import as_a_call, in_the_tree
 from toolcrib.crib.parts import Parts
 from toolcrib.crib.probing import DatabaseProbe, GrpcProbe, McpProbe
@@ -39,7 +40,7 @@ class Connections:
         enter: Has the definitions of a principal's realm at hand.
     """
 
-    def __init__(self, parts: Parts, enter: Callable[..., Awaitable[Principal]]) -> None:
+    def __init__(self, parts: Parts, enter: Enter) -> None:
         self._providers = parts.providers
         self._access = parts.keeping.access
         self._consents = parts.keeping.consents

@@ -6,7 +6,7 @@ until it has ended. Nobody sees another's conversation without a grant for `ai:/
 """
 
 import secrets
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from typing import Any, Final
 
@@ -29,6 +29,7 @@ from toolcrib.contracts import (
     RunSuspended,
     ToolRevision,
 )
+from toolcrib.crib.entering import Enter
 from toolcrib.crib.turns import (
     OpenTurn,
     changed,
@@ -60,9 +61,7 @@ class Conversations:
         enter: Has the store open, and says who acts.
     """
 
-    def __init__(
-        self, store: Store, engine: LocalEngine, clock: Clock, enter: Callable[..., Awaitable[Principal]]
-    ) -> None:
+    def __init__(self, store: Store, engine: LocalEngine, clock: Clock, enter: Enter) -> None:
         self._store = store
         self._engine = engine
         self._clock = clock

@@ -8,7 +8,7 @@ run. The order of the report does not depend on which run ended first.
 """
 
 import asyncio
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Sequence
 from contextlib import nullcontext
 from itertools import product
 from typing import NamedTuple
@@ -36,6 +36,7 @@ from toolcrib.contracts import (
     ToolcribError,
     ToolRevision,
 )
+from toolcrib.crib.entering import Enter
 from toolcrib.crib.parts import Parts
 from toolcrib.crib.requests import refusal_of_run, request_of
 from toolcrib.crib.scoring import Judgement, answer_of, figures_of, judgement_of, score
@@ -67,7 +68,7 @@ class Evaluations:
         enter: Has the store open, and says who acts.
     """
 
-    def __init__(self, parts: Parts, enter: Callable[..., Awaitable[Principal]]) -> None:
+    def __init__(self, parts: Parts, enter: Enter) -> None:
         self._parts = parts
         self._enter = enter
 

@@ -4,7 +4,7 @@ An execution is a run, and every answer is a reading of its journal. Nothing is 
 reach another process.
 """
 
-from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
+from collections.abc import AsyncGenerator, Sequence
 from contextlib import aclosing
 
 from toolcrib.contracts import (
@@ -22,6 +22,7 @@ from toolcrib.contracts import (
     Unavailable,
 )
 from toolcrib.crib.conversations import Conversations
+from toolcrib.crib.entering import Enter
 from toolcrib.crib.parts import Parts
 from toolcrib.crib.requests import refusal_of_run, request_of
 from toolcrib.policy import permits
@@ -37,9 +38,7 @@ class Executions:
         enter: Has the definitions of a principal's realm at hand.
     """
 
-    def __init__(
-        self, parts: Parts, conversations: Conversations, enter: Callable[[Principal | None], Awaitable[Principal]]
-    ) -> None:
+    def __init__(self, parts: Parts, conversations: Conversations, enter: Enter) -> None:
         self._parts = parts
         self._journal = parts.outside.store.journal
         self._conversations = conversations

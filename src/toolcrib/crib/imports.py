@@ -3,7 +3,7 @@
 Importing defines; it never calls a tool, and it starts nothing that the operator has not allowed.
 """
 
-from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import TYPE_CHECKING, assert_never
 
 from toolcrib.contracts import (
@@ -20,6 +20,7 @@ from toolcrib.contracts import (
     ProviderDefinition,
 )
 from toolcrib.crib.documents import import_document
+from toolcrib.crib.entering import Enter
 from toolcrib.crib.entities import import_database, import_entities
 from toolcrib.crib.grpc import import_server
 from toolcrib.crib.mcp import import_mcp_server, mcp_provider
@@ -41,7 +42,7 @@ class Imports:
         enter: Has the definitions of a principal's realm at hand.
     """
 
-    def __init__(self, parts: Parts, enter: Callable[..., Awaitable[Principal]]) -> None:
+    def __init__(self, parts: Parts, enter: Enter) -> None:
         self._parts = parts
         self._enter = enter
 

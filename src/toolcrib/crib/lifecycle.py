@@ -6,7 +6,7 @@ review = await crib.lifecycle.review("crm_update_deal")
 await crib.lifecycle.accept("crm_update_deal")
 """
 
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Sequence
 from datetime import datetime
 from typing import Final
 
@@ -25,6 +25,7 @@ from toolcrib.contracts import (
     VersionLife,
 )
 from toolcrib.crib.adoption import Adoptions
+from toolcrib.crib.entering import Enter
 from toolcrib.crib.parts import Parts
 from toolcrib.registry import classify, dependents_of, warnings_for
 
@@ -41,7 +42,7 @@ class ToolLife:
         enter: Has the definitions of a principal's realm at hand.
     """
 
-    def __init__(self, parts: Parts, enter: Callable[..., Awaitable[Principal]]) -> None:
+    def __init__(self, parts: Parts, enter: Enter) -> None:
         self._parts = parts
         self._enter = enter
 

@@ -1,12 +1,13 @@
 """Looking around in the catalogue: page by page, and by what tools do. Nobody sees what no grant of theirs names."""
 
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from itertools import islice
 from typing import Final
 
 from toolcrib.contracts import LifeCycle, Principal, ToolRevision
+from toolcrib.crib.entering import Enter
 from toolcrib.policy import Reach
 from toolcrib.registry import Facet, Hit, Registry
 
@@ -31,7 +32,7 @@ class Listing:
         enter: Has the definitions of a principal's realm at hand.
     """
 
-    def __init__(self, registry: Registry, enter: Callable[..., Awaitable[Principal]]) -> None:
+    def __init__(self, registry: Registry, enter: Enter) -> None:
         self._registry = registry
         self._enter = enter
         self._reaches: dict[str, Reach] = {}

@@ -4,10 +4,11 @@ await crib.fragments.save(PromptFragment(name="tone", text="Answer briefly and k
 await crib.accounts.save(ServiceAccount(name="deal-bot", grants=("ai://tools/crm/*/execute",)))
 """
 
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Sequence
 from typing import Generic
 
 from toolcrib.contracts import PermissionDenied, Principal, ServiceAccount
+from toolcrib.crib.entering import Enter
 from toolcrib.executor import Clock
 from toolcrib.policy import permits
 from toolcrib.registry import ItemT, Named
@@ -22,7 +23,7 @@ class NamedThings(Generic[ItemT]):
         clock: Time.
     """
 
-    def __init__(self, named: Named[ItemT], enter: Callable[..., Awaitable[Principal]], clock: Clock) -> None:
+    def __init__(self, named: Named[ItemT], enter: Enter, clock: Clock) -> None:
         self._named = named
         self._enter = enter
         self._clock = clock

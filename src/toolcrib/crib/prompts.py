@@ -7,10 +7,10 @@
 A proposal stores nothing. What is accepted is a new revision, so the history of a prompt is the tool's history.
 """
 
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Sequence
 from decimal import Decimal
 from difflib import unified_diff
-from typing import Any, Self, TypeAlias, cast
+from typing import Any, Self, cast
 
 from toolcrib.agents import Draft, Models, Trial, basis_of, check_prompt, drift_of
 from toolcrib.contracts import (
@@ -33,13 +33,11 @@ from toolcrib.contracts import (
 )
 from toolcrib.crib.bench import Bench
 from toolcrib.crib.catalogue import Catalogue
+from toolcrib.crib.entering import Enter
 from toolcrib.crib.parts import Parts
 from toolcrib.export import check_description, generate_description
 from toolcrib.registry import Providers, Registry
 from toolcrib.runs import Result
-
-Enter: TypeAlias = Callable[[Principal | None], Awaitable[Principal]]
-"""Who acts, with the definitions of the realm at hand."""
 
 _PROMPT_TASK = """Write the system prompt of the tool below. It is a template: keep every placeholder in double braces \
 that the present text has, write no others, and keep the text short. Say what the operations are for, how the task is \

@@ -3,7 +3,7 @@
 Agentic tools read what they need by themselves. This is for whoever wants to look first, or to have it read in time.
 """
 
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Sequence
 from typing import Protocol
 
 from toolcrib.agents import ReferenceUnavailable
@@ -18,6 +18,7 @@ from toolcrib.contracts import (
     ReferenceSource,
     ToolEnvelope,
 )
+from toolcrib.crib.entering import Enter
 from toolcrib.crib.parts import Parts
 from toolcrib.runs import Result
 
@@ -39,7 +40,7 @@ class ReferenceData:
         invoke: Makes one call as a run, so that a sync has its receipt.
     """
 
-    def __init__(self, parts: Parts, enter: Callable[[Principal | None], Awaitable[Principal]], invoke: Invoke) -> None:
+    def __init__(self, parts: Parts, enter: Enter, invoke: Invoke) -> None:
         self._references = parts.references
         self._providers = parts.providers
         self._clock = parts.outside.clock

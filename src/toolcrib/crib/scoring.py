@@ -27,9 +27,9 @@ from toolcrib.contracts import (
     ToolEnvelope,
     ToolOutputCheck,
 )
-from toolcrib.expressions.jsonpath import select
+from toolcrib.expressions.jsonpath import check_path, select
 from toolcrib.registry import compile_schema
-from toolcrib.runs import Result, holds
+from toolcrib.runs import Result, calls_of, holds
 
 _MOST_SHOWN = 200
 """Characters of a value in a reason."""
@@ -70,6 +70,22 @@ def judgement_of(output: Json) -> Judgement | None:
     return Judgement(float(score), str(found.get("reason", "")))
 
 
+def check_form(check: EvaluationCheck) -> None:
+    """Look at what a check says before any run is made for it.
+
+    Raises:
+        InvalidExpression: Its path is not well formed.
+        InvalidDefinition: Its schema is none.
+    """
+    match check:
+        case PathCheck(path=path) | ToolOutputCheck(path=path):
+            check_path(path)
+        case SchemaCheck(fits=schema):
+            compile_schema(schema)
+        case _:
+            pass
+
+
 def score(check: EvaluationCheck, result: Result, judgement: Judgement | None = None) -> CheckOutcome:
     """Whether a check holds of a run.
 
@@ -94,7 +110,7 @@ def _problem(check: EvaluationCheck, result: Result, judgement: Judgement | None
         case PathCheck(path=path, equals=equals):
             return _selected(path, equals, result.output, "the output")
         case CalledCheck() | NotCalledCheck() | ToolOutputCheck():
-            return _of_calls(check, [envelope for envelope in result.envelopes if envelope.status != "denied"])
+            return _of_calls(check, [envelope for envelope in calls_of(result.log) if envelope.status != "denied"])
         case CostCheck(usd=usd):
             cost = None if result.summary.cost_unknown else result.cost_usd
             return None if cost is not None and cost < usd else f"it cost {_money(cost)}, not less than {_money(usd)}"

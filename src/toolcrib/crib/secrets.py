@@ -4,9 +4,10 @@ await crib.secrets.set("CRM_TOKEN", token)
 crib.add(BearerAuth(token="${secret:CRM_TOKEN}"), …)
 """
 
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Sequence
 
 from toolcrib.contracts import Principal, SecretEntry, SecretScope
+from toolcrib.crib.entering import Enter
 from toolcrib.crib.parts import Parts
 
 
@@ -18,7 +19,7 @@ class Secrets:
         enter: Has the store open, and says who acts.
     """
 
-    def __init__(self, parts: Parts, enter: Callable[..., Awaitable[Principal]]) -> None:
+    def __init__(self, parts: Parts, enter: Enter) -> None:
         self._vault = parts.keeping.vault
         self._clock = parts.outside.clock
         self._enter = enter

@@ -3,6 +3,7 @@
 Nothing is sent here and nothing is spent; `ModelCalls` reserves what is estimated here and records what is decided.
 """
 
+import re
 from collections.abc import Sequence
 from typing import Final
 
@@ -19,6 +20,7 @@ _TOKENS_PER_BYTE: Final = 1 / 3
 """Many, because a reservation must not be too small."""
 _TOKENS_PER_MESSAGE: Final = 4
 _MARGIN: Final = 1.1
+_ESCAPE: Final = re.compile(r"\\(?:u([0-9A-Fa-f]{4})|.)", re.DOTALL)
 
 
 class Standing(Struct, frozen=True):
@@ -160,17 +162,30 @@ class _Reader:
 
 
 def _screened(rules: Sequence[Guardrail], place: Filtered, text: str) -> Screening:
-    """A text that is JSON stays JSON: what its strings say is looked at, not how they are written."""
+    """A text that is JSON, or holds some, stays so: what its strings say is looked at, not how they are written."""
     value = _json(text)
-    if value is None:
-        return screen(rules, place, text)
     screening = screen(rules, place, value)
-    replaced = screening.decision is not None and screening.passes
-    return Screening(orjson.dumps(screening.value).decode() if replaced else text, screening.decision)
+    if screening.decision is None:  # no JSON, or a key stands in it twice, of which the value has only one
+        screening = screen(rules, place, _spelled_out(text))
+        if value is not None:
+            screening = msgspec.structs.replace(screening, value=value)
+    if screening.decision is None or not screening.passes:
+        return Screening(text, screening.decision)
+    return screening if value is None else Screening(orjson.dumps(screening.value).decode(), screening.decision)
+
+
+def _spelled_out(text: str) -> str:
+    """The text with characters in place of their escapes in JSON, as far as JSON may have them as they are."""
+    return _ESCAPE.sub(_character, text) if "\\u" in text else text
+
+
+def _character(escape: re.Match[str]) -> str:
+    character = chr(int(escape[1] or "0", 16))
+    return character if character.isprintable() and character not in '"\\' else escape[0]
 
 
 def _json(text: str) -> Json:
-    if not text.startswith(("{", "[")):
+    if not text.lstrip().startswith(("{", "[")):
         return None
     try:
         return orjson.loads(text)

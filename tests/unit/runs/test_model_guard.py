@@ -141,6 +141,23 @@ async def test_filters_look_into_every_part_and_leave_json_json():
     )
 
 
+@pytest.mark.requirement("guardrails.content")
+@pytest.mark.parametrize(
+    ("said", "passed"),
+    [
+        ('```json\n{"to": "a\\u0040x.de\\u000a"}\n```', '```json\n{"to": "[email]\\u000a"}\n```'),
+        (' {"to": "a\\u0040x.de"}', '{"to":"[email]"}'),
+        ('{"to": "a@x.de", "to": "you"}', '{"to":"you"}'),
+        ("a\\\\u0040x.de", "a\\\\u0040x.de"),
+        ('{"to": "\\u0061ll"}', '{"to": "\\u0061ll"}'),
+    ],
+)
+async def test_what_a_model_writes_with_escapes_or_twice_in_an_object_is_found_too(said: str, passed: str):
+    answer = await ask(await Desk.open(), Priced([said]), REDACTS)
+
+    assert answer.message.text == passed
+
+
 @pytest.mark.requirement("guardrails.cost")
 async def test_a_model_of_unknown_price_is_refused_where_a_rule_says_so():
     desk = await Desk.open()

@@ -212,6 +212,7 @@ from toolcrib.contracts.replays import Divergence, Replay
 from toolcrib.contracts.retries import Backoff, RetryPolicy
 from toolcrib.contracts.runs import (
     CANCEL,
+    CLOCK,
     ENDED,
     WAITING,
     ApprovalDecision,
@@ -274,6 +275,7 @@ __all__ = [
     "AGENT_CATEGORY",
     "CANCEL",
     "CHANGE_CLASSES",
+    "CLOCK",
     "CLOSING_S",
     "DEFAULT_REALM",
     "DELEGATES",

@@ -36,6 +36,8 @@ ENDED: frozenset[str] = frozenset({"completed", "failed", "timed_out", "cancelle
 WAITING: frozenset[str] = frozenset({"awaiting_approval", "awaiting_client"})
 CANCEL = "cancel"
 """Name of the signal that ends a run, whatever it does or waits for."""
+CLOCK = "clock"
+"""Who answers where the time is over before anybody else did."""
 
 
 class RunRequest(Contract):

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from toolcrib.contracts import (
+    CLOCK,
     Approval,
     ApprovalPage,
     ApprovalRequested,
@@ -32,8 +33,6 @@ from toolcrib.registry import compile_schema
 from toolcrib.runs import decision_on, waiting_approvals, waiting_at
 from toolcrib.store import ApprovalFilter
 from toolcrib.store.approvals import no_approval
-
-_CLOCK = "clock"
 
 
 @dataclass(frozen=True, slots=True)
@@ -181,7 +180,7 @@ class Approvals:
         if approval.status != "waiting":
             raise _closed(approval)
         if approval.expires_at is not None and self._clock.now() >= approval.expires_at:
-            await self._leave(approval, {}, _CLOCK)
+            await self._leave(approval, {}, CLOCK)
             raise _closed(await self._store.approvals.get(approval.realm, approval.approval_id))
         if answer.edited_input is not None:
             await self._check_edit(approval, answer.edited_input, approve=answer.approve)

@@ -9,6 +9,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from typing import TypeAlias
 
 from toolcrib.contracts import (
+    CLOCK,
     ApprovalDecided,
     ApprovalDecision,
     ApprovalRequested,
@@ -26,8 +27,6 @@ Signals: TypeAlias = Callable[[str], Awaitable[Signal | None]]
 """Looks up a signal that was left for the run."""
 Leave: TypeAlias = Callable[[Signal], Awaitable[bool]]
 """Leaves a signal for the run; false if there is one of its name."""
-
-_CLOCK = "clock"
 
 
 class RunApprovals:
@@ -133,7 +132,7 @@ class RunApprovals:
         now = self._clock.now()
         if request.expires_at is None or now < request.expires_at:
             return None
-        over = Signal(name=name, payload={}, made_by=_CLOCK, at=now)
+        over = Signal(name=name, payload={}, made_by=CLOCK, at=now)
         return over if await self._leave(over) else await self._signals(name)
 
 

@@ -16,6 +16,7 @@ import msgspec
 from msgspec import Struct
 
 from toolcrib.contracts import (
+    CLOCK,
     ApprovalDecision,
     ApprovalRequested,
     CallFinished,
@@ -239,7 +240,7 @@ class RunContext:
                 if name not in self._history.awaited:
                     self.log.add(SignalAwaited(name=name, wake_at=wake_at))
                 raise Suspended("awaiting_client", name, wake_at=wake_at)
-        made_by = signal.made_by if signal else "clock"
+        made_by = signal.made_by if signal else CLOCK
         received = SignalReceived(name=name, payload=signal.payload if signal else None, made_by=made_by)
         self._history.received[name] = received
         self.log.add(received)

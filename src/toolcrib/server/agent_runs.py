@@ -61,7 +61,7 @@ async def execute_agent_streaming(
 async def get_agent_execution(name: str, run_id: str, crib: House, caller: Caller, answers: Answers) -> AgentAnswer:
     """How an execution stands, whether it goes on, waits or has ended."""
     run = await run_of(crib, caller, run_id)
-    if run.request.tool_name != name:
+    if run.request.tool_name != name.partition("@")[0]:
         msg = f"run {run_id!r} is of {run.request.tool_name!r}, not of {name!r}"
         raise NotFound(msg)
     return answers.shown(await crib.executions.respond(run_id, principal=caller))

@@ -138,6 +138,7 @@ async def test_an_agent_is_asked_and_its_execution_can_be_read_again(server: Ser
     assert (answer["status"], answer["response"], answer["agent"]) == ("completed", "nothing to do", "desk@1.0.0")
     again = await server.get(f"/ai/agents/desk/executions/{answer['run_id']}")
     assert again == answer
+    assert await server.get(f"/ai/agents/desk@^1/executions/{answer['run_id']}") == answer
     await added(server, name="clerk")
     await server.get(f"/ai/agents/clerk/executions/{answer['run_id']}", status=404)
 

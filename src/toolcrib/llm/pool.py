@@ -12,6 +12,8 @@ from itertools import count
 from typing import Final
 from urllib.parse import urlsplit
 
+from msgspec import structs
+
 from toolcrib.contracts import InvalidSettings, LLMConfig
 from toolcrib.llm.catalog import PROVIDERS, Provider, open_model, resolve
 from toolcrib.llm.model import Endpoint, LanguageModel
@@ -115,6 +117,7 @@ class ModelPool:
             prices=self._prices,
             environment=self._environment,
             more=self._more,
+            key=lambda: endpoint.key_in(self._environment),
         )
 
     def _is_trusted(self, llm: LLMConfig) -> bool:
@@ -131,12 +134,14 @@ class ModelPool:
         variable = endpoint.api_key_env
         named_here = llm.api_key_env is not None or not self._is_trusted(llm)
         if variable is not None and named_here and not self._is_released(variable):
-            msg = (
-                f"model {llm.model!r} would send the variable {variable!r}, which is not released to definitions; "
-                "name a released one in api_key_env, have the operator release it (released_env), "
-                "or use the provider's own address and variable"
-            )
-            raise InvalidSettings(msg)
+            if endpoint.key_required or endpoint.key_in(self._environment):
+                msg = (
+                    f"model {llm.model!r} would send the variable {variable!r}, which is not released to definitions; "
+                    "name a released one in api_key_env, have the operator release it (TOOLCRIB_RELEASED_ENV), "
+                    "or use the provider's own address and variable"
+                )
+                raise InvalidSettings(msg)
+            endpoint = structs.replace(endpoint, api_key_env=None)  # nothing is there to be sent, and nothing ever is
         provider = PROVIDERS.get(endpoint.provider) or self._more[endpoint.provider]
         if provider.sign_in is not None and not self._is_trusted(llm):
             msg = (

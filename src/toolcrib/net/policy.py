@@ -143,7 +143,7 @@ class EgressPolicy:
             return
         leads = f"{address}" if candidate == address else f"{address}, which carries {candidate}"
         remedy = (
-            f"if it may be reached, add '{origin.netloc}' to the policy's `allow`"
+            f"if it may be reached, add '{origin.netloc}' to the policy's `allow` (TOOLCRIB_EGRESS_ALLOW)"
             if denied.kind in _OPENED_BY_NAME
             else "no host name opens this range"
         )
@@ -164,7 +164,7 @@ class EgressPolicy:
         ports = ", ".join(map(str, self.ports))
         return EgressDenied(
             f"egress denied: {origin.netloc} is on port {origin.port}, allowed are {ports}; "
-            f"if it may be reached, add '{origin.netloc}' to the policy's `allow`"
+            f"if it may be reached, add '{origin.netloc}' to the policy's `allow` (TOOLCRIB_EGRESS_ALLOW)"
         )
 
 

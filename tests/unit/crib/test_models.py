@@ -8,7 +8,7 @@ import pytest
 from aiohttp import web
 
 from tests.unit.net.servers import serving
-from toolcrib import Crib, LLMConfig, Principal, tool
+from toolcrib import Crib, EgressPolicy, LLMConfig, Principal, tool
 from toolcrib.agents import agentic_definition
 from toolcrib.contracts import ErrorCode, InvalidSettings
 
@@ -101,6 +101,26 @@ async def test_a_definition_cannot_send_a_variable_that_is_not_released():
         llm = LLMConfig(model="openai:gpt-4o", api_key_env="SERVER_KEY")
         with pytest.raises(InvalidSettings, match="'SERVER_KEY', which is not released"):
             await crib.save(agentic_definition("theirs", mode="agentic", llm=llm, tools=["look"]), principal=ANN)
+
+
+@pytest.mark.requirement("crib.trusted_urls")
+async def test_a_server_that_needs_no_key_is_asked_without_one_and_never_with_one_that_is_not_released():
+    environment: dict[str, str] = {}
+    async with model_server() as (url, asked):
+        llm = LLMConfig(model="openai-compatible:local", base_url=url)
+        reach = EgressPolicy(allow=(url.split("/")[2],))
+        async with Crib("memory://", environment=environment, released=("TOOLS_*",), egress=reach) as crib:
+            crib.add(look)
+            theirs = agentic_definition("theirs", mode="agentic", llm=llm, tools=["look"])
+            await crib.save(theirs, principal=ANN)
+            first = await crib.invoke("theirs", {"task": "go"}, principal=ANN)
+            environment["OPENAI_COMPATIBLE_API_KEY"] = "secret"
+            second = await crib.invoke("theirs", {"task": "go"}, principal=ANN)
+            with pytest.raises(InvalidSettings, match="TOOLCRIB_RELEASED_ENV"):
+                await crib.save(theirs.model_copy(update={"name": "other"}), principal=ANN)
+
+    assert first.output == second.output == {"summary": "hello"}
+    assert [call["authorization"] for call in asked] == [None, None]
 
 
 @pytest.mark.requirement("crib.models")

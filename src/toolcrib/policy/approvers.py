@@ -41,8 +41,12 @@ def check_approver(
         allow_self: Whether those may decide too, as the operator says.
 
     Raises:
-        PermissionDenied: It is an agent, has no grant for the approvals of the tool, or is one of those.
+        PermissionDenied: It is an agent, of another realm, has no grant for the approvals of the tool, or is one of
+            those.
     """
+    if principal.realm != approval.realm:
+        msg = f"principal {principal.id!r} is of realm {principal.realm!r} and decides on nothing of another realm"
+        raise PermissionDenied(msg)
     check_grant(principal, approval.tool)
     if principal.kind == "agent":
         msg = f"a person decides on {approval.tool!r}, and principal {principal.id!r} is an agent"

@@ -47,6 +47,7 @@ def test_somebody_else_with_the_grant_decides(principal: Principal):
     [
         (who("ann", grants=("ai://approvals/pay/read",)), "no grant for 'ai://approvals/pay/write'"),
         (who("ann", grants=("ai://approvals/ship/write",)), "no grant"),
+        (who("ann", realm="elsewhere"), "is of realm 'elsewhere'"),
         (who("ann", kind="agent"), "is an agent"),
         (who("owner"), "has a part in the run"),
         (who("robot", kind="service"), "has a part in the run"),

@@ -1,4 +1,4 @@
-"""Lenient looks at provider JSON.
+"""Lenient looks at JSON of providers, and at schemas.
 
 A value of another type counts as absent. What is needed and absent is an error by name.
 """
@@ -7,6 +7,7 @@ from typing import Any, cast
 
 import orjson
 
+from toolcrib.contracts import pointed
 from toolcrib.contracts.errors import ModelError
 
 
@@ -60,3 +61,18 @@ def missing(provider: str, field: str, holder: dict[str, Any]) -> ModelError:
     """The error for a needed field that is not there."""
     found = ", ".join(sorted(holder)) or "nothing"
     return ModelError("bad_response", f"{provider} answered without {field!r}; it sent {found}")
+
+
+def followed(root: dict[str, Any], schema: Any) -> dict[str, Any]:
+    """The schema that a reference means; a chain of references is followed as far as it leads somewhere new.
+
+    Args:
+        root: Where references lead.
+        schema: A part of it.
+    """
+    seen: set[str] = set()
+    found = obj(schema)
+    while (reference := text(found.get("$ref"))) and reference not in seen:
+        seen.add(reference)
+        found = obj(pointed(root, reference))
+    return found

@@ -1,5 +1,6 @@
 """What a model call tells while it runs. A call that does not stream is the same with only the last event, `Done`."""
 
+from collections.abc import Iterable, Iterator
 from typing import TypeAlias
 
 from msgspec import Struct
@@ -55,3 +56,11 @@ class Done(Struct, frozen=True, tag="done"):
 
 Event: TypeAlias = TextDelta | ThinkingDelta | CallStart | CallDelta | CallEnd | UsageUpdate | Done
 """Anything that a model call can tell."""
+
+
+def whole_calls(calls: Iterable[ToolCall]) -> Iterator[Event]:
+    """The events of calls that are known only when the answer is whole."""
+    for index, call in enumerate(calls):
+        yield CallStart(index, call.id, call.name)
+        yield CallDelta(index, call.args)
+        yield CallEnd(index, call)

@@ -248,6 +248,11 @@ class Request(Struct, frozen=True, kw_only=True):
     timeouts: Timeouts = MODEL_TIMEOUTS
 
 
+def in_words(text: str) -> tuple[Text, ...]:
+    """A text as a part of a message; an empty one is none."""
+    return (Text(text),) if text else ()
+
+
 def user(text: str) -> Message:
     """A user's message of one text."""
     return Message("user", (Text(text),))

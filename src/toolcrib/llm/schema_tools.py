@@ -15,7 +15,7 @@ from msgspec import Raw, Struct
 
 from toolcrib.llm._answer_text import AnswerText
 from toolcrib.llm._json import arr, obj
-from toolcrib.llm.events import CallDelta, CallEnd, CallStart, Done, Event, TextDelta
+from toolcrib.llm.events import Done, Event, TextDelta, whole_calls
 from toolcrib.llm.messages import (
     NO_TOOLS,
     Message,
@@ -27,6 +27,7 @@ from toolcrib.llm.messages import (
     ToolCall,
     ToolResult,
     ToolSet,
+    in_words,
 )
 from toolcrib.llm.quirks import Quirks
 from toolcrib.llm.signatures import signature
@@ -93,10 +94,7 @@ class SchemaTools:
                     response = self._read(event.response)
                     if rest := response.message.text[len(answer.said) :]:
                         yield TextDelta(rest)
-                    for index, call in enumerate(response.message.calls):
-                        yield CallStart(index, call.id, call.name)
-                        yield CallDelta(index, call.args)
-                        yield CallEnd(index, call)
+                    yield from whole_calls(response.message.calls)
                     yield Done(response)
                 case _:
                     yield event
@@ -123,18 +121,14 @@ class SchemaTools:
         except (msgspec.DecodeError, orjson.JSONDecodeError):
             cut = AnswerText()
             cut.feed(written)
-            return _texts(cut.said if cut.found else written)
+            return in_words(cut.said if cut.found else written)
         if not answer.calls and not given:
-            return _texts(written)
+            return in_words(written)
         calls = (
             ToolCall(f"call_{self._turn}_{index}", call.name, bytes(call.arguments).decode())
             for index, call in enumerate(answer.calls)
         )
-        return (*_texts(value if isinstance(value, str) else given.decode()), *calls)
-
-
-def _texts(text: str) -> tuple[Text, ...]:
-    return (Text(text),) if text else ()
+        return (*in_words(value if isinstance(value, str) else given.decode()), *calls)
 
 
 def _bare(written: str) -> str:

@@ -9,8 +9,7 @@ from typing import Any
 
 import orjson
 
-from toolcrib.contracts import pointed
-from toolcrib.llm._json import arr, obj, text
+from toolcrib.llm._json import arr, followed, obj, text
 
 _ANY = "any"
 _DEEPEST = 4
@@ -28,7 +27,7 @@ class _Signatures:
         self._root = root
 
     def of(self, value: Any, depth: int) -> str:
-        schema = self._followed(obj(value))
+        schema = followed(self._root, value)
         if depth > _DEEPEST:
             return _ANY
         if "const" in schema:
@@ -71,14 +70,6 @@ class _Signatures:
         about = " ".join(text(schema.get("description")).split())
         note = f" ({about})" if about else ""
         return f"{name}{'?' if optional else ''}: {self.of(schema, depth + 1)}{standard}{note}"
-
-    def _followed(self, schema: dict[str, Any]) -> dict[str, Any]:
-        """The schema that a reference means; a chain of references is followed as far as it leads somewhere new."""
-        seen: set[str] = set()
-        while (reference := text(schema.get("$ref"))) and reference not in seen:
-            seen.add(reference)
-            schema = obj(pointed(self._root, reference))
-        return schema
 
 
 def _literal(value: Any) -> str:

@@ -13,7 +13,7 @@ import orjson
 from msgspec import Struct
 
 from toolcrib.contracts import Json, JsonObject
-from toolcrib.llm.messages import Message, Opaque, Part, Text, ToolCall, ToolResult
+from toolcrib.llm.messages import Message, Opaque, Part, Text, ToolCall, ToolResult, in_words
 from toolcrib.llm.text.examples import written
 from toolcrib.llm.text.fences import TOOL
 from toolcrib.llm.text.functions import FINAL
@@ -125,10 +125,10 @@ def _said(message: Message, toolkit: Toolkit) -> Message:
             case Text() if part.signature is None:
                 words.append(part.text)
             case _:
-                parts += _texts(words)
+                parts += in_words("".join(words))
                 words = []
                 parts.append(part)
-    return Message("assistant", (*parts, *_texts(words)))
+    return Message("assistant", (*parts, *in_words("".join(words))))
 
 
 def _told(message: Message, before: Message | None, toolkit: Toolkit) -> Message:
@@ -168,8 +168,3 @@ def _arguments(args: str) -> JsonObject | None:
     except orjson.JSONDecodeError:
         return None
     return cast("JsonObject", found) if isinstance(found, dict) else None
-
-
-def _texts(words: list[str]) -> tuple[Text, ...]:
-    text = "".join(words)
-    return (Text(text),) if text else ()

@@ -12,8 +12,8 @@ from typing import Any, Final, NamedTuple
 import msgspec
 import orjson
 
-from toolcrib.llm.events import CallDelta, CallEnd, CallStart, Done, Event, TextDelta
-from toolcrib.llm.messages import NO_TOOLS, Message, NamedTool, Part, Request, Response, Text, ToolCall
+from toolcrib.llm.events import Done, Event, TextDelta, whole_calls
+from toolcrib.llm.messages import NO_TOOLS, Message, NamedTool, Part, Request, Response, Text, ToolCall, in_words
 from toolcrib.llm.quirks import Quirks
 from toolcrib.llm.structured import structured_mode
 from toolcrib.llm.text.calls import Block, Call, parse, problem_at
@@ -138,10 +138,7 @@ class TextTools:
                     response = self.response(event.response)
                     if rest := response.message.text[self._prose.length :]:
                         yield TextDelta(rest)
-                    for index, call in enumerate(response.message.calls):
-                        yield CallStart(index, call.id, call.name)
-                        yield CallDelta(index, call.args)
-                        yield CallEnd(index, call)
+                    yield from whole_calls(response.message.calls)
                     yield Done(response)
                 case _:
                     yield event
@@ -201,18 +198,14 @@ def _pieces(text: str, found: Sequence[_Found], number: int) -> Iterator[Part]:
     """The words between the blocks, and each block before its calls."""
     position = 0
     for block, calls, ends in found:
-        yield from _words(text[position : block.start])
+        yield from in_words(text[position : block.start])
         yield kept(_as_kept(text[block.start : block.end]), is_final=ends)
         for name, args in calls:
             yield ToolCall(f"text-{number}", name, args)
             number += 1
         position = block.end
-    yield from _words(text[position:])
+    yield from in_words(text[position:])
 
 
 def _as_kept(block: str) -> str:
     return block if len(block) <= MOST_CHARACTERS else f"{block[:_BEGINNING]}… ({len(block)} characters)"
-
-
-def _words(text: str) -> tuple[Text, ...]:
-    return (Text(text),) if text else ()

@@ -9,8 +9,8 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from toolcrib.contracts import Json, pointed
-from toolcrib.llm._json import arr, obj, text
+from toolcrib.contracts import Json
+from toolcrib.llm._json import arr, followed, obj, text
 
 _RESERVED = re.compile(
     r"await|break|case|catch|class|const|continue|debugger|default|delete|do|else|enum|export|extends|false|finally|for"
@@ -58,13 +58,8 @@ class Types:
         self._left = _MOST_PARTS
 
     def followed(self, schema: Any) -> dict[str, Any]:
-        """The schema that a reference means; a chain of references is followed as far as it leads somewhere new."""
-        seen: set[str] = set()
-        found = obj(schema)
-        while (reference := text(found.get("$ref"))) and reference not in seen:
-            seen.add(reference)
-            found = obj(pointed(self._root, reference))
-        return found
+        """The schema that a part means, which may be a reference."""
+        return followed(self._root, schema)
 
     def type_of(self, value: Any, depth: int = 0) -> str:
         """The type of a part; `any` beyond four levels, which is also where one that holds itself ends.

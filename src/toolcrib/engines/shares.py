@@ -2,8 +2,8 @@
 
 A run that suspends records what it has left, and each of the things that it waits for may use an equal part of that: a
 nested run that is driven alone, in whichever process, gets its caller's part of its caller's caller's part. A run that
-goes on holds these parts back for every nested run that it has not taken under its own budget again. So nobody needs to
-know what the others spend at the moment.
+goes on holds these parts back for every nested run that another process drives meanwhile. So nobody needs to know what
+the others spend at the moment.
 """
 
 from collections.abc import Mapping, Sequence

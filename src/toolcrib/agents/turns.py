@@ -84,7 +84,7 @@ class Work(Protocol):
 
 
 @dataclass(slots=True)
-class Told:
+class _Told:
     """What the model is told next, besides what the journal knows."""
 
     new: tuple[Message, ...]
@@ -113,7 +113,7 @@ class Turns:
         self._room = Room(work.desk.context, work.desk.llm)
         self._closing = Closing(work.desk, work.opening[-1].text)
         self._messages = work.opening
-        self._told = Told(work.opening[-1:])
+        self._told = _Told(work.opening[-1:])
         self._system = ""
         self._repeats = Repeats()
         self._refused_turns = 0
@@ -209,7 +209,7 @@ class Turns:
             system=None if self._system == before else self._system,
             tools=await desk.context.keep(offered),
         )
-        self._told = Told((), self._told.purpose)
+        self._told = _Told((), self._told.purpose)
         return await desk.context.model(call)
 
     def _until(self, last: Message) -> tuple[Message, ...]:
@@ -218,7 +218,7 @@ class Turns:
     def _tell(self, text: str, purpose: Purpose = "error_recovery") -> None:
         message = user(text)
         self._messages = (*self._messages, message)
-        self._told = Told((*self._told.new, message), purpose)
+        self._told = _Told((*self._told.new, message), purpose)
 
     # Tools ------------------------------------------------------------------------------------------------------------
 
@@ -234,7 +234,7 @@ class Turns:
         results = tuple(outcome.result for outcome in outcomes)
         self._messages = (*self._messages, calls.message, Message("user", results))
         failures = [outcome.error for outcome in outcomes if outcome.error is not None]
-        self._told = Told((), "error_recovery" if failures else "result_review")
+        self._told = _Told((), "error_recovery" if failures else "result_review")
         if response.problems:
             self._tell(_PARTLY_UNREADABLE + "\n".join(response.problems))
         if all(outcome.refused for outcome in outcomes):

@@ -8,6 +8,7 @@ import toolcrib
 from tests.unit.agents.crm import MODEL, Crm, positions
 from toolcrib import Crib, LLMConfig, ScriptedModel, use_tools_with_ai
 from toolcrib.contracts import InvalidInput, Limits, NotFound
+from toolcrib.crib import ToolUse
 
 pytestmark = pytest.mark.requirement("text.one_way_in")
 
@@ -90,4 +91,4 @@ async def test_a_tool_that_does_not_exist_is_reported():
 
 def test_it_is_offered_at_the_top():
     assert toolcrib.use_tools_with_ai is use_tools_with_ai
-    assert toolcrib.ToolUse.__name__ == "ToolUse"
+    assert toolcrib.ToolUse is ToolUse

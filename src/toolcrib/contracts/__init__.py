@@ -204,7 +204,7 @@ from toolcrib.contracts.outputs import AgentOutputs, OnMissing, PinnedHandle, Pi
 from toolcrib.contracts.paging import CursorPaging, LinkPaging, NextUrlPaging, OffsetPaging, PageNumberPaging, Paging
 from toolcrib.contracts.plugins import PluginImplementation
 from toolcrib.contracts.pointers import escaped, pointed, pointer_names, unescaped
-from toolcrib.contracts.principals import DEFAULT_REALM, OWNER, Principal, PrincipalKind, Verb, tool_uri
+from toolcrib.contracts.principals import DEFAULT_REALM, LOOKS, OWNER, Principal, PrincipalKind, Verb, tool_uri
 from toolcrib.contracts.probes import Discovery, ProviderCheck
 from toolcrib.contracts.providers import NAME_PATTERN, ProviderDefinition, ServerVariable
 from toolcrib.contracts.references import ProviderData, ReferenceReading, ReferenceSnapshot, ReferenceSource
@@ -283,6 +283,7 @@ __all__ = [
     "ENDED",
     "EVENT",
     "HARMFUL",
+    "LOOKS",
     "MESSAGE_INPUT",
     "MODEL_ERROR_KINDS",
     "NAME_PATTERN",

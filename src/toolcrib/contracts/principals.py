@@ -5,7 +5,7 @@ URIs follow 004: `ai://tools/{category}/{name}/{execute|read|write}` and the sam
 things.
 """
 
-from typing import Literal, TypeAlias
+from typing import Final, Literal, TypeAlias
 
 from pydantic import Field
 
@@ -13,6 +13,8 @@ from toolcrib.contracts._base import Contract
 
 PrincipalKind: TypeAlias = Literal["user", "service", "agent"]
 Verb: TypeAlias = Literal["execute", "read", "write", "delete"]
+LOOKS: Final[tuple[Verb, ...]] = ("read", "execute", "write")
+"""Who may do one of these with a tool may see it."""
 
 DEFAULT_REALM = "default"
 

@@ -4,15 +4,11 @@ from collections.abc import Callable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from itertools import islice
-from typing import Final
 
-from toolcrib.contracts import LifeCycle, Principal, ToolRevision
+from toolcrib.contracts import LOOKS, LifeCycle, Principal, ToolRevision
 from toolcrib.crib.entering import Enter
 from toolcrib.policy import Reach
 from toolcrib.registry import Facet, Hit, Registry
-
-_LOOKS: Final = ("read", "execute", "write")
-"""Who may do one of these with a tool may see it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,5 +94,5 @@ class Listing:
         reach = self._reaches.get(who.realm)
         if reach is None or reach.shelf is not shelf:
             reach = self._reaches[who.realm] = Reach(shelf)
-        names = reach.of(who.grants, _LOOKS)
+        names = reach.of(who.grants, LOOKS)
         return [] if names is None else [names]

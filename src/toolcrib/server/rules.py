@@ -2,10 +2,10 @@
 
 from collections.abc import Iterable
 from ipaddress import ip_address
-from typing import Final
 from urllib.parse import urlsplit
 
 from toolcrib.contracts import (
+    LOOKS,
     SECRET_REFERENCE,
     AgenticImplementation,
     AgentImplementation,
@@ -24,9 +24,6 @@ from toolcrib.policy import permits
 from toolcrib.registry import all_references_of
 from toolcrib.server.context import demand
 
-_LOOKS: Final = ("read", "execute", "write")
-"""Who may do one of these with a tool may see it."""
-
 
 def demand_write(caller: Principal, definition: ToolDefinition) -> None:
     """Let a caller pass who may write the tool."""
@@ -40,7 +37,7 @@ def may_write(caller: Principal, definition: ToolDefinition) -> bool:
 
 def may_see(caller: Principal, definition: ToolDefinition) -> bool:
     """Whether a caller may see a tool."""
-    return any(permits(caller.grants, definition.security(verb)) for verb in _LOOKS)
+    return any(permits(caller.grants, definition.security(verb)) for verb in LOOKS)
 
 
 def demand_sight(caller: Principal, definition: ToolDefinition) -> None:

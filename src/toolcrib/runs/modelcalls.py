@@ -210,7 +210,7 @@ class ModelCalls:
         """Count what the journal has: answers, and attempts that may have cost something and brought nothing."""
         for known in self._history.answers.values():
             cost = Cost(known.cost_usd, known.cost_source or "")
-            self._settle(None, model_usage(known.usage), cost, iterations=_counted(known.purpose))
+            self._settle(None, model_usage(known.usage), cost, iterations=counted(known.purpose))
         for wasted in self._history.wasted:
             self._settle(None, wasted.usage, Cost(wasted.cost_usd, "at most"))
 
@@ -331,7 +331,7 @@ class ModelCalls:
     def _finish(self, attempt: _Attempt, standing: Standing, response: Response, seconds: float) -> Response:
         call, reservation = attempt.call, attempt.reservation
         cost = call.model.cost(response.usage, self._clock.now())
-        self._settle(reservation, response.usage, cost, iterations=_counted(call.purpose))
+        self._settle(reservation, response.usage, cost, iterations=counted(call.purpose))
         self._estimate.learn(call.request, response.usage)
         response, found = self._screens.response(standing.guardrails, response)
         self._log.add(
@@ -366,7 +366,7 @@ class ModelCalls:
             self.spending.cost_unknown = True
 
 
-def _counted(purpose: Purpose) -> int:
+def counted(purpose: Purpose) -> int:
     """An iteration is an answer of the model, but not what comes before the first turn or after the last."""
     return 0 if purpose in {"summary", "answer"} else 1
 

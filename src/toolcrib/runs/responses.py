@@ -17,6 +17,7 @@ from toolcrib.contracts import (
 )
 from toolcrib.runs.handles import handles_of
 from toolcrib.runs.history import Logged
+from toolcrib.runs.modelcalls import counted
 from toolcrib.runs.outputs import answer_of, outputs_of
 from toolcrib.runs.trace import trace_of
 from toolcrib.runs.tree import handed_over, read_tree, to_approve
@@ -74,4 +75,4 @@ def _iterations(events: Sequence[Logged]) -> int:
     last = events[-1].event
     if isinstance(last, RunFinished):
         return last.iterations
-    return sum(isinstance(entry.event, ModelFinished) for entry in events)
+    return sum(counted(entry.event.purpose) for entry in events if isinstance(entry.event, ModelFinished))

@@ -55,6 +55,17 @@ async def test_a_summary_is_no_iteration_and_says_what_it_was_for():
     assert [event.purpose for event in events if isinstance(event, ModelFinished)] == ["summary", "tool_selection"]
 
 
+async def test_a_summary_is_no_iteration_of_a_turn_that_waits_either():
+    def picks(request: Request) -> Any:
+        return calls(("pick", '{"question": "?"}')) if request.messages[-1].text == "pick" else script(request)
+
+    async with talking(picks, helper(memory=memory())) as talk:
+        conversation_id = await talk.begin("1", "2", "3")
+        waiting = await talk.say("pick", conversation_id)
+
+    assert (waiting.status, waiting.iterations, len(summaries(talk))) == ("awaiting_client", 1, 1)
+
+
 async def test_an_agent_summarizes_in_a_run_of_its_own():
     summarizer = helper("scribe", tools=(), system_prompt="You summarize for helper.")
     agent = helper(memory=memory(summary_agent="scribe"))

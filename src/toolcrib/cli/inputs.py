@@ -75,4 +75,6 @@ def validated(contract: type[ContractT], content: "JsonObject", what: str) -> Co
         return contract.model_validate(content)
     except ValidationError as problem:
         found = problem.errors()[0]
-        raise InvalidDefinition(f"{what}: {'.'.join(map(str, found['loc']))}: {found['msg']}") from None
+        place = ".".join(map(str, found["loc"]))
+        said = found["msg"].removeprefix("Value error, ")
+        raise InvalidDefinition(": ".join(filter(None, (what, place, said)))) from None

@@ -17,6 +17,7 @@ import orjson
 
 from toolcrib.contracts import (
     SCRIPTED,
+    WAITING,
     CandidateResult,
     CheckOutcome,
     Evaluation,
@@ -39,7 +40,7 @@ from toolcrib.contracts import (
 from toolcrib.crib.entering import Enter
 from toolcrib.crib.parts import Parts
 from toolcrib.crib.requests import refusal_of_run, request_of
-from toolcrib.crib.scoring import Judgement, answer_of, figures_of, judgement_of, score
+from toolcrib.crib.scoring import Judgement, answer_of, check_form, figures_of, judgement_of, score
 from toolcrib.llm import Message, ScriptedModel, Text, ToolCall
 from toolcrib.runs import Result
 
@@ -95,8 +96,9 @@ class Evaluations:
             principal: In whose name.
 
         Raises:
-            InvalidInput: There is no candidate, two are the same, there is no such base, or a script is missing.
-            NotFound: A candidate's tool does not exist.
+            InvalidInput: There is no candidate, two are the same, there is no such base, a script is missing, or a path
+                or a schema of a check is not well formed.
+            NotFound: A candidate's tool or a judge does not exist.
             InvalidSettings: A candidate's model cannot be opened.
         """
         who = await self._enter(principal)
@@ -107,6 +109,10 @@ class Evaluations:
         tools = {one.label: await self._parts.catalogue.require(who.realm, one.tool) for one in chosen}
         tries = [_Try(task, one, attempt + 1) for one, task, attempt in product(chosen, dataset.tasks, range(repeat))]
         self._check(tries)
+        for check in (check for task in dataset.tasks for check in task.checks):
+            check_form(check)
+            if isinstance(check, JudgeCheck):
+                await self._parts.catalogue.require(who.realm, check.agent)
         lanes = asyncio.Semaphore(at_once)
 
         async def run(one: _Try) -> EvaluationOutcome:
@@ -133,6 +139,8 @@ class Evaluations:
                 for use in one.task.setup:
                     await self._set_up(use, who)
             result = await self._run(one, tool, who, dry_run=dry_run)
+            if result.summary.status in WAITING:  # nobody shall decide about it when the comparison is long made
+                await self._parts.engine.cancel(result.run_id, by=who.id, reason="it waited in an evaluation")
             judged = [await self._judged(check, one.task, result, who) for check in one.task.checks]
         except ToolcribError as problem:
             return failed.model_copy(update={"error": str(problem)})

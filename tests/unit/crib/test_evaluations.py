@@ -19,6 +19,7 @@ from toolcrib.contracts import (
     JudgeCheck,
     LLMConfig,
     NotFound,
+    PathCheck,
     ScriptedTurn,
 )
 
@@ -173,8 +174,10 @@ async def test_any_tool_can_be_a_candidate_and_a_run_that_waits_has_not_passed()
 
         waiting = await crib.evaluate(dataset(task), [EvaluationCandidate(tool="sell")])
         clerk = await crib.evaluate(dataset(told), [EvaluationCandidate(tool="clerk")])
+        left = await crib.trace(waiting.outcomes[0].run_id or "")
 
     assert waiting.outcomes[0].error == "the run is awaiting client"
+    assert left.status == "cancelled"
     assert clerk.outcomes[0].passed
 
 
@@ -196,12 +199,16 @@ async def test_a_judge_sees_the_task_and_the_answer():
 @pytest.mark.requirement("evaluations.refused")
 async def test_what_cannot_be_run_is_refused_before_anything_runs():
     mute = SOLD.model_copy(update={"script": ()})
+    lost = SOLD.model_copy(update={"checks": (PathCheck(path="$.[[", equals=1),)})
+    unjudged = SOLD.model_copy(update={"checks": (JudgeCheck(agent="nobody", question="Good?"),)})
     refusals: list[tuple[EvaluationDataset, list[EvaluationCandidate], str | None, type[Exception], str]] = [
         (dataset(SOLD), [], None, InvalidInput, "name at least one candidate"),
         (dataset(SOLD), [scripted("1.0.0")] * 2, None, InvalidInput, "is named twice"),
         (dataset(SOLD), [scripted("1.0.0")], "other", InvalidInput, "there is no candidate 'other'"),
         (dataset(mute), [scripted("1.0.0")], None, InvalidInput, "task 'sold' has no script"),
         (dataset(SOLD), [scripted("2.0.0")], None, NotFound, "seller"),
+        (dataset(lost), [scripted("1.0.0")], None, InvalidInput, "is not well formed"),
+        (dataset(unjudged), [scripted("1.0.0")], None, NotFound, "nobody"),
         (dataset(SOLD), [EvaluationCandidate(tool="seller", model="none:x")], None, InvalidSettings, "none"),
     ]
     async with Crib("memory://") as crib:

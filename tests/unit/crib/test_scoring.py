@@ -9,12 +9,14 @@ import pytest
 from toolcrib.contracts import (
     CalledCheck,
     CallFinished,
+    CallStarted,
     ContainsCheck,
     CostCheck,
     ErrorCode,
     EvaluationCheck,
     EvaluationOutcome,
     ExactCheck,
+    GuardDecision,
     Json,
     JudgeCheck,
     NotCalledCheck,
@@ -41,6 +43,13 @@ def envelope(name: str, output: Json = None, status: Any = "success", **given: J
     )  # fmt: skip
 
 
+def began(place: str) -> CallStarted:
+    return CallStarted(
+        position=place, call_id=place, name="find", version="1.0.0", content_hash="0" * 64, side_effects="none",
+        input={}, idempotency_key=place, decision=GuardDecision(outcome="allow", rule="allow_list"),
+    )  # fmt: skip
+
+
 def result(output: Json, *envelopes: ToolEnvelope, **summary: Any) -> Result:
     log = [
         Entry("run_1", number, AT, "acme", "ann", CallFinished(position=f"c{number}", envelope=one))
@@ -53,6 +62,22 @@ SAID = {"response": "Order 7 was Shipped.", "output": {"order": 7}}
 FOUND = envelope("find", {"status": "shipped"}, number=7)
 BROKEN = envelope("find", status="error", number=8)
 DENIED = envelope("refund", status="denied", number=7)
+
+
+@pytest.mark.requirement("evaluations.checks")
+def test_the_last_call_is_the_one_that_began_last_whichever_ended_first():
+    first, second = envelope("find", {"page": 1}), envelope("find", {"page": 2})
+    happened = [
+        began("t1.c1"),
+        began("t1.c2"),
+        CallFinished(position="t1.c2", envelope=second),
+        CallFinished(position="t1.c1", envelope=first),
+    ]
+    log = [Entry("run_1", number, AT, "acme", "ann", event) for number, event in enumerate(happened, start=1)]
+
+    ended = Result(RunResult(run_id="run_1", status="completed"), log)
+
+    assert score(ToolOutputCheck(tool="find", path="$.page", equals=2), ended).passed
 
 
 @pytest.mark.requirement("evaluations.checks")

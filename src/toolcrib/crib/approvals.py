@@ -30,7 +30,7 @@ from toolcrib.crib.parts import Parts
 from toolcrib.crib.previews import preview_of
 from toolcrib.policy import check_approver, check_grant, may_see_approval
 from toolcrib.registry import compile_schema
-from toolcrib.runs import decision_on, waiting_approvals, waiting_at
+from toolcrib.runs import clients_of, decision_on, read_tree, waiting_approvals, waiting_at
 from toolcrib.store import ApprovalFilter
 from toolcrib.store.approvals import no_approval
 
@@ -192,12 +192,15 @@ class Approvals:
         return await self._engine.signal(approval.run_id, signal)
 
     async def _involved(self, approval: Approval) -> set[str]:
-        """Ids of all who started the runs above a call, act in them, or are acted for."""
-        found, run_id = {approval.requested_by, approval.acting}, approval.run_id
+        """Ids of all who started the runs above a call, act in them, are acted for, or brought results to the tree."""
+        journal = self._store.journal
+        found, run_id, outermost = {approval.requested_by, approval.acting}, approval.run_id, approval.run_id
         while run_id is not None:
-            request = (await self._store.journal.run(run_id)).request
+            request = (await journal.run(run_id)).request
             found |= {request.starter, request.principal.id, request.principal.user}
-            run_id = request.parent_run_id
+            run_id, outermost = request.parent_run_id, run_id
+        for branch in await read_tree(journal, outermost, ended=True):
+            found |= clients_of(branch.signals.values())
         return found
 
     async def _check_edit(self, approval: Approval, edited: JsonObject, *, approve: bool) -> None:

@@ -30,6 +30,7 @@ from toolcrib.runs.unrecorded import Unrecorded, outside_call
 from toolcrib.runs.usage import as_contract
 from toolcrib.runs.waiting import (
     client_signal,
+    clients_of,
     decision_on,
     waiting_approvals,
     waiting_at,
@@ -61,6 +62,7 @@ __all__ = [
     "calls_of",
     "check_pins",
     "client_signal",
+    "clients_of",
     "clipped",
     "confirmed",
     "decision_on",

@@ -1,7 +1,8 @@
 """Calls of a run that wait for somebody outside: readings of its journal, and the signals that answer them."""
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from typing import TypeVar
+from collections.abc import Set as AbstractSet
+from typing import Final, TypeVar
 
 from toolcrib.contracts import (
     Approval,
@@ -11,6 +12,7 @@ from toolcrib.contracts import (
     JsonObject,
     RunEvent,
     RunFinished,
+    Signal,
     ToolEnvelope,
     approval_signal,
 )
@@ -19,9 +21,17 @@ from toolcrib.runs.history import History
 T = TypeVar("T")
 
 
+_CLIENT: Final = "client:"
+
+
 def client_signal(position: str) -> str:
     """Name of the signal that brings back what a client did with the call at a position."""
-    return f"client:{position}"
+    return f"{_CLIENT}{position}"
+
+
+def clients_of(signals: Iterable[Signal]) -> AbstractSet[str]:
+    """Ids of those who brought back what clients did."""
+    return {signal.made_by for signal in signals if signal.name.startswith(_CLIENT)}
 
 
 def waiting_approvals(events: Iterable[RunEvent], signals: Collection[str]) -> Sequence[ApprovalRequested]:

@@ -26,7 +26,7 @@ from toolcrib.crib.entering import Enter
 from toolcrib.crib.parts import Parts
 from toolcrib.crib.requests import refusal_of_run, request_of
 from toolcrib.policy import permits
-from toolcrib.runs import BEGINNING, Told, listen, read_response, read_tree, signals_for, turn_run_id
+from toolcrib.runs import BEGINNING, StreamMessage, listen, read_response, read_tree, signals_for, turn_run_id
 
 
 class Executions:
@@ -110,7 +110,7 @@ class Executions:
 
     async def follow(
         self, run_id: str, *, after: str = BEGINNING, drive: bool = False, principal: Principal | None = None
-    ) -> AsyncGenerator[Told]:
+    ) -> AsyncGenerator[StreamMessage]:
         """What a run says and does as it goes on, until it has ended or waits.
 
         Args:
@@ -131,7 +131,7 @@ class Executions:
 
     async def follow_closely(
         self, run_id: str, *, after: str = BEGINNING, drive: bool = False, principal: Principal | None = None
-    ) -> AsyncGenerator[Told | None]:
+    ) -> AsyncGenerator[StreamMessage | None]:
         """The same as `follow`, and null at moments without news, for who must keep a connection open."""
         who = await self._enter(principal)
         await self._run(run_id, who, "read")

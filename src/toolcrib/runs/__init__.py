@@ -10,7 +10,7 @@ from toolcrib.runs.listening import listen
 from toolcrib.runs.live import Live
 from toolcrib.runs.log import RunLog
 from toolcrib.runs.modelcalls import BudgetExhausted, ModelCall, ModelCalls, ModelRefused
-from toolcrib.runs.narration import BEGINNING, Told
+from toolcrib.runs.narration import BEGINNING, StreamMessage
 from toolcrib.runs.outputs import calls_of, outputs_of, response_of
 from toolcrib.runs.pending import Pending
 from toolcrib.runs.pins import check_pins
@@ -54,9 +54,9 @@ __all__ = [
     "Result",
     "RunContext",
     "RunLog",
+    "StreamMessage",
     "Surroundings",
     "Suspended",
-    "Told",
     "Unrecorded",
     "as_contract",
     "calls_of",

@@ -9,7 +9,7 @@ from typing import Final
 from toolcrib.contracts import WAITING
 from toolcrib.executor import Clock
 from toolcrib.runs.live import Live
-from toolcrib.runs.narration import BEGINNING, Narration, Told
+from toolcrib.runs.narration import BEGINNING, Narration, StreamMessage
 from toolcrib.store import Journal
 
 LISTEN_S: Final = 0.04
@@ -20,7 +20,7 @@ LISTENS: Final = 5
 
 async def listen(
     journal: Journal, live: Live, clock: Clock, run_id: str, place: str = BEGINNING
-) -> AsyncGenerator[Told | None]:
+) -> AsyncGenerator[StreamMessage | None]:
     """What there is to tell of a run from a place on, until it has ended or waits; null at moments without news.
 
     Args:
@@ -49,7 +49,7 @@ async def listen(
                 yield told
 
 
-async def _hear(narration: Narration, live: Live, clock: Clock, run_id: str) -> AsyncIterator[Told | None]:
+async def _hear(narration: Narration, live: Live, clock: Clock, run_id: str) -> AsyncIterator[StreamMessage | None]:
     """What models say until it is time for the journal: now and then, and when one has begun or ended."""
     speaking = set(live.speeches(run_id))
     for _ in range(LISTENS):

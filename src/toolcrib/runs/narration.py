@@ -51,7 +51,7 @@ BEGINNING: Final = "0"
 _PLACE: Final = re.compile(r"(0|[1-9][0-9]{0,8})((?:~[1-9][0-9]{0,8}\.[0-9]{1,9}\.[0-9]{1,9})*)")
 
 
-class Told(NamedTuple):
+class StreamMessage(NamedTuple):
     """A message to a subscriber."""
 
     place: str
@@ -107,26 +107,26 @@ class Narration:
         told = (speaking for speaking in self._speaking.values() if speaking.text or speaking.thinking)
         return str(self.number) + "".join(f"~{call.number}.{call.text}.{call.thinking}" for call in told)
 
-    def tell(self, entry: Logged) -> Iterator[Told]:
+    def tell(self, entry: Logged) -> Iterator[StreamMessage]:
         """What the next event of the journal adds."""
         if isinstance(entry.event, ModelFinished):
             yield from self._rest(entry.event)
         said = self._read(entry)
         self.number = entry.number
         if said is not None:
-            yield Told(self.place, said)
+            yield StreamMessage(self.place, said)
 
-    def hear(self, speeches: Mapping[int, Speech]) -> Iterator[Told]:
+    def hear(self, speeches: Mapping[int, Speech]) -> Iterator[StreamMessage]:
         """What models have said since, in calls that are told to have begun."""
         for speaking in list(self._speaking.values()):
             speech = speeches.get(speaking.number)
             if speech is not None:
                 for delta in self._said(speaking, thinking=speech.thinking, text=speech.text):
-                    yield Told(self.place, delta)
+                    yield StreamMessage(self.place, delta)
 
-    def pause(self, run_id: str, status: RunStatus) -> Told:
+    def pause(self, run_id: str, status: RunStatus) -> StreamMessage:
         """That the run waits."""
-        return Told(self.place, StreamDone(number=self.number, result=RunResult(run_id=run_id, status=status)))
+        return StreamMessage(self.place, StreamDone(number=self.number, result=RunResult(run_id=run_id, status=status)))
 
     # Inside -----------------------------------------------------------------------------------------------------------
 
@@ -162,11 +162,11 @@ class Narration:
             return StreamFailed(number=entry.number, error=event.error, result=result)
         return StreamDone(number=entry.number, result=result)
 
-    def _rest(self, event: ModelFinished) -> Iterator[Told]:
+    def _rest(self, event: ModelFinished) -> Iterator[StreamMessage]:
         """What was not heard of an answer."""
         response, speaking = decode_response(orjson.dumps(event.response)), self._speaking[event.position]
         for delta in self._said(speaking, thinking=_thinking(response), text=response.message.text):
-            yield Told(self.place, delta)
+            yield StreamMessage(self.place, delta)
 
     def _said(self, speaking: _Speaking, *, thinking: str, text: str) -> Iterator[ThinkingDelta | TextDelta]:
         number, position, purpose = speaking.number, speaking.position, speaking.purpose

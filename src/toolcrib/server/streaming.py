@@ -15,7 +15,7 @@ from fastapi.responses import StreamingResponse
 from toolcrib.contracts import WAITING, Principal, Run, RunResult, StreamDone
 from toolcrib.crib import Crib
 from toolcrib.executor import Clock
-from toolcrib.runs import Told
+from toolcrib.runs import StreamMessage
 from toolcrib.store import Journal
 
 POLL_S: Final = 0.2
@@ -77,7 +77,7 @@ async def narrated(crib: Crib, run_id: str, place: str, *, caller: Principal, dr
     return event_stream(_after(await anext(messages), messages))
 
 
-async def _narration(told: AsyncGenerator[Told | None], clock: Clock) -> AsyncGenerator[str]:
+async def _narration(told: AsyncGenerator[StreamMessage | None], clock: Clock) -> AsyncGenerator[str]:
     spoken = -inf
     async with aclosing(told):
         async for news in told:

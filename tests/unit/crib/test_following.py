@@ -15,7 +15,7 @@ from toolcrib.contracts import (
     StreamDone,
     TextDelta,
 )
-from toolcrib.runs import Told
+from toolcrib.runs import StreamMessage
 
 ANN = Principal(id="ann", realm="default", grants=("ai://agents/desk/*",))
 MODELS = {"scripted:desk": ScriptedModel(lambda _: "the deal is open")}
@@ -32,7 +32,7 @@ async def desk(crib: Crib) -> None:
     await crib.agents.save(AgentDefinition(name="desk", llm=LLMConfig(model="scripted:desk"), system_prompt="Answer."))
 
 
-def said(messages: list[Told]) -> str:
+def said(messages: list[StreamMessage]) -> str:
     return "".join(message.event.text for message in messages if isinstance(message.event, TextDelta))
 
 

@@ -17,7 +17,7 @@ from toolcrib.contracts import (
     ToolCallStart,
 )
 from toolcrib.llm import Cost, Event, Message, Request, Response, ScriptedModel, Text, Thinking, Usage
-from toolcrib.runs import BEGINNING, Told, listen
+from toolcrib.runs import BEGINNING, StreamMessage, listen
 
 WORD_S = 0.03
 """Seconds from one word to the next."""
@@ -112,7 +112,7 @@ class Heard:
         return self.texts, self.thoughts, self.calls, [kind for kind in self.others if kind != "done"], last
 
 
-def heard(messages: Iterable[Told]) -> Heard:
+def heard(messages: Iterable[StreamMessage]) -> Heard:
     """What messages add up to."""
     found = Heard()
     for message in messages:
@@ -129,7 +129,7 @@ class Subscriber:
         before: What it has heard already.
     """
 
-    def __init__(self, house: House, run_id: str, before: Iterable[Told] = ()) -> None:
+    def __init__(self, house: House, run_id: str, before: Iterable[StreamMessage] = ()) -> None:
         self.messages = list(before)
         self._house = house
         self._run_id = run_id

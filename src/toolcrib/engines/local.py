@@ -93,6 +93,8 @@ class LocalEngine:
         self._driver = Driver(House(store, registry, executor, programs, clock, settings.retry, self.live), self)
         self._driving: dict[str, Hold] = {}
         """Runs that a task of this process drives or is about to claim."""
+        self._left_over: dict[str, None] = {}
+        """Runs that were found at a look and may be so at the next, those that were begun longest ago first."""
         self._begun: set[asyncio.Task[None]] = set()
         """What drives runs that nobody waits for."""
 
@@ -274,7 +276,7 @@ class LocalEngine:
             parent.budget.release(run.run_id)
             parent.budget.take_nested(
                 tool_calls=driven.result.tool_calls,
-                tokens=driven.result.usage.total_tokens,
+                tokens=driven.result.all_tokens,
                 cost_usd=driven.result.cost_usd or Decimal(0),
             )
         return driven
@@ -293,13 +295,22 @@ class LocalEngine:
         return Driven(RunResult(run_id=run.run_id, status=run.status), log)
 
     async def _startable(self) -> Sequence[str]:
-        """Ids of runs that nobody drives, as many as there is room for; none while the store is away."""
+        """Ids of runs that nobody drives, as many as there is room for; none while the store is away.
+
+        Those come last that could be driven at the look before and still can: this process may lack what they need,
+        and however many they are, newer ones must not wait for them.
+        """
         room = max(self._settings.max_runs - len(self._driving), 0)
         try:
-            found = await self._journal.claimable(now=self._clock.now(), limit=room)
+            limit = room + len(self._left_over)
+            found = dict.fromkeys(await self._journal.claimable(now=self._clock.now(), limit=limit))
         except Unavailable:
             return []
-        return [run_id for run_id in found if run_id not in self._driving]
+        new = [run_id for run_id in found if run_id not in self._driving and run_id not in self._left_over]
+        known = [run_id for run_id in self._left_over if run_id in found and run_id not in self._driving]
+        chosen = (*new, *known)[:room]
+        self._left_over = dict.fromkeys((*known[max(room - len(new), 0) :], *chosen))
+        return chosen
 
     async def _let_go(self) -> None:
         begun = list(self._begun)

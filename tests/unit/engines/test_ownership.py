@@ -334,6 +334,26 @@ async def test_a_process_that_lacks_what_a_run_needs_leaves_it_to_another_one():
     assert (await House(wait_for_go, other=house, owner="able").engine.resume(run_id)).result.output == "gone"
 
 
+@pytest.mark.requirement("engines.able")
+async def test_runs_that_a_process_cannot_drive_keep_none_from_it_that_it_can_however_many_they_are():
+    house = House(call_it, max_runs=2)
+    await house.save(make_definition("act"))
+    foreign = [await house.engine.create(await house.request()) for _ in range(5)]
+    house.foreign = set(foreign)
+    house.clock.advance(1)
+    own = await house.engine.create(await house.request())
+    async with serving(house):
+        for _ in range(3):
+            await house.clock.pass_time(1)
+        assert (await house.store.journal.run(own)).status == "completed"
+
+        house.foreign = set()
+        for _ in range(3):
+            await house.clock.pass_time(1)
+
+    assert {(await house.store.journal.run(run_id)).status for run_id in foreign} == {"completed"}
+
+
 @pytest.mark.requirement("engines.recover")
 async def test_recovering_drives_what_can_go_on_and_tells_how_it_stands():
     house = House(wait_for_go)

@@ -83,10 +83,13 @@ class House:
         other: "House | None" = None,
         owner: str = "first",
         store: Store | None = None,
+        max_runs: int = 500,
     ) -> None:
         self.script = script
         self.able = True
         """Whether this process has what its runs need."""
+        self.foreign: set[str] = set()
+        """Runs for which it lacks something all the same."""
         self.store: Store = store or (other.store if other else MemoryStore())
         self.clock = other.clock if other else StandingClock()
         self.registry = other.registry if other else Registry(self.store.definitions)
@@ -107,7 +110,7 @@ class House:
             programs={"tool": self._program, "agentic": self._program},
             clock=self.clock,
             new_run_id=lambda: f"run_{next(_RUN_IDS)}",
-            settings=EngineSettings(owner=owner, lease_s=LEASE_S),
+            settings=EngineSettings(owner=owner, lease_s=LEASE_S, max_runs=max_runs),
             check_able=self._check_able,
         )
 
@@ -116,7 +119,7 @@ class House:
         return output if isinstance(output, Ended) else Ended(output=output)
 
     async def _check_able(self, run: Run) -> None:
-        if not self.able:
+        if not self.able or run.run_id in self.foreign:
             raise Unavailable(f"this process cannot drive {run.run_id}")
 
     async def save(self, definition: ToolDefinition | None = None) -> ToolRevision:

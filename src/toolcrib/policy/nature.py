@@ -22,7 +22,7 @@ def deletes(tool: ToolDefinition, arguments: JsonObject) -> bool | None:
         return tool.deletes or False
     match tool.implementation:
         case HttpImplementation(method=method, method_argument=argument):
-            return (arguments.get(argument, method) if argument else method) == "DELETE"
+            return (arguments.get(argument or "") or method) == "DELETE"
         case EntityImplementation(operation=operation):
             return operation == "delete"
         case _:

@@ -95,6 +95,7 @@ ASKED = ("ask", "no_delete", None)
         (tool(http("GET", method_argument="how")), {"how": "DELETE"}, DENIED),
         (tool(http("DELETE", method_argument="how")), {"how": "PUT"}, NONE),
         (tool(http("DELETE", method_argument="how")), {}, DENIED),
+        (tool(http("DELETE", method_argument="how")), {"how": ""}, DENIED),
         (tool(http("DELETE"), deletes=False), {}, NONE),
         (tool(http("DELETE"), side_effects="reads"), {}, NONE),
         (tool(entity("delete")), {}, DENIED),

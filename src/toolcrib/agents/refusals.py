@@ -64,8 +64,8 @@ def given_up(model: str, last: ToolError) -> ToolError:
 def _instead(called: str, offered: Sequence[str]) -> JsonObject:
     near = get_close_matches(called, offered, n=3)
     closest = f"the closest: {', '.join(near)}; " if near else ""
-    names = ", ".join(offered[:_MOST_NAMES])
-    return {"message": f"{called!r} is not among your tools; {closest}you may call: {names}"}
+    names = f"you may call: {', '.join(offered[:_MOST_NAMES])}" if offered else "you have none"
+    return {"message": f"{called!r} is not among your tools; {closest}{names}"}
 
 
 def _dump(facts: JsonObject) -> str:

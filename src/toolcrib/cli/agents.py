@@ -128,10 +128,10 @@ def _print(found: "AgentResponse", *, said: bool) -> None:
         print(f"toolcrib: {found.error.code}: {found.error.message}", file=sys.stderr)
     waiting = f"run {found.run_id} is {found.status.replace('_', ' ')}"
     for call in found.approvals:
-        told = f"toolcrib run approve {call.run_id} {call.position}"
+        told = f"toolcrib approval approve {call.approval_id}"
         print(f"{waiting}: {call.name}; decide it with `{told}`, then `toolcrib run resume {found.run_id}`")
     for call in found.tool_calls:
-        print(f"{waiting}: {call.name} is for a client to perform")
+        print(f"{waiting}: {call.name} is for a client to perform; bring what came of it over REST or in Python")
     if found.conversation_id is not None:
         print(f"conversation: {found.conversation_id}", file=sys.stderr)
 

@@ -101,8 +101,9 @@ def print_probes(probes: Sequence[Probe]) -> None:
 
 
 def print_rows(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
-    """Any small table of text."""
+    """Any small table of text; what is long in its last column goes on below, so that nothing is cut off."""
     table = _table(*columns)
+    table.columns[-1].no_wrap, table.columns[-1].overflow = False, "fold"
     for row in rows:
         table.add_row(*map(plain, row))
     console().print(table)

@@ -115,7 +115,9 @@ def agent_definition(
         return AgentDefinition.model_validate({"name": name, "llm": llm, "tools": tuple(tools), **given})
     except ValidationError as problem:
         found = problem.errors()[0]
-        msg = f"agent {name!r}: {'.'.join(map(str, found['loc']))}: {found['msg']}"
+        place = ".".join(map(str, found["loc"]))
+        said = found["msg"].removeprefix("Value error, ")
+        msg = ": ".join(filter(None, (f"agent {name!r}", place, said)))
         raise InvalidDefinition(msg) from None
 
 

@@ -6,7 +6,7 @@ import orjson
 import pytest
 
 from tests.unit.agents.crm import Crm, asks, purposes, run_agent, run_tool, stopped, told
-from toolcrib import AgenticContext, ReferenceSource, ScriptedModel, tool
+from toolcrib import AgenticContext, Crib, ReferenceSource, ScriptedModel, tool
 from toolcrib.contracts import ErrorCode, Reason
 
 SEARCH = asks(("search_deals", {"company": "Acme"}))
@@ -35,6 +35,15 @@ async def test_a_tool_of_a_similar_name_is_suggested_first():
     )
     assert purposes(result) == ["tool_selection", "error_recovery", "result_review"]
     assert result.envelopes[0].status == "denied"
+
+
+@pytest.mark.requirement("agentic.refusals")
+async def test_a_model_without_tools_is_told_that_it_has_none():
+    model = ScriptedModel([asks(("search_deals", {})), "Then not."])
+    async with Crib("memory://", models={"scripted:m": model}) as crib:
+        await crib.agent("desk", model="scripted:m")("Search.")
+
+    assert message(model.requests[1]) == "'search_deals' is not among your tools; you have none"
 
 
 @pytest.mark.requirement("agentic.refusals", "agents.aliases")

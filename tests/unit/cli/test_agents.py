@@ -140,3 +140,14 @@ def test_an_execution_that_fails_says_why_and_ends_with_status_1(store: str, tmp
 
     assert (refused.exit_code, refused.stdout) == (1, "")
     assert "desk" in refused.stderr
+
+
+@pytest.mark.requirement("cli.agents")
+def test_an_execution_that_waits_for_a_person_names_the_commands_that_carry_it_on(store: str, tmp_path: Path) -> None:
+    add(store, tmp_path, requires_confirmation=True)
+
+    waiting = toolcrib("agent", "run", "desk", "hi", store=store)
+    [approval] = json.loads(toolcrib("approval", "list", "--json", store=store).stdout)
+
+    assert f"`toolcrib approval approve {approval['approval_id']}`" in waiting.stdout
+    assert f"`toolcrib run resume {approval['root_run_id']}`" in waiting.stdout

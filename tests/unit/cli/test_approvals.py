@@ -7,6 +7,7 @@ import pytest
 
 from tests.unit.cli.command import toolcrib
 from tests.unit.cli.test_commands import waiting_run
+from toolcrib.cli.tables import print_rows
 
 pytestmark = pytest.mark.requirement("approvals.inbox")
 
@@ -39,6 +40,15 @@ def test_a_waiting_call_is_listed_shown_and_approved_with_other_arguments(store:
     assert inbox(store) == []
     [decided] = inbox(store, "--status", "all")
     assert (decided["status"], decided["reason"], decided["decided_by"]) == ("edited", "go", "owner")
+
+
+def test_arguments_are_shown_whole_however_long_they_are(capsys: pytest.CaptureFixture[str]) -> None:
+    arguments = " ".join(f"number-{number}" for number in range(200))
+
+    print_rows(("What", "Value"), [("Arguments", arguments), ("Tool", "pay")])
+
+    shown = capsys.readouterr().out
+    assert shown.split()[2:] == ["Arguments", *arguments.split(), "Tool", "pay"]
 
 
 @pytest.mark.requirement("approvals.self")

@@ -103,7 +103,7 @@ class Budget:
         for budget in () if was_held else self.chain:
             wanted = budget.tool_calls + budget.reserved_tool_calls + 1
             if wanted > budget.limits.max_tool_calls:
-                return _shortage(
+                return Shortage(
                     "max_tool_calls",
                     wanted,
                     budget.limits.max_tool_calls,
@@ -124,7 +124,7 @@ class Budget:
         for budget in self.chain:
             wanted = budget.requests + budget.reserved_requests + 1
             if wanted > budget.limits.max_requests:
-                return _shortage(
+                return Shortage(
                     "max_requests",
                     wanted,
                     budget.limits.max_requests,
@@ -142,7 +142,7 @@ class Budget:
             self.limits.max_iterations,
         )
         if reservation.iterations and wanted > maximum:
-            return _shortage("max_iterations", wanted, maximum, Reason.MAX_ITERATIONS_EXCEEDED, "max_iterations")
+            return Shortage("max_iterations", wanted, maximum, Reason.MAX_ITERATIONS_EXCEEDED, "max_iterations")
         for budget in self.chain:
             shortage = _model_shortage(budget, reservation)
             if shortage is not None:
@@ -271,7 +271,7 @@ def _model_shortage(budget: Budget, reservation: ModelReservation) -> Shortage |
     maximum = budget.limits.max_total_tokens
     tokens = budget.tokens + budget.reserved_tokens + reservation.tokens
     if maximum is not None and tokens > maximum:
-        return _shortage("max_total_tokens", tokens, maximum, Reason.MAX_TOKENS_EXCEEDED, "max_tokens")
+        return Shortage("max_total_tokens", tokens, maximum, Reason.MAX_TOKENS_EXCEEDED, "max_tokens")
     return None if reservation.cost_usd is None else _usd_shortage(budget, reservation.cost_usd)
 
 
@@ -280,8 +280,4 @@ def _usd_shortage(budget: Budget, cost_usd: Decimal) -> Shortage | None:
     total = budget.cost_usd + budget.reserved_usd + cost_usd
     if maximum is None or total <= maximum:
         return None
-    return _shortage("max_cost_usd", float(total), float(maximum), Reason.MAX_COST_EXCEEDED, "max_cost")
-
-
-def _shortage(limit: str, value: float, maximum: float, reason: Reason, stop_reason: StopReason) -> Shortage:
-    return Shortage(limit=limit, value=value, maximum=maximum, reason=reason, stop_reason=stop_reason)
+    return Shortage("max_cost_usd", float(total), float(maximum), Reason.MAX_COST_EXCEEDED, "max_cost")

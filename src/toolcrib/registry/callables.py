@@ -7,7 +7,7 @@ them. Nothing here is called.
 import inspect
 from collections.abc import Callable, Mapping
 from functools import partial
-from types import FunctionType
+from types import FunctionType, MethodType
 from typing import Any
 
 from toolcrib.contracts import InvalidDefinition
@@ -27,6 +27,11 @@ def inner_function(function: Callable[..., Any]) -> Callable[..., Any]:
     if not hasattr(inner, "__module__"):
         raise InvalidDefinition(_untold(function))
     return inner
+
+
+def has_object(function: Callable[..., Any]) -> bool:
+    """Whether it is a method of an object, which its calls share."""
+    return isinstance(function, MethodType) and not isinstance(function.__self__, type)
 
 
 def name_of(function: Callable[..., Any]) -> str:

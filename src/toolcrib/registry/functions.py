@@ -50,7 +50,7 @@ from toolcrib.contracts import (
     Usd,
 )
 from toolcrib.net import HttpSession
-from toolcrib.registry.callables import inner_function, name_of, open_parameters, public_methods
+from toolcrib.registry.callables import has_object, inner_function, name_of, open_parameters, public_methods
 from toolcrib.registry.hints import schema_of_arguments, schema_of_results
 from toolcrib.registry.validation import compile_schema
 
@@ -140,7 +140,10 @@ class FunctionTool(Generic[P, R]):
         documentation = self._documentation
         summary = "\n\n".join(filter(None, (documentation.short_description, documentation.long_description)))
         place = PythonImplementation(function=f"{self._inner.__module__}:{self._inner.__qualname__}")
-        fields: JsonObject = {"name": self._name, "description": summary, "implementation": place, **self._options}
+        fields: JsonObject = {"name": self._name, "description": summary, "implementation": place}
+        if has_object(self._inner):
+            fields["sequential"] = True
+        fields |= self._options
         try:
             if "input_schema" not in fields:
                 fields["input_schema"] = self._input_schema
@@ -324,11 +327,14 @@ def tools_of(thing: object, *names: str, **options: Unpack[ToolOptions]) -> list
         **options: As for `tool`, for each of them.
 
     Raises:
-        InvalidDefinition: It has no such method.
+        InvalidDefinition: It has no such method, or none at all.
     """
     methods = public_methods(thing)
+    if not methods:
+        msg = f"{thing!r} has no methods that could be tools; give an object of a class that has some"
+        raise InvalidDefinition(msg)
     if unknown := sorted(set(names) - methods.keys()):
-        msg = f"{type(thing).__name__} has no method {unknown[0]!r}; it has: {', '.join(methods) or 'none'}"
+        msg = f"{type(thing).__name__} has no method {unknown[0]!r}; it has: {', '.join(methods)}"
         raise InvalidDefinition(msg)
     chosen: ToolOptions = {"sequential": True, **options}
     return [tool(**chosen)(methods[name]) for name in names or methods]

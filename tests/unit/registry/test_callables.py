@@ -67,6 +67,9 @@ async def test_a_bound_method_is_a_tool_of_its_object():
     assert definition.input_schema["required"] == ["amount"]
     assert await deposit.run({"amount": 3}, CONTEXT) == {"balance": 3}
     assert account.balance == 3
+    assert definition.sequential
+    assert not tool(sequential=False)(account.deposit).definition.sequential
+    assert not tool(account.currency).definition.sequential
 
 
 @pytest.mark.requirement("registry.function_bound")
@@ -112,6 +115,8 @@ async def test_the_public_methods_of_an_object_are_tools_that_run_one_at_a_time(
 def test_methods_that_are_not_there_and_functions_that_tell_nothing_are_refused():
     with pytest.raises(InvalidDefinition, match="Account has no method 'withdraw'; it has: close, currency, deposit"):
         tools_of(Account(), "deposit", "withdraw")
+    with pytest.raises(InvalidDefinition, match=r"Account'> has no methods that could be tools; give an object"):
+        tools_of(Account)
     with pytest.raises(InvalidDefinition, match="does not tell its parameters; wrap it"):
         _ = tool(iter).definition
     with pytest.raises(InvalidDefinition, match="'upper' of 'str' objects> does not tell its parameters; wrap it"):

@@ -12,6 +12,8 @@ from tests.property.guard_world import World
 
 SAMPLE = 250
 SOAK = 100_000
+ONCE_FAILED = (501160, 501905, 511936)
+"""Schedules beyond both that have found faults."""
 
 pytestmark = pytest.mark.requirement("policy.never_overspends", "policy.gated", "policy.last_answer")
 
@@ -36,6 +38,12 @@ def test_no_schedule_overspends_or_goes_ungated():
     assert runs > SAMPLE
     assert limited > SAMPLE / 20
     assert answers > SAMPLE / 10
+
+
+def test_schedules_that_have_found_faults_hold():
+    runs, _, _ = live_through(ONCE_FAILED)
+
+    assert runs > len(ONCE_FAILED)
 
 
 @pytest.mark.soak

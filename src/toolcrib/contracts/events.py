@@ -80,6 +80,8 @@ class RunFinished(Contract):
     error: ToolError | None = None
     warnings: tuple[str, ...] = ()
     usage: Usage = Usage()
+    tokens: int | None = None
+    """Input and output tokens, with those of nested runs; null where an older release has not written them."""
     cost_usd: Usd | None = None
     cost_unknown: bool = False
     iterations: int = 0

@@ -140,10 +140,17 @@ class RunResult(Contract):
     error: ToolError | None = None
     warnings: tuple[str, ...] = ()
     usage: Usage = Usage()
+    tokens: int | None = None
+    """Input and output tokens, with those of nested runs; null where an older release has not written them."""
     cost_usd: Usd | None = None
     cost_unknown: bool = False
     iterations: int = 0
     tool_calls: int = 0
+
+    @property
+    def all_tokens(self) -> int:
+        """What was used of a limit on tokens."""
+        return self.usage.total_tokens if self.tokens is None else self.tokens
 
 
 class Signal(Contract):

@@ -44,6 +44,7 @@ def finished(ended: Ended, context: RunContext | None) -> RunFinished:
         error=ended.error,
         warnings=(*context.warnings, *ended.warnings) if context else ended.warnings,
         usage=as_contract(spending.usage) if spending else Usage(),
+        tokens=context.budget.tokens if context else 0,
         cost_usd=context.budget.cost_usd if context else None,
         cost_unknown=spending.cost_unknown if spending else False,
         iterations=context.budget.iterations if context else 0,

@@ -22,7 +22,7 @@ from toolcrib.contracts import (
     RunRequest,
     RunSuspended,
 )
-from toolcrib.runs import History, spent_in
+from toolcrib.runs import History, result_of, spent_in
 from toolcrib.store import Journal
 
 NOTHING: Final = Allowance(tool_calls=0, requests=0, tokens=0, cost_usd=Decimal(0), seconds=0)
@@ -124,7 +124,7 @@ async def _used(journal: Journal, run_id: str, *, more: Allowance = NOTHING) -> 
         return NOTHING  # it was announced, and a crash came before it was made
     last = events[-1].event
     if isinstance(last, RunFinished):
-        return used_up(last.tool_calls, last.usage.total_tokens, last.cost_usd)
+        return used_up(last.tool_calls, result_of(run_id, last).all_tokens, last.cost_usd)
     history = History(events)
     spent = spent_in(history)
     begun = len(history.intents.keys() - history.envelopes.keys())

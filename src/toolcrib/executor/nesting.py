@@ -33,7 +33,7 @@ def facts_of(result: RunResult) -> JsonObject:
         "stop_reason": result.stop_reason,
         "warnings": list(result.warnings),
         "tool_calls": result.tool_calls,
-        "tokens": result.usage.total_tokens,
+        "tokens": result.all_tokens,
     }
 
 

@@ -255,3 +255,13 @@ async def test_an_approval_inside_a_delegate_suspends_its_caller_and_both_go_on(
     assert before == []
     assert result.output == {"response": "Moved."}
     assert crm.updates == [(["d0"], "3003")]
+
+
+async def test_what_a_run_has_used_of_its_tokens_includes_its_delegates():
+    outer, inner = ScriptedModel([ASK, "Two."]), ScriptedModel([SEARCH, "Two deals."])
+    result, nested = await delegated(outer, inner)
+
+    assert nested is not None
+    assert nested.summary.tokens == nested.summary.usage.total_tokens > 0
+    assert result.summary.tokens == result.summary.usage.total_tokens + nested.summary.usage.total_tokens
+    assert envelope_of(result).metadata["tokens"] == nested.summary.tokens

@@ -79,5 +79,6 @@ def left_behind() -> list[str]:
         for pid in file.read_text().split()
         if b"bwrap" in Path(f"/proc/{pid}/cmdline").read_bytes()
     ]
-    groups = Path("/sys/fs/cgroup").glob(f"**/toolcrib-{os.getpid()}-*")
-    return [*jails, *map(str, groups)]
+    # `os.walk` goes on where the group of another process vanishes while it looks.
+    found = (f"{folder}/{name}" for folder, names, _ in os.walk("/sys/fs/cgroup") for name in names)
+    return [*jails, *(group for group in found if Path(group).name.startswith(f"toolcrib-{os.getpid()}-"))]

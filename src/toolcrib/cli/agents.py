@@ -126,6 +126,7 @@ def _print(found: "AgentResponse", *, said: bool) -> None:
         print(f"toolcrib: {warning}", file=sys.stderr)
     if found.error is not None:
         print(f"toolcrib: {found.error.code}: {found.error.message}", file=sys.stderr)
+        print(f"toolcrib: what it did: toolcrib run trace {found.run_id}", file=sys.stderr)
     waiting = f"run {found.run_id} is {found.status.replace('_', ' ')}"
     for call in found.approvals:
         told = f"toolcrib approval approve {call.approval_id}"

@@ -140,6 +140,8 @@ def test_an_execution_that_fails_says_why_and_ends_with_status_1(store: str, tmp
 
     assert (refused.exit_code, refused.stdout) == (1, "")
     assert "desk" in refused.stderr
+    shown = refused.stderr.split("toolcrib run trace ")[1].split()[0]
+    assert toolcrib("run", "trace", shown, store=store).exit_code == 0
 
 
 @pytest.mark.requirement("cli.agents")

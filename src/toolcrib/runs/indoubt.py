@@ -22,6 +22,7 @@ from toolcrib.contracts import (
     ToolRevision,
 )
 from toolcrib.executor import Clock, ToolCall, error, is_repeatable
+from toolcrib.policy import is_untrusted
 
 Ask: TypeAlias = Callable[[ToolCall], Awaitable[ToolEnvelope]]
 """Calls a tool that reconciles, under the name and the rights of the run."""
@@ -78,7 +79,8 @@ class InDoubt:
             said = cast("JsonObject", told) if isinstance(told, dict) else {}
             if said.get("found") is True:
                 output: Json = said.get("output")
-                return self._envelope(intent, run, output=output, tainted=answer.tainted, cost_usd=price)
+                tainted = answer.tainted or is_untrusted(tool.definition)
+                return self._envelope(intent, run, output=output, tainted=tainted, cost_usd=price)
             if said.get("found") is False:
                 return None
         message = (

@@ -5,10 +5,10 @@ from typing import Annotated, Final
 
 from fastapi import APIRouter, Query, Response
 
-from toolcrib.contracts import AgentDefinition, Conflict, JsonObject, Principal, ToolRevision
+from toolcrib.contracts import AgentDefinition, Conflict, JsonObject, Principal, ResolvedTool, ToolRevision
 from toolcrib.crib import Crib
 from toolcrib.crib.listing import ToolsPage
-from toolcrib.registry import Facet
+from toolcrib.registry import Facet, means_many
 from toolcrib.server.agent_views import (
     AgentBody,
     AgentCount,
@@ -25,7 +25,7 @@ from toolcrib.server.merging import patched
 from toolcrib.server.parsing import JsonRoute
 from toolcrib.server.removals import removed
 from toolcrib.server.revisions import IfMatch, expected_revision, name_revision, refuse_new_name
-from toolcrib.server.rules import demand_sight, demand_write
+from toolcrib.server.rules import demand_sight, demand_write, may_see
 
 router = APIRouter(prefix="/ai/agents", route_class=JsonRoute, tags=["agents"])
 
@@ -128,9 +128,13 @@ async def list_agent_tools(
     caller: Caller,
     message: Annotated[str | None, Query(description="What it would be asked; decides if there are too many.")] = None,
 ) -> AgentTools:
-    """The tools that the agent would have now: those it sees, those it can find, and what is left out and why."""
+    """The tools that the agent would have now: those it sees, those it can find, and what is left out and why.
+
+    An agent that acts as an account may reach tools by a pattern that the caller may not see; those are not told.
+    """
     await find_agent(crib, caller, name)
-    return AgentTools(items=tuple(await crib.agents.tools(name, message=message, principal=caller)))
+    found = await crib.agents.tools(name, message=message, principal=caller)
+    return AgentTools(items=tuple(item for item in found if _is_told(crib, caller, item)))
 
 
 async def find_agent(crib: Crib, caller: Principal, name: str) -> ToolRevision:
@@ -143,6 +147,14 @@ async def find_agent(crib: Crib, caller: Principal, name: str) -> ToolRevision:
     agent = await crib.agents.get(name, principal=caller)
     demand_sight(caller, agent.definition)
     return agent
+
+
+def _is_told(crib: Crib, caller: Principal, item: ResolvedTool) -> bool:
+    """Whether the agent's definition names a tool anyway, or the caller may see it."""
+    if item.content_hash is None or not means_many(item.reference):
+        return True
+    tool = crib.registry.named(caller.realm, item.tool)
+    return tool is not None and may_see(caller, tool.definition)
 
 
 async def _page(crib: Crib, caller: Principal, wanted: AgentFilter, after: str, limit: int) -> ToolsPage:

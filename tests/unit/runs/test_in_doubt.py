@@ -88,6 +88,17 @@ async def test_a_call_that_is_found_done_has_the_found_output():
     assert found["a"].run_id == run_id
 
 
+@pytest.mark.requirement("runs.in_doubt_reconciled", "taint.followed")
+async def test_what_is_found_of_a_call_that_outsiders_can_write_marks_the_run():
+    house, run_id = await crashed(reconciled(untrusted=True))
+
+    heir = House(call_it, lambda dispatch: Outcome({"found": True, "output": "done"}), other=house, owner="second")
+    driven = await heir.engine.resume(run_id)
+
+    assert (await heir.envelopes(run_id))["a"].tainted
+    assert driven.result.tainted
+
+
 @pytest.mark.requirement("runs.in_doubt_reconciled")
 async def test_a_call_that_is_found_undone_is_repeated():
     house, run_id = await crashed(reconciled())

@@ -5,9 +5,9 @@ from typing import Any
 
 import pytest
 
-from tests.unit.server.client import Server, checked, serving
+from tests.unit.server.client import PRINCIPALS, Server, checked, serving
 from toolcrib import Crib, ScriptedModel
-from toolcrib.contracts import JsonObject
+from toolcrib.contracts import JsonObject, Principal, ServiceAccount
 from toolcrib.llm import Message, Request, ToolCall
 from toolcrib.runs import BEGINNING
 from toolcrib.server.streaming import narrated
@@ -104,6 +104,23 @@ async def test_the_tools_that_an_agent_would_have_are_told(server: Server) -> No
     told = {item["tool"].partition("@")[0]: item["reason"] for item in found}
     assert told["search"] is None
     assert told["update"]
+
+
+@pytest.mark.requirement("server.agents", "server.grants")
+async def test_what_an_agent_reaches_by_a_pattern_is_told_to_those_who_may_see_it(
+    server: Server, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    await server.crib.accounts.save(ServiceAccount(name="bot", grants=("ai://tools/*",)))
+    await added(server, tools=["update", "*"], principal_ref="bot")
+    visitor = Principal(id="visitor", grants=("ai://agents/desk/execute", "ai://tools/utility/search/read"))
+    monkeypatch.setitem(PRINCIPALS, "visitor", visitor)
+
+    all_of_them = (await server.get("/ai/agents/desk/tools"))["items"]
+    async with server.client_of("visitor") as client:
+        found = checked(await client.get("/api/v1/ai/agents/desk/tools"), 200)["items"]
+
+    assert {"pick@1.0.0", "search@1.0.0", "update@1.0.0"} <= {item["tool"] for item in all_of_them}
+    assert {item["tool"] for item in found} == {"search@1.0.0", "update@1.0.0"}
 
 
 @pytest.mark.requirement("server.agents", "server.realms", "server.grants")

@@ -143,13 +143,20 @@ class LocalEngine:
     async def resume(self, run_id: str, parent: RunContext | None = None) -> Driven:
         """Drive a run that waits or whose process died, and the nested runs that it waits for.
 
-        Waits until a dead process's lease is over, or a living one is done with the run. The run has ended then, or
-        waits for something outside; under a living parent also for nested runs, which go on when that waits too.
+        Waits until a dead process's lease is over, or a living one is done with the run, also one that has taken it
+        from this. The run has ended then, or waits for something outside; under a living parent also for nested runs,
+        which go on when that waits too.
+
+        Raises:
+            Fenced: Another process took a nested run under a living parent, which is stopped too.
+            Unavailable: As `drive`.
         """
         while True:
             try:
                 driven = await self.drive(run_id, parent)
-            except Conflict:
+            except (Conflict, Fenced) as taken:
+                if isinstance(taken, Fenced) and parent is not None:
+                    raise
                 driven = await self._stored(await self._journal.run(run_id))
             status = driven.result.status
             if status in ENDED or (status in WAITING and not (parent is None and await self._resume_nested(driven))):

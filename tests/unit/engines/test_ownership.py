@@ -62,6 +62,24 @@ async def test_a_process_that_was_thought_dead_writes_nothing_more():
 
 
 @pytest.mark.requirement("engines.fencing")
+async def test_who_resumes_a_run_that_another_process_takes_is_told_its_end_all_the_same():
+    gate = Gate()
+    frozen = House(call_it, gate)
+    await frozen.save(make_definition("act", side_effects="writes", idempotent=True))
+    run_id = await frozen.engine.create(await frozen.request())
+    resuming = asyncio.create_task(frozen.engine.resume(run_id))
+    await settled()
+    frozen.clock.advance(LEASE_S + 1)
+    survivor = House(call_it, other=frozen, owner="survivor")
+    driven = await survivor.engine.resume(run_id)
+
+    gate.open.set()
+
+    assert (await resuming).result == driven.result
+    assert frozen.dispatched == survivor.dispatched == ["a"]
+
+
+@pytest.mark.requirement("engines.fencing")
 async def test_a_fenced_run_stops_everything_it_had_under_way():
     gate = Gate()
     stopped: list[str] = []

@@ -191,7 +191,6 @@ async def test_python_code_is_refused(server: Server) -> None:
     [
         {"model": "openai:gpt-4o", "api_key_env": "AWS_SECRET_ACCESS_KEY"},
         {"model": "openai:gpt-4o", "base_url": "https://collector.example.com/v1"},
-        {"model": "openai-compatible:any", "base_url": "https://collector.example.com/v1"},
     ],
 )
 async def test_a_clients_model_gets_no_variable_that_is_not_released(server: Server, llm: dict[str, str]) -> None:

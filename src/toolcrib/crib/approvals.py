@@ -8,6 +8,7 @@ A decision is a signal in the journal. Who serves the store carries the run on, 
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import cast
 
 from toolcrib.contracts import (
     CLOCK,
@@ -28,6 +29,7 @@ from toolcrib.contracts import (
 from toolcrib.crib.entering import Enter
 from toolcrib.crib.parts import Parts
 from toolcrib.crib.previews import preview_of
+from toolcrib.executor.plain import plain
 from toolcrib.policy import check_approver, check_grant, may_see_approval
 from toolcrib.registry import compile_schema
 from toolcrib.runs import clients_of, decision_on, read_tree, waiting_approvals, waiting_at
@@ -209,7 +211,11 @@ class Approvals:
             raise InvalidInput(msg)
         tool = await self._registry.pinned(approval.realm, approval.content_hash)
         schema = compile_schema(tool.definition.input_schema)
-        filled = schema.with_defaults(edited)
+        try:
+            filled = schema.with_defaults(cast("JsonObject", plain(edited)))
+        except InvalidInput as problem:
+            msg = f"the edited arguments of {tool.name!r} are not JSON: {problem}. Correct them; the call still waits"
+            raise InvalidInput(msg) from problem
         narrowed = schema if approval.narrowed is None else compile_schema(approval.narrowed)
         problems = narrowed.problems(filled) or schema.problems(filled)
         if problems:

@@ -9,12 +9,13 @@ is no objection, the call is denied.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from copy import deepcopy
 from fnmatch import fnmatchcase
 from types import MappingProxyType
 from typing import Final, Literal, TypeAlias
 
 import orjson
-from msgspec import Struct, json
+from msgspec import Struct, json, structs
 
 from toolcrib.contracts import (
     EFFECTS,
@@ -120,7 +121,7 @@ class Guardrails:
 
     def _custom(self, rule: CustomGuardrail, guarded: Guarded) -> GuardDecision | None:
         try:
-            objection = _as_told(self._check(rule)(guarded))
+            objection = _as_told(self._check(rule)(_copied(guarded)))
         except (Exception, SystemExit) as crash:  # noqa: BLE001 - code of another package: whatever it raises, the call is denied
             return _refused(rule, f"guardrail {rule.name!r} failed with {type(crash).__name__}: {crash}")
         if objection is None:
@@ -138,6 +139,13 @@ class Guardrails:
         if key not in self._checks:
             self._checks[key] = self._makers[rule.name](rule.parameters)
         return self._checks[key]
+
+
+def _copied(guarded: Guarded) -> Guarded:
+    """What a check may change as it likes: the call stays what was validated."""
+    if isinstance(guarded, GuardedModel):
+        return guarded
+    return structs.replace(guarded, arguments=deepcopy(guarded.arguments))
 
 
 def _as_told(answer: object) -> Objection | None:

@@ -301,6 +301,18 @@ def test_a_rule_that_answers_with_what_is_no_objection_or_ends_the_process_denie
     assert "guardrail 'odd' failed with" in (decision.message or "")
 
 
+@pytest.mark.requirement("guardrails.custom")
+def test_a_rule_that_changes_arguments_changes_nothing_of_the_call():
+    def forgetful(guarded: Guarded) -> None:
+        assert isinstance(guarded, GuardedCall)
+        guarded.arguments["to"].clear()
+
+    arguments: JsonObject = {"to": ["ann"]}
+    Guardrails({"odd": lambda _: forgetful}).judge([CustomGuardrail(name="odd")], called(tool(), arguments))
+
+    assert arguments == {"to": ["ann"]}
+
+
 @pytest.mark.requirement("guardrails.inherited")
 def test_an_agent_brings_its_rules_and_the_approval_that_it_requires():
     rules = (NoDelete(),)

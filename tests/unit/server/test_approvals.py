@@ -1,12 +1,13 @@
 """The inbox over REST: seen by those who may, decided by others than whose call it is."""
 
+import json
 from typing import Any
 
 import pytest
 
 from tests.twins import make_definition
 from tests.unit.server.client import Server, checked, serving
-from toolcrib.contracts import HttpImplementation, HttpParameter, Json, PermissionDenied, Principal
+from toolcrib.contracts import HttpImplementation, HttpParameter, InvalidInput, Json, PermissionDenied, Principal
 
 WON = {"params": {"stage": "won"}}
 
@@ -78,6 +79,16 @@ async def test_arguments_that_do_not_fit_are_refused_with_their_problems_and_the
     assert [problem["path"] for problem in wrong["error"]["details"]["problems"]] == ["/stage"]
     assert (edited["status"], edited["edited_input"]) == ("edited", {"stage": "lost"})
     assert run["run"]["output"] == {"stage": "lost"}
+
+
+@pytest.mark.requirement("approvals.edit")
+@pytest.mark.parametrize("stage", ["\ud800", 10**30, b"won", json.loads("[" * 300 + "]" * 300)])
+async def test_edited_arguments_that_are_no_json_leave_the_request_open(stage: Any) -> None:
+    async with serving(driven=False) as server:
+        found = await waiting(server)
+        with pytest.raises(InvalidInput, match="the call still waits"):
+            await server.crib.approvals.decide(found["approval_id"], approve=True, edited_input={"stage": stage})
+        assert (await server.crib.approvals.get(found["approval_id"])).approval.status == "waiting"
 
 
 @pytest.mark.requirement("approvals.inbox")

@@ -475,10 +475,13 @@ class Crib:
         """End a run and its nested runs, whatever they do or wait for; false if somebody has done so before.
 
         Raises:
-            NotFound: No such run.
+            NotFound: No such run, or none of the principal's realm.
+            PermissionDenied: It is somebody else's.
             Conflict: It has ended.
         """
         await self.open()
+        if principal is not None:
+            await self.executions.run_for(run_id, principal, "execute")
         return await self.engine.cancel(run_id, by=(principal or self.principal).id, reason=reason)
 
     async def recover(self) -> Sequence[Result]:
@@ -547,9 +550,13 @@ class Crib:
         The same result from the same client counts however often it comes: an answer that was lost can be asked for.
 
         Raises:
+            NotFound: No such run, or none of the principal's realm.
+            PermissionDenied: It is somebody else's.
             Conflict: No call at this position waits for a client.
         """
         await self.open()
+        if principal is not None:
+            await self.executions.run_for(run_id, principal, "execute")
         return await self._handoffs.return_result(run_id, position, result, principal or self.principal)
 
     # Life -------------------------------------------------------------------------------------------------------------

@@ -6,6 +6,7 @@ reach another process.
 
 from collections.abc import AsyncGenerator, Sequence
 from contextlib import aclosing
+from typing import Literal
 
 from toolcrib.contracts import (
     AgentRequest,
@@ -104,7 +105,7 @@ class Executions:
             PermissionDenied: It is somebody else's, and the principal has no grant to read it.
         """
         who = await self._enter(principal)
-        run = await self._run(run_id, who, "read")
+        run = await self.run_for(run_id, who, "read")
         tool = await self._parts.registry.pinned(run.realm, run.request.content_hash)
         return await read_response(self._journal, run_id, tool)
 
@@ -134,7 +135,7 @@ class Executions:
     ) -> AsyncGenerator[StreamMessage | None]:
         """The same as `follow`, and null at moments without news, for who must keep a connection open."""
         who = await self._enter(principal)
-        await self._run(run_id, who, "read")
+        await self.run_for(run_id, who, "read")
         engine = self._parts.engine
         with engine.live.watch(run_id):
             if drive:
@@ -180,9 +181,9 @@ class Executions:
 
     async def _waiting_run(self, agent: str, request: AgentRequest, who: Principal) -> Run:
         """The outermost run of the one that results are brought to."""
-        run = await self._run(await self._run_id(request, who), who, "execute")
+        run = await self.run_for(await self._run_id(request, who), who, "execute")
         while run.request.parent_run_id is not None:
-            run = await self._run(run.request.parent_run_id, who, "execute")
+            run = await self.run_for(run.request.parent_run_id, who, "execute")
         name, conversation_id = run.request.tool_name, run.request.conversation_id
         if agent.partition("@")[0] != name or request.conversation_id not in {None, conversation_id}:
             msg = (
@@ -208,8 +209,13 @@ class Executions:
             signals = signals_for(tree, results, made_by=who.id, at=self._parts.outside.clock.now())
             delivered = await self._journal.signal_all(signals)
 
-    async def _run(self, run_id: str, who: Principal, verb: str) -> Run:
-        """A run of the realm that is the principal's own, or that it has a grant for."""
+    async def run_for(self, run_id: str, who: Principal, verb: Literal["execute", "read"]) -> Run:
+        """A run of the realm that is the principal's own, or that it has a grant for.
+
+        Raises:
+            NotFound: The realm has no such run.
+            PermissionDenied: It is somebody else's.
+        """
         try:
             run = await self._journal.run(run_id)
         except NotFound:

@@ -69,7 +69,8 @@ async def test_a_waiting_run_is_cancelled_in_somebody_s_name():
         crib.add(sign)
         run_id = (await crib.invoke("sign", {})).run_id
 
-        assert await crib.cancel(run_id, reason="no deal", principal=ANN)
+        signer = Principal(id="ann", grants=("ai://runs/sign/execute",))
+        assert await crib.cancel(run_id, reason="no deal", principal=signer)
 
         trace = await crib.trace(run_id)
         assert trace.status == "cancelled"

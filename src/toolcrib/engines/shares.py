@@ -118,9 +118,8 @@ def _largest(suspensions: Sequence[RunSuspended]) -> Allowance:
 
 async def _used(journal: Journal, run_id: str, *, more: Allowance = NOTHING) -> Allowance:
     """What a nested run has used, with those that it has started, and how much more it may use if it has not ended."""
-    try:
-        events = await journal.events(run_id)
-    except NotFound:
+    events = await journal.events(run_id)
+    if not events:
         return NOTHING  # it was announced, and a crash came before it was made
     last = events[-1].event
     if isinstance(last, RunFinished):

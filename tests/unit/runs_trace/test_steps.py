@@ -9,6 +9,7 @@ from toolcrib.contracts import (
     ApprovalDecided,
     ApprovalRequested,
     ApprovalStep,
+    ApprovalWithdrawn,
     InvalidInput,
     LLMStep,
     ModelStarted,
@@ -146,3 +147,15 @@ def test_every_batch_is_kept_before_the_items_of_the_first() -> None:
     assert [batch["updated"] for batch in short] == [100] * 12
     assert shortened(batches[0], 10_000) == batches[0]
     assert clipped("abc", 3) == "abc"
+
+
+@pytest.mark.requirement("trace.steps")
+def test_a_request_that_was_withdrawn_is_a_step_that_says_why() -> None:
+    asked = ApprovalRequested(
+        position="t1.c1", call_id="c", name="pay", version="1.0.0", input={}, arguments_hash="a", content_hash="b"
+    )
+    withdrawn = ApprovalWithdrawn(position="t1.c1", number=1, reason="the arguments changed")
+    (step,) = trace_of(written(asked, withdrawn)).steps
+
+    assert isinstance(step, ApprovalStep)
+    assert (step.status, step.reason) == ("cancelled", "the arguments changed")

@@ -279,6 +279,8 @@ class FailedCall(Contract):
     """What a run of its own that failed had used, as in the next two."""
     tokens: int = 0
     cost_usd: Usd | None = None
+    tainted: bool = False
+    """It had read what outsiders can write, which its error may tell."""
 
 
 class ChildStarted(Contract):

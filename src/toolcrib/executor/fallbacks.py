@@ -62,13 +62,20 @@ def record_of(tool: ToolRevision, failure: CallFailed, told: ToolError) -> Faile
         tool_calls=failure.metadata.get("tool_calls", 0),
         tokens=failure.metadata.get("tokens", 0),
         cost_usd=failure.cost_usd,
+        tainted=failure.tainted,
     )
 
 
 def failure_of(record: FailedCall) -> CallFailed:
     """The failure that a record tells of."""
     used: JsonObject = {"tool_calls": record.tool_calls, "tokens": record.tokens}
-    return CallFailed(record.error, http_status=record.http_status, metadata=used, cost_usd=record.cost_usd)
+    return CallFailed(
+        record.error,
+        http_status=record.http_status,
+        metadata=used,
+        cost_usd=record.cost_usd,
+        tainted=record.tainted,
+    )
 
 
 def failed_too(failure: CallFailed, ref: str, problem: str, metadata: JsonObject | None = None) -> CallFailed:

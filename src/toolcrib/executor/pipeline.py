@@ -336,6 +336,7 @@ class Executor:
         failed = receipt.context.journal.failed_before(receipt.call.position)
         if failed is not None:
             receipt.attempts += 1
+            receipt.tainted |= failed.tainted
             raise failure_of(failed)
         try:
             async with asyncio.timeout(definition.call_timeout_s):

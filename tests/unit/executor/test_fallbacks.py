@@ -216,6 +216,25 @@ async def test_a_call_that_is_known_to_have_failed_is_not_dispatched_again():
     assert (envelope.attempts, envelope.cost_usd) == (1, Decimal("0.30"))
 
 
+@pytest.mark.requirement("fallbacks.resumed")
+@pytest.mark.parametrize("tainted", [True, False])
+async def test_what_a_failed_call_had_read_marks_its_fallback_also_after_a_crash(tainted: bool):
+    failed = CallFailed(
+        error(ErrorCode.PROVIDER_ERROR, Reason.TOOL_FAILED, "it is down"), http_status=503, tainted=tainted
+    )
+
+    async def is_down(dispatch: Dispatch) -> Outcome:
+        raise failed
+
+    first, again = rig(), rig()
+    first.dispatcher.behaviour = is_down
+    told = await first.run("search")
+    again.journal.failures["t1.c1"] = first.journal.failed[0]
+
+    assert [told.tainted, (await again.run("search")).tainted] == [tainted, tainted]
+    assert again.dispatcher.dispatched == []
+
+
 @pytest.mark.requirement("fallbacks.accounting")
 async def test_costs_that_nobody_knows_stay_unknown_and_the_tools_own_price_is_given_back():
     house = rig(make_tool("search", error_handling=FALLS_BACK, cost_usd_per_call=Decimal("0.50")))

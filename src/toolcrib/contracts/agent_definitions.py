@@ -6,25 +6,16 @@ else; both ways are lossless.
 
 import json
 from collections.abc import Sequence
-from typing import Any, Final, Literal, Self, cast
+from typing import Any, Final, Self, cast
 
 from pydantic import Field, field_validator
 
-from toolcrib.contracts._base import JsonSchema, Usd
+from toolcrib.contracts._base import JsonSchema
 from toolcrib.contracts.agents import AgentImplementation, AgentParts
+from toolcrib.contracts.call_rules import CallRules
 from toolcrib.contracts.errors import InvalidDefinition
 from toolcrib.contracts.providers import NAME_PATTERN
-from toolcrib.contracts.retries import RetryPolicy
-from toolcrib.contracts.tools import (
-    CachePolicy,
-    ErrorRule,
-    Example,
-    RateLimit,
-    SecretReference,
-    Surface,
-    ToolDefinition,
-    ToolSource,
-)
+from toolcrib.contracts.tools import Example, ToolDefinition, ToolSource
 
 AGENT_CATEGORY: Final = "agent"
 
@@ -40,7 +31,7 @@ MESSAGE_INPUT: Final[JsonSchema] = {
 """What agents take if they do not say it themselves."""
 
 
-class AgentDefinition(AgentParts):
+class AgentDefinition(AgentParts, CallRules):
     """Everything that an author says about an agent."""
 
     name: str = Field(pattern=NAME_PATTERN)
@@ -62,36 +53,6 @@ class AgentDefinition(AgentParts):
 
     output_schema: JsonSchema | None = None
     """What it puts out; null for what follows from the format of its answer."""
-
-    # What holds for calls of the agent itself; each field as `ToolDefinition` describes it.
-    select: str | None = None
-    deletes: bool | None = None
-    untrusted: bool | None = None
-    idempotent: bool = False
-    idempotency_key: str | None = None
-    reconcile: str | None = None
-    transactional: bool = False
-    cache: CachePolicy = "none"
-    cache_ttl_s: float | None = Field(default=None, gt=0)
-    retry: RetryPolicy = RetryPolicy()
-    error_handling: tuple[ErrorRule, ...] = ()
-    rate_limit: RateLimit | None = None
-    estimated_latency_s: float | None = None
-    cost_usd_per_call: Usd | None = None
-    cost_from: str | None = None
-    cost_hint: str | None = None
-    requires_confirmation: bool = False
-    """Every call of the agent waits for a person; `requires_approval` is about the calls that it makes."""
-    confirmation_expires_s: float | None = Field(default=None, gt=0, le=31_536_000)
-    sequential: bool = False
-    max_output_bytes: int = Field(default=2 * 1024 * 1024, ge=1)
-    runs_on: Literal["server", "client"] = "server"
-    secrets: tuple[SecretReference, ...] = ()
-
-    security_uri: str | None = None
-    """Permission needed to run it; `ai://agents/{name}/execute` if null."""
-    available_as: tuple[Surface, ...] = ("tool", "workflow_step", "mcp_tool")
-    enabled: bool = True
 
     @field_validator("tools", mode="before")
     @classmethod

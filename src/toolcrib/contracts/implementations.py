@@ -14,6 +14,7 @@ from toolcrib.contracts.grpc import GrpcImplementation
 from toolcrib.contracts.http import HttpImplementation
 from toolcrib.contracts.mcp import McpImplementation
 from toolcrib.contracts.plugins import PluginImplementation
+from toolcrib.contracts.workflow_steps import WorkflowImplementation
 
 
 class PythonImplementation(Contract):
@@ -34,11 +35,12 @@ Implementation: TypeAlias = Annotated[
     | CompositeImplementation
     | AgenticImplementation
     | AgentImplementation
+    | WorkflowImplementation
     | PluginImplementation,
     Field(discriminator="kind"),
 ]
 
-DELEGATES: Final[frozenset[Literal["agent", "agentic", "code", "composite"]]] = frozenset(
-    {"agent", "agentic", "code", "composite"}
+DELEGATES: Final[frozenset[Literal["agent", "agentic", "code", "composite", "workflow"]]] = frozenset(
+    {"agent", "agentic", "code", "composite", "workflow"}
 )
 """Kinds whose call is a run of its own, in which they call other tools."""

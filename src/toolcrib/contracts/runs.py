@@ -40,6 +40,21 @@ CLOCK = "clock"
 """Who answers where the time is over before anybody else did."""
 
 
+RerunMode: TypeAlias = Literal["resume", "from_step"]
+"""resume: what has succeeded is taken over, call by call, and what is repeated has the same idempotency keys.
+from_step: a step and all that follow it are run anew, the outputs of the others are taken over."""
+
+
+class Rerun(Contract):
+    """A run of a workflow that goes on where another one has ended."""
+
+    run_id: str
+    """The run that it takes up."""
+    mode: RerunMode = "resume"
+    step: str | None = None
+    """For `from_step`: the first that is run anew."""
+
+
 class RunRequest(Contract):
     """What is to be run. Stored with the run, so that any process can carry it on."""
 
@@ -67,6 +82,8 @@ class RunRequest(Contract):
     """`provider:model` that is asked in place of the definition's."""
     dry_run: bool = False
     """No tool with side effects is dispatched; its call is skipped."""
+    rerun: Rerun | None = None
+    """Of a workflow: the run that it takes up; null for one that begins at the beginning."""
     callers: dict[str, str] = Field(default_factory=dict)
     """The tools that are open above this run, outermost first: `name@version` by content hash."""
     side_effects: SideEffects = "writes"

@@ -23,6 +23,7 @@ from toolcrib.contracts.principals import Verb, tool_uri
 from toolcrib.contracts.providers import NAME_PATTERN
 from toolcrib.contracts.retries import RetryPolicy
 from toolcrib.contracts.runs import RunKind
+from toolcrib.contracts.workflow_steps import WorkflowImplementation
 
 CachePolicy: TypeAlias = Literal["none", "ttl", "forever"]
 FailureAction: TypeAlias = Literal["retry", "clarify", "fail", "fallback"]
@@ -132,7 +133,8 @@ class ToolDefinition(Contract):
     """`client`: the server side validates and prepares, the client performs the act (002)."""
 
     security_uri: str | None = None
-    """Permission needed; `ai://tools/{category}/{name}/execute` if null, of an agent `ai://agents/{name}/execute`."""
+    """Permission needed; `ai://tools/{category}/{name}/execute` if null, of an agent or a workflow
+    `ai://agents/{name}/execute`, `ai://workflows/{name}/execute`."""
     secrets: tuple[SecretReference, ...] = ()
     available_as: tuple[Surface, ...] = ("tool", "workflow_step", "mcp_tool")
     enabled: bool = True
@@ -177,6 +179,8 @@ class ToolDefinition(Contract):
             return self.security_uri
         if isinstance(self.implementation, AgentImplementation):
             return f"ai://agents/{self.name}/{verb}"
+        if isinstance(self.implementation, WorkflowImplementation):
+            return f"ai://workflows/{self.name}/{verb}"
         return tool_uri(self.category, self.name, verb)
 
     @property

@@ -34,6 +34,7 @@ from toolcrib.runtimes import (
     RuntimeDispatcher,
 )
 from toolcrib.store import Definitions
+from toolcrib.workflows import Workflow
 
 
 @dataclass(frozen=True, slots=True)
@@ -210,6 +211,7 @@ def _code(outside: Outside, kept: _Kept, references: References) -> Callable[[Mo
         )
         kinds: dict[RunKind, Program] = {**found}
         kinds |= {"code": Code(outside.sandbox, kept.registry), "composite": Composite(kept.registry)}
+        kinds["workflow"] = Workflow(kept.registry)
         kinds["agent"] = asking(holding_pins(kinds["agent"]))
         kinds["agentic"] = asking(kinds["agentic"])
         return kinds

@@ -13,6 +13,7 @@ from toolcrib.contracts import (
     RunKind,
     ToolRevision,
 )
+from toolcrib.contracts.workflows import WorkflowImplementation
 
 
 def limits_of(tool: ToolRevision, kind: RunKind) -> Limits:
@@ -22,6 +23,8 @@ def limits_of(tool: ToolRevision, kind: RunKind) -> Limits:
     call. Code has its quota of calls; a composite tool has the defaults, inside those of whoever calls it.
     """
     definition, implementation = tool.definition, tool.definition.implementation
+    if isinstance(implementation, WorkflowImplementation):
+        return _with_room(implementation.limits, definition.call_timeout_s) if kind == "tool" else implementation.limits
     if not isinstance(implementation, AgentImplementation | AgenticImplementation):
         seconds = definition.call_timeout_s + CLOSING_S if kind == "tool" else definition.timeout_s
         if implementation.kind != "code":
@@ -32,6 +35,13 @@ def limits_of(tool: ToolRevision, kind: RunKind) -> Limits:
     if kind == "tool":
         changes |= {"timeout_s": definition.timeout_s + CLOSING_S, "max_tool_calls": limits.max_tool_calls + 1}
     return limits.model_copy(update=changes) if changes else limits
+
+
+def _with_room(limits: Limits, call_timeout_s: float) -> Limits:
+    """The limits of a run that makes one call, which is a run with these limits."""
+    return limits.model_copy(
+        update={"timeout_s": call_timeout_s + CLOSING_S, "max_tool_calls": limits.max_tool_calls + 1}
+    )
 
 
 def bounded(limits: Limits, guardrails: Sequence[Guardrail]) -> Limits:

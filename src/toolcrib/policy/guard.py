@@ -25,6 +25,7 @@ from toolcrib.contracts import (
     SideEffects,
     ToolRevision,
 )
+from toolcrib.contracts.workflows import WorkflowImplementation
 from toolcrib.policy.budget import Budget
 from toolcrib.policy.permissions import permits
 
@@ -94,8 +95,10 @@ def decide(tool: ToolRevision, policy: CallPolicy, budget: Budget, position: str
 
 
 def guardrails_of(tool: ToolRevision) -> tuple[Guardrail, ...]:
-    """The rules that a run of this tool brings with it: those of an agent."""
+    """The rules that a run of this tool brings with it: those of an agent or a workflow."""
     implementation = tool.definition.implementation
+    if isinstance(implementation, WorkflowImplementation):
+        return implementation.guardrails
     if not isinstance(implementation, AgentImplementation):
         return ()
     approval = (RequireConfirmation(),) if implementation.requires_approval else ()
@@ -103,8 +106,8 @@ def guardrails_of(tool: ToolRevision) -> tuple[Guardrail, ...]:
 
 
 def policy_of(tool: ToolRevision, request: RunRequest) -> CallPolicy:
-    """What the calls of a run may be: the rules of its callers and, if an agent is what runs, its own."""
-    own = guardrails_of(tool) if request.kind == "agent" else ()
+    """What the calls of a run may be: the rules of its callers and, if an agent or a workflow is what runs, its own."""
+    own = guardrails_of(tool) if request.kind in {"agent", "workflow"} else ()
     rules = (*request.guardrails, *(rule for rule in own if rule not in request.guardrails))
     return CallPolicy(side_effects=request.side_effects, guardrails=rules)
 
@@ -144,9 +147,8 @@ def _life_cycle(tool: ToolRevision, policy: CallPolicy) -> _Denied | None:
     if not tool.definition.enabled:
         return "life_cycle", Reason.TOOL_DISABLED, f"tool {tool.ref!r} is disabled; enable it to call it"
     implementation = tool.definition.implementation
-    status = (
-        implementation.status if isinstance(implementation, AgentImplementation | AgenticImplementation) else "active"
-    )
+    has_status = isinstance(implementation, AgentImplementation | AgenticImplementation | WorkflowImplementation)
+    status = implementation.status if has_status else "active"
     if status == "disabled":
         return (
             "life_cycle",

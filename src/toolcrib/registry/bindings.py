@@ -11,6 +11,7 @@ from toolcrib.contracts import (
     ToolDefinition,
     ToolRevision,
 )
+from toolcrib.contracts.workflows import WorkflowImplementation
 from toolcrib.registry.catalog import Registry
 
 GROUP = "group:"
@@ -70,6 +71,8 @@ def _called(definition: ToolDefinition) -> Iterator[str]:
             yield from (route.tool for route in composite.routes)
         case CodeImplementation() as code:
             yield from code.tools
+        case WorkflowImplementation() as workflow:
+            yield from workflow.callees
         case _:
             return
 

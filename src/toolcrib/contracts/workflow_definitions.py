@@ -1,0 +1,77 @@
+"""The definition of a workflow as people write it: one flat document (004, WorkflowDefinition).
+
+It is stored as a tool of kind `workflow`. What is the tool's and what is the implementation's is decided here and
+nowhere else; both ways are lossless, but for what publishing has written down.
+"""
+
+from typing import Any, Final, Self
+
+from pydantic import Field
+
+from toolcrib.contracts._base import JsonSchema
+from toolcrib.contracts.call_rules import CallRules
+from toolcrib.contracts.envelope import SideEffects
+from toolcrib.contracts.errors import InvalidDefinition
+from toolcrib.contracts.models import LONGEST_CALL_S
+from toolcrib.contracts.providers import NAME_PATTERN
+from toolcrib.contracts.tools import Example, ToolDefinition, ToolSource
+from toolcrib.contracts.workflow_steps import WorkflowImplementation, WorkflowParts
+
+WORKFLOW_CATEGORY: Final = "workflow"
+
+
+class WorkflowDefinition(WorkflowParts, CallRules):
+    """Everything that an author says about a workflow."""
+
+    name: str = Field(pattern=NAME_PATTERN)
+    """Unique per realm, among tools of all kinds."""
+    version: str = "1.0.0"
+    """Semantic version."""
+    title: str | None = None
+    description: str = ""
+    """What it does, for people and for agents that may call it."""
+    long_description: str | None = None
+    category: str = WORKFLOW_CATEGORY
+    tags: tuple[str, ...] = ()
+    usage: str | None = None
+    examples: tuple[Example, ...] = ()
+    source: ToolSource = "manual"
+    input_schema: JsonSchema = Field(default_factory=lambda: {"type": "object"})
+    output_schema: JsonSchema | None = None
+    side_effects: SideEffects | None = None
+    """The most that its steps may do; what their tools do if null."""
+
+    def tool(self) -> ToolDefinition:
+        """The workflow as a tool. Without `side_effects` it is taken to write, until publishing has looked at it."""
+        inside: dict[str, Any] = {name: getattr(self, name) for name in WorkflowParts.model_fields}
+        around: dict[str, Any] = {name: getattr(self, name) for name in _AROUND}
+        if self.side_effects is not None:
+            around["side_effects"] = self.side_effects
+        return ToolDefinition(
+            **around,
+            timeout_s=min(self.limits.timeout_s, LONGEST_CALL_S),
+            implementation=WorkflowImplementation(**inside),
+        )
+
+    @classmethod
+    def of(cls, definition: ToolDefinition) -> Self:
+        """The workflow that a tool is.
+
+        Raises:
+            InvalidDefinition: The tool is no workflow.
+        """
+        inside = definition.implementation
+        if not isinstance(inside, WorkflowImplementation):
+            msg = f"tool {definition.name!r} is of kind {inside.kind!r}, not a workflow"
+            raise InvalidDefinition(msg)
+        around: dict[str, Any] = {name: getattr(definition, name) for name in _AROUND}
+        if "side_effects" in definition.model_fields_set:
+            around["side_effects"] = definition.side_effects
+        return cls(
+            **around,
+            **{name: getattr(inside, name) for name in WorkflowParts.model_fields},
+        )
+
+
+_AROUND: Final = WorkflowDefinition.model_fields.keys() - WorkflowParts.model_fields.keys() - {"side_effects"}
+"""What the tool says itself. Its time-out follows from the limits."""

@@ -1,0 +1,71 @@
+"""How a run of a workflow stands: a reading of its journal, step by step (004, WorkflowInstance)."""
+
+from typing import Final, Literal, TypeAlias
+
+from pydantic import Field
+
+from toolcrib.contracts._base import Contract, Json, JsonObject, Timestamp, Usd
+from toolcrib.contracts.errors import ToolError
+from toolcrib.contracts.runs import Rerun, RunStatus, StopReason
+
+StepStatus: TypeAlias = Literal["pending", "running", "waiting", "succeeded", "partial", "failed", "skipped", "cut_off"]
+"""partial: some elements of a `for_each` have failed. skipped: its condition does not hold, or no step went to it.
+cut_off: what it depends on has not come to a good end."""
+
+STEP_SETTLED: Final = "step_settled"
+"""Kind of the `progress_made` event that tells how a step has ended; its data is a `SettledStep`."""
+
+
+class SettledStep(Contract):
+    """How a step has ended, as the journal tells it. An output that a call has put out stands there, and not here."""
+
+    step: str
+    status: StepStatus
+    reason: str | None = None
+    """Why it was skipped or cut off."""
+    positions: tuple[str, ...] = ()
+    """Of the calls whose outputs are its own: one, or for a `for_each` with `items` none, as they follow from it."""
+    items: int | None = None
+    """Elements of its `for_each`."""
+    failed: int = 0
+    """Elements that have failed."""
+    tries: int = 1
+    output: Json = None
+    """Given if no call has put it out."""
+    error: ToolError | None = None
+    reused: str | None = None
+    """Id of the run that it was taken over from."""
+
+
+class StepInstance(SettledStep):
+    """A step as it stands."""
+
+    title: str | None = None
+    started_at: Timestamp | None = None
+    ended_at: Timestamp | None = None
+    child_run_ids: tuple[str, ...] = ()
+
+
+class WorkflowInstance(Contract):
+    """A run of a workflow as it stands."""
+
+    run_id: str
+    workflow: str
+    """`name@version`."""
+    content_hash: str
+    status: RunStatus
+    stop_reason: StopReason | None = None
+    input: JsonObject = Field(default_factory=dict)
+    output: Json = None
+    error: ToolError | None = None
+    warnings: tuple[str, ...] = ()
+    steps: tuple[StepInstance, ...] = ()
+    """All of them, in the order of the definition."""
+    rerun: Rerun | None = None
+    """The run that it takes up, if it takes up one."""
+    dry_run: bool = False
+    tokens: int = 0
+    cost_usd: Usd | None = None
+    made_by: str
+    created_at: Timestamp
+    updated_at: Timestamp

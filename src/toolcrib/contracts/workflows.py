@@ -1,0 +1,72 @@
+"""Everything about workflows under one name: definition, vocabulary, graph and instances."""
+
+from toolcrib.contracts.workflow_definitions import WORKFLOW_CATEGORY, WorkflowDefinition
+from toolcrib.contracts.workflow_graphs import (
+    EdgeKind,
+    GraphEdge,
+    GraphNode,
+    GraphState,
+    WorkflowGraph,
+    WorkflowProblem,
+)
+from toolcrib.contracts.workflow_instances import (
+    STEP_SETTLED,
+    SettledStep,
+    StepInstance,
+    StepStatus,
+    WorkflowInstance,
+)
+from toolcrib.contracts.workflow_steps import (
+    AGENT_HANDLERS,
+    SCOPE,
+    WORKFLOW_LIMITS,
+    ConditionUse,
+    ForEach,
+    GoTo,
+    ItemFailure,
+    Join,
+    OnError,
+    StepApproval,
+    StepKind,
+    StepRetry,
+    Wait,
+    WorkflowImplementation,
+    WorkflowParts,
+    WorkflowStep,
+)
+from toolcrib.contracts.workflow_vocabulary import ConditionBinding, StepName, StepRegistration
+
+__all__ = [
+    "AGENT_HANDLERS",
+    "SCOPE",
+    "STEP_SETTLED",
+    "WORKFLOW_CATEGORY",
+    "WORKFLOW_LIMITS",
+    "ConditionBinding",
+    "ConditionUse",
+    "EdgeKind",
+    "ForEach",
+    "GoTo",
+    "GraphEdge",
+    "GraphNode",
+    "GraphState",
+    "ItemFailure",
+    "Join",
+    "OnError",
+    "SettledStep",
+    "StepApproval",
+    "StepInstance",
+    "StepKind",
+    "StepName",
+    "StepRegistration",
+    "StepRetry",
+    "StepStatus",
+    "Wait",
+    "WorkflowDefinition",
+    "WorkflowGraph",
+    "WorkflowImplementation",
+    "WorkflowInstance",
+    "WorkflowParts",
+    "WorkflowProblem",
+    "WorkflowStep",
+]

@@ -1,0 +1,10 @@
+"""Workflows: the graph of a definition, the program that runs it, and what is read from a run's journal.
+
+A workflow touches the world only through its run context, like every program: each call has a fixed position, so it
+may be started again at any time and gets what the journal knows. Nothing here knows a store, a model or a runtime.
+"""
+
+from toolcrib.workflows.graph import Edge, Node, Plan, plan_of
+from toolcrib.workflows.program import Workflow
+
+__all__ = ["Edge", "Node", "Plan", "Workflow", "plan_of"]

@@ -1,0 +1,185 @@
+"""The program of a workflow: ready steps run side by side, until nothing is left to run.
+
+What is decided here depends on the definition, the input and what the journal has of the calls, and on nothing else: a
+run that is started again decides the same and goes on where it was.
+"""
+
+from collections import deque
+from collections.abc import Mapping
+from dataclasses import replace
+
+from toolcrib.contracts import (
+    ErrorCode,
+    InvalidDefinition,
+    InvalidExpression,
+    Json,
+    JsonObject,
+    NotFound,
+    Reason,
+    ToolError,
+    ToolRevision,
+)
+from toolcrib.contracts.workflows import STEP_SETTLED, SettledStep, WorkflowImplementation
+from toolcrib.executor import error
+from toolcrib.expressions import resolve
+from toolcrib.policy import least
+from toolcrib.registry import Registry
+from toolcrib.runs import Ended, Pending, RunContext
+from toolcrib.workflows.graph import Node, Plan, plan_of
+from toolcrib.workflows.scope import Scope
+from toolcrib.workflows.stepping import Callee, Stepping
+
+_WELL = frozenset({"succeeded", "partial"})
+
+
+class Workflow:
+    """Runs workflows.
+
+    Args:
+        registry: Finds the tools of the steps.
+    """
+
+    def __init__(self, registry: Registry) -> None:
+        self._registry = registry
+
+    async def __call__(self, context: RunContext, tool: ToolRevision) -> Ended:
+        """Run to the end, or until nothing of it can go on without somebody outside."""
+        implementation = tool.definition.implementation
+        if not isinstance(implementation, WorkflowImplementation):
+            msg = f"tool {tool.ref!r} is of kind {implementation.kind!r}, not a workflow"
+            raise InvalidDefinition(msg)
+        plan = plan_of(implementation)
+        callees = await self._callees(context, implementation)
+        context.policy = replace(
+            context.policy,
+            allowed=frozenset(callee.name for callee in callees.values() if isinstance(callee, ToolRevision)),
+            side_effects=least(context.policy.side_effects, tool.definition.side_effects),
+        )
+        return await _Execution(context, implementation, plan, callees).run()
+
+    async def _callees(self, context: RunContext, implementation: WorkflowImplementation) -> Mapping[str, Callee]:
+        """What the run has pinned for each reference; why there is nothing for one matters when a step comes to it."""
+        found: dict[str, Callee] = {}
+        for ref in implementation.callees:
+            try:
+                found[ref] = await self._registry.bound(context.run.realm, ref, context.request.pins)
+            except NotFound as missing:
+                found[ref] = error(ErrorCode.POLICY_DENIED, Reason.TOOL_NOT_FOUND, str(missing))
+        return found
+
+
+class _Execution:
+    """One run of one workflow in this process."""
+
+    def __init__(
+        self,
+        context: RunContext,
+        implementation: WorkflowImplementation,
+        plan: Plan,
+        callees: Mapping[str, Callee],
+    ) -> None:
+        self._context = context
+        self._implementation = implementation
+        self._plan = plan
+        self._scope = Scope(context.request.input)
+        self._stepping = Stepping(context, implementation, self._scope, callees)
+        self._settled: dict[str, SettledStep] = {}
+        self._open = {name: len(node.waits_for) for name, node in plan.nodes.items()}
+        self._ready = deque(plan.roots)
+        self._running: dict[Pending[SettledStep], Node] = {}
+        self._failure: ToolError | None = None
+
+    async def run(self) -> Ended:
+        self._context.partial = self._partial
+        while True:
+            while self._ready and self._failure is None:
+                await self._begin(self._plan.nodes[self._ready.popleft()])
+            if not self._going_on:
+                return self._end()
+            for done in await self._context.wait_any(list(self._running)):
+                await self._settle(self._running.pop(done), done.result())
+
+    @property
+    def _going_on(self) -> bool:
+        """Whether something is to be waited for; a run that has failed gives up what waits for somebody outside."""
+        if self._failure is None:
+            return bool(self._running)
+        return any(not pending.parked for pending in self._running)
+
+    async def _begin(self, node: Node) -> None:
+        kept_out = self._kept_out(node) or self._stepping.left_out(node)
+        if kept_out is not None:
+            await self._settle(node, kept_out)
+            return
+        origin = next((name for name in node.comes_from if self._settled[name].status == "failed"), None)
+        self._running[self._context.start(self._stepping.run(node, origin))] = node
+
+    def _kept_out(self, node: Node) -> SettledStep | None:
+        """How a step ends that does not run because of what became of the steps before it."""
+        name, join = node.step.name, node.step.join
+        if node.comes_from:
+            if not any(self._settled[origin].status == "failed" for origin in node.comes_from):
+                return SettledStep(step=name, status="skipped", reason="no step has gone to it")
+            before = node.waits_for - node.comes_from
+        else:
+            before = node.waits_for
+        if join == "always" or not before:
+            return None
+        if join == "any":
+            if any(self._settled[each].status in _WELL for each in before):
+                return None
+            return SettledStep(step=name, status="cut_off", reason="none of the steps before it has succeeded")
+        cut = next((each for each in sorted(before) if not self._is_well(each)), None)
+        if cut is None:
+            return None
+        return SettledStep(step=name, status="cut_off", reason=f"step {cut!r} is {self._settled[cut].status}")
+
+    def _is_well(self, name: str) -> bool:
+        status = self._settled[name].status
+        return status in _WELL or status == "skipped" or self._is_forgiven(name)
+
+    def _is_forgiven(self, name: str) -> bool:
+        return self._settled[name].status == "failed" and self._plan.nodes[name].step.on_error == "continue"
+
+    async def _settle(self, node: Node, settled: SettledStep) -> None:
+        """Write down how a step has ended, and find what can run now."""
+        name = node.step.name
+        self._settled[name] = settled
+        self._scope.settle(node.step, settled)
+        told = settled.model_dump(mode="json", exclude_defaults=True, exclude=self._stepping.not_told(settled))
+        await self._context.emit(f"step:{name}", STEP_SETTLED, told)
+        if settled.status == "failed" and node.step.on_error == "fail" and self._failure is None:
+            self._failure = settled.error
+        for follower in node.followers:
+            self._open[follower] -= 1
+            if not self._open[follower]:
+                self._ready.append(follower)
+
+    def _end(self) -> Ended:
+        if self._failure is not None:
+            denied = self._failure.code is ErrorCode.POLICY_DENIED
+            return Ended(
+                output=self._partial(),
+                status="failed",
+                stop_reason="policy" if denied else "error",
+                error=self._failure,
+            )
+        try:
+            return Ended(output=self._output())
+        except InvalidExpression as problem:
+            message = f"the steps have succeeded, but output has no value: {problem}"
+            failure = error(ErrorCode.VALIDATION_ERROR, Reason.REFERENCE_UNRESOLVED, message)
+            return Ended(output=self._partial(), status="failed", stop_reason="error", error=failure)
+
+    def _output(self) -> Json:
+        if self._implementation.output is not None:
+            return resolve(self._implementation.output, self._scope.names)
+        return {name: self._settled[name].output for name in self._plan.ends}
+
+    def _partial(self) -> JsonObject:
+        """What there is when a run ends before its end: what became of each step that has ended."""
+        return {
+            "steps": {
+                name: {"status": settled.status, "output": settled.output} for name, settled in self._settled.items()
+            }
+        }

@@ -166,8 +166,10 @@ class WorkflowStep(Contract):
     @property
     def kind(self) -> StepKind:
         """What it does."""
-        named = next((kind for kind, field in _FIELDS.items() if getattr(self, field) is not None), None)
-        return named or "value"
+        for kind, field in _FIELDS.items():
+            if getattr(self, field) is not None:
+                return kind
+        return "value"
 
     def callee(self, handlers: Mapping[str, StepRegistration]) -> str | None:
         """The tool that it calls, as the definition names it; null if it calls none.

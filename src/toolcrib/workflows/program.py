@@ -119,7 +119,7 @@ class _Execution:
         name, join = node.step.name, node.step.join
         if node.comes_from:
             if not any(self._settled[origin].status == "failed" for origin in node.comes_from):
-                return SettledStep(step=name, status="skipped", reason="no step has gone to it")
+                return SettledStep(step=name, status="cut_off", reason="no step has gone to it")
             before = node.waits_for - node.comes_from
         else:
             before = node.waits_for

@@ -10,22 +10,17 @@ Nothing is connected until the first call. Everything that a crib does goes thro
 """
 
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from types import TracebackType
-from typing import Any, Self, Unpack
+from typing import Self
 
-from toolcrib.agents import agentic_definition
 from toolcrib.contracts import (
     OWNER,
-    AgenticMode,
-    AllocatedTool,
     ApprovalRequested,
     ClientResult,
-    CompositeRoute,
     Conflict,
     Json,
     JsonObject,
-    JsonSchema,
     Limits,
     LLMConfig,
     ModelService,
@@ -43,16 +38,14 @@ from toolcrib.crib.agents import Agents
 from toolcrib.crib.approvals import Answer, Approvals
 from toolcrib.crib.connections import Connections
 from toolcrib.crib.conversations import Conversations
-from toolcrib.crib.defining import AgenticOptions, AgentOptions, Usable, agent_definition, reference_of
+from toolcrib.crib.definer import Defaults, Definer
 from toolcrib.crib.entities import Source, Thing
 from toolcrib.crib.evaluations import Evaluations
 from toolcrib.crib.executions import Executions
-from toolcrib.crib.handle import Agent, AgenticTool, CompositeTool
 from toolcrib.crib.handoffs import Handoffs
 from toolcrib.crib.imports import Imports
 from toolcrib.crib.lifecycle import ToolLife
 from toolcrib.crib.listing import Listing
-from toolcrib.crib.models import llm_of
 from toolcrib.crib.named import NamedThings
 from toolcrib.crib.parts import Outside, Parts
 from toolcrib.crib.prompts import Prompts
@@ -70,14 +63,13 @@ from toolcrib.llm.prices import Prices
 from toolcrib.net import EgressPolicy
 from toolcrib.plugins import NO_PLUGINS, Plugins, load_plugins
 from toolcrib.providers import ImportedApi
-from toolcrib.registry import FunctionTool, as_function_tool, composite_definition
 from toolcrib.runs import Result, read_trace
 from toolcrib.sandbox import Sandbox, machine_sandbox
 from toolcrib.settings import Settings, load_settings
 from toolcrib.store import Store, open_store
 
 
-class Crib:
+class Crib(Definer):
     """A crib of tools with its store, executor and engine.
 
     Args:
@@ -117,10 +109,7 @@ class Crib:
         plugins: Plugins = NO_PLUGINS,
         model_services: Mapping[str, ModelService] | None = None,
     ) -> None:
-        self.principal = principal
-        self._default_model = default_model
-        self._default_limits = default_limits
-        self._parts = Parts.wire(
+        parts = Parts.wire(
             Outside(
                 store=open_store(store) if isinstance(store, str) else store,
                 clock=clock or SystemClock(),
@@ -136,27 +125,27 @@ class Crib:
             ),
             lease_s=lease_s,
         )
-        outside = self._parts.outside
+        super().__init__(parts, principal, Defaults(default_model, default_limits))
+        outside = parts.outside
         self.store, self.clock = outside.store, outside.clock
         self.sandbox, self.egress = outside.sandbox, outside.egress
-        self.registry, self.providers = self._parts.registry, self._parts.providers
-        self.executor, self.engine = self._parts.executor, self._parts.engine
-        self._catalogue = self._parts.catalogue
+        self.registry, self.providers = parts.registry, parts.providers
+        self.executor, self.engine = parts.executor, parts.engine
         self._handoffs = Handoffs(self.store.journal, self.engine, self.clock)
-        self.approvals = Approvals(self._parts, self.enter)
-        self.reference_data = ReferenceData(self._parts, self.enter, self.invoke)
-        self.imports = Imports(self._parts, self.enter)
-        self.lifecycle = ToolLife(self._parts, self.enter)
+        self.approvals = Approvals(parts, self.enter)
+        self.reference_data = ReferenceData(parts, self.enter, self.invoke)
+        self.imports = Imports(parts, self.enter)
+        self.lifecycle = ToolLife(parts, self.enter)
         self.listing = Listing(self.registry, self.enter)
-        self.agents = Agents(self._parts, self.listing, self.enter)
-        self.prompts = Prompts.of(self._parts, self.enter)
-        self.secrets = Secrets(self._parts, self.enter)
-        self.fragments = NamedThings(self._parts.fragments, self.enter, self.clock)
-        self.accounts = NamedThings(self._parts.accounts, self.enter, self.clock)
-        self.connections = Connections(self._parts, self.enter)
+        self.agents = Agents(parts, self.listing, self.enter)
+        self.prompts = Prompts.of(parts, self.enter)
+        self.secrets = Secrets(parts, self.enter)
+        self.fragments = NamedThings(parts.fragments, self.enter, self.clock)
+        self.accounts = NamedThings(parts.accounts, self.enter, self.clock)
+        self.connections = Connections(parts, self.enter)
         self.conversations = Conversations(self.store, self.engine, self.clock, self.enter)
-        self.evaluate = Evaluations(self._parts, self.enter)
-        self.executions = Executions(self._parts, self.conversations, self.enter)
+        self.evaluate = Evaluations(parts, self.enter)
+        self.executions = Executions(parts, self.conversations, self.enter)
         self.stream = self.executions.follow
 
     @classmethod
@@ -209,95 +198,7 @@ class Crib:
 
     # Defining ---------------------------------------------------------------------------------------------------------
 
-    def add(self, *tools: FunctionTool[..., Any] | Callable[..., Any] | ToolDefinition) -> None:
-        """Add tools: decorated functions, plain ones (taken to write), or definitions. Saved before the next call."""
-        for item in tools:
-            addition = item if isinstance(item, ToolDefinition) else as_function_tool(item)
-            self._catalogue.add(addition, self.principal)
-
-    def agentic_tool(
-        self,
-        name: str,
-        *,
-        mode: AgenticMode,
-        model: str | LLMConfig | None = None,
-        base_url: str | None = None,
-        limits: Limits | None = None,
-        **options: Unpack[AgenticOptions],
-    ) -> AgenticTool:
-        """Define a tool with a model inside, and get a handle to call it.
-
-        Args:
-            name: The tool's name.
-            mode: `deterministic` with `steps`, or `agentic` with `tools`.
-            model: `provider:model`, or a whole configuration; the crib's default if null.
-            base_url: Address of the model's server. Given here, in code, it is trusted: it may be a local one.
-            limits: What a run may spend; the crib's default if null.
-            **options: What it works with and what it is told.
-
-        Raises:
-            InvalidDefinition: The prompt, the steps or the limits are not well formed.
-            InvalidSettings: The model reference is malformed, its provider unknown, or there is none.
-        """
-        llm = llm_of(name, model, base_url, default=self._default_model, models=self._parts.models)
-        definition = agentic_definition(name, mode=mode, llm=llm, limits=limits or self._default_limits, **options)
-        self._catalogue.add(definition, self.principal)
-        return AgenticTool(self.invoke, definition)
-
-    def agent(
-        self,
-        name: str,
-        *,
-        model: str | LLMConfig | None = None,
-        tools: Sequence[Usable | AllocatedTool] = (),
-        base_url: str | None = None,
-        limits: Limits | None = None,
-        **options: Unpack[AgentOptions],
-    ) -> Agent:
-        """Define an agent, and get a handle to ask it.
-
-        Args:
-            name: The agent's name.
-            model: `provider:model`, or a whole configuration; the crib's default if null.
-            tools: What it may call: by reference, pattern, `group:…` or `tag:…`, or functions, which are added.
-            base_url: Address of the model's server. Given here, in code, it is trusted: it may be a local one.
-            limits: What a run may spend; the crib's default if null.
-            **options: The other fields of `AgentDefinition`.
-
-        Raises:
-            InvalidDefinition: An option is unknown or not of its type, or a function cannot be a tool.
-            InvalidSettings: The model reference is malformed, its provider unknown, or there is none.
-        """
-        llm = llm_of(name, model, base_url, default=self._default_model, models=self._parts.models)
-        may_call = [one if isinstance(one, AllocatedTool) else reference_of(one, self.add) for one in tools]
-        definition = agent_definition(name, llm, may_call, limits or self._default_limits, **options)
-        self._catalogue.add(definition.tool(), self.principal)
-        return Agent(self.executions.execute, definition)
-
-    def composite_tool(
-        self,
-        name: str,
-        *,
-        input_schema: JsonSchema,
-        routes: Sequence[CompositeRoute],
-        description: str = "",
-        output_schema: JsonSchema | None = None,
-        version: str = "1.0.0",
-    ) -> CompositeTool:
-        """Define a tool that calls one of several, by rules and without a model, and get a handle to call it.
-
-        Args:
-            name: The tool's name.
-            input_schema: Its parameters.
-            routes: Operations in order: the first whose condition holds is called.
-            description: What a model reads.
-            output_schema: Shape of what comes back.
-            version: Semantic version.
-        """
-        made = {"description": description, "output_schema": output_schema, "version": version}
-        definition = composite_definition(name, input_schema, routes, **made)
-        self._catalogue.add(definition, self.principal)
-        return CompositeTool(self.invoke, definition)
+    # Defining ---------------------------------------------------------------------------------------------------------
 
     async def save(
         self, definition: ToolDefinition, *, principal: Principal | None = None, after: int | None = None

@@ -12,7 +12,7 @@ from toolcrib.runs.log import RunLog
 from toolcrib.runs.modelcalls import BudgetExhausted, ModelCall, ModelCalls, ModelRefused
 from toolcrib.runs.narration import BEGINNING, StreamMessage
 from toolcrib.runs.outputs import calls_of, outputs_of, response_of
-from toolcrib.runs.pending import Pending
+from toolcrib.runs.pending import Pending, Underway
 from toolcrib.runs.pins import check_pins
 from toolcrib.runs.program import Ended, Suspended
 from toolcrib.runs.reading import read_trace
@@ -57,6 +57,7 @@ __all__ = [
     "StreamMessage",
     "Surroundings",
     "Suspended",
+    "Underway",
     "Unrecorded",
     "as_contract",
     "calls_of",

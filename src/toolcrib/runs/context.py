@@ -53,7 +53,7 @@ from toolcrib.runs.indoubt import InDoubt
 from toolcrib.runs.log import RunLog
 from toolcrib.runs.modelcalls import BudgetExhausted, ModelCall, ModelCalls, ModelRefused
 from toolcrib.runs.modelguard import Standing
-from toolcrib.runs.pending import Pending, wait_all, wait_any
+from toolcrib.runs.pending import Pending, Underway, wait_all, wait_any
 from toolcrib.runs.program import Ended, Suspended
 from toolcrib.runs.spent import ONE_CALL, spent_on_calls
 from toolcrib.runs.waiting import client_signal
@@ -218,6 +218,10 @@ class RunContext:
             return await self.model(call)
         except (BudgetExhausted, ModelError, ModelRefused):
             return None  # the journal tells why, and the run ends with what it has
+
+    def underway(self) -> Underway[Any, Any]:
+        """An empty set of calls that are under way, for a program that has many of them at once."""
+        return Underway()
 
     async def wait_any(self, pending: Sequence[Pending[T]]) -> set[Pending[T]]:
         """Wait until at least one call is done; returns all that are."""

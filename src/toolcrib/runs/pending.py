@@ -2,10 +2,12 @@
 
 import asyncio
 from collections.abc import Collection, Generator, Sequence
+from functools import partial
 from typing import Any, Generic, TypeVar
 
 from toolcrib.runs.program import Suspended
 
+K = TypeVar("K")
 T = TypeVar("T")
 
 
@@ -42,6 +44,55 @@ class Pending(Generic[T]):
         if self._task is None:
             return self.result()
         return (yield from self._task.__await__())
+
+
+class Underway(Generic[K, T]):
+    """Calls that are under way side by side, each under a key; to hear of the next costs the same however many."""
+
+    def __init__(self) -> None:
+        self._running = 0
+        self._done: list[tuple[K, Pending[T]]] = []
+        self._parked: list[Pending[T]] = []
+        self._news: asyncio.Future[None] | None = None
+
+    def __len__(self) -> int:
+        return self._running + len(self._done) + len(self._parked)
+
+    @property
+    def works(self) -> bool:
+        """Whether there is one that does not wait for a signal."""
+        return bool(self._running or self._done)
+
+    def add(self, key: K, pending: Pending[T]) -> None:
+        """Have one more under way."""
+        if pending.task is None:
+            self._done.append((key, pending))
+        else:
+            self._running += 1
+            pending.task.add_done_callback(partial(self._hear, key, pending))
+
+    async def next(self) -> Sequence[tuple[K, Pending[T]]]:
+        """Wait until at least one is done; returns all that are, in the order in which they ended, and lets them go.
+
+        Raises:
+            Suspended: None is done, and all that remain wait for signals.
+        """
+        while not self._done:
+            if not self._running:
+                raise _suspension(self._parked)
+            self._news = asyncio.get_running_loop().create_future()
+            await self._news
+        done, self._done = self._done, []
+        return done
+
+    def _hear(self, key: K, pending: Pending[T], _: "asyncio.Task[T]") -> None:
+        self._running -= 1
+        if pending.parked:
+            self._parked.append(pending)
+        else:
+            self._done.append((key, pending))
+        if self._news is not None and not self._news.done():
+            self._news.set_result(None)
 
 
 async def wait_any(pending: Collection[Pending[T]]) -> set[Pending[T]]:

@@ -24,7 +24,7 @@ from toolcrib.executor import error
 from toolcrib.expressions import resolve
 from toolcrib.policy import least
 from toolcrib.registry import Registry
-from toolcrib.runs import Ended, Pending, RunContext
+from toolcrib.runs import Ended, RunContext, Underway
 from toolcrib.workflows.graph import Node, Plan, plan_of
 from toolcrib.workflows.scope import Scope
 from toolcrib.workflows.stepping import Callee, Stepping
@@ -86,7 +86,7 @@ class _Execution:
         self._settled: dict[str, SettledStep] = {}
         self._open = {name: len(node.waits_for) for name, node in plan.nodes.items()}
         self._ready = deque(plan.roots)
-        self._running: dict[Pending[SettledStep], Node] = {}
+        self._running: Underway[Node, SettledStep] = context.underway()
         self._failure: ToolError | None = None
 
     async def run(self) -> Ended:
@@ -96,15 +96,13 @@ class _Execution:
                 await self._begin(self._plan.nodes[self._ready.popleft()])
             if not self._going_on:
                 return self._end()
-            for done in await self._context.wait_any(list(self._running)):
-                await self._settle(self._running.pop(done), done.result())
+            for node, ended in await self._running.next():
+                await self._settle(node, ended.result())
 
     @property
     def _going_on(self) -> bool:
         """Whether something is to be waited for; a run that has failed gives up what waits for somebody outside."""
-        if self._failure is None:
-            return bool(self._running)
-        return any(not pending.parked for pending in self._running)
+        return bool(self._running) if self._failure is None else self._running.works
 
     async def _begin(self, node: Node) -> None:
         kept_out = self._kept_out(node) or self._stepping.left_out(node)
@@ -112,7 +110,7 @@ class _Execution:
             await self._settle(node, kept_out)
             return
         origin = next((name for name in node.comes_from if self._settled[name].status == "failed"), None)
-        self._running[self._context.start(self._stepping.run(node, origin))] = node
+        self._running.add(node, self._context.start(self._stepping.run(node, origin)))
 
     def _kept_out(self, node: Node) -> SettledStep | None:
         """How a step ends that does not run because of what became of the steps before it."""
@@ -146,7 +144,9 @@ class _Execution:
         name = node.step.name
         self._settled[name] = settled
         self._scope.settle(node.step, settled)
-        told = settled.model_dump(mode="json", exclude_defaults=True, exclude=self._stepping.not_told(settled))
+        # A call tells its output itself, so the journal has it once.
+        known = {"output"} if node.callee is not None and node.step.output is None else None
+        told = settled.model_dump(mode="json", exclude_defaults=True, exclude=known)
         await self._context.emit(f"step:{name}", STEP_SETTLED, told)
         if settled.status == "failed" and node.step.on_error == "fail" and self._failure is None:
             self._failure = settled.error

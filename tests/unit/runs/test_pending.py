@@ -1,0 +1,80 @@
+"""Calls that are under way side by side: who is told of which end, and when."""
+
+import asyncio
+from collections.abc import Coroutine
+from typing import Any
+
+import pytest
+
+from toolcrib.runs import Pending, Suspended, Underway
+
+pytestmark = pytest.mark.requirement("workflow_running.underway")
+
+
+async def ends_with(result: int, after: "asyncio.Event | None" = None) -> int:
+    if after is not None:
+        await after.wait()
+    return result
+
+
+async def parks(*signals: str) -> int:
+    raise Suspended("awaiting_client", *signals)
+
+
+def started(work: Coroutine[Any, Any, int]) -> Pending[int]:
+    return Pending(asyncio.ensure_future(work))
+
+
+async def test_all_that_have_ended_are_told_at_once_in_the_order_in_which_they_ended_and_only_once():
+    gate = asyncio.Event()
+    underway = Underway[str, int]()
+    underway.add("last", started(ends_with(1, gate)))
+    underway.add("known", Pending[int](None, 2))
+    underway.add("quick", started(ends_with(3)))
+    await asyncio.sleep(0)
+    await asyncio.sleep(0)
+    assert [(key, ended.result()) for key, ended in await underway.next()] == [("known", 2), ("quick", 3)]
+
+    assert len(underway) == 1
+    gate.set()
+    assert [(key, ended.result()) for key, ended in await underway.next()] == [("last", 1)]
+    assert not underway
+
+
+async def test_what_waits_for_a_signal_is_told_when_nothing_else_is_left_and_stays():
+    gate = asyncio.Event()
+    underway = Underway[str, int]()
+    for key, work in (("a", parks("one")), ("b", parks("two")), ("c", ends_with(1, gate))):
+        underway.add(key, started(work))
+    asyncio.get_running_loop().call_later(0, gate.set)
+    assert underway.works
+    assert [key for key, _ in await underway.next()] == ["c"]
+
+    assert (len(underway), underway.works) == (2, False)
+    with pytest.raises(Suspended) as wait:
+        await underway.next()
+    assert wait.value.signals == ("one", "two")
+    assert len(underway) == 2
+
+
+async def test_a_failure_is_told_like_any_end_and_is_raised_by_who_asks_for_the_result():
+    async def fails() -> int:
+        raise LookupError("gone")
+
+    underway = Underway[str, int]()
+    underway.add("a", started(fails()))
+    ((key, ended),) = await underway.next()
+    assert key == "a"
+    with pytest.raises(LookupError, match="gone"):
+        ended.result()
+
+
+async def test_who_gives_up_waiting_can_wait_again():
+    gate = asyncio.Event()
+    underway = Underway[str, int]()
+    underway.add("a", started(ends_with(1, gate)))
+    with pytest.raises(TimeoutError):
+        async with asyncio.timeout(0):
+            await underway.next()
+    gate.set()
+    assert [key for key, _ in await underway.next()] == ["a"]

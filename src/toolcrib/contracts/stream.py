@@ -12,6 +12,7 @@ from toolcrib.contracts._base import Contract, Json, Timestamp
 from toolcrib.contracts.envelope import ToolEnvelope
 from toolcrib.contracts.errors import ToolError
 from toolcrib.contracts.runs import Purpose, RunResult
+from toolcrib.contracts.workflow_instances import StepStatus
 
 
 class ThinkingDelta(Contract):
@@ -82,6 +83,24 @@ class HandoffPending(Contract):
     envelope: ToolEnvelope
 
 
+class StepEnded(Contract):
+    """A step of a workflow has come to its end. What its calls have put out was told with them."""
+
+    type: Literal["step"] = "step"
+    number: int
+    step: str
+    status: StepStatus
+    reason: str | None = None
+    """Why it was skipped or cut off."""
+    items: int | None = None
+    """Elements of its `for_each`."""
+    failed: int = 0
+    """Elements that have failed."""
+    error: ToolError | None = None
+    reused: str | None = None
+    """Id of the run that it was taken over from."""
+
+
 class StreamDone(Contract):
     """The run has ended or waits."""
 
@@ -106,6 +125,7 @@ StreamEvent: TypeAlias = Annotated[
     | ToolCallEnd
     | ApprovalPending
     | HandoffPending
+    | StepEnded
     | StreamDone
     | StreamFailed,
     Field(discriminator="type"),

@@ -1,5 +1,6 @@
 """Everything about workflows under one name: definition, vocabulary, graph and instances."""
 
+from toolcrib.contracts.stream import StepEnded
 from toolcrib.contracts.workflow_definitions import WORKFLOW_CATEGORY, WorkflowDefinition
 from toolcrib.contracts.workflow_graphs import (
     EdgeKind,
@@ -18,6 +19,7 @@ from toolcrib.contracts.workflow_instances import (
 )
 from toolcrib.contracts.workflow_steps import (
     AGENT_HANDLERS,
+    AGENTIC_HANDLERS,
     SCOPE,
     WORKFLOW_LIMITS,
     ConditionUse,
@@ -37,6 +39,7 @@ from toolcrib.contracts.workflow_steps import (
 from toolcrib.contracts.workflow_vocabulary import ConditionBinding, StepName, StepRegistration
 
 __all__ = [
+    "AGENTIC_HANDLERS",
     "AGENT_HANDLERS",
     "SCOPE",
     "STEP_SETTLED",
@@ -55,6 +58,7 @@ __all__ = [
     "OnError",
     "SettledStep",
     "StepApproval",
+    "StepEnded",
     "StepInstance",
     "StepKind",
     "StepName",

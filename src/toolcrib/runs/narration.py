@@ -27,6 +27,7 @@ from toolcrib.contracts import (
     ModelFailed,
     ModelFinished,
     ModelStarted,
+    ProgressMade,
     Purpose,
     RunFinished,
     RunResult,
@@ -41,6 +42,7 @@ from toolcrib.contracts import (
     approval_id,
     approval_signal,
 )
+from toolcrib.contracts.workflows import STEP_SETTLED, SettledStep, StepEnded
 from toolcrib.llm import Response, Thinking, decode_response
 from toolcrib.runs.history import Logged
 from toolcrib.runs.live import Speech
@@ -148,6 +150,8 @@ class Narration:
                 return _pending(entry.run_id, number, event)
             case ClientHandoff(envelope=envelope):
                 return HandoffPending(number=number, envelope=envelope)
+            case ProgressMade(kind=kind) as event if kind == STEP_SETTLED:
+                return _step(number, SettledStep.model_validate(event.data))
             case RunFinished() as event:
                 return self._end(entry, event)
             case _:
@@ -189,6 +193,11 @@ def _pending(run_id: str, number: int, event: ApprovalRequested) -> ApprovalPend
         input=event.input,
         expires_at=event.expires_at,
     )
+
+
+def _step(number: int, settled: SettledStep) -> StepEnded:
+    told = {name: getattr(settled, name) for name in SettledStep.model_fields.keys() & StepEnded.model_fields.keys()}
+    return StepEnded(number=number, **told)
 
 
 def _thinking(response: Response) -> str:

@@ -32,6 +32,9 @@ SCOPE: Final = frozenset({"input", "steps", "item", "index", "output", "error"})
 AGENT_HANDLERS: Final = frozenset({"ai.invoke_agent", "quantum.ai.invokeAgent"})
 """Handlers that ask an agent: `input` has `agent_ref`, `prompt`, and `context`, whose names the prompt reads (004)."""
 
+AGENTIC_HANDLERS: Final = frozenset({"agentic.plan", "agentic.step", "agentic.format"})
+"""Handlers that do a part of the deterministic agentic tool that `input` has as `tool`."""
+
 WORKFLOW_LIMITS: Final = Limits(
     max_tool_calls=100_000,
     timeout_s=LONGEST_CALL_S,
@@ -181,6 +184,9 @@ class WorkflowStep(Contract):
             return self.tool or self.agent or self.workflow
         if self.handler_ref in AGENT_HANDLERS:
             named = self.input.get("agent_ref", self.input.get("agentRef"))
+            return named if isinstance(named, str) else None
+        if self.handler_ref in AGENTIC_HANDLERS:
+            named = self.input.get("tool")
             return named if isinstance(named, str) else None
         registered = handlers.get(self.handler_ref)
         return None if registered is None else registered.tool

@@ -7,10 +7,11 @@ come back here.
 """
 
 import asyncio
+import copy
 from collections.abc import Awaitable, Callable, Coroutine, Sequence
 from datetime import datetime, timedelta
 from decimal import Decimal
-from typing import Any, Protocol, TypeAlias, TypeVar, cast
+from typing import Any, Protocol, Self, TypeAlias, TypeVar, cast
 
 import msgspec
 from msgspec import Struct
@@ -97,6 +98,12 @@ class Surroundings(Struct, frozen=True):
     """Runs a nested run to its end, or raises `Suspended`."""
 
 
+class _ReadFirst(Struct):
+    """What all parts of one run's program have read."""
+
+    tainted_by: str | None
+
+
 class RunContext:
     """One run, as its program sees it.
 
@@ -129,8 +136,7 @@ class RunContext:
         self.deadline = deadline
         self.principal = run.request.principal
         """Who makes the calls; an agent may act as a service account."""
-        self.tainted_by = "what its caller had read" if run.request.tainted else None
-        """What it has read that outsiders can write: the first of it; null if nothing."""
+        self._read_first = _ReadFirst("what its caller had read" if run.request.tainted else None)
         self.log = log
         self.models = models
         self._history = history
@@ -167,9 +173,22 @@ class RunContext:
         return self.run.request
 
     @property
+    def tainted_by(self) -> str | None:
+        """What it has read that outsiders can write: the first of it; null if nothing."""
+        return self._read_first.tainted_by
+
+    @tainted_by.setter
+    def tainted_by(self, source: str | None) -> None:
+        self._read_first.tainted_by = source
+
+    @property
     def tainted(self) -> bool:
         """Whether what it knows holds what outsiders can write."""
         return self.tainted_by is not None
+
+    def beside(self) -> Self:
+        """The same run for one part of its program: with a policy and a principal of its own, and all else shared."""
+        return copy.copy(self)
 
     # What a program may do --------------------------------------------------------------------------------------------
 

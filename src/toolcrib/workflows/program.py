@@ -26,6 +26,7 @@ from toolcrib.policy import least
 from toolcrib.registry import Registry
 from toolcrib.runs import Ended, RunContext, Underway
 from toolcrib.workflows.graph import Node, Plan, plan_of
+from toolcrib.workflows.handlers import Handler, Handling, no_handlers
 from toolcrib.workflows.scope import Scope
 from toolcrib.workflows.stepping import Callee, Stepping
 
@@ -37,10 +38,12 @@ class Workflow:
 
     Args:
         registry: Finds the tools of the steps.
+        handling: Has the handlers that come with the crib.
     """
 
-    def __init__(self, registry: Registry) -> None:
+    def __init__(self, registry: Registry, handling: Handling = no_handlers) -> None:
         self._registry = registry
+        self._handling = handling
 
     async def __call__(self, context: RunContext, tool: ToolRevision) -> Ended:
         """Run to the end, or until nothing of it can go on without somebody outside."""
@@ -55,7 +58,7 @@ class Workflow:
             allowed=frozenset(callee.name for callee in callees.values() if isinstance(callee, ToolRevision)),
             side_effects=least(context.policy.side_effects, tool.definition.side_effects),
         )
-        return await _Execution(context, implementation, plan, callees).run()
+        return await _Execution(context, implementation, plan, callees, self._handling(context)).run()
 
     async def _callees(self, context: RunContext, implementation: WorkflowImplementation) -> Mapping[str, Callee]:
         """What the run has pinned for each reference; why there is nothing for one matters when a step comes to it."""
@@ -77,12 +80,13 @@ class _Execution:
         implementation: WorkflowImplementation,
         plan: Plan,
         callees: Mapping[str, Callee],
+        handlers: Mapping[str, Handler],
     ) -> None:
         self._context = context
         self._implementation = implementation
         self._plan = plan
         self._scope = Scope(context.request.input)
-        self._stepping = Stepping(context, implementation, self._scope, callees)
+        self._stepping = Stepping(context, implementation, self._scope, callees, handlers)
         self._settled: dict[str, SettledStep] = {}
         self._open = {name: len(node.waits_for) for name, node in plan.nodes.items()}
         self._ready = deque(plan.roots)

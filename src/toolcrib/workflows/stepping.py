@@ -6,6 +6,7 @@ from typing import TypeAlias, cast
 from toolcrib.contracts import ErrorCode, InvalidExpression, Json, JsonObject, Reason, ToolError, ToolRevision
 from toolcrib.contracts.workflows import (
     AGENT_HANDLERS,
+    AGENTIC_HANDLERS,
     ConditionUse,
     ForEach,
     SettledStep,
@@ -17,6 +18,7 @@ from toolcrib.expressions import Template, resolve
 from toolcrib.expressions.values import is_list, is_true
 from toolcrib.runs import Pending, RunContext
 from toolcrib.workflows.graph import Node, shared_names
+from toolcrib.workflows.handlers import Handler
 from toolcrib.workflows.scope import Scope
 
 Callee: TypeAlias = ToolRevision | ToolError
@@ -31,6 +33,7 @@ class Stepping:
         implementation: The workflow.
         scope: What expressions read.
         callees: The tools by reference.
+        handlers: The handlers that come with the crib, by name.
     """
 
     def __init__(
@@ -39,11 +42,13 @@ class Stepping:
         implementation: WorkflowImplementation,
         scope: Scope,
         callees: Mapping[str, Callee],
+        handlers: Mapping[str, Handler],
     ) -> None:
         self._context = context
         self._implementation = implementation
         self._scope = scope
         self._callees = callees
+        self._handlers = handlers
 
     def left_out(self, node: Node) -> SettledStep | None:
         """How a step ends whose condition does not hold, or has no value."""
@@ -76,7 +81,7 @@ class Stepping:
         """Fields of a settled step that the journal need not have, because a call of it tells them."""
         step = next(step for step in self._implementation.steps if step.name == settled.step)
         computed = step.output is not None or step.callee(self._implementation.handlers) is None
-        return set() if computed else {"output"}
+        return set() if computed or step.handler_ref in AGENTIC_HANDLERS else {"output"}
 
     def _holds(self, condition: str | ConditionUse) -> bool:
         if isinstance(condition, str):
@@ -121,6 +126,8 @@ class Stepping:
         callee = self._callees[node.callee]
         if isinstance(callee, ToolError):
             return SettledStep(step=step.name, status="failed", error=callee)
+        if step.handler_ref in self._handlers:
+            return await self._handle(step, self._handlers[step.handler_ref], callee, arguments, position)
         envelope = await self._context.call(ToolCall(position, callee.name, arguments, callee.content_hash))
         if not envelope.ok:
             return SettledStep(step=step.name, status="failed", error=envelope.error, positions=(position,))
@@ -131,6 +138,19 @@ class Stepping:
         except InvalidExpression as problem:
             return self._unresolved(step, "output", problem)
         return SettledStep(step=step.name, status="succeeded", output=output, positions=(position,))
+
+    async def _handle(
+        self, step: WorkflowStep, handler: Handler, tool: ToolRevision, arguments: JsonObject, position: str
+    ) -> SettledStep:
+        """One step by code that comes with the crib."""
+        settled = (await handler(tool, arguments, position)).model_copy(update={"step": step.name})
+        if step.output is None or settled.status == "failed":
+            return settled
+        try:
+            output = resolve(step.output, {**self._scope.names, "output": settled.output})
+        except InvalidExpression as problem:
+            return self._unresolved(step, "output", problem)
+        return settled.model_copy(update={"output": output})
 
     def _arguments(self, step: WorkflowStep, names: JsonObject) -> JsonObject:
         handler = self._implementation.handlers.get(step.handler_ref or "")

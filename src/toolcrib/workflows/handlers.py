@@ -1,0 +1,37 @@
+"""Handlers that come with the crib: steps that are code of ours instead of one call.
+
+A handler is a part of the run's program. It touches the world through the run's context only, at positions that begin
+with the step's, and a run that is started again calls it again: what the journal knows it gets at once. What handlers
+there are is handed in; here is only what they must look like.
+"""
+
+from collections.abc import Callable, Mapping
+from typing import Protocol, TypeAlias
+
+from toolcrib.contracts import JsonObject, ToolRevision
+from toolcrib.contracts.workflows import SettledStep
+from toolcrib.runs import RunContext
+
+
+class Handler(Protocol):
+    """Carries out one step, or one element of its `for_each`."""
+
+    async def __call__(self, tool: ToolRevision, arguments: JsonObject, position: str) -> SettledStep:
+        """How the step has ended; a failure is an end too.
+
+        Args:
+            tool: What the step names as its `tool`, as the run has pinned it.
+            arguments: Its input, with values in place of expressions.
+            position: Where it stands in the journal: `NAME`, or `NAME[i]`.
+        """
+        ...
+
+
+Handling: TypeAlias = Callable[[RunContext], Mapping[str, Handler]]
+"""The handlers of one run, by the name that steps call them by."""
+
+
+def no_handlers(context: RunContext) -> Mapping[str, Handler]:
+    """Of a crib that has none."""
+    del context
+    return {}

@@ -172,12 +172,18 @@ def _mutated(source: str, chance: random.Random) -> str:
 
 
 def _fuzz(count: int, seed: int) -> int:
+    """Evaluate mutated expressions, alone and in the texts of a structure; returns how many had a value."""
     chance = random.Random(seed)
     values = 0
     for _ in range(count):
         source = _mutated(chance.choice(SEEDS), chance)
         with suppress(InvalidExpression):
-            compile_expression(source).evaluate(SCOPE)
+            if chance.random() < 0.5:
+                compile_expression(source).evaluate(SCOPE)
+            else:
+                mapping = {"whole": f"${{{source}}}", "text": [f"<${{{source}}}", source]}
+                references_of(mapping)
+                resolve(mapping, SCOPE)
             values += 1
     return values
 

@@ -2,7 +2,7 @@
 
 from toolcrib.runs.arguments import holds
 from toolcrib.runs.beginning import confirmed
-from toolcrib.runs.context import Nested, Program, RunContext, Surroundings
+from toolcrib.runs.context import Program, RunContext
 from toolcrib.runs.handles import holding_pins
 from toolcrib.runs.history import History
 from toolcrib.runs.indoubt import InDoubt
@@ -23,6 +23,7 @@ from toolcrib.runs.result import Result, result_of
 from toolcrib.runs.returns import signals_for
 from toolcrib.runs.shortening import clipped, shortened
 from toolcrib.runs.spent import spent_in
+from toolcrib.runs.surroundings import Nested, Surroundings
 from toolcrib.runs.trace import trace_of
 from toolcrib.runs.tree import read_tree
 from toolcrib.runs.turns import turn_run_id

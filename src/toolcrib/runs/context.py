@@ -11,7 +11,7 @@ import copy
 from collections.abc import Awaitable, Callable, Coroutine, Sequence
 from datetime import datetime, timedelta
 from decimal import Decimal
-from typing import Any, Protocol, Self, TypeAlias, TypeVar, cast
+from typing import Any, Self, TypeAlias, TypeVar, cast
 
 import msgspec
 from msgspec import Struct
@@ -43,59 +43,23 @@ from toolcrib.contracts import (
     ToolEnvelope,
     ToolRevision,
 )
-from toolcrib.executor import CallContext, Clock, Lanes, ToolCall
+from toolcrib.executor import CallContext, Lanes, ToolCall
 from toolcrib.executor.approval import confirm, request_of
 from toolcrib.executor.receipt import Receipt
 from toolcrib.llm import LanguageModel, Request, Response
 from toolcrib.policy import Budget, CallPolicy
-from toolcrib.runs.approvals import Leave, RunApprovals, Signals
+from toolcrib.runs.approvals import RunApprovals
 from toolcrib.runs.history import History
-from toolcrib.runs.indoubt import InDoubt
 from toolcrib.runs.log import RunLog
 from toolcrib.runs.modelcalls import BudgetExhausted, ModelCall, ModelCalls, ModelRefused
 from toolcrib.runs.modelguard import Standing
 from toolcrib.runs.pending import Pending, Underway, wait_all, wait_any
 from toolcrib.runs.program import Ended, Suspended
 from toolcrib.runs.spent import ONE_CALL, spent_on_calls
+from toolcrib.runs.surroundings import Nested, Surroundings
 from toolcrib.runs.waiting import client_signal
-from toolcrib.store import Blobs
 
 T = TypeVar("T")
-
-Spawn = Callable[["RunContext", "Nested"], Awaitable[RunResult]]
-
-
-class Nested(Struct, frozen=True):
-    """A run that a call starts."""
-
-    position: str
-    tool: ToolRevision
-    arguments: JsonObject
-    attempt: int = 1
-    instead_of: FailedCall | None = None
-
-
-class Executes(Protocol):
-    """What runs calls: the executor, or in a replay nobody."""
-
-    async def execute(self, call: ToolCall, context: CallContext) -> ToolEnvelope:
-        """Run one call to its end."""
-        ...
-
-
-class Surroundings(Struct, frozen=True):
-    """What a run context needs of the house, handed in by the engine."""
-
-    executor: Executes
-    in_doubt: InDoubt
-    blobs: Blobs
-    clock: Clock
-    signals: Signals
-    """Looks up a signal by name."""
-    leave: Leave
-    """Leaves a signal for the run itself."""
-    spawn: Spawn
-    """Runs a nested run to its end, or raises `Suspended`."""
 
 
 class _ReadFirst(Struct):

@@ -45,7 +45,7 @@ from toolcrib.llm import Response, messages_as_json
 from toolcrib.llm.retry import RetryPolicy
 from toolcrib.policy import Budget, Shortage, policy_of, screen
 from toolcrib.runs.arguments import holds
-from toolcrib.runs.context import Nested, Program, RunContext, Surroundings
+from toolcrib.runs.context import Program, RunContext
 from toolcrib.runs.history import History
 from toolcrib.runs.indoubt import InDoubt, Pinned
 from toolcrib.runs.log import RunLog
@@ -53,6 +53,7 @@ from toolcrib.runs.modelcalls import BudgetExhausted, ModelCall, ModelCalls
 from toolcrib.runs.pending import Pending
 from toolcrib.runs.program import Ended, Suspended
 from toolcrib.runs.result import result_of
+from toolcrib.runs.surroundings import Nested, Surroundings
 from toolcrib.store import Blobs, Entry, RunChange
 
 T = TypeVar("T")

@@ -1,0 +1,50 @@
+"""What a run context needs of the house, handed in by the engine: shapes and ports, no behaviour."""
+
+from collections.abc import Awaitable, Callable
+from typing import TYPE_CHECKING, Protocol, TypeAlias
+
+from msgspec import Struct
+
+from toolcrib.contracts import FailedCall, JsonObject, RunResult, ToolEnvelope, ToolRevision
+from toolcrib.executor import CallContext, Clock, ToolCall
+from toolcrib.runs.approvals import Leave, Signals
+from toolcrib.runs.indoubt import InDoubt
+from toolcrib.store import Blobs
+
+if TYPE_CHECKING:
+    from toolcrib.runs.context import RunContext
+
+Spawn: TypeAlias = "Callable[[RunContext, Nested], Awaitable[RunResult]]"
+
+
+class Nested(Struct, frozen=True):
+    """A run that a call starts."""
+
+    position: str
+    tool: ToolRevision
+    arguments: JsonObject
+    attempt: int = 1
+    instead_of: FailedCall | None = None
+
+
+class Executes(Protocol):
+    """What runs calls: the executor, or in a replay nobody."""
+
+    async def execute(self, call: ToolCall, context: CallContext) -> ToolEnvelope:
+        """Run one call to its end."""
+        ...
+
+
+class Surroundings(Struct, frozen=True):
+    """What a run context needs of the house, handed in by the engine."""
+
+    executor: Executes
+    in_doubt: InDoubt
+    blobs: Blobs
+    clock: Clock
+    signals: Signals
+    """Looks up a signal by name."""
+    leave: Leave
+    """Leaves a signal for the run itself."""
+    spawn: Spawn
+    """Runs a nested run to its end, or raises `Suspended`."""

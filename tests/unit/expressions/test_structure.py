@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from toolcrib.contracts.errors import InvalidExpression
-from toolcrib.expressions import references_of, resolve
+from toolcrib.expressions import compile_structure, references_of, resolve
 
 SCOPE: dict[str, Any] = {"search": {"results": [{"id": 1}, {"id": 2}]}, "input": {"name": "Acme ${input.x}"}}
 PLAN: dict[str, Any] = {
@@ -64,3 +64,23 @@ def test_a_structure_is_at_most_a_hundred_levels_deep():
         resolve(nested(20_000, "${input}"), {"input": 1})
     with pytest.raises(InvalidExpression, match="structure is nested deeper than 100 levels"):
         references_of(nested(20_000, "${input}"))
+
+
+@pytest.mark.requirement("workflow_running.compiled")
+def test_a_structure_is_compiled_once_and_resolved_in_every_scope():
+    structure = compile_structure({"a": ["${x}", 1], "fixed": {"b": [2]}})
+
+    assert structure.references == {"x"}
+    assert [structure.resolve({"x": x}) for x in (1, {"n": 2})] == [
+        {"a": [1, 1], "fixed": {"b": [2]}},
+        {"a": [{"n": 2}, 1], "fixed": {"b": [2]}},
+    ]
+    assert structure.source == {"a": ["${x}", 1], "fixed": {"b": [2]}}
+    with pytest.raises(InvalidExpression, match=r"^/a/0: in '\$\{x\}' at column 1"):
+        structure.resolve({})
+
+
+@pytest.mark.requirement("workflow_running.compiled")
+def test_what_does_not_compile_is_refused_before_anything_is_resolved():
+    with pytest.raises(InvalidExpression, match=r"^/b: "):
+        compile_structure({"a": "${x}", "b": "${x +}"})

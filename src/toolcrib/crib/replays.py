@@ -20,7 +20,8 @@ async def replay_run(parts: Parts, run_id: str) -> Replay:
         return confirmed(parts.programs(_silent(recording))[recording.run.request.kind])
 
     recording = await _recording(parts, run_id)
-    return await replay(recording, program, tools=parts.registry, blobs=parts.outside.store.blobs, failed=end_of)
+    store = parts.outside.store
+    return await replay(recording, program, tools=parts.registry, blobs=store.blobs, past=store.journal, failed=end_of)
 
 
 async def _recording(parts: Parts, run_id: str) -> Recording:

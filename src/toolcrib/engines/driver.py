@@ -300,5 +300,6 @@ class Driver:
                 signals=signal,
                 leave=partial(house.store.journal.signal, run_id),
                 spawn=self._spawn,
+                past=house.store.journal,
             ),
         )

@@ -12,6 +12,7 @@ from toolcrib.runs.log import RunLog
 from toolcrib.runs.modelcalls import BudgetExhausted, ModelCall, ModelCalls, ModelRefused
 from toolcrib.runs.narration import BEGINNING, StreamMessage
 from toolcrib.runs.outputs import calls_of, outputs_of, response_of
+from toolcrib.runs.past import Past
 from toolcrib.runs.pending import Pending, Underway
 from toolcrib.runs.pins import check_pins
 from toolcrib.runs.program import Ended, Suspended
@@ -49,6 +50,7 @@ __all__ = [
     "ModelCalls",
     "ModelRefused",
     "Nested",
+    "Past",
     "Pending",
     "Program",
     "Recording",

@@ -53,6 +53,7 @@ from toolcrib.runs.history import History
 from toolcrib.runs.log import RunLog
 from toolcrib.runs.modelcalls import BudgetExhausted, ModelCall, ModelCalls, ModelRefused
 from toolcrib.runs.modelguard import Standing
+from toolcrib.runs.past import Past
 from toolcrib.runs.pending import Pending, Underway, wait_all, wait_any
 from toolcrib.runs.program import Ended, Suspended
 from toolcrib.runs.spent import ONE_CALL, spent_on_calls
@@ -285,6 +286,11 @@ class RunContext:
             NotFound: This realm has nothing of that digest.
         """
         return await self._around.blobs.get(self.run.realm, digest)
+
+    @property
+    def past(self) -> Past:
+        """Other runs, to be read."""
+        return self._around.past
 
     def note_limit(self, limit: str, value: float, maximum: float, message: str) -> None:
         """Record that a limit was reached."""

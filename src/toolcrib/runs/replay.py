@@ -50,6 +50,7 @@ from toolcrib.runs.history import History
 from toolcrib.runs.indoubt import InDoubt, Pinned
 from toolcrib.runs.log import RunLog
 from toolcrib.runs.modelcalls import BudgetExhausted, ModelCall, ModelCalls
+from toolcrib.runs.past import Past
 from toolcrib.runs.pending import Pending
 from toolcrib.runs.program import Ended, Suspended
 from toolcrib.runs.result import result_of
@@ -116,6 +117,7 @@ async def replay(
     *,
     tools: Pinned,
     blobs: Blobs,
+    past: Past,
     failed: Failed,
 ) -> Replay:
     """Execute a run's program against its journal, and those of its nested runs against theirs.
@@ -125,6 +127,7 @@ async def replay(
         programs: The code of each run.
         tools: Finds the revisions that calls were started with.
         blobs: Where large texts are read.
+        past: Reads the other runs that it has read.
         failed: The end of a program that fails, of the failure and what it had so far.
 
     Returns:
@@ -133,10 +136,11 @@ async def replay(
     Raises:
         Conflict: The run has not ended.
     """
-    recorded, witness = recording.end, _Witness(recording, tools, blobs)
+    recorded, witness = recording.end, _Witness(recording, tools, blobs, past)
     divergence = await _divergence(recording, programs(recording), witness, failed)
     nested = [
-        await replay(child, programs, tools=tools, blobs=blobs, failed=failed) for child in recording.nested.values()
+        await replay(child, programs, tools=tools, blobs=blobs, past=past, failed=failed)
+        for child in recording.nested.values()
     ]
     first = next(filter(None, (divergence, *(one.divergence for one in nested))), None)
     return Replay(
@@ -181,7 +185,7 @@ class _Departed(BaseException):
 class _Witness(RunContext):
     """The context of a replayed run: what the journal does not have, nobody gets."""
 
-    def __init__(self, recording: Recording, tools: Pinned, blobs: Blobs) -> None:
+    def __init__(self, recording: Recording, tools: Pinned, blobs: Blobs, past: Past) -> None:
         run, events = recording.run, recording.events
         clock, history = _Stopped(events[-1].at), History(events)
         log = RunLog(_Nowhere(), run, clock, [Entry.of(shown) for shown in events])
@@ -210,6 +214,7 @@ class _Witness(RunContext):
                 signals=_signals(events),
                 leave=lambda signal: _done(result=True),
                 spawn=self._recorded,
+                past=past,
             ),
         )
 

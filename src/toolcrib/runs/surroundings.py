@@ -9,6 +9,7 @@ from toolcrib.contracts import FailedCall, JsonObject, RunResult, ToolEnvelope, 
 from toolcrib.executor import CallContext, Clock, ToolCall
 from toolcrib.runs.approvals import Leave, Signals
 from toolcrib.runs.indoubt import InDoubt
+from toolcrib.runs.past import Past
 from toolcrib.store import Blobs
 
 if TYPE_CHECKING:
@@ -48,3 +49,5 @@ class Surroundings(Struct, frozen=True):
     """Leaves a signal for the run itself."""
     spawn: Spawn
     """Runs a nested run to its end, or raises `Suspended`."""
+    past: Past
+    """Reads other runs."""

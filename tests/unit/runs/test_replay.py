@@ -48,7 +48,8 @@ async def replayed(house: House, run_id: str, script: Script | None = None) -> R
         return program
 
     recording = await recording_of(house, run_id)
-    return await replay(recording, programs, tools=house.registry, blobs=house.store.blobs, failed=end_of)
+    store = house.store
+    return await replay(recording, programs, tools=house.registry, blobs=store.blobs, past=store.journal, failed=end_of)
 
 
 async def departure(first: Script, then: Script) -> Divergence:

@@ -1,17 +1,21 @@
-"""Routes over prompt fragments and service accounts: listed, saved, removed by name."""
+"""Routes over what is kept by name: prompt fragments and service accounts. Listed, read, saved, removed, all alike."""
 
-from fastapi import APIRouter, Response
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Annotated, Any, Final, Generic
+
+from fastapi import APIRouter, Body, Depends
 from pydantic import ConfigDict
 
 from toolcrib.contracts import Contract, InvalidInput, PromptFragment, ServiceAccount
+from toolcrib.crib import Crib
+from toolcrib.crib.named import NamedThings
 from toolcrib.policy import permits
+from toolcrib.registry import ItemT
 from toolcrib.server.context import Caller, House, demand
 from toolcrib.server.parsing import JsonRoute
 
-fragments = APIRouter(prefix="/ai/fragments", route_class=JsonRoute, tags=["agents"])
-accounts = APIRouter(prefix="/ai/accounts", route_class=JsonRoute, tags=["agents"])
-
-_BUILT = ConfigDict(defer_build=False)
+_BUILT: Final = ConfigDict(defer_build=False)
 
 
 class FragmentBody(PromptFragment):
@@ -26,88 +30,113 @@ class AccountBody(ServiceAccount):
     model_config = _BUILT
 
 
-class FragmentPage(Contract):
+class NamedPage(Contract):
+    """Things of one kind by name."""
+
+    items: tuple[Any, ...]
+
+
+class FragmentPage(NamedPage):
     """Prompt fragments by name."""
 
     items: tuple[PromptFragment, ...]
 
 
-class AccountPage(Contract):
+class AccountPage(NamedPage):
     """Service accounts by name."""
 
     items: tuple[ServiceAccount, ...]
 
 
-@fragments.get("")
-async def list_fragments(crib: House, caller: Caller) -> FragmentPage:
-    """The fragments that the caller may read."""
-    found = await crib.fragments.list(principal=caller)
-    return FragmentPage(items=tuple(item for item in found if permits(caller.grants, _fragment(item.name, "read"))))
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Kind(Generic[ItemT]):
+    """What the routes over things of one kind need to know of it."""
+
+    noun: str
+    plural: str
+    """Of paths and of security URIs: `ai://fragments/{name}/read`."""
+    contract: type[ItemT]
+    body: type[ItemT]
+    """The same, as it is sent."""
+    page: type[NamedPage]
+    things: Callable[[Crib], NamedThings[ItemT]]
+    saving: str
+    """What saving does, for the document of the routes."""
+    removing: str
+    """What removing does."""
+
+    def uri(self, name: str, verb: str) -> str:
+        """Of what a caller needs a grant for."""
+        return f"ai://{self.plural}/{name}/{verb}"
 
 
-@fragments.get("/{name}")
-async def get_fragment(name: str, crib: House, caller: Caller) -> PromptFragment:
-    """A fragment in its newest revision."""
-    demand(caller, _fragment(name, "read"))
-    return await crib.fragments.get(name, principal=caller)
+def routes_over(kind: Kind[ItemT], tag: str) -> APIRouter:
+    """The four routes over one kind."""
+    router = APIRouter(prefix=f"/ai/{kind.plural}", route_class=JsonRoute, tags=[tag])
+    one, many = kind.noun, kind.plural
+
+    @router.get("", name=f"list_{many}", response_model=kind.page, description=f"The {many} that the caller may read.")
+    async def listed(crib: House, caller: Caller) -> NamedPage:
+        found = await kind.things(crib).list(principal=caller)
+        return kind.page(items=tuple(item for item in found if permits(caller.grants, kind.uri(item.name, "read"))))
+
+    @router.get(
+        "/{name}", name=f"get_{one}", response_model=kind.contract, description=f"The {one} in its newest revision."
+    )
+    async def read(name: str, crib: House, caller: Caller) -> ItemT:
+        demand(caller, kind.uri(name, "read"))
+        return await kind.things(crib).get(name, principal=caller)
+
+    @router.put("/{name}", name=f"save_{one}", response_model=kind.contract, description=kind.saving)
+    async def saved(name: str, body: Annotated[ItemT, Depends(_body_of(kind))], crib: House, caller: Caller) -> ItemT:
+        demand(caller, kind.uri(name, "write"))
+        if name != body.name:
+            raise InvalidInput(f"the body is named {body.name!r} and the path {name!r}; send it to its own name")
+        item = kind.contract.model_validate(body.model_dump(mode="json"))
+        await kind.things(crib).save(item, principal=caller)
+        return item
+
+    @router.delete("/{name}", name=f"remove_{one}", status_code=204, description=kind.removing)
+    async def removed(name: str, crib: House, caller: Caller) -> None:
+        demand(caller, kind.uri(name, "write"))
+        await kind.things(crib).remove(name, principal=caller)
+
+    return router
 
 
-@fragments.put("/{name}")
-async def save_fragment(name: str, body: FragmentBody, crib: House, caller: Caller) -> PromptFragment:
-    """Store a new revision, which every run that begins from now on has."""
-    demand(caller, _fragment(name, "write"))
-    _same_name(name, body.name)
-    await crib.fragments.save(PromptFragment(**dict(body)), principal=caller)
-    return body
+def _body_of(kind: Kind[ItemT]) -> Callable[..., ItemT]:
+    """What reads a body. The framework learns its type from the signature, which is only known here."""
+
+    def read(body: ItemT) -> ItemT:
+        return body
+
+    read.__annotations__["body"] = Annotated[kind.body, Body()]
+    return read
 
 
-@fragments.delete("/{name}", status_code=204)
-async def remove_fragment(name: str, crib: House, caller: Caller) -> Response:
-    """Take a fragment out; agents that name it cannot be run until they do not, or it is saved again."""
-    demand(caller, _fragment(name, "write"))
-    await crib.fragments.remove(name, principal=caller)
-    return Response(status_code=204)
-
-
-@accounts.get("")
-async def list_accounts(crib: House, caller: Caller) -> AccountPage:
-    """The accounts that the caller may read."""
-    found = await crib.accounts.list(principal=caller)
-    return AccountPage(items=tuple(item for item in found if permits(caller.grants, _account(item.name, "read"))))
-
-
-@accounts.get("/{name}")
-async def get_account(name: str, crib: House, caller: Caller) -> ServiceAccount:
-    """An account with its grants."""
-    demand(caller, _account(name, "read"))
-    return await crib.accounts.get(name, principal=caller)
-
-
-@accounts.put("/{name}")
-async def save_account(name: str, body: AccountBody, crib: House, caller: Caller) -> ServiceAccount:
-    """Store an account, or change it; also for runs that have begun."""
-    demand(caller, _account(name, "write"))
-    _same_name(name, body.name)
-    await crib.accounts.save(ServiceAccount(**dict(body)), principal=caller)
-    return body
-
-
-@accounts.delete("/{name}", status_code=204)
-async def remove_account(name: str, crib: House, caller: Caller) -> Response:
-    """Take an account out; agents that act as it can do nothing any more."""
-    demand(caller, _account(name, "write"))
-    await crib.accounts.remove(name, principal=caller)
-    return Response(status_code=204)
-
-
-def _fragment(name: str, verb: str) -> str:
-    return f"ai://fragments/{name}/{verb}"
-
-
-def _account(name: str, verb: str) -> str:
-    return f"ai://accounts/{name}/{verb}"
-
-
-def _same_name(path: str, body: str) -> None:
-    if path != body:
-        raise InvalidInput(f"the body is named {body!r} and the path {path!r}; send it to its own name")
+fragments: Final = routes_over(
+    Kind(
+        noun="fragment",
+        plural="fragments",
+        contract=PromptFragment,
+        body=FragmentBody,
+        page=FragmentPage,
+        things=lambda crib: crib.fragments,
+        saving="Store a new revision, which every run that begins from now on has.",
+        removing="Take a fragment out; agents that name it cannot be run until they do not, or it is saved again.",
+    ),
+    "agents",
+)
+accounts: Final = routes_over(
+    Kind(
+        noun="account",
+        plural="accounts",
+        contract=ServiceAccount,
+        body=AccountBody,
+        page=AccountPage,
+        things=lambda crib: crib.accounts,
+        saving="Store an account, or change it; also for runs that have begun.",
+        removing="Take an account out; agents that act as it can do nothing any more.",
+    ),
+    "agents",
+)

@@ -12,7 +12,8 @@ from pydantic import Field
 from toolcrib.contracts._base import Contract
 
 PrincipalKind: TypeAlias = Literal["user", "service", "agent"]
-Verb: TypeAlias = Literal["execute", "read", "write", "delete"]
+Verb: TypeAlias = Literal["execute", "read", "write", "delete", "publish"]
+"""`publish`: have a workflow be run that was a draft; who is no person has it only if a grant names the verb."""
 LOOKS: Final[tuple[Verb, ...]] = ("read", "execute", "write")
 """Who may do one of these with a tool may see it."""
 

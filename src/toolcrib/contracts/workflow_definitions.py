@@ -64,8 +64,8 @@ class WorkflowDefinition(WorkflowParts, CallRules):
         if not isinstance(inside, WorkflowImplementation):
             msg = f"tool {definition.name!r} is of kind {inside.kind!r}, not a workflow"
             raise InvalidDefinition(msg)
-        around: dict[str, Any] = {name: getattr(definition, name) for name in _AROUND}
-        if "side_effects" in definition.model_fields_set:
+        around: dict[str, Any] = {name: getattr(definition, name) for name in _AROUND - set(inside.derived)}
+        if "side_effects" in definition.model_fields_set - set(inside.derived):
             around["side_effects"] = definition.side_effects
         return cls(
             **around,

@@ -22,6 +22,7 @@ from toolcrib.contracts.workflow_vocabulary import ConditionBinding, StepName, S
 Join: TypeAlias = Literal["all", "any", "always"]
 """When a step runs whose dependencies have come to their ends: all of them well (one that its own condition has left
 out counts as well); at least one succeeded; in any case."""
+Derived: TypeAlias = Literal["side_effects", "output_schema"]
 ItemFailure: TypeAlias = Literal["fail", "continue"]
 OnError: TypeAlias = "Literal['fail', 'continue'] | GoTo"
 StepKind: TypeAlias = Literal["tool", "agent", "workflow", "handler", "wait", "approval", "value"]
@@ -225,6 +226,8 @@ class WorkflowImplementation(WorkflowParts):
     """The registrations that its steps name, as they were."""
     conditions: dict[str, ConditionBinding] = Field(default_factory=dict)
     """The conditions that its steps name, as they were."""
+    derived: tuple[Derived, ...] = ()
+    """Fields of the definition that its author has left to publishing."""
 
     @property
     def callees(self) -> tuple[str, ...]:

@@ -1,7 +1,9 @@
 """Everything about workflows under one name: definition, vocabulary, graph and instances."""
 
 from toolcrib.contracts.stream import StepEnded
+from toolcrib.contracts.takeovers import TAKEN_UP, EarlierCall, Takeover
 from toolcrib.contracts.workflow_definitions import WORKFLOW_CATEGORY, WorkflowDefinition
+from toolcrib.contracts.workflow_drafts import Publication, WorkflowDraft
 from toolcrib.contracts.workflow_graphs import (
     EdgeKind,
     GraphEdge,
@@ -11,10 +13,14 @@ from toolcrib.contracts.workflow_graphs import (
     WorkflowProblem,
 )
 from toolcrib.contracts.workflow_instances import (
+    STEP_KEY,
     STEP_SETTLED,
+    InstancePage,
+    InstanceSummary,
     SettledStep,
     StepInstance,
     StepStatus,
+    StepWait,
     WorkflowInstance,
 )
 from toolcrib.contracts.workflow_steps import (
@@ -42,20 +48,26 @@ __all__ = [
     "AGENTIC_HANDLERS",
     "AGENT_HANDLERS",
     "SCOPE",
+    "STEP_KEY",
     "STEP_SETTLED",
+    "TAKEN_UP",
     "WORKFLOW_CATEGORY",
     "WORKFLOW_LIMITS",
     "ConditionBinding",
     "ConditionUse",
+    "EarlierCall",
     "EdgeKind",
     "ForEach",
     "GoTo",
     "GraphEdge",
     "GraphNode",
     "GraphState",
+    "InstancePage",
+    "InstanceSummary",
     "ItemFailure",
     "Join",
     "OnError",
+    "Publication",
     "SettledStep",
     "StepApproval",
     "StepEnded",
@@ -65,8 +77,11 @@ __all__ = [
     "StepRegistration",
     "StepRetry",
     "StepStatus",
+    "StepWait",
+    "Takeover",
     "Wait",
     "WorkflowDefinition",
+    "WorkflowDraft",
     "WorkflowGraph",
     "WorkflowImplementation",
     "WorkflowInstance",

@@ -26,6 +26,7 @@ from toolcrib.registry.notices import notice_of, warnings_at_start, warnings_for
 from toolcrib.registry.providers import Providers, stored_provider
 from toolcrib.registry.search import Hit, ToolGroup, ToolSearch, group_of
 from toolcrib.registry.shelf import Facet, Shelf
+from toolcrib.registry.unreadable import why_unreadable
 from toolcrib.registry.validation import LABELS, Problem, SchemaValidator, compile_schema
 from toolcrib.registry.versions import Version, newest, satisfies
 
@@ -83,4 +84,5 @@ __all__ = [
     "versions_of",
     "warnings_at_start",
     "warnings_for",
+    "why_unreadable",
 ]

@@ -10,9 +10,12 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime
 from difflib import get_close_matches
 
+from pydantic import ValidationError
+
 from toolcrib.contracts import Conflict, LifeCycle, NotFound, ToolDefinition, ToolRevision
 from toolcrib.registry.checks import check_definition
 from toolcrib.registry.shelf import Shelf
+from toolcrib.registry.unreadable import stand_in, why_unreadable
 from toolcrib.store import Definition, Definitions
 
 _HASH = "sha256:"
@@ -34,6 +37,8 @@ class Registry:
         self._seen: dict[str, int] = {}
         """Number of the last change that was read, by realm."""
         self._by_hash: dict[tuple[str, str], ToolRevision] = {}
+        self._unreadable: set[str] = set()
+        """Content hashes of what another release has saved and this one cannot read."""
         self._changing = asyncio.Lock()
         """Held from asking the store until its answer is at hand, so that no older answer replaces a newer one."""
 
@@ -233,14 +238,24 @@ class Registry:
         return revision
 
     def _revision(self, stored: Definition) -> ToolRevision:
-        """A stored revision; content that is at hand already is not read once more."""
+        """A stored revision, blocked if it cannot be read; content that is at hand already is not read once more."""
         known = self._by_hash.get((stored.realm, stored.content_hash))
+        status, message = stored.status, stored.status_message
+        if known is not None and stored.content_hash not in self._unreadable:
+            definition = known.definition
+        else:
+            try:
+                definition = ToolDefinition.model_validate(stored.body)
+            except ValidationError as problem:
+                definition = stand_in(stored.name, stored.version)
+                status, message = "blocked", f"it {why_unreadable(problem)}"
+                self._unreadable.add(stored.content_hash)
         return ToolRevision(
-            definition=ToolDefinition.model_validate(stored.body) if known is None else known.definition,
+            definition=definition,
             revision=stored.revision,
             content_hash=stored.content_hash,
-            status=stored.status,
-            status_message=stored.status_message,
+            status=status,
+            status_message=message,
             sunset=stored.sunset,
             replacement=stored.replacement,
             realm=stored.realm,

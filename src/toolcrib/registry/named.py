@@ -1,17 +1,39 @@
-"""What is kept by name, with revisions but no versions of its own: prompt fragments and service accounts."""
+"""What is kept by name, with revisions but no versions of its own: prompt fragments, accounts, workflow vocabulary."""
 
 import asyncio
 from collections.abc import Sequence
 from datetime import datetime
 from difflib import get_close_matches
-from typing import Final, Generic, TypeVar
+from typing import Any, Final, Generic, Protocol, Self, TypeVar
 
-from toolcrib.contracts import NotFound, PromptFragment, ServiceAccount, content_hash
+from pydantic import ValidationError
+
+from toolcrib.contracts import InvalidDefinition, JsonObject, NotFound, content_hash
+from toolcrib.registry.unreadable import why_unreadable
 from toolcrib.store import Definition, DefinitionKind, Definitions
 
-ItemT = TypeVar("ItemT", PromptFragment, ServiceAccount)
-
 _VERSION: Final = "1.0.0"
+
+
+class NamedContract(Protocol):
+    """A contract with a name that is unique per realm."""
+
+    @property
+    def name(self) -> str:
+        """The name."""
+        ...
+
+    def model_dump(self, *, mode: str) -> JsonObject:
+        """The contract as JSON."""
+        ...
+
+    @classmethod
+    def model_validate(cls, obj: Any) -> Self:
+        """The contract that JSON is."""
+        ...
+
+
+ItemT = TypeVar("ItemT", bound=NamedContract)
 
 
 class Named(Generic[ItemT]):
@@ -28,6 +50,8 @@ class Named(Generic[ItemT]):
         self._kind: DefinitionKind = kind
         self._contract = contract
         self._items: dict[str, dict[str, ItemT]] = {}
+        self._unreadable: dict[tuple[str, str], str] = {}
+        """Why there is nothing under a realm and a name, though something is stored."""
         self._seen: dict[str, int] = {}
         """Number of the last change that was read, by realm."""
         self._changing = asyncio.Lock()
@@ -43,10 +67,18 @@ class Named(Generic[ItemT]):
         changed = await self._definitions.changed(self._kind, realm, self._seen.get(realm, -1))
         items = self._items.setdefault(realm, {})
         for name, _ in changed.removed:
-            items.pop(name, None)
+            self._forget(realm, name)
         for stored in changed.revisions:
-            items[stored.name] = self._contract.model_validate(stored.body)
+            self._forget(realm, stored.name)
+            try:
+                items[stored.name] = self._contract.model_validate(stored.body)
+            except ValidationError as problem:
+                self._unreadable[realm, stored.name] = why_unreadable(problem)
         self._seen[realm] = last
+
+    def _forget(self, realm: str, name: str) -> None:
+        self._items[realm].pop(name, None)
+        self._unreadable.pop((realm, name), None)
 
     async def save(self, item: ItemT, *, realm: str, made_by: str, at: datetime) -> None:
         """Store a new revision, which is used from now on."""
@@ -64,6 +96,7 @@ class Named(Generic[ItemT]):
         )
         async with self._changing:
             await self._definitions.save(new)
+            self._unreadable.pop((realm, item.name), None)
             self._items.setdefault(realm, {})[item.name] = item
 
     async def remove(self, realm: str, name: str) -> None:
@@ -74,9 +107,10 @@ class Named(Generic[ItemT]):
         """
         async with self._changing:
             await self._refresh(realm)
-            self.require(realm, name)
+            if (realm, name) not in self._unreadable:
+                self.require(realm, name)
             await self._definitions.remove(self._kind, realm, name)
-            del self._items[realm][name]
+            self._forget(realm, name)
 
     def find(self, realm: str, name: str) -> ItemT | None:
         """The newest revision, or null."""
@@ -87,12 +121,16 @@ class Named(Generic[ItemT]):
 
         Raises:
             NotFound: There is none of this name; the message has the closest ones.
+            InvalidDefinition: Another release has saved it, and this one cannot read it.
         """
         found = self.find(realm, name)
+        spoken = self._kind.replace("_", " ")
+        if (realm, name) in self._unreadable:
+            raise InvalidDefinition(f"{spoken} {name!r} {self._unreadable[realm, name]}")
         if found is None:
             near = get_close_matches(name, self._items.get(realm, {}), n=3)
             hint = f"the closest: {', '.join(near)}" if near else "save it first"
-            raise NotFound(f"there is no {self._kind} {name!r} in realm {realm!r}; {hint}")
+            raise NotFound(f"there is no {spoken} {name!r} in realm {realm!r}; {hint}")
         return found
 
     def current(self, realm: str) -> Sequence[ItemT]:

@@ -17,8 +17,11 @@ from toolcrib.store.approvals import Approvals
 from toolcrib.store.conversations import Conversations
 from toolcrib.store.sealed import SealedValues
 
-DefinitionKind: TypeAlias = Literal["tool", "provider", "baseline", "fragment", "account"]
-"""`baseline`: what a provider offered under a tool's name when it was last adopted."""
+DefinitionKind: TypeAlias = Literal[
+    "tool", "provider", "baseline", "fragment", "account", "workflow_step", "condition", "draft"
+]
+"""`baseline`: what a provider offered under a tool's name when it was last adopted. `workflow_step`, `condition`: the
+workflow vocabulary. `draft`: a workflow that is not published, under the name that it would have."""
 
 
 @dataclass(frozen=True, slots=True)

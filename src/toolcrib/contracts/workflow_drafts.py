@@ -1,0 +1,38 @@
+"""What lies between writing a workflow and running it: a draft that nobody can run yet, and what publishing it did."""
+
+from pydantic import Field
+
+from toolcrib.contracts._base import Contract, Timestamp
+from toolcrib.contracts.impact import ImpactReport
+from toolcrib.contracts.tools import ToolRevision
+from toolcrib.contracts.workflow_definitions import WorkflowDefinition
+from toolcrib.contracts.workflow_graphs import WorkflowProblem
+
+
+class WorkflowDraft(Contract):
+    """A definition that is kept beside the published one of its name, and never in its place."""
+
+    definition: WorkflowDefinition
+    note: str = ""
+    """What its author wants whoever publishes it to know."""
+    authored_by: str | None = None
+    """The agent that has written it; null for a person."""
+    run_id: str | None = None
+    """The run in which it was written."""
+    revision: int = Field(ge=1)
+    """1, 2, 3… per name and realm."""
+    made_by: str
+    """Id of the principal who has saved it."""
+    created_at: Timestamp
+    problems: tuple[WorkflowProblem, ...] = ()
+    """Of the moment in which it was saved or read, and not stored."""
+
+
+class Publication(Contract):
+    """What publishing a workflow did."""
+
+    tool: ToolRevision
+    impact: ImpactReport | None = None
+    """Whom the new revision concerns; null if nobody asked."""
+    problems: tuple[WorkflowProblem, ...] = ()
+    """Warnings: what is wrong with it is told before."""

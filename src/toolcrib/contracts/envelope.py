@@ -63,6 +63,8 @@ class ToolEnvelope(Contract):
     t_start: Timestamp
     t_end: Timestamp
     cached: bool = False
+    reused: str | None = None
+    """Id of the run that made the call, if this one has taken over what came of it."""
     truncated: bool = False
     attachments: tuple[Attachment, ...] = ()
     http_status: int | None = None

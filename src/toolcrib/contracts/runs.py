@@ -53,6 +53,8 @@ class Rerun(Contract):
     mode: RerunMode = "resume"
     step: str | None = None
     """For `from_step`: the first that is run anew."""
+    repeat_unknown: bool = False
+    """Calls of which nobody knows whether they took effect are made once more."""
 
 
 class RunRequest(Contract):

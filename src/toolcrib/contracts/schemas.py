@@ -31,6 +31,7 @@ from toolcrib.contracts.runs import ApprovalDecision, ClientResult, Run, RunRequ
 from toolcrib.contracts.stream import StreamEvent
 from toolcrib.contracts.tools import ToolDefinition, ToolRevision
 from toolcrib.contracts.trace import Trace
+from toolcrib.contracts.workflow_instances import WorkflowInstance
 
 DIALECT = "https://json-schema.org/draft/2020-12/schema"
 
@@ -69,6 +70,7 @@ _EXPORTED: tuple[type[BaseModel], ...] = (
     ToolReview,
     ToolRevision,
     Trace,
+    WorkflowInstance,
 )
 
 

@@ -10,10 +10,13 @@ from toolcrib.contracts.runs import Rerun, RunStatus, StopReason
 
 StepStatus: TypeAlias = Literal["pending", "running", "waiting", "succeeded", "partial", "failed", "skipped", "cut_off"]
 """partial: some elements of a `for_each` have failed. skipped: its condition does not hold, or no step went to it.
-cut_off: what it depends on has not come to a good end."""
+cut_off: what it depends on has not come to a good end, or the run has ended before it."""
 
 STEP_SETTLED: Final = "step_settled"
 """Kind of the `progress_made` event that tells how a step has ended; its data is a `SettledStep`."""
+
+STEP_KEY: Final = "step:"
+"""Begins the key of that event; the name of the step follows."""
 
 
 class SettledStep(Contract):
@@ -37,17 +40,31 @@ class SettledStep(Contract):
     """Id of the run that it was taken over from."""
 
 
+class StepWait(Contract):
+    """What a step waits for."""
+
+    whom: Literal["approval", "client", "signal", "time"]
+    name: str
+    """Id of the approval in the inbox, position of the call that a client has, name of the signal, or of the wait."""
+    run_id: str
+    """The run that waits: the workflow's, or one that is nested in it."""
+    until: Timestamp | None = None
+    """When the wait is over whatever happens; null for never."""
+
+
 class StepInstance(SettledStep):
     """A step as it stands."""
 
     title: str | None = None
     started_at: Timestamp | None = None
     ended_at: Timestamp | None = None
+    waits_for: tuple[StepWait, ...] = ()
     child_run_ids: tuple[str, ...] = ()
+    """Runs that are nested in it, in the order in which they began."""
 
 
-class WorkflowInstance(Contract):
-    """A run of a workflow as it stands."""
+class InstanceSummary(Contract):
+    """A run of a workflow in a list."""
 
     run_id: str
     workflow: str
@@ -55,17 +72,35 @@ class WorkflowInstance(Contract):
     content_hash: str
     status: RunStatus
     stop_reason: StopReason | None = None
-    input: JsonObject = Field(default_factory=dict)
-    output: Json = None
     error: ToolError | None = None
     warnings: tuple[str, ...] = ()
-    steps: tuple[StepInstance, ...] = ()
-    """All of them, in the order of the definition."""
     rerun: Rerun | None = None
     """The run that it takes up, if it takes up one."""
+    parent_run_id: str | None = None
+    """The run that has called it; null for one that nobody called."""
     dry_run: bool = False
-    tokens: int = 0
     cost_usd: Usd | None = None
     made_by: str
     created_at: Timestamp
     updated_at: Timestamp
+
+
+class WorkflowInstance(InstanceSummary):
+    """A run of a workflow as it stands."""
+
+    input: JsonObject = Field(default_factory=dict)
+    output: Json = None
+    steps: tuple[StepInstance, ...] = ()
+    """All of them, in the order of the definition."""
+    taken_up_by: tuple[str, ...] = ()
+    """Ids of the runs that take it up, in the order in which they began."""
+    tokens: int = 0
+    """Input and output tokens, with those of nested runs."""
+
+
+class InstancePage(Contract):
+    """Runs of workflows, newest first."""
+
+    items: tuple[InstanceSummary, ...] = ()
+    next: str | None = None
+    """`before` of the next page; null if there is none."""

@@ -1,0 +1,44 @@
+"""What a run of a workflow takes over from the one that it takes up, read once and kept with it.
+
+It is stored as a text of the run (its digest stands in the journal), so the run can be replayed and carried on when the
+one before is gone.
+"""
+
+from typing import Final
+
+from pydantic import Field
+
+from toolcrib.contracts._base import Contract, Json
+from toolcrib.contracts.envelope import ToolEnvelope
+from toolcrib.contracts.events import CallStarted
+from toolcrib.contracts.workflow_instances import SettledStep
+
+TAKEN_UP: Final = "taken_up"
+"""Key and kind of the `progress_made` event that names the text, and the signal that names the new run to the old."""
+
+
+class EarlierCall(Contract):
+    """A call that the run has made which is taken up."""
+
+    name: str
+    asked: Json = None
+    """Its arguments, before a person may have edited them."""
+    intent: CallStarted | None = None
+    """Null if it never came to that."""
+    envelope: ToolEnvelope | None = None
+    child_run_id: str | None = None
+    """Its nested run, if it was a workflow's."""
+
+
+class Takeover(Contract):
+    """What there is of the run that is taken up."""
+
+    run_id: str
+    tainted: bool = False
+    """It had read what outsiders can write."""
+    steps: dict[str, SettledStep] = Field(default_factory=dict)
+    """Those that stand as they are, by name, with their outputs."""
+    calls: dict[str, EarlierCall] = Field(default_factory=dict)
+    """Calls of the others, by position."""
+    changed: tuple[str, ...] = ()
+    """Those of `steps` whose definition is another one now."""

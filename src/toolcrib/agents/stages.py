@@ -1,0 +1,225 @@
+"""The parts of a deterministic run: what becomes of one step, and the answer made of what became of all of them.
+
+The tool's own program goes through them in order; so does a workflow that was compiled from the tool, a part at a time.
+What a part needs of the parts before it is data, so that it may have come from anywhere: a plan as JSON, and how the
+steps have ended. Where a part stands in the journal is said by whoever runs it.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple, TypeAlias
+
+from toolcrib.agents.answers import UnusableAnswer, ask_json
+from toolcrib.agents.plan import StepPlan, expand, step_schema
+from toolcrib.agents.previews import preview
+from toolcrib.agents.questions import FORMAT_SYSTEM, format_question, review_question
+from toolcrib.agents.setup import Setup
+from toolcrib.contracts import (
+    ErrorCode,
+    InvalidExpression,
+    Json,
+    JsonObject,
+    JsonSchema,
+    ModelError,
+    Purpose,
+    Reason,
+    StopReason,
+    ToolEnvelope,
+)
+from toolcrib.contracts.workflows import SettledStep, StepStatus
+from toolcrib.executor import ToolCall, error
+from toolcrib.runs import BudgetExhausted, Ended
+
+DEFAULT_RESULT: JsonSchema = {
+    "type": "object",
+    "properties": {"summary": {"type": "string", "description": "What was done, in one or two sentences."}},
+    "required": ["summary"],
+    "additionalProperties": False,
+}
+_REVIEWED, _REPORTED = 2000, 3000
+"""Characters of results that a review and a report get to see."""
+_LIMIT_REASONS: dict[Reason | None, StopReason] = {
+    Reason.MAX_TOOL_CALLS_EXCEEDED: "max_tool_calls",
+    Reason.MAX_COST_EXCEEDED: "max_cost",
+}
+
+Done: TypeAlias = Mapping[str, SettledStep]
+"""How the steps have ended, by id, in their order; those that were not come to are not there."""
+
+
+@dataclass(frozen=True, slots=True)
+class Stage:
+    """One step of one run, ready to be carried out."""
+
+    setup: Setup
+    place: int
+    """Of the step in the sequence."""
+    position: str
+    """Of its calls in the journal: `NAME`, `NAME[i]`, `NAME.again`; its review is `NAME.review`."""
+    done: Done
+
+    @property
+    def id(self) -> str:
+        """Of the step."""
+        return self.setup.implementation.steps[self.place].id
+
+    async def carry_out(self, plan: StepPlan) -> SettledStep:
+        """Make the step's calls; ask the model once more if its input cannot be used.
+
+        Raises:
+            UnusableAnswer: The model was asked about the step, and no answer met its schema.
+            ModelError: The provider failed.
+            BudgetExhausted: The run may not spend another call of the model.
+        """
+        if plan.skip:
+            return self._left_out()
+        found = await self._attempt(plan, suffix="")
+        if isinstance(found, SettledStep):
+            return found
+        corrected = await self._review(found)
+        if corrected.skip:
+            return self._left_out()
+        found = await self._attempt(corrected, suffix=".again")
+        if isinstance(found, SettledStep):
+            return found
+        message = f"step {self.id!r} could not be carried out: {found.message}"
+        failure = error(ErrorCode.VALIDATION_ERROR, Reason.REFERENCE_UNRESOLVED, message)
+        return SettledStep(step=self.id, status="failed", error=failure)
+
+    def _left_out(self) -> SettledStep:
+        return SettledStep(step=self.id, status="skipped", reason="the task does not need it")
+
+    async def _attempt(self, plan: StepPlan, *, suffix: str) -> "SettledStep | _Problem":
+        """Run the step's calls; returns how it has ended, or what the model has to correct."""
+        context, item = self.setup.context, self.setup.allotted[self.place]
+        brought = {step: ended.output for step, ended in self.done.items() if _was_called(ended)}
+        try:
+            inputs = expand(plan, item.tool.definition.input_schema, {**brought, "input": context.request.input})
+        except InvalidExpression as problem:
+            return _Problem(str(problem), "result_review")
+        many, position, tool = plan.for_each is not None, f"{self.position}{suffix}", item.tool
+        calls = [
+            context.call(
+                ToolCall(f"{position}[{index}]" if many else position, tool.name, arguments, tool.content_hash)
+            )
+            for index, arguments in enumerate(inputs)
+        ]
+        envelopes = await context.wait_all(calls)
+        refused = [found.error for found in envelopes if found.error and found.error.code is ErrorCode.VALIDATION_ERROR]
+        if refused and len(refused) == len(envelopes) and not suffix:
+            return _Problem(refused[0].message, "error_recovery")
+        return _ended(self.id, envelopes, many=many)
+
+    async def _review(self, problem: "_Problem") -> StepPlan:
+        setup, step = self.setup, self.setup.implementation.steps[self.place]
+        facts = report(setup, self.done)
+        answer = await ask_json(
+            setup,
+            f"{self.position}.review",
+            problem.purpose,
+            review_question(setup, step.id, problem.message, preview(facts, _REVIEWED)),
+            step_schema(step, setup.allotted[self.place].schema, first=self.place == 0),
+            name="step",
+            system=setup.system_prompt(preview(facts, 1000)),
+        )
+        return StepPlan.read(answer)
+
+
+class _Problem(NamedTuple):
+    """What the model has to correct of a step."""
+
+    message: str
+    purpose: Purpose
+    """Of the call that corrects it: a reference is reviewed with the results, a refusal is an error."""
+
+
+def report(setup: Setup, done: Done) -> JsonObject:
+    """Facts about every step whose tool was called, for the model that writes the answer and for partial results."""
+    tools = {step.id: item.tool.name for step, item in zip(setup.implementation.steps, setup.allotted, strict=True)}
+    return {step: _facts(tools[step], ended) for step, ended in done.items() if _was_called(ended)}
+
+
+def warnings_of(done: Done) -> Iterator[str]:
+    """What is to be said of calls that failed."""
+    for step, ended in done.items():
+        if ended.failed and ended.error is not None:
+            yield f"step {step!r}: {ended.failed} of {_calls(ended)} calls failed: {ended.error.message}"
+
+
+def stopped_by(ended: SettledStep) -> StopReason | None:
+    """Why no step follows one that has ended so; null if the next one does."""
+    if ended.status != "failed":
+        return None
+    return _LIMIT_REASONS.get(None if ended.error is None else ended.error.reason, "error")
+
+
+async def conclude(setup: Setup, done: Done, warnings: Sequence[str], position: str) -> Ended:
+    """The answer, made of what the steps have brought.
+
+    Args:
+        setup: The run.
+        done: How the steps have ended.
+        warnings: What the plan had to say.
+        position: Of the model call.
+    """
+    said = [*warnings, *warnings_of(done)]
+    stopped = next((ended for ended in done.values() if stopped_by(ended)), None)
+    stop_reason = (stopped and stopped_by(stopped)) or "final_answer"
+    skipped = [step for step, ended in done.items() if ended.status == "skipped"]
+    schema = setup.implementation.result_schema or DEFAULT_RESULT
+    facts = report(setup, done)
+    question = format_question(setup, preview(facts, _REPORTED), skipped, said)
+    try:
+        output: Json = await ask_json(
+            setup, position, "formatting", question, schema, name="answer", system=FORMAT_SYSTEM
+        )
+    except (ModelError, UnusableAnswer, BudgetExhausted) as problem:
+        # What was done is done: the answer is then the facts, without the model's words.
+        said.append(f"the answer could not be formatted: {problem}")
+        output = {"summary": "The model gave no summary; see the steps.", "steps": facts}
+    failed = stop_reason == "error"
+    return Ended(
+        output=output,
+        status="failed" if failed else "completed",
+        stop_reason=stop_reason,
+        error=stopped.error if stopped and failed else None,
+        warnings=tuple(said),
+    )
+
+
+def _ended(step: str, envelopes: Sequence[ToolEnvelope], *, many: bool) -> SettledStep:
+    """How a step has ended: it fails if all of its calls have, or if a limit has refused one."""
+    failed = [found.error for found in envelopes if found.error is not None]
+    limit = next((failure for failure in failed if failure.reason in _LIMIT_REASONS), None)
+    output: Json = [found.output for found in envelopes] if many else envelopes[0].output
+    status: StepStatus = (
+        "succeeded" if not failed else "failed" if limit or len(failed) == len(envelopes) else "partial"
+    )
+    return SettledStep(
+        step=step,
+        status=status,
+        positions=() if many else (envelopes[0].position,),
+        items=len(envelopes) if many else None,
+        failed=len(failed),
+        output=output,
+        error=limit or next(iter(failed), None),
+    )
+
+
+def _was_called(ended: SettledStep) -> bool:
+    """Whether a step has come to its calls, if only to none for an empty list."""
+    return ended.status in {"succeeded", "partial"} or (ended.status == "failed" and ended.failed > 0)
+
+
+def _calls(ended: SettledStep) -> int:
+    return 1 if ended.items is None else ended.items
+
+
+def _facts(tool: str, ended: SettledStep) -> JsonObject:
+    calls = _calls(ended)
+    facts: JsonObject = {"tool": tool if calls else None, "calls": calls}
+    if ended.failed and ended.error is not None:
+        facts["failed"] = ended.failed
+        facts["first_error"] = ended.error.message
+    facts["output"] = ended.output
+    return facts

@@ -70,6 +70,7 @@ from toolcrib.contracts import (
     TrialCall,
 )
 from toolcrib.contracts.schemas import DIALECT, contract_schemas, schema_files
+from toolcrib.contracts.workflows import WorkflowInstance
 
 ROOT = Path(__file__).parents[2]
 COMMITTED = ROOT / "docs" / "schemas"
@@ -260,6 +261,27 @@ WRITTEN: dict[str, BaseModel] = {
         }
     ),
     "Trace": TRACE.model_copy(update={"steps": (ToolStep.model_validate({**CALL_STEP, "child": TRACE}),)}),
+    "WorkflowInstance": WorkflowInstance.model_validate(
+        {
+            "run_id": "run_2",
+            "workflow": "fulfil@1.0.0",
+            "content_hash": DEFINITION.content_hash(),
+            "status": "awaiting_client",
+            "rerun": {"run_id": "run_1", "mode": "from_step", "step": "ship"},
+            "steps": [
+                {"step": "pack", "status": "succeeded", "output": {"boxes": 2}, "reused": "run_1"},
+                {
+                    "step": "ship",
+                    "status": "waiting",
+                    "waits_for": [{"whom": "client", "name": "ship", "run_id": "run_2"}],
+                },
+            ],
+            "cost_usd": Decimal("0.02"),
+            "made_by": "owner",
+            "created_at": MOMENT,
+            "updated_at": MOMENT,
+        }
+    ),
 }
 """One value of every exported contract."""
 

@@ -256,6 +256,8 @@ class SignalAwaited(Contract):
     name: str
     wake_at: Timestamp | None = None
     """When the wait ends without it; a sleep is a wait for a signal that nobody sends."""
+    position: str | None = None
+    """Of the part of the program that waits, where several may wait for one signal; null for all of it."""
 
 
 class SignalReceived(Contract):
@@ -265,6 +267,8 @@ class SignalReceived(Contract):
     name: str
     payload: JsonObject | None
     made_by: str
+    position: str | None = None
+    """Of the part of the program that has waited, as in `SignalAwaited`."""
 
 
 class FailedCall(Contract):

@@ -19,3 +19,12 @@ class RetryPolicy(Contract):
     """Seconds of the first wait."""
     max_s: float = Field(default=30.0, ge=0)
     """Seconds of the longest wait; a longer `retry-after` of the other side ends the retries."""
+
+    def wait_s(self, attempt: int) -> float:
+        """Seconds to wait after a failed attempt, as long as nobody asks for more.
+
+        Args:
+            attempt: Its number, from 1.
+        """
+        factor = {"none": 0, "linear": attempt, "exponential": 2 ** (attempt - 1)}[self.backoff]
+        return min(self.base_s * factor, self.max_s)

@@ -4,7 +4,7 @@ import asyncio
 import traceback
 from collections.abc import Mapping
 
-from toolcrib.contracts import DELEGATES, ErrorCode, ErrorRule, Reason, RetryPolicy, ToolDefinition, ToolError
+from toolcrib.contracts import DELEGATES, ErrorCode, ErrorRule, Reason, ToolDefinition, ToolError
 from toolcrib.executor.ports import CallFailed
 from toolcrib.executor.receipt import error
 
@@ -81,7 +81,7 @@ def wait_before_retry(tool: ToolDefinition, failure: CallFailed, attempt: int) -
     wanted = _may_pass(said) if rule is None or rule.action == "fallback" else rule.action == "retry"
     if not wanted or not (is_repeatable(tool) or said.code is ErrorCode.RATE_LIMIT):
         return None
-    wait = max(_backoff(policy, attempt), said.retry_after_s or 0.0)
+    wait = max(policy.wait_s(attempt), said.retry_after_s or 0.0)
     return wait if wait <= policy.max_s else None
 
 
@@ -95,8 +95,3 @@ def explained(tool: ToolDefinition, failure: ToolError, http_status: int | None)
 
 def _may_pass(failure: ToolError) -> bool:
     return failure.code in _TRANSIENT and failure.reason is not Reason.BAD_RESPONSE
-
-
-def _backoff(policy: RetryPolicy, attempt: int) -> float:
-    factor = {"none": 0, "linear": attempt, "exponential": 2 ** (attempt - 1)}[policy.backoff]
-    return min(policy.base_s * factor, policy.max_s)

@@ -9,7 +9,7 @@ come back here.
 import asyncio
 import copy
 from collections.abc import Awaitable, Callable, Coroutine, Sequence
-from datetime import datetime, timedelta
+from datetime import datetime
 from decimal import Decimal
 from typing import Any, Self, TypeAlias, TypeVar, cast
 
@@ -17,7 +17,6 @@ import msgspec
 from msgspec import Struct
 
 from toolcrib.contracts import (
-    CLOCK,
     ApprovalDecision,
     ApprovalRequested,
     CallFinished,
@@ -38,8 +37,6 @@ from toolcrib.contracts import (
     RunRequest,
     RunResult,
     Signal,
-    SignalAwaited,
-    SignalReceived,
     ToolEnvelope,
     ToolRevision,
 )
@@ -59,6 +56,7 @@ from toolcrib.runs.program import Ended, Suspended
 from toolcrib.runs.spent import ONE_CALL, spent_on_calls
 from toolcrib.runs.surroundings import Nested, Surroundings
 from toolcrib.runs.waiting import client_signal
+from toolcrib.runs.waits import RunWaits
 
 T = TypeVar("T")
 
@@ -125,6 +123,7 @@ class RunContext:
             leave=surroundings.leave,
             clock=surroundings.clock,
         )
+        self._waits = RunWaits(log, history, surroundings.signals, surroundings.clock)
         self._tasks: list[asyncio.Task[Any]] = []
 
     @property
@@ -215,28 +214,25 @@ class RunContext:
         """Wait for all calls; results in order."""
         return await wait_all(pending)
 
-    async def wait_signal(self, name: str, *, timeout_s: float | None = None) -> Signal | None:
-        """Wait for a signal from outside, for days if need be; null if the time is over before it comes."""
-        known = self._history.received.get(name)
-        signal = None if known and known.payload is None else await self._around.signals(name)
-        if known is not None:
-            return signal
-        wake_at = None
-        if signal is None:
-            wake_at = self._wake_at(name, timeout_s)
-            if wake_at is None or self._around.clock.now() < wake_at:
-                if name not in self._history.awaited:
-                    self.log.add(SignalAwaited(name=name, wake_at=wake_at))
-                raise Suspended("awaiting_client", name, wake_at=wake_at)
-        made_by = signal.made_by if signal else CLOCK
-        received = SignalReceived(name=name, payload=signal.payload if signal else None, made_by=made_by)
-        self._history.received[name] = received
-        self.log.add(received)
-        return signal
+    async def wait_signal(
+        self, name: str, *, position: str | None = None, timeout_s: float | None = None
+    ) -> Signal | None:
+        """Wait for a signal from outside, for days if need be; null if the time is over before it comes.
 
-    async def sleep(self, name: str, seconds: float) -> None:
-        """Let time pass; the run holds nothing meanwhile."""
-        await self.wait_signal(f"sleep:{name}", timeout_s=seconds)
+        Args:
+            name: Of the signal; one that was left before the wait began counts.
+            position: Of the part of the program that waits, where several may wait for one signal.
+            timeout_s: Seconds from the moment in which the wait began; null for ever.
+        """
+        return await self._waits.signal(name, position, timeout_s)
+
+    async def sleep(self, name: str, seconds: float, *, hold_s: float = 0.0) -> None:
+        """Let time pass. The run holds nothing meanwhile, unless that is over within `hold_s` seconds."""
+        await self._waits.rest(name, seconds, hold_s)
+
+    async def sleep_until(self, name: str, moment: datetime, *, hold_s: float = 0.0) -> None:
+        """Let time pass until a moment, as `sleep`; one that is over is no wait."""
+        await self._waits.until(name, moment, hold_s)
 
     def start_child(self, position: str, tool: ToolRevision, arguments: JsonObject) -> Pending[RunResult]:
         """Start a nested run at once."""
@@ -455,12 +451,6 @@ class RunContext:
         if isinstance(paging, dict) and cast("JsonObject", paging).get("complete") is False:
             for warning in envelope.metadata.get("warnings", ()):
                 self.warn(f"{envelope.name}: {warning}")
-
-    def _wake_at(self, name: str, timeout_s: float | None) -> datetime | None:
-        known = self._history.awaited.get(name)
-        if known is not None:
-            return known.wake_at
-        return None if timeout_s is None else self._around.clock.now() + timedelta(seconds=timeout_s)
 
     async def settle(self, *, cancel: bool) -> None:
         """Wait until nothing is under way any more, cancelling it first if it shall not end by itself."""

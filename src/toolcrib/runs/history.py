@@ -45,6 +45,11 @@ class Wasted(Struct, frozen=True):
     cost_usd: Decimal | None
 
 
+def wait_key(name: str, position: str | None) -> str:
+    """Names one wait of a run: several parts of its program may wait for one signal, each as long as it will."""
+    return name if position is None else f"{name}@{position}"
+
+
 class History:
     """An index over the events of a run as they were when this process took it."""
 
@@ -71,6 +76,7 @@ class History:
         self.handoffs: dict[str, ClientHandoff] = {}
         self.returns: dict[str, ClientReturned] = {}
         self.awaited: dict[str, SignalAwaited] = {}
+        """By `wait_key`, as the next."""
         self.received: dict[str, SignalReceived] = {}
         self.children: dict[str, ChildStarted] = {}
         self.failed: dict[str, FailedCall] = {}
@@ -183,8 +189,8 @@ class History:
                 for child_id in self.open_children:
                     self.left_alone.setdefault(child_id, []).append(event)
             case SignalAwaited() as event:
-                self.awaited[event.name] = event
+                self.awaited[wait_key(event.name, event.position)] = event
             case SignalReceived() as event:
-                self.received[event.name] = event
+                self.received[wait_key(event.name, event.position)] = event
             case _:
                 pass

@@ -41,6 +41,7 @@ from toolcrib.contracts import (
 )
 from toolcrib.llm import decode_messages, decode_response
 from toolcrib.runs.answers import decision_of, reasoning_of
+from toolcrib.runs.history import wait_key
 from toolcrib.runs.shortening import clipped, shortened
 
 _LONGEST_TEXT = 600
@@ -297,13 +298,14 @@ class _Reader:
         step = SignalStep(
             name=event.name, number=self._next, status="waiting", wake_at=event.wake_at, started_at=entry.at
         )
-        self._add(step, event.name)
+        self._add(step, wait_key(event.name, event.position))
 
     def _received(self, entry: RunEvent, event: SignalReceived) -> None:
-        if (SignalStep, event.name) not in self._places:
-            self._add(SignalStep(name=event.name, number=self._next, status="waiting", started_at=entry.at), event.name)
+        key = wait_key(event.name, event.position)
+        if (SignalStep, key) not in self._places:
+            self._add(SignalStep(name=event.name, number=self._next, status="waiting", started_at=entry.at), key)
         status = "timed_out" if event.payload is None else "received"
-        self._change(SignalStep, event.name, status=status, payload=event.payload, made_by=event.made_by)
+        self._change(SignalStep, key, status=status, payload=event.payload, made_by=event.made_by)
 
     # The list ---------------------------------------------------------------------------------------------------------
 

@@ -3,7 +3,7 @@
 from toolcrib.runs.arguments import holds
 from toolcrib.runs.beginning import confirmed
 from toolcrib.runs.context import Program, RunContext
-from toolcrib.runs.handles import holding_pins
+from toolcrib.runs.handles import Place, handle_missing, held_in, holding_pins, pinned_by, step_at, values_in
 from toolcrib.runs.history import History
 from toolcrib.runs.indoubt import InDoubt
 from toolcrib.runs.listening import listen
@@ -11,10 +11,10 @@ from toolcrib.runs.live import Live
 from toolcrib.runs.log import RunLog
 from toolcrib.runs.modelcalls import BudgetExhausted, ModelCall, ModelCalls, ModelRefused
 from toolcrib.runs.narration import BEGINNING, StreamMessage
-from toolcrib.runs.outputs import calls_of, outputs_of, response_of
+from toolcrib.runs.outputs import answer_of, calls_of, outputs_of, response_of
 from toolcrib.runs.past import Past
 from toolcrib.runs.pending import Pending, Underway
-from toolcrib.runs.pins import check_pins
+from toolcrib.runs.pins import check_pins, resolve_pins, selected, unfilled
 from toolcrib.runs.program import Ended, Suspended
 from toolcrib.runs.reading import read_trace
 from toolcrib.runs.recorded import recorded_model
@@ -52,6 +52,7 @@ __all__ = [
     "Nested",
     "Past",
     "Pending",
+    "Place",
     "Program",
     "Recording",
     "Result",
@@ -62,6 +63,7 @@ __all__ = [
     "Suspended",
     "Underway",
     "Unrecorded",
+    "answer_of",
     "as_contract",
     "calls_of",
     "check_pins",
@@ -70,23 +72,31 @@ __all__ = [
     "clipped",
     "confirmed",
     "decision_on",
+    "handle_missing",
+    "held_in",
     "holding_pins",
     "holds",
     "listen",
     "outputs_of",
     "outside_call",
+    "pinned_by",
     "read_response",
     "read_trace",
     "read_tree",
     "recorded_model",
     "replay",
+    "resolve_pins",
     "response_of",
     "result_of",
+    "selected",
     "shortened",
     "signals_for",
     "spent_in",
+    "step_at",
     "trace_of",
     "turn_run_id",
+    "unfilled",
+    "values_in",
     "waiting_approvals",
     "waiting_at",
     "waiting_handoffs",

@@ -1,7 +1,7 @@
 """The handles of an agent's run: what they hold, and that a run fails which leaves one empty that must not be."""
 
 from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
-from typing import Final
+from typing import Final, NamedTuple
 
 import msgspec
 
@@ -14,6 +14,7 @@ from toolcrib.contracts import (
     Run,
     RunRequest,
     ToolEnvelope,
+    ToolError,
     ToolRevision,
 )
 from toolcrib.executor import error
@@ -21,7 +22,7 @@ from toolcrib.runs.context import Program, RunContext
 from toolcrib.runs.history import Logged
 from toolcrib.runs.outputs import calls_of
 from toolcrib.runs.past import Past
-from toolcrib.runs.pins import resolve, selected, unfilled
+from toolcrib.runs.pins import resolve_pins, selected, unfilled
 from toolcrib.runs.program import Ended
 
 _LOOKED_AT: Final = 20
@@ -55,8 +56,8 @@ async def handles_of(past: Past, run: Run, tool: ToolRevision, events: Sequence[
     """
     pins, calls = pinned_by(tool) if run.request.kind == "agent" else (), calls_of(events)
     stale = [pin for pin in unfilled(pins, calls) if pin.on_missing == "stale_last_success"]
-    held = await held_in(past, run, stale) if stale and run.ended else {}
-    return resolve(pins, calls, await values_in(past, stale, held))
+    held = await held_in(past, await place_of(past, run), stale) if stale and run.ended else {}
+    return resolve_pins(pins, calls, await values_in(past, stale, held))
 
 
 def pinned_by(tool: ToolRevision) -> tuple[PinnedHandle, ...]:
@@ -65,21 +66,48 @@ def pinned_by(tool: ToolRevision) -> tuple[PinnedHandle, ...]:
     return implementation.pins if isinstance(implementation, AgentImplementation) else ()
 
 
-async def held_in(past: Past, run: Run, pins: Sequence[PinnedHandle]) -> dict[str, str]:
-    """Where handles were filled last: ids of runs by the names of handles, of those that any run has filled.
+class Place(NamedTuple):
+    """Who has an agent run, and where: what its handles held before counts for nobody else."""
 
-    The runs are successful ones of the same agent in the same place, realm and name, from before this one. A place is
-    the tool that has called the agent; of a workflow it is the step, whichever element or try of it, and earlier runs
-    of the workflow count only.
+    realm: str
+    made_by: str
+    """Whose the runs are."""
+    agent: str
+    """Its name."""
+    caller: str
+    """The name of the tool that calls it; empty if it is called from outside."""
+    step: str | None
+    """Of a caller that is a workflow: the step, whichever element or try of it."""
+    before: str
+    """Id of the run that looks back; of a step that of its workflow, so that its elements do not see each other."""
+
+
+async def place_of(past: Past, run: Run) -> Place:
+    """Where a run of an agent has its place."""
+    request = run.request
+    parent = None if request.parent_run_id is None else await past.run(request.parent_run_id)
+    in_workflow = parent is not None and parent.request.kind == "workflow"
+    return Place(
+        realm=run.realm,
+        made_by=run.made_by,
+        agent=request.tool_name,
+        caller=_caller(request),
+        step=_step(request) if in_workflow else None,
+        before=parent.run_id if parent is not None and in_workflow else run.run_id,
+    )
+
+
+async def held_in(past: Past, place: Place, pins: Sequence[PinnedHandle]) -> dict[str, str]:
+    """Where handles were filled last: ids of successful runs by the names of handles, of those that any has filled.
 
     Args:
         past: Has the runs.
-        run: The run whose handles are empty.
-        pins: Those handles.
+        place: Of the agent.
+        pins: The handles.
     """
     held: dict[str, str] = {}
     looked_at = 0
-    async for earlier in _same_place(past, run):
+    async for earlier in _earlier(past, place):
         wanted = [pin for pin in pins if pin.name not in held]
         if not wanted or looked_at == _LOOKED_AT:
             break
@@ -104,22 +132,27 @@ def step_at(position: str) -> str:
     return position.partition(".")[0].partition("[")[0]
 
 
-async def _same_place(past: Past, run: Run) -> AsyncIterator[Run]:
-    """Successful runs from before this one that the same place has begun, newest first."""
-    request, before = run.request, run.run_id
-    parent = None if request.parent_run_id is None else await past.run(request.parent_run_id)
-    workflow = parent is not None and parent.request.kind == "workflow"
+def handle_missing(pins: Sequence[PinnedHandle]) -> ToolError:
+    """Why handles that must not be empty, and are, fail what has them."""
+    names, tools = [pin.name for pin in pins], sorted({pin.selector.tool for pin in pins})
+    message = (
+        f"pinned handle {', '.join(map(repr, names))} has no call of {', '.join(map(repr, tools))} that fills it, and "
+        "is on_missing=error; let the agent call the tool, or set on_missing to null"
+    )
+    return error(ErrorCode.VALIDATION_ERROR, Reason.HANDLE_MISSING, message, handles=names)
+
+
+async def _earlier(past: Past, place: Place) -> AsyncIterator[Run]:
+    """Successful runs of a place, newest first."""
+    before = place.before
     for _ in range(_PAGES):
         page = await past.runs(
-            run.realm, tool=request.tool_name, made_by=run.made_by, status="completed", before=before, limit=_PAGE
+            place.realm, tool=place.agent, made_by=place.made_by, status="completed", before=before, limit=_PAGE
         )
-        for earlier in page:
-            same = _caller(earlier.request) == _caller(request)
-            if workflow:
-                same = same and _step(earlier.request) == _step(request)
-                same = same and earlier.request.parent_run_id != request.parent_run_id
-            if same:
-                yield earlier
+        for run in page:
+            request = run.request
+            if _caller(request) == place.caller and place.step in {None, _step(request)}:
+                yield run
         if len(page) < _PAGE:
             return
         before = page[-1].run_id
@@ -130,7 +163,6 @@ def _successes(events: Iterable[Logged]) -> Sequence[ToolEnvelope]:
 
 
 def _caller(request: RunRequest) -> str:
-    """The name of what has called the agent; empty for one that was called from outside."""
     return list(request.callers.values())[-1].partition("@")[0] if request.callers else ""
 
 
@@ -139,10 +171,4 @@ def _step(request: RunRequest) -> str:
 
 
 def _failed(ended: Ended, missing: Sequence[PinnedHandle]) -> Ended:
-    names, tools = [pin.name for pin in missing], sorted({pin.selector.tool for pin in missing})
-    message = (
-        f"pinned handle {', '.join(map(repr, names))} has no call of {', '.join(map(repr, tools))} that fills it, and "
-        "is on_missing=error; let the agent call the tool, or set on_missing to null"
-    )
-    failure = error(ErrorCode.VALIDATION_ERROR, Reason.HANDLE_MISSING, message, handles=names)
-    return msgspec.structs.replace(ended, status="failed", stop_reason="error", error=failure)
+    return msgspec.structs.replace(ended, status="failed", stop_reason="error", error=handle_missing(missing))

@@ -31,7 +31,7 @@ def check_pins(agent: str, pins: Sequence[PinnedHandle]) -> None:
             raise InvalidDefinition(msg)
 
 
-def resolve(
+def resolve_pins(
     pins: Iterable[PinnedHandle], calls: Sequence[ToolEnvelope], earlier: Mapping[str, Json]
 ) -> dict[str, Json]:
     """What every handle holds: the output of the call that fills it, always all of them.

@@ -6,7 +6,7 @@ import pytest
 
 from tests.unit.runs.journals import envelope
 from toolcrib.contracts import InvalidDefinition, Json, PinnedHandle, PinSelector, PinStrategy
-from toolcrib.runs.pins import check_pins, resolve, unfilled
+from toolcrib.runs.pins import check_pins, resolve_pins, unfilled
 
 CALLS = [
     envelope("c1", "search", status="error"),
@@ -40,7 +40,7 @@ def pin(tool: str, strategy: PinStrategy = "latest", **fields: Any) -> PinnedHan
 )
 def test_a_call_fills_the_handle_of_its_tool(handle: PinnedHandle, value: Json):
     assert unfilled([handle], CALLS) == []
-    assert resolve([handle], CALLS, {"handle": "earlier"}) == {"handle": value}
+    assert resolve_pins([handle], CALLS, {"handle": "earlier"}) == {"handle": value}
 
 
 @pytest.mark.requirement("pins.strategies", "pins.missing")
@@ -57,8 +57,8 @@ def test_a_call_fills_the_handle_of_its_tool(handle: PinnedHandle, value: Json):
 )
 def test_what_was_not_executed_fills_nothing(handle: PinnedHandle):
     assert unfilled([handle], CALLS) == [handle]
-    assert resolve([handle], CALLS, {}) == {"handle": None}
-    assert resolve([handle], CALLS, {"handle": "earlier"}) == {"handle": "earlier"}
+    assert resolve_pins([handle], CALLS, {}) == {"handle": None}
+    assert resolve_pins([handle], CALLS, {"handle": "earlier"}) == {"handle": "earlier"}
 
 
 @pytest.mark.requirement("pins.well_formed")

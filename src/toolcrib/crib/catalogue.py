@@ -4,7 +4,7 @@ What is added is saved when the crib is opened or next asked for anything, in th
 """
 
 import asyncio
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any, TypeAlias
 
 from toolcrib.agents import (
@@ -17,6 +17,7 @@ from toolcrib.agents import (
 )
 from toolcrib.contracts import (
     AgentImplementation,
+    Implementation,
     InvalidInput,
     NotFound,
     PermissionDenied,
@@ -27,9 +28,15 @@ from toolcrib.contracts import (
     ToolDefinition,
     ToolRevision,
 )
+from toolcrib.contracts.workflows import (
+    ConditionBinding,
+    StepRegistration,
+    WorkflowDefinition,
+    WorkflowImplementation,
+)
 from toolcrib.executor import Clock
 from toolcrib.llm import ModelPool
-from toolcrib.policy import permits
+from toolcrib.policy import permits, require_publish
 from toolcrib.providers.mcp import Commands
 from toolcrib.registry import (
     FunctionTool,
@@ -44,6 +51,14 @@ from toolcrib.registry import (
 from toolcrib.runs import check_pins
 from toolcrib.runtimes import PluginRuntimes, PythonRuntime
 from toolcrib.store import Store
+from toolcrib.workflows.checks import (
+    Checked,
+    Surroundings,
+    check_condition,
+    check_registration,
+    check_workflow,
+    refusal,
+)
 
 Addition: TypeAlias = ToolDefinition | FunctionTool[..., Any]
 """What a program adds: a definition, or a function with one."""
@@ -58,6 +73,8 @@ class Catalogue:
         providers: Its providers, at hand.
         fragments: Its prompt fragments, at hand.
         accounts: Its service accounts, at hand.
+        steps: Its workflow steps, at hand.
+        conditions: Its conditions, at hand.
         functions: Python functions by the revision that they belong to.
         models: Tells whether a model can be opened.
         commands: Tells which programs may be started.
@@ -73,6 +90,8 @@ class Catalogue:
         providers: Providers,
         fragments: Named[PromptFragment],
         accounts: Named[ServiceAccount],
+        steps: Named[StepRegistration],
+        conditions: Named[ConditionBinding],
         functions: PythonRuntime,
         models: ModelPool,
         commands: Commands,
@@ -84,6 +103,8 @@ class Catalogue:
         self._providers = providers
         self._fragments = fragments
         self._accounts = accounts
+        self._steps = steps
+        self._conditions = conditions
         self._functions = functions
         self._models = models
         self._commands = commands
@@ -136,6 +157,8 @@ class Catalogue:
         await self._providers.refresh(realm)
         await self._fragments.refresh(realm)
         await self._accounts.refresh(realm)
+        await self._steps.refresh(realm)
+        await self._conditions.refresh(realm)
         self._realms[realm] = seen
 
     async def renew(self, realm: str) -> None:
@@ -161,6 +184,38 @@ class Catalogue:
             InvalidSettings: Its model cannot be opened.
             NotFound: It names a tool that does not exist.
         """
+        if isinstance(definition.implementation, WorkflowImplementation):
+            found = self.check_workflow(WorkflowDefinition.of(definition), realm)
+            if found.errors:
+                raise refusal(definition.name, found.errors)
+            return found.tool
+        return self._checked(definition, realm)
+
+    def check_workflow(self, workflow: WorkflowDefinition, realm: str, who: Principal | None = None) -> Checked:
+        """A workflow as it would be stored, with all that is wrong with it; also with who would save it, if given."""
+        around = Surroundings(realm, self._registry, self._steps, self._conditions, self._accounts)
+        found = check_workflow(workflow, around)
+        if found.errors:
+            return found
+        try:
+            self._checked(found.tool, realm)
+        except (InvalidInput, NotFound) as problem:
+            return found.with_error(str(problem))
+        if who is not None:
+            for problem in self._account_problems(found.tool, who):
+                found = found.with_error(problem)
+        return found
+
+    def check_step(self, step: StepRegistration, who: Principal) -> None:
+        """Refuse a name for a tool that no workflow could use; raises as `check_registration`."""
+        check_registration(step, self._registry, who.realm)
+
+    def check_condition(self, condition: ConditionBinding, who: Principal) -> None:
+        """Refuse a condition that is not one expression over its parameters; raises as the check of that name."""
+        del who
+        check_condition(condition)
+
+    def _checked(self, definition: ToolDefinition, realm: str) -> ToolDefinition:
         check_definition(definition)
         self._plugins.check(definition)
         checked = check_callees(check_agentic(definition, self._registry, realm), self._registry, realm)
@@ -191,7 +246,12 @@ class Catalogue:
 
     async def save(self, definition: ToolDefinition, who: Principal, *, after: int | None = None) -> ToolRevision:
         """Check a definition and store it; raises as `checked`, `Conflict` as the registry, and `PermissionDenied`."""
-        checked = self.checked(definition, who.realm)
+        return await self.keep(self.checked(definition, who.realm), who, after=after)
+
+    async def keep(self, checked: ToolDefinition, who: Principal, *, after: int | None = None) -> ToolRevision:
+        """Store what has been checked; raises `Conflict` as the registry, and `PermissionDenied`."""
+        if isinstance(checked.implementation, WorkflowImplementation):
+            require_publish(who, checked.name)
         self._check_account(checked, who)
         now = self._clock.now()
         saved = await self._registry.save(checked, realm=who.realm, made_by=who.id, at=now, after=after)
@@ -199,14 +259,18 @@ class Catalogue:
         return saved.model_copy(update={"warnings": warnings}) if warnings else saved
 
     def _check_account(self, definition: ToolDefinition, who: Principal) -> None:
-        """Hold the account that an agent would act as against what its author may give it."""
-        implementation = definition.implementation
-        if not isinstance(implementation, AgentImplementation) or implementation.principal_ref is None:
-            return
-        account = self._accounts.require(who.realm, implementation.principal_ref)
-        if not permits(who.grants, uri := f"ai://accounts/{account.name}/execute"):
-            msg = f"agent {definition.name!r} would act as {account.name!r}, and {who.id!r} has no grant for {uri!r}"
-            raise PermissionDenied(f"{msg}; ask the realm's owner for it, or leave principal_ref out")
+        """Hold the accounts that an agent or a step would act as against what its author may give it."""
+        for name in _accounts_of(definition.implementation):
+            self._accounts.require(who.realm, name)
+        for problem in self._account_problems(definition, who):
+            raise PermissionDenied(problem)
+
+    def _account_problems(self, definition: ToolDefinition, who: Principal) -> Iterator[str]:
+        kind = definition.implementation.kind
+        for name in _accounts_of(definition.implementation):
+            if not permits(who.grants, uri := f"ai://accounts/{name}/execute"):
+                msg = f"{kind} {definition.name!r} would act as {name!r}, and {who.id!r} has no grant for {uri!r}"
+                yield f"{msg}; ask the realm's owner for it, or leave principal_ref out"
 
     def warnings_at_start(self, tool: ToolRevision, pins: Mapping[str, str]) -> tuple[str, ...]:
         """What a run has to know of the tools that it has pinned: which of them are deprecated."""
@@ -223,3 +287,15 @@ class Catalogue:
             return
         revision = await self.save(added.definition, owner)
         self._functions.bind(revision.content_hash, added)
+
+
+def _accounts_of(implementation: Implementation) -> list[str]:
+    """Names of the service accounts that a tool acts as, each once."""
+    match implementation:
+        case AgentImplementation(principal_ref=name):
+            named = [name]
+        case WorkflowImplementation(steps=steps):
+            named = [step.principal_ref for step in steps]
+        case _:
+            named = []
+    return list(dict.fromkeys(name for name in named if name is not None))

@@ -46,7 +46,7 @@ from toolcrib.crib.handoffs import Handoffs
 from toolcrib.crib.imports import Imports
 from toolcrib.crib.lifecycle import ToolLife
 from toolcrib.crib.listing import Listing
-from toolcrib.crib.named import NamedThings
+from toolcrib.crib.named import NamedThings, check_grants
 from toolcrib.crib.parts import Outside, Parts
 from toolcrib.crib.prompts import Prompts
 from toolcrib.crib.reference import ReferenceData
@@ -54,6 +54,7 @@ from toolcrib.crib.replays import replay_run
 from toolcrib.crib.requests import refusal_of, refusal_of_run, request_of
 from toolcrib.crib.secrets import Secrets
 from toolcrib.crib.services import read_services
+from toolcrib.crib.workflows import Workflows
 from toolcrib.engines import Driven, SystemClock
 from toolcrib.executor import Clock
 from toolcrib.export import ExportFormat, export_tools
@@ -141,7 +142,10 @@ class Crib(Definer):
         self.prompts = Prompts.of(parts, self.enter)
         self.secrets = Secrets(parts, self.enter)
         self.fragments = NamedThings(parts.fragments, self.enter, self.clock)
-        self.accounts = NamedThings(parts.accounts, self.enter, self.clock)
+        self.accounts = NamedThings(parts.accounts, self.enter, self.clock, check_grants)
+        self.steps = NamedThings(parts.steps, self.enter, self.clock, parts.catalogue.check_step)
+        self.conditions = NamedThings(parts.conditions, self.enter, self.clock, parts.catalogue.check_condition)
+        self.workflows = Workflows(parts, self.listing, self.lifecycle, self.enter)
         self.connections = Connections(parts, self.enter)
         self.conversations = Conversations(self.store, self.engine, self.clock, self.enter)
         self.evaluate = Evaluations(parts, self.enter)

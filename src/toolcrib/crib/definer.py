@@ -19,9 +19,18 @@ from toolcrib.contracts import (
     Principal,
     ToolDefinition,
 )
-from toolcrib.crib.defining import AgenticOptions, AgentOptions, Usable, agent_definition, reference_of
+from toolcrib.contracts.workflows import WorkflowStep
+from toolcrib.crib.defining import (
+    AgenticOptions,
+    AgentOptions,
+    Usable,
+    WorkflowOptions,
+    agent_definition,
+    reference_of,
+    workflow_definition,
+)
 from toolcrib.crib.executions import Executions
-from toolcrib.crib.handle import Agent, AgenticTool, CompositeTool
+from toolcrib.crib.handle import Agent, AgenticTool, CompositeTool, WorkflowHandle
 from toolcrib.crib.models import llm_of
 from toolcrib.crib.parts import Parts
 from toolcrib.registry import FunctionTool, as_function_tool, composite_definition
@@ -147,3 +156,26 @@ class Definer(ABC):
         definition = composite_definition(name, input_schema, routes, **made)
         self._catalogue.add(definition, self.principal)
         return CompositeTool(self.invoke, definition)
+
+    def workflow(
+        self,
+        name: str,
+        *,
+        steps: Sequence[WorkflowStep | JsonObject],
+        limits: Limits | None = None,
+        **options: Unpack[WorkflowOptions],
+    ) -> WorkflowHandle:
+        """Define a workflow, and get a handle to run it. It is checked, and published, before the next call.
+
+        Args:
+            name: The workflow's name.
+            steps: The nodes of its graph, in any order.
+            limits: What a run may spend; what workflows usually may if null.
+            **options: The other fields of `WorkflowDefinition`.
+
+        Raises:
+            InvalidDefinition: A field is unknown or not of its type. What else is wrong is told when it is saved.
+        """
+        definition = workflow_definition(name, steps, limits, **options)
+        self._catalogue.add(definition.tool(), self.principal)
+        return WorkflowHandle(self.invoke, definition)

@@ -1,4 +1,4 @@
-"""What a program may say of an agentic tool or an agent that it defines, beside its name and its model."""
+"""What a program may say of an agentic tool, an agent or a workflow that it defines, beside its name."""
 
 from collections.abc import Callable, Sequence
 from typing import Any, TypeAlias, TypedDict, Unpack
@@ -14,6 +14,8 @@ from toolcrib.contracts import (
     AllocatedTool,
     Guardrail,
     InvalidDefinition,
+    Json,
+    JsonObject,
     JsonSchema,
     Limits,
     LLMConfig,
@@ -22,8 +24,10 @@ from toolcrib.contracts import (
     SideEffects,
     ToolDefinition,
 )
+from toolcrib.contracts.workflows import WorkflowDefinition, WorkflowStep
 from toolcrib.crib.handle import Agent
 from toolcrib.registry import FunctionTool, as_function_tool
+from toolcrib.workflows.checks import read_definition, refusal
 
 Usable: TypeAlias = str | FunctionTool[..., Any] | Callable[..., Any] | ToolDefinition
 """A tool: one of the crib's by reference, a function, or a definition."""
@@ -85,6 +89,25 @@ class AgentOptions(TypedDict, total=False):
     version: str
 
 
+class WorkflowOptions(TypedDict, total=False):
+    """Of a workflow; each is the field of `WorkflowDefinition` with its name, which has some more of every tool."""
+
+    description: str
+    title: str
+    input_schema: JsonSchema
+    output_schema: JsonSchema
+    output: Json
+    side_effects: SideEffects
+    guardrails: Sequence[Guardrail]
+    requires_confirmation: bool
+    status: AgenticStatus
+    security_uri: str
+    category: str
+    tags: Sequence[str]
+    usage: str
+    version: str
+
+
 def agent_definition(
     name: str,
     llm: LLMConfig,
@@ -119,6 +142,29 @@ def agent_definition(
         said = found["msg"].removeprefix("Value error, ")
         msg = ": ".join(filter(None, (f"agent {name!r}", place, said)))
         raise InvalidDefinition(msg) from None
+
+
+def workflow_definition(
+    name: str, steps: Sequence[WorkflowStep | JsonObject], limits: Limits | None, **options: Unpack[WorkflowOptions]
+) -> WorkflowDefinition:
+    """The definition of a workflow.
+
+    Args:
+        name: Its name.
+        steps: Its steps.
+        limits: What a run may spend; the usual ones if null.
+        **options: What else is to be said.
+
+    Raises:
+        InvalidDefinition: A field is unknown or not of its type; `problems` has all of them.
+    """
+    given: JsonObject = {"name": name, "steps": list(steps), **options}
+    if limits is not None:
+        given["limits"] = limits
+    found = read_definition(given)
+    if found.definition is None:
+        raise refusal(name, found.problems)
+    return found.definition
 
 
 def reference_of(tool: Usable, add: Callable[[FunctionTool[..., Any] | ToolDefinition], None]) -> str:

@@ -4,6 +4,7 @@ from collections.abc import Awaitable, Callable
 from typing import TypeAlias
 
 from toolcrib.contracts import AgentDefinition, AgentRequest, AgentResponse, Json, JsonObject, ToolDefinition
+from toolcrib.contracts.workflows import WorkflowDefinition
 from toolcrib.runs import Result
 
 Invoke: TypeAlias = Callable[[str, JsonObject], Awaitable[Result]]
@@ -43,6 +44,18 @@ class CompositeTool:
 
     async def __call__(self, **arguments: Json) -> Result:
         """Run the tool and wait until the run ends or suspends."""
+        return await self._invoke(f"{self.definition.name}@{self.definition.version}", arguments)
+
+
+class WorkflowHandle:
+    """A handle to a workflow: await it with its arguments."""
+
+    def __init__(self, invoke: Invoke, definition: WorkflowDefinition) -> None:
+        self._invoke = invoke
+        self.definition = definition
+
+    async def __call__(self, **arguments: Json) -> Result:
+        """Run the workflow and wait until the run ends or suspends."""
         return await self._invoke(f"{self.definition.name}@{self.definition.version}", arguments)
 
 

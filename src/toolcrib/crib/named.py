@@ -1,10 +1,11 @@
-"""Prompt fragments and service accounts of a crib: saved by name, listed, removed.
+"""What a crib keeps by name: prompt fragments, service accounts, workflow steps and conditions; saved, listed, removed.
 
 await crib.fragments.save(PromptFragment(name="tone", text="Answer briefly and kindly."))
 await crib.accounts.save(ServiceAccount(name="deal-bot", grants=("ai://tools/crm/*/execute",)))
+await crib.steps.save(StepRegistration(name="orders.validate", tool="validate_order"))
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Generic
 
 from toolcrib.contracts import PermissionDenied, Principal, ServiceAccount
@@ -21,22 +22,31 @@ class NamedThings(Generic[ItemT]):
         named: Has them.
         enter: Has the definitions of a principal's realm at hand, and says who acts.
         clock: Time.
+        check: Refuses what a principal may not save, or nobody could use.
     """
 
-    def __init__(self, named: Named[ItemT], enter: Enter, clock: Clock) -> None:
+    def __init__(
+        self,
+        named: Named[ItemT],
+        enter: Enter,
+        clock: Clock,
+        check: Callable[[ItemT, Principal], None] = lambda _item, _who: None,
+    ) -> None:
         self._named = named
         self._enter = enter
         self._clock = clock
+        self._check = check
 
     async def save(self, item: ItemT, *, principal: Principal | None = None) -> None:
         """Store a new revision, which is used from now on.
 
         Raises:
             PermissionDenied: It is an account with a grant that the caller does not have.
+            InvalidDefinition: It is a word of the workflow vocabulary that no step could use.
+            NotFound: It names a tool that does not exist.
         """
         who = await self._enter(principal, newest=True)
-        if isinstance(item, ServiceAccount):
-            _check_grants(item, who)
+        self._check(item, who)
         await self._named.save(item, realm=who.realm, made_by=who.id, at=self._clock.now())
 
     async def get(self, name: str, *, principal: Principal | None = None) -> ItemT:
@@ -60,8 +70,12 @@ class NamedThings(Generic[ItemT]):
         await self._named.remove((await self._enter(principal)).realm, name)
 
 
-def _check_grants(account: ServiceAccount, who: Principal) -> None:
-    """Nobody gives away what they do not have."""
+def check_grants(account: ServiceAccount, who: Principal) -> None:
+    """Nobody gives away what they do not have.
+
+    Raises:
+        PermissionDenied: The account would have a grant that its author has not.
+    """
     lacking = [grant for grant in account.grants if not permits(who.grants, grant)]
     if lacking:
         msg = f"account {account.name!r} would have the grant {lacking[0]!r}, which {who.id!r} has not"

@@ -6,8 +6,9 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import NamedTuple, Self
 
-from toolcrib.agents import Furnisher, Memory, Models, References, Snapshots, programs
+from toolcrib.agents import AgenticHandlers, Furnisher, Memory, Models, References, Snapshots, programs
 from toolcrib.contracts import DELEGATES, PromptFragment, RunKind, ServiceAccount, ToolRevision
+from toolcrib.contracts.workflows import ConditionBinding, StepRegistration
 from toolcrib.crib.adoption import Adoptions
 from toolcrib.crib.catalogue import Catalogue
 from toolcrib.crib.keeping import Keeping
@@ -53,6 +54,8 @@ class Parts:
     providers: Providers
     fragments: Named[PromptFragment]
     accounts: Named[ServiceAccount]
+    steps: Named[StepRegistration]
+    conditions: Named[ConditionBinding]
     catalogue: Catalogue
     adoptions: Adoptions
     references: References
@@ -105,6 +108,8 @@ class Parts:
             providers=providers,
             fragments=kept.fragments,
             accounts=kept.accounts,
+            steps=kept.steps,
+            conditions=kept.conditions,
             catalogue=catalogue,
             adoptions=Adoptions(
                 outside.store.definitions,
@@ -169,6 +174,8 @@ class _Kept(NamedTuple):
     providers: Providers
     fragments: Named[PromptFragment]
     accounts: Named[ServiceAccount]
+    steps: Named[StepRegistration]
+    conditions: Named[ConditionBinding]
 
     @classmethod
     def of(cls, definitions: Definitions) -> Self:
@@ -177,6 +184,8 @@ class _Kept(NamedTuple):
             Providers(definitions),
             Named(definitions, "fragment", PromptFragment),
             Named(definitions, "account", ServiceAccount),
+            Named(definitions, "workflow_step", StepRegistration),
+            Named(definitions, "condition", ConditionBinding),
         )
 
 
@@ -187,6 +196,8 @@ def _catalogue(outside: Outside, kept: _Kept, models: ModelPool, reaching: Reach
         providers=kept.providers,
         fragments=kept.fragments,
         accounts=kept.accounts,
+        steps=kept.steps,
+        conditions=kept.conditions,
         functions=reaching.functions,
         models=models,
         commands=reaching.commands,
@@ -211,7 +222,8 @@ def _code(outside: Outside, kept: _Kept, references: References) -> Callable[[Mo
         )
         kinds: dict[RunKind, Program] = {**found}
         kinds |= {"code": Code(outside.sandbox, kept.registry), "composite": Composite(kept.registry)}
-        kinds["workflow"] = Workflow(kept.registry)
+        furnisher = Furnisher(opened, kept.registry, kept.providers, references)
+        kinds["workflow"] = Workflow(kept.registry, AgenticHandlers.of(furnisher, kept.registry))
         kinds["agent"] = asking(holding_pins(kinds["agent"]))
         kinds["agentic"] = asking(kinds["agentic"])
         return kinds

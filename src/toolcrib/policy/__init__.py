@@ -19,6 +19,7 @@ from toolcrib.policy.guardrails import (
 )
 from toolcrib.policy.nature import deletes, is_untrusted
 from toolcrib.policy.permissions import permits
+from toolcrib.policy.publishing import require_publish
 from toolcrib.policy.reach import Reach
 
 __all__ = [
@@ -53,6 +54,7 @@ __all__ = [
     "permits",
     "policy_hash",
     "policy_of",
+    "require_publish",
     "screen",
     "strictest",
     "withholds_text",

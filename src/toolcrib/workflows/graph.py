@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import NamedTuple, cast
 
-from toolcrib.contracts import InvalidDefinition, Json, JsonObject
+from toolcrib.contracts import InvalidDefinition, InvalidExpression, Json, JsonObject
 from toolcrib.contracts.workflows import (
     AGENT_HANDLERS,
     ConditionUse,
@@ -136,8 +136,12 @@ def circle_in(plan: Plan) -> list[str]:
     return way[way.index(way[-1]) :][::-1]
 
 
-def edges_of(implementation: WorkflowImplementation) -> Iterator[Edge]:
+def edges_of(implementation: WorkflowImplementation, *, lenient: bool = False) -> Iterator[Edge]:
     """All edges of a definition, also those that lead nowhere; the same step may be named by several.
+
+    Args:
+        implementation: The definition.
+        lenient: Whether expressions that do not compile are passed over.
 
     Raises:
         InvalidExpression: An expression does not compile.
@@ -152,22 +156,32 @@ def edges_of(implementation: WorkflowImplementation) -> Iterator[Edge]:
         if step.goes_to is not None:
             yield Edge(step.name, step.goes_to, "error", None, f"{path}/on_error/go_to")
         for where, value, own in _expressions_of(step, implementation):
-            yield from _data_edges(value, step.name, f"{path}{where}", known, own)
-    yield from _data_edges(implementation.output, "output", "/output", known, frozenset())
+            for reference in _references(value, lenient=lenient):
+                yield from _data_edges(reference, step.name, f"{path}{where}", known, own)
+    for reference in _references(implementation.output, lenient=lenient):
+        yield from _data_edges(reference, "output", "/output", known, frozenset())
+
+
+def _references(value: Json, *, lenient: bool) -> list[str]:
+    try:
+        return sorted(references_of(value))
+    except InvalidExpression:
+        if lenient:
+            return []
+        raise
 
 
 def _data_edges(
-    value: Json, target: str, path: str, known: Mapping[str, list[str]], own: frozenset[str]
+    reference: str, target: str, path: str, known: Mapping[str, list[str]], own: frozenset[str]
 ) -> Iterator[Edge]:
-    for reference in sorted(references_of(value)):
-        root, _, rest = reference.partition(".")
-        if root in own:
-            continue
-        if root == "steps" and rest:
-            yield Edge(rest.partition(".")[0], target, "data", reference, path)
-        for source in known.get(root, ()):
-            if source != target:
-                yield Edge(source, target, "data", reference, path)
+    root, _, rest = reference.partition(".")
+    if root in own:
+        return
+    if root == "steps" and rest:
+        yield Edge(rest.partition(".")[0], target, "data", reference, path)
+    for source in known.get(root, ()):
+        if source != target:
+            yield Edge(source, target, "data", reference, path)
 
 
 def _expressions_of(

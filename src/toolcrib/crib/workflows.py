@@ -1,0 +1,250 @@
+"""Workflows of a crib: checked, drafted, published, read, removed.
+
+graph = await crib.workflows.check(definition)          # tells all that is wrong, and saves nothing
+draft = await crib.workflows.draft(definition)          # keeps it beside the published one
+done = await crib.workflows.publish("order_fulfillment")
+print(done.tool.ref, done.impact, done.problems)
+
+What is published is a tool: it is called, listed and searched for like every other one.
+"""
+
+from collections.abc import Sequence
+
+from toolcrib.contracts import JsonObject, NotFound, Principal, ToolDefinition, ToolRevision
+from toolcrib.contracts.workflows import (
+    Publication,
+    WorkflowDefinition,
+    WorkflowDraft,
+    WorkflowGraph,
+    WorkflowImplementation,
+)
+from toolcrib.crib.drafts import Drafts
+from toolcrib.crib.entering import Enter
+from toolcrib.crib.lifecycle import ToolLife
+from toolcrib.crib.listing import Listing, ToolsPage
+from toolcrib.crib.parts import Parts
+from toolcrib.policy import require_publish
+from toolcrib.registry import Facet
+from toolcrib.workflows.checks import Checked, draw, read_definition, refusal
+
+
+class Workflows:
+    """The workflows of a crib.
+
+    Args:
+        parts: Of the crib.
+        listing: Of the crib: tells what a principal may see.
+        life: Of the crib: tells whom a change concerns.
+        enter: Has the definitions of a principal's realm at hand, and says who acts.
+    """
+
+    def __init__(self, parts: Parts, listing: Listing, life: ToolLife, enter: Enter) -> None:
+        self._parts = parts
+        self._listing = listing
+        self._life = life
+        self._enter = enter
+        self._drafts = Drafts(parts.outside.store.definitions)
+
+    # Writing ----------------------------------------------------------------------------------------------------------
+
+    async def check(
+        self, definition: WorkflowDefinition | JsonObject, *, principal: Principal | None = None
+    ) -> WorkflowGraph:
+        """The graph of a definition, with all that is wrong with it; nothing about the definition raises.
+
+        Args:
+            definition: The definition, or a document that may be one.
+            principal: In whose realm and name.
+        """
+        who = await self._enter(principal, newest=True)
+        found = read_definition(definition)
+        if found.definition is None:
+            name = definition.get("name") if isinstance(definition, dict) else None
+            return WorkflowGraph(workflow=str(name or ""), problems=found.problems)
+        checked = self._parts.catalogue.check_workflow(found.definition, who.realm, who)
+        return draw(checked.tool, checked.problems)
+
+    async def draft(
+        self,
+        definition: WorkflowDefinition | JsonObject,
+        *,
+        note: str = "",
+        authored_by: str | None = None,
+        run_id: str | None = None,
+        principal: Principal | None = None,
+        after: int | None = None,
+    ) -> WorkflowDraft:
+        """Keep a definition without publishing it. It must be one that could be published.
+
+        Args:
+            definition: The definition, or its document.
+            note: For whoever publishes it.
+            authored_by: The agent that has written it; null for a person.
+            run_id: The run in which it was written.
+            principal: In whose realm and name.
+            after: Number of the draft's revision that the author has changed; 0 for a new one; null for any.
+
+        Raises:
+            InvalidDefinition: Something is wrong with it; `problems` has all of it.
+            Conflict: Another revision of the draft has been saved since `after`.
+        """
+        who = await self._enter(principal, newest=True)
+        checked = self._sound(definition, who)
+        new = WorkflowDraft(
+            definition=WorkflowDefinition.of(checked.tool),
+            note=note,
+            authored_by=authored_by,
+            run_id=run_id,
+            revision=1,
+            made_by=who.id,
+            created_at=self._parts.outside.clock.now(),
+            problems=checked.warnings,
+        )
+        return await self._drafts.save(new, who, after=after)
+
+    async def drafts(self, *, principal: Principal | None = None) -> Sequence[WorkflowDraft]:
+        """All drafts of the realm, by name."""
+        return await self._drafts.current((await self._enter(principal)).realm)
+
+    async def get_draft(self, name: str, *, principal: Principal | None = None) -> WorkflowDraft:
+        """A draft, with what is wrong with it by now.
+
+        Raises:
+            NotFound: There is none of this name.
+            InvalidDefinition: Another release has saved it, and this one cannot read it.
+        """
+        who = await self._enter(principal, newest=True)
+        draft = await self._drafts.require(who.realm, name)
+        checked = self._parts.catalogue.check_workflow(draft.definition, who.realm, who)
+        return draft.model_copy(update={"problems": checked.problems})
+
+    async def discard(self, name: str, *, principal: Principal | None = None) -> None:
+        """Take a draft out; the published workflow of its name stays.
+
+        Raises:
+            NotFound: There is none of this name.
+        """
+        who = await self._enter(principal)
+        if not await self._drafts.remove(who.realm, name):
+            await self._drafts.require(who.realm, name)
+
+    # Publishing -------------------------------------------------------------------------------------------------------
+
+    async def publish(
+        self,
+        definition: WorkflowDefinition | JsonObject | str,
+        *,
+        principal: Principal | None = None,
+        after: int | None = None,
+    ) -> Publication:
+        """Check a workflow against what there is now, bind it to that, and save it as the newest revision of its tool.
+
+        The draft of its name has served its purpose then and is taken out.
+
+        Args:
+            definition: The definition, its document, or the name of a draft.
+            principal: In whose realm and name; needs `ai://workflows/{name}/publish`.
+            after: Number of the tool's revision that the author has changed; 0 for a new one; null for any.
+
+        Raises:
+            NotFound: There is no draft of this name.
+            InvalidDefinition: Something is wrong with it; `problems` has all of it.
+            PermissionDenied: The principal may not publish it, or it acts as an account that its author may not use.
+            Conflict: Another revision has been saved since `after`.
+        """
+        who = await self._enter(principal, newest=True)
+        if isinstance(definition, str):
+            require_publish(who, definition)
+            definition = (await self._drafts.require(who.realm, definition)).definition
+        checked = self._sound(definition, who)
+        published = await self._publish(checked.tool, who, after)
+        await self._drafts.remove(who.realm, checked.tool.name)
+        return published.model_copy(update={"problems": checked.warnings})
+
+    async def revert(
+        self, name: str, revision: int, *, principal: Principal | None = None, after: int | None = None
+    ) -> Publication:
+        """Make an older revision the newest one once more, bound to what it was bound to.
+
+        Args:
+            name: Of the workflow.
+            revision: The number of the older revision.
+            principal: As for `publish`.
+            after: See there.
+
+        Raises:
+            NotFound: There is no such workflow, or no such revision.
+            InvalidDefinition: It could not be published any more; `problems` has all that is wrong with it.
+            PermissionDenied: As `publish`.
+            Conflict: See there.
+        """
+        who = await self._enter(principal, newest=True)
+        known = await self._parts.registry.revisions(who.realm, self._require(who.realm, name).name)
+        older = next((one for one in known if one.revision == revision), None)
+        if older is None or not isinstance(older.definition.implementation, WorkflowImplementation):
+            numbers = f"1 to {known[-1].revision}"
+            raise NotFound(f"workflow {name!r} has no revision {revision}; there are {numbers}")
+        checked = self._sound(WorkflowDefinition.of(older.definition), who)
+        published = await self._publish(older.definition, who, after)
+        return published.model_copy(update={"problems": checked.warnings})
+
+    async def _publish(self, tool: ToolDefinition, who: Principal, after: int | None) -> Publication:
+        before = self._parts.registry.named(who.realm, tool.name)
+        impact = None if before is None else await self._life.impact(tool.name, proposed=tool, principal=who)
+        return Publication(tool=await self._parts.catalogue.keep(tool, who, after=after), impact=impact)
+
+    def _sound(self, definition: WorkflowDefinition | JsonObject, who: Principal) -> Checked:
+        found = read_definition(definition)
+        if found.definition is None:
+            name = definition.get("name") if isinstance(definition, dict) else None
+            raise refusal(str(name or ""), found.problems)
+        checked = self._parts.catalogue.check_workflow(found.definition, who.realm, who)
+        if checked.errors:
+            raise refusal(checked.tool.name, checked.errors)
+        return checked
+
+    # Reading ----------------------------------------------------------------------------------------------------------
+
+    async def get(self, ref: str, *, principal: Principal | None = None) -> ToolRevision:
+        """The revision of a workflow; `WorkflowDefinition.of` reads it.
+
+        Args:
+            ref: `name` or `name@range`.
+            principal: Who asks.
+
+        Raises:
+            NotFound: There is no such workflow; it may be a tool of another kind.
+        """
+        who = await self._enter(principal, newest=True)
+        return self._require(who.realm, ref)
+
+    async def page(
+        self, *, after: str = "", limit: int = 50, text: str | None = None, principal: Principal | None = None
+    ) -> ToolsPage:
+        """The workflows that come after a name and that the principal may see.
+
+        Args:
+            after: A name; empty for the beginning.
+            limit: At most so many.
+            text: What must stand in name, title, description or tags.
+            principal: Who looks.
+        """
+        facets: dict[Facet, str | None] = {"kind": "workflow"}
+        return await self._listing.page(after=after, limit=limit, text=text, facets=facets, principal=principal)
+
+    async def remove(self, name: str, *, principal: Principal | None = None) -> None:
+        """Take a workflow out of the catalogue; its runs go on.
+
+        Raises:
+            NotFound: There is no such workflow.
+        """
+        who = await self._enter(principal, newest=True)
+        await self._parts.registry.remove(who.realm, self._require(who.realm, name).name)
+
+    def _require(self, realm: str, ref: str) -> ToolRevision:
+        found = self._parts.registry.named(realm, ref)
+        if found is None or not isinstance(found.definition.implementation, WorkflowImplementation):
+            names = sorted(self._parts.registry.shelf(realm).having("kind", "workflow"))[:10]
+            known = f"there is: {', '.join(names)}" if names else "publish it first"
+            raise NotFound(f"no workflow {ref!r} in realm {realm!r}; {known}")
+        return found

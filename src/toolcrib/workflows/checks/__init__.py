@@ -1,0 +1,19 @@
+"""Checking workflows before anybody can run them: names, graph, expressions, tools and types."""
+
+from toolcrib.workflows.checks.checking import Checked, check_workflow
+from toolcrib.workflows.checks.documents import Document, read_definition, refusal
+from toolcrib.workflows.checks.drawing import draw
+from toolcrib.workflows.checks.surroundings import Surroundings
+from toolcrib.workflows.checks.vocabulary import check_condition, check_registration
+
+__all__ = [
+    "Checked",
+    "Document",
+    "Surroundings",
+    "check_condition",
+    "check_registration",
+    "check_workflow",
+    "draw",
+    "read_definition",
+    "refusal",
+]

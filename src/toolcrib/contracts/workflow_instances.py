@@ -33,6 +33,9 @@ class SettledStep(Contract):
     failed: int = 0
     """Elements that have failed."""
     tries: int = 1
+    agent_runs: tuple[str | None, ...] = ()
+    """Of an agent's node: ids of the runs of the agent, which have its calls. One, or of a `for_each` one for each
+    element, null where there is none."""
     output: Json = None
     """Given if no call has put it out."""
     error: ToolError | None = None

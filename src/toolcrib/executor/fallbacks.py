@@ -41,7 +41,7 @@ def find_fallback(ref: str, tool: ToolRevision, tools: Tools, context: CallConte
         InvalidInput: It is not there any more, or does more by now than the tool that it stands in for.
     """
     name, _, version = ref.partition("@")
-    found = tools.find(context.principal.realm, name, version or None)
+    found = tools.find(context.principal.realm, name, context.pins.get(ref) or version or None)
     if found is None:
         msg = f"there is no tool {ref!r}"
         raise InvalidInput(msg)

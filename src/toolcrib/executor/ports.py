@@ -37,6 +37,10 @@ class ToolCall(Struct, frozen=True):
     """Arguments; a string that is no JSON object stays what the model wrote, and is refused by validation."""
     version: str | None = None
     """Semantic version range or content hash; null for what the policy or the registry offers."""
+    idempotency_key: str | None = None
+    """The key that it had when it was made first, in an earlier life or another run; null if it is made first now."""
+    timeout_s: float | None = None
+    """Seconds that its caller gives it, waiting for people excluded, if the tool itself does not take fewer."""
 
 
 class CallJournal(Protocol):
@@ -66,6 +70,7 @@ class CallJournal(Protocol):
         *,
         attempt: int = 1,
         instead_of: FailedCall | None = None,
+        timeout_s: float | None = None,
     ) -> RunResult:
         """Run a nested run of a tool under this one. May suspend the run instead of returning.
 
@@ -75,6 +80,7 @@ class CallJournal(Protocol):
             arguments: Its input.
             attempt: Number of the call's attempt; each is a run of its own.
             instead_of: For a fallback, the call that failed; recorded before the fallback begins.
+            timeout_s: Seconds that it has if its own limits are not less, waiting for people excluded.
         """
         ...
 
@@ -102,6 +108,8 @@ class CallContext(Struct, frozen=True):
     """What the run has read that outsiders can write: the first of it; null if nothing."""
     attempt: int = 1
     """2 and more: the call is repeated after a crash."""
+    pins: Mapping[str, str] = {}
+    """Content hashes of what the run has pinned, by reference: a fallback among them is the one that is called."""
 
 
 class Dispatch(Struct, frozen=True):
@@ -116,6 +124,8 @@ class Dispatch(Struct, frozen=True):
     position: str
     attempt: int
     context: CallContext
+    timeout_s: float | None = None
+    """As of the call."""
 
 
 class Outcome(Struct, frozen=True):

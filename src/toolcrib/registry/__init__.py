@@ -11,7 +11,7 @@ from toolcrib.registry.adoption import (
     versions_of,
 )
 from toolcrib.registry.authentication import all_references_of, references_of
-from toolcrib.registry.bindings import GROUP, TAG, bindings, means_many, pins_of, refers_to
+from toolcrib.registry.bindings import GROUP, TAG, bindings, means_many, refers_to
 from toolcrib.registry.callees import check_callees
 from toolcrib.registry.catalog import Registry, stored_tool
 from toolcrib.registry.changes import classify, compare_input, compare_output
@@ -21,6 +21,7 @@ from toolcrib.registry.composites import composite_definition
 from toolcrib.registry.functions import FunctionTool, ToolContext, ToolOptions, as_function_tool, tool, tools_of
 from toolcrib.registry.http import check_http
 from toolcrib.registry.impact import dependents_of
+from toolcrib.registry.locks import Lock, Locked, lock_of, pins_of
 from toolcrib.registry.named import ItemT, Named
 from toolcrib.registry.notices import notice_of, warnings_at_start, warnings_for
 from toolcrib.registry.providers import Providers, stored_provider
@@ -39,6 +40,8 @@ __all__ = [
     "FunctionTool",
     "Hit",
     "ItemT",
+    "Lock",
+    "Locked",
     "Named",
     "Problem",
     "Providers",
@@ -65,6 +68,7 @@ __all__ = [
     "composite_definition",
     "dependents_of",
     "group_of",
+    "lock_of",
     "means_many",
     "newest",
     "notice_of",

@@ -9,10 +9,8 @@ from toolcrib.contracts import (
     CodeImplementation,
     CompositeImplementation,
     ToolDefinition,
-    ToolRevision,
 )
 from toolcrib.contracts.workflows import WorkflowImplementation
-from toolcrib.registry.catalog import Registry
 
 GROUP = "group:"
 """Begins a reference to all tools of a group."""
@@ -25,13 +23,7 @@ def bindings(definition: ToolDefinition) -> tuple[str, ...]:
 
     `name`, `name@range`, and of tools with a model also patterns of names, groups and tags.
     """
-    return tuple(dict.fromkeys((*_called(definition), *_beside(definition))))
-
-
-def pins_of(tool: ToolRevision, registry: Registry) -> dict[str, str]:
-    """Content hashes of the tools that a run of this one may call, as they are now, by reference."""
-    refs = (ref for ref in bindings(tool.definition) if not means_many(ref))
-    return {ref: found.content_hash for ref in refs if (found := registry.named(tool.realm, ref)) is not None}
+    return tuple(dict.fromkeys((*called(definition), *beside(definition))))
 
 
 def means_many(ref: str) -> bool:
@@ -55,7 +47,8 @@ def refers_to(ref: str, definition: ToolDefinition) -> bool:
     return fnmatchcase(definition.name, name) if means_many(ref) else definition.name == name
 
 
-def _called(definition: ToolDefinition) -> Iterator[str]:
+def called(definition: ToolDefinition) -> Iterator[str]:
+    """The references to what the implementation calls, or lets a model call."""
     match definition.implementation:
         case AgentImplementation() as agent:
             yield from (item.tool for item in agent.tools)
@@ -77,8 +70,8 @@ def _called(definition: ToolDefinition) -> Iterator[str]:
             return
 
 
-def _beside(definition: ToolDefinition) -> Iterator[str]:
-    """What the executor calls for a tool of any kind."""
+def beside(definition: ToolDefinition) -> Iterator[str]:
+    """The references to what the executor calls for a tool of any kind."""
     yield from (rule.tool for rule in definition.error_handling if rule.tool is not None)
     if definition.reconcile is not None:
         yield definition.reconcile

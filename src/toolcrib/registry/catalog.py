@@ -6,13 +6,14 @@ process sees what others saved after `refresh`.
 
 import asyncio
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
 from difflib import get_close_matches
 
 from pydantic import ValidationError
 
-from toolcrib.contracts import Conflict, LifeCycle, NotFound, ToolDefinition, ToolRevision
+from toolcrib.contracts import Conflict, LifeCycle, NotFound, ToolChange, ToolDefinition, ToolRevision
+from toolcrib.registry.changes import classify
 from toolcrib.registry.checks import check_definition
 from toolcrib.registry.shelf import Shelf
 from toolcrib.registry.unreadable import stand_in, why_unreadable
@@ -22,6 +23,7 @@ _HASH = "sha256:"
 _MANY = 2_000
 """Names that are compared one by one with one that is not known."""
 _MOST_COMPARED = 100
+_MOST_CHANGES = 10_000
 
 
 class Registry:
@@ -29,16 +31,22 @@ class Registry:
 
     Args:
         definitions: Where revisions are kept.
+        runs_here: Whether this process has what a revision needs to run, such as a Python function.
     """
 
-    def __init__(self, definitions: Definitions) -> None:
+    def __init__(
+        self, definitions: Definitions, *, runs_here: Callable[[ToolRevision], bool] = lambda _tool: True
+    ) -> None:
         self._definitions = definitions
+        self.runs_here = runs_here
         self._shelves: defaultdict[str, Shelf] = defaultdict(Shelf)
         self._seen: dict[str, int] = {}
         """Number of the last change that was read, by realm."""
         self._by_hash: dict[tuple[str, str], ToolRevision] = {}
         self._unreadable: set[str] = set()
         """Content hashes of what another release has saved and this one cannot read."""
+        self._compared: dict[tuple[str, str], ToolChange] = {}
+        """Answers of `change`, by content hashes."""
         self._changing = asyncio.Lock()
         """Held from asking the store until its answer is at hand, so that no older answer replaces a newer one."""
 
@@ -188,6 +196,20 @@ class Registry:
     def shelf(self, realm: str) -> Shelf:
         """The tools of a realm by what they are looked up by."""
         return self._shelves[realm]
+
+    def kept(self, realm: str, name: str, content_hash: str) -> ToolRevision | None:
+        """The newest revision of a name with this content, or null if it has none, or was removed since."""
+        revisions = reversed(self._shelves[realm].revisions(name))
+        return next((known for known in revisions if known.content_hash == content_hash), None)
+
+    def change(self, before: ToolRevision, after: ToolRevision) -> ToolChange:
+        """What is different between two revisions; each pair of contents is compared once."""
+        pair = before.content_hash, after.content_hash
+        if pair not in self._compared:
+            if len(self._compared) >= _MOST_CHANGES:
+                self._compared.clear()
+            self._compared[pair] = classify(before.definition, after.definition)
+        return self._compared[pair]
 
     async def revisions(self, realm: str, name: str) -> Sequence[ToolRevision]:
         """All revisions of a name, oldest first."""

@@ -4,12 +4,14 @@ A deprecated tool still runs, also after its sunset: nothing stops by itself at 
 long it is overdue. A blocked one is denied by the guard; here it is only named in time.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from datetime import datetime
 
 from toolcrib.contracts import ToolDefinition, ToolRevision
+from toolcrib.contracts.workflows import WorkflowImplementation
 from toolcrib.registry.bindings import bindings, means_many
 from toolcrib.registry.catalog import Registry
+from toolcrib.registry.locks import Lock
 
 
 def notice_of(tool: ToolRevision, now: datetime) -> str | None:
@@ -46,7 +48,25 @@ def warnings_at_start(
     pinned = (registry.find(tool.realm, ref.partition("@")[0], content_hash) for ref, content_hash in pins.items())
     itself = registry.find(tool.realm, tool.name, tool.content_hash) or tool
     known = (itself, *(found for found in pinned if found is not None))
-    return _notices((found for found in known if found.status == "deprecated"), now)
+    deprecated = _notices((found for found in known if found.status == "deprecated"), now)
+    return (*deprecated, *_changes(tool, pins, registry))
+
+
+def _changes(tool: ToolRevision, pins: Mapping[str, str], registry: Registry) -> Iterator[str]:
+    """What a run of a workflow has to know of what has changed since that was published."""
+    workflow = tool.definition.implementation
+    if not isinstance(workflow, WorkflowImplementation):
+        return
+    lock = Lock(workflow, registry, tool.realm)
+    for ref in workflow.bound:
+        now = lock.of(ref)
+        if ref in pins:
+            is_taken = now.tool is not None and now.tool.content_hash == pins[ref]
+            told = now.reason if is_taken else None
+        else:  # gone, or called by a model of what the steps call
+            told = now.reason if now.change is None else f"{now.change}, and models are offered it as it is now"
+        if told is not None:
+            yield told
 
 
 def _notices(tools: Iterable[ToolRevision], now: datetime) -> tuple[str, ...]:

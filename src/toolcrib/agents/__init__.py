@@ -3,8 +3,10 @@
 from toolcrib.agents.allotment import allocation
 from toolcrib.agents.authoring import TASK_INPUT, agentic_definition, check_agentic
 from toolcrib.agents.checking import check_agent, notes_on
+from toolcrib.agents.compiling import workflow_of
 from toolcrib.agents.drafting import Draft
 from toolcrib.agents.drift import basis_of, drift_of, made_from
+from toolcrib.agents.handling import AgenticHandlers
 from toolcrib.agents.identity import identity_of
 from toolcrib.agents.memory import Memory
 from toolcrib.agents.past import SUMMARIZED, Summary
@@ -23,6 +25,7 @@ __all__ = [
     "PLACEHOLDERS",
     "SUMMARIZED",
     "TASK_INPUT",
+    "AgenticHandlers",
     "Asker",
     "Draft",
     "Furnisher",
@@ -51,4 +54,5 @@ __all__ = [
     "reference_names",
     "resolve",
     "variables_of",
+    "workflow_of",
 ]

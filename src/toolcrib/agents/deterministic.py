@@ -9,7 +9,7 @@ from toolcrib.agents.answers import UnusableAnswer
 from toolcrib.agents.failures import model_failure
 from toolcrib.agents.planning import make_plan
 from toolcrib.agents.setup import Furnisher, Setup
-from toolcrib.agents.stages import Stage, conclude, report, stopped_by, warnings_of
+from toolcrib.agents.stages import UNANSWERED, Stage, conclude, report, stopped_by, warnings_of
 from toolcrib.contracts import ErrorCode, JsonObject, ModelError, Reason, ToolRevision
 from toolcrib.contracts.workflows import SettledStep
 from toolcrib.executor import error
@@ -66,8 +66,7 @@ class _Sequence:
         plan = await make_plan(self._setup)
         self._warnings = plan.warnings
         if plan.question:
-            asked = "the task was not carried out: it needs an answer"
-            return Ended(output={"question": plan.question}, warnings=(*self._warnings, asked))
+            return Ended(output={"question": plan.question}, warnings=(*self._warnings, UNANSWERED))
         self._setup.context.partial = self._partial
         for place, step in enumerate(self._setup.implementation.steps):
             ended = await Stage(self._setup, place, step.id, self._done).carry_out(plan.step(step.id))

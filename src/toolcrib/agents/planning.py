@@ -39,8 +39,12 @@ class Plan:
         return StepPlan.read(self.answer[name])
 
 
-async def make_plan(setup: Setup) -> Plan:
+async def make_plan(setup: Setup, position: str = "plan") -> Plan:
     """Ask for a plan.
+
+    Args:
+        setup: The run.
+        position: Of the model call in the journal.
 
     Raises:
         UnusableAnswer: No answer met the plan's schema.
@@ -50,7 +54,7 @@ async def make_plan(setup: Setup) -> Plan:
     planner = _Planner(setup)
     plan = await ask_json(
         setup,
-        "plan",
+        position,
         "planning",
         plan_question(setup, planner.mentioned),
         planner.schema,

@@ -36,6 +36,8 @@ DEFAULT_RESULT: JsonSchema = {
     "required": ["summary"],
     "additionalProperties": False,
 }
+UNANSWERED = "the task was not carried out: it needs an answer"
+"""Warning of a run whose plan is a question."""
 _REVIEWED, _REPORTED = 2000, 3000
 """Characters of results that a review and a report get to see."""
 _LIMIT_REASONS: dict[Reason | None, StopReason] = {

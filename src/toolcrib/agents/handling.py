@@ -1,0 +1,287 @@
+"""The stages of deterministic agentic tools as handlers of workflow steps.
+
+| `handler_ref` | reads of `input` | puts out |
+|---|---|---|
+| `agentic.plan` | `tool`, `input` | `steps`, by id; `question`, `warnings` |
+| `agentic.step` | `tool`, `input`, `step`, `plan`, `done` | what the step's tool does, a list if for many items |
+| `agentic.format` | `tool`, `input`, `plan`, `done` | the answer |
+
+`tool` is the agentic tool, `input` its arguments, `plan` what the first one puts out, and `done` what has become of the
+steps before, by id: `{"search": "${steps.search}"}`.
+
+They make the calls that the tool's own program makes, in the run of the workflow, by the same code, and under the same
+rules: the tools that the sequence names, with the arguments that live reference data allows. What a tool has brought is
+data to them: of what stands in a plan only that is expanded which the plan itself says.
+"""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Mapping
+from typing import Final, TypeAlias, cast
+
+import orjson
+
+from toolcrib.agents.answers import UnusableAnswer
+from toolcrib.agents.failures import model_failure
+from toolcrib.agents.plan import StepPlan, step_schema
+from toolcrib.agents.planning import make_plan
+from toolcrib.agents.prompts import reference_names
+from toolcrib.agents.setup import Furnisher, Setup
+from toolcrib.agents.snapshots import ReferenceUnavailable
+from toolcrib.agents.stages import UNANSWERED, Stage, conclude
+from toolcrib.contracts import (
+    AgenticImplementation,
+    ErrorCode,
+    Json,
+    JsonObject,
+    JsonSchema,
+    ModelError,
+    NotFound,
+    Reason,
+    ToolError,
+    ToolRevision,
+)
+from toolcrib.contracts.workflows import SettledStep
+from toolcrib.executor import CallFailed, error
+from toolcrib.policy import is_in_service, permit
+from toolcrib.registry import Registry, compile_schema, pins_of
+from toolcrib.runs import BudgetExhausted, RunContext
+
+PLAN: Final = "agentic.plan"
+STEP: Final = "agentic.step"
+FORMAT: Final = "agentic.format"
+
+_Handler: TypeAlias = Callable[[ToolRevision, JsonObject, str], Awaitable[SettledStep]]
+_OBJECT: Final[JsonSchema] = {"type": "object"}
+_DONE: Final[JsonSchema] = {
+    "type": "object",
+    "additionalProperties": {
+        "type": "object",
+        "required": ["status"],
+        "properties": {
+            "status": {"enum": ["succeeded", "partial", "failed", "skipped", "cut_off"]},
+            "error": {"type": ["object", "null"], "required": ["code", "message"]},
+            "items": {"type": ["integer", "null"]},
+            "failed": {"type": "integer"},
+        },
+    },
+}
+_INPUTS: Final[Mapping[str, JsonSchema]] = {
+    PLAN: {"type": "object", "required": ["input"], "properties": {"input": _OBJECT}},
+    STEP: {
+        "type": "object",
+        "required": ["input", "plan", "step", "done"],
+        "properties": {"input": _OBJECT, "step": {"type": "string"}, "plan": _OBJECT, "done": _DONE},
+    },
+    FORMAT: {
+        "type": "object",
+        "required": ["input", "plan", "done"],
+        "properties": {"input": _OBJECT, "plan": _OBJECT, "done": _DONE},
+    },
+}
+"""What each handler needs besides `tool`."""
+
+
+class AgenticHandlers:
+    """The handlers of one run.
+
+    Args:
+        furnisher: Furnishes runs of agentic tools.
+        registry: Finds what an agentic tool names.
+        context: The run.
+    """
+
+    def __init__(self, furnisher: Furnisher, registry: Registry, context: RunContext) -> None:
+        self._furnisher = furnisher
+        self._registry = registry
+        self._context = context
+        self._setups: dict[tuple[str, bytes], Setup] = {}
+        self._lists: dict[str, str] = {}
+        """Content hash of the tool whose list of reference data a name stands for in this run."""
+        self._furnishing = asyncio.Lock()
+
+    @classmethod
+    def of(cls, furnisher: Furnisher, registry: Registry) -> Callable[[RunContext], Mapping[str, _Handler]]:
+        """Makes the handlers of each run."""
+
+        def handlers(context: RunContext) -> Mapping[str, _Handler]:
+            return cls(furnisher, registry, context).by_name
+
+        return handlers
+
+    @property
+    def by_name(self) -> Mapping[str, _Handler]:
+        """The handlers as steps name them."""
+        return {PLAN: self.plan, STEP: self.step, FORMAT: self.format}
+
+    async def plan(self, tool: ToolRevision, arguments: JsonObject, position: str) -> SettledStep:
+        """Ask the model to fill in every step; puts out `steps`, `question` and `warnings`."""
+
+        async def work(setup: Setup) -> SettledStep:
+            plan = await make_plan(setup, position)
+            steps: JsonObject = {}
+            for step in setup.implementation.steps:
+                entry = cast("JsonObject", plan.answer[step.id])
+                steps[step.id] = {**entry, "skip": bool(plan.question or entry.get("skip"))}
+            output: JsonObject = {"question": plan.question, "steps": steps, "warnings": list(plan.warnings)}
+            return SettledStep(step=position, status="succeeded", output=output)
+
+        return await self._done(PLAN, tool, arguments, position, work)
+
+    async def step(self, tool: ToolRevision, arguments: JsonObject, position: str) -> SettledStep:
+        """Carry out one step of the plan; puts out what its tool does, as a list if it was called for many items."""
+
+        async def work(setup: Setup) -> SettledStep:
+            ids = [step.id for step in setup.implementation.steps]
+            if arguments["step"] not in ids:
+                raise CallFailed(_invalid(f"{tool.ref!r} has no step {arguments['step']!r}; it has: {', '.join(ids)}"))
+            place = ids.index(arguments["step"])
+            done = _read_done(ids[:place], arguments["done"])
+            failed = next((name for name, ended in done.items() if ended.status == "failed"), None)
+            if failed is not None:
+                return SettledStep(step=position, status="cut_off", reason=f"step {failed!r} is failed")
+            plan = _read_plan(setup, place, arguments["plan"])
+            return await Stage(setup, place, position, done).carry_out(plan)
+
+        return await self._done(STEP, tool, arguments, position, work)
+
+    async def format(self, tool: ToolRevision, arguments: JsonObject, position: str) -> SettledStep:
+        """Ask for the answer; it fails with a step that has failed, and has an answer then too."""
+
+        async def work(setup: Setup) -> SettledStep:
+            plan = cast("JsonObject", arguments["plan"])
+            warnings = [str(warning) for warning in plan.get("warnings", ())]
+            if plan.get("question"):
+                for warning in (*warnings, UNANSWERED):
+                    setup.context.warn(warning)
+                return SettledStep(step=position, status="succeeded", output={"question": plan["question"]})
+            ids = [step.id for step in setup.implementation.steps]
+            ended = await conclude(setup, _read_done(ids, arguments["done"]), warnings, position)
+            for warning in ended.warnings:
+                setup.context.warn(warning)
+            status = "failed" if ended.error else "succeeded"
+            return SettledStep(step=position, status=status, output=ended.output, error=ended.error)
+
+        return await self._done(FORMAT, tool, arguments, position, work)
+
+    async def _done(
+        self,
+        handler: str,
+        tool: ToolRevision,
+        arguments: JsonObject,
+        position: str,
+        work: Callable[[Setup], Awaitable[SettledStep]],
+    ) -> SettledStep:
+        """One stage; whatever goes wrong is an end of the step."""
+        try:
+            _check_input(handler, arguments)
+            return await work(await self._setup(tool, arguments["input"]))
+        except CallFailed as failed:
+            failure = failed.error
+        except BudgetExhausted as limit:
+            failure = error(ErrorCode.POLICY_DENIED, limit.shortage.reason, str(limit))
+        except (ModelError, UnusableAnswer) as problem:
+            failure = model_failure(problem)
+        except (NotFound, ReferenceUnavailable) as problem:
+            failure = error(ErrorCode.PROVIDER_ERROR, Reason.TOOL_FAILED, str(problem))
+        return SettledStep(step=position, status="failed", error=failure)
+
+    async def _setup(self, tool: ToolRevision, arguments: JsonObject) -> Setup:
+        """The workplace of an agentic tool in this run; one at a time, since they share what the run writes down."""
+        key = (tool.content_hash, orjson.dumps(arguments, option=orjson.OPT_SORT_KEYS))
+        async with self._furnishing:
+            if key not in self._setups:
+                await self._check(tool)
+                context = await self._aside(tool, arguments)
+                self._setups[key] = await self._furnisher.prepare(context, tool)
+        return self._setups[key]
+
+    async def _check(self, tool: ToolRevision) -> None:
+        """Whether the run may do what the tool does; its calls are judged one by one besides."""
+        implementation = tool.definition.implementation
+        if not isinstance(implementation, AgenticImplementation) or implementation.mode != "deterministic":
+            raise CallFailed(_invalid(f"{tool.ref!r} is no deterministic agentic tool; call it as a tool instead"))
+        denied = permit(tool, self._context.principal)
+        if denied is not None:
+            raise CallFailed(error(ErrorCode.POLICY_DENIED, denied.reason or Reason.PERMISSION_MISSING, denied.message))
+        if not is_in_service(tool):
+            message = f"agentic tool {tool.ref!r} is out of service; enable it, or publish the workflow without it"
+            raise CallFailed(error(ErrorCode.POLICY_DENIED, Reason.TOOL_DISABLED, message))
+        if tool.definition.requires_confirmation and not (await self._workflow()).definition.requires_confirmation:
+            message = f"agentic tool {tool.ref!r} requires confirmation; have the workflow require it too"
+            raise CallFailed(error(ErrorCode.POLICY_DENIED, Reason.TOOL_NOT_ALLOWED, message))
+        for name in reference_names(implementation):
+            if self._lists.setdefault(name, tool.content_hash) != tool.content_hash:
+                message = (
+                    f"two agentic tools of this workflow name reference data {name!r}; rename that of {tool.ref!r}"
+                )
+                raise CallFailed(_invalid(message))
+
+    async def _workflow(self) -> ToolRevision:
+        """What the run executes."""
+        return await self._registry.pinned(self._context.run.realm, self._context.request.content_hash)
+
+    async def _aside(self, tool: ToolRevision, arguments: JsonObject) -> RunContext:
+        """The run as the tool's own program would see it: with its arguments, and the tools that it names pinned."""
+
+        async def look() -> Json:
+            return dict(pins_of(tool, self._registry))
+
+        pins = await self._context.once(f"pins.{tool.name}", "tools_pinned", look)
+        context = self._context.beside()
+        request = context.request
+        changed = request.model_copy(update={"input": arguments, "pins": {**request.pins, **pins}})
+        context.run = context.run.model_copy(update={"request": changed})
+        return context
+
+
+def _check_input(handler: str, arguments: JsonObject) -> None:
+    problems = compile_schema(_INPUTS[handler]).problems(arguments)
+    if problems:
+        raise CallFailed(_invalid(f"the input of {handler!r} is not valid: {'; '.join(map(str, problems[:5]))}"))
+
+
+def _read_plan(setup: Setup, place: int, plan: JsonObject) -> StepPlan:
+    """One step's entry of a plan, which a person may have changed since: held against its schema again."""
+    step, item = setup.implementation.steps[place], setup.allotted[place]
+    steps = plan.get("steps")
+    entry = cast("JsonObject", steps).get(step.id) if isinstance(steps, dict) else None
+    if not isinstance(entry, dict):
+        raise CallFailed(_invalid(f"the plan has nothing for step {step.id!r}"))
+    written = cast("JsonObject", entry)
+    problems = compile_schema(step_schema(step, item.schema, first=place == 0)).problems(written)
+    if problems:
+        raise CallFailed(_invalid(f"the plan of step {step.id!r} is not valid: {'; '.join(map(str, problems[:5]))}"))
+    return StepPlan.read(written)
+
+
+def _read_done(ids: list[str], given: JsonObject) -> dict[str, SettledStep]:
+    """How the steps before have ended, as `${steps.NAME}` tells it, up to the first that has failed."""
+    done: dict[str, SettledStep] = {}
+    for step in ids:
+        told = given.get(step)
+        if not isinstance(told, dict):
+            continue
+        ended = _read_ended(step, cast("JsonObject", told))
+        done[step] = ended
+        if ended.status == "failed":
+            break
+    return done
+
+
+def _read_ended(step: str, told: JsonObject) -> SettledStep:
+    failure, items = told.get("error"), told.get("items")
+    output = told.get("output")
+    return SettledStep(
+        step=step,
+        status=told.get("status", "succeeded"),
+        output=[None] * items if output is None and items is not None else output,
+        items=items,
+        failed=told.get("failed", 0),
+        error=None
+        if failure is None
+        else ToolError(code=failure["code"], message=failure["message"], details=failure.get("details")),
+    )
+
+
+def _invalid(message: str) -> ToolError:
+    return error(ErrorCode.VALIDATION_ERROR, Reason.INPUT_SCHEMA_MISMATCH, message)

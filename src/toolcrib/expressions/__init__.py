@@ -7,6 +7,7 @@ There is no way to call the host: no attributes, no methods of Python objects, n
 """
 
 from toolcrib.expressions.expression import Expression, compile_expression
+from toolcrib.expressions.rewriting import literal, rename_reference, rename_references
 from toolcrib.expressions.structure import Structure, compile_structure, references_of, resolve
 from toolcrib.expressions.template import Style, Template
 
@@ -17,6 +18,9 @@ __all__ = [
     "Template",
     "compile_expression",
     "compile_structure",
+    "literal",
     "references_of",
+    "rename_reference",
+    "rename_references",
     "resolve",
 ]

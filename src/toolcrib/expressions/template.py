@@ -37,6 +37,8 @@ class Placeholder:
     """With its marks, as it stands in the text."""
     place: str
     """Where it begins, for messages: `column 12`, or `line 3, column 5` in a text of several lines."""
+    at: int
+    """Where the expression begins in the text, behind its opening mark; counted from 0."""
 
     def value(self, scope: Mapping[str, Json]) -> Json:
         """The expression's value.
@@ -168,7 +170,7 @@ def _parts(text: str, style: Style) -> Iterator[str | Placeholder]:
                 f"{opening!r} at {place} is never closed by {closing!r} within {MAX_SOURCE:,} characters; "
                 f"close every quote and bracket in it, or write \\{opening} for the literal text"
             )
-        yield _placeholder(text[position:end], text[start : end + len(closing)], place)
+        yield _placeholder(text[position:end], text[start : end + len(closing)], place, position)
         position = end + len(closing)
     if joined := "".join([*literal, text[position:]]):
         yield joined
@@ -190,9 +192,9 @@ def _end_of_expression(text: str, position: int, closing: str) -> int | None:
     return None
 
 
-def _placeholder(expression: str, source: str, place: str) -> Placeholder:
+def _placeholder(expression: str, source: str, place: str, at: int) -> Placeholder:
     try:
-        return Placeholder(compile_expression(expression), shorten(source), place)
+        return Placeholder(compile_expression(expression), shorten(source), place, at)
     except InvalidExpression as error:
         raise _located(shorten(source), place, error) from None
 

@@ -6,7 +6,7 @@ same transaction as its last event.
 
 import asyncio
 import contextlib
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from functools import partial
 from random import Random
 from typing import Protocol
@@ -23,6 +23,7 @@ from toolcrib.contracts import (
     Limits,
     NotFound,
     Reason,
+    Run,
     RunKind,
     RunRequest,
     RunResult,
@@ -37,6 +38,7 @@ from toolcrib.engines.limits import bounded, limits_of
 from toolcrib.engines.nesting import child_signal, nested_request, nested_run_id
 from toolcrib.engines.outcomes import (
     Driven,
+    call_ended,
     caller_ended,
     cancel_signal,
     cancelled,
@@ -127,7 +129,7 @@ class Driver:
         """
         drive, request = Drive(claim, self._house), claim.run.request
         tool = await self._house.registry.pinned(claim.run.realm, request.content_hash)
-        journal, limits = self._house.store.journal, limits_of(tool, request.kind)
+        journal, limits = self._house.store.journal, limits_of(tool, request.kind, request.timeout_s)
         if parent is None:  # else the parent's own budget and time-out hold
             limits = await limits_alone(journal, request, drive.history, limits)
         parts = await open_parts(journal, drive.history)
@@ -247,16 +249,24 @@ class Driver:
             await self._nested.create(request, run_id=child_id)
         result = (await self._nested.resume(child_id, parent=context)).result
         if result.status not in ENDED:
-            raise Suspended(result.status, child_signal(child_id))
+            raise Suspended(result.status, child_signal(child_id), nested=True)
+        context.child_ended(child_id)
         return result
 
     async def _cancel_children(self, drive: Drive, context: RunContext) -> None:
         """Tell the nested runs that are still open that nobody waits for them any more, whoever drives them."""
-        reason = caller_ended(drive.run.run_id)
         for child_id in context.open_children:
-            told = cancel_signal(by=drive.run.made_by, reason=reason, at=self._house.clock.now())
-            with contextlib.suppress(NotFound):  # it was announced, and a crash came before it was made
-                await self._house.store.journal.signal(child_id, told)
+            await self._cancel_child(drive.run, child_id, caller_ended(drive.run.run_id))
+
+    async def _abandon(self, run: Run, child_id: str) -> None:
+        """End a nested run that was cut off with its call, while the run that has called it goes on."""
+        await self._cancel_child(run, child_id, call_ended(run.run_id))
+        await self._nested.end(child_id)
+
+    async def _cancel_child(self, run: Run, child_id: str, reason: str) -> None:
+        told = cancel_signal(by=run.made_by, reason=reason, at=self._house.clock.now())
+        with contextlib.suppress(NotFound):  # it was announced, and a crash came before it was made
+            await self._house.store.journal.signal(child_id, told)
 
     async def _is_orphan(self, request: RunRequest) -> bool:
         """Whether the run that called this one has ended."""
@@ -274,6 +284,9 @@ class Driver:
         async def signal(name: str) -> Signal | None:
             known = drive.signals.get(name)
             return known or (await house.store.journal.signals(run_id)).get(name)
+
+        async def arrived() -> Collection[str]:
+            return await house.store.journal.signals(run_id)
 
         return RunContext(
             drive.run,
@@ -298,8 +311,10 @@ class Driver:
                 blobs=house.store.blobs,
                 clock=house.clock,
                 signals=signal,
+                arrived=arrived,
                 leave=partial(house.store.journal.signal, run_id),
                 spawn=self._spawn,
+                abandon=partial(self._abandon, drive.run),
                 past=house.store.journal,
             ),
         )

@@ -4,7 +4,7 @@ from toolcrib.runs.arguments import holds
 from toolcrib.runs.beginning import confirmed
 from toolcrib.runs.context import Program, RunContext
 from toolcrib.runs.handles import Place, handle_missing, held_in, holding_pins, pinned_by, step_at, values_in
-from toolcrib.runs.history import History
+from toolcrib.runs.history import History, wait_key
 from toolcrib.runs.indoubt import InDoubt
 from toolcrib.runs.listening import listen
 from toolcrib.runs.live import Live
@@ -16,6 +16,7 @@ from toolcrib.runs.past import Past
 from toolcrib.runs.pending import Pending, Underway
 from toolcrib.runs.pins import check_pins, resolve_pins, selected, unfilled
 from toolcrib.runs.program import Ended, Suspended
+from toolcrib.runs.questions import Question
 from toolcrib.runs.reading import read_trace
 from toolcrib.runs.recorded import recorded_model
 from toolcrib.runs.replay import Recording, replay
@@ -25,8 +26,9 @@ from toolcrib.runs.returns import signals_for
 from toolcrib.runs.shortening import clipped, shortened
 from toolcrib.runs.spent import spent_in
 from toolcrib.runs.surroundings import Nested, Surroundings
+from toolcrib.runs.takeover import TakenOver
 from toolcrib.runs.trace import trace_of
-from toolcrib.runs.tree import read_tree
+from toolcrib.runs.tree import Branch, read_tree
 from toolcrib.runs.turns import turn_run_id
 from toolcrib.runs.unrecorded import Unrecorded, outside_call
 from toolcrib.runs.usage import as_contract
@@ -41,6 +43,7 @@ from toolcrib.runs.waiting import (
 
 __all__ = [
     "BEGINNING",
+    "Branch",
     "BudgetExhausted",
     "Ended",
     "History",
@@ -54,6 +57,7 @@ __all__ = [
     "Pending",
     "Place",
     "Program",
+    "Question",
     "Recording",
     "Result",
     "RunContext",
@@ -61,6 +65,7 @@ __all__ = [
     "StreamMessage",
     "Surroundings",
     "Suspended",
+    "TakenOver",
     "Underway",
     "Unrecorded",
     "answer_of",
@@ -97,6 +102,7 @@ __all__ = [
     "turn_run_id",
     "unfilled",
     "values_in",
+    "wait_key",
     "waiting_approvals",
     "waiting_at",
     "waiting_handoffs",

@@ -44,17 +44,20 @@ from toolcrib.executor import CallContext, Lanes, ToolCall
 from toolcrib.executor.approval import confirm, request_of
 from toolcrib.executor.receipt import Receipt
 from toolcrib.llm import LanguageModel, Request, Response
-from toolcrib.policy import Budget, CallPolicy
+from toolcrib.policy import Budget, CallPolicy, screen
 from toolcrib.runs.approvals import RunApprovals
 from toolcrib.runs.history import History
 from toolcrib.runs.log import RunLog
 from toolcrib.runs.modelcalls import BudgetExhausted, ModelCall, ModelCalls, ModelRefused
 from toolcrib.runs.modelguard import Standing
+from toolcrib.runs.parking import Parking
 from toolcrib.runs.past import Past
-from toolcrib.runs.pending import Pending, Underway, wait_all, wait_any
+from toolcrib.runs.pending import Pending, Underway
 from toolcrib.runs.program import Ended, Suspended
+from toolcrib.runs.questions import Question, request_for
 from toolcrib.runs.spent import ONE_CALL, spent_on_calls
 from toolcrib.runs.surroundings import Nested, Surroundings
+from toolcrib.runs.takeover import TakenOver
 from toolcrib.runs.waiting import client_signal
 from toolcrib.runs.waits import RunWaits
 
@@ -124,7 +127,12 @@ class RunContext:
             clock=surroundings.clock,
         )
         self._waits = RunWaits(log, history, surroundings.signals, surroundings.clock)
-        self._tasks: list[asyncio.Task[Any]] = []
+        self._parking = Parking(surroundings.clock, surroundings.arrived)
+        self._tasks: set[asyncio.Task[Any]] = set()
+        self._handed_over: dict[str, Decimal | None] = {}
+        """Positions of calls that were handed to clients here, with what was counted for them."""
+        self.taken_over: TakenOver | None = None
+        """What it knows of the calls of the run that it takes up, if it takes up one."""
 
     @property
     def run_id(self) -> str:
@@ -162,12 +170,12 @@ class RunContext:
         Raises:
             JournalDivergence: The journal has another call at this position.
         """
-        envelope = self._history.envelopes.get(call.position)
+        envelope = self._history.envelopes.get(call.position) or self._outcome_before(call)
         if envelope is not None:
             self._around.in_doubt.check_same(call, envelope.name)
             self._heard(envelope)
-            return Pending(None, envelope)
-        return self.start(self._perform(call))
+            return Pending(self._parking, None, envelope)
+        return self.start(self._parking.through(lambda: self._perform(call)))
 
     async def model(self, call: ModelCall) -> Response:
         """The answer of a model.
@@ -204,15 +212,22 @@ class RunContext:
 
     def underway(self) -> Underway[Any, Any]:
         """An empty set of calls that are under way, for a program that has many of them at once."""
-        return Underway()
+        return Underway(self._parking)
 
     async def wait_any(self, pending: Sequence[Pending[T]]) -> set[Pending[T]]:
         """Wait until at least one call is done; returns all that are."""
-        return await wait_any(pending)
+        underway = Underway[Pending[T], T](self._parking)
+        for call in pending:
+            underway.add(call, call)
+        return {call for call, _ in await underway.next()}
 
     async def wait_all(self, pending: Sequence[Pending[T]]) -> list[T]:
         """Wait for all calls; results in order."""
-        return await wait_all(pending)
+        underway = Underway[Pending[T], T](self._parking)
+        for call in pending:
+            underway.add(call, call)
+        await underway.all_ended()
+        return [call.result() for call in pending]
 
     async def wait_signal(
         self, name: str, *, position: str | None = None, timeout_s: float | None = None
@@ -224,15 +239,15 @@ class RunContext:
             position: Of the part of the program that waits, where several may wait for one signal.
             timeout_s: Seconds from the moment in which the wait began; null for ever.
         """
-        return await self._waits.signal(name, position, timeout_s)
+        return await self._parking.through(lambda: self._waits.signal(name, position, timeout_s))
 
     async def sleep(self, name: str, seconds: float, *, hold_s: float = 0.0) -> None:
         """Let time pass. The run holds nothing meanwhile, unless that is over within `hold_s` seconds."""
-        await self._waits.rest(name, seconds, hold_s)
+        await self._parking.through(lambda: self._waits.rest(name, seconds, hold_s))
 
     async def sleep_until(self, name: str, moment: datetime, *, hold_s: float = 0.0) -> None:
         """Let time pass until a moment, as `sleep`; one that is over is no wait."""
-        await self._waits.until(name, moment, hold_s)
+        await self._parking.through(lambda: self._waits.until(name, moment, hold_s))
 
     def start_child(self, position: str, tool: ToolRevision, arguments: JsonObject) -> Pending[RunResult]:
         """Start a nested run at once."""
@@ -268,8 +283,14 @@ class RunContext:
     def start(self, work: Coroutine[Any, Any, T]) -> Pending[T]:
         """Start a part of the program beside the rest of it."""
         task = asyncio.ensure_future(work)
-        self._tasks.append(task)
-        return Pending(task)
+        self._tasks.add(task)
+        self._parking.begin()
+        task.add_done_callback(self._ended)
+        return Pending(self._parking, task)
+
+    def stop_waiting(self) -> None:
+        """Have all parts of the program give up that wait for somebody outside: what they wait for matters no more."""
+        self._parking.close()
 
     async def keep(self, data: bytes) -> str:
         """Keep a large text that many calls share, such as a prompt; returns its digest."""
@@ -315,6 +336,18 @@ class RunContext:
         asks = GuardDecision(outcome="ask", rule="confirmation", message="a person must confirm")
         return await confirm(receipt, request_of(receipt, tool, asks, self._around.clock))
 
+    async def ask(self, position: str, workflow: ToolRevision, question: Question) -> ApprovalDecision | None:
+        """Ask a person what a step of a workflow asks; null if nobody decided in time."""
+        request = request_for(question, position, workflow, self._around.clock.now())
+        return await self._parking.through(lambda: self.confirm(request))
+
+    async def give_up(self, position: str) -> None:
+        """Let what waits at a position wait for nobody: what is asked is withdrawn, its nested runs are ended."""
+        self._approvals.give_up(position)
+        for child_id, place in list(self.open_children.items()):
+            if place == position or place.startswith(f"{position}."):
+                await self._abandon(child_id)
+
     async def hand_off(self, prepared: ToolEnvelope) -> ClientResult:
         """Let a client perform a prepared call."""
         returned = self._history.returns.get(prepared.position)
@@ -324,7 +357,8 @@ class RunContext:
         signal = await self._around.signals(name)
         if signal is None:
             if prepared.position not in self._history.handoffs:
-                self.log.add(ClientHandoff(position=prepared.position, envelope=prepared))
+                self._note_hand_over(ClientHandoff(position=prepared.position, envelope=prepared))
+            self._handed_over[prepared.position] = prepared.cost_usd
             raise Suspended("awaiting_client", name)
         result = ClientResult.model_validate(signal.payload)
         self.log.add(ClientReturned(position=prepared.position, result=result, made_by=signal.made_by))
@@ -343,13 +377,18 @@ class RunContext:
         *,
         attempt: int = 1,
         instead_of: FailedCall | None = None,
+        timeout_s: float | None = None,
     ) -> RunResult:
         """Run a nested run to its end."""
-        return await self._around.spawn(self, Nested(position, tool, arguments, attempt, instead_of))
+        return await self._around.spawn(self, Nested(position, tool, arguments, attempt, instead_of, timeout_s))
 
     def failed_before(self, position: str) -> FailedCall | None:
         """How the call at a position failed, if a fallback was started for it before this process took the run."""
         return self._history.failed.get(position)
+
+    def child_ended(self, child_run_id: str) -> None:
+        """A nested run has ended: there is nothing of it to be ended any more."""
+        self.open_children.pop(child_run_id, None)
 
     def child_started(self, started: ChildStarted) -> None:
         """Record a nested run, once."""
@@ -361,6 +400,7 @@ class RunContext:
 
     async def _perform(self, call: ToolCall) -> ToolEnvelope:
         context = self._call_context()
+        self._count_anew(call.position)
         intent = self._history.intents.get(call.position)
         if intent is not None:
             self._around.in_doubt.check_same(call, intent.name)
@@ -371,9 +411,55 @@ class RunContext:
                 await self._conclude(verdict)
                 return verdict
             context = msgspec.structs.replace(context, attempt=intent.attempt + 1)
+            call = msgspec.structs.replace(call, idempotency_key=intent.idempotency_key)
+        elif self.taken_over is not None:
+            known = await self._made_before(call, self.taken_over)
+            if isinstance(known, ToolEnvelope):
+                await self._conclude(known)
+                return known
+            call = msgspec.structs.replace(call, idempotency_key=known)
         envelope = await self._around.executor.execute(call, context)
         await self._conclude(envelope)
         return envelope
+
+    def _note_hand_over(self, handoff: ClientHandoff) -> None:
+        position = handoff.position
+        self._history.intents[position] = self.log.open_calls[position]
+        self._history.handoffs[position] = handoff
+        self.log.add(handoff)
+
+    def _count_anew(self, position: str) -> None:
+        """Count a call that goes on after it was handed to a client here as one of a run that was taken up."""
+        if position in self._handed_over:
+            self.budget.return_tool_call()
+            self.budget.add_cost(-(self._handed_over.pop(position) or Decimal(0)))
+            self.budget.hold(position, ONE_CALL)
+
+    def _outcome_before(self, call: ToolCall) -> ToolEnvelope | None:
+        """What the same call has brought in the run that this one takes up; from now on the journal has it."""
+        if self.taken_over is None or call.position in self._history.intents:
+            return None
+        envelope = self.taken_over.outcome(call, self._screened(call))
+        if envelope is not None:
+            envelope = envelope.model_copy(update={"run_id": self.run_id})
+            self._history.envelopes[call.position] = envelope
+            self.log.add(CallFinished(position=call.position, envelope=envelope))
+        return envelope
+
+    async def _made_before(self, call: ToolCall, taken: TakenOver) -> ToolEnvelope | str | None:
+        """The key of the same call in the run that this one takes up, or its envelope if it must not be made again."""
+        earlier = taken.same(call.position, call.name, self._screened(call))
+        if earlier is None or earlier.intent is None:
+            return None
+        if taken.in_doubt(earlier):
+            verdict = await self._around.in_doubt.judge(earlier.intent, self.run, self._reconcile)
+            if verdict is not None:
+                return taken.judged(verdict)
+        return earlier.intent.idempotency_key
+
+    def _screened(self, call: ToolCall) -> Json:
+        """The arguments of a call as content filters let them pass."""
+        return screen(self.policy.guardrails, "tool_input", call.input).value
 
     async def _doubt(self, intent: CallStarted) -> ToolEnvelope | None:
         """The envelope of a call that was started before and must not be repeated, or null."""
@@ -409,10 +495,15 @@ class RunContext:
         self._heard(envelope)
         self._approvals.close(envelope.position)
         for child_id in [child for child, position in self.open_children.items() if position == envelope.position]:
-            del self.open_children[child_id]
+            await self._abandon(child_id)
         appended = self.log.add(CallFinished(position=envelope.position, envelope=envelope, decision=decision))
         if envelope.side_effects == "writes":
             await appended
+
+    async def _abandon(self, child_id: str) -> None:
+        """End a nested run that nobody waits for any more, if it has not ended itself."""
+        del self.open_children[child_id]
+        await self._around.abandon(child_id)
 
     def _standing(self) -> Standing:
         principal = self.principal
@@ -433,6 +524,7 @@ class RunContext:
             callers=request.open_tools,
             dry_run=request.dry_run,
             tainted_by=self.tainted_by,
+            pins=request.pins,
         )
 
     def _heard(self, envelope: ToolEnvelope) -> None:
@@ -454,15 +546,19 @@ class RunContext:
 
     async def settle(self, *, cancel: bool) -> None:
         """Wait until nothing is under way any more, cancelling it first if it shall not end by itself."""
-        tasks = [task for task in self._tasks if not task.done()]
+        self._parking.close()
+        tasks = list(self._tasks)
         for task in tasks:
             if cancel:
                 task.cancel()
         if tasks:
             await asyncio.wait(tasks)
-        for task in self._tasks:
-            if not task.cancelled():
-                task.exception()  # heard, so that the loop does not complain: why it failed ends the run, or is told
+
+    def _ended(self, task: "asyncio.Task[Any]") -> None:
+        self._tasks.discard(task)
+        self._parking.end()
+        if not task.cancelled():
+            task.exception()  # heard, so that the loop does not complain: why it failed ends the run, or is told
 
     def leave_budget(self) -> None:
         """Give back to the callers what is held back here and will not be spent, because the run waits or has ended."""

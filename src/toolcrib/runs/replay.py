@@ -212,8 +212,10 @@ class _Witness(RunContext):
                 blobs=_ReadOnly(blobs),
                 clock=clock,
                 signals=_signals(events),
+                arrived=lambda: _done(()),
                 leave=lambda signal: _done(result=True),
                 spawn=self._recorded,
+                abandon=lambda child_id: _done(result=None),
                 past=past,
             ),
         )

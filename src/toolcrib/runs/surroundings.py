@@ -9,6 +9,7 @@ from toolcrib.contracts import FailedCall, JsonObject, RunResult, ToolEnvelope, 
 from toolcrib.executor import CallContext, Clock, ToolCall
 from toolcrib.runs.approvals import Leave, Signals
 from toolcrib.runs.indoubt import InDoubt
+from toolcrib.runs.parking import Arrived
 from toolcrib.runs.past import Past
 from toolcrib.store import Blobs
 
@@ -26,6 +27,8 @@ class Nested(Struct, frozen=True):
     arguments: JsonObject
     attempt: int = 1
     instead_of: FailedCall | None = None
+    timeout_s: float | None = None
+    """Seconds that its caller gives it."""
 
 
 class Executes(Protocol):
@@ -45,9 +48,13 @@ class Surroundings(Struct, frozen=True):
     clock: Clock
     signals: Signals
     """Looks up a signal by name."""
+    arrived: Arrived
+    """Names those that were left."""
     leave: Leave
     """Leaves a signal for the run itself."""
     spawn: Spawn
     """Runs a nested run to its end, or raises `Suspended`."""
+    abandon: Callable[[str], Awaitable[None]]
+    """Ends a nested run, by its id, that nobody waits for any more; one that has ended stays as it is."""
     past: Past
     """Reads other runs."""

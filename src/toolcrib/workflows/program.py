@@ -5,7 +5,7 @@ run that is started again decides the same and goes on where it was.
 """
 
 from collections import deque
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from toolcrib.contracts import (
@@ -19,14 +19,15 @@ from toolcrib.contracts import (
     ToolError,
     ToolRevision,
 )
-from toolcrib.contracts.workflows import STEP_SETTLED, SettledStep, WorkflowImplementation
+from toolcrib.contracts.workflows import STEP_KEY, STEP_SETTLED, SettledStep, WorkflowImplementation
 from toolcrib.executor import error
 from toolcrib.expressions import resolve
 from toolcrib.policy import least
-from toolcrib.registry import Registry
-from toolcrib.runs import Ended, RunContext, Underway
+from toolcrib.registry import Lock, Registry
+from toolcrib.runs import Ended, Pending, RunContext, Suspended, Underway
 from toolcrib.workflows.graph import Node, Plan, plan_of
 from toolcrib.workflows.handlers import Handler, Handling, no_handlers
+from toolcrib.workflows.reuse import take_up
 from toolcrib.workflows.scope import Scope
 from toolcrib.workflows.stepping import Callee, Stepping
 
@@ -52,6 +53,7 @@ class Workflow:
             msg = f"tool {tool.ref!r} is of kind {implementation.kind!r}, not a workflow"
             raise InvalidDefinition(msg)
         plan = plan_of(implementation)
+        await take_up(context, tool, plan, self._registry)
         callees = await self._callees(context, implementation)
         context.policy = replace(
             context.policy,
@@ -62,12 +64,18 @@ class Workflow:
 
     async def _callees(self, context: RunContext, implementation: WorkflowImplementation) -> Mapping[str, Callee]:
         """What the run has pinned for each reference; why there is nothing for one matters when a step comes to it."""
+        realm, pins = context.run.realm, context.request.pins
+        lock = Lock(implementation, self._registry, realm, pins)
         found: dict[str, Callee] = {}
         for ref in implementation.callees:
             try:
-                found[ref] = await self._registry.bound(context.run.realm, ref, context.request.pins)
+                found[ref] = await self._registry.bound(realm, ref, pins)
             except NotFound as missing:
-                found[ref] = error(ErrorCode.POLICY_DENIED, Reason.TOOL_NOT_FOUND, str(missing))
+                found[ref] = error(ErrorCode.POLICY_DENIED, Reason.TOOL_NOT_FOUND, str(missing), tool=ref)
+                continue
+            locked = lock.node(ref)
+            if implementation.bound and locked.cause is not None:
+                found[ref] = error(ErrorCode.POLICY_DENIED, locked.cause, str(locked.reason), tool=ref)
         return found
 
 
@@ -85,6 +93,7 @@ class _Execution:
         self._context = context
         self._implementation = implementation
         self._plan = plan
+        self._stands = {} if context.taken_over is None else context.taken_over.steps
         self._scope = Scope(context.request.input)
         self._stepping = Stepping(context, implementation, self._scope, callees, handlers)
         self._settled: dict[str, SettledStep] = {}
@@ -98,18 +107,23 @@ class _Execution:
         while True:
             while self._ready and self._failure is None:
                 await self._begin(self._plan.nodes[self._ready.popleft()])
-            if not self._going_on:
+            if not self._running:
                 return self._end()
-            for node, ended in await self._running.next():
+            for node, ended in await self._next():
                 await self._settle(node, ended.result())
 
-    @property
-    def _going_on(self) -> bool:
-        """Whether something is to be waited for; a run that has failed gives up what waits for somebody outside."""
-        return bool(self._running) if self._failure is None else self._running.works
+    async def _next(self) -> Sequence[tuple[Node, Pending[SettledStep]]]:
+        """The steps that have ended since; a run that has failed gives up what waits for somebody outside."""
+        try:
+            return await self._running.next()
+        except Suspended:
+            if self._failure is None:
+                raise
+            self._running = self._context.underway()
+            return ()
 
     async def _begin(self, node: Node) -> None:
-        kept_out = self._kept_out(node) or self._stepping.left_out(node)
+        kept_out = self._stands.get(node.step.name) or self._kept_out(node) or self._stepping.left_out(node)
         if kept_out is not None:
             await self._settle(node, kept_out)
             return
@@ -149,11 +163,14 @@ class _Execution:
         self._settled[name] = settled
         self._scope.settle(node.step, settled)
         # A call tells its output itself, so the journal has it once.
-        known = {"output"} if node.callee is not None and node.step.output is None else None
-        told = settled.model_dump(mode="json", exclude_defaults=True, exclude=known)
-        await self._context.emit(f"step:{name}", STEP_SETTLED, told)
+        is_call = node.callee is not None and node.step.output is None and settled.reused is None
+        told = settled.model_dump(mode="json", exclude_defaults=True, exclude={"output"} if is_call else None)
+        if settled.positions and not is_call:
+            told["output"] = settled.output
+        await self._context.emit(f"{STEP_KEY}{name}", STEP_SETTLED, told)
         if settled.status == "failed" and node.step.on_error == "fail" and self._failure is None:
             self._failure = settled.error
+            self._context.stop_waiting()
         for follower in node.followers:
             self._open[follower] -= 1
             if not self._open[follower]:

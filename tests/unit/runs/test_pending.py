@@ -1,12 +1,14 @@
 """Calls that are under way side by side: who is told of which end, and when."""
 
 import asyncio
-from collections.abc import Coroutine
+from collections.abc import Collection, Coroutine
 from typing import Any
 
 import pytest
 
+from tests.twins import ManualClock
 from toolcrib.runs import Pending, Suspended, Underway
+from toolcrib.runs.parking import Parking
 
 pytestmark = pytest.mark.requirement("workflow_running.underway")
 
@@ -17,20 +19,33 @@ async def ends_with(result: int, after: "asyncio.Event | None" = None) -> int:
     return result
 
 
+def quiet() -> Parking:
+    """Of a run for which no signal comes."""
+
+    async def arrived() -> Collection[str]:
+        return ()
+
+    return Parking(ManualClock(), arrived)
+
+
 async def parks(*signals: str) -> int:
     raise Suspended("awaiting_client", *signals)
 
 
-def started(work: Coroutine[Any, Any, int]) -> Pending[int]:
-    return Pending(asyncio.ensure_future(work))
+def started(parking: Parking, work: Coroutine[Any, Any, int]) -> Pending[int]:
+    task = asyncio.ensure_future(work)
+    parking.begin()
+    task.add_done_callback(lambda _: parking.end())
+    return Pending(parking, task)
 
 
 async def test_all_that_have_ended_are_told_at_once_in_the_order_in_which_they_ended_and_only_once():
     gate = asyncio.Event()
-    underway = Underway[str, int]()
-    underway.add("last", started(ends_with(1, gate)))
-    underway.add("known", Pending[int](None, 2))
-    underway.add("quick", started(ends_with(3)))
+    parking = quiet()
+    underway = Underway[str, int](parking)
+    underway.add("last", started(parking, ends_with(1, gate)))
+    underway.add("known", Pending[int](parking, None, 2))
+    underway.add("quick", started(parking, ends_with(3)))
     await asyncio.sleep(0)
     await asyncio.sleep(0)
     assert [(key, ended.result()) for key, ended in await underway.next()] == [("known", 2), ("quick", 3)]
@@ -43,14 +58,14 @@ async def test_all_that_have_ended_are_told_at_once_in_the_order_in_which_they_e
 
 async def test_what_waits_for_a_signal_is_told_when_nothing_else_is_left_and_stays():
     gate = asyncio.Event()
-    underway = Underway[str, int]()
+    parking = quiet()
+    underway = Underway[str, int](parking)
     for key, work in (("a", parks("one")), ("b", parks("two")), ("c", ends_with(1, gate))):
-        underway.add(key, started(work))
+        underway.add(key, started(parking, work))
     asyncio.get_running_loop().call_later(0, gate.set)
-    assert underway.works
     assert [key for key, _ in await underway.next()] == ["c"]
 
-    assert (len(underway), underway.works) == (2, False)
+    assert len(underway) == 2
     with pytest.raises(Suspended) as wait:
         await underway.next()
     assert wait.value.signals == ("one", "two")
@@ -61,8 +76,9 @@ async def test_a_failure_is_told_like_any_end_and_is_raised_by_who_asks_for_the_
     async def fails() -> int:
         raise LookupError("gone")
 
-    underway = Underway[str, int]()
-    underway.add("a", started(fails()))
+    parking = quiet()
+    underway = Underway[str, int](parking)
+    underway.add("a", started(parking, fails()))
     ((key, ended),) = await underway.next()
     assert key == "a"
     with pytest.raises(LookupError, match="gone"):
@@ -71,10 +87,17 @@ async def test_a_failure_is_told_like_any_end_and_is_raised_by_who_asks_for_the_
 
 async def test_who_gives_up_waiting_can_wait_again():
     gate = asyncio.Event()
-    underway = Underway[str, int]()
-    underway.add("a", started(ends_with(1, gate)))
+    parking = quiet()
+    underway = Underway[str, int](parking)
+    underway.add("a", started(parking, ends_with(1, gate)))
     with pytest.raises(TimeoutError):
         async with asyncio.timeout(0):
             await underway.next()
     gate.set()
     assert [key for key, _ in await underway.next()] == ["a"]
+
+
+async def test_what_was_known_is_done_and_has_its_result_at_once():
+    known = Pending[int](quiet(), None, 7)
+    assert (known.done, known.parked, known.task) == (True, False, None)
+    assert await known == 7

@@ -8,7 +8,7 @@ from typing import Final
 
 from pydantic import Field
 
-from toolcrib.contracts._base import Contract, Json
+from toolcrib.contracts._base import Contract, Json, JsonSchema
 from toolcrib.contracts.envelope import ToolEnvelope
 from toolcrib.contracts.events import CallStarted
 from toolcrib.contracts.workflow_instances import SettledStep
@@ -21,8 +21,10 @@ class EarlierCall(Contract):
     """A call that the run has made which is taken up."""
 
     name: str
+    content_hash: str | None = None
+    """Of the tool that was called; null if there was none."""
     asked: Json = None
-    """Its arguments, before a person may have edited them."""
+    """Its arguments with the tool's defaults, before a person may have edited them."""
     intent: CallStarted | None = None
     """Null if it never came to that."""
     envelope: ToolEnvelope | None = None
@@ -40,5 +42,7 @@ class Takeover(Contract):
     """Those that stand as they are, by name, with their outputs."""
     calls: dict[str, EarlierCall] = Field(default_factory=dict)
     """Calls of the others, by position."""
+    schemas: dict[str, JsonSchema] = Field(default_factory=dict)
+    """Input schemas of the tools that were called, by content hash."""
     changed: tuple[str, ...] = ()
     """Those of `steps` whose definition is another one now."""

@@ -1,5 +1,6 @@
 """Everything about workflows under one name: definition, vocabulary, graph and instances."""
 
+from toolcrib.contracts.runs import Rerun, RerunMode
 from toolcrib.contracts.stream import StepEnded
 from toolcrib.contracts.takeovers import TAKEN_UP, EarlierCall, Takeover
 from toolcrib.contracts.workflow_definitions import WORKFLOW_CATEGORY, WorkflowDefinition
@@ -13,10 +14,12 @@ from toolcrib.contracts.workflow_graphs import (
     WorkflowProblem,
 )
 from toolcrib.contracts.workflow_instances import (
+    MAX_ITEM_ERRORS,
     STEP_KEY,
     STEP_SETTLED,
     InstancePage,
     InstanceSummary,
+    ItemError,
     SettledStep,
     StepInstance,
     StepStatus,
@@ -26,6 +29,7 @@ from toolcrib.contracts.workflow_instances import (
 from toolcrib.contracts.workflow_steps import (
     AGENT_HANDLERS,
     AGENTIC_HANDLERS,
+    MAX_WAIT_S,
     SCOPE,
     WORKFLOW_LIMITS,
     ConditionUse,
@@ -41,12 +45,15 @@ from toolcrib.contracts.workflow_steps import (
     WorkflowImplementation,
     WorkflowParts,
     WorkflowStep,
+    event_signal,
 )
 from toolcrib.contracts.workflow_vocabulary import ConditionBinding, StepName, StepRegistration
 
 __all__ = [
     "AGENTIC_HANDLERS",
     "AGENT_HANDLERS",
+    "MAX_ITEM_ERRORS",
+    "MAX_WAIT_S",
     "SCOPE",
     "STEP_KEY",
     "STEP_SETTLED",
@@ -64,10 +71,13 @@ __all__ = [
     "GraphState",
     "InstancePage",
     "InstanceSummary",
+    "ItemError",
     "ItemFailure",
     "Join",
     "OnError",
     "Publication",
+    "Rerun",
+    "RerunMode",
     "SettledStep",
     "StepApproval",
     "StepEnded",
@@ -88,4 +98,5 @@ __all__ = [
     "WorkflowParts",
     "WorkflowProblem",
     "WorkflowStep",
+    "event_signal",
 ]

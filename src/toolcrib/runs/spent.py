@@ -24,14 +24,14 @@ class Spent(Struct, frozen=True):
 
 
 def spent_on_calls(history: History) -> Spent:
-    """What calls have taken, with their nested runs; what recovery asks is not taken from the run.
+    """What calls have taken, with their nested runs; not what recovery has asked, and what another run has paid.
 
     A call over which a process has died may have cost its price, whether it was repeated or not.
     """
     total = Spent()
     lost = [*history.lost, *history.open_calls]
     for envelope in history.envelopes.values():
-        if ".reconcile" in envelope.position:
+        if ".reconcile" in envelope.position or envelope.reused is not None:
             continue
         begun, nested = history.intents.get(envelope.position), _nested(envelope)
         calls = 1 if envelope.attempts or begun else 0

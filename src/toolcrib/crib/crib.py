@@ -44,6 +44,7 @@ from toolcrib.crib.evaluations import Evaluations
 from toolcrib.crib.executions import Executions
 from toolcrib.crib.handoffs import Handoffs
 from toolcrib.crib.imports import Imports
+from toolcrib.crib.instances import Instances
 from toolcrib.crib.lifecycle import ToolLife
 from toolcrib.crib.listing import Listing
 from toolcrib.crib.named import NamedThings, check_grants
@@ -150,6 +151,7 @@ class Crib(Definer):
         self.conversations = Conversations(self.store, self.engine, self.clock, self.enter)
         self.evaluate = Evaluations(parts, self.enter)
         self.executions = Executions(parts, self.conversations, self.enter)
+        self.instances = Instances(parts, self.executions, self.enter)
         self.stream = self.executions.follow
 
     @classmethod

@@ -1,6 +1,7 @@
 """From a caller's words to a run's request, and whether it would be refused before anything runs."""
 
 from toolcrib.contracts import JsonObject, Principal, RunKind, RunRequest, ToolError, ToolRevision
+from toolcrib.contracts.workflows import Rerun
 from toolcrib.executor import CallFailed, Executor, ToolCall
 from toolcrib.registry import Registry, pins_of
 from toolcrib.runs import outside_call
@@ -16,9 +17,12 @@ def request_of(
     session_id: str | None = None,
     dry_run: bool = False,
     as_call: bool = False,
+    rerun: Rerun | None = None,
 ) -> RunRequest:
     """The request of a run; `as_call` makes one call of the tool, whatever its kind."""
-    kind: RunKind = tool.definition.run_kind if tool.definition.has_model and not as_call else "tool"
+    run_kind = tool.definition.run_kind
+    is_run = tool.definition.has_model or run_kind == "workflow"
+    kind: RunKind = run_kind if is_run and not as_call else "tool"
     return RunRequest(
         kind=kind,
         tool=tool.ref,
@@ -29,6 +33,7 @@ def request_of(
         conversation_id=conversation_id,
         session_id=session_id,
         dry_run=dry_run,
+        rerun=rerun,
     )
 
 

@@ -31,7 +31,7 @@ def nested_request(context: RunContext, nested: Nested, registry: Registry, cloc
         kind=tool.definition.run_kind if failed is None else "tool",
         tool=tool.ref,
         content_hash=tool.content_hash,
-        pins=pins_of(tool, registry),
+        pins=pins_of(tool, registry, mine.pins),
         input=nested.arguments,
         principal=context.principal,
         root_run_id=mine.root_run_id or context.run_id,
@@ -42,11 +42,13 @@ def nested_request(context: RunContext, nested: Nested, registry: Registry, cloc
         conversation_id=mine.conversation_id,
         session_id=mine.session_id,
         dry_run=mine.dry_run,
+        rerun=None if context.taken_over is None else context.taken_over.rerun_of(nested),
         callers=mine.open_tools if failed is None else {**mine.open_tools, failed.content_hash: failed.tool},
         side_effects=least(context.policy.side_effects, tool.definition.side_effects),
         guardrails=context.policy.guardrails,
         tainted=context.tainted,
         allowance=context.budget.allowance(context.deadline - clock.monotonic()),
+        timeout_s=nested.timeout_s,
     )
 
 

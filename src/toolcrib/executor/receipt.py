@@ -23,6 +23,7 @@ from toolcrib.contracts import (
     ToolRevision,
     canonical,
     hash_call,
+    idempotency_key,
 )
 from toolcrib.executor.plain import legible, plain
 from toolcrib.executor.ports import CallContext, CallFailed, Clock, ToolCall
@@ -83,6 +84,12 @@ class Receipt:
             version = self.tool.version if self.tool else ""
             self._id = hash_call(self.name, version, self.arguments, self.call.position)
         return self._id
+
+    @property
+    def idempotency_key(self) -> str:
+        """What systems are sent that accept one: the same on every attempt."""
+        call = self.call
+        return call.idempotency_key or idempotency_key(self.context.run_id, call.same_as or call.position)
 
     def ask(self, arguments: Json) -> None:
         """Take arguments as somebody gave them. Of what is no JSON only text is kept."""

@@ -39,6 +39,7 @@ from toolcrib.contracts import (
     Signal,
     ToolEnvelope,
     ToolRevision,
+    idempotency_key,
 )
 from toolcrib.executor import CallContext, Lanes, ToolCall
 from toolcrib.executor.approval import confirm, request_of
@@ -176,6 +177,14 @@ class RunContext:
             self._heard(envelope)
             return Pending(self._parking, None, envelope)
         return self.start(self._parking.through(lambda: self._perform(call)))
+
+    def key_of(self, call: ToolCall) -> str:
+        """The idempotency key under which a call was made: who makes it once more elsewhere makes the same request."""
+        intent = self._history.intents.get(call.position)
+        if intent is None and self.taken_over is not None:
+            earlier = self.taken_over.same(call.position, call.name, self._screened(call))
+            intent = earlier and earlier.intent
+        return idempotency_key(self.run_id, call.position) if intent is None else intent.idempotency_key
 
     async def model(self, call: ModelCall) -> Response:
         """The answer of a model.
@@ -417,7 +426,7 @@ class RunContext:
             if isinstance(known, ToolEnvelope):
                 await self._conclude(known)
                 return known
-            call = msgspec.structs.replace(call, idempotency_key=known)
+            call = msgspec.structs.replace(call, idempotency_key=known or call.idempotency_key)
         envelope = await self._around.executor.execute(call, context)
         await self._conclude(envelope)
         return envelope
@@ -448,7 +457,7 @@ class RunContext:
 
     async def _made_before(self, call: ToolCall, taken: TakenOver) -> ToolEnvelope | str | None:
         """The key of the same call in the run that this one takes up, or its envelope if it must not be made again."""
-        earlier = taken.same(call.position, call.name, self._screened(call))
+        earlier = taken.before(call, self._screened(call))
         if earlier is None or earlier.intent is None:
             return None
         if taken.in_doubt(earlier):

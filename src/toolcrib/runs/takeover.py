@@ -47,6 +47,11 @@ class TakenOver:
             return None
         return earlier if self._filled(earlier, arguments) == earlier.asked else None
 
+    def before(self, call: ToolCall, arguments: Json) -> EarlierCall | None:
+        """The same call, or for a further try that was not made then the call that it is a try of."""
+        earlier = self.same(call.position, call.name, arguments)
+        return earlier or (self.same(call.same_as, call.name, arguments) if call.same_as else None)
+
     def outcome(self, call: ToolCall, arguments: Json) -> ToolEnvelope | None:
         """The envelope of the same call if it has succeeded, in whichever try.
 

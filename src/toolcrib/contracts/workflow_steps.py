@@ -77,9 +77,23 @@ class ForEach(Contract):
 class StepRetry(RetryPolicy):
     """How often a step is tried again after its tool has failed, retries of the tool's own included."""
 
-    on: tuple[ErrorCode, ...] = ()
+    codes: tuple[ErrorCode, ...] = ()
     """Codes after which it is; empty for all but those that would come again: invalid arguments, a denial, missing
     credentials, and an effect that is not known."""
+
+
+MAX_WAIT_S: Final = 31_536_000.0
+"""Seconds of the longest wait: a year."""
+
+_EVENT: Final = "event:"
+
+
+def event_signal(name: str) -> str:
+    """The name under which the journal has a signal that a step waits for.
+
+    It is of its own kind, so that who may send one can neither decide on a call with it nor answer for a client.
+    """
+    return f"{_EVENT}{name}"
 
 
 class Wait(Contract):
@@ -91,7 +105,7 @@ class Wait(Contract):
     """A moment of RFC 3339, or `${…}` that gives one."""
     signal: StepName | None = None
     """Name of what comes from outside; its payload is the step's output."""
-    timeout_s: float | None = Field(default=None, gt=0, le=31_536_000)
+    timeout_s: float | None = Field(default=None, gt=0, le=MAX_WAIT_S)
     """For `signal`: seconds after which the step fails; null for never."""
 
 
@@ -102,7 +116,7 @@ class StepApproval(Contract):
     """What is asked, with `${…}`."""
     show: JsonObject = Field(default_factory=dict)
     """What the person sees and may change, with `${…}`."""
-    expires_s: float | None = Field(default=None, gt=0, le=31_536_000)
+    expires_s: float | None = Field(default=None, gt=0, le=MAX_WAIT_S)
     """Seconds after which it counts as rejected; null for never."""
 
 

@@ -104,6 +104,7 @@ class RecordingJournal:
         *,
         attempt: int = 1,
         instead_of: FailedCall | None = None,
+        timeout_s: float | None = None,
     ) -> RunResult:
         """Return `child`."""
         await asyncio.sleep(0)

@@ -66,6 +66,8 @@ class Approval(Contract):
     """Id of the principal who started the outermost run."""
     acting: str
     """Id of the principal who makes the call, such as the service account of an agent."""
+    step: str | None = None
+    """Name of the step that asks, where no call waits: `tool` is the workflow then, and `input` what is shown."""
     requested_at: Timestamp
     expires_at: Timestamp | None = None
     """From then on nobody can approve it any more, and the call is denied."""

@@ -93,6 +93,7 @@ class Reason(StrEnum):
     TOOL_NOT_ALLOWED = "tool_not_allowed"
     TOOL_NOT_FOUND = "tool_not_found"
     TOOL_TIMEOUT = "tool_timeout"
+    WAIT_TIMEOUT = "wait_timeout"
 
 
 class ToolError(Contract):

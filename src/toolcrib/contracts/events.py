@@ -208,6 +208,9 @@ class ApprovalRequested(Contract):
     """Id of the principal who started the outermost run."""
     acting: str | None = None
     """Id of the principal who makes the call, such as the service account of an agent."""
+    step: str | None = None
+    """Name of the step that asks, where it is a step of a workflow and no call; `name` is the workflow then, `input`
+    what the person is shown, and `narrowed` alone what it may become."""
 
 
 class ApprovalDecided(Contract):
@@ -229,6 +232,8 @@ class ApprovalWithdrawn(Contract):
     number: int
     """Of the request."""
     reason: str
+    for_good: bool = False
+    """Nobody is asked again: the step that has asked has ended without an answer."""
 
 
 class ClientHandoff(Contract):

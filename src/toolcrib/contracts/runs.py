@@ -96,6 +96,8 @@ class RunRequest(Contract):
     """The caller had read what outsiders can write when it called."""
     allowance: Allowance | None = None
     """What the caller had left when it called; null for a run that nobody called."""
+    timeout_s: float | None = Field(default=None, gt=0)
+    """Seconds that the caller gives it, waiting for people excluded, if its own limits are not less."""
 
     @property
     def open_tools(self) -> dict[str, str]:

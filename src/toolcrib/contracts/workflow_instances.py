@@ -5,7 +5,7 @@ from typing import Final, Literal, TypeAlias
 from pydantic import Field
 
 from toolcrib.contracts._base import Contract, Json, JsonObject, Timestamp, Usd
-from toolcrib.contracts.errors import ToolError
+from toolcrib.contracts.errors import ErrorCode, ToolError
 from toolcrib.contracts.runs import Rerun, RunStatus, StopReason
 
 StepStatus: TypeAlias = Literal["pending", "running", "waiting", "succeeded", "partial", "failed", "skipped", "cut_off"]
@@ -19,6 +19,18 @@ STEP_KEY: Final = "step:"
 """Begins the key of that event; the name of the step follows."""
 
 
+MAX_ITEM_ERRORS: Final = 100
+"""Errors of elements that a step tells; the others are counted."""
+
+
+class ItemError(Contract):
+    """Why an element of a `for_each` has failed, in short."""
+
+    index: int
+    code: ErrorCode
+    message: str
+
+
 class SettledStep(Contract):
     """How a step has ended, as the journal tells it. An output that a call has put out stands there, and not here."""
 
@@ -27,12 +39,16 @@ class SettledStep(Contract):
     reason: str | None = None
     """Why it was skipped or cut off."""
     positions: tuple[str, ...] = ()
-    """Of the calls whose outputs are its own: one, or for a `for_each` with `items` none, as they follow from it."""
+    """Of the calls whose outputs are its own: one, or of a `for_each` those of elements that were tried again. All
+    others stand at `NAME[i]`, and are as many as `items`."""
     items: int | None = None
     """Elements of its `for_each`."""
     failed: int = 0
     """Elements that have failed."""
+    errors: tuple[ItemError, ...] = ()
+    """Of these, the first hundred."""
     tries: int = 1
+    """Of its call, or the most of those of its elements."""
     agent_runs: tuple[str | None, ...] = ()
     """Of an agent's node: ids of the runs of the agent, which have its calls. One, or of a `for_each` one for each
     element, null where there is none."""

@@ -26,6 +26,7 @@ from toolcrib.contracts.workflow_instances import (
     StepWait,
     WorkflowInstance,
 )
+from toolcrib.contracts.workflow_materials import Materialized, PastCall
 from toolcrib.contracts.workflow_steps import (
     AGENT_HANDLERS,
     AGENTIC_HANDLERS,
@@ -74,7 +75,9 @@ __all__ = [
     "ItemError",
     "ItemFailure",
     "Join",
+    "Materialized",
     "OnError",
+    "PastCall",
     "Publication",
     "Rerun",
     "RerunMode",

@@ -210,7 +210,7 @@ class Approvals:
             msg = "a rejected call has no arguments; leave edited_input out, or approve the call with it"
             raise InvalidInput(msg)
         tool = await self._registry.pinned(approval.realm, approval.content_hash)
-        schema = compile_schema(tool.definition.input_schema)
+        schema = compile_schema(tool.definition.input_schema if approval.step is None else approval.narrowed or {})
         try:
             filled = schema.with_defaults(cast("JsonObject", plain(edited)))
         except InvalidInput as problem:

@@ -223,7 +223,7 @@ def _code(outside: Outside, kept: _Kept, references: References) -> Callable[[Mo
         kinds: dict[RunKind, Program] = {**found}
         kinds |= {"code": Code(outside.sandbox, kept.registry), "composite": Composite(kept.registry)}
         furnisher = Furnisher(opened, kept.registry, kept.providers, references)
-        kinds["workflow"] = Workflow(kept.registry, AgenticHandlers.of(furnisher, kept.registry))
+        kinds["workflow"] = Workflow(kept.registry, AgenticHandlers.of(furnisher, kept.registry), kept.accounts)
         kinds["agent"] = asking(holding_pins(kinds["agent"]))
         kinds["agentic"] = asking(kinds["agentic"])
         return kinds

@@ -29,7 +29,7 @@ async def _recording(parts: Parts, run_id: str) -> Recording:
     run, events = await journal.run(run_id), await journal.events(run_id)
     request = run.request
     tool = await parts.registry.pinned(run.realm, request.content_hash)
-    limits = limits_of(tool, request.kind)
+    limits = limits_of(tool, request.kind, request.timeout_s)
     children = [entry.event.child_run_id for entry in events if isinstance(entry.event, ChildStarted)]
     return Recording(
         run,

@@ -16,8 +16,22 @@ from toolcrib.contracts import (
 from toolcrib.contracts.workflows import WorkflowImplementation
 
 
-def limits_of(tool: ToolRevision, kind: RunKind) -> Limits:
+def limits_of(tool: ToolRevision, kind: RunKind, given_s: float | None = None) -> Limits:
     """The limits of a run of this tool; a larger configured `max_tokens` raises the tokens per call.
+
+    Args:
+        tool: The revision that runs.
+        kind: Of the run.
+        given_s: Seconds that its caller gives it, if that is less.
+    """
+    limits = _own_limits(tool, kind)
+    if given_s is None or given_s >= limits.timeout_s:
+        return limits
+    return limits.model_copy(update={"timeout_s": given_s})
+
+
+def _own_limits(tool: ToolRevision, kind: RunKind) -> Limits:
+    """What the definition allows.
 
     A single call of a tool that calls others leaves room for the nested run, which has these limits itself, and for the
     call. Code has its quota of calls; a composite tool has the defaults, inside those of whoever calls it.

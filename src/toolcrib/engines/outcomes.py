@@ -62,6 +62,11 @@ def caller_ended(parent_run_id: str | None) -> str:
     return f"the run {parent_run_id} that called this one has ended; start this tool anew if it is needed"
 
 
+def call_ended(parent_run_id: str) -> str:
+    """Why a nested run is cancelled whose caller goes on without it."""
+    return f"the call in run {parent_run_id} that this run belongs to has ended without it"
+
+
 def cancel_signal(*, by: str, reason: str | None, at: datetime) -> Signal:
     """What ends a run: who wants it, and why."""
     return Signal(name=CANCEL, payload={"reason": reason}, made_by=by, at=at)

@@ -3,9 +3,10 @@
 import asyncio
 import traceback
 from collections.abc import Mapping
+from typing import NamedTuple
 
-from toolcrib.contracts import DELEGATES, ErrorCode, ErrorRule, Reason, ToolDefinition, ToolError
-from toolcrib.executor.ports import CallFailed
+from toolcrib.contracts import CLOSING_S, DELEGATES, ErrorCode, ErrorRule, Reason, ToolDefinition, ToolError
+from toolcrib.executor.ports import CallFailed, ToolCall
 from toolcrib.executor.receipt import error
 
 _TRANSIENT = frozenset({ErrorCode.RATE_LIMIT, ErrorCode.TIMEOUT, ErrorCode.PROVIDER_ERROR, ErrorCode.NETWORK_ERROR})
@@ -20,6 +21,25 @@ _REASONS: Mapping[ErrorCode, Reason] = {
     ErrorCode.SANDBOX_ERROR: Reason.TOOL_FAILED,
     ErrorCode.UNKNOWN: Reason.TOOL_FAILED,
 }
+
+
+class TimeLimit(NamedTuple):
+    """How long a call may take, and what to say of one that takes longer."""
+
+    seconds: float
+    whose: str
+    """The limit, and who has set it."""
+
+
+def time_limit(tool: ToolDefinition, call: ToolCall) -> TimeLimit:
+    """The smaller one of a tool's own limit and its caller's; a run of its own gets more, to end itself before."""
+    own, given = tool.call_timeout_s, call.timeout_s
+    if given is None:
+        return TimeLimit(own, f"timeout_s={tool.timeout_s:g}")
+    seconds = given + CLOSING_S if tool.implementation.kind in DELEGATES else given
+    if seconds >= own:
+        return TimeLimit(own, f"timeout_s={tool.timeout_s:g}")
+    return TimeLimit(seconds, f"timeout_s={given:g}, which its caller gives it")
 
 
 def is_repeatable(tool: ToolDefinition) -> bool:

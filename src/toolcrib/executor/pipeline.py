@@ -28,10 +28,9 @@ from toolcrib.contracts import (
     ToolEnvelope,
     ToolError,
     ToolRevision,
-    idempotency_key,
 )
 from toolcrib.executor.approval import confirm, request_of
-from toolcrib.executor.attempts import classified, crashed, explained, wait_before_retry
+from toolcrib.executor.attempts import classified, crashed, explained, time_limit, wait_before_retry
 from toolcrib.executor.denial import Denied, denial
 from toolcrib.executor.fallbacks import (
     failed_too,
@@ -323,7 +322,7 @@ class Executor:
             content_hash=tool.content_hash,
             side_effects=tool.definition.side_effects,
             input=receipt.input,
-            idempotency_key=idempotency_key(receipt.context.run_id, receipt.call.position),
+            idempotency_key=receipt.idempotency_key,
             decision=decision,
             attempt=receipt.context.attempt,
         )
@@ -338,11 +337,12 @@ class Executor:
             receipt.attempts += 1
             receipt.tainted |= failed.tainted
             raise failure_of(failed)
+        limit = time_limit(definition, receipt.call)
         try:
-            async with asyncio.timeout(definition.call_timeout_s):
+            async with asyncio.timeout(limit.seconds):
                 return await self._attempt_until_done(receipt, tool, auth)
         except TimeoutError:
-            message = f"tool {tool.name!r} did not end within timeout_s={definition.timeout_s:g}; the effect is unknown"
+            message = f"tool {tool.name!r} did not end within {limit.whose}; the effect is unknown"
             late = error(ErrorCode.TIMEOUT, Reason.TOOL_TIMEOUT, message)
             raise CallFailed(explained(definition, late, None)) from None
         except CallFailed as failure:
@@ -354,7 +354,6 @@ class Executor:
             receipt.spent("execute")
 
     async def _attempt_until_done(self, receipt: Receipt, tool: ToolRevision, auth: Mapping[str, str]) -> Outcome:
-        key = idempotency_key(receipt.context.run_id, receipt.call.position)
         text = orjson.dumps(receipt.input)
         while True:
             receipt.attempts += 1
@@ -362,10 +361,11 @@ class Executor:
                 tool=tool,
                 input=orjson.loads(text),
                 auth=auth,
-                idempotency_key=key,
+                idempotency_key=receipt.idempotency_key,
                 position=receipt.call.position,
                 attempt=receipt.attempts,
                 context=receipt.context,
+                timeout_s=receipt.call.timeout_s,
             )
             try:
                 return await _contained(self._dispatcher.dispatch(dispatch), tool.definition)
@@ -392,7 +392,13 @@ class Executor:
         record = record_of(tool, failure, receipt.told(failure.error))
         try:
             fallback = find_fallback(ref, tool, self._tools, context)
-            spawned = context.journal.spawn(receipt.call.position, fallback, receipt.input, instead_of=record)
+            spawned = context.journal.spawn(
+                receipt.call.position,
+                fallback,
+                receipt.input,
+                instead_of=record,
+                timeout_s=receipt.call.timeout_s,
+            )
             result = await _contained(spawned, fallback.definition)
         except (CallFailed, InvalidInput) as problem:
             raise failed_too(failure, ref, str(problem)) from problem

@@ -59,8 +59,10 @@ class RunApprovals:
             acting: Id of the principal who makes the call.
 
         Raises:
-            Suspended: There is no answer yet.
+            Suspended: There is no answer yet, or nobody waits for one any more.
         """
+        if request.position in self._history.given_up:
+            raise Suspended("awaiting_approval", approval_signal(request.position))
         shown = self._shown(request, acting)
         decision = await self._decision(shown)
         while decision is not None and (changed := differences(shown, decision)):
@@ -73,6 +75,14 @@ class RunApprovals:
         request = self._history.approvals.get(position)
         if request is not None and position not in self._history.decisions.keys() | self._history.withdrawn:
             self._withdraw(request, "the call has ended without it")
+
+    def give_up(self, position: str) -> None:
+        """Withdraw for good what is asked at a position, or at one of the further tries there."""
+        for asked, request in self._history.approvals.items():
+            is_here = asked == position or asked.startswith(f"{position}.")
+            if is_here and asked not in self._history.decisions.keys() | self._history.withdrawn:
+                self._history.given_up.add(asked)
+                self._withdraw(request, "the step that has asked has ended without it", for_good=True)
 
     # Inside -----------------------------------------------------------------------------------------------------------
 
@@ -106,8 +116,10 @@ class RunApprovals:
         self._withdraw(known, f"{' and '.join(changed)} changed after it was shown")
         return self._ask(_next(request, known), acting)
 
-    def _withdraw(self, request: ApprovalRequested, reason: str) -> None:
-        withdrawn = ApprovalWithdrawn(position=request.position, number=request.number, reason=reason)
+    def _withdraw(self, request: ApprovalRequested, reason: str, *, for_good: bool = False) -> None:
+        withdrawn = ApprovalWithdrawn(
+            position=request.position, number=request.number, reason=reason, for_good=for_good
+        )
         self._history.withdrawn.add(request.position)
         self._log.add(withdrawn)
 

@@ -73,6 +73,8 @@ class History:
         """On the last requests."""
         self.withdrawn: set[str] = set()
         """Positions whose last request holds no longer."""
+        self.given_up: set[str] = set()
+        """Positions at which nobody is asked again."""
         self.handoffs: dict[str, ClientHandoff] = {}
         self.returns: dict[str, ClientReturned] = {}
         self.awaited: dict[str, SignalAwaited] = {}
@@ -97,6 +99,11 @@ class History:
         self.approvals[request.position] = request
         self.decisions.pop(request.position, None)
         self.withdrawn.discard(request.position)
+
+    def _withdraw(self, event: ApprovalWithdrawn) -> None:
+        self.withdrawn.add(event.position)
+        if event.for_good:
+            self.given_up.add(event.position)
 
     @property
     def open_calls(self) -> list[CallStarted]:
@@ -179,7 +186,7 @@ class History:
             case ApprovalDecided() as event:
                 self.decisions[event.position] = event
             case ApprovalWithdrawn() as event:
-                self.withdrawn.add(event.position)
+                self._withdraw(event)
             case ClientHandoff() as event:
                 self.handoffs[event.position] = event
             case ClientReturned() as event:

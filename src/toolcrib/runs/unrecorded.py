@@ -45,6 +45,7 @@ class Unrecorded:
         *,
         attempt: int = 1,
         instead_of: FailedCall | None = None,
+        timeout_s: float | None = None,
     ) -> RunResult:
         """Refuse: there is no parent."""
         raise _no_run(tool.name)

@@ -10,7 +10,11 @@ class DelegateRuntime:
         """Run the tool as a run of its own, and bring back its output."""
         check_nesting(dispatch.tool, dispatch.context)
         result = await dispatch.context.journal.spawn(
-            dispatch.position, dispatch.tool, dispatch.input, attempt=dispatch.attempt
+            dispatch.position,
+            dispatch.tool,
+            dispatch.input,
+            attempt=dispatch.attempt,
+            timeout_s=dispatch.timeout_s,
         )
         metadata, cost = facts_of(result), cost_of(result)
         if result.error is not None:

@@ -68,6 +68,7 @@ def asked(entry: Entry) -> Approval | None:
         message=event.message,
         requested_by=event.requested_by or entry.made_by,
         acting=event.acting or entry.made_by,
+        step=event.step,
         requested_at=entry.at,
         expires_at=event.expires_at,
     )

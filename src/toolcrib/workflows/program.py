@@ -22,14 +22,15 @@ from toolcrib.contracts import (
 from toolcrib.contracts.workflows import STEP_KEY, STEP_SETTLED, SettledStep, WorkflowImplementation
 from toolcrib.executor import error
 from toolcrib.expressions import resolve
-from toolcrib.policy import least
+from toolcrib.policy import Accounts, NoAccounts, least
 from toolcrib.registry import Lock, Registry
 from toolcrib.runs import Ended, Pending, RunContext, Suspended, Underway
 from toolcrib.workflows.graph import Node, Plan, plan_of
-from toolcrib.workflows.handlers import Handler, Handling, no_handlers
+from toolcrib.workflows.handlers import Handling, no_handlers
 from toolcrib.workflows.reuse import take_up
 from toolcrib.workflows.scope import Scope
-from toolcrib.workflows.stepping import Callee, Stepping
+from toolcrib.workflows.setting import Callee, Setting
+from toolcrib.workflows.stepping import Stepping
 
 _WELL = frozenset({"succeeded", "partial"})
 
@@ -40,11 +41,13 @@ class Workflow:
     Args:
         registry: Finds the tools of the steps.
         handling: Has the handlers that come with the crib.
+        accounts: Finds the service accounts that steps act as; there are none if null.
     """
 
-    def __init__(self, registry: Registry, handling: Handling = no_handlers) -> None:
+    def __init__(self, registry: Registry, handling: Handling = no_handlers, accounts: Accounts | None = None) -> None:
         self._registry = registry
         self._handling = handling
+        self._accounts = accounts or NoAccounts()
 
     async def __call__(self, context: RunContext, tool: ToolRevision) -> Ended:
         """Run to the end, or until nothing of it can go on without somebody outside."""
@@ -60,7 +63,8 @@ class Workflow:
             allowed=frozenset(callee.name for callee in callees.values() if isinstance(callee, ToolRevision)),
             side_effects=least(context.policy.side_effects, tool.definition.side_effects),
         )
-        return await _Execution(context, implementation, plan, callees, self._handling(context)).run()
+        setting = Setting(context, tool, implementation, callees, self._handling(context), self._accounts)
+        return await _Execution(setting, plan).run()
 
     async def _callees(self, context: RunContext, implementation: WorkflowImplementation) -> Mapping[str, Callee]:
         """What the run has pinned for each reference; why there is nothing for one matters when a step comes to it."""
@@ -82,20 +86,13 @@ class Workflow:
 class _Execution:
     """One run of one workflow in this process."""
 
-    def __init__(
-        self,
-        context: RunContext,
-        implementation: WorkflowImplementation,
-        plan: Plan,
-        callees: Mapping[str, Callee],
-        handlers: Mapping[str, Handler],
-    ) -> None:
-        self._context = context
-        self._implementation = implementation
+    def __init__(self, setting: Setting, plan: Plan) -> None:
+        self._setting = setting
+        self._context = context = setting.context
         self._plan = plan
         self._stands = {} if context.taken_over is None else context.taken_over.steps
         self._scope = Scope(context.request.input)
-        self._stepping = Stepping(context, implementation, self._scope, callees, handlers)
+        self._stepping = Stepping(setting, plan, self._scope)
         self._settled: dict[str, SettledStep] = {}
         self._open = {name: len(node.waits_for) for name, node in plan.nodes.items()}
         self._ready = deque(plan.roots)
@@ -123,18 +120,18 @@ class _Execution:
             return ()
 
     async def _begin(self, node: Node) -> None:
-        kept_out = self._stands.get(node.step.name) or self._kept_out(node) or self._stepping.left_out(node)
+        origin = next((name for name in self._plan.nodes if name in node.comes_from and self._has_failed(name)), None)
+        kept_out = self._stands.get(node.step.name) or self._kept_out(node) or self._stepping.left_out(node, origin)
         if kept_out is not None:
             await self._settle(node, kept_out)
             return
-        origin = next((name for name in node.comes_from if self._settled[name].status == "failed"), None)
         self._running.add(node, self._context.start(self._stepping.run(node, origin)))
 
     def _kept_out(self, node: Node) -> SettledStep | None:
         """How a step ends that does not run because of what became of the steps before it."""
         name, join = node.step.name, node.step.join
         if node.comes_from:
-            if not any(self._settled[origin].status == "failed" for origin in node.comes_from):
+            if not any(self._has_failed(origin) for origin in node.comes_from):
                 return SettledStep(step=name, status="cut_off", reason="no step has gone to it")
             before = node.waits_for - node.comes_from
         else:
@@ -155,21 +152,20 @@ class _Execution:
         return status in _WELL or status == "skipped" or self._is_forgiven(name)
 
     def _is_forgiven(self, name: str) -> bool:
-        return self._settled[name].status == "failed" and self._plan.nodes[name].step.on_error == "continue"
+        return self._has_failed(name) and self._plan.nodes[name].step.on_error == "continue"
+
+    def _has_failed(self, name: str) -> bool:
+        return self._settled[name].status == "failed"
 
     async def _settle(self, node: Node, settled: SettledStep) -> None:
         """Write down how a step has ended, and find what can run now."""
         name = node.step.name
         self._settled[name] = settled
-        self._scope.settle(node.step, settled)
-        # A call tells its output itself, so the journal has it once.
-        is_call = node.callee is not None and node.step.output is None and settled.reused is None
-        told = settled.model_dump(mode="json", exclude_defaults=True, exclude={"output"} if is_call else None)
-        if settled.positions and not is_call:
-            told["output"] = settled.output
+        told = self._stepping.settle(node, settled)
         await self._context.emit(f"{STEP_KEY}{name}", STEP_SETTLED, told)
-        if settled.status == "failed" and node.step.on_error == "fail" and self._failure is None:
-            self._failure = settled.error
+        if settled.error is not None and self._has_failed(name) and node.step.on_error == "fail" and not self._failure:
+            self._failure = self._stepping.failure(node, settled.error)
+            self._setting.ending = True
             self._context.stop_waiting()
         for follower in node.followers:
             self._open[follower] -= 1
@@ -185,6 +181,9 @@ class _Execution:
                 stop_reason="policy" if denied else "error",
                 error=self._failure,
             )
+        lacking = self._stepping.lacking("output")
+        if lacking is not None:
+            return Ended(output=self._partial(), warnings=(lacking,))
         try:
             return Ended(output=self._output())
         except InvalidExpression as problem:
@@ -193,8 +192,9 @@ class _Execution:
             return Ended(output=self._partial(), status="failed", stop_reason="error", error=failure)
 
     def _output(self) -> Json:
-        if self._implementation.output is not None:
-            return resolve(self._implementation.output, self._scope.names)
+        output = self._setting.implementation.output
+        if output is not None:
+            return resolve(output, self._scope.names)
         return {name: self._settled[name].output for name in self._plan.ends}
 
     def _partial(self) -> JsonObject:

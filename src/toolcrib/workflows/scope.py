@@ -21,15 +21,26 @@ class Scope:
         failure = None if settled.error is None else settled.error.model_dump(mode="json")
         self._steps[step.name] = {
             "status": settled.status,
+            "reason": settled.reason,
             "output": settled.output,
             "error": failure,
+            "tries": settled.tries,
             "items": settled.items,
             "failed": settled.failed,
+            "errors": [error.model_dump(mode="json") for error in settled.errors],
         }
         # Steps that are known by one name are alternatives: what one of them has brought is not taken away by another.
         if settled.status in {"succeeded", "partial"} or step.known_as not in self.names:
             self.names[step.known_as] = settled.output
 
-    def with_names(self, **names: Json) -> JsonObject:
-        """The scope of one place, such as an element of a `for_each`."""
-        return {**self.names, **names}
+    def has_output(self, name: str) -> bool:
+        """Whether a step has put out something."""
+        return name in self._steps and self._steps[name]["status"] in {"succeeded", "partial"}
+
+    def with_error(self, origin: str) -> JsonObject:
+        """The names for a step that another one has gone to.
+
+        Args:
+            origin: The step that has failed, which they read as `error`.
+        """
+        return {**self.names, "error": {**self._steps[origin]["error"], "step": origin}}

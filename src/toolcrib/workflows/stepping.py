@@ -1,181 +1,130 @@
-"""One step of a run: its condition, its elements, its tries, and what becomes of it."""
+"""One step of a run: whether it runs, what it does, and what becomes of it.
 
-from collections.abc import Mapping
-from typing import TypeAlias, cast
+A step ends in a `SettledStep`, whatever happens; what it does for one element of a `for_each` ends in one too. What
+leaves this otherwise is not about the step: cancellation, and suspension.
+"""
 
-from toolcrib.contracts import ErrorCode, InvalidExpression, Json, JsonObject, Reason, ToolError, ToolRevision
-from toolcrib.contracts.workflows import (
-    AGENT_HANDLERS,
-    AGENTIC_HANDLERS,
-    ConditionUse,
-    ForEach,
-    SettledStep,
-    WorkflowImplementation,
-    WorkflowStep,
-)
-from toolcrib.executor import ToolCall, error
-from toolcrib.expressions import Template, resolve
-from toolcrib.expressions.values import is_list, is_true
-from toolcrib.runs import Pending, RunContext
-from toolcrib.workflows.graph import Node, shared_names
-from toolcrib.workflows.handlers import Handler
+from toolcrib.contracts import Json, JsonObject, ToolError
+from toolcrib.contracts.workflows import SettledStep, WorkflowStep
+from toolcrib.workflows import asking, waits
+from toolcrib.workflows.arguments import output_of, value_of
+from toolcrib.workflows.calling import Calling
+from toolcrib.workflows.conditions import holds
+from toolcrib.workflows.dryrun import DryRun
+from toolcrib.workflows.failing import StepFailed, failure_of_run
+from toolcrib.workflows.fanout import FanOut, elements_of
+from toolcrib.workflows.graph import Node, Plan
 from toolcrib.workflows.scope import Scope
-
-Callee: TypeAlias = ToolRevision | ToolError
-"""What a reference means in a run, or why it means nothing."""
+from toolcrib.workflows.setting import Setting
 
 
 class Stepping:
-    """Runs the steps of one run.
+    """Carries out the steps of one run.
 
     Args:
-        context: Of the run.
-        implementation: The workflow.
+        setting: The run.
+        plan: Its graph.
         scope: What expressions read.
-        callees: The tools by reference.
-        handlers: The handlers that come with the crib, by name.
     """
 
-    def __init__(
-        self,
-        context: RunContext,
-        implementation: WorkflowImplementation,
-        scope: Scope,
-        callees: Mapping[str, Callee],
-        handlers: Mapping[str, Handler],
-    ) -> None:
-        self._context = context
-        self._implementation = implementation
+    def __init__(self, setting: Setting, plan: Plan, scope: Scope) -> None:
+        self._setting = setting
         self._scope = scope
-        self._callees = callees
-        self._handlers = handlers
+        self._calling = Calling(setting)
+        self._dry = DryRun(plan, scope) if setting.context.request.dry_run else None
 
-    def left_out(self, node: Node) -> SettledStep | None:
-        """How a step ends whose condition does not hold, or has no value."""
-        step = node.step
-        if step.condition is None:
-            return None
-        try:
-            if self._holds(step.condition):
-                return None
-        except InvalidExpression as problem:
-            return self._unresolved(step, "condition", problem)
-        told = step.condition if isinstance(step.condition, str) else step.condition.ref
-        return SettledStep(step=step.name, status="skipped", reason=f"its condition does not hold: {told}")
-
-    async def run(self, node: Node, origin: str | None) -> SettledStep:
-        """Run a step to its end.
+    def left_out(self, node: Node, origin: str | None) -> SettledStep | None:
+        """How a step ends that does not run: its condition does not hold or has no value; null if it runs.
 
         Args:
             node: The step.
-            origin: The step that has failed and gone to it.
+            origin: The step that has failed and gone to it, if it was one.
         """
-        names = self._scope.names
-        if origin is not None:
-            names = self._scope.with_names(error=names["steps"][origin]["error"])
-        if node.step.for_each is not None:
-            return await self._run_each(node, node.step.for_each, names)
-        return await self._run_once(node, names, node.step.name)
-
-    def not_told(self, settled: SettledStep) -> set[str]:
-        """Fields of a settled step that the journal need not have, because a call of it tells them."""
-        step = next(step for step in self._implementation.steps if step.name == settled.step)
-        computed = step.output is not None or step.callee(self._implementation.handlers) is None
-        return set() if computed or step.handler_ref in AGENTIC_HANDLERS else {"output"}
-
-    def _holds(self, condition: str | ConditionUse) -> bool:
-        if isinstance(condition, str):
-            return is_true(Template.parse(condition, "${}").render(self._scope.names))
-        bound = self._implementation.conditions[condition.ref]
-        given = cast("JsonObject", resolve(condition.input, self._scope.names))
-        return is_true(Template.parse(bound.expression, "${}").render(given))
-
-    async def _run_each(self, node: Node, each: ForEach, names: JsonObject) -> SettledStep:
         step = node.step
+        lacking = None if self._dry is None else self._dry.lacking(step.name)
+        if lacking is not None:
+            return SettledStep(step=step.name, status="skipped", reason=lacking)
         try:
-            items = Template.parse(each.items, "${}").render(names)
-        except InvalidExpression as problem:
-            return self._unresolved(step, "for_each", problem)
-        if not is_list(items):
-            return self._unresolved(step, "for_each", InvalidExpression(f"{each.items} is no list"))
-        ended: dict[int, SettledStep] = {}
-        running: dict[Pending[SettledStep], int] = {}
-        begun = 0
-        while begun < len(items) or running:
-            stopped = each.on_item_error == "fail" and any(one.error is not None for one in ended.values())
-            while begun < len(items) and len(running) < each.max_concurrency and not stopped:
-                own = {**names, "item": items[begun], "index": begun}
-                position = f"{step.name}[{begun}]"
-                running[self._context.start(self._run_once(node, own, position))] = begun
-                begun += 1
-            if not running:
-                break
-            for done in await self._context.wait_any(list(running)):
-                ended[running.pop(done)] = done.result()
-        return _gathered(step, each, ended, len(items))
+            if holds(step, self._setting.implementation.conditions, self._names(origin)):
+                return None
+        except StepFailed as failure:
+            return _failed(node, failure)
+        told = step.condition if isinstance(step.condition, str) else step.condition and step.condition.ref
+        return SettledStep(step=step.name, status="skipped", reason=f"its condition does not hold: {told}")
 
-    async def _run_once(self, node: Node, names: JsonObject, position: str) -> SettledStep:
-        """One call of a step, or its value."""
-        step = node.step
+    async def run(self, node: Node, origin: str | None) -> SettledStep:
+        """Carry out a step to its end.
+
+        Args:
+            node: The step.
+            origin: The step that has failed and gone to it, if it was one.
+        """
+        step, names = node.step, self._names(origin)
+        if step.for_each is None:
+            return await self._once(node, names, step.name)
         try:
-            if node.callee is None:
-                return SettledStep(step=step.name, status="succeeded", output=resolve(step.output, names))
-            arguments = self._arguments(step, names)
-        except InvalidExpression as problem:
-            return self._unresolved(step, "input", problem)
-        callee = self._callees[node.callee]
-        if isinstance(callee, ToolError):
-            return SettledStep(step=step.name, status="failed", error=callee)
-        if step.handler_ref in self._handlers:
-            return await self._handle(step, self._handlers[step.handler_ref], callee, arguments, position)
-        envelope = await self._context.call(ToolCall(position, callee.name, arguments, callee.content_hash))
-        if not envelope.ok:
-            return SettledStep(step=step.name, status="failed", error=envelope.error, positions=(position,))
-        if step.output is None:
-            return SettledStep(step=step.name, status="succeeded", output=envelope.output, positions=(position,))
+            elements = elements_of(step, step.for_each, names)
+        except StepFailed as failure:
+            return _failed(node, failure)
+        fan = FanOut(self._setting, step, step.for_each, elements)
+        return await fan.run(names, lambda own, position: self._once(node, own, position))
+
+    def settle(self, node: Node, settled: SettledStep) -> JsonObject:
+        """From now on expressions can read what has become of a step.
+
+        Returns:
+            What the journal is told of it: a call tells its output itself.
+        """
+        self._scope.settle(node.step, settled)
+        if self._dry is not None:
+            self._dry.settle(settled)
+        is_told = self._calling.is_told(node) and settled.reused is None
+        told = settled.model_dump(mode="json", exclude_defaults=True, exclude={"output"} if is_told else None)
+        # An output of null is told too where a call has another one.
+        return {**told, "output": settled.output} if settled.positions and not is_told else told
+
+    def failure(self, node: Node, error: ToolError) -> ToolError:
+        """How the run fails by one of its steps; a handler says itself how."""
+        if node.step.handler_ref in self._setting.handlers:
+            return error
+        return failure_of_run(node.step.name, error)
+
+    def lacking(self, target: str) -> str | None:
+        """Why a dry run cannot make something of the outputs of steps, if it cannot; see `DryRun.lacking`."""
+        return None if self._dry is None else self._dry.lacking(target)
+
+    # Inside -----------------------------------------------------------------------------------------------------------
+
+    def _names(self, origin: str | None) -> JsonObject:
+        return self._scope.names if origin is None else self._scope.with_error(origin)
+
+    async def _once(self, node: Node, names: JsonObject, position: str) -> SettledStep:
+        """A step without a `for_each`, or one element of it."""
         try:
-            output = resolve(step.output, {**names, "output": envelope.output})
-        except InvalidExpression as problem:
-            return self._unresolved(step, "output", problem)
-        return SettledStep(step=step.name, status="succeeded", output=output, positions=(position,))
+            return await self._carry_out(node, names, position)
+        except StepFailed as failure:
+            return _failed(node, failure)
 
-    async def _handle(
-        self, step: WorkflowStep, handler: Handler, tool: ToolRevision, arguments: JsonObject, position: str
-    ) -> SettledStep:
-        """One step by code that comes with the crib."""
-        settled = (await handler(tool, arguments, position)).model_copy(update={"step": step.name})
-        if step.output is None or settled.status == "failed":
-            return settled
-        try:
-            output = resolve(step.output, {**self._scope.names, "output": settled.output})
-        except InvalidExpression as problem:
-            return self._unresolved(step, "output", problem)
-        return settled.model_copy(update={"output": output})
-
-    def _arguments(self, step: WorkflowStep, names: JsonObject) -> JsonObject:
-        handler = self._implementation.handlers.get(step.handler_ref or "")
-        given = step.input if handler is None else {**handler.input_mapping, **step.input}
-        if step.handler_ref not in AGENT_HANDLERS:
-            return cast("JsonObject", resolve(given, names))
-        told = cast("JsonObject", resolve(given.get("context", {}), names))
-        near = {name: told[name] for name in shared_names(step)}
-        arguments: JsonObject = {"message": resolve(given.get("prompt", ""), {**names, **near})}
-        return {**arguments, "context": told} if told else arguments
-
-    def _unresolved(self, step: WorkflowStep, field: str, problem: InvalidExpression) -> SettledStep:
-        message = f"{field} of step {step.name!r} has no value: {problem}"
-        failure = error(ErrorCode.VALIDATION_ERROR, Reason.REFERENCE_UNRESOLVED, message, step=step.name)
-        return SettledStep(step=step.name, status="failed", error=failure)
+    async def _carry_out(self, node: Node, names: JsonObject, position: str) -> SettledStep:
+        step, setting = node.step, self._setting
+        if step.wait is not None:
+            if self._dry is not None:
+                return waits.in_dry_run(step, step.wait, names)
+            came = await waits.wait(setting.context, step, step.wait, names, position)
+        elif step.approval is not None:
+            if self._dry is not None:
+                return asking.in_dry_run(step, step.approval, names)
+            came = await asking.ask(setting, step, step.approval, names, position)
+        elif step.kind == "value":
+            return _succeeded(step, value_of(step, names))
+        else:
+            return await self._calling.call(node, names, position)
+        return _succeeded(step, output_of(step, step.output, names, came))
 
 
-def _gathered(step: WorkflowStep, each: ForEach, ended: Mapping[int, SettledStep], count: int) -> SettledStep:
-    """What becomes of a step of what became of its elements."""
-    failed = [index for index, one in sorted(ended.items()) if one.error is not None]
-    outputs: list[Json] = [ended[index].output if index in ended else None for index in range(count)]
-    settled = SettledStep(step=step.name, status="succeeded", output=outputs, items=count, failed=len(failed))
-    if not failed:
-        return settled
-    first = ended[failed[0]].error
-    if each.on_item_error == "continue":
-        return settled.model_copy(update={"status": "partial", "error": first})
-    return settled.model_copy(update={"status": "failed", "error": first, "output": None})
+def _succeeded(step: WorkflowStep, output: Json) -> SettledStep:
+    return SettledStep(step=step.name, status="succeeded", output=output)
+
+
+def _failed(node: Node, failure: StepFailed) -> SettledStep:
+    return SettledStep(step=node.step.name, status="failed", error=failure.error)

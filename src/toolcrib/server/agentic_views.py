@@ -12,6 +12,7 @@ from toolcrib.contracts import (
     AgenticMode,
     AgenticStatus,
     AgenticStep,
+    AgentImplementation,
     AllocatedTool,
     Contract,
     CostBreakdown,
@@ -38,6 +39,7 @@ from toolcrib.contracts import (
     Trace,
     Usd,
 )
+from toolcrib.contracts.workflows import WorkflowImplementation
 
 _BUILT: Final = ConfigDict(defer_build=False)
 _INSIDE: Final = ("status", "mode", "llm", "steps", "tools", "context", "limits", "result_schema")
@@ -174,7 +176,7 @@ class AiToolView(Contract):
         definition = tool.definition
         implementation = definition.implementation
         state: AgenticStatus = "active"
-        if isinstance(implementation, AgenticImplementation):
+        if isinstance(implementation, AgenticImplementation | AgentImplementation | WorkflowImplementation):
             state = implementation.status
         return cls(
             id=tool.name,
@@ -202,8 +204,10 @@ class AiToolPage(Contract):
 
 
 def type_of(definition: ToolDefinition) -> ToolType:
-    """The level of a tool (000, section 1.5)."""
+    """The level of a tool (000, section 1.5); a workflow makes one operation of many, as a composite tool does."""
     kind = definition.implementation.kind
+    if kind == "workflow":
+        return "composite"
     return kind if kind in ("agentic", "composite") else "simple"
 
 

@@ -27,6 +27,7 @@ from toolcrib.server import (
     connections,
     conversations,
     databases,
+    drafts,
     executions,
     lifecycle,
     mcp,
@@ -34,6 +35,7 @@ from toolcrib.server import (
     providers,
     secrets,
     tools,
+    workflows,
 )
 from toolcrib.server.context import BEARER
 from toolcrib.server.edge import Authentication, BodyCap, Failures
@@ -66,6 +68,10 @@ _PARTS: Final = (
     conversations.router,
     named.fragments,
     named.accounts,
+    named.steps,
+    named.conditions,
+    drafts.router,
+    workflows.router,
 )
 _RESTART_S: Final = 1.0
 _ERRORS: Final[dict[int | str, dict[str, Any]]] = {

@@ -5,8 +5,10 @@ from typing import Annotated
 
 from fastapi import Depends, Request
 
-from toolcrib.contracts import Principal, ToolDefinition, ToolRevision
+from toolcrib.contracts import JsonObject, Principal, ToolDefinition, ToolRevision
+from toolcrib.contracts.workflows import Publication, WorkflowDefinition, WorkflowDraft
 from toolcrib.crib import Crib
+from toolcrib.policy import require_publish
 from toolcrib.server.context import Caller, House
 from toolcrib.server.rules import demand_secrets, demand_write, refuse_code, refuse_local_model
 
@@ -32,6 +34,43 @@ class Desk:
         demand_secrets(self.caller, (secret.reference for secret in definition.secrets))
         self.check(definition)
         return await self.crib.save(definition, principal=self.caller, after=after)
+
+    async def draft(
+        self, definition: WorkflowDefinition | JsonObject, *, note: str = "", after: int | None = None
+    ) -> WorkflowDraft:
+        """Keep a workflow without publishing it.
+
+        Raises:
+            PermissionDenied: The caller has no grant for a secret that it names.
+            InvalidDefinition: It could not be published.
+            Conflict: Another revision of the draft has been saved since `after`.
+        """
+        self._demand_secrets_of(definition)
+        return await self.crib.workflows.draft(definition, note=note, principal=self.caller, after=after)
+
+    async def publish(
+        self, name: str, definition: WorkflowDefinition | JsonObject | None, *, after: int | None = None
+    ) -> Publication:
+        """Publish a workflow, or its draft.
+
+        Raises:
+            NotFound: There is no draft of this name.
+            PermissionDenied: The caller may not publish it, or has no grant for a secret that it names.
+            InvalidDefinition: Something is wrong with it.
+            Conflict: Another revision has been saved since `after`.
+        """
+        require_publish(self.caller, name)
+        workflows = self.crib.workflows
+        if definition is not None:
+            self._demand_secrets_of(definition)
+            return await workflows.publish(definition, principal=self.caller, after=after)
+        self._demand_secrets_of((await workflows.get_draft(name, principal=self.caller)).definition)
+        return await workflows.publish(name, principal=self.caller, after=after)
+
+    def _demand_secrets_of(self, definition: WorkflowDefinition | JsonObject) -> None:
+        """What does not have the shape of a definition names no secrets, and is not saved either."""
+        if isinstance(definition, WorkflowDefinition):
+            demand_secrets(self.caller, (secret.reference for secret in definition.secrets))
 
     def check(self, definition: ToolDefinition) -> None:
         """Refuse what may not come over HTTP."""

@@ -1,4 +1,4 @@
-"""Routes over what is kept by name: prompt fragments and service accounts. Listed, read, saved, removed, all alike."""
+"""Routes over what is kept by name, all alike: prompt fragments, service accounts, the vocabulary of workflows."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -8,6 +8,7 @@ from fastapi import APIRouter, Body, Depends
 from pydantic import ConfigDict
 
 from toolcrib.contracts import Contract, InvalidInput, PromptFragment, ServiceAccount
+from toolcrib.contracts.workflows import ConditionBinding, StepRegistration
 from toolcrib.crib import Crib
 from toolcrib.crib.named import NamedThings
 from toolcrib.policy import permits
@@ -30,6 +31,18 @@ class AccountBody(ServiceAccount):
     model_config = _BUILT
 
 
+class StepBody(StepRegistration):
+    """A name for a tool, as its author sends it."""
+
+    model_config = _BUILT
+
+
+class ConditionBody(ConditionBinding):
+    """A name for a condition, as its author sends it."""
+
+    model_config = _BUILT
+
+
 class NamedPage(Contract):
     """Things of one kind by name."""
 
@@ -46,6 +59,18 @@ class AccountPage(NamedPage):
     """Service accounts by name."""
 
     items: tuple[ServiceAccount, ...]
+
+
+class StepPage(NamedPage):
+    """Workflow steps by name."""
+
+    items: tuple[StepRegistration, ...]
+
+
+class ConditionPage(NamedPage):
+    """Conditions by name."""
+
+    items: tuple[ConditionBinding, ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -139,4 +164,30 @@ accounts: Final = routes_over(
         removing="Take an account out; agents that act as it can do nothing any more.",
     ),
     "agents",
+)
+steps: Final = routes_over(
+    Kind(
+        noun="step",
+        plural="steps",
+        contract=StepRegistration,
+        body=StepBody,
+        page=StepPage,
+        things=lambda crib: crib.steps,
+        saving="Give a tool a name in the vocabulary of workflows. Published ones keep what they were checked with.",
+        removing="Take a name out of the vocabulary. Published workflows keep it; new ones cannot name it any more.",
+    ),
+    "workflows",
+)
+conditions: Final = routes_over(
+    Kind(
+        noun="condition",
+        plural="conditions",
+        contract=ConditionBinding,
+        body=ConditionBody,
+        page=ConditionPage,
+        things=lambda crib: crib.conditions,
+        saving="Give a condition a name. Published workflows keep the one that they were checked with.",
+        removing="Take a condition out. Published workflows keep it; new ones cannot name it any more.",
+    ),
+    "workflows",
 )

@@ -20,14 +20,17 @@ from toolcrib.contracts import (
 from toolcrib.crib import Crib
 from toolcrib.llm import PROVIDERS
 from toolcrib.net.addresses import denied_range
-from toolcrib.policy import permits
+from toolcrib.policy import permits, require_publish
 from toolcrib.registry import all_references_of
 from toolcrib.server.context import demand
 
 
 def demand_write(caller: Principal, definition: ToolDefinition) -> None:
-    """Let a caller pass who may write the tool."""
-    demand(caller, definition.security("write"))
+    """Let a caller pass who may write the tool. Of a workflow drafts are written; it changes by being published."""
+    if definition.implementation.kind == "workflow":
+        require_publish(caller, definition.name)
+    else:
+        demand(caller, definition.security("write"))
 
 
 def may_write(caller: Principal, definition: ToolDefinition) -> bool:

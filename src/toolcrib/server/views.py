@@ -30,7 +30,9 @@ from toolcrib.contracts import (
 )
 from toolcrib.providers import ImportedApi, ToolOverride
 
-ToolKind: TypeAlias = Literal["python", "http", "mcp", "grpc", "entity", "code", "composite", "agentic", "agent"]
+ToolKind: TypeAlias = Literal[
+    "python", "http", "mcp", "grpc", "entity", "code", "composite", "agentic", "agent", "workflow"
+]
 
 
 _BUILT = ConfigDict(defer_build=False)

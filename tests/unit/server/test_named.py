@@ -1,4 +1,4 @@
-"""Prompt fragments and service accounts over REST."""
+"""Prompt fragments, service accounts and the vocabulary of workflows over REST."""
 
 import pytest
 
@@ -8,6 +8,21 @@ from toolcrib.contracts import Principal
 KINDS = {
     "fragments": {"name": "tone", "description": "", "text": "Answer briefly."},
     "accounts": {"name": "tone", "description": "", "grants": ["ai://tools/crm/*"], "enabled": True},
+    "steps": {
+        "name": "tone",
+        "tool": "search",
+        "description": "",
+        "input_mapping": {"company": "${input.company}"},
+        "output_mapping": {},
+        "enabled": True,
+    },
+    "conditions": {
+        "name": "tone",
+        "description": "",
+        "parameters": ["total"],
+        "expression": "${total > 100}",
+        "enabled": True,
+    },
 }
 
 

@@ -1,0 +1,195 @@
+"""Requests and answers about workflows and their runs, where they are more than a contract by itself."""
+
+from typing import Annotated, Any, Final, Literal, Self, TypeAlias
+
+from pydantic import ConfigDict, Field
+
+from toolcrib.contracts import (
+    Contract,
+    ImpactReport,
+    InvalidDefinition,
+    Json,
+    JsonObject,
+    LifeCycle,
+    Timestamp,
+    ToolRevision,
+)
+from toolcrib.contracts.workflows import (
+    Publication,
+    StepName,
+    WorkflowDefinition,
+    WorkflowDraft,
+    WorkflowGraph,
+    WorkflowProblem,
+)
+
+ExportFormat: TypeAlias = Literal["json", "yaml"]
+
+_BUILT: Final = ConfigDict(defer_build=False)
+
+
+class WorkflowBody(WorkflowDefinition):
+    """A workflow, as an author sends it."""
+
+    model_config = _BUILT
+
+
+Document: TypeAlias = Annotated[WorkflowBody | JsonObject, Field(union_mode="left_to_right")]
+"""A definition. One that does not have the shape of one is read as well, so that all that is wrong with it is told."""
+
+
+def refuse_other_name(path: str, definition: WorkflowDefinition | JsonObject) -> None:
+    """Refuse a definition that is sent to the path of another; one without a name is told so with all else.
+
+    Raises:
+        InvalidDefinition: It is one.
+    """
+    named = definition.name if isinstance(definition, WorkflowDefinition) else definition.get("name", path)
+    if named != path:
+        msg = f"the definition is named {named!r} and the path {path!r}; send it to its own name"
+        raise InvalidDefinition(msg)
+
+
+class WorkflowView(WorkflowDefinition):
+    """A workflow, as it is published."""
+
+    revision: int
+    """Send it as `If-Match` to publish over exactly this one."""
+    content_hash: str
+    life_cycle: LifeCycle
+    """Of the version, as operators set it: active, deprecated, blocked."""
+    made_by: str
+    created_at: Timestamp
+    warnings: tuple[str, ...] = ()
+
+    @classmethod
+    def shown(cls, tool: ToolRevision) -> Self:
+        """The view of a revision."""
+        workflow = WorkflowDefinition.of(tool.definition)
+        fields: dict[str, Any] = {name: getattr(workflow, name) for name in WorkflowDefinition.model_fields}
+        return cls(
+            **fields,
+            revision=tool.revision,
+            content_hash=tool.content_hash,
+            life_cycle=tool.status,
+            made_by=tool.made_by,
+            created_at=tool.created_at,
+            warnings=tool.warnings,
+        )
+
+
+class WorkflowPage(Contract):
+    """Workflows by name."""
+
+    items: tuple[WorkflowView, ...]
+    next: str | None
+    """`after` of the next page; null on the last."""
+
+
+class WorkflowRevisions(Contract):
+    """All revisions of a workflow."""
+
+    items: tuple[WorkflowView, ...]
+    """Oldest first."""
+
+
+class WorkflowValidity(Contract):
+    """Whether a definition could be published, and its graph."""
+
+    valid: bool
+    problems: tuple[WorkflowProblem, ...]
+    """Errors and warnings, all of them."""
+    graph: WorkflowGraph
+
+    @classmethod
+    def of(cls, graph: WorkflowGraph) -> Self:
+        """What a check has found."""
+        valid = not any(problem.is_error for problem in graph.problems)
+        return cls(valid=valid, problems=graph.problems, graph=graph)
+
+
+class DraftBody(Contract):
+    """A draft, as an author sends it."""
+
+    model_config = _BUILT
+
+    definition: Document
+    note: str = Field(default="", max_length=10_000)
+    """What its author wants whoever publishes it to know."""
+
+
+class DraftPage(Contract):
+    """Drafts by name."""
+
+    items: tuple[WorkflowDraft, ...]
+
+
+class PublishBody(Contract):
+    """What is published."""
+
+    model_config = _BUILT
+
+    definition: Document | None = None
+    """The draft of this name if null."""
+
+
+class PublicationView(Contract):
+    """What publishing did."""
+
+    workflow: WorkflowView
+    impact: ImpactReport | None
+    """Whom the new revision concerns."""
+    problems: tuple[WorkflowProblem, ...]
+    """Warnings."""
+
+    @classmethod
+    def of(cls, publication: Publication) -> Self:
+        """The view of a publication."""
+        shown = WorkflowView.shown(publication.tool)
+        return cls(workflow=shown, impact=publication.impact, problems=publication.problems)
+
+
+class RevertBody(Contract):
+    """The revision that becomes the newest one again."""
+
+    model_config = _BUILT
+
+    revision: int = Field(ge=1)
+
+
+class StartBody(Contract):
+    """What a workflow is run with."""
+
+    model_config = _BUILT
+
+    input: JsonObject = Field(default_factory=dict)
+    """Arguments, as the workflow's `input_schema` says."""
+    wait: bool = True
+    """False: answer at once; the run goes on by itself."""
+
+
+class RerunBody(Contract):
+    """Where a run begins anew."""
+
+    model_config = _BUILT
+
+    step: StepName
+
+
+class ResumeBody(Contract):
+    """How a run is taken up."""
+
+    model_config = _BUILT
+
+    repeat_unknown: bool = False
+    """Repeat also calls of which nobody knows whether they had an effect."""
+
+
+class SignalBody(Contract):
+    """What is said to a run that waits for it."""
+
+    model_config = _BUILT
+
+    name: StepName
+    payload: Json = None
+    """The output of the step that waits."""

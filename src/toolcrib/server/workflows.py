@@ -1,0 +1,166 @@
+"""Routes over workflows: checked, published, read as documents and as graphs, taken back and taken out."""
+
+from typing import Annotated
+
+import yaml
+from fastapi import APIRouter, Body, Query, Response
+
+from toolcrib.contracts import ImpactReport, Principal, ToolRevision
+from toolcrib.contracts.workflows import WorkflowDefinition
+from toolcrib.crib import Crib
+from toolcrib.registry import Facet
+from toolcrib.server.agentic_views import RemovalView
+from toolcrib.server.context import Caller, House
+from toolcrib.server.desk import Author
+from toolcrib.server.parsing import JsonRoute
+from toolcrib.server.removals import removed
+from toolcrib.server.revisions import IfMatch, expected_revision, name_revision
+from toolcrib.server.rules import demand_sight, demand_write
+from toolcrib.server.workflow_views import (
+    Document,
+    ExportFormat,
+    PublicationView,
+    PublishBody,
+    RevertBody,
+    WorkflowPage,
+    WorkflowRevisions,
+    WorkflowValidity,
+    WorkflowView,
+    refuse_other_name,
+)
+
+router = APIRouter(prefix="/ai/workflows", route_class=JsonRoute, tags=["workflows"])
+
+_Version = Annotated[str | None, Query(description="A version of it; the one that a call gets if not given.")]
+
+
+@router.get("")
+async def list_workflows(
+    *,
+    crib: House,
+    caller: Caller,
+    q: str | None = None,
+    category: str | None = None,
+    tag: str | None = None,
+    after: str = "",
+    limit: Annotated[int, Query(ge=1, le=200)] = 50,
+) -> WorkflowPage:
+    """Workflows by name, page by page; `q` is looked for in names, titles, descriptions and tags."""
+    facets: dict[Facet, str | None] = {"kind": "workflow", "category": category, "tag": tag}
+    page = await crib.listing.page(after=after, limit=limit, text=q, facets=facets, principal=caller)
+    items = tuple(map(WorkflowView.shown, page.items))
+    return WorkflowPage(items=items, next=items[-1].name if page.more else None)
+
+
+@router.post("/validate")
+async def validate_workflow(definition: Annotated[Document, Body()], crib: House, caller: Caller) -> WorkflowValidity:
+    """All that is wrong with a definition, with the place of each, and its graph; nothing is stored."""
+    return WorkflowValidity.of(await crib.workflows.check(definition, principal=caller))
+
+
+@router.get("/{name}")
+async def get_workflow(
+    name: str, crib: House, caller: Caller, response: Response, version: _Version = None
+) -> WorkflowView:
+    """A workflow as it is published; the header `ETag` names the revision."""
+    return _shown(await find_workflow(crib, caller, name, version), response)
+
+
+@router.get("/{name}/revisions")
+async def list_workflow_revisions(name: str, crib: House, caller: Caller) -> WorkflowRevisions:
+    """All that was ever published under this name."""
+    workflow = await find_workflow(crib, caller, name)
+    found = await crib.registry.revisions(caller.realm, workflow.name)
+    return WorkflowRevisions(
+        items=tuple(WorkflowView.shown(tool) for tool in found if tool.definition.implementation.kind == "workflow")
+    )
+
+
+@router.get("/{name}/impact")
+async def get_workflow_impact(name: str, crib: House, caller: Caller, version: _Version = None) -> ImpactReport:
+    """Whom the workflow concerns: what is bound to it, directly or through others, and its runs under way.
+
+    For those who may publish it.
+    """
+    workflow = await find_workflow(crib, caller, name, version)
+    demand_write(caller, workflow.definition)
+    return await crib.lifecycle.impact(_ref(workflow.name, version), principal=caller)
+
+
+@router.get("/{name}/export", responses={200: {"content": {"application/json": {}, "application/yaml": {}}}})
+async def export_workflow(
+    name: str,
+    crib: House,
+    caller: Caller,
+    *,
+    version: _Version = None,
+    form: Annotated[ExportFormat, Query(alias="format")] = "json",
+) -> Response:
+    """The document that, published elsewhere, makes the same workflow."""
+    workflow = await find_workflow(crib, caller, name, version)
+    return document_of(WorkflowDefinition.of(workflow.definition), form)
+
+
+@router.post("/{name}/publish")
+async def publish_workflow(
+    name: str,
+    *,
+    body: Annotated[PublishBody, Body(default_factory=PublishBody)],
+    author: Author,
+    response: Response,
+    if_match: IfMatch = None,
+) -> PublicationView:
+    """Publish the draft of this name, or a definition, as the newest revision; the answer says whom it concerns."""
+    if body.definition is not None:
+        refuse_other_name(name, body.definition)
+    published = await author.publish(name, body.definition, after=expected_revision(if_match))
+    name_revision(response, published.tool)
+    return PublicationView.of(published)
+
+
+@router.post("/{name}/revert")
+async def revert_workflow(
+    name: str, body: RevertBody, *, crib: House, caller: Caller, response: Response, if_match: IfMatch = None
+) -> PublicationView:
+    """Make an older revision the newest one again."""
+    await find_workflow(crib, caller, name)
+    published = await crib.workflows.revert(name, body.revision, principal=caller, after=expected_revision(if_match))
+    name_revision(response, published.tool)
+    return PublicationView.of(published)
+
+
+@router.delete("/{name}")
+async def remove_workflow(name: str, crib: House, caller: Caller) -> RemovalView:
+    """Take a workflow out of the catalogue. Runs under way go on with their revision; publishing brings it back."""
+    workflow = await find_workflow(crib, caller, name)
+    demand_write(caller, workflow.definition)
+    return await removed(crib, caller, workflow)
+
+
+async def find_workflow(crib: Crib, caller: Principal, name: str, version: str | None = None) -> ToolRevision:
+    """A workflow that the caller may see.
+
+    Raises:
+        NotFound: There is no such workflow; it may be a tool of another kind.
+        PermissionDenied: No grant of the caller's names it.
+    """
+    workflow = await crib.workflows.get(_ref(name, version), principal=caller)
+    demand_sight(caller, workflow.definition)
+    return workflow
+
+
+def document_of(workflow: WorkflowDefinition, form: ExportFormat) -> Response:
+    """A definition as its author would write it: what is as by default is left out."""
+    content = workflow.model_dump(mode="json", exclude_defaults=True)
+    if form == "json":
+        return Response(workflow.model_dump_json(indent=2, exclude_defaults=True), media_type="application/json")
+    return Response(yaml.safe_dump(content, sort_keys=False, allow_unicode=True), media_type="application/yaml")
+
+
+def _ref(name: str, version: str | None) -> str:
+    return f"{name}@={version}" if version else name
+
+
+def _shown(workflow: ToolRevision, response: Response) -> WorkflowView:
+    name_revision(response, workflow)
+    return WorkflowView.shown(workflow)

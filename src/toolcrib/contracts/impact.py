@@ -6,6 +6,7 @@ from toolcrib.contracts._base import Contract
 from toolcrib.contracts.changes import ToolChange
 from toolcrib.contracts.runs import RunStatus
 from toolcrib.contracts.tools import LifeCycle
+from toolcrib.contracts.workflow_graphs import GraphEdge
 
 Verdict: TypeAlias = Literal["unaffected", "may_break", "breaks"]
 """What a proposed change does to a dependent: nothing that can be seen, what cannot be told, or certain harm."""
@@ -25,7 +26,14 @@ class Dependent(Contract):
     path: tuple[str, ...]
     """Names from the dependent to the tool: two if it is bound directly."""
     verdict: Verdict | None = None
-    """What the proposed change does to it; null if none is proposed."""
+    """What the proposed change does to it; null if none is proposed. To a workflow that is held: what it would do once
+    that is published again."""
+    held: bool = False
+    """Of a workflow: its runs go on with the revision that it was published with, whatever the change does."""
+    reasons: tuple[str, ...] = ()
+    """Of a workflow, why it is so judged."""
+    edges: tuple[GraphEdge, ...] = ()
+    """Of a workflow, the edges that the change breaks."""
 
     @property
     def direct(self) -> bool:

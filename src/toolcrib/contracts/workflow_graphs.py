@@ -8,8 +8,9 @@ from toolcrib.contracts.workflow_steps import StepKind
 EdgeKind: TypeAlias = Literal["order", "data", "error"]
 """`depends_on`; an expression that reads an output; `go_to`."""
 GraphState: TypeAlias = Literal["ok", "held", "broken"]
-"""ok: as it was published. held: what it is bound to has changed since in a way that could break it, so runs go on with
-the revision that it was published with. broken: it cannot work any more, and a run that comes to it fails."""
+"""ok: as it was published, or nothing has changed that could break it. held: what it is bound to has changed since in a
+way that could, so runs go on with the revision that it was published with. broken: it cannot work any more, and a run
+that comes to it fails."""
 
 
 class WorkflowProblem(Contract):
@@ -42,6 +43,7 @@ class GraphNode(Contract):
     """Names of its outputs: of an agent's node always the same, and its pins."""
     state: GraphState = "ok"
     reason: str | None = None
+    """Why it is held, or broken and what to do; of one that is ok, what has changed all the same."""
 
 
 class GraphEdge(Contract):

@@ -45,6 +45,7 @@ from toolcrib.registry import (
     Registry,
     check_callees,
     check_definition,
+    concerns,
     warnings_at_start,
     warnings_for,
 )
@@ -191,10 +192,13 @@ class Catalogue:
             return found.tool
         return self._checked(definition, realm)
 
+    def around(self, realm: str) -> Surroundings:
+        """What the workflows of a realm are held against."""
+        return Surroundings(realm, self._registry, self._steps, self._conditions, self._accounts)
+
     def check_workflow(self, workflow: WorkflowDefinition, realm: str, who: Principal | None = None) -> Checked:
         """A workflow as it would be stored, with all that is wrong with it; also with who would save it, if given."""
-        around = Surroundings(realm, self._registry, self._steps, self._conditions, self._accounts)
-        found = check_workflow(workflow, around)
+        found = check_workflow(workflow, self.around(realm))
         if found.errors:
             return found
         try:
@@ -255,7 +259,8 @@ class Catalogue:
         self._check_account(checked, who)
         now = self._clock.now()
         saved = await self._registry.save(checked, realm=who.realm, made_by=who.id, at=now, after=after)
-        warnings = (*warnings_for(checked, self._registry, who.realm, now), *notes_on(checked))
+        concerned = concerns(saved, self._registry)
+        warnings = (*warnings_for(checked, self._registry, who.realm, now), *notes_on(checked), *concerned)
         return saved.model_copy(update={"warnings": warnings}) if warnings else saved
 
     def _check_account(self, definition: ToolDefinition, who: Principal) -> None:

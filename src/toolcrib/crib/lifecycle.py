@@ -18,7 +18,6 @@ from toolcrib.contracts import (
     Principal,
     Run,
     RunStatus,
-    ToolChange,
     ToolDefinition,
     ToolReview,
     ToolRevision,
@@ -27,7 +26,8 @@ from toolcrib.contracts import (
 from toolcrib.crib.adoption import Adoptions
 from toolcrib.crib.entering import Enter
 from toolcrib.crib.parts import Parts
-from toolcrib.registry import classify, dependents_of, warnings_for
+from toolcrib.registry import classify, concerns, dependents_of, warnings_for
+from toolcrib.workflows.impact import judged
 
 _UNDER_WAY: Final[tuple[RunStatus, ...]] = ("queued", "running", "awaiting_approval", "awaiting_client")
 _MOST_RUNS: Final = 1000
@@ -123,13 +123,17 @@ class ToolLife:
         who = await self._enter(principal, newest=True)
         registry = self._parts.registry
         target = registry.require(who.realm, ref)
-        change = await self._change(target, proposed, who)
+        definition = proposed or await self._wanted(target, who)
+        change = None if definition is None else classify(target.definition, definition)
         providers = self._parts.providers.current(who.realm)
+        dependents = dependents_of(target, registry, providers, change)
+        if definition is not None:
+            dependents = judged(dependents, _as_saved(target, definition), self._parts.catalogue.around(who.realm))
         return ImpactReport(
             tool=target.ref,
             content_hash=target.content_hash,
             status=target.status,
-            dependents=tuple(dependents_of(target, registry, providers, change)),
+            dependents=tuple(dependents),
             runs=tuple(await self._runs(target, who.realm)),
             proposed=change,
         )
@@ -171,7 +175,7 @@ class ToolLife:
         who = await self._enter(principal, newest=True)
         if life.replacement is not None:
             self._parts.registry.require(who.realm, life.replacement)
-        return await self._parts.registry.set_status(
+        changed = await self._parts.registry.set_status(
             who.realm,
             life.version,
             life.status,
@@ -179,15 +183,15 @@ class ToolLife:
             sunset=life.sunset,
             replacement=life.replacement,
         )
+        return changed.model_copy(update={"warnings": concerns(changed, self._parts.registry)})
 
-    async def _change(self, target: ToolRevision, proposed: ToolDefinition | None, who: Principal) -> ToolChange | None:
-        if proposed is None:
-            try:
-                proposal = (await self._adoptions.review(target.name, who)).proposal
-            except NotFound:
-                return None
-            proposed = proposal.definition if proposal is not None else None
-        return None if proposed is None else classify(target.definition, proposed)
+    async def _wanted(self, target: ToolRevision, who: Principal) -> ToolDefinition | None:
+        """What a tool's provider wants it to be, if it wants anything."""
+        try:
+            proposal = (await self._adoptions.review(target.name, who)).proposal
+        except NotFound:
+            return None
+        return None if proposal is None else proposal.definition
 
     async def _runs(self, target: ToolRevision, realm: str) -> Sequence[PinnedRun]:
         """Runs under way that go on with this revision, or began with another one of the name."""
@@ -203,6 +207,18 @@ class ToolLife:
             for run, content_hash in pinned
             if content_hash is not None
         ]
+
+
+def _as_saved(target: ToolRevision, proposed: ToolDefinition) -> ToolRevision:
+    """The revision that a definition would become, if it were saved."""
+    return target.model_copy(
+        update={
+            "definition": proposed,
+            "content_hash": proposed.content_hash(),
+            "revision": target.revision + 1,
+            "status": "active",
+        }
+    )
 
 
 def _pinned(run: Run, name: str) -> str | None:

@@ -82,6 +82,7 @@ class Parts:
         )
         models = _models(outside, session, keeping)
         reaching = Reaching.wire(outside, session, keeping)
+        registry.runs_here = reaching.functions.serves
         catalogue = _catalogue(outside, kept, models, reaching)
         executor = _executor(outside, kept, keeping, reaching)
         snapshots = Snapshots(outside.store, outside.clock)

@@ -26,6 +26,7 @@ from toolcrib.crib.parts import Parts
 from toolcrib.policy import require_publish
 from toolcrib.registry import Facet
 from toolcrib.workflows.checks import Checked, draw, read_definition, refusal
+from toolcrib.workflows.standing import standing_of
 
 
 class Workflows:
@@ -217,6 +218,23 @@ class Workflows:
         """
         who = await self._enter(principal, newest=True)
         return self._require(who.realm, ref)
+
+    async def graph(
+        self, workflow: str | WorkflowDefinition | JsonObject, *, principal: Principal | None = None
+    ) -> WorkflowGraph:
+        """All steps and edges of a workflow, each with how it stands: as it was published, held at that, or broken.
+
+        Args:
+            workflow: `name` or `name@range` of a published one; or a definition, which is drawn as `check` does it.
+            principal: Who asks.
+
+        Raises:
+            NotFound: There is no such workflow.
+        """
+        if not isinstance(workflow, str):
+            return await self.check(workflow, principal=principal)
+        tool = await self.get(workflow, principal=principal)
+        return standing_of(tool, self._parts.catalogue.around(tool.realm))
 
     async def page(
         self, *, after: str = "", limit: int = 50, text: str | None = None, principal: Principal | None = None

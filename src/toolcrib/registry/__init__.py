@@ -17,11 +17,12 @@ from toolcrib.registry.catalog import Registry, stored_tool
 from toolcrib.registry.changes import classify, compare_input, compare_output
 from toolcrib.registry.checks import check_definition
 from toolcrib.registry.code import code_tool
-from toolcrib.registry.composites import composite_definition
+from toolcrib.registry.composites import composite_definition, misfits
+from toolcrib.registry.concerns import concerns
 from toolcrib.registry.functions import FunctionTool, ToolContext, ToolOptions, as_function_tool, tool, tools_of
 from toolcrib.registry.http import check_http
 from toolcrib.registry.impact import dependents_of
-from toolcrib.registry.locks import Lock, Locked, lock_of, pins_of
+from toolcrib.registry.locks import Lock, Locked, lock_of, meant, pins_of
 from toolcrib.registry.named import ItemT, Named
 from toolcrib.registry.notices import notice_of, warnings_at_start, warnings_for
 from toolcrib.registry.providers import Providers, stored_provider
@@ -66,10 +67,13 @@ __all__ = [
     "compare_output",
     "compile_schema",
     "composite_definition",
+    "concerns",
     "dependents_of",
     "group_of",
     "lock_of",
     "means_many",
+    "meant",
+    "misfits",
     "newest",
     "notice_of",
     "pins_of",

@@ -31,14 +31,12 @@ class Registry:
 
     Args:
         definitions: Where revisions are kept.
-        runs_here: Whether this process has what a revision needs to run, such as a Python function.
     """
 
-    def __init__(
-        self, definitions: Definitions, *, runs_here: Callable[[ToolRevision], bool] = lambda _tool: True
-    ) -> None:
+    def __init__(self, definitions: Definitions) -> None:
         self._definitions = definitions
-        self.runs_here = runs_here
+        self.runs_here: Callable[[ToolRevision], bool] = lambda _tool: True
+        """Whether this process has what a revision needs to run, such as its Python function; set by who wires it."""
         self._shelves: defaultdict[str, Shelf] = defaultdict(Shelf)
         self._seen: dict[str, int] = {}
         """Number of the last change that was read, by realm."""

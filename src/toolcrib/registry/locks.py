@@ -9,6 +9,7 @@ What a model chooses to call is not locked, because it reads what a tool takes b
 """
 
 from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Set as AbstractSet
 from typing import Final, NamedTuple
 
 from toolcrib.contracts import (
@@ -23,22 +24,13 @@ from toolcrib.contracts import (
 from toolcrib.contracts.workflows import GraphState, WorkflowImplementation
 from toolcrib.registry.bindings import beside, bindings, called, means_many
 from toolcrib.registry.catalog import Registry
-from toolcrib.registry.versions import Version, satisfies
+from toolcrib.registry.versions import Version, newest, satisfies
 
-RULES: Final = frozenset(
-    {
-        "category",
-        "confirmation_expires_s",
-        "cost_from",
-        "cost_usd_per_call",
-        "deletes",
-        "rate_limit",
-        "requires_confirmation",
-        "security_uri",
-        "untrusted",
-    }
-)
-"""Fields that say under which conditions a tool is called, and nothing of what a call does."""
+_RULES: Final = frozenset({"category", "deletes", "rate_limit", "requires_confirmation", "security_uri", "untrusted"})
+"""Fields that say who may call a tool, and under which conditions."""
+_TERMS: Final = _RULES | {"confirmation_expires_s", "cost_from", "cost_usd_per_call", "implementation.function"}
+"""Fields besides that which change nothing of what a call does, as far as anybody can tell: of a function that stands
+somewhere else now no more is known than of one that was rewritten in its place."""
 _MOST_TOLD: Final = 3
 """Differences in one sentence."""
 
@@ -66,6 +58,7 @@ class Lock:
         registry: The catalogue.
         realm: Where it is looked up.
         pins: What a run has pinned, by reference; then only that counts of what has become of these tools.
+        proposed: A revision that is looked at as if it were saved.
     """
 
     def __init__(
@@ -74,11 +67,13 @@ class Lock:
         registry: Registry,
         realm: str,
         pins: Mapping[str, str] | None = None,
+        proposed: ToolRevision | None = None,
     ) -> None:
-        self._workflow = workflow
+        self.workflow = workflow
         self._registry = registry
         self._realm = realm
         self._pins = pins or {}
+        self._proposed = proposed
         self._known: dict[str, Locked] = {}
 
     def of(self, ref: str) -> Locked:
@@ -111,6 +106,14 @@ class Lock:
                     yield way, self.of(inner)
                     waiting.append((*way, inner))
 
+    def inside(self, ref: str) -> "Lock | None":
+        """The lock of the workflow that a reference means; null if it means none that was published."""
+        tool = self.of(ref).tool
+        workflow = None if tool is None else tool.definition.implementation
+        if not isinstance(workflow, WorkflowImplementation) or not workflow.bound:
+            return None
+        return Lock(workflow, self._registry, self._realm, proposed=self._proposed)
+
     def pins(self, refs: Iterable[str]) -> dict[str, str]:
         """Content hashes for a run: of these references, and of what they call as far as it is locked."""
         pins: dict[str, str] = {}
@@ -125,51 +128,52 @@ class Lock:
         return pins
 
     def _judged(self, ref: str) -> Locked:
-        newest = self._meant(ref)
-        if newest is None:
+        latest = self._meant(ref)
+        if latest is None:
             reason = f"there is no tool {ref!r} any more; add it again, or publish the workflow without it"
             return Locked(ref, "broken", None, reason, Reason.TOOL_NOT_FOUND)
-        out = _out_of_service(newest)
+        out = _out_of_service(latest)
         if out is not None:
-            cause, why = out
-            return Locked(ref, "broken", newest, why, cause)
-        bound = self._workflow.bound.get(ref, newest.content_hash)
-        if newest.content_hash == bound:
-            return Locked(ref, "ok", newest)
-        before = self._registry.kept(self._realm, newest.name, bound)
+            return Locked(ref, "broken", latest, out.reason, out.cause)
+        bound = self.workflow.bound.get(ref, latest.content_hash)
+        if latest.content_hash == bound:
+            return Locked(ref, "ok", latest)
+        before = self._registry.kept(self._realm, latest.name, bound)
         if before is None:
-            reason = f"tool {newest.name!r} was removed and made anew since; look at it, and publish the workflow again"
-            return Locked(ref, "broken", newest, reason, Reason.TOOL_DRIFTED)
-        change = Transition(self._registry, before, newest)
+            reason = f"tool {latest.name!r} was removed and made anew since; look at it, and publish the workflow again"
+            return Locked(ref, "broken", latest, reason, Reason.TOOL_DRIFTED)
+        change = Transition(self._registry, before, latest)
         if not change.obstacles:
-            return Locked(ref, "ok", newest, change.told)
-        return self._held(ref, before, newest, change)
+            return Locked(ref, "ok", latest, change.told)
+        has = f"tool {latest.name!r} has changed ({change.words})"
+        out = self._unfit(before, latest)
+        if out is not None:
+            return Locked(ref, "broken", latest, f"{has}, and {out.reason}", out.cause, has)
+        revision = f"revision {before.revision} of version {before.version}"
+        return Locked(
+            ref, "held", before, f"{has}: {revision} is used until the workflow is published again", None, has
+        )
 
-    def _held(self, ref: str, before: ToolRevision, newest: ToolRevision, change: "Transition") -> Locked:
-        """The bound revision, unless nobody may call it as it was."""
-        has = f"tool {newest.name!r} has changed ({change.words})"
-        current = self._registry.named(self._realm, before.ref) or before
+    def _unfit(self, before: ToolRevision, latest: ToolRevision) -> "_Out | None":
+        """Why runs cannot go on with a bound revision that has been followed by another one."""
+        current = meant(before.ref, self._registry, self._realm, self._proposed) or before
         out = _out_of_service(current)
         if out is not None:
-            cause, why = out
-            return Locked(ref, "broken", newest, f"{has}, and {why}", cause, has)
-        stricter = Transition(self._registry, before, current).rules
-        if stricter:
-            rules = ", ".join(sorted(found.place for found in stricter))
-            reason = f"{has}, together with rules for its use ({rules}); publish the workflow again"
-            return Locked(ref, "broken", newest, reason, Reason.TOOL_DRIFTED, has)
-        if not self._registry.runs_here(before) and self._registry.runs_here(newest):
-            reason = f"{has}, and the function of {before.ref!r} is not in this program; publish the workflow again"
-            return Locked(ref, "broken", newest, reason, Reason.TOOL_DRIFTED, has)
-        reason = (
-            f"{has}: the workflow goes on with {before.ref}, revision {before.revision}, until it is published again"
-        )
-        return Locked(ref, "held", before, reason, None, has)
+            return out
+        changed = Transition(self._registry, before, current).rules
+        if changed:
+            rules = ", ".join(sorted(found.place for found in changed))
+            reason = f"other rules hold for its use ({rules}); publish the workflow again"
+            return _Out(Reason.TOOL_DRIFTED, reason)
+        if not self._registry.runs_here(before) and self._registry.runs_here(latest):
+            reason = f"the function of {before.ref!r} is not in this program; publish the workflow again"
+            return _Out(Reason.TOOL_DRIFTED, reason)
+        return None
 
     def _meant(self, ref: str) -> ToolRevision | None:
         pinned = self._pins.get(ref)
         if pinned is None:
-            return self._registry.named(self._realm, ref)
+            return meant(ref, self._registry, self._realm, self._proposed)
         return self._registry.find(self._realm, ref.partition("@")[0], pinned)
 
 
@@ -184,13 +188,15 @@ class Transition:
 
     def __init__(self, registry: Registry, before: ToolRevision, after: ToolRevision) -> None:
         self.differences = registry.change(before, after).differences
-        self.rules = tuple(found for found in self.differences if _is_rule(found))
+        self.rules = tuple(found for found in self.differences if _is_among(found, _RULES))
         self._before, self._after = before, after
 
     @property
     def obstacles(self) -> tuple[str, ...]:
         """Why it is not taken without a person, in words; empty if it is."""
-        harmful = [found for found in self.differences if found.change_class in HARMFUL and not _is_rule(found)]
+        harmful = [
+            found for found in self.differences if found.change_class in HARMFUL and not _is_among(found, _TERMS)
+        ]
         said = tuple(_words(found) for found in harmful)
         return said or (() if self._is_compatible else (self._leap,))
 
@@ -203,7 +209,7 @@ class Transition:
     @property
     def told(self) -> str | None:
         """What a run says that takes it: other rules of use, and more in the output; null if nothing."""
-        seen = [found for found in self.differences if _is_rule(found) or found.part == "output"]
+        seen = [found for found in self.differences if _is_among(found, _TERMS) or found.part == "output"]
         if not seen:
             return None
         more = f"; and {len(seen) - _MOST_TOLD} more" if len(seen) > _MOST_TOLD else ""
@@ -221,13 +227,23 @@ class Transition:
         return f"its version {self._before.version} became {self._after.version}, which need not be compatible"
 
 
-def lock_of(definition: ToolDefinition, registry: Registry, realm: str) -> dict[str, str]:
-    """Content hashes for `bound`: what each reference in a workflow means now, and what that calls in its turn.
+def meant(ref: str, registry: Registry, realm: str, proposed: ToolRevision | None = None) -> ToolRevision | None:
+    """What a reference means, or would mean if a proposed revision were saved; null for nothing."""
+    known = registry.named(realm, ref)
+    name, _, version = ref.partition("@")
+    if proposed is None or name != proposed.name or version.startswith("sha256:"):
+        return known
+    versions = [proposed.version, *([known.version] if known is not None and known.status != "blocked" else [])]
+    return proposed if newest(versions, version or None) == proposed.version else known
+
+
+def lock_of(refs: Iterable[str], registry: Registry, realm: str) -> dict[str, str]:
+    """Content hashes for `bound`: what each reference of a workflow means now, and what that calls in its turn.
 
     What is not there is left out. A workflow that is called has a lock of its own, and is not looked into.
     """
     bound: dict[str, str] = {}
-    waiting = list(bindings(definition))
+    waiting = list(refs)
     while waiting:
         ref = waiting.pop(0)
         found = None if means_many(ref) or ref in bound else registry.named(realm, ref)
@@ -287,8 +303,8 @@ def locked_by(definition: ToolDefinition) -> tuple[str, ...]:
     return (*called_by(definition), *beside(definition))
 
 
-def _is_rule(found: Difference) -> bool:
-    return found.part == "effect" and found.place in RULES
+def _is_among(found: Difference, places: AbstractSet[str]) -> bool:
+    return found.part == "effect" and found.place in places
 
 
 def _words(found: Difference) -> str:
@@ -301,19 +317,23 @@ def _status_of(definition: ToolDefinition) -> str:
     return implementation.status if has_status else "active"
 
 
-def _out_of_service(tool: ToolRevision) -> tuple[Reason, str] | None:
-    """Why a tool is not to be called from workflows at all."""
+class _Out(NamedTuple):
+    """Why nobody may call a revision from a workflow."""
+
+    cause: Reason
+    reason: str
+
+
+def _out_of_service(tool: ToolRevision) -> _Out | None:
     definition = tool.definition
-    instead = f"use {tool.replacement!r} instead" if tool.replacement else "bring it back, or use another one"
     if tool.status == "blocked":
         why = f": {tool.status_message.rstrip('.')}" if tool.status_message else ""
-        return Reason.TOOL_BLOCKED, f"tool {tool.ref!r} is blocked{why}; {instead}"
+        instead = f"use {tool.replacement!r} instead" if tool.replacement else "bring it back, or use another one"
+        return _Out(Reason.TOOL_BLOCKED, f"tool {tool.ref!r} is blocked{why}; {instead}")
     if not definition.enabled or _status_of(definition) == "disabled":
-        return Reason.TOOL_DISABLED, f"tool {tool.ref!r} is disabled; enable it, or publish the workflow without it"
+        reason = f"tool {tool.ref!r} is disabled; enable it, or publish the workflow without it"
+        return _Out(Reason.TOOL_DISABLED, reason)
     if "workflow_step" not in definition.available_as:
-        where = ", ".join(definition.available_as) or "nothing"
-        return (
-            Reason.TOOL_NOT_ALLOWED,
-            f"tool {tool.ref!r} is available as {where} and not as workflow_step; change that",
-        )
+        reason = f"tool {tool.ref!r} is not available as workflow_step; let it be, or publish the workflow without it"
+        return _Out(Reason.TOOL_NOT_ALLOWED, reason)
     return None

@@ -57,8 +57,11 @@ def _changes(tool: ToolRevision, pins: Mapping[str, str], registry: Registry) ->
     workflow = tool.definition.implementation
     if not isinstance(workflow, WorkflowImplementation):
         return
-    lock = Lock(workflow, registry, tool.realm)
-    for ref in workflow.bound:
+    yield from _of_lock(Lock(workflow, registry, tool.realm), pins)
+
+
+def _of_lock(lock: Lock, pins: Mapping[str, str]) -> Iterator[str]:
+    for ref in lock.workflow.bound:
         now = lock.of(ref)
         if ref in pins:
             is_taken = now.tool is not None and now.tool.content_hash == pins[ref]
@@ -67,6 +70,9 @@ def _changes(tool: ToolRevision, pins: Mapping[str, str], registry: Registry) ->
             told = now.reason if now.change is None else f"{now.change}, and models are offered it as it is now"
         if told is not None:
             yield told
+        inner = lock.inside(ref)
+        if inner is not None:
+            yield from (f"workflow {ref!r}: {said}" for said in _of_lock(inner, inner.pins(inner.workflow.callees)))
 
 
 def _notices(tools: Iterable[ToolRevision], now: datetime) -> tuple[str, ...]:

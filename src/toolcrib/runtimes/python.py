@@ -30,6 +30,10 @@ class PythonRuntime:
         """Whether the function of a definition was added here."""
         return content_hash in self._functions
 
+    def serves(self, tool: ToolRevision) -> bool:
+        """Whether a tool could run here, as far as it depends on a function."""
+        return tool.definition.implementation.kind != "python" or self.has(tool.content_hash)
+
     async def run(self, dispatch: Dispatch) -> Outcome:
         """Call the function with the validated arguments.
 

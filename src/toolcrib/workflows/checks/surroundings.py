@@ -1,7 +1,7 @@
 """What a definition is held against: the tools, the vocabulary and the accounts of a realm."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TypeVar
 
 from toolcrib.contracts import ToolRevision
@@ -14,7 +14,7 @@ from toolcrib.contracts.workflows import (
     WorkflowParts,
 )
 from toolcrib.policy import Accounts
-from toolcrib.registry import Named, Registry
+from toolcrib.registry import Named, Registry, lock_of
 
 _T = TypeVar("_T")
 
@@ -28,6 +28,8 @@ class Surroundings:
     steps: Named[StepRegistration]
     conditions: Named[ConditionBinding]
     accounts: Accounts
+    instead: Mapping[str, ToolRevision] = field(default_factory=dict[str, ToolRevision])
+    """What references shall mean in place of what they mean now: a proposed revision, or the one that runs take."""
 
     def bind(self, definition: WorkflowDefinition) -> WorkflowImplementation:
         """A workflow with what it names, as that is now; what there is not is left out."""
@@ -39,12 +41,15 @@ class Surroundings:
             handlers=_found({name: self.steps.find(self.realm, name) for name in sorted(handlers)}),
             conditions=_found({name: self.conditions.find(self.realm, name) for name in sorted(conditions)}),
         )
-        bound = {ref: tool.content_hash for ref, tool in self.callees(named).items()}
-        return named.model_copy(update={"bound": bound})
+        return named.model_copy(update={"bound": lock_of(named.callees, self.registry, self.realm)})
+
+    def tool(self, ref: str) -> ToolRevision | None:
+        """The tool that a reference means, or null."""
+        return self.instead.get(ref) or self.registry.named(self.realm, ref)
 
     def callees(self, implementation: WorkflowImplementation) -> Mapping[str, ToolRevision]:
         """The tools that it calls, by reference; those that there are."""
-        return _found({ref: self.registry.named(self.realm, ref) for ref in implementation.callees})
+        return _found({ref: self.tool(ref) for ref in implementation.callees})
 
 
 def _found(among: Mapping[str, _T | None]) -> dict[str, _T]:

@@ -13,7 +13,7 @@ from toolcrib.contracts import Json, JsonObject, Principal, Reason, ToolEnvelope
 from toolcrib.contracts.workflows import AGENT_HANDLERS, SettledStep, WorkflowStep
 from toolcrib.executor import ToolCall
 from toolcrib.runs import RunContext
-from toolcrib.workflows.agentnode import node_output
+from toolcrib.workflows.agentnode import AgentNodes
 from toolcrib.workflows.arguments import arguments_of, output_mapping, output_of
 from toolcrib.workflows.failing import StepFailed, denied
 from toolcrib.workflows.graph import Node
@@ -29,10 +29,12 @@ class Calling:
 
     Args:
         setting: The run.
+        agents: Those of its steps that ask agents.
     """
 
-    def __init__(self, setting: Setting) -> None:
+    def __init__(self, setting: Setting, agents: AgentNodes) -> None:
         self._setting = setting
+        self._agents = agents
         self._registered = setting.implementation.handlers
 
     async def call(self, node: Node, names: JsonObject, position: str) -> SettledStep:
@@ -58,12 +60,21 @@ class Calling:
                 return settled
             return settled.model_copy(update={"output": output_of(step, mapping, names, settled.output)})
         envelope, tries = await self._try(context, step, tool, arguments, position)
-        settled = SettledStep(step=step.name, status="succeeded", positions=(envelope.position,), tries=tries)
+        settled = SettledStep(
+            step=step.name,
+            status="succeeded",
+            positions=(envelope.position,),
+            tries=tries,
+            agent_runs=self._agents.runs_of(node, envelope),
+        )
         if envelope.status == "skipped":
             return settled.model_copy(update={"status": "skipped", "reason": _would_call(tool, arguments)})
         if not envelope.ok:
             return settled.model_copy(update={"status": "failed", "error": envelope.error})
-        brought = await node_output(context, step, tool, envelope)
+        lacking = await self._agents.lacking(node, envelope)
+        if lacking is not None:
+            return settled.model_copy(update={"status": "failed", "error": lacking})
+        brought = envelope.output if mapping is None else await self._agents.brought(node, envelope, position)
         return settled.model_copy(update={"output": output_of(step, mapping, names, brought)})
 
     def is_told(self, node: Node) -> bool:

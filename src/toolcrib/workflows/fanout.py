@@ -20,6 +20,9 @@ from toolcrib.workflows.setting import Setting
 CarryOut: TypeAlias = Callable[[JsonObject, str], Awaitable[SettledStep]]
 """Carries out one element: with the names that it reads, at its position."""
 
+MAX_WAITING: Final = 1_000
+"""Elements of one step that wait for somebody outside at once."""
+
 _MOST_SHOWN: Final = 100
 """Characters of a value in a message."""
 _MOST_TOLD: Final = 500
@@ -65,6 +68,7 @@ class FanOut:
         self._failures: dict[int, ToolError] = {}
         self._skipped: dict[int, str | None] = {}
         self._tried_again: dict[int, SettledStep] = {}
+        self._agent_runs: dict[int, str | None] = {}
 
     async def run(self, names: JsonObject, carry_out: CarryOut) -> SettledStep:
         """Carry out all of them, or as many as are begun before one fails that must not.
@@ -78,20 +82,21 @@ class FanOut:
         while True:
             while begun < len(self._elements) and self._has_room(underway):
                 own = {**names, "item": self._elements[begun], "index": begun}
-                underway.add(begun, context.start(carry_out(own, self._position(begun))))
+                with underway.watching():
+                    underway.add(begun, context.start(carry_out(own, self._position(begun))))
                 self._open.add(begun)
                 begun += 1
             if not underway:
                 return self._gathered()
             try:
-                ended = await underway.next()
+                await underway.stir()
             except Suspended:
                 if not self._is_stopped:
                     raise
                 for index in sorted(self._open):
                     await context.give_up(self._position(index))
                 return self._gathered()
-            for index, pending in ended:
+            for index, pending in underway.ended():
                 self._take(index, pending.result())
 
     def _position(self, index: int) -> str:
@@ -103,7 +108,10 @@ class FanOut:
         return failed or self._setting.ending
 
     def _has_room(self, underway: Underway[int, SettledStep]) -> bool:
-        return not self._is_stopped and len(underway) < self._each.max_concurrency
+        """Whether another element may begin: who waits for somebody outside takes no place, but not endlessly many do."""
+        if self._is_stopped or underway.waiting >= MAX_WAITING:
+            return False
+        return underway.working < self._each.max_concurrency
 
     def _take(self, index: int, settled: SettledStep) -> None:
         self._open.discard(index)
@@ -112,6 +120,8 @@ class FanOut:
         elif settled.status == "skipped":
             self._skipped[index] = settled.reason
         self._outputs[index] = settled.output
+        if settled.agent_runs:
+            self._agent_runs[index] = settled.agent_runs[0]
         if settled.tries > 1:
             self._tried_again[index] = settled
 
@@ -127,6 +137,7 @@ class FanOut:
             errors=tuple(_told(index, self._failures[index]) for index in failed[:MAX_ITEM_ERRORS]),
             positions=tuple(self._tried_again[index].positions[0] for index in sorted(self._tried_again)),
             tries=max((each.tries for each in self._tried_again.values()), default=1),
+            agent_runs=tuple(map(self._agent_runs.get, range(count))) if self._agent_runs else (),
         )
         if failed:
             first = self._failures[failed[0]]

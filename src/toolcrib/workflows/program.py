@@ -161,7 +161,7 @@ class _Execution:
         """Write down how a step has ended, and find what can run now."""
         name = node.step.name
         self._settled[name] = settled
-        told = self._stepping.settle(node, settled)
+        told = await self._stepping.settle(node, settled)
         await self._context.emit(f"{STEP_KEY}{name}", STEP_SETTLED, told)
         if settled.error is not None and self._has_failed(name) and node.step.on_error == "fail" and not self._failure:
             self._failure = self._stepping.failure(node, settled.error)

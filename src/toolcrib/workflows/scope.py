@@ -16,8 +16,14 @@ class Scope:
         self.names: JsonObject = {"input": arguments, "steps": self._steps}
         """For expressions that stand in no `for_each`."""
 
-    def settle(self, step: WorkflowStep, settled: SettledStep) -> None:
-        """From now on expressions can read what has become of a step."""
+    def settle(self, step: WorkflowStep, settled: SettledStep, shown: Json) -> None:
+        """From now on expressions can read what has become of a step.
+
+        Args:
+            step: The step.
+            settled: How it has ended.
+            shown: What they read under its name.
+        """
         failure = None if settled.error is None else settled.error.model_dump(mode="json")
         self._steps[step.name] = {
             "status": settled.status,
@@ -31,7 +37,7 @@ class Scope:
         }
         # Steps that are known by one name are alternatives: what one of them has brought is not taken away by another.
         if settled.status in {"succeeded", "partial"} or step.known_as not in self.names:
-            self.names[step.known_as] = settled.output
+            self.names[step.known_as] = shown
 
     def has_output(self, name: str) -> bool:
         """Whether a step has put out something."""

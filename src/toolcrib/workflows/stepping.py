@@ -7,6 +7,7 @@ leaves this otherwise is not about the step: cancellation, and suspension.
 from toolcrib.contracts import Json, JsonObject, ToolError
 from toolcrib.contracts.workflows import SettledStep, WorkflowStep
 from toolcrib.workflows import asking, waits
+from toolcrib.workflows.agentnode import AgentNodes
 from toolcrib.workflows.arguments import output_of, value_of
 from toolcrib.workflows.calling import Calling
 from toolcrib.workflows.conditions import holds
@@ -30,7 +31,8 @@ class Stepping:
     def __init__(self, setting: Setting, plan: Plan, scope: Scope) -> None:
         self._setting = setting
         self._scope = scope
-        self._calling = Calling(setting)
+        self._agents = AgentNodes(setting, plan)
+        self._calling = Calling(setting, self._agents)
         self._dry = DryRun(plan, scope) if setting.context.request.dry_run else None
 
     def left_out(self, node: Node, origin: str | None) -> SettledStep | None:
@@ -69,13 +71,13 @@ class Stepping:
         fan = FanOut(self._setting, step, step.for_each, elements)
         return await fan.run(names, lambda own, position: self._once(node, own, position))
 
-    def settle(self, node: Node, settled: SettledStep) -> JsonObject:
+    async def settle(self, node: Node, settled: SettledStep) -> JsonObject:
         """From now on expressions can read what has become of a step.
 
         Returns:
             What the journal is told of it: a call tells its output itself.
         """
-        self._scope.settle(node.step, settled)
+        self._scope.settle(node.step, settled, await self._agents.shown(node, settled))
         if self._dry is not None:
             self._dry.settle(settled)
         is_told = self._calling.is_told(node) and settled.reused is None

@@ -10,6 +10,12 @@ from toolcrib.contracts import Json, JsonObject, ToolRevision
 from toolcrib.contracts.workflows import StepInstance, WorkflowDefinition, WorkflowInstance
 
 
+@tool(side_effects="reads", runs_on="client")
+async def show() -> JsonObject:
+    """What a client shows."""
+    return {}
+
+
 class Shop:
     """What has been done, and what cannot be done at the moment."""
 
@@ -20,6 +26,8 @@ class Shop:
         """The idempotency keys of each effect and of each attempt that failed."""
         self.broken: set[str] = set()
         """`TOOL` or `TOOL ARGUMENT` that fails."""
+        self.once: set[str] = set()
+        """`TOOL ARGUMENT` that fails once."""
         self.hanging: set[str] = set()
         """The same of what does not end."""
         self.reached = asyncio.Event()
@@ -37,14 +45,20 @@ class Shop:
         if {name, effect} & self.hanging:
             self.reached.set()
             await asyncio.get_running_loop().create_future()
-        if {name, effect} & self.broken:
+        if {name, effect} & self.broken or effect in self.once:
+            self.once.discard(effect)
             msg = f"{effect} is not possible"
             raise RuntimeError(msg)
         self.done.append(effect)
 
     def add_to(self, crib: Crib) -> None:
-        """Add the tools: `reserve`, `charge`, `ship` and `refund` write, `look` reads, `pay` is keyed."""
-        crib.add(*(self._tool(name) for name in ("reserve", "charge", "ship", "refund")), self._look(), self._pay())
+        """Add the tools.
+
+        `reserve`, `charge`, `ship` and `refund` write, `look` reads, `pay` is idempotent, and a client does `show`.
+        """
+        crib.add(
+            *(self._tool(name) for name in ("reserve", "charge", "ship", "refund")), self._look(), self._pay(), show
+        )
 
     def _tool(self, name: str) -> Any:
         async def act(item: str, ctx: ToolContext, note: str = "") -> JsonObject:

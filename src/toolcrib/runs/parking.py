@@ -13,6 +13,7 @@ under its caller: it is driven alone, once all of its callers wait.
 import asyncio
 import contextlib
 from collections.abc import Awaitable, Callable, Collection, Generator
+from contextvars import ContextVar
 from typing import Final, TypeAlias, TypeVar
 
 from toolcrib.contracts import Unavailable
@@ -23,6 +24,9 @@ T = TypeVar("T")
 
 Arrived: TypeAlias = Callable[[], Awaitable[Collection[str]]]
 """Names of the signals that were left for the run."""
+
+Watch: TypeAlias = Callable[[int], None]
+"""Told 1 when a part begins to wait, and -1 when it has ended that."""
 
 LOOK_S: Final = 1.0
 """Seconds between two looks for what is waited for."""
@@ -55,6 +59,15 @@ class Parking:
                 return await work()
             except Suspended as wait:
                 await self._wait_out(wait)
+
+    @contextlib.contextmanager
+    def watched(self, watch: Watch) -> Generator[None]:
+        """Have somebody watch the parts of the program that are begun meanwhile, and those that they begin."""
+        token = _WATCH.set((self, watch))
+        try:
+            yield
+        finally:
+            _WATCH.reset(token)
 
     def close(self) -> None:
         """From now on nothing is parked, and what is parked gives up."""
@@ -105,6 +118,7 @@ class Parking:
             raise wait
         news: asyncio.Future[Suspended | None] = asyncio.get_running_loop().create_future()
         self._parked[news] = wait
+        self._tell_watch(1)
         self._working -= 1
         self._look_for_lull()
         if self._lookout is None:
@@ -113,11 +127,17 @@ class Parking:
             given_up = await self._awaited(news)
         finally:
             del self._parked[news]
+            self._tell_watch(-1)
             if not self._parked and self._lookout is not None:
                 self._lookout.cancel()
                 self._lookout = None
         if given_up is not None:
             raise given_up
+
+    def _tell_watch(self, change: int) -> None:
+        watched = _WATCH.get()
+        if watched is not None and watched[0] is self:  # who watches the run that has called this one is not concerned
+            watched[1](change)
 
     async def _look_out(self) -> None:
         while True:
@@ -151,3 +171,7 @@ class Parking:
             if news.cancelled():
                 self._working += 1
             raise
+
+
+_WATCH: ContextVar[tuple[Parking, Watch] | None] = ContextVar("_WATCH", default=None)
+"""Goes down with the tasks that a part of the program begins, such as those of its calls."""

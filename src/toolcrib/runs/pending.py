@@ -1,6 +1,7 @@
 """Calls that are under way, and how a program waits for them."""
 
 import asyncio
+import contextlib
 from collections.abc import Generator, Sequence
 from functools import partial
 from typing import Any, Generic, TypeVar
@@ -66,6 +67,8 @@ class Underway(Generic[K, T]):
         self._parking = parking
         self._added = 0
         self._running = 0
+        self._parked = 0
+        self._tasks: set[asyncio.Task[T]] = set()
         self._done: list[tuple[K, Pending[T]]] = []
         self._given_up: dict[int, Pending[T]] = {}
         self._news: asyncio.Future[None] | None = None
@@ -80,7 +83,25 @@ class Underway(Generic[K, T]):
         if pending.task is None or pending.task.done():
             self._hear(self._added, key, pending)
         else:
+            self._tasks.add(pending.task)
+            pending.task.add_done_callback(self._tasks.discard)
             pending.task.add_done_callback(partial(self._hear, self._added, key, pending))
+
+    @property
+    def waiting(self) -> int:
+        """How many wait for somebody outside, of those that were begun while `watching`."""
+        return self._parked + len(self._given_up)
+
+    @property
+    def working(self) -> int:
+        """How many do not, and have not ended."""
+        return self._running - self._parked
+
+    @contextlib.contextmanager
+    def watching(self) -> Generator[None]:
+        """Know of the parts that are begun meanwhile whether they wait."""
+        with self._parking.watched(self._count):
+            yield
 
     async def next(self) -> Sequence[tuple[K, Pending[T]]]:
         """Wait until at least one is done; returns all that are, in the order in which they ended, and lets them go.
@@ -89,12 +110,35 @@ class Underway(Generic[K, T]):
             Suspended: None is done, and all that remain have given up waiting for signals.
         """
         while not self._done:
-            if not self._running:
-                raise self._suspension()
-            self._news = asyncio.get_running_loop().create_future()
-            await self._parking.hear(self._news)
+            await self.stir()
+        return self.ended()
+
+    async def stir(self) -> None:
+        """Wait until one is done or has given up, or one that is watched begins to wait or goes on.
+
+        Raises:
+            Suspended: None is done, and all that remain have given up waiting for signals.
+        """
+        if self._done:
+            return
+        if not self._running:
+            raise self._suspension()
+        self._news = asyncio.get_running_loop().create_future()
+        await self._parking.hear(self._news)
+
+    def ended(self) -> Sequence[tuple[K, Pending[T]]]:
+        """All that are done, in the order in which they ended; lets them go."""
         done, self._done = self._done, []
         return done
+
+    async def stop(self) -> None:
+        """Cut off all that has not ended."""
+        tasks = set(self._tasks)
+        for task in tasks:
+            task.cancel()
+        if tasks:
+            with self._parking.resting():
+                await asyncio.wait(tasks)
 
     async def all_ended(self) -> None:
         """Wait until each is done, or has given up.
@@ -106,6 +150,10 @@ class Underway(Generic[K, T]):
             await self.next()
         if self._given_up:
             raise self._suspension()
+
+    def _count(self, change: int) -> None:
+        self._parked += change
+        self._parking.tell(self._news)
 
     def _hear(self, place: int, key: K, pending: Pending[T], _: "asyncio.Task[T] | None" = None) -> None:
         self._running -= 1

@@ -13,7 +13,7 @@ from toolcrib.contracts import InvalidExpression, Json, JsonObject, ToolError
 from toolcrib.contracts.workflows import MAX_ITEM_ERRORS, ForEach, ItemError, SettledStep, WorkflowStep
 from toolcrib.expressions import Template
 from toolcrib.expressions.values import is_list, kind
-from toolcrib.runs import Suspended, Underway
+from toolcrib.runs import Underway
 from toolcrib.workflows.failing import unresolved, unusable
 from toolcrib.workflows.setting import Setting
 
@@ -64,6 +64,7 @@ class FanOut:
         self._elements = elements
         self._open: set[int] = set()
         """Elements that are begun and not ended."""
+        self._ended = 0
         self._outputs: list[Json] = [None] * len(elements)
         self._failures: dict[int, ToolError] = {}
         self._skipped: dict[int, str | None] = {}
@@ -86,18 +87,20 @@ class FanOut:
                     underway.add(begun, context.start(carry_out(own, self._position(begun))))
                 self._open.add(begun)
                 begun += 1
-            if not underway:
+            if self._is_stopped and not underway.working:
+                await self._give_up(underway)
+            if not self._open:
                 return self._gathered()
-            try:
-                await underway.stir()
-            except Suspended:
-                if not self._is_stopped:
-                    raise
-                for index in sorted(self._open):
-                    await context.give_up(self._position(index))
-                return self._gathered()
+            await underway.stir()
             for index, pending in underway.ended():
                 self._take(index, pending.result())
+
+    async def _give_up(self, underway: Underway[int, SettledStep]) -> None:
+        """What waits for somebody outside is not waited for any more."""
+        await underway.stop()
+        for index in sorted(self._open):
+            await self._setting.context.give_up(self._position(index))
+        self._open.clear()
 
     def _position(self, index: int) -> str:
         return f"{self._step.name}[{index}]"
@@ -108,13 +111,14 @@ class FanOut:
         return failed or self._setting.ending
 
     def _has_room(self, underway: Underway[int, SettledStep]) -> bool:
-        """Whether another element may begin: who waits for somebody outside takes no place, but not endlessly many do."""
+        """Whether another element may begin: those that wait for somebody outside take no places, up to a number."""
         if self._is_stopped or underway.waiting >= MAX_WAITING:
             return False
         return underway.working < self._each.max_concurrency
 
     def _take(self, index: int, settled: SettledStep) -> None:
         self._open.discard(index)
+        self._ended += 1
         if settled.error is not None:
             self._failures[index] = settled.error
         elif settled.status == "skipped":
@@ -128,6 +132,9 @@ class FanOut:
     def _gathered(self) -> SettledStep:
         """What becomes of the step of what has become of its elements."""
         failed, count = sorted(self._failures), len(self._elements)
+        if not failed and self._ended < count:
+            reason = f"the run has failed when {self._ended} of its {count} elements had ended"
+            return SettledStep(step=self._step.name, status="cut_off", reason=reason, items=count)
         settled = SettledStep(
             step=self._step.name,
             status="succeeded",

@@ -29,6 +29,7 @@ from toolcrib.server import (
     databases,
     drafts,
     executions,
+    instances,
     lifecycle,
     mcp,
     named,
@@ -72,6 +73,8 @@ _PARTS: Final = (
     named.conditions,
     drafts.router,
     workflows.router,
+    instances.runs,
+    instances.router,
 )
 _RESTART_S: Final = 1.0
 _ERRORS: Final[dict[int | str, dict[str, Any]]] = {

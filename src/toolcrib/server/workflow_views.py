@@ -8,7 +8,6 @@ from toolcrib.contracts import (
     Contract,
     ImpactReport,
     InvalidDefinition,
-    Json,
     JsonObject,
     LifeCycle,
     Timestamp,
@@ -174,6 +173,9 @@ class RerunBody(Contract):
     model_config = _BUILT
 
     step: StepName
+    """The first step that is run anew."""
+    wait: bool = True
+    """False: answer at once; the run goes on by itself."""
 
 
 class ResumeBody(Contract):
@@ -183,6 +185,8 @@ class ResumeBody(Contract):
 
     repeat_unknown: bool = False
     """Repeat also calls of which nobody knows whether they had an effect."""
+    wait: bool = True
+    """False: answer at once; the run goes on by itself."""
 
 
 class SignalBody(Contract):
@@ -191,5 +195,5 @@ class SignalBody(Contract):
     model_config = _BUILT
 
     name: StepName
-    payload: Json = None
+    payload: JsonObject = Field(default_factory=dict)
     """The output of the step that waits."""

@@ -6,7 +6,7 @@ import yaml
 from fastapi import APIRouter, Body, Query, Response
 
 from toolcrib.contracts import ImpactReport, Principal, ToolRevision
-from toolcrib.contracts.workflows import WorkflowDefinition
+from toolcrib.contracts.workflows import WorkflowDefinition, WorkflowGraph
 from toolcrib.crib import Crib
 from toolcrib.registry import Facet
 from toolcrib.server.agentic_views import RemovalView
@@ -74,6 +74,13 @@ async def list_workflow_revisions(name: str, crib: House, caller: Caller) -> Wor
     return WorkflowRevisions(
         items=tuple(WorkflowView.shown(tool) for tool in found if tool.definition.implementation.kind == "workflow")
     )
+
+
+@router.get("/{name}/graph")
+async def get_workflow_graph(name: str, crib: House, caller: Caller, version: _Version = None) -> WorkflowGraph:
+    """All steps and edges, with how each stands now: ok, held or broken, and why."""
+    workflow = await find_workflow(crib, caller, name, version)
+    return await crib.workflows.graph(_ref(workflow.name, version), principal=caller)
 
 
 @router.get("/{name}/impact")

@@ -146,11 +146,11 @@ class Crib(Definer):
         self.accounts = NamedThings(parts.accounts, self.enter, self.clock, check_grants)
         self.steps = NamedThings(parts.steps, self.enter, self.clock, parts.catalogue.check_step)
         self.conditions = NamedThings(parts.conditions, self.enter, self.clock, parts.catalogue.check_condition)
-        self.workflows = Workflows(parts, self.listing, self.lifecycle, self.enter)
         self.connections = Connections(parts, self.enter)
         self.conversations = Conversations(self.store, self.engine, self.clock, self.enter)
         self.evaluate = Evaluations(parts, self.enter)
         self.executions = Executions(parts, self.conversations, self.enter)
+        self.workflows = Workflows(parts, self.listing, self.lifecycle, self.executions, self.enter)
         self.instances = Instances(parts, self.executions, self.enter)
         self.stream = self.executions.follow
 

@@ -82,6 +82,17 @@ class Drafts:
             raise NotFound(f"there is no draft {name!r} in realm {realm!r}; list the drafts for the names there are")
         return found
 
+    async def last_two(self, realm: str, name: str) -> tuple[WorkflowDraft | None, WorkflowDraft]:
+        """The newest revision, behind the one before it, or null if it is the first.
+
+        Raises:
+            NotFound: There is none of this name.
+            InvalidDefinition: As `find`.
+        """
+        last = await self.require(realm, name)
+        stored = await self._definitions.revisions("draft", realm, name)
+        return (_required(stored[-2]) if len(stored) > 1 else None), last
+
     async def remove(self, realm: str, name: str) -> bool:
         """Take a draft out; false if there is none."""
         return await self._definitions.remove("draft", realm, name) > 0

@@ -12,6 +12,8 @@ from collections.abc import Sequence
 
 from toolcrib.contracts import JsonObject, NotFound, Principal, ToolDefinition, ToolRevision
 from toolcrib.contracts.workflows import (
+    Materialized,
+    PastCall,
     Publication,
     WorkflowDefinition,
     WorkflowDraft,
@@ -20,8 +22,10 @@ from toolcrib.contracts.workflows import (
 )
 from toolcrib.crib.drafts import Drafts
 from toolcrib.crib.entering import Enter
+from toolcrib.crib.executions import Executions
 from toolcrib.crib.lifecycle import ToolLife
 from toolcrib.crib.listing import Listing, ToolsPage
+from toolcrib.crib.materials import Materials
 from toolcrib.crib.parts import Parts
 from toolcrib.policy import require_publish
 from toolcrib.registry import Facet
@@ -36,15 +40,17 @@ class Workflows:
         parts: Of the crib.
         listing: Of the crib: tells what a principal may see.
         life: Of the crib: tells whom a change concerns.
+        executions: Of the crib: tells which runs a principal may read.
         enter: Has the definitions of a principal's realm at hand, and says who acts.
     """
 
-    def __init__(self, parts: Parts, listing: Listing, life: ToolLife, enter: Enter) -> None:
+    def __init__(self, parts: Parts, listing: Listing, life: ToolLife, executions: Executions, enter: Enter) -> None:
         self._parts = parts
         self._listing = listing
         self._life = life
         self._enter = enter
         self._drafts = Drafts(parts.outside.store.definitions)
+        self._materials = Materials(parts, executions)
 
     # Writing ----------------------------------------------------------------------------------------------------------
 
@@ -128,6 +134,89 @@ class Workflows:
         who = await self._enter(principal)
         if not await self._drafts.remove(who.realm, name):
             await self._drafts.require(who.realm, name)
+
+    async def undo(self, name: str, *, principal: Principal | None = None) -> WorkflowDraft | None:
+        """Take the last change of a draft back; what was published is taken back with `revert`.
+
+        Returns:
+            The draft as it was before, which is its newest revision once more; null if there was none before.
+
+        Raises:
+            NotFound: There is no draft of this name.
+            Conflict: It has been saved once more meanwhile.
+        """
+        who = await self._enter(principal)
+        before, last = await self._drafts.last_two(who.realm, name)
+        if before is None:
+            await self._drafts.remove(who.realm, name)
+            return None
+        return await self._drafts.save(before, who, after=last.revision)
+
+    async def materialize(
+        self,
+        name: str,
+        *,
+        run_id: str,
+        step: str,
+        node: str | None = None,
+        call_id: str | None = None,
+        position: str | None = None,
+        pin: str | None = None,
+        principal: Principal | None = None,
+    ) -> Materialized:
+        """Turn a call that an agent has made into a step of its own: one change of the draft, which `undo` takes back.
+
+        The step has the exact arguments, version and account of the call, and stands where the agent stands. What read
+        the handle that the call has filled reads the step. The draft is made of the published workflow if there is
+        none.
+
+        Args:
+            name: Of the workflow.
+            run_id: The agent's run, or the run of the workflow in which it was asked.
+            step: Name of the new step.
+            node: The step that has asked the agent; needed with the workflow's run if several have made such a call.
+            call_id: The call.
+            position: Or its place in the agent's run.
+            pin: Or the handle that it has filled; beside another one of them, the handle that is not read any more.
+            principal: In whose realm and name; may read the run.
+
+        Raises:
+            NotFound: There is no such workflow, run, step, call or handle; or the tool is gone.
+            PermissionDenied: The run is another's.
+            InvalidInput: No call is meant, or several; or the agent is asked for each element of a list.
+            InvalidDefinition: The workflow would not be sound with the step; `problems` has all that is wrong.
+            Conflict: The call failed, holds a secret, or is of a tool that is another one by now; the name is taken;
+                or the draft was saved by somebody else meanwhile.
+        """
+        who = await self._enter(principal, newest=True)
+        draft = await self._drafts.find(who.realm, name)
+        now = WorkflowDefinition.of(self._require(who.realm, name).definition) if draft is None else draft.definition
+        inside = self._parts.catalogue.check_workflow(now, who.realm).implementation
+        past = PastCall(run_id=run_id, node=node, call_id=call_id, position=position, pin=pin)
+        made = await self._materials.material(now, inside, past, step, who)
+        saved = await self.draft(
+            made.rewired.document,
+            note=made.note if draft is None else "\n".join(filter(None, (draft.note, made.note))),
+            authored_by=None if draft is None else draft.authored_by,
+            run_id=None if draft is None else draft.run_id,
+            principal=who,
+            after=0 if draft is None else draft.revision,
+        )
+        call = made.chosen.call
+        return Materialized(
+            definition=saved.definition,
+            step=step,
+            node=made.chosen.asked.node,
+            tool=f"{call.name}@{call.version}",
+            call_id=call.call_id,
+            run_id=made.chosen.asked.run_id,
+            rewired=made.rewired.rewired,
+            left=made.rewired.left,
+            warnings=made.warnings,
+            note=made.note,
+            draft_revision=saved.revision,
+            before_revision=None if draft is None else draft.revision,
+        )
 
     # Publishing -------------------------------------------------------------------------------------------------------
 

@@ -5,6 +5,32 @@ may be started again at any time and gets what the journal knows. Nothing here k
 """
 
 from toolcrib.workflows.graph import Edge, Node, Plan, plan_of
+from toolcrib.workflows.instances import settled_of
+from toolcrib.workflows.materialize import (
+    Asked,
+    Chosen,
+    Rewired,
+    check_call,
+    check_place,
+    check_tool,
+    choose,
+    with_step,
+)
 from toolcrib.workflows.program import Workflow
 
-__all__ = ["Edge", "Node", "Plan", "Workflow", "plan_of"]
+__all__ = [
+    "Asked",
+    "Chosen",
+    "Edge",
+    "Node",
+    "Plan",
+    "Rewired",
+    "Workflow",
+    "check_call",
+    "check_place",
+    "check_tool",
+    "choose",
+    "plan_of",
+    "settled_of",
+    "with_step",
+]

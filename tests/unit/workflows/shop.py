@@ -16,6 +16,12 @@ async def show() -> JsonObject:
     return {}
 
 
+@tool(side_effects="reads", untrusted=True)
+async def read_mail() -> JsonObject:
+    """What somebody wrote."""
+    return {"text": "hello"}
+
+
 class Shop:
     """What has been done, and what cannot be done at the moment."""
 
@@ -51,23 +57,22 @@ class Shop:
             raise RuntimeError(msg)
         self.done.append(effect)
 
-    def add_to(self, crib: Crib) -> None:
+    def add_to(self, crib: Crib, version: str = "1.0.0") -> None:
         """Add the tools.
 
         `reserve`, `charge`, `ship` and `refund` write, `look` reads, `pay` is idempotent, and a client does `show`.
         """
-        crib.add(
-            *(self._tool(name) for name in ("reserve", "charge", "ship", "refund")), self._look(), self._pay(), show
-        )
+        writing = (self._tool(name, version) for name in ("reserve", "charge", "ship", "refund"))
+        crib.add(*writing, self._look(), self._pay(), show, read_mail)
 
-    def _tool(self, name: str) -> Any:
+    def _tool(self, name: str, version: str) -> Any:
         async def act(item: str, ctx: ToolContext, note: str = "") -> JsonObject:
             await self.act(name, item, ctx.idempotency_key)
             return {"item": item, "by": name, "note": note}
 
         act.__name__ = name
         act.__doc__ = f"To {name} an item."
-        return tool(side_effects="writes")(act)
+        return tool(side_effects="writes", version=version)(act)
 
     def _look(self) -> Any:
         @tool(side_effects="reads")

@@ -21,12 +21,17 @@ CANARY = "canary-7d1f2c"
 TOOL, AGENT, PROVIDER, SECRET = "canary_tool", "canary_agent", "canary_crm", "CANARY_KEY"
 DESK = "canary_desk"
 """An agent that holds conversations; `AGENT` is an agentic tool."""
+FLOW, STEP = "canary_flow", "canary_step"
+"""A workflow, its draft, and a name in the vocabulary of workflows."""
 READS = (
     "ai://tools/*/*/read",
     "ai://providers/*/read",
     "ai://secrets/*/read",
     "ai://runs/*/read",
     "ai://agents/*/read",
+    "ai://workflows/*/read",
+    "ai://steps/*/read",
+    "ai://conditions/*/read",
 )
 OTHERS = {
     "foreigner": Principal(id="foreigner", realm="elsewhere"),
@@ -41,6 +46,11 @@ STATE = (
     f"/ai/tools/{AGENT}",
     "/providers",
     "/secrets",
+    "/ai/workflows",
+    "/ai/drafts",
+    "/ai/steps",
+    "/ai/conditions",
+    f"/ai/workflows/{FLOW}/graph",
 )
 
 
@@ -67,8 +77,19 @@ async def owned(monkeypatch: pytest.MonkeyPatch) -> AsyncGenerator[tuple[Server,
         )
         await server.post("/providers", {"name": PROVIDER, "base_url": "https://api.test", "title": CANARY}, 201)
         checked(await server.client.put(f"/api/v1/secrets/{SECRET}", json={"value": CANARY}), 200)
-        run = await server.post("/ai/tools/search/invoke", {"params": {"company": CANARY}})
-        yield server, run["meta"]["run_id"]
+        yield server, await workflow(server)
+
+
+async def workflow(server: Server) -> str:
+    """A workflow of the owner, with a draft and a vocabulary, and the id of an instance."""
+    steps = [{"name": "look", "handler_ref": STEP, "input": {"company": CANARY}}]
+    definition = {"name": FLOW, "description": CANARY, "steps": steps}
+    checked(await server.client.put(f"/api/v1/ai/steps/{STEP}", json={"name": STEP, "tool": "search"}), 200)
+    condition = {"name": STEP, "description": CANARY, "parameters": ["x"], "expression": "${x}"}
+    checked(await server.client.put(f"/api/v1/ai/conditions/{STEP}", json=condition), 200)
+    await server.post(f"/ai/workflows/{FLOW}/publish", {"definition": definition})
+    checked(await server.client.put(f"/api/v1/ai/drafts/{FLOW}", json={"definition": definition}), 200)
+    return (await server.post(f"/ai/workflows/{FLOW}/run"))["run_id"]
 
 
 def requests(document: dict[str, Any], run_id: str) -> Iterator[Asked]:
@@ -77,6 +98,8 @@ def requests(document: dict[str, Any], run_id: str) -> Iterator[Asked]:
         names = [DESK] if "/ai/agents/" in template else [TOOL, AGENT]
         names = [PROVIDER] if "/providers/" in template or "/connections/" in template else names
         names = [SECRET] if "/secrets/" in template else names
+        names = [FLOW] if "/ai/workflows/" in template or "/ai/drafts/" in template else names
+        names = [STEP] if "/ai/steps/" in template or "/ai/conditions/" in template else names
         for method, operation in operations.items():
             content = operation.get("requestBody", {}).get("content", {}).get("application/json")
             for name in names:

@@ -202,7 +202,9 @@ class AgenticHandlers:
             raise CallFailed(_invalid(f"{tool.ref!r} is no deterministic agentic tool; call it as a tool instead"))
         denied = permit(tool, self._context.principal)
         if denied is not None:
-            raise CallFailed(error(ErrorCode.POLICY_DENIED, denied.reason or Reason.PERMISSION_MISSING, denied.message))
+            raise CallFailed(
+                error(ErrorCode.POLICY_DENIED, denied.reason or Reason.PERMISSION_MISSING, str(denied.message))
+            )
         if not is_in_service(tool):
             message = f"agentic tool {tool.ref!r} is out of service; enable it, or publish the workflow without it"
             raise CallFailed(error(ErrorCode.POLICY_DENIED, Reason.TOOL_DISABLED, message))

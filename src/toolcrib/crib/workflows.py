@@ -10,6 +10,7 @@ What is published is a tool: it is called, listed and searched for like every ot
 
 from collections.abc import Sequence
 
+from toolcrib.agents import workflow_of
 from toolcrib.contracts import JsonObject, NotFound, Principal, ToolDefinition, ToolRevision
 from toolcrib.contracts.workflows import (
     Materialized,
@@ -324,6 +325,22 @@ class Workflows:
             return await self.check(workflow, principal=principal)
         tool = await self.get(workflow, principal=principal)
         return standing_of(tool, self._parts.catalogue.around(tool.realm))
+
+    async def of(self, ref: str, *, principal: Principal | None = None) -> WorkflowDefinition:
+        """A deterministic agentic tool as the workflow that it is: its plan, its steps and its answer.
+
+        It runs as the tool does, and is a definition like any other: it can be looked at, exported, changed, published.
+
+        Args:
+            ref: `name` or `name@range` of the tool.
+            principal: Who asks.
+
+        Raises:
+            NotFound: There is no such tool.
+            InvalidDefinition: It is not agentic, it has no steps, or its model decides what comes next.
+        """
+        who = await self._enter(principal, newest=True)
+        return workflow_of(self._parts.registry.require(who.realm, ref))
 
     async def page(
         self, *, after: str = "", limit: int = 50, text: str | None = None, principal: Principal | None = None

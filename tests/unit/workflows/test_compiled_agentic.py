@@ -415,3 +415,18 @@ async def test_a_person_can_put_a_step_of_their_own_between_two_of_the_tool():
 
     assert result.ok
     assert (len(crm.searches), crm.updates) == (1, [])
+
+
+@pytest.mark.requirement("workflow_hybrid.compiled")
+async def test_the_crib_shows_a_tool_as_a_workflow_that_passes_the_check_and_can_be_published():
+    crm, answers = Crm(7), [plan(), DONE]
+    async with Crib("memory://", models={MODEL: _model(answers)}) as crib:
+        await _agentic(crib, crm)
+        found = await crib.workflows.of("deals")
+        graph = await crib.workflows.check(found)
+        published = await crib.workflows.publish(found)
+        result = await _start(crib, published.tool, TASK)
+
+    assert not graph.problems
+    assert published.tool.definition.side_effects == "writes"
+    assert (result.output, len(crm.updates)) == (DONE, 3)

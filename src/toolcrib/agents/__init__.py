@@ -2,7 +2,7 @@
 
 from toolcrib.agents.allotment import allocation
 from toolcrib.agents.authoring import TASK_INPUT, agentic_definition, check_agentic
-from toolcrib.agents.checking import check_agent, notes_on
+from toolcrib.agents.checking import check_agent
 from toolcrib.agents.compiling import workflow_of
 from toolcrib.agents.drafting import Draft
 from toolcrib.agents.drift import basis_of, drift_of, made_from
@@ -49,7 +49,6 @@ __all__ = [
     "identity_of",
     "made_from",
     "message_of",
-    "notes_on",
     "programs",
     "reference_names",
     "resolve",

@@ -23,8 +23,8 @@ def check_agent(definition: ToolDefinition, registry: Registry, realm: str, frag
     """The definition as it is stored; one of another kind as it is.
 
     Its side effects are the most that its tools have, and no more than it says itself. Where it means tools by pattern,
-    category or tag, any tool may come to them, so it is what it says itself. Its time-out as a call leaves its runs
-    their own, and its output schema follows from the format of its answer.
+    category or tag, any tool may come to them, and where it may write workflows, it writes: there it is what it says
+    itself. Its time-out as a call leaves its runs their own, and its output schema follows from the answer's format.
 
     Raises:
         InvalidDefinition: It is not well formed; the message names the field and what to do.
@@ -40,14 +40,6 @@ def check_agent(definition: ToolDefinition, registry: Registry, realm: str, frag
         _require_agent(definition.name, reference, registry, realm)
     effects = _effects(definition.name, agent, registry, realm)
     return AgentDefinition.of(definition).tool().model_copy(update={"side_effects": effects})
-
-
-def notes_on(definition: ToolDefinition) -> tuple[str, ...]:
-    """What the author of an agent is told when it is saved."""
-    agent = definition.implementation
-    if isinstance(agent, AgentImplementation) and agent.can_create_workflows:
-        return (f"agent {definition.name!r}: can_create_workflows is kept, and nothing offers it yet",)
-    return ()
 
 
 def _problems(
@@ -102,6 +94,6 @@ def _effects(name: str, agent: AgentImplementation, registry: Registry, realm: s
         for tool in meant(share, registry, realm, name)
         if share.ref in agent.delegates or not any(fnmatchcase(tool.name, out) for out in agent.excluded_tools)
     }
-    if any(share.many for share in shares_of(agent)):
+    if agent.can_create_workflows or any(share.many for share in shares_of(agent)):
         return agent.side_effects
     return least(agent.side_effects, EFFECTS[max(present, default=0)])

@@ -2,7 +2,8 @@
 
 By name first, then by pattern, category and tag; excluded ones are taken out again, and so is what the run's principal
 may not execute, what is out of service, and what does more than the run may. Delegates follow. If there are too many,
-those with a priority are shown, then those that fit the message best; a built-in tool finds the others.
+those with a priority are shown, then those that fit the message best; a built-in tool finds the others. The tools for
+writing workflows come before all others, if the agent may do that.
 
 The order is that of the definition and, among the many, of names: equal circumstances give equal lists, word for word,
 so that a provider's cache of the prompt holds.
@@ -23,9 +24,12 @@ from toolcrib.contracts import (
     SideEffects,
     ToolRevision,
 )
+from toolcrib.contracts.workflows import AUTHORING_TOOLS
 from toolcrib.policy import is_in_service, permit
 from toolcrib.registry import GROUP, TAG, Registry
 
+_AUTHORING: Final = 1000
+"""Priority of the tools for writing workflows, which an agent that may do so is always shown."""
 _MOST_RANKED: Final = 1000
 """Tools that are ordered by how well they fit the message."""
 
@@ -90,7 +94,8 @@ async def resolve(agent: AgentImplementation, asker: Asker, registry: Registry, 
     candidates: list[Candidate] = []
     left_out: list[ResolvedTool] = []
     known: set[str] = set()
-    for share in shares_of(agent):
+    writing = AUTHORING_TOOLS if agent.can_create_workflows else ()
+    for share in (*(Share(name, priority=_AUTHORING) for name in writing), *shares_of(agent)):
         try:
             found = matching(share.ref, registry, asker.realm, asker.name) if share.many else [await bound(share.ref)]
         except NotFound as missing:

@@ -1,5 +1,7 @@
 """What lies between writing a workflow and running it: a draft that nobody can run yet, and what publishing it did."""
 
+from typing import Final
+
 from pydantic import Field
 
 from toolcrib.contracts._base import Contract, Timestamp
@@ -7,6 +9,11 @@ from toolcrib.contracts.impact import ImpactReport
 from toolcrib.contracts.tools import ToolRevision
 from toolcrib.contracts.workflow_definitions import WorkflowDefinition
 from toolcrib.contracts.workflow_graphs import WorkflowProblem
+
+FIND_WORKFLOW_TOOLS: Final = "find_workflow_tools"
+SAVE_WORKFLOW_DRAFT: Final = "save_workflow_draft"
+AUTHORING_TOOLS: Final = (FIND_WORKFLOW_TOOLS, SAVE_WORKFLOW_DRAFT)
+"""What an agent with `can_create_workflows` is offered besides its own tools."""
 
 
 class WorkflowDraft(Contract):
@@ -19,6 +26,8 @@ class WorkflowDraft(Contract):
     """The agent that has written it; null for a person."""
     run_id: str | None = None
     """The run in which it was written."""
+    tainted_by: str | None = None
+    """What that run had read before that outsiders can write, the first of it; null if nothing."""
     revision: int = Field(ge=1)
     """1, 2, 3… per name and realm."""
     made_by: str

@@ -4,7 +4,13 @@ from toolcrib.contracts.runs import Rerun, RerunMode
 from toolcrib.contracts.stream import StepEnded
 from toolcrib.contracts.takeovers import TAKEN_UP, EarlierCall, Takeover
 from toolcrib.contracts.workflow_definitions import WORKFLOW_CATEGORY, WorkflowDefinition
-from toolcrib.contracts.workflow_drafts import Publication, WorkflowDraft
+from toolcrib.contracts.workflow_drafts import (
+    AUTHORING_TOOLS,
+    FIND_WORKFLOW_TOOLS,
+    SAVE_WORKFLOW_DRAFT,
+    Publication,
+    WorkflowDraft,
+)
 from toolcrib.contracts.workflow_graphs import (
     EdgeKind,
     GraphEdge,
@@ -53,8 +59,11 @@ from toolcrib.contracts.workflow_vocabulary import ConditionBinding, StepName, S
 __all__ = [
     "AGENTIC_HANDLERS",
     "AGENT_HANDLERS",
+    "AUTHORING_TOOLS",
+    "FIND_WORKFLOW_TOOLS",
     "MAX_ITEM_ERRORS",
     "MAX_WAIT_S",
+    "SAVE_WORKFLOW_DRAFT",
     "SCOPE",
     "STEP_KEY",
     "STEP_SETTLED",

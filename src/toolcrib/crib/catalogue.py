@@ -13,7 +13,6 @@ from toolcrib.agents import (
     check_provider_data,
     default_prompt,
     made_from,
-    notes_on,
 )
 from toolcrib.contracts import (
     AgentImplementation,
@@ -52,6 +51,7 @@ from toolcrib.registry import (
 from toolcrib.runs import check_pins
 from toolcrib.runtimes import PluginRuntimes, PythonRuntime
 from toolcrib.store import Store
+from toolcrib.workflows import authoring_tools
 from toolcrib.workflows.checks import (
     Checked,
     Surroundings,
@@ -258,10 +258,19 @@ class Catalogue:
             require_publish(who, checked.name)
         self._check_account(checked, who)
         now = self._clock.now()
+        if isinstance(checked.implementation, AgentImplementation) and checked.implementation.can_create_workflows:
+            await self._have_authoring(who.realm, who.id)
         saved = await self._registry.save(checked, realm=who.realm, made_by=who.id, at=now, after=after)
         concerned = concerns(saved, self._registry)
-        warnings = (*warnings_for(checked, self._registry, who.realm, now), *notes_on(checked), *concerned)
+        warnings = (*warnings_for(checked, self._registry, who.realm, now), *concerned)
         return saved.model_copy(update={"warnings": warnings}) if warnings else saved
+
+    async def _have_authoring(self, realm: str, made_by: str) -> None:
+        """Have the tools for writing workflows in a realm as this release has them."""
+        for definition in authoring_tools():
+            present = self._registry.named(realm, definition.name)
+            if present is None or present.content_hash != definition.content_hash():
+                await self._registry.save(definition, realm=realm, made_by=made_by, at=self._clock.now())
 
     def _check_account(self, definition: ToolDefinition, who: Principal) -> None:
         """Hold the accounts that an agent or a step would act as against what its author may give it."""

@@ -36,6 +36,7 @@ from toolcrib.contracts import (
 )
 from toolcrib.crib.agents import Agents
 from toolcrib.crib.approvals import Answer, Approvals
+from toolcrib.crib.authoring import Authoring
 from toolcrib.crib.connections import Connections
 from toolcrib.crib.conversations import Conversations
 from toolcrib.crib.definer import Defaults, Definer
@@ -151,6 +152,7 @@ class Crib(Definer):
         self.evaluate = Evaluations(parts, self.enter)
         self.executions = Executions(parts, self.conversations, self.enter)
         self.workflows = Workflows(parts, self.listing, self.lifecycle, self.executions, self.enter)
+        Authoring(self.workflows, self.registry).bind(parts.functions)
         self.instances = Instances(parts, self.executions, self.enter)
         self.stream = self.executions.follow
 

@@ -14,7 +14,7 @@ from toolcrib.contracts.workflows import WorkflowDefinition, WorkflowDraft, Work
 from toolcrib.registry import why_unreadable
 from toolcrib.store import Definition, Definitions
 
-_STORED: Final = {"definition", "note", "authored_by", "run_id"}
+_STORED: Final = {"definition", "note", "authored_by", "run_id", "tainted_by"}
 _VERSION: Final = "1.0.0"
 """Of the row; the definition in it has one of its own."""
 

@@ -79,6 +79,7 @@ class Workflows:
         note: str = "",
         authored_by: str | None = None,
         run_id: str | None = None,
+        tainted_by: str | None = None,
         principal: Principal | None = None,
         after: int | None = None,
     ) -> WorkflowDraft:
@@ -89,6 +90,7 @@ class Workflows:
             note: For whoever publishes it.
             authored_by: The agent that has written it; null for a person.
             run_id: The run in which it was written.
+            tainted_by: What that run had read that outsiders can write.
             principal: In whose realm and name.
             after: Number of the draft's revision that the author has changed; 0 for a new one; null for any.
 
@@ -103,6 +105,7 @@ class Workflows:
             note=note,
             authored_by=authored_by,
             run_id=run_id,
+            tainted_by=tainted_by,
             revision=1,
             made_by=who.id,
             created_at=self._parts.outside.clock.now(),

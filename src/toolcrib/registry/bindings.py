@@ -10,7 +10,7 @@ from toolcrib.contracts import (
     CompositeImplementation,
     ToolDefinition,
 )
-from toolcrib.contracts.workflows import WorkflowImplementation
+from toolcrib.contracts.workflows import AUTHORING_TOOLS, WorkflowImplementation
 
 GROUP = "group:"
 """Begins a reference to all tools of a group."""
@@ -55,6 +55,7 @@ def called(definition: ToolDefinition) -> Iterator[str]:
             yield from (f"{GROUP}{category}" for category in agent.tool_categories)
             yield from (f"{TAG}{tag}" for tag in agent.tool_tags)
             yield from agent.delegates
+            yield from AUTHORING_TOOLS if agent.can_create_workflows else ()
             yield from filter(None, (agent.memory.summary_agent,))
         case AgenticImplementation() as agentic:
             yield from (step.tool for step in agentic.steps)

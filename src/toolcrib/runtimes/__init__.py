@@ -10,7 +10,7 @@ from toolcrib.runtimes.grpc import GrpcRuntime
 from toolcrib.runtimes.http import HttpRuntime, preview_request
 from toolcrib.runtimes.mcp import McpRuntime, McpServers
 from toolcrib.runtimes.plugin import PluginHost, PluginRuntime, PluginRuntimes
-from toolcrib.runtimes.python import PythonRuntime
+from toolcrib.runtimes.python import OwnTool, PythonRuntime
 
 __all__ = [
     "Abilities",
@@ -22,6 +22,7 @@ __all__ = [
     "HttpRuntime",
     "McpRuntime",
     "McpServers",
+    "OwnTool",
     "PluginHost",
     "PluginRuntime",
     "PluginRuntimes",

@@ -1,6 +1,8 @@
 """Runs Python functions that the application has added to its crib, found by content hash, never imported by name."""
 
+from collections.abc import Awaitable, Callable
 from functools import partial
+from typing import TypeAlias
 
 from pydantic import ValidationError
 
@@ -9,6 +11,9 @@ from toolcrib.executor import CallFailed, Dispatch, Outcome, error
 from toolcrib.net import HttpSession, NetworkError
 from toolcrib.registry import FunctionTool, ToolContext
 from toolcrib.runtimes.refusals import count_request, unanswered
+
+OwnTool: TypeAlias = Callable[[Dispatch], Awaitable[Outcome]]
+"""What a tool that comes with the crib does: unlike a function of the application, it knows for whom it is called."""
 
 
 class PythonRuntime:
@@ -21,14 +26,19 @@ class PythonRuntime:
     def __init__(self, session: HttpSession) -> None:
         self._session = session
         self._functions: dict[str, FunctionTool[..., object]] = {}
+        self._own: dict[str, OwnTool] = {}
 
     def bind(self, content_hash: str, function: FunctionTool[..., object]) -> None:
         """Make a function the implementation of the definition with this hash."""
         self._functions[content_hash] = function
 
+    def bind_own(self, content_hash: str, tool: OwnTool) -> None:
+        """Make code of the crib the implementation of the definition with this hash."""
+        self._own[content_hash] = tool
+
     def has(self, content_hash: str) -> bool:
         """Whether the function of a definition was added here."""
-        return content_hash in self._functions
+        return content_hash in self._functions or content_hash in self._own
 
     def serves(self, tool: ToolRevision) -> bool:
         """Whether a tool could run here, as far as it depends on a function."""
@@ -41,6 +51,9 @@ class PythonRuntime:
         its requests were refused is told as the same refusal of an HTTP tool.
         """
         tool = dispatch.tool
+        own = self._own.get(tool.content_hash)
+        if own is not None:
+            return await own(dispatch)
         function = self._functions.get(tool.content_hash)
         if function is None:
             message = (

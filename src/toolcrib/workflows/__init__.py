@@ -4,6 +4,7 @@ A workflow touches the world only through its run context, like every program: e
 may be started again at any time and gets what the journal knows. Nothing here knows a store, a model or a runtime.
 """
 
+from toolcrib.workflows.authoring import authoring_tools
 from toolcrib.workflows.graph import Edge, Node, Plan, plan_of
 from toolcrib.workflows.instances import settled_of
 from toolcrib.workflows.materialize import (
@@ -26,6 +27,7 @@ __all__ = [
     "Plan",
     "Rewired",
     "Workflow",
+    "authoring_tools",
     "check_call",
     "check_place",
     "check_tool",

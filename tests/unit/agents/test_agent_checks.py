@@ -135,15 +135,6 @@ async def test_an_agent_does_what_its_tools_do_and_no_more_than_it_says(fields: 
     assert AgentDefinition.of(saved.definition).side_effects == fields.get("side_effects", "writes")
 
 
-@pytest.mark.requirement("agent.warnings")
-async def test_the_author_hears_that_nothing_makes_workflows_yet():
-    saved = await save(agent(can_create_workflows=True))
-
-    assert saved.warnings == ("agent 'desk': can_create_workflows is kept, and nothing offers it yet",)
-    assert AgentDefinition.of(saved.definition).can_create_workflows
-    assert (await save(agent())).warnings == ()
-
-
 @pytest.mark.requirement("agent.facade")
 async def test_an_agent_is_saved_read_listed_and_removed():
     async with Crib("memory://", models={MODEL: ScriptedModel([])}) as crib:

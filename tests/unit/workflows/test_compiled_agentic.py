@@ -417,7 +417,7 @@ async def test_a_person_can_put_a_step_of_their_own_between_two_of_the_tool():
     assert (len(crm.searches), crm.updates) == (1, [])
 
 
-@pytest.mark.requirement("workflow_hybrid.compiled")
+@pytest.mark.requirement("workflow_hybrid.of")
 async def test_the_crib_shows_a_tool_as_a_workflow_that_passes_the_check_and_can_be_published():
     crm, answers = Crm(7), [plan(), DONE]
     async with Crib("memory://", models={MODEL: _model(answers)}) as crib:

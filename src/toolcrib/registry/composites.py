@@ -6,7 +6,7 @@ does not take, an argument that it needs and nobody gives.
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from difflib import get_close_matches
-from typing import Any, Final, cast
+from typing import Any, Final, NamedTuple, cast
 
 from toolcrib.contracts import (
     EFFECTS,
@@ -83,7 +83,18 @@ def check_operations(definition: ToolDefinition, operations: Mapping[str, ToolRe
     return definition
 
 
-def misfits(names: Collection[str], schema: JsonSchema, tool: str) -> Iterator[str]:
+class Misfit(NamedTuple):
+    """One argument that does not fit a tool, or that is not given."""
+
+    name: str
+    problem: str
+    instead: str
+
+    def __str__(self) -> str:
+        return f"{self.problem}; {self.instead}"
+
+
+def misfits(names: Collection[str], schema: JsonSchema, tool: str) -> Iterator[Misfit]:
     """What is wrong with giving a tool arguments of these names, as far as its schema tells.
 
     Args:
@@ -95,11 +106,11 @@ def misfits(names: Collection[str], schema: JsonSchema, tool: str) -> Iterator[s
     if schema.get("additionalProperties") is False:
         for name in names:
             if name not in declared:
-                yield f"{tool!r} does not take {name!r}; {_nearest(name, declared)}"
+                yield Misfit(name, f"{tool!r} does not take {name!r}", _nearest(name, declared))
     for name in cast("list[str]", schema.get("required", [])):
         property_schema = declared.get(name)
         if name not in names and not (isinstance(property_schema, dict) and "default" in property_schema):
-            yield f"{tool!r} needs {name!r}, which is not given; add it"
+            yield Misfit(name, f"{tool!r} needs {name!r}, which is not given", "add it")
 
 
 def _problems(definition: ToolDefinition, implementation: CompositeImplementation) -> Iterator[str]:
@@ -153,7 +164,7 @@ def _route_misfits(definition: ToolDefinition, route: CompositeRoute, operation:
     own = definition.parameter_names()
     taken = cast("JsonObject", schema.get("properties", {}))
     given = route.input if route.input is not None else [name for name in own if name in taken or not taken]
-    yield from misfits({*given, *route.defaults}, schema, operation.name)
+    yield from map(str, misfits({*given, *route.defaults}, schema, operation.name))
     for name, value in {**route.defaults, **(route.input or {})}.items():
         yield from _value_misfits(schema, name, value)
 

@@ -348,10 +348,14 @@ async def test_a_stage_of_a_tool_that_the_principal_may_not_execute_is_denied():
 
 @pytest.mark.requirement("workflow_hybrid.stages_guarded")
 async def test_a_stage_of_a_tool_that_is_out_of_service_is_denied():
-    result, _ = await _run_by_hand(_plan_step(), enabled=False)
+    async with Crib("memory://", models={MODEL: _model(())}) as crib:
+        tool = await _agentic(crib, Crm(2))
+        workflow = await crib.save(_by_hand(_plan_step()))
+        await crib.lifecycle.block(tool.name)
+        result = await _start(crib, workflow, TASK, None)
 
     assert result.summary.error is not None
-    assert result.summary.error.reason is Reason.TOOL_DISABLED
+    assert result.summary.error.reason is Reason.TOOL_BLOCKED
 
 
 @pytest.mark.requirement("workflow_hybrid.stages_guarded")

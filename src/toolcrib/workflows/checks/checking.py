@@ -1,13 +1,17 @@
 """Is a workflow well formed, and does it fit what it calls? All problems at once, and what follows from the rest."""
 
-from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Self
 
-from toolcrib.contracts import EFFECTS, InvalidDefinition, InvalidExpression, SideEffects, ToolDefinition
+from toolcrib.contracts import EFFECTS, SideEffects, ToolDefinition
 from toolcrib.contracts.workflows import WorkflowDefinition, WorkflowImplementation, WorkflowProblem
+from toolcrib.workflows.checks.calls import call_problems, effects_problems
+from toolcrib.workflows.checks.circles import circle_problems
+from toolcrib.workflows.checks.expressions import Expressions
+from toolcrib.workflows.checks.kinds import kind_problems
+from toolcrib.workflows.checks.layout import Layout
+from toolcrib.workflows.checks.names import name_problems
 from toolcrib.workflows.checks.surroundings import Surroundings
-from toolcrib.workflows.graph import plan_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,21 +44,23 @@ def check_workflow(definition: WorkflowDefinition, around: Surroundings) -> Chec
         definition: The definition.
         around: What it is held against.
     """
-    implementation = around.bind(definition)
-    effects = _effects(implementation, around)
+    layout = Layout(definition, around)
+    expressions = Expressions(layout)
+    problems = [
+        *name_problems(layout),
+        *kind_problems(layout),
+        *call_problems(layout),
+        *circle_problems(layout),
+        *expressions.problems(),
+        *effects_problems(layout),
+    ]
+    effects = _effects(layout)
     derived = {"side_effects": effects} if definition.side_effects is None else {}
-    implementation = implementation.model_copy(update={"derived": tuple(derived)})
+    implementation = layout.implementation.model_copy(update={"derived": tuple(derived)})
     tool = definition.tool().model_copy(update={**derived, "implementation": implementation})
-    return Checked(tool, implementation, tuple(_problems(implementation)))
+    return Checked(tool, implementation, tuple(problems))
 
 
-def _problems(implementation: WorkflowImplementation) -> Iterator[WorkflowProblem]:
-    try:
-        plan_of(implementation)
-    except (InvalidDefinition, InvalidExpression) as problem:
-        yield WorkflowProblem(path="", message=str(problem))
-
-
-def _effects(implementation: WorkflowImplementation, around: Surroundings) -> SideEffects:
-    called: set[SideEffects] = {tool.definition.side_effects for tool in around.callees(implementation).values()}
+def _effects(layout: Layout) -> SideEffects:
+    called: set[SideEffects] = {tool.definition.side_effects for tool in layout.callees.values()}
     return EFFECTS[max(map(EFFECTS.index, called), default=0)]

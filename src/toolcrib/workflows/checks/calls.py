@@ -1,0 +1,181 @@
+"""Is there what the steps name, may a step use it, and does it take the arguments that the step gives?"""
+
+from collections.abc import Iterator
+from typing import Final
+
+from toolcrib.contracts import EFFECTS, NotFound, ToolRevision
+from toolcrib.contracts.workflows import (
+    AGENT_HANDLERS,
+    AGENTIC_HANDLERS,
+    ConditionUse,
+    StepRegistration,
+    WorkflowProblem,
+    WorkflowStep,
+)
+from toolcrib.policy import is_in_service
+from toolcrib.registry import means_many, misfits
+from toolcrib.workflows.checks.layout import Layout
+from toolcrib.workflows.checks.nearest import near
+
+_BUILT_IN: Final = AGENT_HANDLERS | AGENTIC_HANDLERS
+_ASKED: Final = frozenset({"agent_ref", "agentRef", "prompt", "context"})
+"""What a handler that asks an agent takes."""
+
+
+def call_problems(layout: Layout) -> Iterator[WorkflowProblem]:
+    """What is wrong with what the steps name, and with the arguments that they give by name."""
+    for step in layout.steps:
+        if step.handler_ref is not None:
+            yield from _handler_problems(layout, step, step.handler_ref)
+        if isinstance(step.condition, ConditionUse):
+            yield from _condition_problems(layout, step, step.condition)
+        if step.principal_ref is not None:
+            yield from _account_problems(layout, step, step.principal_ref)
+        reference = step.callee(layout.implementation.handlers)
+        if reference is not None:
+            yield from _tool_problems(layout, step, reference)
+
+
+def effects_problems(layout: Layout) -> Iterator[WorkflowProblem]:
+    """A workflow that says of itself that it does less than what it calls."""
+    said = layout.definition.side_effects
+    if said is None:
+        return
+    for step in layout.steps:
+        tool = layout.callee(step)
+        if tool is not None and EFFECTS.index(tool.definition.side_effects) > EFFECTS.index(said):
+            does = tool.definition.side_effects
+            message = f"side_effects is {said!r}, and {tool.name!r} in step {step.name!r} {does}"
+            yield layout.error(None, ("side_effects",), message, f"say {does!r}, or leave it out")
+            return
+
+
+def argument_field(step: WorkflowStep) -> str:
+    """The field under which a step says which tool it calls."""
+    if step.handler_ref in AGENT_HANDLERS:
+        return "input/agent_ref" if "agent_ref" in step.input else "input/agentRef"
+    return next(field for field in ("tool", "agent", "workflow", "handler_ref") if getattr(step, field) is not None)
+
+
+def _handler_problems(layout: Layout, step: WorkflowStep, name: str) -> Iterator[WorkflowProblem]:
+    registered = layout.implementation.handlers.get(name)
+    if name in AGENT_HANDLERS:
+        yield from _asking_problems(layout, step)
+    elif name in AGENTIC_HANDLERS:
+        return
+    elif registered is None:
+        around = layout.around
+        known = {*_BUILT_IN, *(one.name for one in around.steps.current(around.realm))}
+        yield layout.error(step, ("handler_ref",), f"there is no workflow step {name!r}", near(name, known))
+    elif not registered.enabled:
+        message = f"workflow step {name!r} is disabled"
+        yield layout.error(step, ("handler_ref",), message, "enable it, or name its tool")
+
+
+def _asking_problems(layout: Layout, step: WorkflowStep) -> Iterator[WorkflowProblem]:
+    named = step.input.get("agent_ref", step.input.get("agentRef"))
+    field = ("input", "agentRef" if "agentRef" in step.input else "agent_ref")
+    if not isinstance(named, str) or "${" in named:
+        message = "agent_ref must name an agent in so many words: the graph is known before it runs"
+        yield layout.error(step, field, message, "write the name of an agent")
+    if "prompt" not in step.input:
+        yield layout.error(step, ("input",), "the agent is asked nothing", "give it a prompt")
+    for name in sorted(step.input.keys() - _ASKED):
+        message = f"a step that asks an agent does not take {name!r}"
+        yield layout.error(step, ("input", name), message, near(name, _ASKED))
+
+
+def _condition_problems(layout: Layout, step: WorkflowStep, use: ConditionUse) -> Iterator[WorkflowProblem]:
+    bound = layout.implementation.conditions.get(use.ref)
+    if bound is None:
+        around = layout.around
+        known = [one.name for one in around.conditions.current(around.realm)]
+        yield layout.error(step, ("condition", "ref"), f"there is no condition {use.ref!r}", near(use.ref, known))
+        return
+    if not bound.enabled:
+        message = f"condition {use.ref!r} is disabled"
+        yield layout.error(step, ("condition", "ref"), message, "enable it, or write its expression")
+    for name in bound.parameters:
+        if name not in use.input:
+            message = f"condition {use.ref!r} reads {name!r}, which is not given"
+            yield layout.error(step, ("condition", "input"), message, "add it")
+    for name in use.input:
+        if name not in bound.parameters:
+            message = f"condition {use.ref!r} does not read {name!r}"
+            yield layout.error(step, ("condition", "input", name), message, near(name, bound.parameters))
+
+
+def _account_problems(layout: Layout, step: WorkflowStep, name: str) -> Iterator[WorkflowProblem]:
+    account = layout.around.accounts.find(layout.around.realm, name)
+    if account is None:
+        message = f"there is no service account {name!r}"
+        yield layout.error(step, ("principal_ref",), message, "save it, or leave principal_ref out")
+    elif not account.enabled:
+        message = f"service account {name!r} is disabled"
+        yield layout.error(step, ("principal_ref",), message, "enable it, or leave principal_ref out")
+
+
+def _tool_problems(layout: Layout, step: WorkflowStep, reference: str) -> Iterator[WorkflowProblem]:
+    field = argument_field(step).split("/")
+    if step.handler_ref in AGENT_HANDLERS and "${" in reference:
+        return
+    if means_many(reference):
+        message = f"{reference!r} may mean several tools, and a step calls one"
+        yield layout.error(step, field, message, "name it")
+        return
+    tool = layout.callees.get(reference)
+    if tool is None:
+        yield layout.error(step, field, *_missing(layout, reference))
+        return
+    yield from _use_problems(layout, step, tool, field)
+    if step.handler_ref not in _BUILT_IN:
+        yield from _argument_problems(layout, step, tool)
+
+
+def _missing(layout: Layout, reference: str) -> tuple[str, str]:
+    try:
+        layout.around.registry.require(layout.around.realm, reference)
+    except NotFound as problem:
+        message, _, known = str(problem).partition("; ")
+        return message, known
+    return f"tool {reference!r} cannot be called", "name another one"
+
+
+def _use_problems(
+    layout: Layout, step: WorkflowStep, tool: ToolRevision, field: list[str]
+) -> Iterator[WorkflowProblem]:
+    """Why a step cannot use a tool that there is."""
+    kind = tool.definition.implementation.kind
+    wanted = "agent" if step.agent is not None or step.handler_ref in AGENT_HANDLERS else None
+    wanted = "workflow" if step.workflow is not None else wanted
+    if wanted is not None and kind != wanted:
+        message = f"{tool.name!r} is of kind {kind!r}, and no {wanted}"
+        yield layout.error(step, field, message, f"name it as the step's tool, or name {_article(wanted)}")
+    if "workflow_step" not in tool.definition.available_as:
+        message = f"tool {tool.name!r} is not available as a workflow's step"
+        yield layout.error(step, field, message, "add 'workflow_step' to its available_as, or name another one")
+    instead = f"use {tool.replacement!r} instead" if tool.replacement else None
+    why = f": {tool.status_message}" if tool.status_message else ""
+    if tool.status == "blocked":
+        message = f"tool {tool.ref!r} is blocked{why}"
+        yield layout.error(step, field, message, instead or "name another one")
+    elif not is_in_service(tool):
+        yield layout.error(step, field, f"tool {tool.ref!r} is disabled or a draft", "enable it, or name another one")
+    elif tool.status == "deprecated":
+        yield layout.warning(step, field, f"tool {tool.ref!r} is deprecated{why}", instead)
+
+
+def _article(noun: str) -> str:
+    return f"an {noun}" if noun[0] in "aeiou" else f"a {noun}"
+
+
+def _argument_problems(layout: Layout, step: WorkflowStep, tool: ToolRevision) -> Iterator[WorkflowProblem]:
+    registered = layout.implementation.handlers.get(step.handler_ref or "")
+    given = {**_mapped(registered), **step.input}
+    for misfit in misfits(given, tool.definition.input_schema, tool.name):
+        field = ("input", misfit.name) if misfit.name in step.input else ("input",)
+        yield layout.error(step, field, misfit.problem, misfit.instead)
+
+
+def _mapped(registered: StepRegistration | None) -> dict[str, object]:
+    return {} if registered is None else registered.input_mapping

@@ -1,0 +1,275 @@
+"""What the expressions of a definition read, and whether what they give fits where it goes.
+
+Steps are looked at in their order, so that of what is read it is known what it is.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import Final, NamedTuple
+
+from toolcrib.contracts import InvalidExpression, Json, escaped
+from toolcrib.contracts.workflows import AGENT_HANDLERS, AGENTIC_HANDLERS, ConditionUse, WorkflowProblem, WorkflowStep
+from toolcrib.expressions import Template
+from toolcrib.expressions.structure import MAX_NESTING
+from toolcrib.expressions.template import Placeholder
+from toolcrib.expressions.values import is_list, is_object
+from toolcrib.workflows.checks.circles import ordered
+from toolcrib.workflows.checks.fitting import misfit
+from toolcrib.workflows.checks.layout import Layout
+from toolcrib.workflows.checks.nearest import near
+from toolcrib.workflows.checks.outputs import ERROR, Outputs
+from toolcrib.workflows.checks.reading import Finding, Reader
+from toolcrib.workflows.checks.shapes import (
+    ANYTHING,
+    INTEGER,
+    STRING,
+    Shape,
+    constant,
+    items_in,
+    joined,
+    kinds_in,
+    made_list,
+    made_object,
+    schema_shape,
+)
+
+_LONGEST: Final = 100
+_WHERE: Final[Mapping[str, str]] = {
+    "item": "the element of a for_each is only read in a step that has one",
+    "index": "the place of an element is only read in a step that has a for_each",
+    "output": "what was put out is only read in the output of a step that calls, waits or asks",
+    "error": "an error is only read in a step that another one goes to when it fails",
+}
+"""Names that are not everywhere, and where they are."""
+
+
+class Place(NamedTuple):
+    """Where expressions stand."""
+
+    step: WorkflowStep | None
+    """Null for the output of the workflow."""
+    path: str
+    """JSON pointer into the definition."""
+    near: Mapping[str, Shape]
+    """Names that are read here and not everywhere."""
+
+    def at(self, *names: str | int, near: Mapping[str, Shape] | None = None) -> "Place":
+        """A place below this one.
+
+        Args:
+            *names: The way to it.
+            near: More names that are read there.
+        """
+        path = self.path + "".join(f"/{escaped(str(name))}" for name in names)
+        return Place(self.step, path, {**self.near, **(near or {})})
+
+
+class Expressions:
+    """Reads the expressions of one definition.
+
+    Args:
+        layout: The definition.
+    """
+
+    def __init__(self, layout: Layout) -> None:
+        self._layout = layout
+        self._outputs = Outputs(layout)
+        self._problems: list[WorkflowProblem] = []
+        self.output: Shape = ANYTHING
+        """What the workflow puts out, after `problems`."""
+
+    def problems(self) -> Sequence[WorkflowProblem]:
+        """What is wrong with them, in the order of the definition."""
+        layout = self._layout
+        in_order = [layout.by_name[name] for name in ordered(layout)]
+        done = set(map(id, in_order))
+        for step in (*in_order, *(step for step in layout.steps if id(step) not in done)):
+            self._step(step)
+        self._workflow()
+        places = {step.name: place for step, place in zip(layout.steps, range(len(layout.steps)), strict=True)}
+        return sorted(self._problems, key=lambda problem: places.get(problem.step or "", len(places)))
+
+    # Steps ------------------------------------------------------------------------------------------------------------
+
+    def _step(self, step: WorkflowStep) -> None:
+        here = Place(step, self._layout.path(step), {"error": ERROR} if step.name in self._layout.gone_to else {})
+        self._condition(step, here)
+        if step.for_each is not None:
+            items = self._single(step.for_each.items, here.at("for_each", "items"))
+            if items and "array" not in kinds_in(items):
+                message = f"{step.for_each.items} is no list"
+                self._tell(here.at("for_each", "items"), Finding(message, "name a list, or write [value]"))
+            here = here.at(near={"item": items_in(items), "index": INTEGER})
+        self._arguments(step, here)
+        if step.wait is not None:
+            self._structure(step.wait.seconds, here.at("wait", "seconds"))
+            self._structure(step.wait.until, here.at("wait", "until"))
+        if step.approval is not None:
+            self._structure(step.approval.message, here.at("approval", "message"))
+            self._structure(step.approval.show, here.at("approval", "show"))
+        self._outputs.keep(step, self._put_out(step, here))
+
+    def _condition(self, step: WorkflowStep, here: Place) -> None:
+        if isinstance(step.condition, str):
+            self._single(step.condition, here.at("condition"))
+        elif isinstance(step.condition, ConditionUse):
+            given = self._members(step.condition.input, here.at("condition", "input"))
+            bound = self._layout.implementation.conditions.get(step.condition.ref)
+            if bound is not None:
+                self._single(bound.expression, Place(step, here.at("condition", "ref").path, given))
+
+    def _arguments(self, step: WorkflowStep, here: Place) -> None:
+        context = step.input.get("context")
+        shared: Mapping[str, Shape] = {}
+        if step.handler_ref in AGENT_HANDLERS and is_object(context):
+            shared = self._members(context, here.at("input", "context"))
+        given: dict[str, Shape] = {}
+        for name, value in step.input.items():
+            if name != "context" or not shared:
+                near_it = shared if name == "prompt" else {}
+                given[name] = self._structure(value, here.at("input", name, near=near_it))
+        registered = self._layout.implementation.handlers.get(step.handler_ref or "")
+        if registered is not None:
+            for name, value in registered.input_mapping.items():
+                if name not in given:
+                    given[name] = self._structure(value, here.at("handler_ref"))
+        if step.handler_ref not in AGENT_HANDLERS | AGENTIC_HANDLERS:
+            self._fit(step, given, here)
+
+    def _fit(self, step: WorkflowStep, given: Mapping[str, Shape], here: Place) -> None:
+        """Hold arguments against what the tool of a step takes."""
+        tool = self._layout.callee(step)
+        if tool is None:
+            return
+        taken = self._outputs.taken(tool)
+        for name, shape in given.items():
+            wanted = joined(form.member(name) or () for form in taken)
+            field = f"{tool.name!r} as its {name!r}"
+            finding = misfit(shape, wanted, _shown(step.input.get(name)), f"what {field}")
+            if finding is not None:
+                self._tell(here.at("input", name) if name in step.input else here.at("handler_ref"), finding)
+
+    def _put_out(self, step: WorkflowStep, here: Place) -> Shape:
+        """What a step puts out once."""
+        registered = self._layout.implementation.handlers.get(step.handler_ref or "")
+        if step.kind == "value":
+            return self._structure(step.output, here.at("output"))
+        brought = self._outputs.brought(step)
+        own = here.at("output", near={"output": brought})
+        if step.output is not None:
+            return self._structure(step.output, own)
+        if registered is not None and registered.output_mapping:
+            return self._structure(registered.output_mapping, here.at("handler_ref", near={"output": brought}))
+        return brought
+
+    def _workflow(self) -> None:
+        """The output of the workflow, against what it says of it."""
+        layout = self._layout
+        here = Place(None, "/output", {})
+        if layout.definition.output is not None:
+            self.output = self._structure(layout.definition.output, here)
+        else:
+            self.output = made_object({step.name: self._outputs.ended(step) for step in layout.ends})
+        wanted = schema_shape(layout.definition.output_schema)
+        finding = misfit(self.output, wanted, "the output", "output_schema")
+        if finding is not None:
+            self._tell(here, finding)
+
+    # Expressions ------------------------------------------------------------------------------------------------------
+
+    def _members(self, value: Mapping[str, Json], here: Place) -> Mapping[str, Shape]:
+        return {name: self._structure(member, here.at(name)) for name, member in value.items()}
+
+    def _structure(self, value: Json, here: Place, depth: int = 0) -> Shape:
+        """What a JSON structure with expressions in it gives."""
+        if isinstance(value, str):
+            return self._text(value, here)
+        if depth > MAX_NESTING:
+            self._tell(here, Finding(f"structure is nested deeper than {MAX_NESTING} levels", "flatten it"))
+            return ANYTHING
+        if is_object(value):
+            return made_object(
+                {name: self._structure(member, here.at(name), depth + 1) for name, member in value.items()}
+            )
+        if is_list(value):
+            return made_list(
+                joined([self._structure(one, here.at(place), depth + 1) for place, one in enumerate(value)])
+            )
+        return constant(value)
+
+    def _single(self, text: str, here: Place) -> Shape:
+        """What a text gives that must be one expression and nothing else."""
+        shape = self._text(text, here)
+        if not (text.startswith("${") and text.endswith("}")):
+            message = f"{text!r} is not one expression"
+            self._tell(here, Finding(message, "write it as ${…}, and nothing beside it"))
+        return shape
+
+    def _text(self, text: str, here: Place) -> Shape:
+        if "${" not in text:
+            return constant(text)
+        try:
+            template = Template.parse(text, "${}")
+        except InvalidExpression as problem:
+            self._tell(here, Finding(str(problem)))
+            return ANYTHING
+        shapes = [self._expression(found, here) for found in template.placeholders]
+        return shapes[0] if len(template.parts) == len(shapes) == 1 else STRING
+
+    def _expression(self, found: Placeholder, here: Place) -> Shape:
+        for reference in sorted(found.expression.references):
+            finding = self._unreadable(reference, found.source, here)
+            if finding is not None:
+                self._tell(here, finding)
+        reader = Reader(lambda name: self._named(name, here), found.source)
+        shape = reader.shape(found.expression.tree)
+        for finding in reader.found:
+            self._tell(here, finding)
+        return shape
+
+    def _named(self, name: str, here: Place) -> Shape | None:
+        if name in here.near:
+            return here.near[name]
+        if name == "input":
+            return self._outputs.input
+        if name == "steps":
+            return self._outputs.states(here.step)
+        return self._outputs.known(name, here.step)
+
+    def _unreadable(self, reference: str, source: str, here: Place) -> Finding | None:
+        """Why something that an expression reads cannot be read here at all."""
+        name, _, rest = reference.partition(".")
+        step, layout = here.step, self._layout
+        if name in here.near or name == "input":
+            return None
+        if name == "steps":
+            if not rest:
+                return Finding(f"{source} reads steps without a name", "write steps.NAME: the graph must be known")
+            itself = step is not None and rest.partition(".")[0] == step.name
+            return Finding(f"{source} reads what has become of the step itself") if itself else None
+        if name in _WHERE:
+            return Finding(f"{source} reads {name!r}, which there is not here: {_WHERE[name]}")
+        known = layout.known.get(name)
+        if known is None:
+            saved = layout.by_name.get(name)
+            instead = near(name, ["input", *layout.known]) if saved is None else f"read it as {saved.known_as!r}"
+            return Finding(f"{source} reads {name!r}, and there is nothing of this name", instead)
+        if known == [step]:
+            return Finding(f"{source} reads the output of the step itself", "read its output as 'output'")
+        return None
+
+    def _tell(self, here: Place, finding: Finding) -> None:
+        step = None if here.step is None else here.step.name
+        problem = WorkflowProblem(
+            path=here.path,
+            message=finding.message,
+            suggestion=finding.suggestion,
+            is_error=finding.is_error,
+            step=step,
+        )
+        self._problems.append(problem)
+
+
+def _shown(value: Json) -> str:
+    """A value as a message says it."""
+    text = value if isinstance(value, str) else "the value"
+    return text if len(text) <= _LONGEST else f"{text[:_LONGEST]}…"

@@ -120,7 +120,7 @@ class Instances:
         limit: int = 50,
         principal: Principal | None = None,
     ) -> InstancePage:
-        """Instances in short, newest first: those that the principal may see.
+        """Instances in short, newest first, nested ones among them: those that the principal may see.
 
         Args:
             workflow: Name of the workflow, without a version; null for all.

@@ -463,7 +463,7 @@ class RunContext:
         if taken.in_doubt(earlier):
             verdict = await self._around.in_doubt.judge(earlier.intent, self.run, self._reconcile)
             if verdict is not None:
-                return taken.judged(verdict)
+                return taken.judged(earlier, verdict)
         return earlier.intent.idempotency_key
 
     def _screened(self, call: ToolCall) -> Json:

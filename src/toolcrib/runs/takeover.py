@@ -78,9 +78,10 @@ class TakenOver:
             return False
         return envelope.side_effects == "writes" and envelope.error.reason in _UNKNOWN
 
-    def judged(self, verdict: ToolEnvelope) -> ToolEnvelope:
+    def judged(self, earlier: EarlierCall, verdict: ToolEnvelope) -> ToolEnvelope:
         """What is said of a call in doubt that is not made again."""
-        taken = self.taken(verdict, verdict.position)
+        made_in = earlier.envelope and earlier.envelope.reused
+        taken = self.taken(verdict.model_copy(update={"reused": made_in}), verdict.position)
         if verdict.error is None:
             return taken
         told = (

@@ -11,7 +11,7 @@ What is published is a tool: it is called, listed and searched for like every ot
 from collections.abc import Sequence
 
 from toolcrib.agents import workflow_of
-from toolcrib.contracts import JsonObject, NotFound, Principal, ToolDefinition, ToolRevision
+from toolcrib.contracts import ImpactReport, JsonObject, NotFound, Principal, ToolDefinition, ToolRevision
 from toolcrib.contracts.workflows import (
     Materialized,
     PastCall,
@@ -273,19 +273,42 @@ class Workflows:
             Conflict: See there.
         """
         who = await self._enter(principal, newest=True)
-        known = await self._parts.registry.revisions(who.realm, self._require(who.realm, name).name)
+        current = self._require(who.realm, name)
+        known = await self._parts.registry.revisions(who.realm, current.name)
         older = next((one for one in known if one.revision == revision), None)
         if older is None or not isinstance(older.definition.implementation, WorkflowImplementation):
             numbers = f"1 to {known[-1].revision}"
             raise NotFound(f"workflow {name!r} has no revision {revision}; there are {numbers}")
         checked = self._sound(WorkflowDefinition.of(older.definition), who)
-        published = await self._publish(older.definition, who, after)
+        tool = older.definition.model_copy(update={"version": current.version})  # what a call without a version gets
+        published = await self._publish(tool, who, after)
         return published.model_copy(update={"problems": checked.warnings})
 
+    async def impact(
+        self, definition: WorkflowDefinition | JsonObject | str, *, principal: Principal | None = None
+    ) -> ImpactReport | None:
+        """Whom publishing a workflow would concern; null if there is nothing of its name.
+
+        Args:
+            definition: The definition, its document, or the name of a draft.
+            principal: In whose realm and name.
+
+        Raises:
+            NotFound: There is no draft of this name.
+            InvalidDefinition: It could not be published; `problems` has all that is wrong with it.
+        """
+        who = await self._enter(principal, newest=True)
+        if isinstance(definition, str):
+            definition = (await self._drafts.require(who.realm, definition)).definition
+        return await self._concerned(self._sound(definition, who).tool, who)
+
     async def _publish(self, tool: ToolDefinition, who: Principal, after: int | None) -> Publication:
-        before = self._parts.registry.named(who.realm, tool.name)
-        impact = None if before is None else await self._life.impact(tool.name, proposed=tool, principal=who)
+        impact = await self._concerned(tool, who)
         return Publication(tool=await self._parts.catalogue.keep(tool, who, after=after), impact=impact)
+
+    async def _concerned(self, tool: ToolDefinition, who: Principal) -> ImpactReport | None:
+        known = self._parts.registry.named(who.realm, tool.name)
+        return None if known is None else await self._life.impact(tool.name, proposed=tool, principal=who)
 
     def _sound(self, definition: WorkflowDefinition | JsonObject, who: Principal) -> Checked:
         found = read_definition(definition)

@@ -4,7 +4,6 @@ Both act for whoever calls them: what that principal may not execute is not foun
 publishes.
 """
 
-from collections.abc import Mapping
 from itertools import islice
 from typing import Final, cast
 
@@ -30,8 +29,8 @@ from toolcrib.crib.workflows import Workflows
 from toolcrib.executor import CallFailed, Dispatch, Outcome, error
 from toolcrib.policy import is_in_service, permit, permits
 from toolcrib.registry import Registry
-from toolcrib.runtimes import OwnTool, PythonRuntime
-from toolcrib.workflows import authoring_tools
+from toolcrib.runtimes import PythonRuntime
+from toolcrib.workflows import function_of
 from toolcrib.workflows.checks import refusal
 
 _MOST_FOUND: Final = 8
@@ -54,9 +53,8 @@ class Authoring:
 
     def bind(self, functions: PythonRuntime) -> None:
         """Become what runs them."""
-        does: Mapping[str, OwnTool] = {FIND_WORKFLOW_TOOLS: self.find, SAVE_WORKFLOW_DRAFT: self.save}
-        for definition in authoring_tools():
-            functions.bind_own(definition.content_hash(), does[definition.name])
+        functions.bind_own(function_of(FIND_WORKFLOW_TOOLS), self.find)
+        functions.bind_own(function_of(SAVE_WORKFLOW_DRAFT), self.save)
 
     async def find(self, dispatch: Dispatch) -> Outcome:
         """Tools by name or by what they do, as far as the principal may execute them in a workflow."""
@@ -80,7 +78,7 @@ class Authoring:
                 f"principal {who.id!r} has no grant for {uri!r}; take a name that it may write, or ask for the grant"
             )
             raise CallFailed(error(ErrorCode.POLICY_DENIED, Reason.PERMISSION_MISSING, message))
-        written: JsonObject = {**given, "source": "authored_by_agent"}
+        written: JsonObject = {**given, "source": "authored_by_agent" if author else "manual"}
         try:
             await self._check(written, who)
             draft = await self._workflows.draft(

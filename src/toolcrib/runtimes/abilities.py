@@ -53,7 +53,7 @@ class Abilities:
         implementation = tool.definition.implementation
         if not tool.definition.enabled:
             return None  # no call of it is dispatched anywhere
-        if implementation.kind == "python" and not self._functions.has(tool.content_hash):
+        if not self._functions.serves(tool):
             return f"the Python function of {tool.ref}"
         if implementation.kind == "plugin" and not self._plugins.has(implementation.runtime):
             return f"the plugin runtime {implementation.runtime} of {tool.ref}"

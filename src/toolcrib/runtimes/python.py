@@ -17,7 +17,7 @@ OwnTool: TypeAlias = Callable[[Dispatch], Awaitable[Outcome]]
 
 
 class PythonRuntime:
-    """Functions by the content hash of their definition.
+    """Functions by the content hash of their definition, and those that come with the crib by their name.
 
     Args:
         session: The way out that functions are given.
@@ -32,17 +32,18 @@ class PythonRuntime:
         """Make a function the implementation of the definition with this hash."""
         self._functions[content_hash] = function
 
-    def bind_own(self, content_hash: str, tool: OwnTool) -> None:
-        """Make code of the crib the implementation of the definition with this hash."""
-        self._own[content_hash] = tool
-
-    def has(self, content_hash: str) -> bool:
-        """Whether the function of a definition was added here."""
-        return content_hash in self._functions or content_hash in self._own
+    def bind_own(self, function: str, tool: OwnTool) -> None:
+        """Make code of the crib what a function of this name is, in all definitions, those of older releases too."""
+        self._own[function] = tool
 
     def serves(self, tool: ToolRevision) -> bool:
         """Whether a tool could run here, as far as it depends on a function."""
-        return tool.definition.implementation.kind != "python" or self.has(tool.content_hash)
+        implementation = tool.definition.implementation
+        return (
+            implementation.kind != "python"
+            or tool.content_hash in self._functions
+            or implementation.function in self._own
+        )
 
     async def run(self, dispatch: Dispatch) -> Outcome:
         """Call the function with the validated arguments.
@@ -51,9 +52,9 @@ class PythonRuntime:
         its requests were refused is told as the same refusal of an HTTP tool.
         """
         tool = dispatch.tool
-        own = self._own.get(tool.content_hash)
-        if own is not None:
-            return await own(dispatch)
+        implementation = tool.definition.implementation
+        if implementation.kind == "python" and implementation.function in self._own:
+            return await self._own[implementation.function](dispatch)
         function = self._functions.get(tool.content_hash)
         if function is None:
             message = (

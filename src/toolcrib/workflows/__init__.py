@@ -4,7 +4,7 @@ A workflow touches the world only through its run context, like every program: e
 may be started again at any time and gets what the journal knows. Nothing here knows a store, a model or a runtime.
 """
 
-from toolcrib.workflows.authoring import authoring_tools
+from toolcrib.workflows.authoring import authoring_tools, function_of
 from toolcrib.workflows.graph import Edge, Node, Plan, plan_of
 from toolcrib.workflows.instances import settled_of
 from toolcrib.workflows.materialize import (
@@ -32,6 +32,7 @@ __all__ = [
     "check_place",
     "check_tool",
     "choose",
+    "function_of",
     "plan_of",
     "settled_of",
     "with_step",

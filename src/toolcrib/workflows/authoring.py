@@ -103,6 +103,11 @@ _DEFINITION: Final[JsonSchema] = {
 }
 
 
+def function_of(name: str) -> str:
+    """What the function of such a tool is called."""
+    return f"toolcrib:{name}"
+
+
 def authoring_tools() -> tuple[ToolDefinition, ...]:
     """The definitions, the same in every realm."""
     return (_finding(), _saving())
@@ -152,7 +157,7 @@ def _definition(name: str, **fields: object) -> ToolDefinition:
             "category": CATEGORY,
             "source": "auto_generated",
             "available_as": ("tool",),
-            "implementation": PythonImplementation(function=f"toolcrib:{name}"),
+            "implementation": PythonImplementation(function=function_of(name)),
             **fields,
         }
     )

@@ -1,7 +1,7 @@
 """Agents that write workflows: what they are offered, what they are told, and what a person does then."""
 
 from collections.abc import Sequence
-from typing import Any, cast
+from typing import Any
 
 import orjson
 import pytest
@@ -139,7 +139,7 @@ async def test_an_agent_that_only_reads_finds_tools_and_saves_nothing():
 @pytest.mark.requirement("workflow_hybrid.authoring")
 def test_what_the_model_is_told_of_a_definition_is_in_the_contract_and_its_example_is_one():
     saving = authoring_tools()[1]
-    schema = cast("JsonObject", saving.input_schema)
+    schema = saving.input_schema
 
     assert set(schema["properties"]["definition"]["properties"]) <= set(WorkflowDefinition.model_fields)
     assert set(schema["$defs"]["step"]["properties"]) <= set(WorkflowStep.model_fields)
@@ -252,3 +252,20 @@ async def test_a_dry_run_saves_no_draft():
 
     assert result.ok
     assert drafts == []
+
+
+@pytest.mark.requirement("workflow_hybrid.authoring")
+async def test_definitions_of_an_older_release_are_served_and_those_of_this_one_saved_with_the_next_agent():
+    model = ScriptedModel([_saves(GOOD), "Done."])
+    async with Crib("memory://", models={MODEL: model}) as crib:
+        await _author(crib, Crm(3))
+        older = authoring_tools()[1].model_copy(update={"description": "Saves a workflow."})
+        await crib.save(older)
+        result = await crib.invoke("author", ASKED)
+        drafts = await crib.workflows.drafts()
+        await crib.agents.save(agent("another", can_create_workflows=True))
+        present = crib.registry.require("default", "save_workflow_draft")
+
+    assert result.ok
+    assert [draft.definition.name for draft in drafts] == ["move-deals"]
+    assert present.definition == authoring_tools()[1]

@@ -13,6 +13,7 @@ from collections.abc import Sequence
 from difflib import get_close_matches
 
 from toolcrib.contracts import (
+    WAITING,
     Conflict,
     InvalidInput,
     JsonObject,
@@ -301,7 +302,7 @@ class Instances:
 
     async def _go_on(self, run: Run, *, asked: str, wait: bool) -> WorkflowInstance:
         """Carry on what has not ended: a process has died, or what it waited for is there."""
-        if run.run_id != asked and run.status == "running":
+        if run.run_id != asked and run.status not in WAITING:
             raise under_way(run, asked)
         if wait:
             await self._parts.engine.resume(run.run_id)

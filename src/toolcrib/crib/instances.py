@@ -350,6 +350,8 @@ def _may_see(who: Principal, run: Run) -> bool:
 def _workflow_of(tool: ToolRevision) -> WorkflowImplementation:
     implementation = tool.definition.implementation
     if not isinstance(implementation, WorkflowImplementation):
+        if tool.status_message is not None:
+            raise InvalidInput(f"{tool.ref!r} cannot be run: {tool.status_message}")
         msg = f"tool {tool.ref!r} is of kind {implementation.kind!r}, not a workflow; call it as a tool"
         raise InvalidInput(msg)
     return implementation

@@ -53,9 +53,11 @@ class Workflow:
         """Run to the end, or until nothing of it can go on without somebody outside."""
         implementation = tool.definition.implementation
         if not isinstance(implementation, WorkflowImplementation):
-            msg = f"tool {tool.ref!r} is of kind {implementation.kind!r}, not a workflow"
-            raise InvalidDefinition(msg)
-        plan = plan_of(implementation)
+            return _not_run(tool, tool.status_message or f"it is of kind {implementation.kind!r}")
+        try:
+            plan = plan_of(implementation)
+        except (InvalidDefinition, InvalidExpression) as problem:
+            return _not_run(tool, f"{problem}; correct it and publish it again")
         await take_up(context, tool, plan, self._registry)
         callees = await self._callees(context, implementation)
         context.policy = replace(
@@ -204,3 +206,10 @@ class _Execution:
                 name: {"status": settled.status, "output": settled.output} for name, settled in self._settled.items()
             }
         }
+
+
+def _not_run(tool: ToolRevision, why: str) -> Ended:
+    """The end of a run whose definition this release cannot read or run; it is resumed when that is mended."""
+    message = f"workflow {tool.ref!r} cannot be run: {why}. Resume the instance when it can"
+    failure = error(ErrorCode.VALIDATION_ERROR, Reason.TOOL_BLOCKED, message, tool=tool.ref)
+    return Ended(status="failed", stop_reason="error", error=failure)

@@ -41,6 +41,7 @@ from toolcrib.server.parsing import JsonRoute
 from toolcrib.server.removals import removed
 from toolcrib.server.revisions import IfMatch, expected_revision, name_revision, refuse_new_name
 from toolcrib.server.rules import demand_sight, demand_write
+from toolcrib.server.workflow_views import DOCUMENT, DocumentFormat, document_of
 
 router = APIRouter(prefix="/agentic-tools", route_class=JsonRoute, tags=["agentic tools"])
 
@@ -201,6 +202,15 @@ async def get_drift(name: str, crib: House, caller: Caller) -> DriftReport:
     """What has changed in the tool's tools since its prompt was made."""
     await _find(crib, caller, name)
     return await crib.prompts.drift(name, principal=caller)
+
+
+@router.get("/{name}/workflow", responses=DOCUMENT)
+async def show_agentic_workflow(
+    name: str, crib: House, caller: Caller, form: Annotated[DocumentFormat, Query(alias="format")] = "json"
+) -> Response:
+    """A deterministic tool as the workflow that it is, which can be changed and published."""
+    await _find(crib, caller, name)
+    return document_of(await crib.workflows.of(name, principal=caller), form)
 
 
 @router.get("/{name}/tools/{form}")

@@ -55,11 +55,16 @@ class Desk:
 
         Raises:
             NotFound: There is no draft of this name.
-            PermissionDenied: The caller may not publish it, or has no grant for a secret that it names.
+            PermissionDenied: The caller may not publish it, or not change the tool of another kind that it replaces,
+                or has no grant for a secret that it names.
             InvalidDefinition: Something is wrong with it.
             Conflict: Another revision has been saved since `after`.
         """
         require_publish(self.caller, name)
+        await self.crib.enter(self.caller, newest=True)
+        known = self.crib.registry.named(self.caller.realm, name)
+        if known is not None:
+            demand_write(self.caller, known.definition)
         workflows = self.crib.workflows
         if definition is not None:
             self._demand_secrets_of(definition)

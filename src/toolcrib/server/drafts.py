@@ -11,7 +11,7 @@ from toolcrib.server.context import Caller, House, demand
 from toolcrib.server.desk import Author
 from toolcrib.server.parsing import JsonRoute
 from toolcrib.server.revisions import IfMatch, expected_revision
-from toolcrib.server.workflow_views import DraftBody, DraftPage, refuse_other_name
+from toolcrib.server.workflow_views import DraftBody, DraftPage, Undone, refuse_other_name
 
 router = APIRouter(prefix="/ai/drafts", route_class=JsonRoute, tags=["workflows"])
 
@@ -43,6 +43,13 @@ async def save_draft(
     refuse_other_name(name, body.definition)
     saved = await author.draft(body.definition, note=body.note, after=expected_revision(if_match))
     return _named(saved, response)
+
+
+@router.post("/{name}/undo")
+async def undo_draft(name: str, crib: House, caller: Caller) -> Undone:
+    """Take the last change of a draft back, whoever made it: a person, an agent, or a call that was materialized."""
+    demand(caller, _uri(name, "write"))
+    return Undone(draft=await crib.workflows.undo(name, principal=caller))
 
 
 @router.delete("/{name}", status_code=204)

@@ -2,6 +2,8 @@
 
 from typing import Annotated, Any, Final, Literal, Self, TypeAlias
 
+import yaml
+from fastapi import Response
 from pydantic import ConfigDict, Field
 
 from toolcrib.contracts import (
@@ -14,6 +16,7 @@ from toolcrib.contracts import (
     ToolRevision,
 )
 from toolcrib.contracts.workflows import (
+    PastCall,
     Publication,
     StepName,
     WorkflowDefinition,
@@ -22,7 +25,9 @@ from toolcrib.contracts.workflows import (
     WorkflowProblem,
 )
 
-ExportFormat: TypeAlias = Literal["json", "yaml"]
+DocumentFormat: TypeAlias = Literal["json", "yaml"]
+DOCUMENT: Final[dict[int | str, dict[str, Any]]] = {200: {"content": {"application/json": {}, "application/yaml": {}}}}
+"""Answers of routes that give a definition as its author would write it."""
 
 _BUILT: Final = ConfigDict(defer_build=False)
 
@@ -47,6 +52,14 @@ def refuse_other_name(path: str, definition: WorkflowDefinition | JsonObject) ->
     if named != path:
         msg = f"the definition is named {named!r} and the path {path!r}; send it to its own name"
         raise InvalidDefinition(msg)
+
+
+def document_of(workflow: WorkflowDefinition, form: DocumentFormat) -> Response:
+    """A definition as its author would write it: what is as by default is left out."""
+    content = workflow.model_dump(mode="json", exclude_defaults=True)
+    if form == "json":
+        return Response(workflow.model_dump_json(indent=2, exclude_defaults=True), media_type="application/json")
+    return Response(yaml.safe_dump(content, sort_keys=False, allow_unicode=True), media_type="application/yaml")
 
 
 class WorkflowView(WorkflowDefinition):
@@ -154,6 +167,22 @@ class RevertBody(Contract):
     model_config = _BUILT
 
     revision: int = Field(ge=1)
+
+
+class MaterializeBody(PastCall):
+    """A call that an agent has made, and the step that it becomes."""
+
+    model_config = _BUILT
+
+    step: StepName
+    """Name of the new step."""
+
+
+class Undone(Contract):
+    """The draft as it was before its last change."""
+
+    draft: WorkflowDraft | None
+    """Null if there was none before."""
 
 
 class StartBody(Contract):

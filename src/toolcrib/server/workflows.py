@@ -2,23 +2,24 @@
 
 from typing import Annotated
 
-import yaml
 from fastapi import APIRouter, Body, Query, Response
 
 from toolcrib.contracts import ImpactReport, Principal, ToolRevision
-from toolcrib.contracts.workflows import WorkflowDefinition, WorkflowGraph
+from toolcrib.contracts.workflows import Materialized, WorkflowDefinition, WorkflowGraph
 from toolcrib.crib import Crib
 from toolcrib.registry import Facet
 from toolcrib.server.agentic_views import RemovalView
-from toolcrib.server.context import Caller, House
+from toolcrib.server.context import Caller, House, demand
 from toolcrib.server.desk import Author
 from toolcrib.server.parsing import JsonRoute
 from toolcrib.server.removals import removed
 from toolcrib.server.revisions import IfMatch, expected_revision, name_revision
 from toolcrib.server.rules import demand_sight, demand_write
 from toolcrib.server.workflow_views import (
+    DOCUMENT,
     Document,
-    ExportFormat,
+    DocumentFormat,
+    MaterializeBody,
     PublicationView,
     PublishBody,
     RevertBody,
@@ -26,6 +27,7 @@ from toolcrib.server.workflow_views import (
     WorkflowRevisions,
     WorkflowValidity,
     WorkflowView,
+    document_of,
     refuse_other_name,
 )
 
@@ -94,14 +96,14 @@ async def get_workflow_impact(name: str, crib: House, caller: Caller, version: _
     return await crib.lifecycle.impact(_ref(workflow.name, version), principal=caller)
 
 
-@router.get("/{name}/export", responses={200: {"content": {"application/json": {}, "application/yaml": {}}}})
+@router.get("/{name}/export", responses=DOCUMENT)
 async def export_workflow(
     name: str,
     crib: House,
     caller: Caller,
     *,
     version: _Version = None,
-    form: Annotated[ExportFormat, Query(alias="format")] = "json",
+    form: Annotated[DocumentFormat, Query(alias="format")] = "json",
 ) -> Response:
     """The document that, published elsewhere, makes the same workflow."""
     workflow = await find_workflow(crib, caller, name, version)
@@ -136,6 +138,14 @@ async def revert_workflow(
     return PublicationView.of(published)
 
 
+@router.post("/{name}/materialize")
+async def materialize_call(name: str, body: MaterializeBody, crib: House, caller: Caller) -> Materialized:
+    """Turn a call that an agent has made in a run into a step of its own: one change of the workflow's draft."""
+    workflow = await find_workflow(crib, caller, name)
+    demand(caller, workflow.definition.security("write"))
+    return await crib.workflows.materialize(name, **dict(body), principal=caller)
+
+
 @router.delete("/{name}")
 async def remove_workflow(name: str, crib: House, caller: Caller) -> RemovalView:
     """Take a workflow out of the catalogue. Runs under way go on with their revision; publishing brings it back."""
@@ -154,14 +164,6 @@ async def find_workflow(crib: Crib, caller: Principal, name: str, version: str |
     workflow = await crib.workflows.get(_ref(name, version), principal=caller)
     demand_sight(caller, workflow.definition)
     return workflow
-
-
-def document_of(workflow: WorkflowDefinition, form: ExportFormat) -> Response:
-    """A definition as its author would write it: what is as by default is left out."""
-    content = workflow.model_dump(mode="json", exclude_defaults=True)
-    if form == "json":
-        return Response(workflow.model_dump_json(indent=2, exclude_defaults=True), media_type="application/json")
-    return Response(yaml.safe_dump(content, sort_keys=False, allow_unicode=True), media_type="application/yaml")
 
 
 def _ref(name: str, version: str | None) -> str:

@@ -174,6 +174,17 @@ async def test_who_drafts_does_not_publish_by_any_door(server: Server, monkeypat
 
 
 @pytest.mark.requirement("workflow_server.grants")
+async def test_who_publishes_takes_no_tool_of_another_kind_away(server: Server, monkeypatch: pytest.MonkeyPatch):
+    publisher = as_principal(monkeypatch, "publisher", "ai://workflows/*", "ai://tools/utility/*/execute")
+    definition = {"name": "search", "steps": [{"name": "forged", "output": [{"name": "Evil"}]}]}
+    refused = await server.client.post(
+        "/api/v1/ai/workflows/search/publish", json={"definition": definition}, headers=publisher
+    )
+
+    assert "ai://tools/utility/search/write" in checked(refused, 403)["error"]["message"]
+
+
+@pytest.mark.requirement("workflow_server.grants")
 async def test_a_service_publishes_only_with_a_grant_that_names_the_verb(
     server: Server, monkeypatch: pytest.MonkeyPatch
 ):

@@ -3,7 +3,7 @@
 from toolcrib.runs.arguments import holds
 from toolcrib.runs.beginning import confirmed
 from toolcrib.runs.context import Program, RunContext
-from toolcrib.runs.handles import Place, handle_missing, held_in, holding_pins, pinned_by, step_at, values_in
+from toolcrib.runs.handles import Place, calls_held, handle_missing, held_in, holding_pins, pinned_by, step_at
 from toolcrib.runs.history import History, wait_key
 from toolcrib.runs.indoubt import InDoubt
 from toolcrib.runs.listening import listen
@@ -70,6 +70,7 @@ __all__ = [
     "Unrecorded",
     "answer_of",
     "as_contract",
+    "calls_held",
     "calls_of",
     "check_pins",
     "client_signal",
@@ -101,7 +102,6 @@ __all__ = [
     "trace_of",
     "turn_run_id",
     "unfilled",
-    "values_in",
     "wait_key",
     "waiting_approvals",
     "waiting_at",

@@ -57,7 +57,8 @@ async def handles_of(past: Past, run: Run, tool: ToolRevision, events: Sequence[
     pins, calls = pinned_by(tool) if run.request.kind == "agent" else (), calls_of(events)
     stale = [pin for pin in unfilled(pins, calls) if pin.on_missing == "stale_last_success"]
     held = await held_in(past, await place_of(past, run), stale) if stale and run.ended else {}
-    return resolve_pins(pins, calls, await values_in(past, stale, held))
+    earlier = await calls_held(past, stale, held)
+    return resolve_pins(pins, calls, {name: call.output for name, call in earlier.items()})
 
 
 def pinned_by(tool: ToolRevision) -> tuple[PinnedHandle, ...]:
@@ -117,14 +118,14 @@ async def held_in(past: Past, place: Place, pins: Sequence[PinnedHandle]) -> dic
     return held
 
 
-async def values_in(past: Past, pins: Iterable[PinnedHandle], held: Mapping[str, str]) -> dict[str, Json]:
-    """What handles held in the runs that `held_in` has found, by name."""
-    values: dict[str, Json] = {}
-    for pin in pins:
-        if pin.name in held:
-            call = selected(pin.selector, _successes(await past.events(held[pin.name])))
-            values[pin.name] = None if call is None else call.output
-    return values
+async def calls_held(past: Past, pins: Iterable[PinnedHandle], held: Mapping[str, str]) -> dict[str, ToolEnvelope]:
+    """The calls that have filled handles in the runs that `held_in` has found, by the names of the handles."""
+    found = {
+        pin.name: selected(pin.selector, _successes(await past.events(held[pin.name])))
+        for pin in pins
+        if pin.name in held
+    }
+    return {name: call for name, call in found.items() if call is not None}
 
 
 def step_at(position: str) -> str:

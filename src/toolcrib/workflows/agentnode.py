@@ -19,13 +19,13 @@ from toolcrib.expressions.values import is_list, is_object
 from toolcrib.runs import (
     Place,
     answer_of,
+    calls_held,
     handle_missing,
     held_in,
     outputs_of,
     pinned_by,
     resolve_pins,
     unfilled,
-    values_in,
 )
 from toolcrib.workflows.arguments import output_mapping
 from toolcrib.workflows.graph import Node, Plan
@@ -91,7 +91,7 @@ class AgentNodes:
             return envelope.output
         read = {found for found in references_of(self._mapping(node)) if found.partition(".")[0] == "output"}
         run_id = self._setting.context.run_id
-        asking = _Asking(position, *self.runs_of(node, envelope) or (None,), run_id, any(map(_is_of_calls, read)))
+        asking = _Asking(position, _at(self.runs_of(node, envelope), 0), run_id, any(map(_is_of_calls, read)))
         return await self._view(node, envelope.output, asking)
 
     async def shown(self, node: Node, settled: SettledStep) -> Json:
@@ -102,14 +102,13 @@ class AgentNodes:
         looks_back = settled.reused or self._setting.context.run_id
         is_read = any(map(_is_of_calls, self._read.get(name, ())))
         if node.step.for_each is None:
-            asking = _Asking(name, run_ids[0] if run_ids else None, looks_back, is_read)
+            asking = _Asking(name, _at(run_ids, 0), looks_back, is_read)
             return await self._view(node, settled.output, asking)
         if settled.items is None:
             return settled.output
         outputs = settled.output if is_list(settled.output) else [None] * settled.items
         askings = [
-            _Asking(f"{name}[{place}]", run_ids[place] if place < len(run_ids) else None, looks_back, is_read)
-            for place in range(settled.items)
+            _Asking(f"{name}[{place}]", _at(run_ids, place), looks_back, is_read) for place in range(settled.items)
         ]
         return [await self._view(node, *each) for each in zip(outputs, askings, strict=True)]
 
@@ -179,8 +178,16 @@ class AgentNodes:
         async def find() -> Json:
             return dict(await held_in(context.past, place, pins))
 
-        held = await context.once(f"handles:{asking.position}", HANDLES_HELD, find)
-        return await values_in(context.past, pins, cast("dict[str, str]", held))
+        held = cast("dict[str, str]", await context.once(f"handles:{asking.position}", HANDLES_HELD, find))
+        calls = await calls_held(context.past, pins, held)
+        for name, call in calls.items():
+            if call.tainted and context.tainted_by is None:
+                context.tainted_by = f"{call.name} at {call.position} of run {held[name]}"
+        return {name: call.output for name, call in calls.items()}
+
+
+def _at(run_ids: Sequence[str | None], place: int) -> str | None:
+    return run_ids[place] if place < len(run_ids) else None
 
 
 def _calls(outputs: AgentOutputs) -> list[ToolEnvelope]:

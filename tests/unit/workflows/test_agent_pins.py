@@ -6,8 +6,8 @@ import pytest
 
 from tests.unit.executions.house import agent, open_crib, turn
 from tests.unit.workflows.asking import DOES_NOT, LOOKS, asks, opened, pin, pinned, read, run, workflow
-from toolcrib import Crib
-from toolcrib.contracts import InvalidDefinition, JsonObject, Principal
+from toolcrib import Crib, tool
+from toolcrib.contracts import InvalidDefinition, JsonObject, Principal, RunFinished
 from toolcrib.contracts.workflows import WorkflowDefinition
 
 HANDLES = {"name": "then", "output": "${ask.handles}"}
@@ -232,3 +232,20 @@ async def test_an_agent_that_is_deprecated_is_told_when_its_workflow_is_publishe
 
     assert any("clerk" in problem.message and not problem.is_error for problem in published.problems)
     assert any("clerk" in warning for warning in instance.warnings)
+
+
+@pytest.mark.requirement("workflow_agents.stale")
+async def test_a_run_that_keeps_what_outsiders_can_write_has_read_it():
+    @tool(side_effects="reads", untrusted=True)
+    async def look(item: str) -> str:
+        """Looks into the mail."""
+        return f"mail of {item}"
+
+    async with await opened(holding(KEPT), *LOOKS, *DOES_NOT) as crib:
+        crib.add(look)
+        await crib.workflows.publish(holding(KEPT).model_copy(update={"version": "1.1.0"}))
+        runs = [await run(crib) for _ in range(2)]
+        ends = [(await crib.store.journal.events(one.run_id))[-1].event for one in runs]
+
+    assert [one.output for one in runs] == [{"found": "mail of hat"}] * 2
+    assert [isinstance(end, RunFinished) and end.tainted for end in ends] == [True, True]

@@ -12,6 +12,7 @@ from typing import Final
 
 from toolcrib.contracts import (
     Baseline,
+    Dependent,
     ImpactReport,
     NotFound,
     PinnedRun,
@@ -27,7 +28,7 @@ from toolcrib.crib.adoption import Adoptions
 from toolcrib.crib.entering import Enter
 from toolcrib.crib.parts import Parts
 from toolcrib.registry import classify, concerns, dependents_of, warnings_for
-from toolcrib.workflows.impact import judged
+from toolcrib.workflows.impact import Vocabulary, judged, users_of
 
 _UNDER_WAY: Final[tuple[RunStatus, ...]] = ("queued", "running", "awaiting_approval", "awaiting_client")
 _MOST_RUNS: Final = 1000
@@ -137,6 +138,19 @@ class ToolLife:
             runs=tuple(await self._runs(target, who.realm)),
             proposed=change,
         )
+
+    async def impact_of_name(
+        self, name: str, *, kind: Vocabulary, principal: Principal | None = None
+    ) -> Sequence[Dependent]:
+        """Which workflows use a name of the vocabulary; a change of it reaches them when they are published again.
+
+        Args:
+            name: Of a workflow step, or of a condition.
+            kind: Which of both.
+            principal: Whose realm.
+        """
+        who = await self._enter(principal, newest=True)
+        return users_of(name, kind, self._parts.catalogue.around(who.realm))
 
     # What providers want ----------------------------------------------------------------------------------------------
 

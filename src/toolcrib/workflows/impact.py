@@ -7,13 +7,15 @@ edge. Nothing is saved here.
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import NamedTuple
+from typing import Literal, NamedTuple, TypeAlias
 
 from toolcrib.contracts import Dependent, ToolRevision, Verdict
 from toolcrib.contracts.workflows import GraphEdge, WorkflowDefinition, WorkflowImplementation
-from toolcrib.registry import Lock, Locked, meant
+from toolcrib.registry import Lock, Locked, dependents_of, meant
 from toolcrib.workflows.checks import Surroundings, check_workflow, draw
 from toolcrib.workflows.standing import mark_edge, standing_of
+
+Vocabulary: TypeAlias = Literal["workflow_step", "condition"]
 
 _MOST_REASONS = 10
 
@@ -42,6 +44,38 @@ def judged(dependents: Sequence[Dependent], proposed: ToolRevision, around: Surr
         dependent if dependent.name not in known else dependent.model_copy(update=known[dependent.name]._asdict())
         for dependent in dependents
     ]
+
+
+def users_of(name: str, kind: Vocabulary, around: Surroundings) -> list[Dependent]:
+    """The workflows that use a name of the vocabulary, and what is bound to them, direct ones first.
+
+    All of them are held: what the name meant when a workflow was published is part of it.
+
+    Args:
+        name: Of a workflow step, or of a condition.
+        kind: Which of both.
+        around: The realm.
+    """
+    found: dict[str, Dependent] = {}
+    for tool in around.registry.current(around.realm):
+        workflow = tool.definition.implementation
+        if not isinstance(workflow, WorkflowImplementation):
+            continue
+        if name in (workflow.handlers if kind == "workflow_step" else workflow.conditions):
+            direct = Dependent(
+                name=tool.ref,
+                kind="workflow",
+                reference=name,
+                satisfied=True,
+                path=(tool.name, name),
+                verdict="may_break",
+                held=True,
+            )
+            found[tool.ref] = direct
+            for user in dependents_of(tool, around.registry, ()):
+                indirect = {"path": (*user.path, name), "verdict": "may_break", "held": True}
+                found.setdefault(user.name, user.model_copy(update=indirect))
+    return sorted(found.values(), key=lambda each: (len(each.path), each.name))
 
 
 def _judgement(
@@ -110,7 +144,7 @@ def _callees(tool: ToolRevision) -> tuple[str, ...]:
 def _worse(one: _Judgement, other: _Judgement) -> _Judgement:
     order: tuple[Verdict, ...] = ("unaffected", "may_break", "breaks")
     return _Judgement(
-        max(one.verdict, other.verdict, key=order.index),
+        order[max(order.index(one.verdict), order.index(other.verdict))],
         one.held or other.held,
         tuple(dict.fromkeys((*one.reasons, *other.reasons)))[:_MOST_REASONS],
         (*one.edges, *other.edges),

@@ -8,7 +8,7 @@ come back here.
 
 import asyncio
 import copy
-from collections.abc import Awaitable, Callable, Coroutine, Sequence
+from collections.abc import Awaitable, Callable, Collection, Coroutine, Sequence
 from datetime import datetime
 from decimal import Decimal
 from typing import Any, Self, TypeAlias, TypeVar, cast
@@ -267,6 +267,11 @@ class RunContext:
         if key not in self._history.progress:
             self._history.progress[key] = data
             self.log.add(ProgressMade(key=key, kind=kind, data=data))
+
+    @property
+    def told(self) -> Collection[str]:
+        """Keys of what it has told so far, in order."""
+        return self._history.progress.keys()
 
     async def once(self, key: str, kind: str, make: Callable[[], Awaitable[Json]]) -> Json:
         """Find something out that may be different the next time: what was found the first time is what holds.

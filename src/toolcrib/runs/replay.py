@@ -228,7 +228,10 @@ class _Witness(RunContext):
             if call.name != envelope.name:
                 raise self.departure(f"{call.position}.name", envelope.name, call.name, at)
             asked = self._places.shown.get(call.position, envelope.input)
-            if not holds(asked, screen(self.policy.guardrails, "tool_input", call.input).value):
+            was_edited_elsewhere = envelope.reused is not None and envelope.approved_input is not None
+            if not was_edited_elsewhere and not holds(
+                asked, screen(self.policy.guardrails, "tool_input", call.input).value
+            ):
                 raise self.departure(f"{call.position}.input", asked, call.input, at)
             self.given.append(envelope)
         return super().call(call)

@@ -5,7 +5,7 @@ run that is started again decides the same and goes on where it was.
 """
 
 from collections import deque
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 
 from toolcrib.contracts import (
@@ -14,7 +14,6 @@ from toolcrib.contracts import (
     InvalidExpression,
     Json,
     JsonObject,
-    NotFound,
     Reason,
     ToolError,
     ToolRevision,
@@ -23,13 +22,15 @@ from toolcrib.contracts.workflows import STEP_KEY, STEP_SETTLED, SettledStep, Wo
 from toolcrib.executor import error
 from toolcrib.expressions import resolve
 from toolcrib.policy import Accounts, NoAccounts, least
-from toolcrib.registry import Lock, Registry
+from toolcrib.registry import Registry
 from toolcrib.runs import Ended, Pending, RunContext, Suspended, Underway
+from toolcrib.workflows.callees import callees_of
 from toolcrib.workflows.graph import Node, Plan, plan_of
 from toolcrib.workflows.handlers import Handling, no_handlers
+from toolcrib.workflows.ordering import EndsInOrder
 from toolcrib.workflows.reuse import take_up
 from toolcrib.workflows.scope import Scope
-from toolcrib.workflows.setting import Callee, Setting
+from toolcrib.workflows.setting import Setting
 from toolcrib.workflows.stepping import Stepping
 
 _WELL = frozenset({"succeeded", "partial"})
@@ -59,7 +60,7 @@ class Workflow:
         except (InvalidDefinition, InvalidExpression) as problem:
             return _not_run(tool, f"{problem}; correct it and publish it again")
         await take_up(context, tool, plan, self._registry)
-        callees = await self._callees(context, implementation)
+        callees = await callees_of(context, implementation, self._registry)
         context.policy = replace(
             context.policy,
             allowed=frozenset(callee.name for callee in callees.values() if isinstance(callee, ToolRevision)),
@@ -67,22 +68,6 @@ class Workflow:
         )
         setting = Setting(context, tool, implementation, callees, self._handling(context), self._accounts)
         return await _Execution(setting, plan).run()
-
-    async def _callees(self, context: RunContext, implementation: WorkflowImplementation) -> Mapping[str, Callee]:
-        """What the run has pinned for each reference; why there is nothing for one matters when a step comes to it."""
-        realm, pins = context.run.realm, context.request.pins
-        lock = Lock(implementation, self._registry, realm, pins)
-        found: dict[str, Callee] = {}
-        for ref in implementation.callees:
-            try:
-                found[ref] = await self._registry.bound(realm, ref, pins)
-            except NotFound as missing:
-                found[ref] = error(ErrorCode.POLICY_DENIED, Reason.TOOL_NOT_FOUND, str(missing), tool=ref)
-                continue
-            locked = lock.node(ref)
-            if implementation.bound and locked.cause is not None:
-                found[ref] = error(ErrorCode.POLICY_DENIED, locked.cause, str(locked.reason), tool=ref)
-        return found
 
 
 class _Execution:
@@ -99,17 +84,24 @@ class _Execution:
         self._open = {name: len(node.waits_for) for name, node in plan.nodes.items()}
         self._ready = deque(plan.roots)
         self._running: Underway[Node, SettledStep] = context.underway()
+        self._underway: set[str] = set()
+        """Names of the same."""
+        told = (key for key in context.told if key.startswith(STEP_KEY))
+        self._ends = EndsInOrder([key.removeprefix(STEP_KEY) for key in told])
         self._failure: ToolError | None = None
 
     async def run(self) -> Ended:
         self._context.partial = self._partial
-        while True:
-            while self._ready and self._failure is None:
-                await self._begin(self._plan.nodes[self._ready.popleft()])
-            if not self._running:
-                return self._end()
+        await self._begin_all()
+        while self._running or self._ends:
             for node, ended in await self._next():
-                await self._settle(node, ended.result())
+                self._underway.discard(node.step.name)
+                self._ends.add(node.step.name, ended.result())
+            while (end := self._ends.next(self._underway)) is not None:
+                name, settled = end
+                await self._settle(self._plan.nodes[name], settled)
+                await self._begin_all()
+        return self._end()
 
     async def _next(self) -> Sequence[tuple[Node, Pending[SettledStep]]]:
         """The steps that have ended since; a run that has failed gives up what waits for somebody outside."""
@@ -119,7 +111,13 @@ class _Execution:
             if self._failure is None:
                 raise
             self._running = self._context.underway()
+            self._underway.clear()
             return ()
+
+    async def _begin_all(self) -> None:
+        """Begin what is ready, unless the run has failed."""
+        while self._ready and self._failure is None:
+            await self._begin(self._plan.nodes[self._ready.popleft()])
 
     async def _begin(self, node: Node) -> None:
         origin = next((name for name in self._plan.nodes if name in node.comes_from and self._has_failed(name)), None)
@@ -127,6 +125,7 @@ class _Execution:
         if kept_out is not None:
             await self._settle(node, kept_out)
             return
+        self._underway.add(node.step.name)
         self._running.add(node, self._context.start(self._stepping.run(node, origin)))
 
     def _kept_out(self, node: Node) -> SettledStep | None:

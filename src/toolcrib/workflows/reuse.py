@@ -188,10 +188,14 @@ def _last_first(plan: Plan) -> list[str]:
 
 def _over(before: EarlierCall | None, own: EarlierCall) -> EarlierCall:
     """A call as the last run knows it, with what only the one before knows."""
-    if before is None or (own.intent is not None and own.child_run_id is not None):
+    if before is None:
+        return own
+    if own.envelope is not None and own.envelope.reused is not None:
+        return before.model_copy(update={"envelope": own.envelope})
+    if own.name != before.name or own.asked != before.asked:
         return own
     kept = {"intent": own.intent or before.intent, "child_run_id": own.child_run_id or before.child_run_id}
-    return own.model_copy(update=kept) if own.name == before.name and own.asked == before.asked else own
+    return own.model_copy(update=kept)
 
 
 def _different(tool: ToolRevision, before: ToolRevision) -> set[str]:

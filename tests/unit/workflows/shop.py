@@ -38,6 +38,10 @@ class Shop:
         """The same of what does not end."""
         self.reached = asyncio.Event()
         """Something hangs."""
+        self.let_go = asyncio.Event()
+        """What hangs fails."""
+        self.after: str | None = None
+        """An effect after which what hangs fails."""
 
     @property
     def twice(self) -> list[str]:
@@ -50,29 +54,32 @@ class Shop:
         self.keys.setdefault(effect, []).append(key)
         if {name, effect} & self.hanging:
             self.reached.set()
-            await asyncio.get_running_loop().create_future()
+            await self.let_go.wait()
+            raise ConnectionError
         if {name, effect} & self.broken or effect in self.once:
             self.once.discard(effect)
             msg = f"{effect} is not possible"
             raise RuntimeError(msg)
         self.done.append(effect)
+        if effect == self.after:
+            self.let_go.set()
 
-    def add_to(self, crib: Crib, version: str = "1.0.0") -> None:
+    def add_to(self, crib: Crib, version: str = "1.0.0", **options: Any) -> None:
         """Add the tools.
 
         `reserve`, `charge`, `ship` and `refund` write, `look` reads, `pay` is idempotent, and a client does `show`.
         """
-        writing = (self._tool(name, version) for name in ("reserve", "charge", "ship", "refund"))
+        writing = (self._tool(name, version=version, **options) for name in ("reserve", "charge", "ship", "refund"))
         crib.add(*writing, self._look(), self._pay(), show, read_mail)
 
-    def _tool(self, name: str, version: str) -> Any:
+    def _tool(self, name: str, **options: Any) -> Any:
         async def act(item: str, ctx: ToolContext, note: str = "") -> JsonObject:
             await self.act(name, item, ctx.idempotency_key)
             return {"item": item, "by": name, "note": note}
 
         act.__name__ = name
         act.__doc__ = f"To {name} an item."
-        return tool(side_effects="writes", version=version)(act)
+        return tool(side_effects="writes", **options)(act)
 
     def _look(self) -> Any:
         @tool(side_effects="reads")

@@ -1,6 +1,7 @@
 """Instances of workflows: how they stand, at any time and for every end."""
 
 import asyncio
+from collections.abc import Awaitable, Callable
 from typing import Any
 
 import pytest
@@ -183,8 +184,8 @@ async def test_a_step_tells_which_person_and_which_client_it_waits_for_also_insi
         shop.add_to(crib)
         await publish(crib, "inner", {"name": "ask", "approval": {"message": "Ship it?", "expires_s": 60}})
         await publish(crib, "middle", {"name": "deeper", "workflow": "inner"})
-        outer = ({"name": "below", "workflow": "middle"}, {"name": "show", "tool": "show", "input": {}})
-        await publish(crib, "outer", *outer)
+        show: JsonObject = {"name": "show", "tool": "show"}
+        await publish(crib, "outer", {"name": "below", "workflow": "middle"}, show)
 
         waiting = await crib.instances.start("outer", {})
         [asked] = (await crib.approvals.page()).items
@@ -322,7 +323,7 @@ async def test_an_instance_is_its_makers_and_of_who_has_the_grant():
             assert (await crib.instances.get(mine.run_id, principal=who)).made_by == "ann"
             assert len((await crib.instances.page(principal=who)).items) == 1
         assert (await crib.instances.page(principal=BEN)).items == ()
-        attempts: list[Any] = [
+        attempts: list[Callable[[Principal], Awaitable[object]]] = [
             lambda who: crib.instances.get(mine.run_id, principal=who),
             lambda who: crib.instances.resume(mine.run_id, principal=who),
             lambda who: crib.instances.rerun(mine.run_id, "ship", principal=who),

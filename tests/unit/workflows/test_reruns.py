@@ -10,6 +10,7 @@ from toolcrib.contracts import (
     CallFinished,
     Conflict,
     JsonObject,
+    ProgressMade,
     Reason,
     ToolEnvelope,
 )
@@ -363,11 +364,8 @@ async def test_what_was_taken_up_is_told_in_the_new_runs_journal():
         await publish(crib, "order", *ORDER)
         failed = await crib.instances.start("order", ITEM)
         resumed = await crib.instances.resume(failed.run_id)
-        told = [
-            entry.event.data
-            for entry in await crib.store.journal.events(resumed.run_id)
-            if getattr(entry.event, "kind", None) == TAKEN_UP
-        ]
+        events = [entry.event for entry in await crib.store.journal.events(resumed.run_id)]
+        told = [event.data for event in events if isinstance(event, ProgressMade) and event.kind == TAKEN_UP]
 
     assert [(data["run_id"], data["steps"]) for data in told] == [(failed.run_id, ["reserve"])]
     assert resumed.error is not None

@@ -59,7 +59,7 @@ from toolcrib.crib.services import read_services
 from toolcrib.crib.workflows import Workflows
 from toolcrib.engines import Driven, SystemClock
 from toolcrib.executor import Clock
-from toolcrib.export import ExportFormat, export_tools
+from toolcrib.export import ExportFormat, export_tools, offered
 from toolcrib.llm import LanguageModel
 from toolcrib.llm.local import MODELS_FOLDER
 from toolcrib.llm.prices import Prices
@@ -244,7 +244,7 @@ class Crib(Definer):
         """Describe tools in the shape of another system.
 
         Args:
-            *names: `name` or `name@range`; every tool if none is given.
+            *names: `name` or `name@range`; if none is given, every tool that is available to such a system.
             form: `universal`, `openai`, `anthropic`, `langchain` or `mcp`.
             principal: Whose tools.
 
@@ -252,7 +252,9 @@ class Crib(Definer):
             NotFound: No such tool.
         """
         who = await self.enter(principal, newest=True)
-        found = [self.registry.require(who.realm, name) for name in names] or self.registry.current(who.realm)
+        found = [self.registry.require(who.realm, name) for name in names] or offered(
+            self.registry.current(who.realm), form
+        )
         return export_tools(found, form, beside=self.registry.names(who.realm))
 
     # Running ----------------------------------------------------------------------------------------------------------

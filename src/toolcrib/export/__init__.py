@@ -1,7 +1,7 @@
 """Tools as others describe them: universal, OpenAI, Anthropic, LangChain and MCP. A description; nothing runs here."""
 
 from toolcrib.export.descriptions import check_description, describe, generate_description
-from toolcrib.export.formats import FORMATS, ExportFormat, export_tools
+from toolcrib.export.formats import FORMATS, ExportFormat, export_tools, offered
 from toolcrib.export.names import export_names
 
 __all__ = [
@@ -12,4 +12,5 @@ __all__ = [
     "export_names",
     "export_tools",
     "generate_description",
+    "offered",
 ]

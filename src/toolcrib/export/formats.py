@@ -32,6 +32,17 @@ def export_tools(tools: Sequence[ToolRevision], form: ExportFormat, *, beside: I
     return [_SHAPES[form](tool.definition, names[tool.name]) for tool in ordered]
 
 
+def offered(tools: Iterable[ToolRevision], form: ExportFormat) -> list[ToolRevision]:
+    """Those that are available to a system of this form: what is only a step of workflows is not.
+
+    Args:
+        tools: Of a realm.
+        form: For whom.
+    """
+    surface = "mcp_tool" if form == "mcp" else "tool"
+    return [tool for tool in tools if surface in tool.definition.available_as]
+
+
 def _universal(definition: ToolDefinition, name: str) -> JsonObject:
     return {"name": name, "description": describe(definition), "parameters": _object(definition.input_schema)}
 

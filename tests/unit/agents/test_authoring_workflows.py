@@ -39,8 +39,8 @@ GOOD: JsonObject = {
 BAD: JsonObject = {
     **GOOD,
     "steps": [
-        {"name": "search", "tool": "search_deals", "input": {"company": "${move.company}"}},
-        {"name": "move", "tool": "update_deals", "input": {"ids": "${search.results}", "stage": "3003"}},
+        {"name": "search", "tool": "serch_deals", "input": {"company": "${input.company}"}},
+        {"name": "move", "tool": "update_deals", "input": {"ids": "${found.results}", "stage": "3003"}},
     ],
 }
 
@@ -78,7 +78,9 @@ async def test_an_agent_repairs_a_draft_from_what_it_is_told_a_person_publishes_
         assert result.ok
         first, second = (orjson.loads(told(request)[0]) for request in model.requests[1:])
         assert first["error"] == "VALIDATION_ERROR"
-        assert "the steps wait for each other" in first["message"]
+        assert "/steps/0/tool" in first["message"]
+        assert "search_deals" in first["message"]
+        assert "/steps/1/input/ids" in first["message"]
         assert (second["name"], second["status"]) == ("move-deals", "draft")
         assert "publishes it" in second["next"]
         draft = await crib.workflows.get_draft("move-deals")

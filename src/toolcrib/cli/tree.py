@@ -182,6 +182,8 @@ def _tool_lines(step: ToolStep) -> Iterator[Line]:
         yield "Repeated", f"{step.repeats} times after a crash" if step.repeats > 1 else "once after a crash"
     if step.cached:
         yield "Cached", "yes"
+    if step.reused is not None:
+        yield "Taken over from", step.reused
     if step.latency_ms is not None:
         yield "Duration", duration(step.latency_ms)
     if step.cost is not None:

@@ -94,6 +94,8 @@ class ToolStep(Contract):
     repeats: int = 0
     """How often the call was started again after a crash."""
     cached: bool = False
+    reused: str | None = None
+    """Id of the run that made the call, if this one has taken over what came of it."""
     truncated: bool = False
     http_status: int | None = None
     metadata: JsonObject = Field(default_factory=dict)

@@ -224,6 +224,7 @@ class _Reader:
             error=envelope.error,
             attempts=envelope.attempts,
             cached=envelope.cached,
+            reused=envelope.reused,
             truncated=envelope.truncated,
             http_status=envelope.http_status,
             metadata=envelope.metadata,

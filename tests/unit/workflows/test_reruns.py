@@ -3,16 +3,20 @@
 from typing import Any
 
 import pytest
+from rich.console import Console
 
 from tests.unit.workflows.shop import Shop, calls, outputs, publish, reused, statuses, step
 from toolcrib import Crib
+from toolcrib.cli.tree import draw
 from toolcrib.contracts import (
     CallFinished,
     Conflict,
     JsonObject,
     ProgressMade,
+    ProgressStep,
     Reason,
     ToolEnvelope,
+    ToolStep,
 )
 from toolcrib.contracts.workflows import TAKEN_UP, Rerun
 
@@ -370,3 +374,28 @@ async def test_what_was_taken_up_is_told_in_the_new_runs_journal():
     assert [(data["run_id"], data["steps"]) for data in told] == [(failed.run_id, ["reserve"])]
     assert resumed.error is not None
     assert resumed.error.reason == Reason.TOOL_FAILED
+
+
+@pytest.mark.requirement("workflow_reruns.traced")
+async def test_the_trace_and_its_drawing_show_what_was_taken_over():
+    shop = Shop()
+    shop.broken = {"pay b"}
+    async with Crib("memory://") as crib:
+        shop.add_to(crib)
+        pay = calls("pay", "pay", "${item}", for_each="${input.items}", depends_on=["reserve"])
+        await publish(crib, "all", calls("reserve", "reserve", "r"), pay)
+        failed = await crib.instances.start("all", {"items": ["a", "b"]})
+        shop.broken = set()
+        resumed = await crib.instances.resume(failed.run_id)
+
+        trace = await crib.trace(resumed.run_id)
+
+    told = [(step.kind, step.data.get("step")) for step in trace.steps if isinstance(step, ProgressStep)]
+    assert told == [("taken_up", None), ("step_settled", "reserve"), ("step_settled", "pay")]
+    made = [(step.position, step.reused) for step in trace.steps if isinstance(step, ToolStep)]
+    assert made == [("pay[0]", failed.run_id), ("pay[1]", None)]
+    console = Console(width=200, record=True)
+    console.print(draw(trace))
+    drawn = console.export_text()
+    assert drawn.count(f"Taken over from: {failed.run_id}") == 2
+    assert "Step: reserve succeeded" in drawn

@@ -79,8 +79,8 @@ def _pin_problems(layout: Layout, step: WorkflowStep) -> Iterator[WorkflowProble
         return
     callee = layout.callee(step)
     asks_agent = step.agent is not None or step.handler_ref in AGENT_HANDLERS
-    if not asks_agent and (callee is None or callee.definition.implementation.kind != "agent"):
-        yield layout.error(step, ("pins",), "pins are of an agent's calls, and the step asks none", "take them out")
+    if not asks_agent and not (callee is not None and callee.definition.has_model):
+        yield layout.error(step, ("pins",), "pins are of a model's calls, and the step asks none", "take them out")
         return
     try:
         check_pins(step.name, step.pins)

@@ -17,8 +17,11 @@ from toolcrib.workflows.checks.shapes import (
     ANYTHING,
     INTEGER,
     STRING,
+    Form,
+    Made,
     Shape,
     constant,
+    is_known,
     joined,
     made_list,
     made_object,
@@ -69,7 +72,7 @@ class Outputs:
         """What a step's own `output` reads as `output`: what has come of it once."""
         tool = self._layout.callee(step)
         if tool is not None and step.handler_ref not in AGENTIC_HANDLERS:
-            return self._asked(step, tool) if tool.definition.run_kind == "agent" else self._called(tool)
+            return self._asked(step, tool) if tool.definition.has_model else self._called(tool)
         if step.approval is not None:
             return made_object(dict.fromkeys(step.approval.show, ANYTHING))
         if step.wait is not None and step.wait.signal is None:
@@ -85,8 +88,7 @@ class Outputs:
     def ended(self, step: WorkflowStep) -> Shape:
         """What the output of a workflow has of a step that nothing waits for, if it does not say it itself."""
         tool = self._layout.callee(step)
-        is_view = tool is not None and tool.definition.run_kind == "agent"
-        shape = ANYTHING if is_view else self.put_out(step)
+        shape = ANYTHING if tool is not None and tool.definition.has_model else self.put_out(step)
         return shape if step.name in self.certain else or_null(shape)
 
     def put_out(self, step: WorkflowStep) -> Shape:
@@ -111,6 +113,8 @@ class Outputs:
         """What another step, or the output of the workflow, reads of a step."""
         shape = self.put_out(step)
         why = self._why_missing(step, reader)
+        if why is not None and self._is_always_there(step):
+            return joined(_without_output(form, why) for form in shape)
         if why is not None:
             return or_null(shape, why)
         is_left_out_too = reader is not None and reader.join == "all"
@@ -140,14 +144,16 @@ class Outputs:
         return self._tools[tool.content_hash]
 
     def _asked(self, step: WorkflowStep, tool: ToolRevision) -> Shape:
-        """The stable outputs of a step that asks an agent, beside what the agent puts out itself."""
-        own = {name: member for form in self._called(tool) for name in form.names if (member := form.member(name))}
-        implementation = tool.definition.implementation
+        """The stable outputs of a step that asks a model, beside what that puts out itself."""
+        implementation, whole = tool.definition.implementation, self._called(tool)
+        if implementation.kind != "agent" and not is_known(whole):
+            return ANYTHING
+        own = {name: member for form in whole for name in form.names if (member := form.member(name))}
         pins = [*(implementation.pins if implementation.kind == "agent" else ()), *step.pins]
         return made_object(
             {
-                "output": ANYTHING,
                 **own,
+                "output": own.get("output", ANYTHING) if implementation.kind == "agent" else whole,
                 "response": STRING,
                 "tools_by_id": of_kinds("object"),
                 "tool_order": made_list(STRING),
@@ -156,6 +162,12 @@ class Outputs:
                 "handles": made_object({pin.name: ANYTHING for pin in pins}),
             }
         )
+
+    def _is_always_there(self, step: WorkflowStep) -> bool:
+        """Whether a step has stable outputs whatever has become of it."""
+        tool = self._layout.callee(step)
+        has_model = tool is not None and tool.definition.has_model and step.handler_ref not in AGENTIC_HANDLERS
+        return has_model and step.output is None and step.for_each is None
 
     def _why_missing(self, step: WorkflowStep, reader: WorkflowStep | None) -> str | None:
         """Why there may be no output of a step that comes to its end; null if there is, or the reader knows."""
@@ -166,6 +178,13 @@ class Outputs:
         if step.name in self._layout.gone_to and (reader is None or reader.join != "all"):
             return f"no step goes to {step.name!r}"
         return f"step {step.name!r} fails" if step.on_error == "continue" else None
+
+
+def _without_output(form: Form, why: str) -> Shape:
+    """The stable outputs of a step that asks a model, which has perhaps not been asked."""
+    if not isinstance(form, Made) or form.members is None:
+        return (form,)
+    return made_object({**form.members, "output": or_null(form.members["output"], why)})
 
 
 class _States(Mapping[str, Shape]):

@@ -15,7 +15,6 @@ from toolcrib.contracts.workflows import (
 from toolcrib.policy import is_in_service
 from toolcrib.registry import means_many, misfits
 from toolcrib.workflows.checks.layout import Layout
-from toolcrib.workflows.checks.nearest import near
 
 _BUILT_IN: Final = AGENT_HANDLERS | AGENTIC_HANDLERS
 _ASKED: Final = frozenset({"agent_ref", "agentRef", "prompt", "context"})
@@ -66,7 +65,9 @@ def _handler_problems(layout: Layout, step: WorkflowStep, name: str) -> Iterator
     elif registered is None:
         around = layout.around
         known = {*_BUILT_IN, *(one.name for one in around.steps.current(around.realm))}
-        yield layout.error(step, ("handler_ref",), f"there is no workflow step {name!r}", near(name, known))
+        yield layout.error(
+            step, ("handler_ref",), f"there is no workflow step {name!r}", layout.nearest.near(name, known)
+        )
     elif not registered.enabled:
         message = f"workflow step {name!r} is disabled"
         yield layout.error(step, ("handler_ref",), message, "enable it, or name its tool")
@@ -82,7 +83,7 @@ def _asking_problems(layout: Layout, step: WorkflowStep) -> Iterator[WorkflowPro
         yield layout.error(step, ("input",), "the agent is asked nothing", "give it a prompt")
     for name in sorted(step.input.keys() - _ASKED):
         message = f"a step that asks an agent does not take {name!r}"
-        yield layout.error(step, ("input", name), message, near(name, _ASKED))
+        yield layout.error(step, ("input", name), message, layout.nearest.near(name, _ASKED))
 
 
 def _condition_problems(layout: Layout, step: WorkflowStep, use: ConditionUse) -> Iterator[WorkflowProblem]:
@@ -90,7 +91,9 @@ def _condition_problems(layout: Layout, step: WorkflowStep, use: ConditionUse) -
     if bound is None:
         around = layout.around
         known = [one.name for one in around.conditions.current(around.realm)]
-        yield layout.error(step, ("condition", "ref"), f"there is no condition {use.ref!r}", near(use.ref, known))
+        yield layout.error(
+            step, ("condition", "ref"), f"there is no condition {use.ref!r}", layout.nearest.near(use.ref, known)
+        )
         return
     if not bound.enabled:
         message = f"condition {use.ref!r} is disabled"
@@ -102,7 +105,7 @@ def _condition_problems(layout: Layout, step: WorkflowStep, use: ConditionUse) -
     for name in use.input:
         if name not in bound.parameters:
             message = f"condition {use.ref!r} does not read {name!r}"
-            yield layout.error(step, ("condition", "input", name), message, near(name, bound.parameters))
+            yield layout.error(step, ("condition", "input", name), message, layout.nearest.near(name, bound.parameters))
 
 
 def _account_problems(layout: Layout, step: WorkflowStep, name: str) -> Iterator[WorkflowProblem]:
@@ -132,7 +135,9 @@ def _tool_problems(layout: Layout, step: WorkflowStep, reference: str) -> Iterat
         yield from _argument_problems(layout, step, tool)
 
 
-def _missing(layout: Layout, reference: str) -> tuple[str, str]:
+def _missing(layout: Layout, reference: str) -> tuple[str, str | None]:
+    if not layout.nearest.take():
+        return f"no tool {reference!r} in realm {layout.around.realm!r}", None
     try:
         layout.around.registry.require(layout.around.realm, reference)
     except NotFound as problem:

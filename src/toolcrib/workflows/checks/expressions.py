@@ -15,7 +15,6 @@ from toolcrib.expressions.values import is_list, is_object
 from toolcrib.workflows.checks.circles import ordered
 from toolcrib.workflows.checks.fitting import misfit
 from toolcrib.workflows.checks.layout import Layout
-from toolcrib.workflows.checks.nearest import near
 from toolcrib.workflows.checks.outputs import ERROR, Outputs
 from toolcrib.workflows.checks.reading import Finding, Reader
 from toolcrib.workflows.checks.shapes import (
@@ -220,7 +219,7 @@ class Expressions:
             finding = self._unreadable(reference, found.source, here)
             if finding is not None:
                 self._tell(here, finding)
-        reader = Reader(lambda name: self._named(name, here), found.source)
+        reader = Reader(lambda name: self._named(name, here), self._layout.nearest.near, found.source)
         shape = reader.shape(found.expression.tree)
         for finding in reader.found:
             self._tell(here, finding)
@@ -251,7 +250,11 @@ class Expressions:
         known = layout.known.get(name)
         if known is None:
             saved = layout.by_name.get(name)
-            instead = near(name, ["input", *layout.known]) if saved is None else f"read it as {saved.known_as!r}"
+            instead = (
+                layout.nearest.near(name, ["input", *layout.known])
+                if saved is None
+                else f"read it as {saved.known_as!r}"
+            )
             return Finding(f"{source} reads {name!r}, and there is nothing of this name", instead)
         if known == [step]:
             return Finding(f"{source} reads the output of the step itself", "read its output as 'output'")

@@ -1,12 +1,13 @@
 """A definition as it is looked at: its steps by every name that leads to them, and the tools that they call."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
 from toolcrib.contracts import ToolRevision, escaped
 from toolcrib.contracts.workflows import WorkflowDefinition, WorkflowImplementation, WorkflowProblem, WorkflowStep
+from toolcrib.workflows.checks.nearest import Nearest
 from toolcrib.workflows.checks.surroundings import Surroundings
 from toolcrib.workflows.graph import Edge, edges_of
 
@@ -22,6 +23,8 @@ class Layout:
 
     definition: WorkflowDefinition
     around: Surroundings
+    nearest: Nearest = field(default_factory=Nearest)
+    """Suggests what may have been meant."""
 
     @cached_property
     def implementation(self) -> WorkflowImplementation:

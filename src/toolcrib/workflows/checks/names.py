@@ -10,7 +10,6 @@ from typing import Final
 from toolcrib.contracts.workflows import SCOPE, WorkflowProblem, WorkflowStep
 from toolcrib.workflows.checks.alternatives import relation
 from toolcrib.workflows.checks.layout import Layout
-from toolcrib.workflows.checks.nearest import near
 
 _MOST_ALTERNATIVES: Final = 50
 
@@ -61,4 +60,4 @@ def _other(layout: Layout, step: WorkflowStep, name: str, field: tuple[str | int
     if name == step.name:
         yield layout.error(step, field, f"step {name!r} would wait for itself", "take it out")
     elif name not in layout.by_name:
-        yield layout.error(step, field, f"there is no step {name!r}", near(name, layout.by_name))
+        yield layout.error(step, field, f"there is no step {name!r}", layout.nearest.near(name, layout.by_name))

@@ -7,6 +7,7 @@ from typing import Final
 
 _MOST_COMPARED: Final = 500
 _MOST_SHOWN: Final = 8
+_MOST_SUGGESTIONS: Final = 100
 
 
 def near(name: str, known: Iterable[str]) -> str:
@@ -22,3 +23,19 @@ def near(name: str, known: Iterable[str]) -> str:
         return f"did you mean {found[0]!r}?"
     more = ", …" if len(names) > _MOST_SHOWN else ""
     return f"there is: {', '.join(names[:_MOST_SHOWN])}{more}" if names else "there is none"
+
+
+class Nearest:
+    """The same for one definition: after a hundred suggestions its author has enough to do, and there are no more."""
+
+    def __init__(self) -> None:
+        self._left = _MOST_SUGGESTIONS
+
+    def take(self) -> bool:
+        """Count one suggestion; false if there are no more."""
+        self._left -= 1
+        return self._left >= 0
+
+    def near(self, name: str, known: Iterable[str]) -> str | None:
+        """As the function of this name, or null."""
+        return near(name, known) if self.take() else None

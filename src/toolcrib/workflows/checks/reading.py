@@ -4,7 +4,7 @@ The tree of an expression is walked once. A path into something of which nothing
 a schema says is not there is found. Nothing is evaluated.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final, NamedTuple, assert_never
 
@@ -26,7 +26,6 @@ from toolcrib.expressions.syntax import (
     Step,
 )
 from toolcrib.registry.facts import NUMBERS, type_names
-from toolcrib.workflows.checks.nearest import near
 from toolcrib.workflows.checks.shapes import (
     ANYTHING,
     BOOLEAN,
@@ -79,10 +78,12 @@ class Reader:
 
     Args:
         names: What a name stands for; null if it is not known.
+        near: What may have been meant by a name, of those that there are.
         text: The expression, for messages.
     """
 
     names: Callable[[str], Shape | None]
+    near: Callable[[str, Iterable[str]], str | None]
     text: str
     found: list[Finding] = field(default_factory=list[Finding])
     _guards: int = 0
@@ -194,7 +195,7 @@ class Reader:
         if objects:
             known = dict.fromkeys(name for form in objects for name in form.names)
             message = f"{self.text} reads {step.name!r}, and there is none in what it is read from"
-            self._tell(message, near(step.name, known), is_error=not step.optional)
+            self._tell(message, self.near(step.name, known), is_error=not step.optional)
         elif not step.optional or not is_only(kinds_in(shape), "null"):
             lists = "array" in kinds_in(shape)
             hint = f"read it from each element: [*].{step.name}" if lists else None

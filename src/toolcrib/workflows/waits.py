@@ -49,12 +49,12 @@ def in_dry_run(step: WorkflowStep, wait: Wait, names: Mapping[str, Json]) -> Set
         StepFailed: The wait has no end that could be said.
     """
     if wait.signal is not None:
-        told = f"the signal {wait.signal!r}"
+        told = f"for the signal {wait.signal!r}"
     elif wait.until is not None:
-        told = f"{_moment(step, wait.until, names).isoformat()}"
+        told = f"until {_moment(step, wait.until, names).isoformat()}"
     else:
-        told = f"{_seconds(step, wait.seconds, names):g} s"
-    return SettledStep(step=step.name, status="skipped", reason=f"dry run: would wait for {told}")
+        told = f"for {_seconds(step, wait.seconds, names):g} s"
+    return SettledStep(step=step.name, status="skipped", reason=f"dry run: would wait {told}")
 
 
 async def _for_signal(

@@ -24,11 +24,13 @@ from toolcrib.cli import (
     evaluating,
     export,
     fragments,
+    instances,
     keys,
     lifecycle,
     mcp,
     model,
     providers,
+    publishing,
     reference,
     runs,
     schema,
@@ -36,6 +38,7 @@ from toolcrib.cli import (
     settings,
     tools,
     up,
+    workflows,
 )
 
 USAGE, FAILURE = 2, 1
@@ -90,6 +93,18 @@ for name, command in (
 ):
     tools.app.command(name)(command)
 
+for name, command in (
+    ("draft", publishing.draft),
+    ("drafts", publishing.drafts),
+    ("discard", publishing.discard),
+    ("undo", publishing.undo),
+    ("publish", publishing.publish),
+    ("revert", publishing.revert),
+    ("remove", publishing.remove),
+    ("materialize", publishing.materialize),
+):
+    workflows.app.command(name)(command)
+
 app = typer.Typer(
     cls=Commands,
     name="toolcrib",
@@ -104,6 +119,7 @@ app.add_typer(conversations.app, name="conversation")
 app.add_typer(approvals.app, name="approval")
 app.add_typer(demo.app, name="demo")
 app.add_typer(fragments.app, name="fragment")
+app.add_typer(instances.app, name="instance")
 app.add_typer(keys.app, name="key")
 app.add_typer(model.app, name="model")
 app.add_typer(providers.app, name="provider")
@@ -111,6 +127,7 @@ app.add_typer(reference.app, name="reference")
 app.add_typer(runs.app, name="run")
 app.add_typer(secrets.app, name="secret")
 app.add_typer(tools.app, name="tool")
+app.add_typer(workflows.app, name="workflow")
 app.command("doctor")(doctor.doctor)
 app.command("eval")(evaluating.evaluate)
 app.command("export")(export.export)

@@ -7,6 +7,7 @@ from rich.table import Table
 
 from toolcrib.cli.console import console, money, plain
 from toolcrib.contracts import (
+    Dependent,
     ImpactReport,
     ImportOutcome,
     Json,
@@ -115,13 +116,16 @@ def print_impact(report: ImpactReport) -> None:
     table = _table("Bound", "Kind", "As", "Fits", "Through", *(["Proposed change"] if report.proposed else []))
     for each in report.dependents:
         through = " → ".join(each.path[1:-1])
-        verdict = [(each.verdict or "").replace("_", " ")] if report.proposed else []
+        verdict = [_verdict(each)] if report.proposed else []
         cells = (each.name, each.kind, each.reference, "yes" if each.satisfied else "no", through, *verdict)
         table.add_row(*map(plain, cells))
     if report.dependents:
         out.print(table)
     else:
         out.print(plain(f"nothing is bound to {report.tool}"))
+    for each in report.dependents:
+        for reason in each.reasons:
+            out.print(plain(f"{each.name}: {reason}"))
     for run in report.runs:
         same = "this revision" if run.content_hash == report.content_hash else "another revision"
         out.print(plain(f"run {run.run_id} of {run.tool} is {run.status.replace('_', ' ')} with {same}"))
@@ -151,6 +155,12 @@ def print_outcome(outcome: ImportOutcome) -> None:
         table.add_row(*map(plain, (found.tool, found.adoption, found.message)))
     if told:
         console().print(table)
+
+
+def _verdict(dependent: Dependent) -> str:
+    """What a proposed change does to a dependent."""
+    found = (dependent.verdict or "").replace("_", " ")
+    return f"{found} when published again; held until then" if dependent.held else found
 
 
 def _table(*columns: str) -> Table:

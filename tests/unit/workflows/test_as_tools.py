@@ -56,7 +56,8 @@ async def _desk(crib: Crib, crm: Crm, **fields: Any) -> None:
     changes = fields.pop("workflow", {})
     crib.add(*crm.tools)
     await crib.workflows.publish(_workflow(**changes))
-    await crib.agents.save(agent(**{"tools": ["move-deals"], **fields}))
+    wanted: dict[str, Any] = {"tools": ["move-deals"], **fields}
+    await crib.agents.save(agent(**wanted))
 
 
 def _said(*answers: JsonObject) -> list[str]:

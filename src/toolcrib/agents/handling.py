@@ -16,6 +16,7 @@ data to them: of what stands in a plan only that is expanded which the plan itse
 
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping
+from functools import partial
 from typing import Final, TypeAlias, cast
 
 import orjson
@@ -44,13 +45,13 @@ from toolcrib.contracts.workflows import SettledStep
 from toolcrib.executor import CallFailed, error
 from toolcrib.policy import is_in_service, permit
 from toolcrib.registry import Registry, compile_schema, pins_of
-from toolcrib.runs import BudgetExhausted, RunContext
+from toolcrib.runs import BudgetExhausted, Ended, RunContext
 
 PLAN: Final = "agentic.plan"
 STEP: Final = "agentic.step"
 FORMAT: Final = "agentic.format"
 
-_Handler: TypeAlias = Callable[[ToolRevision, JsonObject, str], Awaitable[SettledStep]]
+_Handler: TypeAlias = Callable[[RunContext, ToolRevision, JsonObject, str], Awaitable[SettledStep]]
 _OBJECT: Final[JsonSchema] = {"type": "object"}
 _DONE: Final[JsonSchema] = {
     "type": "object",
@@ -94,87 +95,37 @@ class AgenticHandlers:
         self._furnisher = furnisher
         self._registry = registry
         self._context = context
-        self._setups: dict[tuple[str, bytes], Setup] = {}
+        self._setups: dict[tuple[str, str, bytes], Setup] = {}
         self._lists: dict[str, str] = {}
         """Content hash of the tool whose list of reference data a name stands for in this run."""
         self._furnishing = asyncio.Lock()
 
     @classmethod
     def of(cls, furnisher: Furnisher, registry: Registry) -> Callable[[RunContext], Mapping[str, _Handler]]:
-        """Makes the handlers of each run."""
+        """Makes the handlers of each run, by the name that steps have for them."""
 
         def handlers(context: RunContext) -> Mapping[str, _Handler]:
-            return cls(furnisher, registry, context).by_name
+            made = cls(furnisher, registry, context)
+            return {name: partial(made.carry_out, name) for name in _STAGES}
 
         return handlers
 
-    @property
-    def by_name(self) -> Mapping[str, _Handler]:
-        """The handlers as steps name them."""
-        return {PLAN: self.plan, STEP: self.step, FORMAT: self.format}
-
-    async def plan(self, tool: ToolRevision, arguments: JsonObject, position: str) -> SettledStep:
-        """Ask the model to fill in every step; puts out `steps`, `question` and `warnings`."""
-
-        async def work(setup: Setup) -> SettledStep:
-            plan = await make_plan(setup, position)
-            steps: JsonObject = {}
-            for step in setup.implementation.steps:
-                entry = cast("JsonObject", plan.answer[step.id])
-                steps[step.id] = {**entry, "skip": bool(plan.question or entry.get("skip"))}
-            output: JsonObject = {"question": plan.question, "steps": steps, "warnings": list(plan.warnings)}
-            return SettledStep(step=position, status="succeeded", output=output)
-
-        return await self._done(PLAN, tool, arguments, position, work)
-
-    async def step(self, tool: ToolRevision, arguments: JsonObject, position: str) -> SettledStep:
-        """Carry out one step of the plan; puts out what its tool does, as a list if it was called for many items."""
-
-        async def work(setup: Setup) -> SettledStep:
-            ids = [step.id for step in setup.implementation.steps]
-            if arguments["step"] not in ids:
-                raise CallFailed(_invalid(f"{tool.ref!r} has no step {arguments['step']!r}; it has: {', '.join(ids)}"))
-            place = ids.index(arguments["step"])
-            done = _read_done(ids[:place], arguments["done"])
-            failed = next((name for name, ended in done.items() if ended.status == "failed"), None)
-            if failed is not None:
-                return SettledStep(step=position, status="cut_off", reason=f"step {failed!r} is failed")
-            plan = _read_plan(setup, place, arguments["plan"])
-            return await Stage(setup, place, position, done).carry_out(plan)
-
-        return await self._done(STEP, tool, arguments, position, work)
-
-    async def format(self, tool: ToolRevision, arguments: JsonObject, position: str) -> SettledStep:
-        """Ask for the answer; it fails with a step that has failed, and has an answer then too."""
-
-        async def work(setup: Setup) -> SettledStep:
-            plan = cast("JsonObject", arguments["plan"])
-            warnings = [str(warning) for warning in plan.get("warnings", ())]
-            if plan.get("question"):
-                for warning in (*warnings, UNANSWERED):
-                    setup.context.warn(warning)
-                return SettledStep(step=position, status="succeeded", output={"question": plan["question"]})
-            ids = [step.id for step in setup.implementation.steps]
-            ended = await conclude(setup, _read_done(ids, arguments["done"]), warnings, position)
-            for warning in ended.warnings:
-                setup.context.warn(warning)
-            status = "failed" if ended.error else "succeeded"
-            return SettledStep(step=position, status=status, output=ended.output, error=ended.error)
-
-        return await self._done(FORMAT, tool, arguments, position, work)
-
-    async def _done(
-        self,
-        handler: str,
-        tool: ToolRevision,
-        arguments: JsonObject,
-        position: str,
-        work: Callable[[Setup], Awaitable[SettledStep]],
+    async def carry_out(
+        self, name: str, context: RunContext, tool: ToolRevision, arguments: JsonObject, position: str
     ) -> SettledStep:
-        """One stage; whatever goes wrong is an end of the step."""
+        """One stage; whatever goes wrong is an end of the step.
+
+        Args:
+            name: Of the handler.
+            context: The run, as the one sees it who makes the step's calls.
+            tool: The agentic tool.
+            arguments: What the stage needs.
+            position: Of the step in the journal.
+        """
         try:
-            _check_input(handler, arguments)
-            return await work(await self._setup(tool, arguments["input"]))
+            _check_input(name, arguments)
+            setup = await self._setup(context, tool, arguments["input"])
+            return await _STAGES[name](setup, arguments, position)
         except CallFailed as failed:
             failure = failed.error
         except BudgetExhausted as limit:
@@ -185,55 +136,100 @@ class AgenticHandlers:
             failure = error(ErrorCode.PROVIDER_ERROR, Reason.TOOL_FAILED, str(problem))
         return SettledStep(step=position, status="failed", error=failure)
 
-    async def _setup(self, tool: ToolRevision, arguments: JsonObject) -> Setup:
+    async def _setup(self, context: RunContext, tool: ToolRevision, arguments: JsonObject) -> Setup:
         """The workplace of an agentic tool in this run; one at a time, since they share what the run writes down."""
-        key = (tool.content_hash, orjson.dumps(arguments, option=orjson.OPT_SORT_KEYS))
+        key = (context.principal.id, tool.content_hash, orjson.dumps(arguments, option=orjson.OPT_SORT_KEYS))
         async with self._furnishing:
             if key not in self._setups:
-                await self._check(tool)
-                context = await self._aside(tool, arguments)
-                self._setups[key] = await self._furnisher.prepare(context, tool)
+                await self._check(context, tool)
+                self._setups[key] = await self._furnisher.prepare(await self._aside(context, tool, arguments), tool)
         return self._setups[key]
 
-    async def _check(self, tool: ToolRevision) -> None:
+    async def _check(self, context: RunContext, tool: ToolRevision) -> None:
         """Whether the run may do what the tool does; its calls are judged one by one besides."""
         implementation = tool.definition.implementation
         if not isinstance(implementation, AgenticImplementation) or implementation.mode != "deterministic":
             raise CallFailed(_invalid(f"{tool.ref!r} is no deterministic agentic tool; call it as a tool instead"))
-        denied = permit(tool, self._context.principal)
-        if denied is not None:
-            raise CallFailed(
-                error(ErrorCode.POLICY_DENIED, denied.reason or Reason.PERMISSION_MISSING, str(denied.message))
-            )
+        refusal = permit(tool, context.principal)
+        if refusal is not None:
+            raise _denied(Reason.PERMISSION_MISSING, refusal.message or f"{tool.ref!r} is not permitted")
         if not is_in_service(tool):
             message = f"agentic tool {tool.ref!r} is out of service; enable it, or publish the workflow without it"
-            raise CallFailed(error(ErrorCode.POLICY_DENIED, Reason.TOOL_DISABLED, message))
-        if tool.definition.requires_confirmation and not (await self._workflow()).definition.requires_confirmation:
+            raise _denied(Reason.TOOL_BLOCKED if tool.status == "blocked" else Reason.TOOL_DISABLED, message)
+        if tool.definition.requires_confirmation and not await self._is_confirmed():
             message = f"agentic tool {tool.ref!r} requires confirmation; have the workflow require it too"
-            raise CallFailed(error(ErrorCode.POLICY_DENIED, Reason.TOOL_NOT_ALLOWED, message))
+            raise _denied(Reason.TOOL_NOT_ALLOWED, message)
         for name in reference_names(implementation):
             if self._lists.setdefault(name, tool.content_hash) != tool.content_hash:
-                message = (
-                    f"two agentic tools of this workflow name reference data {name!r}; rename that of {tool.ref!r}"
-                )
+                message = f"two agentic tools of one workflow name reference data {name!r}; rename that of {tool.ref!r}"
                 raise CallFailed(_invalid(message))
 
-    async def _workflow(self) -> ToolRevision:
-        """What the run executes."""
-        return await self._registry.pinned(self._context.run.realm, self._context.request.content_hash)
+    async def _is_confirmed(self) -> bool:
+        """Whether a person has agreed to the run as a whole."""
+        workflow = await self._registry.pinned(self._context.run.realm, self._context.request.content_hash)
+        return workflow.definition.requires_confirmation
 
-    async def _aside(self, tool: ToolRevision, arguments: JsonObject) -> RunContext:
+    async def _aside(self, context: RunContext, tool: ToolRevision, arguments: JsonObject) -> RunContext:
         """The run as the tool's own program would see it: with its arguments, and the tools that it names pinned."""
 
         async def look() -> Json:
             return dict(pins_of(tool, self._registry))
 
-        pins = await self._context.once(f"pins.{tool.name}", "tools_pinned", look)
-        context = self._context.beside()
-        request = context.request
+        pins = await context.once(f"pins.{tool.name}", "tools_pinned", look)
+        aside, request = context.beside(), context.request
         changed = request.model_copy(update={"input": arguments, "pins": {**request.pins, **pins}})
-        context.run = context.run.model_copy(update={"request": changed})
-        return context
+        aside.run = context.run.model_copy(update={"request": changed})
+        return aside
+
+
+async def _plan(setup: Setup, arguments: JsonObject, position: str) -> SettledStep:
+    """Ask the model to fill in every step; puts out `steps`, `question` and `warnings`."""
+    del arguments
+    plan = await make_plan(setup, position)
+    steps: JsonObject = {}
+    for step in setup.implementation.steps:
+        entry = cast("JsonObject", plan.answer[step.id])
+        steps[step.id] = {**entry, "skip": bool(plan.question or entry.get("skip"))}
+    output: JsonObject = {"question": plan.question, "steps": steps, "warnings": list(plan.warnings)}
+    return SettledStep(step=position, status="succeeded", output=output)
+
+
+async def _step(setup: Setup, arguments: JsonObject, position: str) -> SettledStep:
+    """Carry out one step of the plan; puts out what its tool does, as a list if it was called for many items."""
+    ids, wanted = _ids(setup), arguments["step"]
+    if wanted not in ids:
+        raise CallFailed(_invalid(f"{setup.tool.ref!r} has no step {wanted!r}; it has: {', '.join(ids)}"))
+    place = ids.index(wanted)
+    done = _read_done(ids[:place], arguments["done"])
+    failed = next((name for name, ended in done.items() if ended.status == "failed"), None)
+    if failed is not None:
+        return SettledStep(step=position, status="cut_off", reason=f"step {failed!r} is failed")
+    return await Stage(setup, place, position, done).carry_out(_read_plan(setup, place, arguments["plan"]))
+
+
+async def _format(setup: Setup, arguments: JsonObject, position: str) -> SettledStep:
+    """Ask for the answer; it fails with a step that has failed, and has an answer then too."""
+    plan = cast("JsonObject", arguments["plan"])
+    warnings = [str(warning) for warning in plan.get("warnings", ())]
+    if plan.get("question"):
+        ended = Ended(output={"question": plan["question"]}, warnings=(*warnings, UNANSWERED))
+    else:
+        ended = await conclude(setup, _read_done(_ids(setup), arguments["done"]), warnings, position)
+    for warning in ended.warnings:
+        setup.context.warn(warning)
+    status = "succeeded" if ended.error is None else "failed"
+    return SettledStep(step=position, status=status, output=ended.output, error=ended.error)
+
+
+_STAGES: Final[Mapping[str, Callable[[Setup, JsonObject, str], Awaitable[SettledStep]]]] = {
+    PLAN: _plan,
+    STEP: _step,
+    FORMAT: _format,
+}
+
+
+def _ids(setup: Setup) -> list[str]:
+    return [step.id for step in setup.implementation.steps]
 
 
 def _check_input(handler: str, arguments: JsonObject) -> None:
@@ -283,6 +279,10 @@ def _read_ended(step: str, told: JsonObject) -> SettledStep:
         if failure is None
         else ToolError(code=failure["code"], message=failure["message"], details=failure.get("details")),
     )
+
+
+def _denied(reason: Reason, message: str) -> CallFailed:
+    return CallFailed(error(ErrorCode.POLICY_DENIED, reason, message))
 
 
 def _invalid(message: str) -> ToolError:

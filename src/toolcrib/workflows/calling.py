@@ -55,7 +55,7 @@ class Calling:
         mapping = output_mapping(step, self._registered)
         handler = self._setting.handlers.get(step.handler_ref or "")
         if handler is not None:
-            settled = (await handler(tool, arguments, position)).model_copy(update={"step": step.name})
+            settled = (await handler(context, tool, arguments, position)).model_copy(update={"step": step.name})
             if settled.status == "failed":
                 return settled
             return settled.model_copy(update={"output": output_of(step, mapping, names, settled.output)})

@@ -16,10 +16,13 @@ from toolcrib.runs import RunContext
 class Handler(Protocol):
     """Carries out one step, or one element of its `for_each`."""
 
-    async def __call__(self, tool: ToolRevision, arguments: JsonObject, position: str) -> SettledStep:
+    async def __call__(
+        self, context: RunContext, tool: ToolRevision, arguments: JsonObject, position: str
+    ) -> SettledStep:
         """How the step has ended; a failure is an end too.
 
         Args:
+            context: The run, as the one sees it who makes the step's calls.
             tool: What the step names as its `tool`, as the run has pinned it.
             arguments: Its input, with values in place of expressions.
             position: Where it stands in the journal: `NAME`, or `NAME[i]`.

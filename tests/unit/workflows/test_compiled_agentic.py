@@ -7,7 +7,7 @@ import orjson
 import pytest
 
 from tests.unit.agents.crm import DONE, MODEL, Crm, plan, positions, purposes
-from toolcrib import AgenticContext, AgenticStep, Crib, Limits, Result, ScriptedModel
+from toolcrib import AgenticContext, AgenticStep, Crib, Limits, Result, ScriptedModel, tool
 from toolcrib.agents import workflow_of
 from toolcrib.contracts import (
     ErrorCode,
@@ -20,6 +20,7 @@ from toolcrib.contracts import (
     RunRequest,
     ToolDefinition,
     ToolRevision,
+    UntrustedContent,
 )
 from toolcrib.contracts.workflows import WorkflowDefinition, WorkflowImplementation, WorkflowStep
 from toolcrib.engines import Driven
@@ -309,7 +310,7 @@ async def test_what_has_no_fixed_sequence_is_not_compiled():
 
 
 def _by_hand(*steps: JsonObject, **fields: Any) -> ToolDefinition:
-    """A workflow that somebody has written with the handlers of compiled ones."""
+    """A workflow that somebody has written with the handlers of compiled ones, as it would stand in the store."""
     return WorkflowDefinition.model_validate({"name": "by-hand", "steps": steps, **fields}).tool()
 
 
@@ -330,7 +331,8 @@ async def _run_by_hand(
         tool = await _agentic(crib, crm)
         if options:
             await crib.save(tool.definition.model_copy(update=options))
-        return await _start(crib, await crib.save(_by_hand(*steps)), TASK, principal), crm
+        saved = await crib.registry.save(_by_hand(*steps), realm="default", made_by="older", at=crib.clock.now())
+        return await _start(crib, saved, TASK, principal), crm
 
 
 @pytest.mark.requirement("workflow_hybrid.stages_guarded")
@@ -434,3 +436,103 @@ async def test_the_crib_shows_a_tool_as_a_workflow_that_passes_the_check_and_can
     assert not graph.problems
     assert published.tool.definition.side_effects == "writes"
     assert (result.output, len(crm.updates)) == (DONE, 3)
+
+
+@pytest.mark.requirement("workflow_hybrid.stages_checked")
+@pytest.mark.parametrize(
+    ("step", "path", "said"),
+    [
+        (_plan_step(input={"tool": "deals"}), "/steps/0/input", "agentic.plan needs 'input'"),
+        (_plan_step(retry={"count": 2}), "/steps/0/retry", "agentic.plan makes several calls, and retry is of one"),
+        (_plan_step(timeout_s=3), "/steps/0/timeout_s", "timeout_s is of one"),
+        (_plan_step(input={"tool": "${input.task}", "input": {}}), "/steps/0/input/tool", "in so many words"),
+        (_plan_step(input={"tool": "search_deals", "input": {}}), "/steps/0/input/tool", "no deterministic agentic"),
+        (_plan_step(input={"tool": "dels", "input": {}}), "/steps/0/input/tool", "no tool 'dels'"),
+        (_search_step(step="serch_deals", plan={}), "/steps/0/input/step", "'deals' has no step 'serch_deals'"),
+        (_search_step(sep="search_deals", plan={}), "/steps/0/input/sep", "agentic.step does not take 'sep'"),
+    ],
+)
+async def test_a_stage_that_could_not_be_carried_out_is_told_of_before_it_is_saved(
+    step: JsonObject, path: str, said: str
+):
+    async with Crib("memory://", models={MODEL: _model([])}) as crib:
+        await _agentic(crib, Crm())
+        graph = await crib.workflows.check(WorkflowDefinition.model_validate({"name": "by-hand", "steps": [step]}))
+
+    [problem] = graph.problems
+    assert problem.path == path
+    assert said in problem.message
+
+
+@pytest.mark.requirement("workflow_hybrid.stages_checked")
+async def test_a_workflow_with_the_parts_of_a_tool_that_requires_confirmation_must_require_it_too():
+    async with Crib("memory://", models={MODEL: _model([])}) as crib:
+        tool = await _agentic(crib, Crm())
+        await crib.save(tool.definition.model_copy(update={"requires_confirmation": True}))
+        found = await crib.workflows.of("deals")
+        compiled = await crib.workflows.check(found)
+        without = await crib.workflows.check(found.model_copy(update={"requires_confirmation": False}))
+
+    assert compiled.problems == ()
+    assert "requires confirmation" in without.problems[0].message
+
+
+@pytest.mark.requirement("workflow_hybrid.same_run")
+async def test_a_compiled_workflow_waits_for_a_person_in_its_middle_and_goes_on_with_the_same_plan():
+    crm, model = Crm(3), _model([plan(), DONE])
+
+    @tool(side_effects="writes", requires_confirmation=True)
+    async def update_deals(ids: list[str], stage: str) -> int:
+        """Move deals to a stage."""
+        crm.updates.append((ids, stage))
+        return len(ids)
+
+    async with Crib("memory://", models={MODEL: model}) as crib:
+        crib.add(crm.tools[0], update_deals)
+        deals = crib.agentic_tool("deals", mode="deterministic", model=MODEL, steps=STEPS)
+        workflow = await crib.save(workflow_of(await crib.save(deals.definition)).tool())
+        waiting = await _start(crib, workflow, TASK)
+        began = list(crm.updates)
+        [asked] = await crib.pending_approvals(waiting.run_id)
+        await crib.decide(waiting.run_id, asked.position, approve=True)
+        result = await crib.resume(waiting.run_id)
+
+    assert (waiting.summary.status, began) == ("awaiting_approval", [])
+    assert result.output == DONE
+    assert len(crm.updates) == 1
+    assert purposes(result) == ["planning", "formatting"]
+
+
+@pytest.mark.requirement("workflow_hybrid.rerun")
+async def test_a_run_from_a_step_keeps_the_plan_and_what_was_found_and_does_the_rest_anew():
+    crm, model = Crm(3), _model([plan(), DONE, DONE])
+    async with Crib("memory://", models={MODEL: model}) as crib:
+        workflow = await _compiled(crib, crm)
+        first = await crib.instances.start(workflow.ref, TASK)
+        again = await crib.instances.rerun(first.run_id, "update_deals")
+
+    assert (first.status, again.status) == ("completed", "completed")
+    assert (len(crm.searches), len(crm.updates)) == (1, 2)
+    assert len(model.requests) == 3
+    assert [step.reused for step in again.steps[:2]] == [first.run_id, first.run_id]
+
+
+@pytest.mark.requirement("workflow_hybrid.stages_guarded")
+async def test_the_rules_of_a_compiled_workflow_bind_its_stages_and_what_they_read_taints_the_run():
+    @tool(name="search_deals", side_effects="reads", untrusted=True)
+    async def search(company: str) -> dict[str, Any]:
+        """Deals, as strangers have named them."""
+        return {"results": [{"id": "d0", "name": company, "amount": 1}]}
+
+    crm, model = Crm(3), _model([plan(), DONE])
+    async with Crib("memory://", models={MODEL: model}) as crib:
+        crib.add(search, *crm.tools[1:])
+        deals = crib.agentic_tool("deals", mode="deterministic", model=MODEL, steps=STEPS)
+        found = workflow_of(await crib.save(deals.definition))
+        rules = (UntrustedContent(action="deny"),)
+        published = await crib.workflows.publish(found.model_copy(update={"guardrails": rules}))
+        result = await _start(crib, published.tool, TASK)
+
+    assert crm.updates == []
+    assert result.summary.error is not None
+    assert result.summary.error.reason is Reason.CONTENT_UNTRUSTED

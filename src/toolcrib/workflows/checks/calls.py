@@ -15,6 +15,7 @@ from toolcrib.contracts.workflows import (
 from toolcrib.policy import is_in_service
 from toolcrib.registry import means_many, misfits
 from toolcrib.workflows.checks.layout import Layout
+from toolcrib.workflows.checks.stages import stage_problems
 
 _BUILT_IN: Final = AGENT_HANDLERS | AGENTIC_HANDLERS
 _ASKED: Final = frozenset({"agent_ref", "agentRef", "prompt", "context"})
@@ -53,6 +54,8 @@ def argument_field(step: WorkflowStep) -> str:
     """The field under which a step says which tool it calls."""
     if step.handler_ref in AGENT_HANDLERS:
         return "input/agent_ref" if "agent_ref" in step.input else "input/agentRef"
+    if step.handler_ref in AGENTIC_HANDLERS:
+        return "input/tool"
     return next(field for field in ("tool", "agent", "workflow", "handler_ref") if getattr(step, field) is not None)
 
 
@@ -61,7 +64,7 @@ def _handler_problems(layout: Layout, step: WorkflowStep, name: str) -> Iterator
     if name in AGENT_HANDLERS:
         yield from _asking_problems(layout, step)
     elif name in AGENTIC_HANDLERS:
-        return
+        yield from stage_problems(layout, step, name)
     elif registered is None:
         around = layout.around
         known = {*_BUILT_IN, *(one.name for one in around.steps.current(around.realm))}
@@ -120,7 +123,7 @@ def _account_problems(layout: Layout, step: WorkflowStep, name: str) -> Iterator
 
 def _tool_problems(layout: Layout, step: WorkflowStep, reference: str) -> Iterator[WorkflowProblem]:
     field = argument_field(step).split("/")
-    if step.handler_ref in AGENT_HANDLERS and "${" in reference:
+    if step.handler_ref in _BUILT_IN and "${" in reference:
         return
     if means_many(reference):
         message = f"{reference!r} may mean several tools, and a step calls one"

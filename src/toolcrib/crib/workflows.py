@@ -70,7 +70,8 @@ class Workflows:
             name = definition.get("name") if isinstance(definition, dict) else None
             return WorkflowGraph(workflow=str(name or ""), problems=found.problems)
         checked = self._parts.catalogue.check_workflow(found.definition, who.realm, who)
-        return draw(checked.tool, checked.problems)
+        named = {ref: self._parts.registry.named(who.realm, ref) for ref in checked.implementation.callees}
+        return draw(checked.tool, checked.problems, {ref: tool for ref, tool in named.items() if tool is not None})
 
     async def draft(
         self,

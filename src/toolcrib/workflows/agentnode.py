@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from typing import Final, NamedTuple, cast
 
 from toolcrib.contracts import AgentOutputs, Json, JsonObject, PinnedHandle, ToolEnvelope, ToolError, ToolRevision
-from toolcrib.contracts.workflows import AGENT_HANDLERS, AGENTIC_HANDLERS, SettledStep
+from toolcrib.contracts.workflows import AGENT_HANDLERS, AGENTIC_HANDLERS, SettledStep, WorkflowStep
 from toolcrib.expressions import references_of
 from toolcrib.expressions.values import is_list, is_object
 from toolcrib.runs import (
@@ -36,6 +36,33 @@ HANDLES_HELD: Final = "handles_held"
 
 _OF_CALLS: Final = frozenset({"tools_by_id", "tool_order", "last_tool", "handles"})
 """Outputs that only the journal of the agent's run has."""
+
+
+def asks_agent(step: WorkflowStep, tool: ToolRevision | None) -> bool:
+    """Whether a step is an agent's node: it calls an agent or an agentic tool.
+
+    Args:
+        step: The step.
+        tool: What it calls; null if that is not there.
+    """
+    if step.handler_ref in AGENTIC_HANDLERS:
+        return False
+    if tool is not None:
+        return tool.definition.has_model
+    return step.agent is not None or step.handler_ref in AGENT_HANDLERS
+
+
+def handles_of(step: WorkflowStep, tool: ToolRevision | None) -> tuple[str, ...]:
+    """Names of what expressions read of an agent's node, always the same and its pins; empty for any other step.
+
+    Args:
+        step: The step.
+        tool: As for `asks_agent`.
+    """
+    if not asks_agent(step, tool):
+        return ()
+    pins = (*(() if tool is None else pinned_by(tool)), *step.pins)
+    return (*AgentOutputs.model_fields, "output", *dict.fromkeys(f"handles.{pin.name}" for pin in pins))
 
 
 class _Asking(NamedTuple):
@@ -115,12 +142,7 @@ class AgentNodes:
     # Inside -----------------------------------------------------------------------------------------------------------
 
     def _asks_agent(self, node: Node) -> bool:
-        if node.callee is None or node.step.handler_ref in AGENTIC_HANDLERS:
-            return False
-        tool = self._tool(node)
-        if tool is not None:
-            return tool.definition.has_model
-        return node.step.agent is not None or node.step.handler_ref in AGENT_HANDLERS
+        return node.callee is not None and asks_agent(node.step, self._tool(node))
 
     def _tool(self, node: Node) -> ToolRevision | None:
         found = self._setting.callees.get(node.callee or "")

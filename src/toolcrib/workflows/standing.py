@@ -40,7 +40,7 @@ def standing_of(tool: ToolRevision, around: Surroundings, proposed: ToolRevision
     taken = {ref: found for ref in workflow.callees if (found := lock.of(ref).tool) is not None}
     definition = WorkflowDefinition.of(tool.definition)
     problems = check_workflow(definition, replace(around, instead=taken)).problems
-    drawn = draw(tool.definition, problems)
+    drawn = draw(tool.definition, problems, taken)
     steps = {step.name: step for step in workflow.steps}
     nodes = tuple(_node(node, steps[node.name], lock, workflow, around) for node in drawn.nodes)
     broken = {node.name: node for node in nodes if node.state == "broken"}

@@ -189,6 +189,10 @@ async def test_a_handle_of_a_step_stays_whatever_becomes_of_its_tool(how: str):
         instance = await run(crib)
 
     assert (instance.status, instance.output) == ("completed", {"found": None})
+    assert before.nodes[0].handles == (
+        *("response", "tools_by_id", "tool_order", "last_tool", "traces_url", "output"),
+        "handles.found",
+    )
     assert [node.handles for node in after.nodes] == [node.handles for node in before.nodes]
     assert [(edge.source, edge.target, edge.reference) for edge in after.edges] == [
         (edge.source, edge.target, edge.reference) for edge in before.edges
@@ -249,3 +253,12 @@ async def test_a_run_that_keeps_what_outsiders_can_write_has_read_it():
 
     assert [one.output for one in runs] == [{"found": "mail of hat"}] * 2
     assert [isinstance(end, RunFinished) and end.tainted for end in ends] == [True, True]
+
+
+@pytest.mark.requirement("workflow_agents.never_breaks")
+async def test_a_draft_shows_the_handles_of_its_nodes_too_whether_their_agents_are_there_or_not():
+    async with await open_crib(definition=agent(pins=[pinned("own")])) as crib:
+        steps = (asks(pins=[pin("mine")]), {"name": "ghost", "agent": "nobody", "pins": [pin("left")]}, HANDLES)
+        shown = await crib.workflows.check(workflow(*steps))
+
+    assert [node.handles[6:] for node in shown.nodes] == [("handles.own", "handles.mine"), ("handles.left",), ()]

@@ -1,18 +1,34 @@
 """The graph of a definition as it stands, sound or not: nothing that can be drawn is left out."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import Final
 
-from toolcrib.contracts import InvalidDefinition, ToolDefinition
-from toolcrib.contracts.workflows import GraphEdge, GraphNode, WorkflowGraph, WorkflowImplementation, WorkflowProblem
+from toolcrib.contracts import InvalidDefinition, ToolDefinition, ToolRevision
+from toolcrib.contracts.workflows import (
+    GraphEdge,
+    GraphNode,
+    WorkflowGraph,
+    WorkflowImplementation,
+    WorkflowProblem,
+    WorkflowStep,
+)
+from toolcrib.workflows.agentnode import handles_of
 from toolcrib.workflows.graph import edges_of
 
+_NOTHING: Final[Mapping[str, ToolRevision]] = {}
 
-def draw(tool: ToolDefinition, problems: Sequence[WorkflowProblem] = ()) -> WorkflowGraph:
+
+def draw(
+    tool: ToolDefinition,
+    problems: Sequence[WorkflowProblem] = (),
+    callees: Mapping[str, ToolRevision] = _NOTHING,
+) -> WorkflowGraph:
     """The graph of a workflow that need not be published.
 
     Args:
         tool: The workflow.
         problems: What is wrong with it.
+        callees: The tools by reference, as far as they are there, for the handles of agents' nodes.
 
     Raises:
         InvalidDefinition: The tool is no workflow.
@@ -20,11 +36,13 @@ def draw(tool: ToolDefinition, problems: Sequence[WorkflowProblem] = ()) -> Work
     implementation = tool.implementation
     if not isinstance(implementation, WorkflowImplementation):
         raise InvalidDefinition(f"tool {tool.name!r} is of kind {implementation.kind!r}, not a workflow")
-    nodes = [
-        GraphNode(name=step.name, kind=step.kind, title=step.title, reference=step.callee(implementation.handlers))
-        for step in implementation.steps
-    ]
+    nodes = [_node(step, step.callee(implementation.handlers), callees) for step in implementation.steps]
     edges = [GraphEdge(**edge._asdict()) for edge in edges_of(implementation, lenient=True)]
     return WorkflowGraph(
         workflow=f"{tool.name}@{tool.version}", nodes=tuple(nodes), edges=tuple(edges), problems=tuple(problems)
     )
+
+
+def _node(step: WorkflowStep, reference: str | None, callees: Mapping[str, ToolRevision]) -> GraphNode:
+    handles = handles_of(step, callees.get(reference or ""))
+    return GraphNode(name=step.name, kind=step.kind, title=step.title, reference=reference, handles=handles)

@@ -61,8 +61,11 @@ class Plan:
 
     @property
     def ends(self) -> list[str]:
-        """The steps that nothing waits for, but for those that are only gone to."""
-        return [name for name, node in self.nodes.items() if not node.followers and not node.comes_from]
+        """The steps that nothing waits for unless they fail, but for those that are only gone to then."""
+        return [name for name, node in self.nodes.items() if not node.comes_from and not self._is_followed(name)]
+
+    def _is_followed(self, name: str) -> bool:
+        return any(name not in self.nodes[follower].comes_from for follower in self.nodes[name].followers)
 
     def after(self, name: str) -> set[str]:
         """A step and all that follow it, however far away."""

@@ -28,8 +28,10 @@ async def test_a_name_that_expressions_read_something_else_under_is_reserved():
 @pytest.mark.requirement("workflow_checks.names")
 async def test_two_steps_that_both_run_cannot_save_under_one_name():
     assert await told(value("a", save_as="x"), value("b", save_as="x")) == [
-        "/steps/1/save_as: expressions would read the output of 'a' and of 'b' as 'x'; "
-        "save one of them as something else, or let one go to the other when it fails",
+        (
+            "/steps/1/save_as: expressions would read the output of 'a' and of 'b' as 'x'; "
+            "save one of them as something else, or let one go to the other when it fails"
+        ),
     ]
 
 
@@ -75,8 +77,10 @@ async def test_alternatives_may_follow_each_other_through_several_failures():
 @pytest.mark.requirement("workflow_checks.names")
 async def test_conditions_that_may_hold_together_are_a_warning(first: str, second: str):
     assert await told(value("a", save_as="x", condition=first), value("b", save_as="x", condition=second)) == [
-        "warning /steps/1/save_as: if 'a' and 'b' both run, 'x' is what the later one puts out; "
-        "have their conditions leave no case for both",
+        (
+            "warning /steps/1/save_as: if 'a' and 'b' both run, 'x' is what the later one puts out; "
+            "have their conditions leave no case for both"
+        ),
     ]
 
 
@@ -91,8 +95,10 @@ async def test_all_steps_that_there_are_not_are_told_at_once():
         "/steps/0/depends_on/0: there is no step 'chek'; did you mean 'check'?",
         "/steps/0/depends_on/1: step 'check' would wait for itself; take it out",
         "/steps/1/on_error/go_to: there is no step 'refund'; there is: check, pay",
-        "/steps/1/output: ${steps.chck.status} reads 'chck', and there is none in what it is read from; "
-        "did you mean 'check'?",
+        (
+            "/steps/1/output: ${steps.chck.status} reads 'chck', and there is none in what it is read from; "
+            "did you mean 'check'?"
+        ),
     ]
 
 
@@ -109,8 +115,10 @@ async def test_a_circle_is_told_with_the_way_and_the_edge_to_take_out():
 @pytest.mark.requirement("workflow_checks.circles")
 async def test_going_back_is_a_circle():
     assert await told(value("a"), value("b", "${a}", on_error={"go_to": "a"})) == [
-        "/steps/1/on_error/go_to: the steps wait for each other: b -> a -> b; "
-        "'b' goes back to 'a', which it waits for; let it go to a step of its own",
+        (
+            "/steps/1/on_error/go_to: the steps wait for each other: b -> a -> b; "
+            "'b' goes back to 'a', which it waits for; let it go to a step of its own"
+        ),
     ]
 
 

@@ -114,7 +114,8 @@ class Expressions:
             given = self._members(step.condition.input, here.at("condition", "input"))
             bound = self._layout.implementation.conditions.get(step.condition.ref)
             if bound is not None:
-                self._single(bound.expression, Place(step, here.at("condition", "ref").path, given))
+                parameters = {name: given.get(name, ANYTHING) for name in bound.parameters}
+                self._single(bound.expression, Place(step, here.at("condition", "ref").path, parameters))
 
     def _arguments(self, step: WorkflowStep, here: Place) -> None:
         context = step.input.get("context")

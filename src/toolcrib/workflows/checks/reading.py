@@ -33,6 +33,7 @@ from toolcrib.workflows.checks.shapes import (
     NUMBER,
     STRING,
     Form,
+    Made,
     Shape,
     constant,
     is_only,
@@ -223,7 +224,13 @@ def _member(form: Form, name: str) -> Shape | None:
 
 
 def _without_null(shape: Shape) -> Shape:
-    return tuple(form for form in shape if not is_only(form.kinds, "null")) or ANYTHING
+    kept = (form for form in shape if not is_only(form.kinds, "null"))
+    return tuple(form if form.kinds & {"object", "array"} else _bare(form) for form in kept) or ANYTHING
+
+
+def _bare(form: Form) -> Form:
+    """A scalar that is not null."""
+    return Made(form.kinds - {"null"}, form.values)
 
 
 def _spoken(shape: Shape) -> str:

@@ -1,0 +1,270 @@
+"""What expressions may read where they stand, and what is not there to be read."""
+
+import pytest
+
+from tests.unit.workflows.checked import described, house, told
+from toolcrib.contracts import JsonObject
+
+GET = {"name": "order", "tool": "get_order", "input": {"id": "x"}}
+INPUT = {"type": "object", "properties": {"id": {"type": "string"}, "more": {"type": "object"}}}
+
+
+@pytest.mark.parametrize(
+    ("step", "said"),
+    [
+        (
+            {"output": "${ordr}"},
+            "/steps/1/output: ${ordr} reads 'ordr', and there is nothing of this name; did you",
+        ),
+        ({"output": "${item}"}, "/steps/1/output: ${item} reads 'item', which there is not here: the element of a"),
+        ({"output": "${index + 1}"}, "/steps/1/output: ${index + 1} reads 'index', which there is not here"),
+        ({"output": "${output}"}, "/steps/1/output: ${output} reads 'output', which there is not here: what was put"),
+        ({"output": "${error.code}"}, "/steps/1/output: ${error.code} reads 'error', which there is not here"),
+        ({"output": "${s}"}, "/steps/1/output: ${s} reads the output of the step itself"),
+        (
+            {"output": "${steps.s.status}"},
+            "/steps/1/output: ${steps.s.status} reads what has become of the step",
+        ),
+        ({"output": "${steps}"}, "/steps/1/output: ${steps} reads steps without a name; write steps.NAME"),
+        ({"output": 1, "condition": "${item > 1}"}, "/steps/1/condition: ${item > 1} reads 'item'"),
+        ({"output": 1, "for_each": "${item}"}, "/steps/1/for_each/items: ${item} reads 'item'"),
+        ({"approval": {"message": "${ordr}?"}}, "/steps/1/approval/message: ${ordr} reads 'ordr'"),
+        ({"approval": {"message": "?", "show": {"a": ["${ordr}"]}}}, "/steps/1/approval/show/a/0: ${ordr} reads"),
+        ({"wait": {"seconds": "${ordr}"}}, "/steps/1/wait/seconds: ${ordr} reads 'ordr'"),
+    ],
+)
+@pytest.mark.requirement("workflow_checks.scopes")
+async def test_what_cannot_be_read_here_is_told(step: JsonObject, said: str):
+    found = await told(GET, {"name": "s", **step})
+
+    assert any(line.startswith(said) for line in found), found
+
+
+@pytest.mark.requirement("workflow_checks.scopes")
+async def test_names_are_read_where_there_is_something_under_them():
+    found = await told(
+        {**GET, "on_error": {"go_to": "lost"}},
+        {"name": "each", "for_each": "${order.lines}", "tool": "anything", "input": {"value": "${item.sku}${index}"}},
+        {"name": "lost", "condition": "${error.code == 'TIMEOUT'}", "output": "${error.message} ${error.step}"},
+        {"name": "own", "tool": "anything", "input": {}, "output": "${output.x}"},
+    )
+
+    assert found == []
+
+
+@pytest.mark.requirement("workflow_checks.scopes")
+async def test_a_step_that_is_saved_as_something_else_is_read_as_that():
+    assert await told({**GET, "save_as": "o"}, {"name": "s", "output": "${order.id}"}) == [
+        "/steps/1/output: ${order.id} reads 'order', and there is nothing of this name; read it as 'o'",
+    ]
+
+
+@pytest.mark.requirement("workflow_checks.scopes")
+async def test_the_prompt_of_an_agent_reads_its_context_and_nothing_else_does():
+    asks = {"agentRef": "desk", "prompt": "${who} ${whom}", "context": {"who": "${input.id}"}}
+
+    found = await told({"name": "s", "handler_ref": "ai.invoke_agent", "input": asks})
+
+    assert found == [
+        "/steps/0/input/prompt: ${whom} reads 'whom', and there is nothing of this name; there is: input, s",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("output", "said"),
+    [
+        ("${order.}", "/steps/1/output: in '${order.}'"),
+        ("${order", "/steps/1/output: '${' at column 1 is never closed"),
+        ("${nope(1)}", "/steps/1/output: in '${nope(1)}'"),
+        ("${" + "1+" * 1000 + "1}", "/steps/1/output: '${' at column 1 is never closed by '}' within 2,000 characters"),
+        ({"a": {"b/c": ["${1 +}"]}}, "/steps/1/output/a/b~1c/0: in '${1 +}'"),
+    ],
+)
+@pytest.mark.requirement("workflow_checks.expressions")
+async def test_an_expression_that_does_not_compile_is_told_with_its_place(output: object, said: str):
+    found = await told(GET, {"name": "s", "output": output})
+
+    assert any(line.startswith(said) for line in found), found
+
+
+@pytest.mark.requirement("workflow_checks.expressions")
+async def test_a_structure_that_is_too_deep_is_told():
+    deep: object = 1
+    for _ in range(120):
+        deep = [deep]
+
+    (line,) = await told({"name": "s", "output": deep})
+
+    assert "structure is nested deeper than 100 levels; flatten it" in line
+
+
+@pytest.mark.parametrize("condition", ["yes", "${input.id} and more", "a ${input.id}"])
+@pytest.mark.requirement("workflow_checks.expressions")
+async def test_a_condition_is_one_expression_and_nothing_else(condition: str):
+    assert await told({"name": "s", "output": 1, "condition": condition}) == [
+        f"/steps/0/condition: {condition!r} is not one expression; write it as ${{…}}, and nothing beside it",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("expression", "said"),
+    [
+        ("order.totl", "reads 'totl', and there is none in what it is read from; did you mean 'total'?"),
+        ("order['totl']", "reads 'totl', and there is none in what it is read from; did you mean 'total'?"),
+        ("order.lines.sku", "reads 'sku' of what is an array, which has no fields; read it from each element: [*].sku"),
+        ("order.lines[0].sk", "reads 'sk', and there is none in what it is read from; did you mean 'sku'?"),
+        ("order.lines[*].sk", "reads 'sk', and there is none in what it is read from; did you mean 'sku'?"),
+        ("order.lines.first().sk", "did you mean 'sku'?"),
+        ("order.total.cents", "reads 'cents' of what is an integer, which has no fields"),
+        ("order.total[0]", "reads an element of what is an integer, which has none"),
+        ("order.id[*]", "reads every element of what is a string, which has none"),
+        ("(order ?? input).more.x", None),
+        ("steps.order.output.totl", "reads 'totl'"),
+        ("steps.order.state", "reads 'state', and there is none"),
+        ("input.idd", "did you mean 'id'?"),
+        ("input.more.any.thing", None),
+        ("order.lines.length + order.id.length", None),
+        ("order.lines[0].sku.length", None),
+        ("order.lines[input.id].sku", None),
+        ("{a: order.totl}", "reads 'totl'"),
+        ("[1, order.totl]", "reads 'totl'"),
+        ("!order.totl", "reads 'totl'"),
+        ("-order.totl", "reads 'totl'"),
+        ("order.id == 'x' ? order.totl : 1", "reads 'totl'"),
+        ("json(order.totl)", "reads 'totl'"),
+        ("order.total > 1 && order.totl", "reads 'totl'"),
+        ("{a: 1}.b", "reads 'b', and there is none in what it is read from; there is: a"),
+        ("order.note.default('x').x", "reads 'x' of what is a string"),
+    ],
+)
+@pytest.mark.requirement("workflow_checks.paths")
+async def test_a_path_is_held_against_what_the_schemas_say(expression: str, said: str | None):
+    found = await told(GET, {"name": "s", "output": f"${{{expression}}}"}, input_schema=INPUT)
+
+    if said is None:
+        assert found == []
+    else:
+        assert len(found) == 1
+        assert found[0].startswith("/steps/1/output: ${")
+        assert said in found[0]
+
+
+@pytest.mark.requirement("workflow_checks.paths")
+async def test_a_path_that_is_optional_and_never_there_is_a_warning():
+    (line,) = await told(GET, {"name": "s", "output": "${order?.totl}"})
+
+    assert line.startswith("warning /steps/1/output: ${order?.totl} reads 'totl'")
+
+
+@pytest.mark.parametrize(
+    ("gives", "said"),
+    [
+        (None, None),
+        ({"type": "object"}, None),
+        ({"type": "object", "properties": {"a": {}}, "additionalProperties": True}, None),
+        ({"type": "object", "properties": {"a": {}}, "patternProperties": {"^b": {}}}, None),
+        ({"type": "object", "properties": {"a": {}}}, "there is: a"),
+        ({"anyOf": [{"properties": {"a": {}}, "type": "object"}, {"type": "object"}]}, None),
+        ({"anyOf": [{"properties": {"a": {}}, "type": "object"}, {"type": "null"}]}, "there is: a"),
+        ({"allOf": [{"properties": {"a": {}}}, {"properties": {"c": {}}}], "type": "object"}, "there is: a, c"),
+        ({"$ref": "#/$defs/x", "$defs": {"x": {"type": "object", "properties": {"a": {}}}}}, "there is: a"),
+        ({"anyOf": [{"$ref": "#"}, {"type": "object", "properties": {"a": {}}}]}, None),
+        ({"type": "string"}, "which has no fields"),
+    ],
+)
+@pytest.mark.requirement("workflow_checks.paths")
+async def test_a_schema_that_leaves_room_for_others_says_nothing(gives: JsonObject | None, said: str | None):
+    async with house() as crib:
+        crib.add(described("make", {}, gives))
+
+        found = await told({"name": "m", "tool": "make"}, {"name": "s", "output": "${m.b}"}, crib=crib)
+
+    assert found == [] if said is None else said in found[0]
+
+
+@pytest.mark.requirement("workflow_checks.paths")
+async def test_the_outputs_of_every_kind_of_step_are_known():
+    steps = [
+        {"name": "all", "for_each": "${input.ids}", "tool": "get_order", "input": {"id": "${item}"}},
+        {"name": "asked", "agent": "desk", "input": {"message": "?"}, "pins": [_pin("p")]},
+        {"name": "decided", "approval": {"message": "?", "show": {"usd": 1}}},
+        {"name": "slept", "wait": {"seconds": 1}},
+        {"name": "told", "wait": {"signal": "go"}},
+        {"name": "made", "output": {"a": ["${all}"]}},
+    ]
+    read = ["all.id", "all[0].idd", "asked.reponse", "asked.handles.q", "decided.eur", "slept.x", "told.x.y", "made.b"]
+
+    found = await told(*steps, {"name": "s", "output": [f"${{{one}}}" for one in read]})
+
+    places = [line.partition(": ")[0].removeprefix("/steps/6/output/") for line in found]
+    assert places == ["0", "1", "2", "3", "4", "5", "7"]
+    assert "did you mean 'response'?" in found[2]
+    assert "there is: p" in found[3]
+
+
+@pytest.mark.requirement("workflow_checks.paths")
+async def test_an_agentic_tool_of_which_nothing_is_known_may_put_out_anything():
+    async with house() as crib:
+        crib.agentic_tool("finder", mode="agentic", model="scripted:m", tools=["say"])
+
+        found = await told(
+            {"name": "f", "tool": "finder", "input": {"task": "?"}}, {"name": "s", "output": "${f.any}"}, crib=crib
+        )
+
+    assert found == []
+
+
+@pytest.mark.requirement("workflow_checks.left_out")
+async def test_reading_a_step_that_may_be_left_out_is_a_warning():
+    maybe = {**GET, "condition": "${input.id}"}
+
+    assert await told(maybe, {"name": "s", "output": "${order.total}"}) == [
+        ("warning /steps/1/output: ${order.total} has no value if step 'order' is left out; write ?. to get null then"),
+    ]
+
+
+@pytest.mark.parametrize(
+    "reader",
+    [
+        {"output": "${order?.total}"},
+        {"output": "${order ? order.total : 0}"},
+        {"output": "${order && order.total}"},
+        {"output": "${order.total}", "condition": "${order}"},
+        {"output": "${order.total}", "condition": "${steps.order.status == 'succeeded'}"},
+        {"output": "${order.total}", "condition": "${input.id}"},
+    ],
+)
+@pytest.mark.requirement("workflow_checks.left_out")
+async def test_who_has_looked_before_is_not_warned(reader: JsonObject):
+    assert await told({**GET, "condition": "${input.id}"}, {"name": "s", **reader}) == []
+
+
+@pytest.mark.requirement("workflow_checks.left_out")
+async def test_a_step_whose_failure_is_forgiven_and_one_that_nobody_goes_to_may_have_put_out_nothing():
+    found = await told(
+        {**GET, "on_error": "continue"},
+        {"name": "a", "tool": "anything", "input": {}, "on_error": {"go_to": "b"}},
+        {"name": "b", "output": {"x": 1}},
+        {"name": "after", "output": "${b.x}"},
+        output={"total": "${order.total}", "x": "${b.x}"},
+    )
+
+    assert found == [
+        "warning /output/total: ${order.total} has no value if step 'order' fails; write ?. to get null then",
+        "warning /output/x: ${b.x} has no value if no step goes to 'b'; write ?. to get null then",
+    ]
+
+
+@pytest.mark.requirement("workflow_checks.left_out")
+async def test_an_agent_that_was_not_asked_has_its_stable_outputs_all_the_same():
+    asks = {"name": "ask", "agent": "desk", "input": {"message": "?"}, "condition": "${input.id}"}
+
+    found = await told(asks, {"name": "s", "output": ["${ask.response}", "${ask.output.x}"]})
+
+    assert found == [
+        "warning /steps/1/output/1: ${ask.output.x} has no value if step 'ask' is left out; write ?. to get null then",
+    ]
+
+
+def _pin(name: str) -> JsonObject:
+    return {"name": name, "selector": {"tool": "say"}}

@@ -1,0 +1,226 @@
+"""What a step is, what it names, and the arguments that it gives."""
+
+import pytest
+
+from tests.unit.workflows.checked import described, house, problems, told
+from toolcrib.contracts import JsonObject, ServiceAccount
+from toolcrib.contracts.workflows import ConditionBinding, StepRegistration
+
+SAY = {"tool": "say", "input": {"text": "x"}}
+
+
+@pytest.mark.parametrize(
+    ("step", "said"),
+    [
+        ({}, "/steps/0: step 's' does nothing; give it one of"),
+        ({**SAY, "wait": {"seconds": 1}}, "/steps/0: step 's' has tool and wait, and does one thing only"),
+        ({"wait": {}}, "/steps/0/wait: a wait that says nothing has no one end"),
+        ({"wait": {"seconds": 1, "signal": "go"}}, "/steps/0/wait: a wait that says seconds and signal has no one end"),
+        ({"wait": {"seconds": "soon"}}, "/steps/0/wait/seconds: seconds is the text 'soon'; write a number"),
+        ({"wait": {"seconds": -1}}, "/steps/0/wait/seconds: seconds is -1, and must be from 0 to"),
+        ({"wait": {"until": "tomorrow"}}, "/steps/0/wait/until: until is 'tomorrow', which is no moment"),
+        (
+            {"wait": {"until": "2026-01-31T12:00:00"}},
+            "/steps/0/wait/until: until is '2026-01-31T12:00:00', which",
+        ),
+        ({"wait": {"seconds": 1, "timeout_s": 2}}, "/steps/0/wait/timeout_s: timeout_s is of a signal"),
+        ({"wait": {"signal": "go"}, "for_each": "${input.xs}"}, "/steps/0/for_each: every element would wait for"),
+        ({"output": 1, "retry": {"count": 2}}, "/steps/0/retry: retry does nothing in a step that calls nothing"),
+        ({"output": 1, "timeout_s": 2}, "/steps/0/timeout_s: timeout_s does nothing"),
+        ({"wait": {"seconds": 1}, "input": {"a": 1}}, "/steps/0/input: input does nothing"),
+        ({"approval": {"message": "?"}, "principal_ref": "bot"}, "/steps/0/principal_ref: principal_ref does nothing"),
+        ({**SAY, "pins": [{"name": "p", "selector": {"tool": "say"}}]}, "/steps/0/pins: pins are of a model's calls"),
+        ({**SAY, "join": "any"}, "warning /steps/0/join: join is 'any', and the step waits for no other one"),
+    ],
+)
+@pytest.mark.requirement("workflow_checks.one_thing")
+async def test_a_step_that_is_no_one_thing_or_says_what_does_nothing_is_told(step: JsonObject, said: str):
+    found = await told({"name": "s", **step})
+
+    assert any(line.startswith(said) for line in found), found
+
+
+@pytest.mark.parametrize(
+    "step",
+    [
+        {"wait": {"seconds": "${input.s}"}},
+        {"wait": {"until": "2026-01-31T12:00:00Z"}},
+        {"wait": {"signal": "go", "timeout_s": 5}},
+        {"approval": {"message": "Well?", "show": {"a": 1}}, "for_each": "${input.xs}"},
+        {"output": "${item}", "for_each": "${input.xs}"},
+        {"agent": "desk", "input": {"message": "?"}, "pins": [{"name": "p", "selector": {"tool": "say"}}]},
+    ],
+)
+@pytest.mark.requirement("workflow_checks.one_thing")
+async def test_a_step_that_is_one_thing_is_fine(step: JsonObject):
+    assert await told({"name": "s", **step}) == []
+
+
+@pytest.mark.requirement("workflow_checks.one_thing")
+async def test_pins_that_cannot_be_told_apart_are_told():
+    pin = {"name": "p", "selector": {"tool": "say"}}
+
+    (line,) = await told({"name": "s", "agent": "desk", "input": {"message": "?"}, "pins": [pin, pin]})
+
+    assert line.startswith("/steps/0/pins: agent 's' has two pinned handles of the name 'p'")
+
+
+@pytest.mark.parametrize(
+    ("step", "said"),
+    [
+        ({"tool": "sya"}, "/steps/0/tool: no tool 'sya' in realm 'default'; there is: say"),
+        ({"tool": "say@2.0.0"}, "/steps/0/tool: no tool 'say@2.0.0' in realm 'default'; there is: say@1.0.0"),
+        ({"tool": "s*"}, "/steps/0/tool: 's*' may mean several tools, and a step calls one; name it"),
+        ({"agent": "say"}, "/steps/0/agent: 'say' is of kind 'python', and no agent"),
+        ({"workflow": "say"}, "/steps/0/workflow: 'say' is of kind 'python', and no workflow"),
+        ({"handler_ref": "orders.x"}, "/steps/0/handler_ref: there is no workflow step 'orders.x'"),
+        (
+            {"handler_ref": "ai.invoke_agnt"},
+            "/steps/0/handler_ref: there is no workflow step 'ai.invoke_agnt'; did",
+        ),
+        ({**SAY, "condition": {"ref": "big"}}, "/steps/0/condition/ref: there is no condition 'big'"),
+        ({**SAY, "principal_ref": "bot"}, "/steps/0/principal_ref: there is no service account 'bot'"),
+    ],
+)
+@pytest.mark.requirement("workflow_checks.callees")
+async def test_what_a_step_names_and_there_is_not_is_told_with_what_there_is(step: JsonObject, said: str):
+    found = await told({"name": "s", **step})
+
+    assert any(line.startswith(said) for line in found), found
+
+
+@pytest.mark.requirement("workflow_checks.callees")
+async def test_a_tool_that_no_step_may_use_is_told():
+    async with house() as crib:
+        crib.add(
+            described("quiet", {}, available_as=("tool",)),
+            described("off", {}, enabled=False),
+            described("gone", {}),
+            described("old", {}),
+        )
+        await crib.lifecycle.block("gone", message="Leaked.", replacement="say")
+        await crib.lifecycle.deprecate("old", replacement="say")
+
+        found = await told(*({"name": name, "tool": name} for name in ("quiet", "off", "gone", "old")), crib=crib)
+
+    assert found == [
+        (
+            "/steps/0/tool: tool 'quiet' is not available as a workflow's step; "
+            "add 'workflow_step' to its available_as, or name another one"
+        ),
+        "/steps/1/tool: tool 'off@1.0.0' is disabled or a draft; enable it, or name another one",
+        "/steps/2/tool: tool 'gone@1.0.0' is blocked: Leaked.; use 'say' instead",
+        "warning /steps/3/tool: tool 'old@1.0.0' is deprecated; use 'say' instead",
+    ]
+
+
+@pytest.mark.requirement("workflow_checks.callees")
+async def test_words_of_the_vocabulary_that_are_disabled_are_told():
+    async with house() as crib:
+        await crib.steps.save(StepRegistration(name="talk", tool="say", enabled=False))
+        await crib.conditions.save(
+            ConditionBinding(name="big", parameters=("n",), expression="${n > 3}", enabled=False)
+        )
+        await crib.accounts.save(ServiceAccount(name="bot", enabled=False))
+        step = {"name": "s", "handler_ref": "talk", "condition": {"ref": "big", "input": {"n": 1}}}
+
+        found = await told({**step, "input": {"text": "x"}, "principal_ref": "bot"}, crib=crib)
+
+    assert found == [
+        "/steps/0/handler_ref: workflow step 'talk' is disabled; enable it, or name its tool",
+        "/steps/0/condition/ref: condition 'big' is disabled; enable it, or write its expression",
+        "/steps/0/principal_ref: service account 'bot' is disabled; enable it, or leave principal_ref out",
+    ]
+
+
+@pytest.mark.requirement("workflow_checks.arguments")
+async def test_arguments_that_are_missing_or_unknown_are_told_where_they_stand():
+    assert await told({"name": "s", "tool": "say", "input": {"txt": "x"}}) == [
+        "/steps/0/input/txt: 'say' does not take 'txt'; it takes text",
+        "/steps/0/input: 'say' needs 'text', which is not given; add it",
+    ]
+
+
+@pytest.mark.requirement("workflow_checks.arguments")
+async def test_the_parameters_of_a_condition_are_held_against_what_is_given():
+    async with house() as crib:
+        await crib.conditions.save(ConditionBinding(name="big", parameters=("n",), expression="${n > 3}"))
+
+        found = await told({"name": "s", **SAY, "condition": {"ref": "big", "input": {"m": 1}}}, crib=crib)
+
+    assert found == [
+        "/steps/0/condition/input: condition 'big' reads 'n', which is not given; add it",
+        "/steps/0/condition/input/m: condition 'big' does not read 'm'; there is: n",
+    ]
+
+
+@pytest.mark.requirement("workflow_checks.arguments", "workflow_checks.vocabulary")
+async def test_a_registration_gives_what_a_step_does_not():
+    async with house() as crib:
+        await crib.steps.save(
+            StepRegistration(name="talk", tool="say", input_mapping={"text": "${input.x}"}, output_mapping={"a": 1})
+        )
+        steps = [{"name": "s", "handler_ref": "talk"}, {"name": "t", "output": "${s.b}"}]
+
+        found = await told(*steps, crib=crib)
+
+    assert found == ["/steps/1/output: ${s.b} reads 'b', and there is none in what it is read from; there is: a"]
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        ({"agent_ref": "${input.who}", "prompt": "?"}, "/steps/0/input/agent_ref: agent_ref must name an agent in so"),
+        ({"prompt": "?"}, "/steps/0/input/agent_ref: agent_ref must name an agent"),
+        ({"agentRef": "desk"}, "/steps/0/input: the agent is asked nothing"),
+        ({"agentRef": "dsk", "prompt": "?"}, "/steps/0/input/agentRef: no tool 'dsk'"),
+        ({"agentRef": "say", "prompt": "?"}, "/steps/0/input/agentRef: 'say' is of kind 'python', and no agent"),
+        ({"agentRef": "desk", "prompt": "?", "ctx": {}}, "/steps/0/input/ctx: a step that asks an agent does not take"),
+    ],
+)
+@pytest.mark.requirement("workflow_checks.callees")
+async def test_a_step_that_asks_an_agent_names_it_and_asks_something(given: JsonObject, said: str):
+    found = await told({"name": "s", "handler_ref": "ai.invoke_agent", "input": given})
+
+    assert any(line.startswith(said) for line in found), found
+
+
+@pytest.mark.requirement("workflow_checks.output")
+async def test_a_workflow_that_says_that_it_does_less_than_its_steps_is_told():
+    assert await told({"name": "s", "tool": "pay", "input": {"amount": 1}}, side_effects="reads") == [
+        "/side_effects: side_effects is 'reads', and 'pay' in step 's' writes; say 'writes', or leave it out",
+    ]
+
+
+@pytest.mark.requirement("workflow_checks.documents", "workflow_checks.all_at_once")
+async def test_a_document_that_is_no_definition_is_told_field_by_field():
+    steps = [{"name": "a b", "tol": "x", "wait": {"seconds": []}, "for_each": {}, "on_error": {"goto": "x"}}]
+    found = await told(*steps, stepz=1)
+
+    assert "/steps/0/tol: there is no field 'tol' here; did you mean 'tool'?" in found
+    assert "/stepz: there is no field 'stepz' here; did you mean 'steps'?" in found
+    assert "/steps/0/for_each/items: Field required" in found
+    assert "/steps/0/on_error/goto: there is no field 'goto' here" in found
+    assert any(line.startswith("/steps/0/wait/seconds: ") for line in found)
+    assert any(line.startswith("/steps/0/name: ") for line in found)
+
+
+@pytest.mark.requirement("workflow_checks.all_at_once")
+async def test_what_is_wrong_with_the_whole_is_told_too():
+    found = await problems({"name": "s", **SAY}, input_schema={"type": "nonsense"})
+
+    assert [(problem.path, problem.is_error) for problem in found] == [("", True)]
+    assert "input_schema is not a JSON Schema" in found[0].message
+
+
+@pytest.mark.requirement("workflow_checks.itself")
+async def test_a_workflow_that_calls_itself_through_another_one_is_refused_with_the_way():
+    async with house() as crib:
+        await crib.workflows.publish({"name": "flow", "steps": [{"name": "s", **SAY}]})
+        await crib.workflows.publish({"name": "outer", "steps": [{"name": "s", "workflow": "flow"}]})
+
+        found = await told({"name": "s", "workflow": "outer"}, crib=crib)
+
+    assert found == [
+        ": tool 'flow' would call itself: flow -> outer -> flow; take one of these calls out",
+    ]

@@ -2,6 +2,7 @@
 
 import ast
 import inspect
+import json
 import re
 from pathlib import Path
 from typing import Any
@@ -13,6 +14,7 @@ from sqlalchemy.pool import StaticPool
 
 from toolcrib import Crib, EgressPolicy, ScriptedModel, tool
 from toolcrib.contracts import Json, ToolcribError
+from toolcrib.contracts.workflows import WorkflowStep
 from toolcrib.llm import Message, ToolCall
 from toolcrib.plugins import Plugins
 
@@ -31,6 +33,12 @@ async def search_deals(company: str = "", stage: str = "", limit: int = 5) -> li
 async def search_people(text: str) -> dict[str, list[str]]:
     """People by name."""
     return {"items": [text]}
+
+
+@tool(side_effects="writes")
+async def write_note(deal: str, text: str) -> dict[str, str]:
+    """Writes to the owner of a deal."""
+    return {"deal": deal, "text": text}
 
 
 @tool(side_effects="reads", runs_on="client")
@@ -128,6 +136,24 @@ async def test_the_client_of_the_page_about_client_tools_brings_its_results():
 
     assert names["waiting"].status == "awaiting_client"
     assert names["answer"].response == "Red."
+
+
+async def test_the_workflow_of_its_page_runs_and_its_vocabulary_is_kept():
+    async with Crib("memory://") as crib:
+        crib.add(search_deals, write_note)
+        names = await shown("workflows", crib)
+        said = [step.name for step in await crib.steps.list()], [each.name for each in await crib.conditions.list()]
+
+    assert (names["instance"].status, names["instance"].output) == ("completed", {"found": 1, "failed": 0})
+    assert names["greeting"].output == "hello Ann"
+    assert said == (["notes.write"], ["is_old"])
+
+
+def test_the_steps_on_the_page_about_workflows_are_steps():
+    page = (DOCS / "workflows.md").read_text(encoding="utf-8")
+    steps = [json.loads(line) for line in re.findall(r'^    (\{"name": .*\})$', page, re.MULTILINE)]
+
+    assert [WorkflowStep.model_validate(step).kind for step in steps] == ["wait", "wait", "wait", "approval", "agent"]
 
 
 async def test_the_code_of_its_page_runs_in_a_sandbox():

@@ -22,7 +22,7 @@ from toolcrib.registry.concerns import concerns
 from toolcrib.registry.functions import FunctionTool, ToolContext, ToolOptions, as_function_tool, tool, tools_of
 from toolcrib.registry.http import check_http
 from toolcrib.registry.impact import dependents_of
-from toolcrib.registry.locks import Lock, Locked, lock_of, meant, pins_of
+from toolcrib.registry.locks import Lock, Locked, Transition, called_by, lock_of, meant, pins_of
 from toolcrib.registry.named import ItemT, Named
 from toolcrib.registry.notices import notice_of, warnings_at_start, warnings_for
 from toolcrib.registry.providers import Providers, stored_provider
@@ -54,10 +54,12 @@ __all__ = [
     "ToolGroup",
     "ToolOptions",
     "ToolSearch",
+    "Transition",
     "Version",
     "all_references_of",
     "as_function_tool",
     "bindings",
+    "called_by",
     "check_callees",
     "check_definition",
     "check_http",

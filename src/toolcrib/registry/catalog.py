@@ -6,13 +6,15 @@ process sees what others saved after `refresh`.
 
 import asyncio
 from collections import defaultdict
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
 from datetime import datetime
 from difflib import get_close_matches
 
 from pydantic import ValidationError
 
 from toolcrib.contracts import Conflict, LifeCycle, NotFound, ToolChange, ToolDefinition, ToolRevision
+from toolcrib.contracts.workflows import WorkflowImplementation
 from toolcrib.registry.changes import classify
 from toolcrib.registry.checks import check_definition
 from toolcrib.registry.shelf import Shelf
@@ -63,15 +65,27 @@ class Registry:
         last = await self._definitions.changes(realm)  # before reading: what is saved meanwhile is read once more
         if since is None:
             shelf = Shelf()
-            shelf.fill([self._known(stored) for stored in await self._definitions.revisions("tool", realm)])
+            found = [self._known(stored) for stored in await self._definitions.revisions("tool", realm)]
+            shelf.fill(found)
             self._shelves[realm] = shelf
+            await self._recall(found)
         elif since != last:
             changed = await self._definitions.changed("tool", realm, since)
             for name, revision in changed.removed:
                 self._shelves[realm].drop(name, revision)
-            for stored in changed.revisions:
-                self._shelves[realm].put(self._known(stored))
+            found = [self._known(stored) for stored in changed.revisions]
+            for revision in found:
+                self._shelves[realm].put(revision)
+            await self._recall(found)
         self._seen[realm] = last
+
+    async def _recall(self, tools: Iterable[ToolRevision]) -> None:
+        """Have at hand what workflows are bound to, also if its name was removed since: it is compared with."""
+        for tool in tools:
+            workflow = tool.definition.implementation
+            for content_hash in workflow.bound.values() if isinstance(workflow, WorkflowImplementation) else ():
+                with suppress(NotFound):
+                    await self.pinned(tool.realm, content_hash)
 
     async def save(
         self, definition: ToolDefinition, *, realm: str, made_by: str, at: datetime, after: int | None = None

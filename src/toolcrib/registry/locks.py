@@ -138,9 +138,9 @@ class Lock:
         bound = self.workflow.bound.get(ref, latest.content_hash)
         if latest.content_hash == bound:
             return Locked(ref, "ok", latest)
-        before = self._registry.kept(self._realm, latest.name, bound)
+        before = self._registry.find(self._realm, latest.name, bound)
         if before is None:
-            reason = f"tool {latest.name!r} was removed and made anew since; look at it, and publish the workflow again"
+            reason = f"what tool {latest.name!r} was is not known any more; look at it, and publish the workflow again"
             return Locked(ref, "broken", latest, reason, Reason.TOOL_DRIFTED)
         change = Transition(self._registry, before, latest)
         if not change.obstacles:
@@ -156,6 +156,9 @@ class Lock:
 
     def _unfit(self, before: ToolRevision, latest: ToolRevision) -> "_Out | None":
         """Why runs cannot go on with a bound revision that has been followed by another one."""
+        if self._registry.kept(self._realm, before.name, before.content_hash) is None:
+            reason = "it was removed and made anew in between; look at it, and publish the workflow again"
+            return _Out(Reason.TOOL_DRIFTED, reason)
         current = meant(before.ref, self._registry, self._realm, self._proposed) or before
         out = _out_of_service(current)
         if out is not None:

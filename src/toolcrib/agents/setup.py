@@ -134,14 +134,18 @@ class Furnisher:
     async def _granted(
         self, context: RunContext, tool: ToolRevision, implementation: AgenticImplementation
     ) -> Sequence[Granted]:
-        """The tools of a run; a choice is made among those that are in service, a sequence needs all of its own."""
+        """The tools of a run; a choice is made among those that can be offered, a sequence needs all of its own."""
         found = await granted(context, tool, allocation(implementation), self._registry)
         if implementation.mode == "deterministic":
             return found
+        offered: list[Granted] = []
         for item in found:
-            if not is_in_service(item.tool):
-                context.warn(f"tool {item.tool.ref!r} is out of service, so the model was not offered it")
-        return [item for item in found if is_in_service(item.tool)]
+            reason = _not_offered(item.tool)
+            if reason is None:
+                offered.append(item)
+            else:
+                context.warn(f"tool {item.tool.ref!r} {reason}, so the model was not offered it")
+        return offered
 
     def _place(
         self,
@@ -197,6 +201,13 @@ def _furnish(
         documentation=appendix_of(prompt, implementation.context),
         lists={name: values for name, values in enums.items() if values.items},
     )
+
+
+def _not_offered(tool: ToolRevision) -> str | None:
+    """Why a model does not get to choose a tool."""
+    if not is_in_service(tool):
+        return "is out of service"
+    return None if "tool" in tool.definition.available_as else "is only available in other ways than as a tool"
 
 
 def _task(arguments: Json) -> str:

@@ -367,3 +367,22 @@ async def test_what_is_only_available_as_a_step_is_offered_to_no_agent_and_expor
     assert {each.tool for each in tools if each.availability == "shown"} == {"search_deals@1.0.0"}
     assert not any("Moves all deals" in text for text in exported.values())
     assert not [problem for problem in around.problems if problem.is_error]
+
+
+@pytest.mark.requirement("workflow_hybrid.exported")
+async def test_the_model_of_an_agentic_tool_does_not_choose_what_is_only_a_step_and_a_fixed_sequence_may_have_it():
+    model = ScriptedModel(["Hello.", *_said({"reasoning": "", "move": {"input": {"company": "Acme"}}}, DONE)])
+    crm = Crm(1)
+    async with Crib("memory://", models={MODEL: model}) as crib:
+        crib.add(*crm.tools)
+        await crib.workflows.publish(_workflow(available_as=("workflow_step",)))
+        chooses = crib.agentic_tool("chooses", mode="agentic", model=MODEL, tools=["move-deals", "search_deals"])
+        steps = [AgenticStep(id="move", tool="move-deals")]
+        fixed = crib.agentic_tool("fixed", mode="deterministic", model=MODEL, steps=steps)
+        free = await chooses("Move all deals of Acme")
+        result = await fixed("Move all deals of Acme")
+
+    assert [offered.name for offered in model.requests[0].tools.tools] == ["search_deals"]
+    assert "only available in other ways than as a tool" in free.summary.warnings[0]
+    assert result.ok
+    assert len(crm.updates) == 1

@@ -289,9 +289,11 @@ class LocalEngine:
         return driven
 
     async def _resume_nested(self, driven: Driven) -> bool:
-        """Whether a nested run that this one waits for has come to its end."""
-        nested = awaited_children(driven.log)
-        return any([(await self.resume(child_id)).result.status in ENDED for child_id in nested])
+        """Whether a nested run that this one waits for has come to its end; the others go on with this one then."""
+        for child_id in awaited_children(driven.log):
+            if (await self.resume(child_id)).result.status in ENDED:
+                return True
+        return False
 
     async def _stored(self, run: Run) -> Driven:
         """A run that this process does not drive, as the journal has it."""

@@ -23,7 +23,8 @@ if TYPE_CHECKING:
         ToolDefinition,
         ToolEnvelope,
     )
-    from toolcrib.crib import Agent, AgenticTool, CompositeTool, Crib, ToolUse, use_tools_with_ai
+    from toolcrib.contracts.workflows import ConditionBinding, StepRegistration, WorkflowDefinition, WorkflowStep
+    from toolcrib.crib import Agent, AgenticTool, CompositeTool, Crib, ToolUse, WorkflowHandle, use_tools_with_ai
     from toolcrib.llm import ScriptedModel
     from toolcrib.net import EgressPolicy
     from toolcrib.providers.entities import EntityOptions, entity
@@ -39,6 +40,7 @@ __all__ = [
     "AllocatedTool",
     "CompositeRoute",
     "CompositeTool",
+    "ConditionBinding",
     "Crib",
     "EgressPolicy",
     "EntityOptions",
@@ -49,11 +51,15 @@ __all__ = [
     "ReferenceSource",
     "Result",
     "ScriptedModel",
+    "StepRegistration",
     "ToolContext",
     "ToolDefinition",
     "ToolEnvelope",
     "ToolUse",
     "ToolcribError",
+    "WorkflowDefinition",
+    "WorkflowHandle",
+    "WorkflowStep",
     "code_tool",
     "entity",
     "recorded_model",
@@ -66,14 +72,19 @@ _HOMES = {
     "Agent": "toolcrib.crib",
     "AgenticTool": "toolcrib.crib",
     "CompositeTool": "toolcrib.crib",
+    "ConditionBinding": "toolcrib.contracts.workflows",
     "Crib": "toolcrib.crib",
     "EgressPolicy": "toolcrib.net",
     "EntityOptions": "toolcrib.providers.entities",
     "FunctionTool": "toolcrib.registry",
     "Result": "toolcrib.runs",
     "ScriptedModel": "toolcrib.llm",
+    "StepRegistration": "toolcrib.contracts.workflows",
     "ToolContext": "toolcrib.registry",
     "ToolUse": "toolcrib.crib",
+    "WorkflowDefinition": "toolcrib.contracts.workflows",
+    "WorkflowHandle": "toolcrib.crib",
+    "WorkflowStep": "toolcrib.contracts.workflows",
     "code_tool": "toolcrib.registry",
     "entity": "toolcrib.providers.entities",
     "recorded_model": "toolcrib.runs",

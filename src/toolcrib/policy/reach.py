@@ -11,6 +11,8 @@ from typing import Final
 from toolcrib.policy.permissions import permits
 from toolcrib.registry import Shelf
 
+_APART: Final = {"agent": "agents", "workflow": "workflows"}
+"""Kinds of tools whose URIs are not those of tools, and the first segment of theirs."""
 _NOTHING: Final[frozenset[str]] = frozenset()
 
 
@@ -51,14 +53,17 @@ class Reach:
         return found
 
     def _reached_by(self, grant: str, verbs: Sequence[str]) -> AbstractSet[str] | None:
-        tools, agents = self._tools_reached_by(grant, verbs), self._agents_reached_by(grant, verbs)
-        all_agents = self.shelf.having("kind", "agent")
+        tools = self._tools_reached_by(grant, verbs)
+        apart, reached = set[str](), set[str]()
+        for kind in _APART:
+            apart |= self.shelf.having("kind", kind)
+            reached |= self._kind_reached_by(kind, grant, verbs)
         if tools is None:
-            return None if agents >= all_agents else frozenset(self.shelf.names) - all_agents | agents
-        return tools - all_agents | agents
+            return None if reached >= apart else frozenset(self.shelf.names) - apart | reached
+        return tools - apart | reached
 
     def _tools_reached_by(self, grant: str, verbs: Sequence[str]) -> AbstractSet[str] | None:
-        """Names by what a grant says of tools; whether an agent has one of them does not matter here."""
+        """Names by what a grant says of tools; whether an agent or a workflow has one of them does not matter here."""
         _, category, name, *_ = (*grant.removeprefix("ai://").split("/"), "*", "*")
         if name == "*":
             if not _allows(grant, f"tools/{category}/name", verbs):
@@ -68,12 +73,13 @@ class Reach:
         reached = tool is not None and _allows(grant, f"tools/{tool.definition.category}/{name}", verbs)
         return {name} if reached else _NOTHING
 
-    def _agents_reached_by(self, grant: str, verbs: Sequence[str]) -> AbstractSet[str]:
+    def _kind_reached_by(self, kind: str, grant: str, verbs: Sequence[str]) -> AbstractSet[str]:
+        """Names of agents, or of workflows, by what a grant says of those."""
         _, name, *_ = (*grant.removeprefix("ai://").split("/"), "*")
-        agents = self.shelf.having("kind", "agent")
+        named, segment = self.shelf.having("kind", kind), _APART[kind]
         if name == "*":
-            return agents if _allows(grant, "agents/name", verbs) else _NOTHING
-        return {name} if name in agents and _allows(grant, f"agents/{name}", verbs) else _NOTHING
+            return named if _allows(grant, f"{segment}/name", verbs) else _NOTHING
+        return {name} if name in named and _allows(grant, f"{segment}/{name}", verbs) else _NOTHING
 
 
 def _allows(grant: str, what: str, verbs: Sequence[str]) -> bool:

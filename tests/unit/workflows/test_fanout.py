@@ -7,7 +7,7 @@ import pytest
 
 from tests.unit.workflows.flows import calls_of, error_of, run, save, steps_of
 from toolcrib import Crib, tool
-from toolcrib.contracts import AgentDefinition, Json, JsonObject, LLMConfig, Signal
+from toolcrib.contracts import AgentDefinition, ErrorCode, Json, JsonObject, LLMConfig, Signal
 from toolcrib.contracts.workflows import MAX_ITEM_ERRORS, ItemError, event_signal
 from toolcrib.llm import ScriptedModel
 from toolcrib.workflows.fanout import MAX_WAITING
@@ -118,7 +118,7 @@ async def test_failures_that_may_be_leave_null_in_their_places_and_are_told():
     message = "tool 'cook' raised ValueError: dish 2 is spoiled"
     assert (instance.status, step.status) == ("completed", "partial")
     assert step.output == [{"dish": 1}, None, {"dish": 3}]
-    assert step.errors == (ItemError(index=1, code="UNKNOWN", message=message),)
+    assert step.errors == (ItemError(index=1, code=ErrorCode.UNKNOWN, message=message),)
     assert steps_of(instance)["told"].output == f"1: {message}"
 
 

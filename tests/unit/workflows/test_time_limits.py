@@ -24,8 +24,8 @@ class Well:
         self.begun = 0
         self.cut_off = 0
 
-    def tool(self, **fields: Any) -> Any:
-        @tool(name="draw", **{"side_effects": "reads", **fields})
+    def tool(self, timeout_s: float = 60.0) -> Any:
+        @tool(side_effects="reads", timeout_s=timeout_s)
         async def draw() -> JsonObject:
             """Draw water for ever."""
             self.begun += 1

@@ -28,8 +28,8 @@ class Line:
         self.begun = asyncio.Event()
         self.retry_after_s = retry_after_s
 
-    def tool(self, **fields: Any) -> Any:
-        @tool(name="send", **{"side_effects": "writes", **fields})
+    def tool(self) -> Any:
+        @tool(side_effects="writes")
         async def send(ctx: ToolContext, text: str = "") -> JsonObject:
             """Send a text."""
             self.keys.append(ctx.idempotency_key)

@@ -9,11 +9,11 @@ import typer
 from toolcrib.cli.inputs import object_in
 from toolcrib.cli.options import DEFAULT_STORE, AsJson, Store
 from toolcrib.cli.session import with_crib
-from toolcrib.cli.workflows import File, print_problems, refuse_errors
+from toolcrib.cli.workflows import File, draw, print_problems, refuse_errors
 
 if TYPE_CHECKING:
     from toolcrib.contracts import JsonObject
-    from toolcrib.contracts.workflows import Materialized, Publication
+    from toolcrib.contracts.workflows import Materialized, Publication, WorkflowDefinition, WorkflowDraft
     from toolcrib.crib import Crib
 
 Name = Annotated[str, typer.Argument(metavar="NAME", help="The workflow's name.", show_default=False)]
@@ -140,13 +140,32 @@ def materialize(
 
 
 async def _tell(crib: "Crib", given: "JsonObject | str", file: Path | None) -> None:
-    """What is wrong with what would be published, and whom it concerns; refuse it if it cannot be."""
+    """What would be published, what is wrong with it, and whom it concerns; refuse it if it cannot be."""
     from toolcrib.cli.tables import print_impact
 
-    drafted = (await crib.workflows.get_draft(given)).definition if isinstance(given, str) else given
+    drafted: WorkflowDefinition | JsonObject
+    if isinstance(given, str):
+        draft = await crib.workflows.get_draft(given)
+        drafted = draft.definition
+        _print_draft(draft)
+    else:
+        drafted = given
     found = await crib.workflows.check(drafted)
     print_problems(found, file)
     refuse_errors(found)
+    draw(found.model_copy(update={"problems": ()}))
     concerned = await crib.workflows.impact(given)
     if concerned is not None:
         print_impact(concerned)
+
+
+def _print_draft(draft: "WorkflowDraft") -> None:
+    """Who has written a draft, and what there is to know of it."""
+    author = f"draft {draft.definition.name} is by {draft.made_by}"
+    if draft.authored_by is not None:
+        author = f"draft {draft.definition.name} was written by agent {draft.authored_by}, in run {draft.run_id}"
+    print(author)
+    if draft.tainted_by is not None:
+        print(f"before that the run had read what outsiders can write: {draft.tainted_by}")
+    if draft.note:
+        print(draft.note)

@@ -125,11 +125,34 @@ def test_a_draft_is_kept_listed_taken_back_discarded_and_published(store: str, f
     assert draft["definition"]["steps"][0]["output"][0] == "hello"
 
     done = toolcrib("workflow", "publish", "greet", "--yes", store=store)
-    assert done.stdout == "workflow greet@1.0.0 is published as revision 1\n"
+    assert done.stdout.splitlines() == [
+        "draft greet is by owner",
+        "look at it",
+        "greet@1.0.0: ok",
+        "├── words  value",
+        "└── line  value",
+        "workflow greet@1.0.0 is published as revision 1",
+    ]
     gone = toolcrib("workflow", "discard", "greet", store=store)
     assert (gone.exit_code, "no draft 'greet'" in gone.stderr) == (1, True)
     toolcrib("workflow", "draft", file, store=store)
     assert toolcrib("workflow", "discard", "greet", store=store).stdout == "draft greet is discarded\n"
+
+
+@pytest.mark.requirement("workflow_cli.publish")
+def test_a_draft_of_an_agent_says_so_before_it_is_published(store: str):
+    async def write() -> None:
+        async with Crib(store) as crib:
+            await crib.workflows.draft(
+                yaml.safe_load(GREET), authored_by="scribe", run_id="run_1", tainted_by="read_mail"
+            )
+
+    asyncio.run(write())
+    told = toolcrib("workflow", "publish", "greet", "--yes", store=store).stdout.splitlines()
+    assert told[:2] == [
+        "draft greet was written by agent scribe, in run run_1",
+        "before that the run had read what outsiders can write: read_mail",
+    ]
 
 
 @pytest.mark.requirement("workflow_cli.publish")

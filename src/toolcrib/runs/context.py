@@ -268,6 +268,10 @@ class RunContext:
             self._history.progress[key] = data
             self.log.add(ProgressMade(key=key, kind=kind, data=data))
 
+    def has_begun(self, position: str) -> bool:
+        """Whether the journal has a call at a position, ended or not."""
+        return position in self._history.intents or position in self._history.envelopes
+
     @property
     def told(self) -> Collection[str]:
         """Keys of what it has told so far, in order."""

@@ -4,8 +4,8 @@ Elements that wait for somebody outside leave their places to others. The output
 in their order, with null where one has failed.
 """
 
-from collections.abc import Awaitable, Callable, Mapping
-from typing import Final, TypeAlias
+from collections.abc import Callable, Coroutine, Mapping
+from typing import Any, Final, TypeAlias
 
 import orjson
 
@@ -17,7 +17,7 @@ from toolcrib.runs import Underway
 from toolcrib.workflows.failing import unresolved, unusable
 from toolcrib.workflows.setting import Setting
 
-CarryOut: TypeAlias = Callable[[JsonObject, str], Awaitable[SettledStep]]
+CarryOut: TypeAlias = Callable[[JsonObject, str], Coroutine[Any, Any, SettledStep]]
 """Carries out one element: with the names that it reads, at its position."""
 
 MAX_WAITING: Final = 1_000
@@ -81,7 +81,7 @@ class FanOut:
         context, begun = self._setting.context, 0
         underway: Underway[int, SettledStep] = context.underway()
         while True:
-            while begun < len(self._elements) and self._has_room(underway):
+            while begun < len(self._elements) and self._may_begin(begun, underway):
                 own = {**names, "item": self._elements[begun], "index": begun}
                 with underway.watching():
                     underway.add(begun, context.start(carry_out(own, self._position(begun))))
@@ -110,11 +110,14 @@ class FanOut:
         failed = bool(self._failures) and self._each.on_item_error == "fail"
         return failed or self._setting.ending
 
-    def _has_room(self, underway: Underway[int, SettledStep]) -> bool:
-        """Whether another element may begin: those that wait for somebody outside take no places, up to a number."""
-        if self._is_stopped or underway.waiting >= MAX_WAITING:
+    def _may_begin(self, index: int, underway: Underway[int, SettledStep]) -> bool:
+        """Whether another element may begin: those that wait for somebody outside take no places, up to a number.
+
+        After a failure none does, but for those that had begun before it when the run was worked on before.
+        """
+        if self._is_stopped and not self._setting.context.has_begun(self._position(index)):
             return False
-        return underway.working < self._each.max_concurrency
+        return underway.waiting < MAX_WAITING and underway.working < self._each.max_concurrency
 
     def _take(self, index: int, settled: SettledStep) -> None:
         self._open.discard(index)

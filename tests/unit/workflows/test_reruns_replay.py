@@ -154,6 +154,21 @@ async def test_a_run_whose_branches_went_on_while_one_failed_is_replayed_in_the_
         await same(crib, shop, failed)
 
 
+async def test_elements_that_had_begun_before_another_failed_are_begun_again():
+    shop = Shop()
+    shop.hanging, shop.after = {"charge 0"}, "charge 8"
+    async with Crib("memory://") as crib:
+        shop.add_to(crib)
+        each = {"items": "${input.items}", "max_concurrency": 2}
+        charge = calls("charge", "charge", "${item}", for_each=each, on_error="continue")
+        await publish(crib, "all", charge, calls("ship", "ship", "end", depends_on=["charge"]))
+        done = await crib.instances.start("all", {"items": [str(index) for index in range(12)]})
+        assert statuses(done) == {"charge": "failed", "ship": "succeeded"}
+        assert "charge 8" in shop.done
+
+        await same(crib, shop, done)
+
+
 async def test_runs_with_agents_in_them_are_replayed():
     shop = Shop()
     model = ScriptedModel(["Send it by ship."])

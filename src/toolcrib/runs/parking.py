@@ -128,7 +128,7 @@ class Parking:
         finally:
             del self._parked[news]
             self._tell_watch(-1)
-            if not self._parked and self._lookout is not None:
+            if not self._parked:
                 self._lookout.cancel()
                 self._lookout = None
         if given_up is not None:

@@ -204,14 +204,13 @@ def _meant(past: PastCall, asked: Asked) -> Iterator[ToolEnvelope]:
     """The calls of one asking that fit all that was named."""
     if past.node not in {None, asked.node}:
         return
-    calls = list(asked.calls)
-    if past.call_id is not None or past.position is not None:
-        calls = [call for call in calls if past.call_id in {None, call.call_id}]
-        calls = [call for call in calls if past.position in {None, call.position}]
-    elif past.pin is not None:
+    calls = asked.calls
+    if past.pin is not None and past.call_id is None and past.position is None:
         filling = selected(_pin(past.pin, asked).selector, calls)
         calls = [] if filling is None else [filling]
-    yield from calls
+    for call in calls:
+        if past.call_id in {None, call.call_id} and past.position in {None, call.position}:
+            yield call
 
 
 def _filled(past: PastCall, asked: Asked, call: ToolEnvelope) -> tuple[str, ...]:

@@ -212,9 +212,8 @@ async def test_arguments_that_a_person_has_edited_are_those_of_the_step_and_a_wr
 @pytest.mark.requirement("workflow_agents.materialize")
 @pytest.mark.parametrize("whose", ["agent", "step"])
 async def test_the_step_acts_as_the_account_that_the_call_was_made_as(whose: str):
-    acting: Any = {"principal_ref": "bot"}
-    clerk = agent(tools=("look",), pins=[pinned("found")], **(acting if whose == "agent" else {}))
-    flow = workflow(asks(**(acting if whose == "step" else {})), THEN)
+    clerk = agent(tools=("look",), pins=[pinned("found")], principal_ref="bot" if whose == "agent" else None)
+    flow = workflow(asks(principal_ref="bot" if whose == "step" else None), THEN)
     async with Crib("memory://") as first:
         store = first.store
         await first.accounts.save(ServiceAccount(name="bot", grants=("ai://*",)))

@@ -69,6 +69,7 @@ async def test_a_call_that_is_not_there_or_not_named():
     async with Scene() as scene:
         await scene.refused(NotFound, r"has no call ffff; it has: [0-9a-f]+ \(look\)", call_id="ffff")
         await scene.refused(NotFound, "has no call t9.c1", position="t9.c1")
+        await scene.refused(NotFound, "has no call t1.c1", position="t1.c1", node="then")
         await scene.refused(NotFound, "step 'ask' has no handle 'fond'; it has: found", pin="fond")
         await scene.refused(InvalidInput, "no call is named", position=None)
         await scene.refused(NotFound, "there is no run", run_id="run_none")
@@ -168,7 +169,7 @@ async def test_a_call_that_two_nodes_have_made():
     both = workflow(asks(pins=[pin("found")]), asks("again", depends_on=["ask"]), THEN)
     async with Scene(both, (*LOOKS, *LOOKS)) as scene:
         (call,) = await scene.calls()
-        whole = {"run_id": scene.instance.run_id, "call_id": call.call_id}
+        whole: dict[str, Any] = {"run_id": scene.instance.run_id, "call_id": call.call_id}
         await scene.refused(InvalidInput, r"several calls are meant: .*step 'ask'.*step 'again'", **whole)
 
         change = await scene.crib.workflows.materialize("flow", step="looked", node="again", **whole)

@@ -78,6 +78,8 @@ class ImportOutcome(Contract):
     provider: str
     tools: tuple[AdoptedTool, ...] = ()
     """As they are offered; those that are gone last."""
+    warnings: tuple[str, ...] = ()
+    """Which workflows go on with what they were published with, and which break, because of what was done."""
 
     def counts(self) -> dict[Adoption, int]:
         """How many tools there are of each adoption, of those that there are."""

@@ -5,7 +5,7 @@ or not at all. `registry.adoption` decides; nothing here calls a tool.
 """
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from difflib import unified_diff
@@ -36,6 +36,7 @@ from toolcrib.registry import (
     Providers,
     Registry,
     Standing,
+    concerns,
     plan_absence,
     plan_adoption,
     plan_provider,
@@ -50,6 +51,8 @@ _ATTEMPTS: Final = 5
 """Of an import in a realm in which others save at the same time."""
 _OF_PROVIDER: Final = "provider:"
 """Begins the name of a provider's baseline; no tool has a colon in its name."""
+_CONCERNING: Final = frozenset({"changed", "held", "gone", "returned"})
+"""What changes how a tool stands that was there before."""
 
 
 @dataclass(slots=True)
@@ -120,7 +123,8 @@ class Adoptions:
             else:
                 break
         told = tuple(decision.told for decision in decisions)
-        return replace(imported, outcome=ImportOutcome(provider=imported.provider.name, tools=told))
+        warnings = tuple(self._concerns(told, who.realm))
+        return replace(imported, outcome=ImportOutcome(provider=imported.provider.name, tools=told, warnings=warnings))
 
     async def review(self, name: str, who: Principal) -> ToolReview:
         """A tool as it is, and as its provider wants it.
@@ -153,7 +157,8 @@ class Adoptions:
         taken = settled(baseline, proposal.change.after)
         told = AdoptedTool(tool=current.name, adoption="changed", change=proposal.change)
         await self._store([Decision(told, save=checked, baseline=taken, states=baseline.blocked)], who, seen)
-        return self._registry.require(who.realm, name)
+        accepted = self._registry.require(who.realm, name)
+        return accepted.model_copy(update={"warnings": concerns(accepted, self._registry)})
 
     async def reject(self, name: str, who: Principal) -> ToolRevision:
         """Drop a proposed change, and never propose the same again. A tool that it has blocked stays blocked.
@@ -173,6 +178,13 @@ class Adoptions:
         """The baselines for which a change waits for a person, by tool."""
         known = await self._baselines(realm)
         return [baseline for baseline in known.values() if baseline.proposal is not None]
+
+    def _concerns(self, told: Sequence[AdoptedTool], realm: str) -> Iterator[str]:
+        """What was done to workflows by changing, blocking or bringing back tools."""
+        for each in told:
+            current = self._registry.find(realm, each.tool, None)
+            if each.adoption in _CONCERNING and current is not None:
+                yield from concerns(current, self._registry)
 
     async def _provider(self, offered: ProviderDefinition, who: Principal, *, accept: bool) -> Sequence[Definition]:
         """The provider and its baseline, as they are to be stored."""

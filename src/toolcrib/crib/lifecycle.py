@@ -28,7 +28,7 @@ from toolcrib.crib.adoption import Adoptions
 from toolcrib.crib.entering import Enter
 from toolcrib.crib.parts import Parts
 from toolcrib.registry import classify, concerns, dependents_of, warnings_for
-from toolcrib.workflows.impact import Vocabulary, judged, users_of
+from toolcrib.workflows.impact import NamedKind, judged, users_of
 
 _UNDER_WAY: Final[tuple[RunStatus, ...]] = ("queued", "running", "awaiting_approval", "awaiting_client")
 _MOST_RUNS: Final = 1000
@@ -140,13 +140,15 @@ class ToolLife:
         )
 
     async def impact_of_name(
-        self, name: str, *, kind: Vocabulary, principal: Principal | None = None
+        self, name: str, *, kind: NamedKind, principal: Principal | None = None
     ) -> Sequence[Dependent]:
-        """Which workflows use a name of the vocabulary; a change of it reaches them when they are published again.
+        """What uses something that is no tool, directly or through others.
+
+        A change of the workflow vocabulary reaches workflows when they are published again, one of a provider at once.
 
         Args:
-            name: Of a workflow step, or of a condition.
-            kind: Which of both.
+            name: Of a workflow step, a condition or a provider.
+            kind: Which of them.
             principal: Whose realm.
         """
         who = await self._enter(principal, newest=True)

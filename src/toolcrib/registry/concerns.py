@@ -36,11 +36,11 @@ def concerns(tool: ToolRevision, registry: Registry) -> tuple[str, ...]:
                 found[locked.state if locked.ref in pinned or locked.tool is None else "ok"].add(known.name)
     broken = _with_callers(found["broken"], workflows)
     told = (
-        (broken, "break where they come to it: look at their graphs"),
-        (found["held"] - broken, "go on with what they were published with, until they are published again"),
-        (found["ok"] - found["held"] - broken, "use it as it is now, and what is new of it is told in their runs"),
+        (broken, "does not work any more in", "look at the graph"),
+        (found["held"] - broken, "is used as it was in", "until it is published again"),
+        (found["ok"] - found["held"] - broken, "is used as it is now in", "whose runs tell what is new"),
     )
-    return tuple(_sentence(tool, names, what) for names, what in told if names)
+    return tuple(_sentence(tool, *what) for what in told if what[0])
 
 
 def _with_callers(names: Iterable[str], workflows: Sequence[tuple[ToolRevision, WorkflowImplementation]]) -> set[str]:
@@ -55,8 +55,8 @@ def _with_callers(names: Iterable[str], workflows: Sequence[tuple[ToolRevision, 
     return found
 
 
-def _sentence(tool: ToolRevision, names: Iterable[str], what: str) -> str:
+def _sentence(tool: ToolRevision, names: Iterable[str], what: str, then: str) -> str:
     listed = sorted(names)
     more = f" and {len(listed) - _MOST_NAMED} more" if len(listed) > _MOST_NAMED else ""
     noun = "workflow" if len(listed) == 1 else "workflows"
-    return f"{len(listed)} {noun} with tool {tool.name!r} {what}: {', '.join(listed[:_MOST_NAMED])}{more}"
+    return f"tool {tool.name!r} {what} {len(listed)} {noun}, {then}: {', '.join(listed[:_MOST_NAMED])}{more}"

@@ -85,10 +85,10 @@ def _callable_versions(registry: Registry, realm: str) -> Iterator[ToolRevision]
 
 def _users(tool: ToolRevision, known: Sequence[ToolRevision]) -> Iterator[_User]:
     for user in known:
-        for reference in bindings(user.definition):
-            if refers_to(reference, tool.definition) and user.name != tool.name:
-                yield _User(user.name, user.ref, user.definition.implementation.kind, reference, user)
-                break
+        references = [ref for ref in bindings(user.definition) if refers_to(ref, tool.definition)]
+        if references and user.name != tool.name:
+            taking = next((ref for ref in references if _takes(ref, tool)), references[0])
+            yield _User(user.name, user.ref, user.definition.implementation.kind, taking, user)
 
 
 def _listing(tool: ToolRevision, providers: Sequence[ProviderDefinition]) -> Iterator[_User]:

@@ -9,13 +9,14 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Literal, NamedTuple, TypeAlias
 
-from toolcrib.contracts import Dependent, ToolRevision, Verdict
+from toolcrib.contracts import Dependent, ToolDefinition, ToolRevision, Verdict
 from toolcrib.contracts.workflows import GraphEdge, WorkflowDefinition, WorkflowImplementation
 from toolcrib.registry import Lock, Locked, dependents_of, meant
 from toolcrib.workflows.checks import Surroundings, check_workflow, draw
 from toolcrib.workflows.standing import mark_edge, standing_of
 
-Vocabulary: TypeAlias = Literal["workflow_step", "condition"]
+NamedKind: TypeAlias = Literal["workflow_step", "condition", "provider"]
+"""What tools and workflows name that is no tool."""
 
 _MOST_REASONS = 10
 
@@ -46,36 +47,41 @@ def judged(dependents: Sequence[Dependent], proposed: ToolRevision, around: Surr
     ]
 
 
-def users_of(name: str, kind: Vocabulary, around: Surroundings) -> list[Dependent]:
-    """The workflows that use a name of the vocabulary, and what is bound to them, direct ones first.
+def users_of(name: str, kind: NamedKind, around: Surroundings) -> list[Dependent]:
+    """What uses something that is no tool, and what is bound to that, direct ones first.
 
-    All of them are held: what the name meant when a workflow was published is part of it.
+    Users of the workflow vocabulary are held: what a name meant when a workflow was published is part of it. Those of
+    a provider are not, because nobody can go on with a system as it was.
 
     Args:
-        name: Of a workflow step, or of a condition.
-        kind: Which of both.
+        name: Of a workflow step, a condition or a provider.
+        kind: Which of them.
         around: The realm.
     """
     found: dict[str, Dependent] = {}
+    judged_so: dict[str, object] = {"verdict": "may_break", "held": kind != "provider"}
     for tool in around.registry.current(around.realm):
-        workflow = tool.definition.implementation
-        if not isinstance(workflow, WorkflowImplementation):
+        if not _uses(tool.definition, name, kind):
             continue
-        if name in (workflow.handlers if kind == "workflow_step" else workflow.conditions):
-            direct = Dependent(
-                name=tool.ref,
-                kind="workflow",
-                reference=name,
-                satisfied=True,
-                path=(tool.name, name),
-                verdict="may_break",
-                held=True,
-            )
-            found[tool.ref] = direct
-            for user in dependents_of(tool, around.registry, ()):
-                indirect = {"path": (*user.path, name), "verdict": "may_break", "held": True}
-                found.setdefault(user.name, user.model_copy(update=indirect))
+        path = (tool.name, name)
+        kind_of_tool = tool.definition.implementation.kind
+        direct = Dependent(name=tool.ref, kind=kind_of_tool, reference=name, satisfied=True, path=path)
+        found[tool.ref] = direct.model_copy(update=judged_so)
+        for user in dependents_of(tool, around.registry, ()):
+            indirect = {"path": (*user.path, name), **judged_so}
+            found.setdefault(user.name, user.model_copy(update=indirect))
     return sorted(found.values(), key=lambda each: (len(each.path), each.name))
+
+
+def _uses(definition: ToolDefinition, name: str, kind: NamedKind) -> bool:
+    workflow = definition.implementation
+    match kind:
+        case "provider":
+            return definition.provider == name
+        case "workflow_step":
+            return isinstance(workflow, WorkflowImplementation) and name in workflow.handlers
+        case "condition":
+            return isinstance(workflow, WorkflowImplementation) and name in workflow.conditions
 
 
 def _judgement(

@@ -57,13 +57,20 @@ def mark_edge(edge: GraphEdge, problems: Sequence[WorkflowProblem], broken: Mapp
         broken: Nodes that do not work, by name.
     """
     for problem in problems:
-        if problem.is_error and problem.path == edge.path:
+        if problem.is_error and _stands_at(problem, edge):
             return edge.model_copy(update={"state": "broken", "reason": problem.message})
     for name in (edge.source, edge.target):
         if name in broken:
             reason = f"step {name!r} does not work: {broken[name].reason}"
             return edge.model_copy(update={"state": "broken", "reason": reason})
     return edge
+
+
+def _stands_at(problem: WorkflowProblem, edge: GraphEdge) -> bool:
+    """Whether a problem is one of an edge: in the same place, and of what it reads if it says that."""
+    if problem.path != edge.path and not problem.path.startswith(f"{edge.path}/"):
+        return False
+    return edge.reference is None or edge.reference in problem.message or problem.path == edge.path
 
 
 def _node(

@@ -101,10 +101,10 @@ def tool(name: str, *, input_schema: JsonSchema = STOCK, **fields: Any) -> ToolD
     )
 
 
-def crib() -> Crib:
+def crib(url: str = "memory://") -> Crib:
     """A crib with the world's runtime, and a model that reads what its tools take."""
     plugins = Plugins(makers={"world": lambda _host: World()})
-    return Crib("memory://", plugins=plugins, models={MODEL: ScriptedModel(_answer, name="reader")})
+    return Crib(url, plugins=plugins, models={MODEL: ScriptedModel(_answer, name="reader")})
 
 
 async def furnish(crib: Crib) -> None:

@@ -120,7 +120,7 @@ async def test_what_is_no_tool_tells_its_users_too(crib: Crib, name: str, kind: 
 async def test_who_saves_a_tool_is_told_which_workflows_are_held(crib: Crib):
     assert (await crib.save(tool("stock", description="Other words."))).warnings == ()
     held, offered = (await crib.save(tool("stock", input_schema=RENAMED))).warnings
-    assert held.startswith("tool 'stock' is used as it was in 17 workflows, until it is published again: agent_and_tool, ")
+    assert held.startswith("tool 'stock' is used as it was in 17 workflows, until it is published again: ")
     assert held.endswith(" and 7 more")
     assert offered == "tool 'stock' is used as it is now in 1 workflow, whose runs tell what is new: agent_node"
 

@@ -7,7 +7,13 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from toolcrib.contracts import AgentImplementation, InvalidInput, Principal, Run, RunEvent
-from toolcrib.contracts.workflows import PastCall, WorkflowDefinition, WorkflowImplementation
+from toolcrib.contracts.workflows import (
+    Materialized,
+    PastCall,
+    WorkflowDefinition,
+    WorkflowDraft,
+    WorkflowImplementation,
+)
 from toolcrib.crib.executions import Executions
 from toolcrib.crib.parts import Parts
 from toolcrib.runs import calls_of, step_at
@@ -29,9 +35,33 @@ class Material:
     """A call that was found, and the definition with a step that makes it."""
 
     chosen: Chosen
+    step: str
     rewired: Rewired
     note: str
     warnings: tuple[str, ...]
+
+    def told(self, saved: WorkflowDraft, before: WorkflowDraft | None) -> Materialized:
+        """What has changed, once the draft is saved.
+
+        Args:
+            saved: The draft.
+            before: What it was; null if there was none.
+        """
+        asked, call = self.chosen.asked, self.chosen.call
+        return Materialized(
+            definition=saved.definition,
+            step=self.step,
+            node=asked.node,
+            tool=f"{call.name}@{call.version}",
+            call_id=call.call_id,
+            run_id=asked.run_id,
+            rewired=self.rewired.rewired,
+            left=self.rewired.left,
+            warnings=self.warnings,
+            note=self.note,
+            draft_revision=saved.revision,
+            before_revision=None if before is None else before.revision,
+        )
 
 
 class Materials:
@@ -84,7 +114,7 @@ class Materials:
                 f"{call.name!r} writes, and the agent of step {node.name!r} may still call it itself: take it out of "
                 "the agent's tools if it shall take effect once"
             )
-        return Material(chosen, rewired, f"{note}.", tuple(warnings))
+        return Material(chosen, step, rewired, f"{note}.", tuple(warnings))
 
     async def _asked(self, definition: WorkflowDefinition, past: PastCall, who: Principal) -> Sequence[Asked]:
         """The times that steps have asked agents in the run that is named, which may be an agent's own."""

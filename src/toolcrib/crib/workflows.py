@@ -207,21 +207,7 @@ class Workflows:
             principal=who,
             after=0 if draft is None else draft.revision,
         )
-        call = made.chosen.call
-        return Materialized(
-            definition=saved.definition,
-            step=step,
-            node=made.chosen.asked.node,
-            tool=f"{call.name}@{call.version}",
-            call_id=call.call_id,
-            run_id=made.chosen.asked.run_id,
-            rewired=made.rewired.rewired,
-            left=made.rewired.left,
-            warnings=made.warnings,
-            note=made.note,
-            draft_revision=saved.revision,
-            before_revision=None if draft is None else draft.revision,
-        )
+        return made.told(saved, draft)
 
     # Publishing -------------------------------------------------------------------------------------------------------
 

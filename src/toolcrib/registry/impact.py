@@ -5,8 +5,8 @@ What a dependent does with a tool is known exactly of composites with an argumen
 or code sends is only known when it is sent.
 """
 
-from collections import deque
-from collections.abc import Iterator, Mapping, Sequence
+from collections import defaultdict, deque
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from typing import NamedTuple
 
@@ -20,7 +20,7 @@ from toolcrib.contracts import (
     ToolRevision,
     Verdict,
 )
-from toolcrib.registry.bindings import bindings, refers_to
+from toolcrib.registry.bindings import bindings, means_many, refers_to
 from toolcrib.registry.catalog import Registry
 from toolcrib.registry.versions import Version, satisfies
 
@@ -50,13 +50,13 @@ def dependents_of(
         providers: Have reference data that tools list.
         change: What is proposed for the tool, for verdicts.
     """
-    known = list(_callable_versions(registry, target.realm))
+    named = _Named(_callable_versions(registry, target.realm))
     found: dict[str, Dependent] = {}
     waiting: deque[tuple[ToolRevision, tuple[str, ...], bool]] = deque([(target, (target.name,), True)])
     seen = {(target.name, True)}
     while waiting:
         tool, path, satisfied_so_far = waiting.popleft()
-        for user in (*_users(tool, known), *_listing(tool, providers)):
+        for user in (*named.users(tool), *_listing(tool, providers)):
             satisfied = satisfied_so_far and _takes(user.reference, tool)
             known_as = found.get(user.shown)
             if user.name == target.name or (known_as is not None and known_as.satisfied >= satisfied):
@@ -83,12 +83,31 @@ def _callable_versions(registry: Registry, realm: str) -> Iterator[ToolRevision]
         yield from newest.values() if newest else (current,)
 
 
-def _users(tool: ToolRevision, known: Sequence[ToolRevision]) -> Iterator[_User]:
-    for user in known:
-        references = [ref for ref in bindings(user.definition) if refers_to(ref, tool.definition)]
-        if references and user.name != tool.name:
-            taking = next((ref for ref in references if _takes(ref, tool)), references[0])
-            yield _User(user.name, user.ref, user.definition.implementation.kind, taking, user)
+class _Named:
+    """Definitions by what they name, so that each is read once however many lie above a tool.
+
+    Args:
+        tools: All that may be bound to something.
+    """
+
+    def __init__(self, tools: Iterable[ToolRevision]) -> None:
+        self._one: defaultdict[str, list[tuple[ToolRevision, str]]] = defaultdict(list)
+        """By the name in the reference."""
+        self._many: list[tuple[ToolRevision, str]] = []
+        for tool in tools:
+            for ref in bindings(tool.definition):
+                rows = self._many if means_many(ref) else self._one[ref.partition("@")[0]]
+                rows.append((tool, ref))
+
+    def users(self, tool: ToolRevision) -> Iterator[_User]:
+        """Those that name a tool, each by a reference that takes this version, if it has one."""
+        found: dict[str, _User] = {}
+        for user, ref in (*self._one.get(tool.name, ()), *self._many):
+            if user.name == tool.name or not refers_to(ref, tool.definition):
+                continue
+            if user.ref not in found or not _takes(found[user.ref].reference, tool):
+                found[user.ref] = _User(user.name, user.ref, user.definition.implementation.kind, ref, user)
+        yield from found.values()
 
 
 def _listing(tool: ToolRevision, providers: Sequence[ProviderDefinition]) -> Iterator[_User]:

@@ -127,10 +127,12 @@ def _by_fit(tool: ToolRevision, proposed: ToolRevision, around: Surroundings, ju
     definition = WorkflowDefinition.of(tool.definition)
     named = {ref: meant(ref, around.registry, around.realm, proposed) for ref in _callees(tool)}
     instead = {ref: found for ref, found in named.items() if found is proposed}
-    before, after = (check_workflow(definition, each).errors for each in (around, replace(around, instead=instead)))
+    after = check_workflow(definition, replace(around, instead=instead)).errors
+    before = check_workflow(definition, around).errors if after else ()
     problems = [problem for problem in after if problem not in before]
-    edges = [mark_edge(edge, problems, {}) for edge in draw(tool.definition).edges]
-    edges += standing_of(tool, around, proposed).edges
+    edges = [mark_edge(edge, problems, {}) for edge in draw(tool.definition).edges] if problems else []
+    if judgement.verdict == "breaks":
+        edges += standing_of(tool, around, proposed).edges
     broken = {edge.path: edge for edge in edges if edge.state == "broken"}
     return _worse(
         judgement,

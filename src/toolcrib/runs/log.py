@@ -9,6 +9,7 @@ from typing import Protocol
 
 from toolcrib.contracts import CallFinished, CallStarted, Event, Run
 from toolcrib.executor import Clock
+from toolcrib.runs.packed import PackedEntries
 from toolcrib.store import Entry, RunChange
 
 
@@ -33,7 +34,7 @@ class RunLog:
     """
 
     def __init__(self, journal: Appends, run: Run, clock: Clock, events: Sequence[Entry]) -> None:
-        self.events: list[Entry] = list(events)
+        self.events = PackedEntries(events)
         """All events of the run so far."""
         self.open_calls: dict[str, CallStarted] = {}
         """Intents without an outcome yet, of whichever process."""

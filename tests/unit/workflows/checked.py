@@ -1,6 +1,6 @@
 """A crib with tools of known schemas, in which definitions are checked."""
 
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncGenerator, Sequence
 from contextlib import asynccontextmanager
 from typing import Any
 
@@ -26,7 +26,7 @@ ORDER: JsonSchema = {
 def described(name: str, takes: JsonSchema, gives: JsonSchema | None = None, **fields: Any) -> ToolDefinition:
     """A tool that is only looked at."""
     schema = {"type": "object", "properties": takes, "required": list(takes), "additionalProperties": False}
-    options = {"side_effects": "reads", **fields}
+    options: dict[str, Any] = {"side_effects": "reads", **fields}
     made = PythonImplementation(function=name)
     return ToolDefinition(name=name, input_schema=schema, output_schema=gives, implementation=made, **options)
 
@@ -48,7 +48,7 @@ TOOLS = (
 
 
 @asynccontextmanager
-async def house() -> AsyncIterator[Crib]:
+async def house() -> AsyncGenerator[Crib]:
     """A crib with the tools and an agent."""
     async with Crib("memory://", models={MODEL: ScriptedModel([])}) as crib:
         crib.add(anything, *TOOLS)
@@ -62,7 +62,7 @@ async def problems(*steps: JsonObject, crib: Crib | None = None, **fields: Any) 
     if crib is None:
         async with house() as made:
             return await problems(*steps, crib=made, **fields)
-    graph = await crib.workflows.check({"name": "flow", "steps": list(steps), **fields})
+    graph = await crib.workflows.check({"name": "flow", **fields, "steps": list(steps)})
     return graph.problems
 
 

@@ -3,7 +3,7 @@
 import pytest
 
 from tests.unit.workflows.checked import described, house, told
-from toolcrib.contracts import JsonObject
+from toolcrib.contracts import JsonObject, JsonSchema
 
 GET = {"name": "order", "tool": "get_order", "input": {"id": "x"}}
 INPUT = {"type": "object", "properties": {"id": {"type": "string"}, "more": {"type": "object"}}}
@@ -156,22 +156,22 @@ async def test_a_path_that_is_optional_and_never_there_is_a_warning():
     assert line.startswith("warning /steps/1/output: ${order?.totl} reads 'totl'")
 
 
-@pytest.mark.parametrize(
-    ("gives", "said"),
-    [
-        (None, None),
-        ({"type": "object"}, None),
-        ({"type": "object", "properties": {"a": {}}, "additionalProperties": True}, None),
-        ({"type": "object", "properties": {"a": {}}, "patternProperties": {"^b": {}}}, None),
-        ({"type": "object", "properties": {"a": {}}}, "there is: a"),
-        ({"anyOf": [{"properties": {"a": {}}, "type": "object"}, {"type": "object"}]}, None),
-        ({"anyOf": [{"properties": {"a": {}}, "type": "object"}, {"type": "null"}]}, "there is: a"),
-        ({"allOf": [{"properties": {"a": {}}}, {"properties": {"c": {}}}], "type": "object"}, "there is: a, c"),
-        ({"$ref": "#/$defs/x", "$defs": {"x": {"type": "object", "properties": {"a": {}}}}}, "there is: a"),
-        ({"anyOf": [{"$ref": "#"}, {"type": "object", "properties": {"a": {}}}]}, None),
-        ({"type": "string"}, "which has no fields"),
-    ],
-)
+ROOMY: list[tuple[JsonSchema | None, str | None]] = [
+    (None, None),
+    ({"type": "object"}, None),
+    ({"type": "object", "properties": {"a": {}}, "additionalProperties": True}, None),
+    ({"type": "object", "properties": {"a": {}}, "patternProperties": {"^b": {}}}, None),
+    ({"type": "object", "properties": {"a": {}}}, "there is: a"),
+    ({"anyOf": [{"properties": {"a": {}}, "type": "object"}, {"type": "object"}]}, None),
+    ({"anyOf": [{"properties": {"a": {}}, "type": "object"}, {"type": "null"}]}, "there is: a"),
+    ({"allOf": [{"properties": {"a": {}}}, {"properties": {"c": {}}}], "type": "object"}, "there is: a, c"),
+    ({"$ref": "#/$defs/x", "$defs": {"x": {"type": "object", "properties": {"a": {}}}}}, "there is: a"),
+    ({"anyOf": [{"$ref": "#"}, {"type": "object", "properties": {"a": {}}}]}, None),
+    ({"type": "string"}, "which has no fields"),
+]
+
+
+@pytest.mark.parametrize(("gives", "said"), ROOMY)
 @pytest.mark.requirement("workflow_checks.paths")
 async def test_a_schema_that_leaves_room_for_others_says_nothing(gives: JsonObject | None, said: str | None):
     async with house() as crib:

@@ -194,7 +194,9 @@ async def test_a_workflow_that_says_that_it_does_less_than_its_steps_is_told():
 
 @pytest.mark.requirement("workflow_checks.documents", "workflow_checks.all_at_once")
 async def test_a_document_that_is_no_definition_is_told_field_by_field():
-    steps = [{"name": "a b", "tol": "x", "wait": {"seconds": []}, "for_each": {}, "on_error": {"goto": "x"}}]
+    steps: list[JsonObject] = [
+        {"name": "a b", "tol": "x", "wait": {"seconds": []}, "for_each": {}, "on_error": {"goto": "x"}}
+    ]
     found = await told(*steps, stepz=1)
 
     assert "/steps/0/tol: there is no field 'tol' here; did you mean 'tool'?" in found

@@ -2,9 +2,19 @@
 
 import pytest
 
-from tests.unit.workflows.checked import described, house
+from tests.unit.workflows.checked import ORDER, described, house, told
 from toolcrib import Crib
-from toolcrib.contracts import Conflict, InvalidDefinition, JsonObject, NotFound, PermissionDenied, Principal
+from toolcrib.contracts import (
+    Conflict,
+    InvalidDefinition,
+    Json,
+    JsonObject,
+    JsonSchema,
+    NotFound,
+    PermissionDenied,
+    Principal,
+    ServiceAccount,
+)
 from toolcrib.contracts.workflows import (
     ConditionBinding,
     StepRegistration,
@@ -209,8 +219,6 @@ async def test_only_who_may_publish_publishes(who: Principal, may: bool):
 
 @pytest.mark.requirement("workflow_checks.publishing")
 async def test_an_account_that_the_author_may_not_use_is_told_and_refused():
-    from toolcrib.contracts import ServiceAccount
-
     async with house() as crib:
         await crib.accounts.save(ServiceAccount(name="payer"))
         flow = {"name": "flow", "steps": [{"name": "s", "tool": "anything", "principal_ref": "payer"}]}
@@ -312,3 +320,55 @@ async def test_a_workflow_in_code_that_is_none_is_refused_at_once_and_a_wrong_on
         wrong = crib.workflow("flow", steps=[{"name": "a", "tool": "nobody"}])
         with pytest.raises(InvalidDefinition, match="no tool 'nobody'"):
             await wrong()
+
+
+# What is known of the output ------------------------------------------------------------------------------------------
+
+TOTAL = {"type": "integer"}
+
+
+@pytest.mark.parametrize(
+    ("output", "fields", "schema"),
+    [
+        ("${order.total}", {}, TOTAL),
+        ("${order.total + 1}", {}, {"type": "number"}),
+        ("${input.any}", {}, None),
+        ("${order}", {"condition": "${input.id}"}, {"anyOf": [ORDER, {"type": "null"}]}),
+        (
+            {"t": "${order.total}", "any": "${input.any}", "k": [1, "x"]},
+            {},
+            {
+                "type": "object",
+                "properties": {
+                    "t": TOTAL,
+                    "any": {},
+                    "k": {"type": "array", "items": {"anyOf": [{"type": "integer"}, {"type": "string"}]}},
+                },
+                "required": ["any", "k", "t"],
+            },
+        ),
+        (None, {}, {"type": "object", "properties": {"order": ORDER}, "required": ["order"]}),
+        ("${order[*].total}", {"for_each": "${input.ids}"}, {"type": "array", "items": TOTAL}),
+    ],
+)
+@pytest.mark.requirement("workflow_checks.publishing")
+async def test_the_schema_of_the_output_follows_from_what_makes_it(
+    output: Json, fields: JsonObject, schema: JsonSchema | None
+):
+    flow = {"name": "flow", "steps": [{**FLOW["steps"][0], **fields}], "output": output}
+    async with house() as crib:
+        done = await crib.workflows.publish(flow)
+
+    assert done.tool.definition.output_schema == schema
+    assert WorkflowDefinition.of(done.tool.definition).output_schema is None
+
+
+@pytest.mark.requirement("workflow_checks.publishing", "workflow_checks.paths")
+async def test_a_workflow_that_another_one_calls_is_known_by_its_derived_schema():
+    async with house() as crib:
+        await crib.workflows.publish({**FLOW, "output": {"total": "${order.total}"}})
+        steps = [{"name": "inner", "workflow": "flow"}, {"name": "s", "output": "${inner.totl}"}]
+
+        (line,) = await told(*steps, crib=crib, name="outer")
+
+    assert line.endswith("did you mean 'total'?")

@@ -1,16 +1,17 @@
 """Is a workflow well formed, and does it fit what it calls? All problems at once, and what follows from the rest."""
 
 from dataclasses import dataclass, replace
-from typing import Self
+from typing import Any, Self
 
 from toolcrib.contracts import EFFECTS, SideEffects, ToolDefinition
-from toolcrib.contracts.workflows import WorkflowDefinition, WorkflowImplementation, WorkflowProblem
+from toolcrib.contracts.workflows import Derived, WorkflowDefinition, WorkflowImplementation, WorkflowProblem
 from toolcrib.workflows.checks.calls import call_problems, effects_problems
 from toolcrib.workflows.checks.circles import circle_problems
 from toolcrib.workflows.checks.expressions import Expressions
 from toolcrib.workflows.checks.kinds import kind_problems
 from toolcrib.workflows.checks.layout import Layout
 from toolcrib.workflows.checks.names import name_problems
+from toolcrib.workflows.checks.schemas import schema_of
 from toolcrib.workflows.checks.surroundings import Surroundings
 
 
@@ -54,8 +55,12 @@ def check_workflow(definition: WorkflowDefinition, around: Surroundings) -> Chec
         *expressions.problems(),
         *effects_problems(layout),
     ]
-    effects = _effects(layout)
-    derived = {"side_effects": effects} if definition.side_effects is None else {}
+    derived: dict[Derived, Any] = {}
+    if definition.side_effects is None:
+        derived["side_effects"] = _effects(layout)
+    output_schema = None if definition.output_schema is not None else schema_of(expressions.output)
+    if output_schema is not None:
+        derived["output_schema"] = output_schema
     implementation = layout.implementation.model_copy(update={"derived": tuple(derived)})
     tool = definition.tool().model_copy(update={**derived, "implementation": implementation})
     return Checked(tool, implementation, tuple(problems))

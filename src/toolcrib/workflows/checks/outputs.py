@@ -74,7 +74,8 @@ class Outputs:
         if tool is not None and step.handler_ref not in AGENTIC_HANDLERS:
             return self._asked(step, tool) if tool.definition.has_model else self._called(tool)
         if step.approval is not None:
-            return made_object(dict.fromkeys(step.approval.show, ANYTHING))
+            shown = dict.fromkeys(step.approval.show, ANYTHING)
+            return made_object(shown, optional=shown)  # a person may have changed what is in it
         if step.wait is not None and step.wait.signal is None:
             return NULL
         return ANYTHING
@@ -150,18 +151,16 @@ class Outputs:
             return ANYTHING
         own = {name: member for form in whole for name in form.names if (member := form.member(name))}
         pins = [*(implementation.pins if implementation.kind == "agent" else ()), *step.pins]
-        return made_object(
-            {
-                **own,
-                "output": own.get("output", ANYTHING) if implementation.kind == "agent" else whole,
-                "response": STRING,
-                "tools_by_id": of_kinds("object"),
-                "tool_order": made_list(STRING),
-                "last_tool": or_null(of_kinds("object")),
-                "traces_url": or_null(STRING),
-                "handles": made_object({pin.name: ANYTHING for pin in pins}),
-            }
-        )
+        stable = {
+            "output": own.get("output", ANYTHING) if implementation.kind == "agent" else whole,
+            "response": STRING,
+            "tools_by_id": of_kinds("object"),
+            "tool_order": made_list(STRING),
+            "last_tool": or_null(of_kinds("object")),
+            "traces_url": or_null(STRING),
+            "handles": made_object({pin.name: ANYTHING for pin in pins}),
+        }
+        return made_object({**own, **stable}, optional=own.keys() - stable.keys())
 
     def _is_always_there(self, step: WorkflowStep) -> bool:
         """Whether a step has stable outputs whatever has become of it."""
@@ -184,7 +183,7 @@ def _without_output(form: Form, why: str) -> Shape:
     """The stable outputs of a step that asks a model, which has perhaps not been asked."""
     if not isinstance(form, Made) or form.members is None:
         return (form,)
-    return made_object({**form.members, "output": or_null(form.members["output"], why)})
+    return made_object({**form.members, "output": or_null(form.members["output"], why)}, form.optional)
 
 
 class _States(Mapping[str, Shape]):

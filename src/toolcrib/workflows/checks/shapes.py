@@ -57,13 +57,15 @@ class Made(Form):
     values: frozenset[bytes] | None = None
     members: Mapping[str, Shape] | None = None
     """All members of an object; null if they are not known."""
+    optional: frozenset[str] = frozenset()
+    """Those of them that it need not have."""
     items: Shape | None = None
     why_null: str | None = None
 
     @property
     def required(self) -> frozenset[str]:
-        """All members."""
-        return frozenset(self.members or ())
+        """All members but the optional ones."""
+        return frozenset(self.members or ()) - self.optional
 
     @property
     def names(self) -> Sequence[str]:
@@ -169,9 +171,9 @@ def constant(value: Json) -> Shape:
     return (Made(frozenset({kind_of(value)}), frozenset({canonical(value)})),)
 
 
-def made_object(members: Mapping[str, Shape]) -> Shape:
-    """An object with these members and no others."""
-    return (Made(frozenset({"object"}), members=members),)
+def made_object(members: Mapping[str, Shape], optional: Iterable[str] = ()) -> Shape:
+    """An object with these members and no others; some of them may be missing."""
+    return (Made(frozenset({"object"}), members=members, optional=frozenset(optional)),)
 
 
 def made_list(items: Shape) -> Shape:

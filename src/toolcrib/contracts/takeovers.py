@@ -20,16 +20,13 @@ TAKEN_UP: Final = "taken_up"
 class EarlierCall(Contract):
     """A call that the run has made which is taken up."""
 
-    name: str
-    content_hash: str | None = None
-    """Of the tool that was called; null if there was none."""
+    envelope: ToolEnvelope
     asked: Json = None
     """Its arguments with the tool's defaults, before a person may have edited them."""
     intent: CallStarted | None = None
     """Null if it never came to that."""
-    envelope: ToolEnvelope | None = None
     child_run_id: str | None = None
-    """Its nested run, if it was a workflow's."""
+    """Its nested run, if it was a workflow's and the call has failed."""
 
 
 class Takeover(Contract):

@@ -43,7 +43,7 @@ class TakenOver:
     def same(self, position: str, name: str, arguments: Json) -> EarlierCall | None:
         """The call at a position, if it was of the same tool with the same arguments."""
         earlier = self.facts.calls.get(position)
-        if earlier is None or earlier.name != name:
+        if earlier is None or earlier.envelope.name != name:
             return None
         return earlier if self._filled(earlier, arguments) == earlier.asked else None
 
@@ -61,7 +61,7 @@ class TakenOver:
         """
         for position in (call.position, *self._tries.get(call.position, ())):
             earlier = self.same(position, call.name, arguments)
-            if earlier is not None and earlier.envelope is not None and earlier.envelope.ok:
+            if earlier is not None and earlier.envelope.ok:
                 return self.taken(earlier.envelope, call.position)
         return None
 
@@ -73,15 +73,14 @@ class TakenOver:
 
     def in_doubt(self, earlier: EarlierCall) -> bool:
         """Whether a call may have taken effect, and must not simply be made once more."""
-        envelope = earlier.envelope
-        if self._rerun.repeat_unknown or earlier.intent is None or envelope is None or envelope.error is None:
+        failure = earlier.envelope.error
+        if self._rerun.repeat_unknown or failure is None or failure.reason not in _UNKNOWN:
             return False
-        return envelope.side_effects == "writes" and envelope.error.reason in _UNKNOWN
+        return earlier.envelope.side_effects == "writes"
 
     def judged(self, earlier: EarlierCall, verdict: ToolEnvelope) -> ToolEnvelope:
         """What is said of a call in doubt that is not made again."""
-        made_in = earlier.envelope and earlier.envelope.reused
-        taken = self.taken(verdict.model_copy(update={"reused": made_in}), verdict.position)
+        taken = self.taken(verdict.model_copy(update={"reused": earlier.envelope.reused}), verdict.position)
         if verdict.error is None:
             return taken
         told = (
@@ -103,7 +102,7 @@ class TakenOver:
 
     def _filled(self, earlier: EarlierCall, arguments: Json) -> Json:
         """The arguments with the defaults that the tool had then."""
-        schema = self._schemas.get(earlier.content_hash or "")
+        schema = self._schemas.get(earlier.envelope.content_hash or "")
         if schema is None or not isinstance(arguments, dict):
             return arguments
         return schema.with_defaults(cast("JsonObject", arguments))

@@ -109,26 +109,24 @@ class _Earlier:
             intent, shown = history.intents.get(position), history.approvals.get(position)
             child = None if envelope.ok else children.get(position)
             calls[position] = EarlierCall(
-                name=envelope.name,
-                content_hash=envelope.content_hash,
+                envelope=envelope,
                 asked=envelope.input if shown is None else shown.input,
                 intent=intent,
-                envelope=envelope,
                 child_run_id=await self._workflow(child.child_run_id) if child else None,
             )
         return calls
 
     async def _workflow(self, run_id: str) -> str | None:
-        """The id, if it is of a workflow's run that has ended."""
+        """The id, if it is of a workflow's run."""
         try:
             run = await self._past.run(run_id)
         except NotFound:
             return None  # it was announced, and a crash came before it was made
-        return run_id if run.request.kind == "workflow" and run.ended else None
+        return run_id if run.request.kind == "workflow" else None
 
     async def _schemas(self, calls: Iterable[EarlierCall]) -> dict[str, JsonObject]:
         schemas: dict[str, JsonObject] = {}
-        for content_hash in {call.content_hash for call in calls} - {None}:
+        for content_hash in {call.envelope.content_hash for call in calls} - {None}:
             tool = await self._pinned(content_hash)
             if tool is not None:
                 schemas[tool.content_hash] = tool.definition.input_schema
@@ -190,9 +188,9 @@ def _over(before: EarlierCall | None, own: EarlierCall) -> EarlierCall:
     """A call as the last run knows it, with what only the one before knows."""
     if before is None:
         return own
-    if own.envelope is not None and own.envelope.reused is not None:
+    if own.envelope.reused is not None:
         return before.model_copy(update={"envelope": own.envelope})
-    if own.name != before.name or own.asked != before.asked:
+    if own.envelope.name != before.envelope.name or own.asked != before.asked:
         return own
     kept = {"intent": own.intent or before.intent, "child_run_id": own.child_run_id or before.child_run_id}
     return own.model_copy(update=kept)

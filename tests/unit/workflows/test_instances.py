@@ -310,6 +310,21 @@ async def test_pages_are_of_workflows_only_newest_first_and_hold_no_outputs():
         assert "output" not in page.items[0].model_dump()
 
 
+@pytest.mark.requirement("workflow_instances.pages")
+async def test_a_page_is_filled_however_many_other_runs_lie_between():
+    shop = Shop()
+    async with Crib("memory://") as crib:
+        shop.add_to(crib)
+        await publish(crib, "order", calls("look", "look"))
+        first = await crib.instances.start("order", ITEM)
+        for _ in range(45):
+            await crib.invoke("look", ITEM)
+
+        page = await crib.instances.page(limit=1)
+
+    assert [item.run_id for item in page.items] == [first.run_id]
+
+
 @pytest.mark.requirement("workflow_instances.access")
 async def test_an_instance_is_its_makers_and_of_who_has_the_grant():
     shop = Shop()

@@ -5,9 +5,12 @@ import asyncio
 import pytest
 
 from tests.twins import ManualClock
+from tests.unit.agents.crm import asks
 from tests.unit.workflows.shop import Shop, calls, publish, reused, statuses, step
-from toolcrib import Crib
-from toolcrib.contracts import Conflict, JsonObject, Reason
+from toolcrib import Crib, LLMConfig, ScriptedModel
+from toolcrib.contracts import AgentDefinition, Conflict, JsonObject, NotFound, Reason, Run
+from toolcrib.contracts.workflows import Rerun
+from toolcrib.crib.successors import Successors
 
 ITEM: JsonObject = {"item": "x"}
 ORDER = (calls("reserve", "reserve"), calls("ship", "ship", depends_on=["reserve"]))
@@ -215,6 +218,113 @@ async def test_a_successor_that_a_crash_kept_from_being_made_is_made_later(monke
         resumed = await crib.instances.resume(failed.run_id)
 
     assert (resumed.run_id, resumed.status) == (announced, "completed")
+
+
+@pytest.mark.requirement("workflow_reruns.chain")
+async def test_a_link_that_somebody_else_was_faster_to_leave_counts():
+    shop = Shop()
+    shop.broken = {"ship"}
+    async with Crib("memory://") as crib:
+        shop.add_to(crib)
+        await publish(crib, "order", *ORDER)
+        failed = await crib.instances.start("order", ITEM)
+        resumed = await crib.instances.resume(failed.run_id)
+        links = Successors(crib.store.journal, crib.clock)
+
+        with pytest.raises(Conflict, match=f"is taken up by {resumed.run_id}, which is failed"):
+            await links.announce(Rerun(run_id=failed.run_id), "run_new", crib.principal)
+
+
+@pytest.mark.requirement("workflow_reruns.refused")
+async def test_a_run_that_has_not_ended_is_taken_up_by_nobody():
+    async with Crib("memory://") as crib:
+        tool = await publish(crib, "wait", {"name": "news", "wait": {"signal": "paid"}})
+        waiting = await crib.instances.start("wait", {})
+        request = (await crib.store.journal.run(waiting.run_id)).request
+        taking = request.model_copy(update={"rerun": Rerun(run_id=waiting.run_id)})
+        run_id = await crib.engine.create(taking)
+        await crib.resume(run_id)
+
+        refused = await crib.instances.get(run_id)
+
+    assert refused.content_hash == tool.content_hash
+    assert refused.error is not None
+    assert "there is nothing to take up" in refused.error.message
+
+
+@pytest.mark.requirement("workflow_reruns.refused")
+async def test_an_instance_that_waits_is_handed_back_as_it_is_to_who_does_not_wait():
+    async with Crib("memory://") as crib:
+        await publish(crib, "wait", {"name": "news", "wait": {"signal": "paid"}})
+        waiting = await crib.instances.start("wait", {})
+
+        assert await crib.instances.resume(waiting.run_id, wait=False) == waiting
+
+
+@pytest.mark.requirement("workflow_reruns.nested")
+async def test_a_workflow_that_failed_under_an_agent_is_resumed_by_itself():
+    shop = Shop()
+    shop.broken = {"ship"}
+    model = ScriptedModel([asks(("order", ITEM)), "It failed."])
+    async with Crib("memory://", models={"scripted:m": model}) as crib:
+        shop.add_to(crib)
+        await publish(crib, "order", *ORDER)
+        await crib.save(AgentDefinition(name="clerk", llm=LLMConfig(model="scripted:m"), tools=("order",)).tool())
+        await crib.invoke("clerk", {"message": "Order x."})
+        [nested] = (await crib.instances.page()).items
+        assert nested.parent_run_id is not None
+        shop.broken = set()
+
+        resumed = await crib.instances.resume(nested.run_id)
+
+    assert (resumed.status, resumed.parent_run_id) == ("completed", None)
+    assert shop.done == ["reserve x", "ship x"]
+
+
+@pytest.mark.requirement("workflow_reruns.nested")
+async def test_a_nested_run_that_was_announced_and_never_made_is_begun_at_the_beginning(
+    monkeypatch: pytest.MonkeyPatch,
+):
+    shop = Shop()
+    shop.broken = {"ship"}
+    async with Crib("memory://") as crib:
+        shop.add_to(crib)
+        await publish(crib, "inner", calls("ship", "ship"))
+        await publish(crib, "outer", {"name": "below", "workflow": "inner", "input": {"item": "${input.item}"}})
+        failed = await crib.instances.start("outer", ITEM)
+        [child_id] = step(failed, "below").child_run_ids
+        shop.broken = set()
+        run = crib.store.journal.run
+
+        async def without(run_id: str) -> Run:
+            if run_id == child_id:
+                raise NotFound(run_id)
+            return await run(run_id)
+
+        monkeypatch.setattr(crib.store.journal, "run", without)
+        resumed = await crib.instances.resume(failed.run_id)
+        [new_child] = step(resumed, "below").child_run_ids
+
+        assert (resumed.status, shop.done) == ("completed", ["ship x"])
+        assert (await crib.instances.get(new_child)).rerun is None
+
+
+@pytest.mark.requirement("workflow_reruns.keys", "workflow_reruns.chain")
+async def test_a_call_whose_arguments_change_on_the_way_is_known_as_it_was_last():
+    shop = Shop()
+    shop.broken = {"pay"}
+    async with Crib("memory://") as crib:
+        shop.add_to(crib)
+        await publish(crib, "order", calls("pay", "pay", "wrong"))
+        first = await crib.instances.start("order", ITEM)
+        await publish(crib, "order", calls("pay", "pay", "right"))
+        second = await crib.instances.resume(first.run_id)
+        shop.broken = set()
+
+        third = await crib.instances.resume(second.run_id)
+
+    assert third.status == "completed"
+    assert shop.keys == {"pay wrong": [f"{first.run_id}/pay"], "pay right": [f"{second.run_id}/pay"] * 2}
 
 
 @pytest.mark.requirement("workflow_reruns.crash")

@@ -7,7 +7,7 @@ import pytest
 
 from tests.unit.executions.house import MODEL, Desk, agent, turn
 from tests.unit.workflows.asking import LOOKS, asks, opened, pin, pinned, read, run, workflow
-from toolcrib import Crib, ScriptedModel
+from toolcrib import Crib, ScriptedModel, tool
 from toolcrib.contracts import JsonObject
 from toolcrib.store import MemoryStore
 
@@ -197,3 +197,31 @@ async def test_a_node_has_the_same_outputs_after_a_wait_in_another_process_in_a_
     assert resumed.output == again.output == once_more.output
     assert once_more.steps[0].agent_runs == resumed.steps[0].agent_runs
     assert [(await silent.replay(one.run_id)).same for one in (resumed, again, once_more)] == [True] * 3
+
+
+@pytest.mark.requirement("workflow_agents.lasting")
+async def test_an_agent_is_not_asked_again_if_a_later_step_has_failed_and_its_calls_are_still_there():
+    broken = [True]
+
+    @tool(side_effects="reads", name="fail")
+    async def fails_once(item: str) -> str:
+        """Fails the first time."""
+        if broken.pop() if broken else False:
+            raise RuntimeError(item)
+        return f"sent {item}"
+
+    definition = workflow(
+        asks(pins=[pin("found")]),
+        {"name": "then", "tool": "fail", "input": {"item": "${ask.handles.found}"}},
+        output=["${then}", "${ask.tool_order.length}"],
+    )
+    async with await opened(definition, *LOOKS) as crib:
+        crib.add(fails_once)
+        await crib.workflows.publish(definition.model_copy(update={"version": "1.1.0"}))
+        failed = await run(crib)
+        resumed = await crib.instances.resume(failed.run_id)
+        replayed = await crib.replay(resumed.run_id)
+
+    assert (failed.status, resumed.status, replayed.same) == ("failed", "completed", True)
+    assert resumed.output == ["sent hat is here", 1]
+    assert resumed.steps[0].agent_runs == failed.steps[0].agent_runs

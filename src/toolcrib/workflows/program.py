@@ -34,6 +34,8 @@ from toolcrib.workflows.setting import Setting
 from toolcrib.workflows.stepping import Stepping
 
 _WELL = frozenset({"succeeded", "partial"})
+_PLANS = 256
+"""Graphs that are kept, those that were used last."""
 
 
 class Workflow:
@@ -49,6 +51,7 @@ class Workflow:
         self._registry = registry
         self._handling = handling
         self._accounts = accounts or NoAccounts()
+        self._plans: dict[str, Plan] = {}
 
     async def __call__(self, context: RunContext, tool: ToolRevision) -> Ended:
         """Run to the end, or until nothing of it can go on without somebody outside."""

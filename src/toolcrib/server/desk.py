@@ -10,7 +10,7 @@ from toolcrib.contracts.workflows import Publication, WorkflowDefinition, Workfl
 from toolcrib.crib import Crib
 from toolcrib.policy import require_publish
 from toolcrib.server.context import Caller, House
-from toolcrib.server.rules import demand_secrets, demand_write, refuse_code, refuse_local_model
+from toolcrib.server.rules import demand_secrets, demand_sight, demand_write, refuse_code, refuse_local_model
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,11 +41,11 @@ class Desk:
         """Keep a workflow without publishing it.
 
         Raises:
-            PermissionDenied: The caller has no grant for a secret that it names.
+            PermissionDenied: The caller may not see a tool that it calls, or use a secret that it names.
             InvalidDefinition: It could not be published.
             Conflict: Another revision of the draft has been saved since `after`.
         """
-        self._demand_secrets_of(definition)
+        await self.demand_parts(definition)
         return await self.crib.workflows.draft(definition, note=note, principal=self.caller, after=after)
 
     async def publish(
@@ -56,7 +56,7 @@ class Desk:
         Raises:
             NotFound: There is no draft of this name.
             PermissionDenied: The caller may not publish it, or not change the tool of another kind that it replaces,
-                or has no grant for a secret that it names.
+                or not see a tool that it calls, or not use a secret that it names.
             InvalidDefinition: Something is wrong with it.
             Conflict: Another revision has been saved since `after`.
         """
@@ -67,15 +67,24 @@ class Desk:
             demand_write(self.caller, known.definition)
         workflows = self.crib.workflows
         if definition is not None:
-            self._demand_secrets_of(definition)
+            await self.demand_parts(definition)
             return await workflows.publish(definition, principal=self.caller, after=after)
-        self._demand_secrets_of((await workflows.get_draft(name, principal=self.caller)).definition)
+        await self.demand_parts((await workflows.get_draft(name, principal=self.caller)).definition)
         return await workflows.publish(name, principal=self.caller, after=after)
 
-    def _demand_secrets_of(self, definition: WorkflowDefinition | JsonObject) -> None:
-        """What does not have the shape of a definition names no secrets, and is not saved either."""
-        if isinstance(definition, WorkflowDefinition):
-            demand_secrets(self.caller, (secret.reference for secret in definition.secrets))
+    async def demand_parts(self, definition: WorkflowDefinition | JsonObject) -> None:
+        """Let pass who may see the tools that a workflow calls, whose schemas its check tells of, and use its secrets.
+
+        What does not have the shape of a definition names none, and is held against none.
+        """
+        if not isinstance(definition, WorkflowDefinition):
+            return
+        demand_secrets(self.caller, (secret.reference for secret in definition.secrets))
+        handlers = {handler.name: handler for handler in await self.crib.steps.list(principal=self.caller)}
+        for ref in {step.callee(handlers) for step in definition.steps} - {None}:
+            tool = self.crib.registry.named(self.caller.realm, str(ref))
+            if tool is not None:
+                demand_sight(self.caller, tool.definition)
 
     def check(self, definition: ToolDefinition) -> None:
         """Refuse what may not come over HTTP."""

@@ -48,10 +48,15 @@ def refuse_other_name(path: str, definition: WorkflowDefinition | JsonObject) ->
     Raises:
         InvalidDefinition: It is one.
     """
-    named = definition.name if isinstance(definition, WorkflowDefinition) else definition.get("name", path)
-    if named != path:
+    named = name_in(definition)
+    if named not in {"", path}:
         msg = f"the definition is named {named!r} and the path {path!r}; send it to its own name"
         raise InvalidDefinition(msg)
+
+
+def name_in(definition: WorkflowDefinition | JsonObject) -> str:
+    """The name that a definition gives itself; empty without one."""
+    return definition.name if isinstance(definition, WorkflowDefinition) else str(definition.get("name", ""))
 
 
 def document_of(workflow: WorkflowDefinition, form: DocumentFormat) -> Response:

@@ -28,6 +28,7 @@ from toolcrib.server.workflow_views import (
     WorkflowValidity,
     WorkflowView,
     document_of,
+    name_in,
     refuse_other_name,
 )
 
@@ -55,9 +56,14 @@ async def list_workflows(
 
 
 @router.post("/validate")
-async def validate_workflow(definition: Annotated[Document, Body()], crib: House, caller: Caller) -> WorkflowValidity:
-    """All that is wrong with a definition, with the place of each, and its graph; nothing is stored."""
-    return WorkflowValidity.of(await crib.workflows.check(definition, principal=caller))
+async def validate_workflow(definition: Annotated[Document, Body()], author: Author) -> WorkflowValidity:
+    """All that is wrong with a definition, with the place of each, and its graph; nothing is stored.
+
+    For those who may write drafts of it, and see the tools that it calls.
+    """
+    demand(author.caller, f"ai://workflows/{name_in(definition)}/write")
+    await author.demand_parts(definition)
+    return WorkflowValidity.of(await author.crib.workflows.check(definition, principal=author.caller))
 
 
 @router.get("/{name}")

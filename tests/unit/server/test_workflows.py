@@ -212,6 +212,26 @@ async def test_who_may_not_read_is_told_nothing_of_drafts_and_workflows(
 
 
 @pytest.mark.requirement("workflow_server.grants")
+async def test_a_check_tells_nothing_of_tools_that_the_caller_may_not_see(
+    server: Server, monkeypatch: pytest.MonkeyPatch
+):
+    checked(await server.client.put("/api/v1/ai/steps/finder", json={"name": "finder", "tool": "search"}), 200)
+    writer = as_principal(monkeypatch, "writer", "ai://workflows/*")
+    for call in ({"tool": "search"}, {"handler_ref": "finder"}):
+        probe = {"name": "find", "steps": [{"name": "look", "input": {"wrong": 1}, **call}]}
+        answers = [
+            await server.client.post("/api/v1/ai/workflows/validate", json=probe, headers=writer),
+            await server.client.put(DRAFT, json={"definition": probe}, headers=writer),
+            await server.client.post(f"{PATH}/publish", json={"definition": probe}, headers=writer),
+        ]
+        assert [answer.status_code for answer in answers] == [403, 403, 403]
+        assert not any("company" in answer.text for answer in answers)
+    reader = as_principal(monkeypatch, "reader", "ai://workflows/*/read", "ai://tools/*")
+    asked = await server.client.post("/api/v1/ai/workflows/validate", json=FIND, headers=reader)
+    assert "ai://workflows/find/write" in checked(asked, 403)["error"]["message"]
+
+
+@pytest.mark.requirement("workflow_server.grants")
 async def test_a_secret_is_named_only_by_who_may_use_it(server: Server, monkeypatch: pytest.MonkeyPatch):
     secret = {"name": "key", "reference": "${secret:CRM_KEY}"}
     definition = {**FIND, "secrets": [secret]}

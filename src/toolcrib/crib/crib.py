@@ -130,13 +130,13 @@ class Crib(Definer):
         )
         super().__init__(parts, principal, Defaults(default_model, default_limits))
         outside = parts.outside
-        self.store, self.clock, self.sandbox, self.egress = outside.store, outside.clock, outside.sandbox, outside.egress
+        self.store, self.clock = outside.store, outside.clock
+        self.sandbox, self.egress = outside.sandbox, outside.egress
         self.registry, self.providers = parts.registry, parts.providers
         self.executor, self.engine = parts.executor, parts.engine
         self._handoffs = Handoffs(self.store.journal, self.engine, self.clock)
         self.approvals = Approvals(parts, self.enter)
-        self.reference_data = ReferenceData(parts, self.enter, self.invoke)
-        self.imports = Imports(parts, self.enter)
+        self.reference_data, self.imports = ReferenceData(parts, self.enter, self.invoke), Imports(parts, self.enter)
         self.lifecycle, self.listing = ToolLife(parts, self.enter), Listing(self.registry, self.enter)
         self.agents = Agents(parts, self.listing, self.enter)
         self.prompts = Prompts.of(parts, self.enter)

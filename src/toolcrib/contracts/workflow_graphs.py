@@ -3,6 +3,7 @@
 from typing import Literal, TypeAlias
 
 from toolcrib.contracts._base import Contract
+from toolcrib.contracts.envelope import SideEffects
 from toolcrib.contracts.workflow_steps import StepKind
 
 EdgeKind: TypeAlias = Literal["order", "data", "error"]
@@ -39,6 +40,10 @@ class GraphNode(Contract):
     tool: str | None = None
     """`name@version` that a run would call now; null if there is none."""
     content_hash: str | None = None
+    side_effects: SideEffects | None = None
+    """The most that it does; null if it calls nothing that is there."""
+    account: str | None = None
+    """Service account that makes its calls; null for who starts the run."""
     handles: tuple[str, ...] = ()
     """Names of its outputs: of an agent's node always the same, and its pins."""
     state: GraphState = "ok"
@@ -68,6 +73,8 @@ class WorkflowGraph(Contract):
     workflow: str
     """`name@version`."""
     content_hash: str | None = None
+    side_effects: SideEffects | None = None
+    """The most that a run does; null if nobody could tell yet."""
     nodes: tuple[GraphNode, ...] = ()
     edges: tuple[GraphEdge, ...] = ()
     problems: tuple[WorkflowProblem, ...] = ()

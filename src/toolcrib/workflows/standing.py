@@ -89,6 +89,7 @@ def _node(
         update={
             "tool": None if tool is None else tool.ref,
             "content_hash": None if tool is None else tool.content_hash,
+            "side_effects": None if tool is None else tool.definition.side_effects,
             "state": state,
             "reason": "; ".join(reasons) or None,
         }

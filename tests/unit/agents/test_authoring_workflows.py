@@ -86,6 +86,8 @@ async def test_an_agent_repairs_a_draft_from_what_it_is_told_a_person_publishes_
         draft = await crib.workflows.get_draft("move-deals")
         assert (draft.authored_by, draft.run_id, draft.note) == ("author", result.summary.run_id, "As asked.")
         assert (draft.definition.source, draft.tainted_by) == ("authored_by_agent", None)
+        shown = await crib.workflows.check(draft.definition)
+        assert (shown.side_effects, [node.side_effects for node in shown.nodes]) == ("writes", ["reads", "writes"])
         with pytest.raises(NotFound):
             await crib.invoke("move-deals", {"company": "Acme"})
         assert crm.updates == []

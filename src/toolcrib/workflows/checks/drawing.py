@@ -28,7 +28,7 @@ def draw(
     Args:
         tool: The workflow.
         problems: What is wrong with it.
-        callees: The tools by reference, as far as they are there, for the handles of agents' nodes.
+        callees: The tools by reference, as far as they are there.
 
     Raises:
         InvalidDefinition: The tool is no workflow.
@@ -39,10 +39,24 @@ def draw(
     nodes = [_node(step, step.callee(implementation.handlers), callees) for step in implementation.steps]
     edges = [GraphEdge(**edge._asdict()) for edge in edges_of(implementation, lenient=True)]
     return WorkflowGraph(
-        workflow=f"{tool.name}@{tool.version}", nodes=tuple(nodes), edges=tuple(edges), problems=tuple(problems)
+        workflow=f"{tool.name}@{tool.version}",
+        side_effects=tool.side_effects,
+        nodes=tuple(nodes),
+        edges=tuple(edges),
+        problems=tuple(problems),
     )
 
 
 def _node(step: WorkflowStep, reference: str | None, callees: Mapping[str, ToolRevision]) -> GraphNode:
-    handles = handles_of(step, callees.get(reference or ""))
-    return GraphNode(name=step.name, kind=step.kind, title=step.title, reference=reference, handles=handles)
+    found = callees.get(reference or "")
+    return GraphNode(
+        name=step.name,
+        kind=step.kind,
+        title=step.title,
+        reference=reference,
+        tool=None if found is None else found.ref,
+        content_hash=None if found is None else found.content_hash,
+        side_effects=None if found is None else found.definition.side_effects,
+        account=step.principal_ref,
+        handles=handles_of(step, found),
+    )

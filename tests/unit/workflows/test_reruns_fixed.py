@@ -269,7 +269,8 @@ async def test_a_workflow_that_failed_under_an_agent_is_resumed_by_itself():
     async with Crib("memory://", models={"scripted:m": model}) as crib:
         shop.add_to(crib)
         await publish(crib, "order", *ORDER)
-        await crib.save(AgentDefinition(name="clerk", llm=LLMConfig(model="scripted:m"), tools=("order",)).tool())
+        clerk = {"name": "clerk", "llm": LLMConfig(model="scripted:m"), "tools": ("order",)}
+        await crib.save(AgentDefinition.model_validate(clerk).tool())
         await crib.invoke("clerk", {"message": "Order x."})
         [nested] = (await crib.instances.page()).items
         assert nested.parent_run_id is not None

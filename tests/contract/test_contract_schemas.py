@@ -70,7 +70,7 @@ from toolcrib.contracts import (
     TrialCall,
 )
 from toolcrib.contracts.schemas import DIALECT, contract_schemas, schema_files
-from toolcrib.contracts.workflows import WorkflowInstance
+from toolcrib.contracts.workflows import WorkflowDefinition, WorkflowDraft, WorkflowGraph, WorkflowInstance
 
 ROOT = Path(__file__).parents[2]
 COMMITTED = ROOT / "docs" / "schemas"
@@ -93,6 +93,18 @@ def event_payload(type_: str) -> Any:
 ENVELOPE = ToolEnvelope.model_validate(event_payload("call_finished")["envelope"])
 REQUEST = RunRequest(kind="tool", tool="search@1.0.0", content_hash=HASH, principal=OWNER)
 DEFINITION = ToolDefinition(name="search", implementation=PythonImplementation(function="crm:search"))
+WORKFLOW = WorkflowDefinition.model_validate(
+    {
+        "name": "fulfil",
+        "steps": [
+            {"name": "pack", "tool": "pack@^1", "for_each": "${input.orders}", "retry": {"count": 1}},
+            {"name": "ask", "approval": {"message": "Ship?"}, "condition": {"ref": "is_late", "input": {"days": 3}}},
+            {"name": "paid", "wait": {"signal": "paid"}, "depends_on": ["ask"], "on_error": {"go_to": "tell"}},
+            {"name": "tell", "output": "${error.message}", "join": "always"},
+        ],
+        "output": "${pack}",
+    }
+)
 CHANGE = ToolChange(
     tool="search",
     before=HASH,
@@ -261,6 +273,18 @@ WRITTEN: dict[str, BaseModel] = {
         }
     ),
     "Trace": TRACE.model_copy(update={"steps": (ToolStep.model_validate({**CALL_STEP, "child": TRACE}),)}),
+    "WorkflowDefinition": WORKFLOW,
+    "WorkflowDraft": WorkflowDraft.model_validate(
+        {"definition": WORKFLOW, "authored_by": "scribe", "revision": 2, "made_by": "owner", "created_at": MOMENT}
+    ),
+    "WorkflowGraph": WorkflowGraph.model_validate(
+        {
+            "workflow": "fulfil@1.0.0",
+            "nodes": [{"name": "pack", "kind": "tool", "reference": "pack@^1", "state": "broken", "reason": "is gone"}],
+            "edges": [{"source": "pack", "target": "output", "kind": "data", "reference": "pack", "path": "/output"}],
+            "problems": [{"path": "/steps/0/tool", "message": "no tool", "suggestion": "pack_all", "step": "pack"}],
+        }
+    ),
     "WorkflowInstance": WorkflowInstance.model_validate(
         {
             "run_id": "run_2",

@@ -31,6 +31,9 @@ from toolcrib.contracts.runs import ApprovalDecision, ClientResult, Run, RunRequ
 from toolcrib.contracts.stream import StreamEvent
 from toolcrib.contracts.tools import ToolDefinition, ToolRevision
 from toolcrib.contracts.trace import Trace
+from toolcrib.contracts.workflow_definitions import WorkflowDefinition
+from toolcrib.contracts.workflow_drafts import WorkflowDraft
+from toolcrib.contracts.workflow_graphs import WorkflowGraph
 from toolcrib.contracts.workflow_instances import WorkflowInstance
 
 DIALECT = "https://json-schema.org/draft/2020-12/schema"
@@ -70,6 +73,9 @@ _EXPORTED: tuple[type[BaseModel], ...] = (
     ToolReview,
     ToolRevision,
     Trace,
+    WorkflowDefinition,
+    WorkflowDraft,
+    WorkflowGraph,
     WorkflowInstance,
 )
 

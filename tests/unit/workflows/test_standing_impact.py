@@ -9,14 +9,18 @@ from tests.contract.graphs import world
 from tests.contract.graphs.workflows import call, graph, publish_all
 from tests.contract.graphs.world import LEFT, STOCK, agent, composite, tool
 from toolcrib import Crib
-from toolcrib.contracts import Dependent, ProviderDefinition, ToolDefinition
+from toolcrib.contracts import Dependent, JsonObject, ProviderDefinition, ToolDefinition
 from toolcrib.registry import concerns
 
 pytestmark = pytest.mark.requirement("workflow_impact.reports")
 
 RENAMED = {**STOCK, "properties": {"code": {"type": "string"}}, "required": ["code"]}
-FEWER = {**LEFT, "properties": {name: part for name, part in LEFT["properties"].items() if name != "total"}}
-FEWER = {**FEWER, "required": ["by", "lines", "hint"], "additionalProperties": False}
+FEWER = {
+    **LEFT,
+    "properties": {name: part for name, part in LEFT["properties"].items() if name != "total"},
+    "required": ["by", "lines", "hint"],
+    "additionalProperties": False,
+}
 
 
 @pytest.fixture
@@ -111,7 +115,7 @@ async def test_what_is_no_tool_tells_its_users_too(crib: Crib, name: str, kind: 
     implementation: Any = {"kind": "http", "method": "GET", "url": "/deals", "provider": "crm"}
     await crib.save(ToolDefinition(name="deals", side_effects="reads", implementation=implementation))
     await crib.workflows.publish(graph("sold", "deals", {"name": "d", "tool": "deals"}).definition)
-    below = {"name": "w", "workflow": "sold", "input": {"sku": "a", "skus": []}}
+    below: JsonObject = {"name": "w", "workflow": "sold", "input": {"sku": "a", "skus": []}}
     await crib.workflows.publish(graph("outer", "deals sold", below).definition)
     found = await crib.lifecycle.impact_of_name(name, kind=kind)
     assert {each.name: each.held for each in found} == users

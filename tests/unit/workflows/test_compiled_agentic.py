@@ -18,6 +18,7 @@ from toolcrib.contracts import (
     Reason,
     ReferenceSource,
     RunRequest,
+    ServiceAccount,
     ToolDefinition,
     ToolRevision,
     UntrustedContent,
@@ -536,3 +537,37 @@ async def test_the_rules_of_a_compiled_workflow_bind_its_stages_and_what_they_re
     assert crm.updates == []
     assert result.summary.error is not None
     assert result.summary.error.reason is Reason.CONTENT_UNTRUSTED
+
+
+@pytest.mark.requirement("workflow_hybrid.stages_guarded")
+async def test_a_stage_is_carried_out_by_the_account_that_its_step_names():
+    async with Crib("memory://", models={MODEL: _model([])}) as crib:
+        await _agentic(crib, Crm(1))
+        await crib.accounts.save(ServiceAccount(name="bot", grants=("ai://tools/crm/*/execute",)))
+        published = await crib.workflows.publish(
+            WorkflowDefinition.model_validate({"name": "by-hand", "steps": [_plan_step(principal_ref="bot")]})
+        )
+        result = await _start(crib, published.tool, TASK)
+
+    assert result.summary.error is not None
+    assert "principal 'account:bot' has no grant for 'ai://tools/agentic/deals/execute'" in result.summary.error.message
+
+
+@pytest.mark.requirement("workflow_hybrid.stages_guarded")
+async def test_two_tools_that_mean_different_lists_by_one_name_are_not_mixed_up():
+    stages = ReferenceSource(name="stages", tool="list_stages", applies_to=("stage",), value="id", label="label")
+    shared: dict[str, Any] = {"mode": "deterministic", "model": MODEL, "steps": STEPS}
+    async with Crib("memory://", models={MODEL: _model([plan(), plan()])}) as crib:
+        crib.add(*Crm(1).tools)
+        crib.agentic_tool("deals", context=AgenticContext(reference_data=(stages,)), **shared)
+        other = stages.model_copy(update={"applies_to": ("company",)})
+        crib.agentic_tool("others", context=AgenticContext(reference_data=(other,)), **shared)
+        await crib.open()
+        second = _plan_step(name="again", input={"tool": "others", "input": "${input}"}, depends_on=["plan"])
+        published = await crib.workflows.publish(
+            WorkflowDefinition.model_validate({"name": "by-hand", "steps": [_plan_step(), second]})
+        )
+        result = await _start(crib, published.tool, TASK)
+
+    assert result.summary.error is not None
+    assert "two agentic tools of one workflow name reference data 'stages'" in result.summary.error.message

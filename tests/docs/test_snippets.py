@@ -101,9 +101,12 @@ async def test_the_agents_of_their_page_answer_and_are_saved():
     looks = Message("assistant", (ToolCall("a", "search_deals", '{"company": "Acme"}'),))
     async with Crib("memory://", models={"scripted:model": ScriptedModel([looks, "One.", "That one."])}) as crib:
         crib.add(search_people)
+        await crib.workflows.draft({"name": "restock", "steps": [{"name": "look", "output": 1}]}, authored_by="scribe")
         names = await shown("agents", crib, search_deals=search_deals)
+        restock = await crib.workflows.get("restock")
 
     assert (names["answer"].response, names["again"].response) == ("One.", "That one.")
+    assert restock.revision == 1
     assert names["saved"].definition.side_effects == "reads"
     assert [found.availability for found in await crib.agents.tools("deal-researcher")] == ["shown", "shown"]
 

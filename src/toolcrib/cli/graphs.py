@@ -102,7 +102,10 @@ def _in_order(nodes: Mapping[str, GraphNode], into: Mapping[str, Sequence[GraphE
 def _does(node: GraphNode) -> str:
     if node.reference is None:
         return node.kind
-    return f"{node.kind} {node.reference}" + (f" → {node.tool}" if node.tool not in {None, node.reference} else "")
+    revision = "" if node.tool in {None, node.reference} else f" → {node.tool}"
+    effects = "" if node.side_effects is None else f", {node.side_effects}"
+    account = "" if node.account is None else f", as {node.account}"
+    return f"{node.kind} {node.reference}{revision}{effects}{account}"
 
 
 def _fault(state: GraphState, reason: str | None) -> Text:

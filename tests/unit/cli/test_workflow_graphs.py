@@ -36,11 +36,16 @@ def text(*parts: GraphNode | GraphEdge, problems: tuple[WorkflowProblem, ...] = 
 
 def test_steps_that_follow_one_another_stand_in_a_row_and_those_side_by_side_on_branches():
     edges = (edge("input", "a"), edge("a", "b"), edge("b", "c"), edge("b", "d"), edge("c", "e"), edge("d", "e"))
-    drawn = text(node("a", tool="call_a@1.2.0"), *map(node, "bcde"), node("f", kind="value", reference=None), *edges)
+    drawn = text(
+        node("a", tool="call_a@1.2.0", side_effects="writes", account="clerk"),
+        *map(node, "bcde"),
+        node("f", kind="value", reference=None),
+        *edges,
+    )
 
     assert drawn == dedent("""\
         w@1.0.0: ok
-        ├── a  tool call_a → call_a@1.2.0
+        ├── a  tool call_a → call_a@1.2.0, writes, as clerk
         │   └── b  tool call_b
         │       ├── c  tool call_c
         │       └── d  tool call_d

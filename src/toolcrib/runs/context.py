@@ -108,7 +108,7 @@ class RunContext:
         self.models = models
         self._history = history
         self._around = surroundings
-        self.partial: Callable[[], Json] = _nothing
+        self.partial: Callable[[], Json] = lambda: None
         """Tells what the run has so far: its output if time runs out."""
         self.warnings: list[str] = []
         """What stands in the run's result besides the warnings of its end."""
@@ -597,8 +597,3 @@ It gets the pinned revision of the tool that the run executes. It may be started
 from its first line: calls that the journal knows return at once. So it uses no clock, no randomness and no I/O of its
 own, and its calls have fixed positions.
 """
-
-
-def _nothing() -> Json:
-    """What a program has that does not tell."""
-    return None

@@ -101,3 +101,39 @@ async def test_what_was_known_is_done_and_has_its_result_at_once():
     known = Pending[int](quiet(), None, 7)
     assert (known.done, known.parked, known.task) == (True, False, None)
     assert await known == 7
+
+
+async def test_of_parts_that_are_watched_it_is_known_which_wait_and_they_can_be_cut_off():
+    parking = quiet()
+    underway, gate = Underway[str, int](parking), asyncio.Event()
+    with underway.watching():
+        underway.add("waits", started(parking, parking.through(lambda: parks("one"))))
+        underway.add("works", started(parking, ends_with(1, gate)))
+    await underway.stir()
+    assert (underway.waiting, underway.working) == (1, 1)
+
+    gate.set()
+    await underway.stir()
+    await underway.stir()  # who has not fetched what is done does not wait
+    assert [(key, ended.result()) for key, ended in underway.ended()] == [("works", 1)]
+    await underway.stop()
+    assert (underway.waiting, underway.working) == (0, 0)
+    await underway.stop()
+
+
+async def test_who_watches_a_run_does_not_count_what_waits_in_another_one_that_it_calls():
+    parking, other, gate = quiet(), quiet(), asyncio.Event()
+    underway = Underway[str, int](parking)
+
+    async def calls() -> int:
+        with pytest.raises(Suspended):
+            await other.through(lambda: parks("one"))
+        await gate.wait()
+        return 1
+
+    with underway.watching():
+        underway.add("calls", started(parking, calls()))
+    await asyncio.sleep(0)
+    assert (underway.waiting, underway.working) == (0, 1)
+    gate.set()
+    await underway.stir()

@@ -252,3 +252,29 @@ async def test_when_the_run_fails_beside_it_no_element_is_begun_any_more():
     cut_off = steps_of(instance)["slow"]
     assert (instance.status, begun) == ("failed", [1, 2])
     assert (cut_off.status, cut_off.reason) == ("cut_off", "the run has failed when 2 of its 4 elements had ended")
+
+
+@pytest.mark.requirement("workflow_steps.no_zombies")
+async def test_nested_runs_of_elements_that_nobody_waits_for_any_more_are_ended_while_the_run_goes_on():
+    inner = {"name": "ask", "approval": {"message": "Cook ${input.dish}?"}}
+    outer = {
+        "name": "inner",
+        "workflow": "inner",
+        "input": {"dish": "${item}"},
+        "for_each": "${input.dishes}",
+        "on_error": "continue",
+    }
+    async with Crib("memory://") as crib:
+        await save(crib, inner, name="inner")
+        waiting = await run(
+            crib, outer, {"name": "rest", "wait": {"seconds": 60}, "depends_on": ["inner"]}, given={"dishes": [1, 2]}
+        )
+        [second] = [asked for asked in (await crib.approvals.page()).items if asked.message == "Cook 2?"]
+        await crib.approvals.decide(second.approval_id, approve=False)
+        result = await crib.resume(waiting.run_id)
+        instance = await crib.instances.get(waiting.run_id)
+        nested = [await crib.instances.get(child) for child in steps_of(instance)["inner"].child_run_ids]
+
+    assert result.summary.status == "awaiting_client"
+    assert sorted(child.status for child in nested) == ["cancelled", "failed"]
+    assert steps_of(instance)["inner"].status == "failed"

@@ -241,3 +241,19 @@ async def test_when_the_run_has_failed_meanwhile_there_is_no_further_try():
     assert instance.error is not None
     assert instance.error.message == "step 'late' failed: tool 'late' raised RuntimeError: too bad"
     assert len(line.keys) == 1
+
+
+async def test_tries_of_an_instance_that_is_resumed_are_still_the_same_request():
+    line = Line(3)
+    async with Crib("memory://", clock=(clock := StandingClock())) as crib:
+        crib.add(line.tool())
+        instance = await run_through(crib, clock, send(retry={"count": 1, "base_s": 0}))
+        resuming = asyncio.create_task(crib.instances.resume(instance.run_id))
+        while not resuming.done():
+            await settled()
+            await clock.pass_time(0.25)
+        resumed = await resuming
+
+    assert (instance.status, resumed.status) == ("failed", "completed")
+    assert len(line.keys) == 4
+    assert len(set(line.keys)) == 1

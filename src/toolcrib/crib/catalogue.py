@@ -199,12 +199,10 @@ class Catalogue:
     def check_workflow(self, workflow: WorkflowDefinition, realm: str, who: Principal | None = None) -> Checked:
         """A workflow as it would be stored, with all that is wrong with it; also with who would save it, if given."""
         found = check_workflow(workflow, self.around(realm))
-        if found.errors:
-            return found
         try:
             self._checked(found.tool, realm)
         except (InvalidInput, NotFound) as problem:
-            return found.with_error(str(problem))
+            found = found.with_error(str(problem))
         if who is not None:
             for problem in self._account_problems(found.tool, who):
                 found = found.with_error(problem)

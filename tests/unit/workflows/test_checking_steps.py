@@ -215,6 +215,17 @@ async def test_what_is_wrong_with_the_whole_is_told_too():
     assert "input_schema is not a JSON Schema" in found[0].message
 
 
+@pytest.mark.parametrize("schema", [{"type": 5}, {"properties": 5}, {"anyOf": [5]}, {"required": 5}, {"enum": 5}])
+@pytest.mark.requirement("workflow_checks.all_at_once")
+async def test_a_schema_that_is_none_is_told_beside_everything_else(schema: JsonObject):
+    step = {"name": "s", "tool": "say", "input": {"text": "${input.a.b}"}, "depends_on": ["t"]}
+
+    found = await told(step, input_schema=schema, output_schema=schema)
+
+    assert found[0].startswith("/steps/0/depends_on/0: there is no step 't'")
+    assert "input_schema is not a JSON Schema" in found[-1]
+
+
 @pytest.mark.requirement("workflow_checks.itself")
 async def test_a_workflow_that_calls_itself_through_another_one_is_refused_with_the_way():
     async with house() as crib:

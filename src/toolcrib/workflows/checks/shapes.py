@@ -10,7 +10,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final, TypeAlias, cast
 
-from toolcrib.contracts import Json, JsonObject, JsonSchema, canonical
+from toolcrib.contracts import InvalidDefinition, Json, JsonObject, JsonSchema, canonical
+from toolcrib.registry import compile_schema
 from toolcrib.registry.facts import ALL_KINDS, NUMBERS, UNIONS, Facts, Side, kind_of
 
 _MOST_FORMS: Final = 32
@@ -136,9 +137,15 @@ NUMBER: Final = of_kinds(*NUMBERS)
 STRING: Final = of_kinds("string")
 
 
-def schema_shape(schema: Json) -> Shape:
-    """What a schema describes; null describes nothing."""
-    return ANYTHING if schema is None else described(Side(schema), (schema,))
+def schema_shape(schema: JsonSchema | None) -> Shape:
+    """What a schema describes; null, and what is no schema, describe nothing."""
+    if schema is None:
+        return ANYTHING
+    try:
+        compile_schema(schema)
+    except InvalidDefinition:
+        return ANYTHING
+    return described(Side(schema), (schema,))
 
 
 def described(side: Side, nodes: Iterable[Json]) -> Shape:

@@ -109,3 +109,5 @@ def _change(store: str | None, change: "Callable[[Crib], Awaitable[ToolRevision]
 
     notice = notice_of(saved, datetime.now(UTC))
     print(notice or f"tool {saved.ref!r} is active, in revision {saved.revision}")
+    for warning in saved.warnings:
+        print(f"Warning: {warning}")

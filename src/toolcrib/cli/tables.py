@@ -155,6 +155,8 @@ def print_outcome(outcome: ImportOutcome) -> None:
         table.add_row(*map(plain, (found.tool, found.adoption, found.message)))
     if told:
         console().print(table)
+    for warning in outcome.warnings:
+        console().print(plain(f"Warning: {warning}", "yellow"))
 
 
 def _verdict(dependent: Dependent) -> str:

@@ -101,3 +101,23 @@ def test_whom_a_tool_concerns_is_listed(store: str) -> None:
     assert said("tool", "impact", "front", store=store) == "nothing is bound to front@1.0.0"
     report = json.loads(said("tool", "impact", "deals@1.0.0", "--json", store=store))
     assert [each["name"] for each in report["dependents"]] == ["front@1.0.0"]
+
+
+@pytest.mark.requirement("workflow_impact.reports")
+def test_who_changes_a_tool_is_told_which_workflows_that_concerns(store: str, tmp_path: Path) -> None:
+    async def publish() -> None:
+        async with Crib(store) as crib:
+            await crib.workflows.publish({"name": "report", "steps": [{"name": "all", "tool": "deals"}]})
+
+    asyncio.run(publish())
+    file = tmp_path / "crm.json"
+    file.write_text(json.dumps(document()))
+
+    warning = "Warning: tool 'deals' does not work any more in 1 workflow, look at the graph: report"
+    assert said("tool", "block", "deals", store=store).endswith(warning)
+    said("tool", "activate", "deals", store=store)
+    assert said("tool", "import", file, "--name", "crm", store=store).endswith(warning)
+    accepted = said("tool", "accept", "deals", store=store)
+    assert accepted.endswith(
+        "Warning: tool 'deals' is used as it was in 1 workflow, until it is published again: report"
+    )

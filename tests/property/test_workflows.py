@@ -5,7 +5,7 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Final
+from typing import Final, cast
 
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -179,7 +179,7 @@ async def settled_steps(store: Store, run: Run) -> dict[str, Json]:
     """What became of each step."""
     events = [entry.event for entry in await store.journal.events(run.run_id)]
     told = {event.key: event.data for event in events if isinstance(event, ProgressMade)}
-    return {key: data.get("status") for key, data in told.items() if isinstance(data, dict)}
+    return {key: cast("JsonObject", data).get("status") for key, data in told.items() if isinstance(data, dict)}
 
 
 async def check_journal(store: Store, run: Run) -> None:

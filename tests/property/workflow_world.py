@@ -125,8 +125,10 @@ class World:
     async def live(self, given: Json, crashes: Sequence[Crash] = ()) -> Run:
         """Run the workflow, in one process after the other, until it has ended."""
         registry = Registry(self.store.definitions)
-        for definition in (*TOOLS.values(), make_definition("finds"), *(each.tool() for each in self.definitions)):
-            tool = await registry.save(definition, realm=OWNER.realm, made_by=OWNER.id, at=AT)
+        definitions = (*TOOLS.values(), make_definition("finds"), *(each.tool() for each in self.definitions))
+        for definition in definitions:
+            await registry.save(definition, realm=OWNER.realm, made_by=OWNER.id, at=AT)
+        tool = registry.require(OWNER.realm, self.definitions[-1].name)
         request = RunRequest(
             kind="workflow",
             tool=tool.ref,

@@ -41,8 +41,6 @@ class ToolCall(Struct, frozen=True):
     """The key that it had when it was made first, in an earlier life or another run; null if it is made first now."""
     timeout_s: float | None = None
     """Seconds that its caller gives it, waiting for people excluded, if the tool itself does not take fewer."""
-    same_as: str | None = None
-    """Position of the call that it is a further try of: to the other side both are one request, with one key."""
 
 
 class CallJournal(Protocol):

@@ -88,8 +88,7 @@ class Receipt:
     @property
     def idempotency_key(self) -> str:
         """What systems are sent that accept one: the same on every attempt."""
-        call = self.call
-        return call.idempotency_key or idempotency_key(self.context.run_id, call.same_as or call.position)
+        return self.call.idempotency_key or idempotency_key(self.context.run_id, self.call.position)
 
     def ask(self, arguments: Json) -> None:
         """Take arguments as somebody gave them. Of what is no JSON only text is kept."""

@@ -45,7 +45,7 @@ from toolcrib.executor import CallContext, Lanes, ToolCall
 from toolcrib.executor.approval import confirm, request_of
 from toolcrib.executor.receipt import Receipt
 from toolcrib.llm import LanguageModel, Request, Response
-from toolcrib.policy import Budget, CallPolicy, screen
+from toolcrib.policy import Budget, CallPolicy
 from toolcrib.runs.approvals import RunApprovals
 from toolcrib.runs.history import History
 from toolcrib.runs.log import RunLog
@@ -182,7 +182,7 @@ class RunContext:
         """The idempotency key under which a call was made: who makes it once more elsewhere makes the same request."""
         intent = self._history.intents.get(call.position)
         if intent is None and self.taken_over is not None:
-            earlier = self.taken_over.same(call.position, call.name, self._screened(call))
+            earlier = self.taken_over.known(call, self.policy.guardrails)
             intent = earlier and earlier.intent
         return idempotency_key(self.run_id, call.position) if intent is None else intent.idempotency_key
 
@@ -431,7 +431,7 @@ class RunContext:
             context = msgspec.structs.replace(context, attempt=intent.attempt + 1)
             call = msgspec.structs.replace(call, idempotency_key=intent.idempotency_key)
         elif self.taken_over is not None:
-            known = await self._made_before(call, self.taken_over)
+            known = await self.taken_over.made_before(call, self.policy.guardrails, self._doubt)
             if isinstance(known, ToolEnvelope):
                 await self._conclude(known)
                 return known
@@ -457,27 +457,12 @@ class RunContext:
         """What the same call has brought in the run that this one takes up; from now on the journal has it."""
         if self.taken_over is None or call.position in self._history.intents:
             return None
-        envelope = self.taken_over.outcome(call, self._screened(call))
+        envelope = self.taken_over.outcome(call, self.policy.guardrails)
         if envelope is not None:
             envelope = envelope.model_copy(update={"run_id": self.run_id})
             self._history.envelopes[call.position] = envelope
             self.log.add(CallFinished(position=call.position, envelope=envelope))
         return envelope
-
-    async def _made_before(self, call: ToolCall, taken: TakenOver) -> ToolEnvelope | str | None:
-        """The key of the same call in the run that this one takes up, or its envelope if it must not be made again."""
-        earlier = taken.before(call, self._screened(call))
-        if earlier is None or earlier.intent is None:
-            return None
-        if taken.in_doubt(earlier):
-            verdict = await self._around.in_doubt.judge(earlier.intent, self.run, self._reconcile)
-            if verdict is not None:
-                return taken.judged(earlier, verdict)
-        return earlier.intent.idempotency_key
-
-    def _screened(self, call: ToolCall) -> Json:
-        """The arguments of a call as content filters let them pass."""
-        return screen(self.policy.guardrails, "tool_input", call.input).value
 
     async def _doubt(self, intent: CallStarted) -> ToolEnvelope | None:
         """The envelope of a call that was started before and must not be repeated, or null."""

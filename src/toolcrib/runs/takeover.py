@@ -5,13 +5,18 @@ not repeated because the tool was mended. Pure; what is known is handed in.
 """
 
 import re
-from typing import Final, cast
+from collections.abc import Awaitable, Callable, Sequence
+from typing import Final, TypeAlias, cast
 
-from toolcrib.contracts import Json, JsonObject, Reason, ToolEnvelope
+from toolcrib.contracts import CallStarted, Guardrail, Json, JsonObject, Reason, ToolEnvelope
 from toolcrib.contracts.workflows import EarlierCall, Rerun, Takeover
 from toolcrib.executor import ToolCall
+from toolcrib.policy import screen
 from toolcrib.registry import compile_schema
 from toolcrib.runs.surroundings import Nested
+
+Judge: TypeAlias = Callable[[CallStarted], Awaitable[ToolEnvelope | None]]
+"""The envelope of a call that was started and must not be repeated, or null if it may be."""
 
 _TRY: Final = re.compile(r"\.try[0-9]+$")
 _UNKNOWN: Final = frozenset({Reason.OUTCOME_UNKNOWN, Reason.TOOL_TIMEOUT})
@@ -47,23 +52,39 @@ class TakenOver:
             return None
         return earlier if self._filled(earlier, arguments) == earlier.asked else None
 
-    def before(self, call: ToolCall, arguments: Json) -> EarlierCall | None:
-        """The same call, or for a further try that was not made then the call that it is a try of."""
-        earlier = self.same(call.position, call.name, arguments)
-        return earlier or (self.same(call.same_as, call.name, arguments) if call.same_as else None)
-
-    def outcome(self, call: ToolCall, arguments: Json) -> ToolEnvelope | None:
+    def outcome(self, call: ToolCall, guardrails: Sequence[Guardrail]) -> ToolEnvelope | None:
         """The envelope of the same call if it has succeeded, in whichever try.
 
         Args:
             call: The call.
-            arguments: Its own, as content filters had let them pass.
+            guardrails: Of the run: their content filters may replace parts of its arguments.
         """
+        arguments = screen(guardrails, "tool_input", call.input).value
         for position in (call.position, *self._tries.get(call.position, ())):
             earlier = self.same(position, call.name, arguments)
             if earlier is not None and earlier.envelope.ok:
                 return self.taken(earlier.envelope, call.position)
         return None
+
+    def known(self, call: ToolCall, guardrails: Sequence[Guardrail]) -> EarlierCall | None:
+        """The same call."""
+        return self.same(call.position, call.name, screen(guardrails, "tool_input", call.input).value)
+
+    async def made_before(
+        self, call: ToolCall, guardrails: Sequence[Guardrail], judge: Judge
+    ) -> ToolEnvelope | str | None:
+        """The key of the same call, or its envelope if it must not be made again; null if there was none.
+
+        Args:
+            call: The call.
+            guardrails: As of `outcome`.
+            judge: Tells what becomes of a call in doubt.
+        """
+        earlier = self.known(call, guardrails)
+        if earlier is None or earlier.intent is None:
+            return None
+        verdict = await judge(earlier.intent) if self.in_doubt(earlier) else None
+        return earlier.intent.idempotency_key if verdict is None else self.judged(earlier, verdict)
 
     def taken(self, envelope: ToolEnvelope, position: str) -> ToolEnvelope:
         """An envelope as this run has it, which has neither called nor paid."""

@@ -5,13 +5,24 @@ from typing import Any
 import pytest
 
 from tests.twins import AT, make_tool
-from toolcrib.contracts import ErrorCode, FailedCall, Json, JsonObject, Reason, ToolEnvelope
+from toolcrib.contracts import CallStarted, ErrorCode, FailedCall, GuardDecision, Json, JsonObject, Reason, ToolEnvelope
 from toolcrib.contracts.workflows import EarlierCall, Rerun, Takeover, WorkflowImplementation, WorkflowStep
 from toolcrib.executor import ToolCall, error
 from toolcrib.runs import Nested, TakenOver
 
 SCHEMA: JsonObject = {"type": "object", "properties": {"size": {"type": "integer", "default": 1}}}
 WORKFLOW = make_tool("flow", implementation=WorkflowImplementation(steps=(WorkflowStep(name="a", output=1),)))
+INTENT = CallStarted(
+    position="a",
+    call_id="c",
+    name="send",
+    version="1",
+    content_hash="sha256:1",
+    side_effects="writes",
+    input={"size": 1},
+    idempotency_key="run_0/a",
+    decision=GuardDecision(outcome="allow", rule="all"),
+)
 FAILURE = error(ErrorCode.UNKNOWN, Reason.TOOL_FAILED, "no")
 
 
@@ -24,9 +35,17 @@ def envelope(name: str = "send", *, position: str = "a", **fields: Any) -> ToolE
     )
 
 
-def earlier(asked: Json = None, *, child: str | None = None, **fields: Any) -> EarlierCall:
+def earlier(
+    asked: Json = None, *, child: str | None = None, intent: CallStarted | None = None, **fields: Any
+) -> EarlierCall:
     """A call of the run before."""
-    return EarlierCall(envelope=envelope(**fields), asked={"size": 1} if asked is None else asked, child_run_id=child)
+    asked = {"size": 1} if asked is None else asked
+    return EarlierCall(envelope=envelope(**fields), asked=asked, intent=intent, child_run_id=child)
+
+
+async def never(intent: CallStarted) -> ToolEnvelope | None:
+    """Judges nothing."""
+    raise AssertionError(intent)
 
 
 def taken(rerun: Rerun | None = None, **calls: EarlierCall) -> TakenOver:
@@ -36,9 +55,9 @@ def taken(rerun: Rerun | None = None, **calls: EarlierCall) -> TakenOver:
     return TakenOver(facts, rerun or Rerun(run_id="run_1"))
 
 
-def ask(position: str = "a", name: str = "send", given: Json = None, same_as: str | None = None) -> ToolCall:
+def ask(position: str = "a", name: str = "send", given: Json = None) -> ToolCall:
     """A call of the new run."""
-    return ToolCall(position, name, {} if given is None else given, same_as=same_as)
+    return ToolCall(position, name, {} if given is None else given)
 
 
 @pytest.mark.requirement("workflow_reruns.same_call")
@@ -57,25 +76,24 @@ def ask(position: str = "a", name: str = "send", given: Json = None, same_as: st
 def test_a_call_is_the_same_by_place_tool_and_arguments(call: ToolCall, is_same: bool):
     known = taken(a=earlier())
 
-    found = known.outcome(call, call.input)
+    found = known.outcome(call, ())
 
     assert (found is not None) == is_same
-    assert (known.before(call, call.input) is not None) == is_same
 
 
 @pytest.mark.requirement("workflow_reruns.same_call")
 def test_arguments_of_a_tool_that_is_not_known_any_more_must_be_the_very_same():
     known = taken(a=earlier({"size": 1}, content_hash=None))
 
-    assert known.outcome(ask(given={"size": 1}), {"size": 1}) is not None
-    assert known.outcome(ask(), {}) is None
+    assert known.outcome(ask(given={"size": 1}), ()) is not None
+    assert known.outcome(ask(), ()) is None
 
 
 @pytest.mark.requirement("workflow_reruns.same_call", "workflow_reruns.free")
 def test_the_success_of_the_last_try_counts_and_is_free():
     known = taken(a=earlier(error=FAILURE), a_try2=earlier(error=FAILURE), a_try3=earlier(output=3, reused="run_0"))
 
-    found = known.outcome(ask(), {})
+    found = known.outcome(ask(), ())
 
     assert found is not None
     assert (found.position, found.output, found.reused) == ("a", 3, "run_0")
@@ -83,11 +101,35 @@ def test_the_success_of_the_last_try_counts_and_is_free():
 
 
 @pytest.mark.requirement("workflow_reruns.keys")
-def test_a_try_that_was_not_made_then_is_a_try_of_the_same_call():
-    known = taken(a=earlier(error=FAILURE))
+async def test_a_call_that_is_made_again_has_its_key():
+    known = taken(a=earlier(error=FAILURE, intent=INTENT), b=earlier(error=FAILURE))
 
-    assert known.before(ask("a.try2", same_as="a"), {}) == known.same("a", "send", {})
-    assert known.before(ask("a.try2", same_as="b"), {}) is None
+    async def key_of(call: ToolCall) -> ToolEnvelope | str | None:
+        return await known.made_before(call, (), never)
+
+    assert await key_of(ask()) == "run_0/a"
+    assert await key_of(ask("b")) is None
+    assert await key_of(ask("c")) is None
+
+
+@pytest.mark.requirement("workflow_reruns.unknown")
+async def test_what_is_said_of_a_call_in_doubt_is_its_outcome_unless_it_may_be_made_again():
+    unknown = error(ErrorCode.UNKNOWN, Reason.OUTCOME_UNKNOWN, "who knows")
+    known = taken(a=earlier(error=unknown, intent=INTENT, reused="run_0"))
+    verdicts: list[ToolEnvelope | None] = [envelope(error=unknown), envelope(output=7), None]
+
+    async def judge(intent: CallStarted) -> ToolEnvelope | None:
+        assert intent == INTENT
+        return verdicts.pop(0)
+
+    refused, found, again = [await known.made_before(ask(), (), judge) for _ in range(3)]
+
+    assert isinstance(refused, ToolEnvelope)
+    assert refused.error is not None
+    assert "in run run_0, and whether it took effect is unknown" in refused.error.message
+    assert isinstance(found, ToolEnvelope)
+    assert (found.output, found.reused, found.attempts) == (7, "run_0", 0)
+    assert again == "run_0/a"
 
 
 @pytest.mark.requirement("workflow_reruns.unknown")

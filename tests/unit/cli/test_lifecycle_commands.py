@@ -116,8 +116,6 @@ def test_who_changes_a_tool_is_told_which_workflows_that_concerns(store: str, tm
     warning = "Warning: tool 'deals' does not work any more in 1 workflow, look at the graph: report"
     assert said("tool", "block", "deals", store=store).endswith(warning)
     said("tool", "activate", "deals", store=store)
-    assert said("tool", "import", file, "--name", "crm", store=store).endswith(warning)
-    accepted = said("tool", "accept", "deals", store=store)
-    assert accepted.endswith(
-        "Warning: tool 'deals' is used as it was in 1 workflow, until it is published again: report"
-    )
+    assert warning in said("tool", "import", file, "--name", "crm", store=store)
+    held = "Warning: tool 'deals' is used as it was in 1 workflow, until it is published again: report"
+    assert said("tool", "accept", "deals", store=store).endswith(held)

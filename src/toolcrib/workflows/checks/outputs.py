@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping
 from functools import cached_property
 from typing import Final
 
-from toolcrib.contracts import ErrorCode, ToolRevision
+from toolcrib.contracts import ErrorCode, InvalidExpression, ToolRevision
 from toolcrib.contracts.workflows import AGENTIC_HANDLERS, WorkflowStep
 from toolcrib.expressions import references_of
 from toolcrib.workflows.checks.circles import ordered
@@ -221,6 +221,9 @@ def _looks_at(reader: WorkflowStep, step: WorkflowStep) -> bool:
     condition = reader.condition
     if condition is None:
         return False
-    read = references_of(condition if isinstance(condition, str) else condition.input)
+    try:
+        read = references_of(condition if isinstance(condition, str) else condition.input)
+    except InvalidExpression:
+        return False
     names = {".".join(reference.split(".")[:2]) for reference in read} | {one.partition(".")[0] for one in read}
     return step.known_as in names or f"steps.{step.name}" in names

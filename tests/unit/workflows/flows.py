@@ -6,8 +6,16 @@ from typing import Any
 
 from tests.unit.runs.house import StandingClock, settled
 from toolcrib import Crib
-from toolcrib.contracts import OWNER, CallFinished, Json, JsonObject, ToolEnvelope, ToolError, ToolRevision
-from toolcrib.contracts.workflows import SettledStep, StepInstance, WorkflowDefinition, WorkflowInstance
+from toolcrib.contracts import (
+    OWNER,
+    CallFinished,
+    JsonObject,
+    ProgressMade,
+    ToolEnvelope,
+    ToolError,
+    ToolRevision,
+)
+from toolcrib.contracts.workflows import StepInstance, WorkflowDefinition, WorkflowInstance
 
 HOUR = 3600.0
 
@@ -41,6 +49,18 @@ async def run_through(crib: Crib, clock: StandingClock, *steps: JsonObject, **gi
     return await running
 
 
+async def run_open(crib: Crib, gate: asyncio.Event, *steps: JsonObject, **given: Any) -> WorkflowInstance:
+    """The same as `run`, with a gate that is opened once a step of the run has ended."""
+    running = asyncio.create_task(run(crib, *steps, **given))
+    while not gate.is_set():
+        await settled()
+        runs = await crib.store.journal.runs(OWNER.realm)
+        events = [entry.event for each in runs for entry in await crib.store.journal.events(each.run_id)]
+        if any(isinstance(event, ProgressMade) for event in events):
+            gate.set()
+    return await running
+
+
 def steps_of(instance: WorkflowInstance) -> Mapping[str, StepInstance]:
     """The steps by name."""
     return {step.step: step for step in instance.steps}
@@ -57,13 +77,3 @@ async def calls_of(crib: Crib, instance: WorkflowInstance) -> Mapping[str, ToolE
     """The envelopes of a run's calls, by position."""
     events = [entry.event for entry in await crib.store.journal.events(instance.run_id)]
     return {event.position: event.envelope for event in events if isinstance(event, CallFinished)}
-
-
-def reads(text: str, **fields: Any) -> JsonObject:
-    """A step that makes a value."""
-    return {"name": "told", "output": text, **fields}
-
-
-def outcome(step: SettledStep) -> tuple[str, Json]:
-    """How a step has ended, and with what."""
-    return step.status, step.output

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from tests.unit.workflows.flows import calls_of, error_of, run, save, steps_of
+from tests.unit.workflows.flows import calls_of, error_of, run, run_open, save, steps_of
 from toolcrib import Crib, tool
 from toolcrib.contracts import AgentDefinition, ErrorCode, Json, JsonObject, LLMConfig, Signal
 from toolcrib.contracts.workflows import MAX_ITEM_ERRORS, ItemError, event_signal
@@ -235,7 +235,6 @@ async def test_when_the_run_fails_beside_it_no_element_is_begun_any_more():
     @tool(side_effects="reads")
     async def fail() -> None:
         """Fail."""
-        asyncio.get_running_loop().call_later(0.01, gate.set)
         raise RuntimeError("the oven is on fire")
 
     begun: list[int] = []
@@ -247,7 +246,8 @@ async def test_when_the_run_fails_beside_it_no_element_is_begun_any_more():
     }
     async with Crib("memory://") as crib:
         crib.add(slow, fail)
-        instance = await run(crib, step, {"name": "fail", "tool": "fail"}, given={"dishes": [1, 2, 3, 4]})
+        fails = {"name": "fail", "tool": "fail"}
+        instance = await run_open(crib, gate, step, fails, given={"dishes": [1, 2, 3, 4]})
 
     cut_off = steps_of(instance)["slow"]
     assert (instance.status, begun) == ("failed", [1, 2])

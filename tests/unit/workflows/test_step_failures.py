@@ -4,7 +4,7 @@ import asyncio
 
 import pytest
 
-from tests.unit.workflows.flows import error_of, run, steps_of
+from tests.unit.workflows.flows import error_of, run, run_open, steps_of
 from toolcrib import Crib, tool
 from toolcrib.contracts import JsonObject
 
@@ -33,14 +33,14 @@ async def test_a_failure_ends_the_run_when_what_runs_has_ended_and_nothing_new_b
 
     @tool(side_effects="reads")
     async def fast() -> None:
-        """Fail at once, and let the other one end."""
-        asyncio.get_running_loop().call_later(0.01, gate.set)
+        """Fail at once."""
         raise RuntimeError("broken")
 
     async with Crib("memory://") as crib:
         crib.add(slow, fast)
-        instance = await run(
+        instance = await run_open(
             crib,
+            gate,
             {"name": "slow", "tool": "slow"},
             {"name": "fast", "tool": "fast"},
             {"name": "next", "output": "never", "depends_on": ["slow"]},

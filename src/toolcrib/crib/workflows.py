@@ -380,8 +380,10 @@ class Workflows:
 
     def _require(self, realm: str, ref: str) -> ToolRevision:
         found = self._parts.registry.named(realm, ref)
-        if found is None or not isinstance(found.definition.implementation, WorkflowImplementation):
-            names = sorted(self._parts.registry.shelf(realm).having("kind", "workflow"))[:10]
-            known = f"there is: {', '.join(names)}" if names else "publish it first"
-            raise NotFound(f"no workflow {ref!r} in realm {realm!r}; {known}")
-        return found
+        if found is not None and isinstance(found.definition.implementation, WorkflowImplementation):
+            return found
+        if found is not None and found.status == "blocked":  # another release may have saved it
+            raise NotFound(f"no workflow {ref!r} in realm {realm!r}: {found.ref} is blocked, {found.status_message}")
+        names = sorted(self._parts.registry.shelf(realm).having("kind", "workflow"))[:10]
+        known = f"there is: {', '.join(names)}" if names else "publish it first"
+        raise NotFound(f"no workflow {ref!r} in realm {realm!r}; {known}")

@@ -71,6 +71,9 @@ async def test_pins_that_cannot_be_told_apart_are_told():
         ({"tool": "sya"}, "/steps/0/tool: no tool 'sya' in realm 'default'; there is: say"),
         ({"tool": "say@2.0.0"}, "/steps/0/tool: no tool 'say@2.0.0' in realm 'default'; there is: say@1.0.0"),
         ({"tool": "s*"}, "/steps/0/tool: 's*' may mean several tools, and a step calls one; name it"),
+        ({"agent": "sya"}, "/steps/0/agent: no agent 'sya' in realm 'default'; there is: desk"),
+        ({"agent": "desk@2.0.0"}, "/steps/0/agent: no tool 'desk@2.0.0' in realm 'default'; there is: desk@1.0.0"),
+        ({"workflow": "sya"}, "/steps/0/workflow: no workflow 'sya' in realm 'default'; there is none"),
         ({"agent": "say"}, "/steps/0/agent: 'say' is of kind 'python', and no agent"),
         ({"workflow": "say"}, "/steps/0/workflow: 'say' is of kind 'python', and no workflow"),
         ({"handler_ref": "orders.x"}, "/steps/0/handler_ref: there is no workflow step 'orders.x'"),
@@ -173,7 +176,7 @@ async def test_a_registration_gives_what_a_step_does_not():
         ({"agent_ref": "${input.who}", "prompt": "?"}, "/steps/0/input/agent_ref: agent_ref must name an agent in so"),
         ({"prompt": "?"}, "/steps/0/input/agent_ref: agent_ref must name an agent"),
         ({"agentRef": "desk"}, "/steps/0/input: the agent is asked nothing"),
-        ({"agentRef": "dsk", "prompt": "?"}, "/steps/0/input/agentRef: no tool 'dsk'"),
+        ({"agentRef": "dsk", "prompt": "?"}, "/steps/0/input/agentRef: no agent 'dsk'"),
         ({"agentRef": "say", "prompt": "?"}, "/steps/0/input/agentRef: 'say' is of kind 'python', and no agent"),
         ({"agentRef": "desk", "prompt": "?", "ctx": {}}, "/steps/0/input/ctx: a step that asks an agent does not take"),
     ],
@@ -201,10 +204,15 @@ async def test_a_document_that_is_no_definition_is_told_field_by_field():
 
     assert "/steps/0/tol: there is no field 'tol' here; did you mean 'tool'?" in found
     assert "/stepz: there is no field 'stepz' here; did you mean 'steps'?" in found
-    assert "/steps/0/for_each/items: Field required" in found
+    assert "/steps/0/for_each/items: Field required; add it" in found
     assert "/steps/0/on_error/goto: there is no field 'goto' here" in found
     assert any(line.startswith("/steps/0/wait/seconds: ") for line in found)
-    assert any(line.startswith("/steps/0/name: ") for line in found)
+    assert any(line.startswith("/steps/0/name: ") and line.endswith("; write 'a_b'") for line in found)
+    assert not any(line.startswith("/steps: ") for line in found)
+    assert await told() == ["/steps: Tuple should have at least 1 item after validation, not 0; add one"]
+    assert await told({"name": "s", "tool": "say", "input": {"text": "x"}, "on_error": "ignore"}) == [
+        "/steps/0/on_error: Input should be 'fail' or 'continue', or: Input should be a mapping of fields",
+    ]
 
 
 @pytest.mark.requirement("workflow_checks.all_at_once")

@@ -4,7 +4,7 @@ import pytest
 
 from tests.unit.workflows.shop import Shop, calls, publish, reused
 from toolcrib import Crib
-from toolcrib.contracts import ErrorCode, InvalidInput, JsonObject, Reason, RunRequest, content_hash
+from toolcrib.contracts import ErrorCode, InvalidInput, JsonObject, NotFound, Reason, RunRequest, content_hash
 from toolcrib.store import Definition
 
 pytestmark = pytest.mark.requirement("workflow_reruns.fixed")
@@ -49,6 +49,13 @@ async def test_an_instance_whose_definition_a_newer_release_has_saved_says_so_an
             await crib.instances.start("order", ITEM)
         with pytest.raises(InvalidInput, match="newer release"):
             await crib.instances.resume(run_id)
+        with pytest.raises(
+            NotFound, match=r"no workflow 'order' in .*: order@2\.0\.0 is blocked, it was saved by a newer"
+        ):
+            await crib.workflows.graph("order")
+        outer = await crib.workflows.check({"name": "outer", "steps": [{"name": "inner", "workflow": "order"}]})
+        (problem,) = outer.problems
+        assert problem.message.startswith("tool 'order@2.0.0' is blocked: it was saved by a newer release")
 
         await publish(crib, "order", *ORDER, version="2.0.1")
         resumed = await crib.instances.resume(run_id)

@@ -1,7 +1,7 @@
 """Is there what the steps name, may a step use it, and does it take the arguments that the step gives?"""
 
 from collections.abc import Iterator
-from typing import Final
+from typing import Final, Literal
 
 from toolcrib.contracts import EFFECTS, NotFound, ToolRevision
 from toolcrib.contracts.workflows import (
@@ -131,18 +131,30 @@ def _tool_problems(layout: Layout, step: WorkflowStep, reference: str) -> Iterat
         return
     tool = layout.callees.get(reference)
     if tool is None:
-        yield layout.error(step, field, *_missing(layout, reference))
+        yield layout.error(step, field, *_missing(layout, step, reference))
         return
     yield from _use_problems(layout, step, tool, field)
     if step.handler_ref not in _BUILT_IN:
         yield from _argument_problems(layout, step, tool)
 
 
-def _missing(layout: Layout, reference: str) -> tuple[str, str | None]:
+def _wanted(step: WorkflowStep) -> Literal["agent", "workflow"] | None:
+    """The kind of tool that the step's field is for; null for any kind."""
+    if step.agent is not None or step.handler_ref in AGENT_HANDLERS:
+        return "agent"
+    return "workflow" if step.workflow is not None else None
+
+
+def _missing(layout: Layout, step: WorkflowStep, reference: str) -> tuple[str, str | None]:
+    realm, wanted = layout.around.realm, _wanted(step)
+    name = reference.partition("@")[0]
+    if wanted is not None and layout.around.registry.named(realm, name) is None:
+        known = layout.around.registry.shelf(realm).having("kind", wanted)
+        return f"no {wanted} {reference!r} in realm {realm!r}", layout.nearest.near(name, known)
     if not layout.nearest.take():
-        return f"no tool {reference!r} in realm {layout.around.realm!r}", None
+        return f"no tool {reference!r} in realm {realm!r}", None
     try:
-        layout.around.registry.require(layout.around.realm, reference)
+        layout.around.registry.require(realm, reference)
     except NotFound as problem:
         message, _, known = str(problem).partition("; ")
         return message, known
@@ -153,21 +165,19 @@ def _use_problems(
     layout: Layout, step: WorkflowStep, tool: ToolRevision, field: list[str]
 ) -> Iterator[WorkflowProblem]:
     """Why a step cannot use a tool that there is."""
-    kind = tool.definition.implementation.kind
-    wanted = "agent" if step.agent is not None or step.handler_ref in AGENT_HANDLERS else None
-    wanted = "workflow" if step.workflow is not None else wanted
+    instead = f"use {tool.replacement!r} instead" if tool.replacement else None
+    why = f": {tool.status_message}" if tool.status_message else ""
+    if tool.status == "blocked":  # what another release has saved is, whatever it was
+        yield layout.error(step, field, f"tool {tool.ref!r} is blocked{why}", instead or "name another one")
+        return
+    kind, wanted = tool.definition.implementation.kind, _wanted(step)
     if wanted is not None and kind != wanted:
         message = f"{tool.name!r} is of kind {kind!r}, and no {wanted}"
         yield layout.error(step, field, message, f"name it as the step's tool, or name {_article(wanted)}")
     if "workflow_step" not in tool.definition.available_as:
         message = f"tool {tool.name!r} is not available as a workflow's step"
         yield layout.error(step, field, message, "add 'workflow_step' to its available_as, or name another one")
-    instead = f"use {tool.replacement!r} instead" if tool.replacement else None
-    why = f": {tool.status_message}" if tool.status_message else ""
-    if tool.status == "blocked":
-        message = f"tool {tool.ref!r} is blocked{why}"
-        yield layout.error(step, field, message, instead or "name another one")
-    elif not is_in_service(tool):
+    if not is_in_service(tool):
         yield layout.error(step, field, f"tool {tool.ref!r} is disabled or a draft", "enable it, or name another one")
     elif tool.status == "deprecated":
         yield layout.warning(step, field, f"tool {tool.ref!r} is deprecated{why}", instead)

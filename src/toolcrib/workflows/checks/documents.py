@@ -1,19 +1,27 @@
 """Reading a definition that came from outside: what does not have the shape of one is told place by place."""
 
+import re
 from collections.abc import Sequence
-from typing import NamedTuple, cast
+from typing import Final, NamedTuple, cast
 
 from pydantic import ValidationError
+from pydantic_core import ErrorDetails
 
 from toolcrib.contracts import InvalidDefinition, Json, JsonObject, escaped
 from toolcrib.contracts.workflows import WorkflowDefinition, WorkflowProblem, WorkflowStep
 from toolcrib.workflows.checks.nearest import near
 
-_UNKNOWN = "extra_forbidden"
-_MISSING = "missing"
+_UNKNOWN: Final = "extra_forbidden"
+_MISSING: Final = "missing"
+_TOO_SHORT: Final = "too_short"
+_PATTERN: Final = "string_pattern_mismatch"
+_NO_MAPPING: Final = ("model_type", "model_attributes_type", "dict_type")
+_MAPPING: Final = "Input should be a mapping of fields"
 _STEP_FIELD = 3
 """Parts of the location of a step's field: `steps`, its place, the field."""
-_MOST_SHOWN = 5
+_MOST_SHOWN: Final = 5
+_MOST_REPEATED: Final = 100
+"""Characters of a wrong name of which a better one is made."""
 
 
 class Document(NamedTuple):
@@ -30,8 +38,8 @@ def read_definition(given: WorkflowDefinition | JsonObject) -> Document:
     try:
         return Document(WorkflowDefinition.model_validate(given))
     except ValidationError as problem:
-        found = problem.errors(include_url=False, include_context=False, include_input=False)
-        return Document(None, tuple(_told(error["loc"], error["type"], error["msg"], given) for error in found))
+        found = _meant_so(problem.errors(include_url=False, include_input=False))
+        return Document(None, _one_each([_told(error, given) for error in found]))
 
 
 def refusal(name: str, errors: Sequence[WorkflowProblem]) -> InvalidDefinition:
@@ -47,8 +55,26 @@ def _said(error: WorkflowProblem) -> str:
     return f"{error.message}; {error.suggestion}" if error.suggestion else error.message
 
 
-def _told(location: tuple[int | str, ...], kind: str, message: str, document: Json) -> WorkflowProblem:
+def _meant_so(found: Sequence[ErrorDetails]) -> Sequence[ErrorDetails]:
+    """Without the lists that are too short only because elements of them are wrong, which is told of those."""
+    within = {error["loc"][:depth] for error in found for depth in range(len(error["loc"]))}
+    return [error for error in found if error["type"] != _TOO_SHORT or error["loc"] not in within]
+
+
+def _one_each(problems: Sequence[WorkflowProblem]) -> tuple[WorkflowProblem, ...]:
+    """One problem for each place: what a value may be otherwise stands in its message, not in a problem of its own."""
+    by_path: dict[str, WorkflowProblem] = {}
+    for problem in problems:
+        first = by_path.setdefault(problem.path, problem)
+        if first is not problem:
+            message = f"{first.message}, or: {problem.message}"
+            by_path[problem.path] = first.model_copy(update={"message": message})
+    return tuple(by_path.values())
+
+
+def _told(error: ErrorDetails, document: Json) -> WorkflowProblem:
     """One thing that pydantic has found. Its location also names alternatives, which are no part of the document."""
+    location, kind = error["loc"], error["type"]
     path, node = "", document
     for place, part in enumerate(location):
         is_last = place == len(location) - 1
@@ -58,7 +84,19 @@ def _told(location: tuple[int | str, ...], kind: str, message: str, document: Js
     if kind == _UNKNOWN:
         name = str(location[-1])
         return WorkflowProblem(path=path, message=f"there is no field {name!r} here", suggestion=_meant(location))
-    return WorkflowProblem(path=path, message=message.removeprefix("Value error, "))
+    message = _MAPPING if kind in _NO_MAPPING else error["msg"].removeprefix("Value error, ")
+    return WorkflowProblem(path=path, message=message, suggestion=_instead(error, node))
+
+
+def _instead(error: ErrorDetails, value: Json) -> str | None:
+    """What to write instead, where the message does not say so already."""
+    if error["type"] in {_MISSING, _TOO_SHORT}:
+        return "add it" if error["type"] == _MISSING else "add one"
+    if error["type"] == _PATTERN and isinstance(value, str):
+        name = re.sub(r"\W+", "_", value, flags=re.ASCII).strip("_")
+        if len(value) <= _MOST_REPEATED and re.search(error.get("ctx", {})["pattern"], name):
+            return f"write {name!r}"
+    return None
 
 
 def _below(node: Json, part: int | str) -> tuple[bool, Json]:

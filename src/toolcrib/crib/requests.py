@@ -1,9 +1,9 @@
 """From a caller's words to a run's request, and whether it would be refused before anything runs."""
 
-from toolcrib.contracts import JsonObject, Principal, RunKind, RunRequest, ToolError, ToolRevision
+from toolcrib.contracts import InvalidDefinition, JsonObject, Principal, RunKind, RunRequest, ToolError, ToolRevision
 from toolcrib.contracts.workflows import Rerun
 from toolcrib.executor import CallFailed, Executor, ToolCall
-from toolcrib.registry import Registry, pins_of
+from toolcrib.registry import Registry, compile_schema, pins_of
 from toolcrib.runs import outside_call
 
 
@@ -19,7 +19,10 @@ def request_of(
     as_call: bool = False,
     rerun: Rerun | None = None,
 ) -> RunRequest:
-    """The request of a run; `as_call` makes one call of the tool, whatever its kind."""
+    """The request of a run; `as_call` makes one call of the tool, whatever its kind.
+
+    A run that is no call reads its input with the defaults of the tool's schema, as a call does.
+    """
     run_kind = tool.definition.run_kind
     is_run = tool.definition.has_model or run_kind == "workflow"
     kind: RunKind = run_kind if is_run and not as_call else "tool"
@@ -28,7 +31,7 @@ def request_of(
         tool=tool.ref,
         content_hash=tool.content_hash,
         pins=pins_of(tool, registry),
-        input=arguments,
+        input=arguments if kind == "tool" else _with_defaults(tool, arguments),
         principal=who,
         conversation_id=conversation_id,
         session_id=session_id,
@@ -55,3 +58,10 @@ def refusal_of_run(
     if request.kind == "tool":
         return None
     return refusal_of(executor, tool, request.input, request.principal, test=test)
+
+
+def _with_defaults(tool: ToolRevision, arguments: JsonObject) -> JsonObject:
+    try:
+        return compile_schema(tool.definition.input_schema).with_defaults(arguments)
+    except InvalidDefinition:  # admission tells what is wrong with the schema
+        return arguments

@@ -29,6 +29,19 @@ CHEF = Principal(id="chef", grants=("ai://*",))
 STRANGER = Principal(id="eve", realm="elsewhere", grants=("ai://*",))
 
 
+@pytest.mark.requirement("workflow_instances.started")
+async def test_what_an_instance_was_not_given_has_the_default_of_the_input_schema():
+    days: JsonObject = {"type": "object", "properties": {"days": {"type": "integer", "default": 7}}}
+    async with Crib("memory://") as crib:
+        await publish(crib, "in_a_week", {"name": "told", "output": "${input.days}"}, input_schema=days)
+
+        started = [await crib.instances.start("in_a_week", given) for given in ({}, {"days": 3})]
+        asked = await crib.invoke("in_a_week", {})
+
+    assert [instance.input for instance in started] == [{"days": 7}, {"days": 3}]
+    assert asked.summary.output == {"told": 7}
+
+
 @pytest.mark.requirement("workflow_instances.steps")
 async def test_a_completed_instance_tells_each_step_with_its_output_in_the_order_of_the_definition():
     shop = Shop()

@@ -107,9 +107,7 @@ async def test_a_fragment_of_a_newer_release_is_refused_by_name_and_the_others_a
         await store.definitions.save(replace(row, body={**row.body, "voice": "low"}, content_hash="sha256:other"))
 
         assert [fragment.name for fragment in await crib.fragments.list()] == ["other"]
-        with pytest.raises(
-            InvalidDefinition, match="'tone' was saved by a newer release, which knows 'voice'"
-        ):
+        with pytest.raises(InvalidDefinition, match="'tone' was saved by a newer release, which knows 'voice'"):
             await crib.fragments.get("tone")
         await crib.fragments.remove("tone")
         await crib.fragments.save(PromptFragment(name="tone", text="Again."))

@@ -112,6 +112,7 @@ async def test_rules_of_use_hold_as_they_are_now_and_a_run_tells_that_they_are_o
     assert await stands(crib, "single") == ("ok", told)
 
 
+@pytest.mark.requirement("workflow_impact.graph")
 async def test_a_tool_that_is_gone_breaks_its_node_and_edges_and_a_run_fails_where_it_comes_to_it(crib: Crib):
     await crib.registry.remove("default", "stock")
     drawn = await crib.workflows.graph("join")
@@ -189,6 +190,7 @@ async def test_what_a_model_calls_is_not_held_back_but_told(crib: Crib):
     assert ended.warnings[0].endswith("and models are offered it as it is now")
 
 
+@pytest.mark.requirement("workflow_impact.graph")
 async def test_a_workflow_inside_has_its_own_lock_and_shows_its_state_outside(crib: Crib):
     await crib.save(tool("stock", input_schema=RENAMED))
     state, reason = await stands(crib, "sub_two", "w")
@@ -224,6 +226,7 @@ async def test_a_run_that_goes_on_after_a_change_does_what_it_began(crib: Crib):
     assert (await crib.resume(begun.run_id)).summary.output == before.output
 
 
+@pytest.mark.requirement("workflow_impact.graph")
 async def test_a_definition_that_is_not_published_is_drawn_as_it_is_checked(crib: Crib):
     unknown = graph("new", "", call("s", "stack")).definition
     drawn = await crib.workflows.graph(unknown)

@@ -204,6 +204,7 @@ class Workflows:
             note=made.note if draft is None else "\n".join(filter(None, (draft.note, made.note))),
             authored_by=None if draft is None else draft.authored_by,
             run_id=None if draft is None else draft.run_id,
+            tainted_by=None if draft is None else draft.tainted_by,
             principal=who,
             after=0 if draft is None else draft.revision,
         )

@@ -3,7 +3,7 @@
 Pure: a definition in, a plan out. Whether the tools are there and fit is not asked here.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import NamedTuple, cast
 
@@ -61,11 +61,8 @@ class Plan:
 
     @property
     def ends(self) -> list[str]:
-        """The steps that nothing waits for unless they fail, but for those that are only gone to then."""
-        return [name for name, node in self.nodes.items() if not node.comes_from and not self._is_followed(name)]
-
-    def _is_followed(self, name: str) -> bool:
-        return any(name not in self.nodes[follower].comes_from for follower in self.nodes[name].followers)
+        """See `ends_of`."""
+        return ends_of(self.nodes, self.edges)
 
     def after(self, name: str) -> set[str]:
         """A step and all that follow it, however far away."""
@@ -119,6 +116,20 @@ def plan_of(implementation: WorkflowImplementation) -> Plan:
     if circle:
         raise InvalidDefinition(f"the steps wait for each other: {' -> '.join(circle)}; take one of these edges out")
     return plan
+
+
+def ends_of(names: Iterable[str], edges: Iterable[Edge]) -> list[str]:
+    """The steps that nothing waits for unless they fail, but for those that are only gone to then.
+
+    Args:
+        names: Of the steps, in their order.
+        edges: All edges between them; those to the output do not matter.
+    """
+    between = [edge for edge in edges if edge.target != "output"]
+    gone = {(edge.source, edge.target) for edge in between if edge.kind == "error"}
+    no_end = {target for _, target in gone}
+    no_end |= {edge.source for edge in between if (edge.source, edge.target) not in gone}
+    return [name for name in names if name not in no_end]
 
 
 def circle_in(plan: Plan) -> list[str]:

@@ -257,7 +257,7 @@ async def test_a_change_of_a_draft_is_taken_back_to_the_draft_as_it_was():
     async with await opened(flow, *LOOKS) as crib:
         call = await first_call(crib)
         mine = flow.model_copy(update={"description": "Mine."})
-        before = await crib.workflows.draft(mine, note="For Ann.", authored_by="writer")
+        before = await crib.workflows.draft(mine, note="For Ann.", authored_by="writer", tainted_by="mail at c1")
         change = await made(crib, call)
         changed = await crib.workflows.get_draft("flow")
 
@@ -265,6 +265,7 @@ async def test_a_change_of_a_draft_is_taken_back_to_the_draft_as_it_was():
 
     assert (change.before_revision, change.draft_revision) == (before.revision, before.revision + 1)
     assert (changed.note, changed.authored_by) == (f"For Ann.\n{change.note}", "writer")
+    assert changed.tainted_by == "mail at c1"
     assert undone is not None
     assert undone.definition.tool().content_hash() == before.definition.tool().content_hash()
     assert (undone.definition, undone.note) == (before.definition, before.note)

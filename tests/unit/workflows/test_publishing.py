@@ -372,3 +372,13 @@ async def test_a_workflow_that_another_one_calls_is_known_by_its_derived_schema(
         (line,) = await told(*steps, crib=crib, name="outer")
 
     assert line.endswith("did you mean 'total'?")
+
+
+@pytest.mark.requirement("workflow_checks.publishing", "workflow_checks.paths")
+async def test_a_step_whose_failure_has_a_way_of_its_own_is_known_in_the_output_of_the_workflow():
+    get = {**FLOW["steps"][0], "on_error": {"go_to": "mend"}}
+    async with house() as crib:
+        await crib.workflows.publish({**FLOW, "steps": [get, {"name": "mend", "output": 1}], "output": None})
+        steps = [{"name": "inner", "workflow": "flow"}, {"name": "s", "output": "${inner.order?.total}"}]
+
+        assert await told(*steps, crib=crib, name="outer") == []

@@ -9,7 +9,7 @@ from toolcrib.contracts import ToolRevision, escaped
 from toolcrib.contracts.workflows import WorkflowDefinition, WorkflowImplementation, WorkflowProblem, WorkflowStep
 from toolcrib.workflows.checks.nearest import Nearest
 from toolcrib.workflows.checks.surroundings import Surroundings
-from toolcrib.workflows.graph import Edge, edges_of
+from toolcrib.workflows.graph import Edge, edges_of, ends_of
 
 
 @dataclass(frozen=True)
@@ -48,8 +48,11 @@ class Layout:
 
     @cached_property
     def places(self) -> Mapping[str, int]:
-        """Where each stands, by its name."""
-        return {step.name: place for place, step in reversed(list(enumerate(self.steps)))}
+        """Where each stands, by its name and in this order; of several with one name the first."""
+        first: dict[str, int] = {}
+        for place, step in enumerate(self.steps):
+            first.setdefault(step.name, place)
+        return first
 
     @cached_property
     def known(self) -> Mapping[str, list[WorkflowStep]]:
@@ -75,15 +78,22 @@ class Layout:
         return tuple(edge for edge in edges if edge.source in self.by_name and edge.target in self.by_name)
 
     @cached_property
+    def before(self) -> Mapping[str, Mapping[str, None]]:
+        """Names of the steps that each step waits for, by its name, each once and in order."""
+        found: dict[str, dict[str, None]] = {}
+        for edge in self.edges:
+            found.setdefault(edge.target, {})[edge.source] = None
+        return found
+
+    @cached_property
     def waiting(self) -> frozenset[str]:
         """Names of the steps that wait for others."""
         return frozenset(edge.target for edge in self.edges)
 
     @cached_property
     def ends(self) -> Sequence[WorkflowStep]:
-        """The steps that nothing waits for, but for those that are only gone to."""
-        followed = {edge.source for edge in self.edges}
-        return [step for step in self.steps if step.name not in followed and step.name not in self.gone_to]
+        """The steps whose outputs are those of the workflow, if it does not say it itself."""
+        return [self.by_name[name] for name in ends_of(self.places, self.edges)]
 
     def callee(self, step: WorkflowStep) -> ToolRevision | None:
         """The tool that a step calls, if there is one."""

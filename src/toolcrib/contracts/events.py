@@ -62,6 +62,8 @@ class RunSuspended(Contract):
     """What it has spent so far; null in what older releases wrote, as the next."""
     left: Allowance | None = None
     """What it may still spend, of which each thing that it waits for has an equal part."""
+    tainted: bool = False
+    """Whether what it knows holds what outsiders can write."""
 
 
 class RunFinished(Contract):

@@ -206,7 +206,12 @@ class Driver:
         spent = context.budget.spent(left.seconds)
         context.leave_budget()
         suspended = RunSuspended(
-            status=wait.status, waiting_for=wait.signals, wake_at=wait.wake_at, spent=spent, left=left
+            status=wait.status,
+            waiting_for=wait.signals,
+            wake_at=wait.wake_at,
+            spent=spent,
+            left=left,
+            tainted=context.ever_tainted,
         )
         await drive.add(suspended, change=change)
         return Driven(RunResult(run_id=drive.run.run_id, status=wait.status), drive.log.events)

@@ -40,7 +40,7 @@ def finished(ended: Ended, context: RunContext | None) -> RunFinished:
         output=ended.output,
         attachments=ended.attachments,
         metadata=ended.metadata,
-        tainted=context.tainted if context else False,
+        tainted=context.ever_tainted if context else False,
         error=ended.error,
         warnings=(*context.warnings, *ended.warnings) if context else ended.warnings,
         usage=as_contract(spending.usage) if spending else Usage(),

@@ -159,6 +159,11 @@ class RunContext:
         """Whether what it knows holds what outsiders can write."""
         return self.tainted_by is not None
 
+    @property
+    def ever_tainted(self) -> bool:
+        """The same of all that the journal has, also of what the program has not come to again."""
+        return self.tainted or self._history.tainted
+
     def beside(self) -> Self:
         """The same run for one part of its program: with a policy and a principal of its own, and all else shared."""
         return copy.copy(self)

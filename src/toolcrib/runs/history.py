@@ -120,6 +120,12 @@ class History:
             if event.position not in self.envelopes
         }
 
+    @property
+    def tainted(self) -> bool:
+        """Whether the run has read what outsiders can write, also if its program has not come to that again."""
+        is_known = bool(self.suspensions) and self.suspensions[-1].tainted
+        return is_known or any(envelope.tainted for envelope in self.envelopes.values())
+
     def _read(self, events: list[Logged]) -> None:
         self.begun = len(events) > 1
         since: datetime | None = None

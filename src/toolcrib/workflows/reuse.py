@@ -9,7 +9,17 @@ from collections.abc import Collection, Iterable, Mapping
 
 from msgspec import Struct
 
-from toolcrib.contracts import Conflict, Json, JsonObject, NotFound, RunEvent, RunFinished, ToolcribError, ToolRevision
+from toolcrib.contracts import (
+    Conflict,
+    Json,
+    JsonObject,
+    NotFound,
+    Run,
+    RunEvent,
+    RunFinished,
+    ToolcribError,
+    ToolRevision,
+)
 from toolcrib.contracts.workflows import (
     TAKEN_UP,
     EarlierCall,
@@ -56,6 +66,8 @@ class _Known(Struct, frozen=True):
 
     steps: Mapping[str, SettledStep]
     calls: Mapping[str, EarlierCall]
+    tainted: bool = False
+    """Whether what it had taken over holds what outsiders can write."""
 
 
 class _Earlier:
@@ -74,7 +86,7 @@ class _Earlier:
         if run.realm != self._realm or run.request.kind != "workflow" or not isinstance(last, RunFinished):
             msg = f"run {run.run_id} is no run of a workflow in this realm that has ended; there is nothing to take up"
             raise Conflict(msg)
-        known = await self._known(events)
+        known = await self._known(run, tool, plan, events)
         first = self._rerun.step
         anew = plan.after(first) if first is not None and first in plan.nodes else set[str]()
         as_it_was = self._rerun.mode == "from_step"
@@ -82,25 +94,34 @@ class _Earlier:
         left = {position: call for position, call in known.calls.items() if step_of(position) not in {*stands, *anew}}
         return Takeover(
             run_id=run.run_id,
-            tainted=last.tainted,
+            tainted=last.tainted or known.tainted,
             steps={name: known.steps[name] for name in stands},
             calls=left,
             schemas=await self._schemas(left.values()),
             changed=tuple(await self._changed(stands, tool, run.request.content_hash)),
         )
 
-    async def _known(self, events: Iterable[RunEvent]) -> _Known:
+    async def _known(self, run: Run, tool: ToolRevision, plan: Plan, events: Iterable[RunEvent]) -> _Known:
         log = list(events)
         history = History(log)
         own = _Known(settled_of(log), await self._calls(history))
-        told = history.progress.get(TAKEN_UP)
-        if told is None:
+        before = await self._before(run, tool, plan, history)
+        if before is None:
             return own
-        before = Takeover.model_validate_json(await self._context.kept(told["digest"]))
         calls = {**before.calls}
         for position, call in own.calls.items():
             calls[position] = _over(before.calls.get(position), call)
-        return _Known({**before.steps, **own.steps}, calls)
+        return _Known({**before.steps, **own.steps}, calls, tainted=before.tainted)
+
+    async def _before(self, run: Run, tool: ToolRevision, plan: Plan, history: History) -> Takeover | None:
+        """What the run had taken over itself; what it would have, if it ended before it came to that."""
+        told = history.progress.get(TAKEN_UP)
+        if told is not None:
+            return _as_made(Takeover.model_validate_json(await self._context.kept(told["digest"])))
+        rerun = run.request.rerun
+        if rerun is None:
+            return None
+        return _as_made(await _Earlier(self._context, rerun, self._registry).facts(tool, plan))
 
     async def _calls(self, history: History) -> Mapping[str, EarlierCall]:
         children = {child.position: child for child in history.children.values() if child.instead_of is None}
@@ -182,6 +203,19 @@ def _last_first(plan: Plan) -> list[str]:
             if not left[before]:
                 order.append(before)
     return order
+
+
+def _as_made(facts: Takeover) -> Takeover:
+    """What was taken over, with the run in which each step and each call was made."""
+    steps = {
+        name: settled.model_copy(update={"reused": settled.reused or facts.run_id})
+        for name, settled in facts.steps.items()
+    }
+    calls: dict[str, EarlierCall] = {}
+    for position, call in facts.calls.items():
+        made_in = call.envelope.reused or facts.run_id
+        calls[position] = call.model_copy(update={"envelope": call.envelope.model_copy(update={"reused": made_in})})
+    return facts.model_copy(update={"steps": steps, "calls": calls})
 
 
 def _over(before: EarlierCall | None, own: EarlierCall) -> EarlierCall:

@@ -28,6 +28,7 @@ from toolcrib.contracts import (
 )
 from toolcrib.contracts.workflows import SettledStep, StepStatus
 from toolcrib.executor import ToolCall, error
+from toolcrib.policy import CALL_LIMITS
 from toolcrib.runs import BudgetExhausted, Ended
 
 DEFAULT_RESULT: JsonSchema = {
@@ -40,10 +41,6 @@ UNANSWERED = "the task was not carried out: it needs an answer"
 """Warning of a run whose plan is a question."""
 _REVIEWED, _REPORTED = 2000, 3000
 """Characters of results that a review and a report get to see."""
-_LIMIT_REASONS: dict[Reason | None, StopReason] = {
-    Reason.MAX_TOOL_CALLS_EXCEEDED: "max_tool_calls",
-    Reason.MAX_COST_EXCEEDED: "max_cost",
-}
 
 Done: TypeAlias = Mapping[str, SettledStep]
 """How the steps have ended, by id, in their order; those that were not come to are not there."""
@@ -152,7 +149,7 @@ def stopped_by(ended: SettledStep) -> StopReason | None:
     """Why no step follows one that has ended so; null if the next one does."""
     if ended.status != "failed":
         return None
-    return _LIMIT_REASONS.get(None if ended.error is None else ended.error.reason, "error")
+    return CALL_LIMITS.get(None if ended.error is None else ended.error.reason, "error")
 
 
 async def conclude(setup: Setup, done: Done, warnings: Sequence[str], position: str) -> Ended:
@@ -192,7 +189,7 @@ async def conclude(setup: Setup, done: Done, warnings: Sequence[str], position: 
 def _ended(step: str, envelopes: Sequence[ToolEnvelope], *, many: bool) -> SettledStep:
     """How a step has ended: it fails if all of its calls have, or if a limit has refused one."""
     failed = [found.error for found in envelopes if found.error is not None]
-    limit = next((failure for failure in failed if failure.reason in _LIMIT_REASONS), None)
+    limit = next((failure for failure in failed if failure.reason in CALL_LIMITS), None)
     output: Json = [found.output for found in envelopes] if many else envelopes[0].output
     status: StepStatus = (
         "succeeded" if not failed else "failed" if limit or len(failed) == len(envelopes) else "partial"

@@ -35,12 +35,9 @@ from toolcrib.contracts import (
 )
 from toolcrib.executor import error
 from toolcrib.llm import Message, Response, ToolSet, user
+from toolcrib.policy import CALL_LIMITS
 from toolcrib.runs import BudgetExhausted, Ended
 
-_LIMITS: dict[Reason | None, StopReason] = {
-    Reason.MAX_TOOL_CALLS_EXCEEDED: "max_tool_calls",
-    Reason.MAX_COST_EXCEEDED: "max_cost",
-}
 _EMPTY = "Your answer was empty. Call a tool, or answer the task in words."
 _UNREADABLE = "Nothing was called, because your answer could not be read. Write all its calls again, corrected:\n"
 _PARTLY_UNREADABLE = "Calls of your answer that could not be read were left out:\n"
@@ -314,4 +311,4 @@ def refusal_of(response: Response) -> str:
 def _limit_hit(envelopes: Sequence[ToolEnvelope]) -> StopReason | None:
     """The limit that denied every call of a turn, if it did."""
     reasons = {found.error.reason if found.error else None for found in envelopes}
-    return _LIMITS.get(reasons.pop()) if len(reasons) == 1 else None
+    return CALL_LIMITS.get(reasons.pop()) if len(reasons) == 1 else None

@@ -3,7 +3,7 @@
 from toolcrib.policy.accounts import Accounts, NoAccounts, as_of_now
 from toolcrib.policy.approvers import check_approver, check_grant, may_see_approval
 from toolcrib.policy.binding import policy_hash
-from toolcrib.policy.budget import Budget, ModelReservation, Shortage
+from toolcrib.policy.budget import CALL_LIMITS, Budget, ModelReservation, Shortage
 from toolcrib.policy.contents import Screening, filters_of, screen, withholds_text
 from toolcrib.policy.guard import CallPolicy, decide, guardrails_of, is_in_service, least, permit, policy_of
 from toolcrib.policy.guardrails import (
@@ -23,6 +23,7 @@ from toolcrib.policy.publishing import require_publish
 from toolcrib.policy.reach import Reach
 
 __all__ = [
+    "CALL_LIMITS",
     "NO_MAKERS",
     "Accounts",
     "Budget",

@@ -4,6 +4,7 @@ A budget belongs to one run; a child's budget also draws on its parent's. It hol
 run from its journal settles what the journal tells.
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from decimal import Decimal
 from functools import reduce
@@ -12,6 +13,12 @@ from typing import Final
 from msgspec import Struct
 
 from toolcrib.contracts import Allowance, JsonObject, Limits, Reason, StopReason
+
+CALL_LIMITS: Final[Mapping[Reason | None, StopReason]] = {
+    Reason.MAX_TOOL_CALLS_EXCEEDED: "max_tool_calls",
+    Reason.MAX_COST_EXCEEDED: "max_cost",
+}
+"""Why a limit of its run refuses a call, and how a run is said to have stopped that cannot go on without it."""
 
 _PLENTY: Final = 4
 

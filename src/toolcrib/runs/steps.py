@@ -117,7 +117,7 @@ class _Reader:
         place: dict[str, Any] = {"number": self._next, "started_at": entry.at}
         match entry.event:
             case RunSuspended() as event:
-                fields = event.model_dump(exclude={"type", "spent", "left"})
+                fields = event.model_dump(exclude={"type", "spent", "left", "tainted"})
                 self.steps.append(SuspensionStep(**place, **fields))
             case RunResumed() as event:
                 self._after_crash = event.cause == "crash"

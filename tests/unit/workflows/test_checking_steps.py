@@ -205,14 +205,38 @@ async def test_a_document_that_is_no_definition_is_told_field_by_field():
     assert "/steps/0/tol: there is no field 'tol' here; did you mean 'tool'?" in found
     assert "/stepz: there is no field 'stepz' here; did you mean 'steps'?" in found
     assert "/steps/0/for_each/items: Field required; add it" in found
-    assert "/steps/0/on_error/goto: there is no field 'goto' here" in found
+    assert "/steps/0/on_error/goto: there is no field 'goto' here; did you mean 'go_to'?" in found
     assert any(line.startswith("/steps/0/wait/seconds: ") for line in found)
     assert any(line.startswith("/steps/0/name: ") and line.endswith("; write 'a_b'") for line in found)
     assert not any(line.startswith("/steps: ") for line in found)
-    assert await told() == ["/steps: Tuple should have at least 1 item after validation, not 0; add one"]
-    assert await told({"name": "s", "tool": "say", "input": {"text": "x"}, "on_error": "ignore"}) == [
-        "/steps/0/on_error: Input should be 'fail' or 'continue', or: Input should be a mapping of fields",
-    ]
+
+
+@pytest.mark.parametrize(
+    ("fields", "said"),
+    [
+        ({"retry": 3}, 'retry: retry is 3, and must be a mapping of fields; write {"count": 2}'),
+        ({"retry": {"count": 11}}, "retry/count: count is 11, and must be 10 or less"),
+        ({"retry": {"cuont": 1}}, "retry/cuont: there is no field 'cuont' here; did you mean 'count'?"),
+        ({"wait": [30]}, "wait: wait is a list, and must be a mapping of fields; write {"),
+        ({"approval": "x" * 101}, "approval: approval is a text of 101 characters, and must be a mapping"),
+        ({"timeout_s": 0}, "timeout_s: timeout_s is 0, and must be more than 0"),
+        ({"timeout_s": "soon"}, "timeout_s: timeout_s is 'soon', and must be a number"),
+        ({"depends_on": {}}, "depends_on: depends_on is a mapping, and must be a list"),
+        ({"name": "a b"}, "name: name is 'a b', and must be like ^[A-Za-z_][A-Za-z0-9_]*$; write 'a_b'"),
+        ({"name": "n" * 101}, "name: name is a text of 101 characters, and must be a text of 100 characters or less"),
+        ({"on_error": "ignore"}, "on_error: on_error is 'ignore', and must be 'fail' or 'continue' or a mapping of"),
+    ],
+)
+@pytest.mark.requirement("workflow_checks.documents")
+async def test_a_value_that_cannot_stand_there_is_told_with_what_can(fields: JsonObject, said: str):
+    (line,) = await told({"name": "s", **SAY, **fields})
+
+    assert line.startswith(f"/steps/0/{said}")
+
+
+@pytest.mark.requirement("workflow_checks.documents")
+async def test_a_definition_without_steps_is_told_that_it_needs_one():
+    assert await told() == ["/steps: steps is an empty list, and must be a list of 1 or more"]
 
 
 @pytest.mark.requirement("workflow_checks.all_at_once")

@@ -1,27 +1,39 @@
 """Reading a definition that came from outside: what does not have the shape of one is told place by place."""
 
-import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Final, NamedTuple, cast
 
 from pydantic import ValidationError
 from pydantic_core import ErrorDetails
 
-from toolcrib.contracts import InvalidDefinition, Json, JsonObject, escaped
-from toolcrib.contracts.workflows import WorkflowDefinition, WorkflowProblem, WorkflowStep
+from toolcrib.contracts import Contract, InvalidDefinition, Json, JsonObject, escaped
+from toolcrib.contracts.workflows import (
+    ConditionUse,
+    ForEach,
+    GoTo,
+    StepApproval,
+    StepRetry,
+    Wait,
+    WorkflowDefinition,
+    WorkflowProblem,
+    WorkflowStep,
+)
+from toolcrib.workflows.checks.faults import MISSING, TOO_SHORT, fault
 from toolcrib.workflows.checks.nearest import near
 
 _UNKNOWN: Final = "extra_forbidden"
-_MISSING: Final = "missing"
-_TOO_SHORT: Final = "too_short"
-_PATTERN: Final = "string_pattern_mismatch"
-_NO_MAPPING: Final = ("model_type", "model_attributes_type", "dict_type")
-_MAPPING: Final = "Input should be a mapping of fields"
 _STEP_FIELD = 3
 """Parts of the location of a step's field: `steps`, its place, the field."""
+_PARTS: Final[Mapping[str, type[Contract]]] = {
+    "approval": StepApproval,
+    "condition": ConditionUse,
+    "for_each": ForEach,
+    "on_error": GoTo,
+    "retry": StepRetry,
+    "wait": Wait,
+}
+"""What the fields of a step are made of."""
 _MOST_SHOWN: Final = 5
-_MOST_REPEATED: Final = 100
-"""Characters of a wrong name of which a better one is made."""
 
 
 class Document(NamedTuple):
@@ -39,7 +51,7 @@ def read_definition(given: WorkflowDefinition | JsonObject) -> Document:
         return Document(WorkflowDefinition.model_validate(given))
     except ValidationError as problem:
         found = _meant_so(problem.errors(include_url=False, include_input=False))
-        return Document(None, _one_each([_told(error, given) for error in found]))
+        return Document(None, _told(found, given))
 
 
 def refusal(name: str, errors: Sequence[WorkflowProblem]) -> InvalidDefinition:
@@ -58,45 +70,36 @@ def _said(error: WorkflowProblem) -> str:
 def _meant_so(found: Sequence[ErrorDetails]) -> Sequence[ErrorDetails]:
     """Without the lists that are too short only because elements of them are wrong, which is told of those."""
     within = {error["loc"][:depth] for error in found for depth in range(len(error["loc"]))}
-    return [error for error in found if error["type"] != _TOO_SHORT or error["loc"] not in within]
+    return [error for error in found if error["type"] != TOO_SHORT or error["loc"] not in within]
 
 
-def _one_each(problems: Sequence[WorkflowProblem]) -> tuple[WorkflowProblem, ...]:
-    """One problem for each place: what a value may be otherwise stands in its message, not in a problem of its own."""
-    by_path: dict[str, WorkflowProblem] = {}
-    for problem in problems:
-        first = by_path.setdefault(problem.path, problem)
-        if first is not problem:
-            message = f"{first.message}, or: {problem.message}"
-            by_path[problem.path] = first.model_copy(update={"message": message})
-    return tuple(by_path.values())
+def _told(found: Sequence[ErrorDetails], document: Json) -> tuple[WorkflowProblem, ...]:
+    """One problem for each place: whatever else a value may be stands in its message, not in a problem of its own."""
+    places: dict[str, list[tuple[ErrorDetails, Json]]] = {}
+    for error in found:
+        path, value = _place(error, document)
+        places.setdefault(path, []).append((error, value))
+    return tuple(_problem(path, [error for error, _ in there], there[0][1]) for path, there in places.items())
 
 
-def _told(error: ErrorDetails, document: Json) -> WorkflowProblem:
-    """One thing that pydantic has found. Its location also names alternatives, which are no part of the document."""
-    location, kind = error["loc"], error["type"]
+def _problem(path: str, errors: Sequence[ErrorDetails], value: Json) -> WorkflowProblem:
+    unknown = next((error for error in errors if error["type"] == _UNKNOWN), None)
+    if unknown is not None:
+        name = str(unknown["loc"][-1])
+        return WorkflowProblem(path=path, message=f"there is no field {name!r} here", suggestion=_meant(unknown["loc"]))
+    message, suggestion = fault(errors, path.rpartition("/")[2], value)
+    return WorkflowProblem(path=path, message=message, suggestion=suggestion)
+
+
+def _place(error: ErrorDetails, document: Json) -> tuple[str, Json]:
+    """Where an error is, and what stands there. Alternatives in its location are no part of the document."""
     path, node = "", document
-    for place, part in enumerate(location):
-        is_last = place == len(location) - 1
+    for place, part in enumerate(error["loc"]):
+        is_last = place == len(error["loc"]) - 1
         is_there, below = _below(node, part)
-        if is_there or (is_last and kind == _MISSING):
+        if is_there or (is_last and error["type"] == MISSING):
             path, node = f"{path}/{escaped(str(part))}", below
-    if kind == _UNKNOWN:
-        name = str(location[-1])
-        return WorkflowProblem(path=path, message=f"there is no field {name!r} here", suggestion=_meant(location))
-    message = _MAPPING if kind in _NO_MAPPING else error["msg"].removeprefix("Value error, ")
-    return WorkflowProblem(path=path, message=message, suggestion=_instead(error, node))
-
-
-def _instead(error: ErrorDetails, value: Json) -> str | None:
-    """What to write instead, where the message does not say so already."""
-    if error["type"] in {_MISSING, _TOO_SHORT}:
-        return "add it" if error["type"] == _MISSING else "add one"
-    if error["type"] == _PATTERN and isinstance(value, str):
-        name = re.sub(r"\W+", "_", value, flags=re.ASCII).strip("_")
-        if len(value) <= _MOST_REPEATED and re.search(error.get("ctx", {})["pattern"], name):
-            return f"write {name!r}"
-    return None
+    return path, node
 
 
 def _below(node: Json, part: int | str) -> tuple[bool, Json]:
@@ -109,10 +112,11 @@ def _below(node: Json, part: int | str) -> tuple[bool, Json]:
 
 
 def _meant(location: tuple[int | str, ...]) -> str | None:
-    """The field that an unknown one may have been meant as, of the definition and of its steps."""
+    """The field that an unknown one may have been meant as, of the definition, of its steps or of their parts."""
     name = str(location[-1])
     if len(location) == 1:
         return near(name, WorkflowDefinition.model_fields)
-    if len(location) == _STEP_FIELD and location[0] == "steps":
-        return near(name, WorkflowStep.model_fields)
-    return None
+    if location[0] != "steps" or len(location) < _STEP_FIELD:
+        return None
+    contract = WorkflowStep if len(location) == _STEP_FIELD else _PARTS.get(str(location[_STEP_FIELD - 1]))
+    return None if contract is None else near(name, contract.model_fields)

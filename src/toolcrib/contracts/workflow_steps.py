@@ -21,7 +21,7 @@ from toolcrib.contracts.workflow_vocabulary import ConditionBinding, StepName, S
 
 Join: TypeAlias = Literal["all", "any", "always"]
 """When a step runs whose dependencies have come to their ends: all of them well (one that its own condition has left
-out counts as well); at least one succeeded; in any case."""
+out counts as well; of those that are known by one name, one is enough); at least one succeeded; in any case."""
 Derived: TypeAlias = Literal["side_effects", "output_schema"]
 ItemFailure: TypeAlias = Literal["fail", "continue"]
 OnError: TypeAlias = "Literal['fail', 'continue'] | GoTo"

@@ -3,8 +3,9 @@
 The failure of a tool is not made here: it is what the call's envelope says.
 """
 
-from toolcrib.contracts import ErrorCode, InvalidExpression, Json, Reason, ToolError
+from toolcrib.contracts import ErrorCode, InvalidExpression, Json, Reason, StopReason, ToolError
 from toolcrib.executor import error
+from toolcrib.policy import CALL_LIMITS
 
 
 class StepFailed(Exception):
@@ -69,3 +70,8 @@ def failure_of_run(step: str, failure: ToolError) -> ToolError:
         return failure
     message = f"step {step!r} failed: {failure.message}"
     return failure.model_copy(update={"message": message, "details": {**details, "step": step}})
+
+
+def stop_reason_of(failure: ToolError) -> StopReason:
+    """Why a run has stopped that fails: a limit that it, or a run that it began, has reached is named."""
+    return CALL_LIMITS.get(failure.reason, "policy" if failure.code is ErrorCode.POLICY_DENIED else "error")

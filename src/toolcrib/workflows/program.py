@@ -25,6 +25,7 @@ from toolcrib.policy import Accounts, NoAccounts, least
 from toolcrib.registry import Registry
 from toolcrib.runs import Ended, Pending, RunContext, Suspended, Underway
 from toolcrib.workflows.callees import callees_of
+from toolcrib.workflows.failing import stop_reason_of
 from toolcrib.workflows.graph import Node, Plan, plan_of
 from toolcrib.workflows.handlers import Handling, no_handlers
 from toolcrib.workflows.ordering import EndsInOrder
@@ -123,13 +124,19 @@ class _Execution:
             await self._begin(self._plan.nodes[self._ready.popleft()])
 
     async def _begin(self, node: Node) -> None:
-        origin = next((name for name in self._plan.nodes if name in node.comes_from and self._has_failed(name)), None)
+        origin = self._origin(node)
         kept_out = self._stands.get(node.step.name) or self._kept_out(node) or self._stepping.left_out(node, origin)
         if kept_out is not None:
             await self._settle(node, kept_out)
             return
         self._underway.add(node.step.name)
         self._running.add(node, self._context.start(self._stepping.run(node, origin)))
+
+    def _origin(self, node: Node) -> str | None:
+        """The step that has failed and gone to this one; of several the first one of the definition."""
+        if not node.comes_from:
+            return None
+        return next((name for name in self._plan.nodes if name in node.comes_from and self._has_failed(name)), None)
 
     def _kept_out(self, node: Node) -> SettledStep | None:
         """How a step ends that does not run because of what became of the steps before it."""
@@ -146,10 +153,16 @@ class _Execution:
             if any(self._settled[each].status in _WELL for each in before):
                 return None
             return SettledStep(step=name, status="cut_off", reason="none of the steps before it has succeeded")
-        cut = next((each for each in sorted(before) if not self._is_well(each)), None)
+        brought = {self._known_as(each) for each in before if self._settled[each].status in _WELL}
+        unwell = (each for each in sorted(before) if not self._is_well(each))
+        cut = next((each for each in unwell if self._known_as(each) not in brought), None)
         if cut is None:
             return None
         return SettledStep(step=name, status="cut_off", reason=f"step {cut!r} is {self._settled[cut].status}")
+
+    def _known_as(self, name: str) -> str:
+        """Steps that are known by one name are alternatives, and one of them is enough."""
+        return self._plan.nodes[name].step.known_as
 
     def _is_well(self, name: str) -> bool:
         status = self._settled[name].status
@@ -178,13 +191,8 @@ class _Execution:
 
     def _end(self) -> Ended:
         if self._failure is not None:
-            denied = self._failure.code is ErrorCode.POLICY_DENIED
-            return Ended(
-                output=self._partial(),
-                status="failed",
-                stop_reason="policy" if denied else "error",
-                error=self._failure,
-            )
+            stop = stop_reason_of(self._failure)
+            return Ended(output=self._partial(), status="failed", stop_reason=stop, error=self._failure)
         lacking = self._stepping.lacking("output")
         if lacking is not None:
             return Ended(output=self._partial(), warnings=(lacking,))

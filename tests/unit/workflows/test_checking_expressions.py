@@ -6,7 +6,11 @@ from tests.unit.workflows.checked import described, house, told
 from toolcrib.contracts import JsonObject, JsonSchema
 
 GET = {"name": "order", "tool": "get_order", "input": {"id": "x"}}
-INPUT = {"type": "object", "properties": {"id": {"type": "string"}, "more": {"type": "object"}}}
+INPUT: JsonSchema = {
+    "type": "object",
+    "properties": {"id": {"type": "string"}, "more": {"type": "object"}},
+    "required": ["id", "more"],
+}
 
 
 @pytest.mark.parametrize(
@@ -147,6 +151,49 @@ async def test_a_path_is_held_against_what_the_schemas_say(expression: str, said
         assert len(found) == 1
         assert found[0].startswith("/steps/1/output: ${")
         assert said in found[0]
+
+
+@pytest.mark.parametrize(
+    ("fields", "is_told"),
+    [
+        ({"output": "${input.days}"}, True),
+        ({"output": "${input.days ?? 7}"}, True),
+        ({"output": "${input?.days ?? 7}"}, False),
+        ({"output": "${input.limit}"}, False),
+        ({"output": "${input}"}, False),
+        ({"output": "${'days' in input ? input.days : 7}"}, False),
+        ({"output": "${input.days}", "condition": "${'days' in input}"}, False),
+        ({"output": 1, "condition": "${input.days > 7}"}, True),
+    ],
+)
+@pytest.mark.requirement("workflow_checks.left_out")
+async def test_reading_what_a_caller_need_not_give_is_a_warning_unless_it_has_a_default(
+    fields: JsonObject, is_told: bool
+):
+    taken: JsonSchema = {
+        "type": "object",
+        "properties": {"days": {"type": "integer"}, "limit": {"type": "integer", "default": 9}},
+    }
+
+    found = await told({"name": "s", **fields}, input_schema=taken)
+
+    assert len(found) == is_told
+    assert all("has no value if 'days' is not given; write input?.days, or give it a default" in line for line in found)
+
+
+@pytest.mark.requirement("workflow_checks.scopes")
+async def test_a_condition_on_an_element_is_told_what_to_do_instead():
+    (line,) = await told({"name": "s", "for_each": "${[1, 2]}", "condition": "${item > 1}", "output": "${item}"})
+
+    assert line.startswith("/steps/0/condition: ${item > 1} reads 'item', which there is not here")
+    assert line.endswith("let a workflow run for_each of them, and ask in its step")
+
+
+@pytest.mark.requirement("workflow_checks.callees")
+async def test_what_a_step_calls_is_no_expression():
+    (line,) = await told({"name": "s", "tool": "${input.id}"}, input_schema=INPUT)
+
+    assert line.startswith("/steps/0/tool: '${input.id}' is an expression, and what a step calls is known before it")
 
 
 @pytest.mark.requirement("workflow_checks.paths")

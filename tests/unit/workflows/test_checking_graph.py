@@ -152,3 +152,19 @@ async def test_a_circle_of_five_thousand_steps_is_told_in_a_line():
     (problem,) = await problems(*steps)
 
     assert problem.message.endswith("s4999 -> s0 -> s1 -> s2 -> … 4993 more … -> s4996 -> s4997 -> s4998 -> s4999")
+
+
+@pytest.mark.parametrize(
+    ("earlier", "is_told"), [({}, True), ({"on_error": "continue"}, False), ({"on_error": {"go_to": "mend"}}, False)]
+)
+@pytest.mark.requirement("workflow_checks.one_thing")
+async def test_a_step_that_runs_in_any_case_is_told_what_ends_the_run_before_it(earlier: JsonObject, is_told: bool):
+    found = await told(
+        {"name": "work", "tool": "anything", **earlier},
+        value("mend"),
+        value("tidy", depends_on=["work"], join="always"),
+    )
+
+    message = "join is 'always', and if step 'work' fails the run ends, and this step does not run"
+    instead = "let 'work' continue on_error, or go to a step"
+    assert found == ([f"warning /steps/2/join: {message}; {instead}"] if is_told else [])

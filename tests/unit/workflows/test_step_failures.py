@@ -95,6 +95,21 @@ async def test_the_other_way_is_not_gone_without_a_failure():
     assert steps_of(instance)["mend"].status == "cut_off"
 
 
+@pytest.mark.parametrize("first", [FAIL, {"name": "fail", "output": "as usual"}])
+async def test_what_follows_both_ways_runs_whichever_was_gone_if_both_are_known_by_one_name(first: JsonObject):
+    async with Crib("memory://") as crib:
+        crib.add(fail)
+        instance = await run(
+            crib,
+            {**first, "on_error": {"go_to": "mend"}, "save_as": "result"},
+            {"name": "mend", "output": "mended", "save_as": "result"},
+            {"name": "next", "output": "${result}"},
+        )
+
+    assert instance.status == "completed"
+    assert instance.output == {"next": first.get("output", "mended")}
+
+
 async def test_of_several_failures_that_go_one_way_it_sees_the_one_that_stands_first():
     way = {"on_error": {"go_to": "mend"}}
     async with Crib("memory://") as crib:

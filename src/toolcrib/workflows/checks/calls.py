@@ -125,6 +125,10 @@ def _tool_problems(layout: Layout, step: WorkflowStep, reference: str) -> Iterat
     field = argument_field(step).split("/")
     if step.handler_ref in _BUILT_IN and "${" in reference:
         return
+    if "${" in reference:
+        message = f"{reference!r} is an expression, and what a step calls is known before it runs"
+        yield layout.error(step, field, message, "write a step with a condition for each tool, or let an agent choose")
+        return
     if means_many(reference):
         message = f"{reference!r} may mean several tools, and a step calls one"
         yield layout.error(step, field, message, "name it")

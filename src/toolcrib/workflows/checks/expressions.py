@@ -33,12 +33,14 @@ from toolcrib.workflows.checks.shapes import (
 
 _LONGEST: Final = 100
 _WHERE: Final[Mapping[str, str]] = {
-    "item": "the element of a for_each is only read in a step that has one",
-    "index": "the place of an element is only read in a step that has a for_each",
+    "item": "the element of a for_each is only read in what a step that has one does",
+    "index": "the place of an element is only read in what a step that has a for_each does",
     "output": "what was put out is only read in the output of a step that calls, waits or asks",
     "error": "an error is only read in a step that another one goes to when it fails",
 }
 """Names that are not everywhere, and where they are."""
+_FOR_EACH: Final = "it is asked once for all elements; let a workflow run for_each of them, and ask in its step"
+"""What to do instead of a condition on an element."""
 
 
 class Place(NamedTuple):
@@ -220,7 +222,12 @@ class Expressions:
             finding = self._unreadable(reference, found.source, here)
             if finding is not None:
                 self._tell(here, finding)
-        reader = Reader(lambda name: self._named(name, here), self._layout.nearest.near, found.source)
+        reader = Reader(
+            names=lambda name: self._named(name, here),
+            near=self._layout.nearest.near,
+            text=found.source,
+            may_lack_input=here.path.endswith("/condition") or not _looks_at_input(here.step),
+        )
         shape = reader.shape(found.expression.tree)
         for finding in reader.found:
             self._tell(here, finding)
@@ -247,7 +254,9 @@ class Expressions:
             itself = step is not None and rest.partition(".")[0] == step.name
             return Finding(f"{source} reads what has become of the step itself") if itself else None
         if name in _WHERE:
-            return Finding(f"{source} reads {name!r}, which there is not here: {_WHERE[name]}")
+            is_of_all = name in {"item", "index"} and step is not None and step.for_each is not None
+            message = f"{source} reads {name!r}, which there is not here: {_WHERE[name]}"
+            return Finding(message, _FOR_EACH if is_of_all and here.path.endswith("/condition") else None)
         known = layout.known.get(name)
         if known is None:
             saved = layout.by_name.get(name)
@@ -271,6 +280,11 @@ class Expressions:
             step=step,
         )
         self._problems.append(problem)
+
+
+def _looks_at_input(step: WorkflowStep | None) -> bool:
+    """Whether the condition of a step reads the input, so that the step only runs if that is as it should be."""
+    return step is not None and isinstance(step.condition, str) and "input" in step.condition
 
 
 def _shown(value: Json) -> str:

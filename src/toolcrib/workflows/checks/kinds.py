@@ -44,9 +44,21 @@ def _useless(layout: Layout, step: WorkflowStep) -> Iterator[WorkflowProblem]:
     if step.for_each is not None and step.wait is not None and step.wait.signal is not None:
         message = f"every element would wait for the same signal {step.wait.signal!r}"
         yield layout.error(step, ("for_each",), message, "take it out")
-    if step.join != "all" and step.name not in layout.waiting:
+    if step.join != "all" and step.name not in layout.before:
         message = f"join is {step.join!r}, and the step waits for no other one"
         yield layout.warning(step, ("join",), message, "take it out")
+    if step.join == "always":
+        yield from _never(layout, step)
+
+
+def _never(layout: Layout, step: WorkflowStep) -> Iterator[WorkflowProblem]:
+    """A step that is to run in any case does not if one before it ends the run."""
+    for name in layout.before.get(step.name, ()):
+        earlier = layout.by_name[name]
+        if earlier.kind not in {"value", "wait"} and earlier.on_error == "fail":
+            message = f"join is 'always', and if step {name!r} fails the run ends, and this step does not run"
+            yield layout.warning(step, ("join",), message, f"let {name!r} continue on_error, or go to a step")
+            return
 
 
 def _wait_problems(layout: Layout, step: WorkflowStep, wait: Wait) -> Iterator[WorkflowProblem]:

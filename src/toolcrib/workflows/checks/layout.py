@@ -86,11 +86,6 @@ class Layout:
         return found
 
     @cached_property
-    def waiting(self) -> frozenset[str]:
-        """Names of the steps that wait for others."""
-        return frozenset(edge.target for edge in self.edges)
-
-    @cached_property
     def ends(self) -> Sequence[WorkflowStep]:
         """The steps whose outputs are those of the workflow, if it does not say it itself."""
         return [self.by_name[name] for name in ends_of(self.places, self.edges)]

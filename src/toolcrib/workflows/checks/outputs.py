@@ -8,9 +8,10 @@ from collections.abc import Iterator, Mapping
 from functools import cached_property
 from typing import Final
 
-from toolcrib.contracts import ErrorCode, InvalidExpression, ToolRevision
+from toolcrib.contracts import ErrorCode, InvalidExpression, JsonSchema, ToolRevision
 from toolcrib.contracts.workflows import AGENTIC_HANDLERS, WorkflowStep
 from toolcrib.expressions import references_of
+from toolcrib.expressions.values import is_list, is_object
 from toolcrib.workflows.checks.circles import ordered
 from toolcrib.workflows.checks.layout import Layout
 from toolcrib.workflows.checks.shapes import (
@@ -59,7 +60,7 @@ class Outputs:
         self._by_step: dict[str, Shape] = {}
         self._tools: dict[str, Shape] = {}
         self._taken: dict[str, Shape] = {}
-        self.input = schema_shape(layout.definition.input_schema)
+        self.input = schema_shape(_with_defaults(layout.definition.input_schema))
 
     def keep(self, step: WorkflowStep, shape: Shape) -> None:
         """From now on a step is known to put out, once, a value of this shape."""
@@ -177,6 +178,15 @@ class Outputs:
         if step.name in self._layout.gone_to and (reader is None or reader.join != "all"):
             return f"no step goes to {step.name!r}"
         return f"step {step.name!r} fails" if step.on_error == "continue" else None
+
+
+def _with_defaults(schema: JsonSchema) -> JsonSchema:
+    """A schema of arguments as a run reads them: what has a default is there."""
+    properties, required = schema.get("properties"), schema.get("required", [])
+    if not is_object(properties) or not is_list(required):
+        return schema
+    filled = [name for name, part in properties.items() if is_object(part) and "default" in part]
+    return {**schema, "required": [*required, *(name for name in filled if name not in required)]}
 
 
 def _without_output(form: Form, why: str) -> Shape:

@@ -86,6 +86,8 @@ class Reader:
     names: Callable[[str], Shape | None]
     near: Callable[[str, Iterable[str]], str | None]
     text: str
+    may_lack_input: bool = True
+    """Whether a member of `input` that need not be given may be missing here."""
     found: list[Finding] = field(default_factory=list[Finding])
     _guards: int = 0
     """How many conditions stand around: what is read there may have been looked at before."""
@@ -152,8 +154,23 @@ class Reader:
     # Paths ------------------------------------------------------------------------------------------------------------
 
     def _path(self, node: Path) -> Shape:
-        known = self._steps(self.shape(node.root), node.steps)
-        return self._each(known, node.projections)
+        shape = self.shape(node.root)
+        if isinstance(node.root, Name) and node.root.name == "input":
+            self._look_for_absent(shape, node.steps)
+        return self._each(self._steps(shape, node.steps), node.projections)
+
+    def _look_for_absent(self, shape: Shape, steps: Sequence[Step]) -> None:
+        """Whoever starts a workflow need not give what its schema neither requires nor has a default for."""
+        step = next(iter(steps), None)
+        if not isinstance(step, Field) or step.optional or self._guards or not self.may_lack_input:
+            return
+        forms = [form for form in shape if "object" in form.kinds and step.name in form.names]
+        if any(step.name not in form.required for form in forms):
+            self._tell(
+                f"{self.text} has no value if {step.name!r} is not given",
+                f"write input?.{step.name}, or give it a default",
+                is_error=False,
+            )
 
     def _each(self, shape: Shape, projections: Sequence[Each]) -> Shape:
         """A projection reads from every element, and puts the lists of the next one into one."""

@@ -1,6 +1,7 @@
 """Instances that go on after the fix, and those that cannot be resumed."""
 
 import asyncio
+from decimal import Decimal
 
 import pytest
 
@@ -125,6 +126,29 @@ async def test_an_instance_that_ran_out_of_time_is_resumed():
         resumed = await crib.instances.resume(late.run_id)
 
     assert (resumed.status, shop.done) == ("completed", ["reserve x", "pay x"])
+
+
+@pytest.mark.parametrize(
+    ("limits", "stop_reason"), [({"max_tool_calls": 1}, "max_tool_calls"), ({"max_cost_usd": "0.01"}, "max_cost")]
+)
+@pytest.mark.requirement("workflow_running.limits", "workflow_reruns.resume")
+async def test_an_instance_that_came_to_a_limit_says_which_keeps_what_it_has_and_is_resumed_under_a_higher_one(
+    limits: JsonObject, stop_reason: str
+):
+    shop = Shop()
+    async with Crib("memory://") as crib:
+        shop.add_to(crib, cost_usd_per_call=Decimal("0.01"))
+        await publish(crib, "order", *ORDER, limits=limits)
+        short = await crib.instances.start("order", ITEM)
+        assert (short.status, short.stop_reason) == ("failed", stop_reason)
+        assert statuses(short) == {"reserve": "succeeded", "ship": "failed"}
+        assert short.error is not None
+        assert next(iter(limits)) in short.error.message
+        await publish(crib, "order", *ORDER)
+
+        resumed = await crib.instances.resume(short.run_id)
+
+    assert (resumed.status, shop.done) == ("completed", ["reserve x", "ship x"])
 
 
 @pytest.mark.requirement("workflow_reruns.resume")

@@ -2,7 +2,7 @@
 
 from typing import Annotated, TypeAlias
 
-from pydantic import Field
+from pydantic import AliasChoices, Field
 
 from toolcrib.contracts._base import Contract, JsonObject
 from toolcrib.contracts.identity import content_hash
@@ -17,12 +17,16 @@ class StepRegistration(Contract):
 
     name: str = Field(pattern=NAME_PATTERN)
     """Unique per realm."""
-    tool: str
+    tool: str = Field(validation_alias=AliasChoices("tool", "tool_ref", "toolRef"))
     """`name` or `name@range`."""
     description: str = ""
-    input_mapping: JsonObject = Field(default_factory=dict)
+    input_mapping: JsonObject = Field(
+        default_factory=dict, validation_alias=AliasChoices("input_mapping", "inputMapping")
+    )
     """Arguments that a step need not give, with `${…}` as in the step."""
-    output_mapping: JsonObject = Field(default_factory=dict)
+    output_mapping: JsonObject = Field(
+        default_factory=dict, validation_alias=AliasChoices("output_mapping", "outputMapping")
+    )
     """What a step without an `output` puts out, with `${…}` over `output`; empty for what the tool has put out."""
     enabled: bool = True
 

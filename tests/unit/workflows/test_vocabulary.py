@@ -23,6 +23,17 @@ async def test_registrations_and_conditions_are_saved_listed_and_removed():
             await crib.steps.get("talk")
 
 
+def test_a_registration_is_read_as_004_writes_it_and_written_as_everything_is():
+    written = {"name": "talk", "toolRef": "say", "inputMapping": {"text": "hi"}, "outputMapping": {"said": "${output}"}}
+
+    read = StepRegistration.model_validate(written)
+
+    assert read == StepRegistration(
+        name="talk", tool="say", input_mapping={"text": "hi"}, output_mapping={"said": "${output}"}
+    )
+    assert read.model_dump(exclude_defaults=True).keys() == {"name", "tool", "input_mapping", "output_mapping"}
+
+
 @pytest.mark.parametrize(
     ("step", "said"),
     [

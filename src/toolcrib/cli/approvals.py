@@ -63,10 +63,11 @@ def list_approvals(
             each.requested_by,
             f"{each.requested_at:%Y-%m-%d %H:%M:%S}",
             "never" if each.expires_at is None else f"{each.expires_at:%Y-%m-%d %H:%M:%S}",
+            each.message,
         )
         for each in found
     ]
-    print_rows(("Id", "Tool", "Status", "Requested by", "At (UTC)", "Expires (UTC)"), rows)
+    print_rows(("Id", "Tool", "Status", "Requested by", "At (UTC)", "Expires (UTC)", "Asks"), rows)
 
 
 @app.command("show")
@@ -109,6 +110,8 @@ def _facts(found: "ApprovalView") -> list[tuple[str, str]]:
     approval, preview = found.approval, found.preview
     facts: dict[str, Any] = {
         "Tool": f"{approval.tool}@{approval.version}",
+        "Step": approval.step,
+        "Asks": approval.message,
         "Inside of": " > ".join(approval.callers),
         "Side effects": approval.side_effects,
         "Arguments": json.dumps(approval.input, ensure_ascii=False),

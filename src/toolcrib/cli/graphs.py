@@ -69,10 +69,15 @@ class _Drawing:
         return label
 
     def faults(self, target: str) -> Iterator[Text]:
-        """Edges into a step, or into the output, that are not as they were."""
+        """Edges into a step, or into the output, that are not as they were, if a step does not say why already."""
         for edge in self._into[target]:
-            if edge.state != "ok":
+            if edge.state != "ok" and not any(reason in str(edge.reason) for reason in self._reasons(edge)):
                 yield _fault(edge.state, f"{edge.path} ({edge.reference or edge.source}): {edge.reason}")
+
+    def _reasons(self, edge: GraphEdge) -> Iterator[str]:
+        """What the steps at its ends say of themselves."""
+        ends = (self._nodes[name] for name in (edge.source, edge.target) if name in self._nodes)
+        return (node.reason for node in ends if node.reason is not None)
 
     def _before(self, name: str) -> Sequence[str]:
         sources = (edge.source for edge in self._into[name] if edge.source in self._nodes)

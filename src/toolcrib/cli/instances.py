@@ -12,6 +12,7 @@ from toolcrib.cli.options import DEFAULT_STORE, AsJson, RunId, Store
 from toolcrib.cli.session import with_crib
 
 if TYPE_CHECKING:
+    from toolcrib.contracts import Json
     from toolcrib.contracts.workflows import StepInstance, StepWait, WorkflowInstance
     from toolcrib.crib import Crib
 
@@ -26,6 +27,9 @@ Unknown = Annotated[
 SignalName = Annotated[str, typer.Argument(metavar="NAME", help="The signal that a step waits for.")]
 Payload = Annotated[str, typer.Option("--payload", metavar="JSON", help="What the step puts out, as a JSON object.")]
 Why = Annotated[str | None, typer.Option("--reason", metavar="TEXT", help="Why, for the record.", show_default=False)]
+
+_LONGEST = 500
+"""Characters of an input or output beside the steps; with `--json` it is whole."""
 
 
 @app.command("list")
@@ -54,15 +58,18 @@ def list_instances(
 
 @app.command("show")
 def show(run_id: RunId, store: Store = DEFAULT_STORE, as_json: AsJson = False) -> None:
-    """Show an instance step by step."""
+    """Show an instance step by step, with the beginnings of its input and output."""
     found = with_crib(store, lambda crib: crib.instances.get(run_id))
     if as_json:
         print(found.model_dump_json(indent=2))
         return
     from toolcrib.cli.tables import print_rows
 
-    print(f"{found.workflow}: {found.status.replace('_', ' ')}")
+    print(f"{found.workflow}: {found.status.replace('_', ' ')}{', a dry run' if found.dry_run else ''}")
+    print(f"input: {_short(found.input)}")
     print_rows(("Step", "Status", "Elements", "Tries", "Took", "What"), [_row(step) for step in found.steps])
+    if found.status == "completed":
+        print(f"output: {_short(found.output)}")
     tell(found)
 
 
@@ -105,6 +112,9 @@ def report(instance: "WorkflowInstance", *, as_json: bool) -> None:
         if instance.status == "completed":
             print(json.dumps(instance.output, indent=2, ensure_ascii=False))
         print(f"toolcrib: instance {instance.run_id} is {instance.status.replace('_', ' ')}", file=sys.stderr)
+        for step in instance.steps if instance.dry_run else ():
+            if step.reason is not None:
+                print(f"toolcrib: step {step.step}: {step.reason}", file=sys.stderr)
         tell(instance)
     if instance.status in {"failed", "timed_out", "cancelled"}:
         raise typer.Exit(1)
@@ -116,10 +126,20 @@ def tell(instance: "WorkflowInstance") -> None:
         print(f"toolcrib: {warning}", file=sys.stderr)
     if instance.error is not None:
         print(f"toolcrib: {instance.error.code}: {instance.error.message}", file=sys.stderr)
-        print(f"toolcrib: when it is put right: toolcrib instance resume {instance.run_id}", file=sys.stderr)
+        print(f"toolcrib: {_next(instance)}", file=sys.stderr)
     for step in instance.steps:
         for wait in step.waits_for:
             print(f"toolcrib: step {step.step} waits {_answer(instance.run_id, wait)}", file=sys.stderr)
+
+
+def _next(instance: "WorkflowInstance") -> str:
+    """What can be done with an instance that has not ended well: one whose input is wrong would fail again."""
+    has_begun = any(step.started_at is not None for step in instance.steps)
+    reason = None if instance.error is None else instance.error.reason
+    if reason == "input_schema_mismatch" and not has_begun:
+        name = instance.workflow.partition("@")[0]
+        return f"no step has begun; begin another one with: toolcrib workflow run {name} --input JSON"
+    return f"when it is put right: toolcrib instance resume {instance.run_id}"
 
 
 def _go_on(store: str | None, go: "Callable[[Crib], Awaitable[WorkflowInstance]]", *, as_json: bool) -> None:
@@ -137,7 +157,14 @@ def _row(step: "StepInstance") -> tuple[str, ...]:
     reused = None if step.reused is None else f"taken over from {step.reused}"
     waits = "; ".join(f"waits for {wait.whom} {wait.name}" for wait in step.waits_for)
     what = error or step.reason or waits or reused or ""
-    return step.step, step.status, elements, str(step.tries), took, what
+    tries = "" if step.started_at is None else str(step.tries)
+    return step.step, step.status, elements, tries, took, what
+
+
+def _short(value: "Json") -> str:
+    from toolcrib.runs import shortened
+
+    return json.dumps(shortened(value, _LONGEST), ensure_ascii=False)
 
 
 def _answer(run_id: str, wait: "StepWait") -> str:

@@ -79,6 +79,28 @@ def test_what_has_become_of_steps_and_edges_stands_below_them():
         """)
 
 
+def test_why_a_step_does_not_work_stands_once_and_not_at_each_of_its_edges():
+    why = "tool 'call_b' is blocked"
+    drawn = text(
+        node("a"),
+        node("b", state="broken", reason=why),
+        node("c"),
+        edge("a", "b", state="broken", reason=f"step 'b' does not work: {why}"),
+        edge("b", "c", state="broken", reason=f"step 'b' does not work: {why}"),
+        edge("b", "output", state="broken", reason="z is gone"),
+    )
+
+    assert drawn == dedent("""\
+        w@1.0.0: broken
+        ├── a  tool call_a
+        ├── b  tool call_b
+        │     broken: tool 'call_b' is blocked
+        └── c  tool call_c
+
+          broken: /output (b): z is gone
+        """)
+
+
 def test_steps_of_a_circle_and_edges_to_nowhere_are_drawn_as_well():
     drawn = text(*map(node, "abc"), edge("a", "b"), edge("b", "a"), edge("gone", "c"))
 

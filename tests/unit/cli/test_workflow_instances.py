@@ -65,9 +65,9 @@ def test_an_instance_says_what_it_waits_for_and_ends_when_it_is_told(store: str)
 def test_an_instance_is_shown_step_by_step(store: str):
     run_id = started(store, 9)["run_id"]
     shown = toolcrib("instance", "show", run_id, store=store)
-    rows = {line.split()[0]: line for line in shown.stdout.splitlines()[2:]}
+    rows = {line.split()[0]: line for line in shown.stdout.splitlines()[3:]}
 
-    assert shown.stdout.startswith("sums@1.0.0: awaiting approval\n")
+    assert shown.stdout.startswith('sums@1.0.0: awaiting approval\ninput: {"factor": 9}\n')
     assert list(rows) == ["each", "paid", "sign", "rest"]
     assert ("3 of 3" in rows["each"], "waits for signal paid" in rows["paid"]) == (True, True)
     assert "step rest waits until " in shown.stderr
@@ -84,7 +84,8 @@ def test_one_that_was_cancelled_is_resumed_and_one_that_has_ended_run_anew(store
     resumed = toolcrib("instance", "resume", run_id, "--json", store=store)
     instance = json.loads(resumed.stdout)
     assert (instance["status"], instance["rerun"]["run_id"]) == ("completed", run_id)
-    assert f"taken over from {run_id}" in toolcrib("instance", "show", instance["run_id"], store=store).stdout
+    shown = toolcrib("instance", "show", instance["run_id"], store=store).stdout
+    assert (f"taken over from {run_id}" in shown, shown.splitlines()[-1]) == (True, 'output: {"sum": 12}')
     nothing = toolcrib("instance", "resume", instance["run_id"], store=store)
     assert (nothing.exit_code, "has succeeded" in nothing.stderr) == (1, True)
     anew = toolcrib("instance", "rerun", instance["run_id"], "--from", "each", store=store)
@@ -105,8 +106,35 @@ def test_one_that_fails_ends_with_status_1_and_says_what_to_do(store: str, tmp_p
 
 
 @pytest.mark.requirement("workflow_cli.instances")
-def test_a_dry_run_is_one(store: str, tmp_path: Path):
-    publish(store, tmp_path, STEPS[:1])
-    done = toolcrib("workflow", "dry-run", "sums", "--input", '{"factor": 2}', "--json", store=store)
+def test_one_that_got_the_wrong_input_is_to_be_begun_anew(store: str):
+    failed = toolcrib("workflow", "run", "sums", store=store)
 
-    assert json.loads(done.stdout)["dry_run"] is True
+    assert failed.exit_code == 1
+    assert failed.stderr.endswith(
+        "no step has begun; begin another one with: toolcrib workflow run sums --input JSON\n"
+    )
+
+
+@pytest.mark.requirement("workflow_cli.instances")
+def test_a_dry_run_says_what_it_has_not_done(store: str, tmp_path: Path):
+    publish(store, tmp_path, STEPS[:2])
+    done = toolcrib("workflow", "dry-run", "sums", "--input", '{"factor": 2}', store=store)
+    (listed,) = json.loads(toolcrib("instance", "list", "--json", store=store).stdout)
+
+    assert (json.loads(done.stdout), listed["dry_run"]) == ({"sum": 12}, True)
+    assert "toolcrib: step paid: dry run: would wait for the signal 'paid'\n" in done.stderr
+    shown = toolcrib("instance", "show", listed["run_id"], store=store)
+    assert shown.stdout.startswith("sums@1.0.0: completed, a dry run\n")
+
+
+@pytest.mark.requirement("workflow_cli.instances")
+def test_what_is_asked_of_a_person_stands_in_the_inbox(store: str):
+    started(store)
+    (asked,) = json.loads(toolcrib("approval", "list", "--json", store=store).stdout)
+
+    assert "Go on?" in toolcrib("approval", "list", store=store).stdout
+    shown = dict(
+        line.split(maxsplit=1)
+        for line in toolcrib("approval", "show", asked["approval_id"], store=store).stdout.splitlines()
+    )
+    assert (shown["Step"].strip(), shown["Asks"].strip()) == ("sign", "Go on?")

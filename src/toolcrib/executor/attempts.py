@@ -27,19 +27,25 @@ class TimeLimit(NamedTuple):
     """How long a call may take, and what to say of one that takes longer."""
 
     seconds: float
-    whose: str
-    """The limit, and who has set it."""
+    given_s: float
+    """As it was said: without the time that a run of its own has for its end."""
+    by_caller: bool = False
+
+    @property
+    def whose(self) -> str:
+        """The limit, and who has set it."""
+        return f"timeout_s={self.given_s:g}{', which its caller gives it' if self.by_caller else ''}"
 
 
 def time_limit(tool: ToolDefinition, call: ToolCall) -> TimeLimit:
     """The smaller one of a tool's own limit and its caller's; a run of its own gets more, to end itself before."""
     own, given = tool.call_timeout_s, call.timeout_s
     if given is None:
-        return TimeLimit(own, f"timeout_s={tool.timeout_s:g}")
+        return TimeLimit(own, tool.timeout_s)
     seconds = given + CLOSING_S if tool.implementation.kind in DELEGATES else given
     if seconds >= own:
-        return TimeLimit(own, f"timeout_s={tool.timeout_s:g}")
-    return TimeLimit(seconds, f"timeout_s={given:g}, which its caller gives it")
+        return TimeLimit(own, tool.timeout_s)
+    return TimeLimit(seconds, given, by_caller=True)
 
 
 def is_repeatable(tool: ToolDefinition) -> bool:

@@ -83,17 +83,17 @@ class Parking:
     def end(self) -> None:
         """A part has ended. Who waits for it is told in the same turn of the loop, and works again."""
         self._working -= 1
-        asyncio.get_running_loop().call_soon(self._look_for_lull)
+        if self._parked:  # what parks later looks for itself
+            asyncio.get_running_loop().call_soon(self._look_for_lull)
 
-    @contextlib.contextmanager
-    def resting(self) -> Generator[None]:
-        """Meanwhile who works here waits for the end of a task, of which it hears directly."""
+    def rest(self) -> None:
+        """Who works here waits from now on for the end of a task, of which it hears directly."""
         self._working -= 1
         self._look_for_lull()
-        try:
-            yield
-        finally:
-            self._working += 1
+
+    def go_on(self) -> None:
+        """Who has rested works again."""
+        self._working += 1
 
     async def hear(self, news: "asyncio.Future[None]") -> None:
         """Wait for news of `tell`; who does so does not work meanwhile."""

@@ -52,8 +52,11 @@ class Pending(Generic[T]):
     def __await__(self) -> Generator[Any, None, T]:
         if self._task is None or self._task.done():
             return self.result()
-        with self._parking.resting():
+        self._parking.rest()
+        try:
             return (yield from self._task.__await__())
+        finally:
+            self._parking.go_on()
 
 
 class Underway(Generic[K, T]):
@@ -137,8 +140,11 @@ class Underway(Generic[K, T]):
         for task in tasks:
             task.cancel()
         if tasks:
-            with self._parking.resting():
+            self._parking.rest()
+            try:
                 await asyncio.wait(tasks)
+            finally:
+                self._parking.go_on()
 
     async def all_ended(self) -> None:
         """Wait until each is done, or has given up.

@@ -37,7 +37,8 @@ def unresolved(step: str, field: str, problem: InvalidExpression) -> StepFailed:
         field: Where the expression stands, as the definition calls it.
         problem: What the evaluator says.
     """
-    message = f"has no value for its {field}: {problem}; correct the expression and publish the workflow again"
+    mend = "correct the expression, with ?. where something may be missing, and publish the workflow again"
+    message = f"has no value for its {field}: {problem}; {mend}"
     return fault(ErrorCode.VALIDATION_ERROR, Reason.REFERENCE_UNRESOLVED, step, message, field=field)
 
 

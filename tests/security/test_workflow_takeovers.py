@@ -4,7 +4,7 @@ import pytest
 
 from tests.unit.workflows.flows import error_of, run, save, steps_of
 from toolcrib import Crib, tool
-from toolcrib.contracts import OWNER, JsonObject, Reason
+from toolcrib.contracts import OWNER, JsonObject, PermissionDenied, Principal, Reason
 from toolcrib.contracts.workflows import WorkflowInstance
 
 READ: JsonObject = {"name": "read", "tool": "read_mail"}
@@ -112,3 +112,18 @@ async def test_nothing_is_done_twice_when_what_takes_an_instance_up_is_cancelled
 
     assert steps_of(ended)["ship"].reused == failed.run_id
     assert shipped == ["A1"]
+
+
+@pytest.mark.requirement("workflow_attacks.outputs")
+async def test_who_may_carry_on_the_instances_of_others_but_not_read_them_gets_no_output_of_them():
+    keeper = Principal(id="keeper", grants=("ai://runs/*/execute", "ai://workflows/*", "ai://tools/*"))
+    made: JsonObject = {"name": "made", "output": "of nobody's business"}
+    async with Crib("memory://") as crib:
+        held = await run(crib, made, {**HOLD, "depends_on": ["made"]})
+        with pytest.raises(PermissionDenied, match="ai://runs/flow/read"):
+            await crib.instances.cancel(held.run_id, principal=keeper)
+        await crib.instances.cancel(held.run_id)
+        with pytest.raises(PermissionDenied, match="ai://runs/flow/read"):
+            await crib.instances.resume(held.run_id, principal=keeper)
+        with pytest.raises(PermissionDenied, match="ai://runs/flow/read"):
+            await crib.instances.rerun(held.run_id, "hold", principal=keeper)

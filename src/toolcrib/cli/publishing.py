@@ -87,10 +87,10 @@ def publish(source: Source, yes: Yes = False, store: Store = DEFAULT_STORE) -> N
     given = source if file is None else object_in(file)
 
     async def ask_and_publish(crib: "Crib") -> "Publication":
-        await _tell(crib, given, file)
+        seen = await _tell(crib, given, file)
         if not yes:
             typer.confirm("publish it?", abort=True)
-        return await crib.workflows.publish(given)
+        return await crib.workflows.publish(given, draft=seen)
 
     done = with_crib(store, ask_and_publish, new=True)
     print(f"workflow {done.tool.ref} is published as revision {done.tool.revision}")
@@ -139,14 +139,19 @@ def materialize(
     print(f"publish it: toolcrib workflow publish {name}; take it back: toolcrib workflow undo {name}")
 
 
-async def _tell(crib: "Crib", given: "JsonObject | str", file: Path | None) -> None:
-    """What would be published, what is wrong with it, and whom it concerns; refuse it if it cannot be."""
+async def _tell(crib: "Crib", given: "JsonObject | str", file: Path | None) -> int | None:
+    """What would be published, what is wrong with it, and whom it concerns; refuse it if it cannot be.
+
+    Returns:
+        The number of the draft's revision that was told of, if it is one.
+    """
     from toolcrib.cli.tables import print_impact
 
     drafted: WorkflowDefinition | JsonObject
+    revision = None
     if isinstance(given, str):
         draft = await crib.workflows.get_draft(given)
-        drafted = draft.definition
+        drafted, revision = draft.definition, draft.revision
         _print_draft(draft)
     else:
         drafted = given
@@ -154,9 +159,10 @@ async def _tell(crib: "Crib", given: "JsonObject | str", file: Path | None) -> N
     print_problems(found, file)
     refuse_errors(found)
     draw(found.model_copy(update={"problems": ()}))
-    concerned = await crib.workflows.impact(given)
+    concerned = await crib.workflows.impact(drafted)
     if concerned is not None:
         print_impact(concerned)
+    return revision
 
 
 def _print_draft(draft: "WorkflowDraft") -> None:

@@ -9,7 +9,7 @@ from typing import Any, Final
 
 from pydantic import ValidationError
 
-from toolcrib.contracts import InvalidDefinition, NotFound, Principal, content_hash
+from toolcrib.contracts import Conflict, InvalidDefinition, NotFound, Principal, content_hash
 from toolcrib.contracts.workflows import WorkflowDefinition, WorkflowDraft, WorkflowProblem, WorkflowStep
 from toolcrib.registry import why_unreadable
 from toolcrib.store import Definition, Definitions
@@ -70,16 +70,25 @@ class Drafts:
         stored = await self._definitions.revisions("draft", realm, name)
         return _required(stored[-1]) if stored else None
 
-    async def require(self, realm: str, name: str) -> WorkflowDraft:
+    async def require(self, realm: str, name: str, *, revision: int | None = None) -> WorkflowDraft:
         """The newest revision.
+
+        Args:
+            realm: Where it is.
+            name: Of the workflow.
+            revision: The number that it must have; null for any.
 
         Raises:
             NotFound: There is none of this name.
             InvalidDefinition: As `find`.
+            Conflict: It has another number.
         """
         found = await self.find(realm, name)
         if found is None:
             raise NotFound(f"there is no draft {name!r} in realm {realm!r}; list the drafts for the names there are")
+        if revision is not None and found.revision != revision:
+            msg = f"draft {name!r} is at revision {found.revision}, and not at {revision}, which was looked at"
+            raise Conflict(f"{msg}; look at it as it is now")
         return found
 
     async def last_two(self, realm: str, name: str) -> tuple[WorkflowDraft | None, WorkflowDraft]:

@@ -9,8 +9,7 @@ An instance is a run. What it tells of itself is a reading of its journal; a run
 and what it took over stands in its own journal.
 """
 
-from collections.abc import Sequence
-from difflib import get_close_matches
+from typing import Literal
 
 from toolcrib.contracts import (
     WAITING,
@@ -40,6 +39,7 @@ from toolcrib.crib.successors import Successors, under_way
 from toolcrib.engines import new_run_id
 from toolcrib.policy import permits
 from toolcrib.runs import read_tree
+from toolcrib.workflows.checks import near
 from toolcrib.workflows.instances import instance_of, summary_of
 
 _MOST_PER_LOOK = 200
@@ -171,7 +171,7 @@ class Instances:
             Conflict: It has succeeded, or waits for somebody, or a run that takes it up is under way.
         """
         who = await self._enter(principal, newest=True)
-        run = await self._successors.last(await self._run_for(run_id, who, "execute"))
+        run = await self._successors.last(await self._run_for(run_id, who, "execute", "read"))
         if not run.ended:
             return await self._go_on(run, asked=run_id, wait=wait)
         if run.status == "completed" and run.stop_reason == "final_answer":
@@ -200,7 +200,7 @@ class Instances:
             Conflict: It has not ended, or another run has taken it up and knows more than it does.
         """
         who = await self._enter(principal, newest=True)
-        run = await self._run_for(run_id, who, "execute")
+        run = await self._run_for(run_id, who, "execute", "read")
         if not run.ended:
             msg = f"instance {run_id} is {run.status}; wait for its end, or cancel it, and run it anew from a step then"
             raise Conflict(msg)
@@ -226,7 +226,7 @@ class Instances:
             Conflict: It has ended.
         """
         who = await self._enter(principal)
-        await self._run_for(run_id, who, "execute")
+        await self._run_for(run_id, who, "execute", "read")
         await self._parts.engine.cancel(run_id, by=who.id, reason=reason)
         return await self._read(await self._journal.run(run_id))
 
@@ -335,8 +335,8 @@ class Instances:
         implementation = tool.definition.implementation
         return implementation if isinstance(implementation, WorkflowImplementation) else None
 
-    async def _run_for(self, run_id: str, who: Principal, verb: str) -> Run:
-        run = await self._executions.run_for(run_id, who, "execute" if verb == "execute" else "read")
+    async def _run_for(self, run_id: str, who: Principal, *verbs: Literal["execute", "read"]) -> Run:
+        run, *_ = [await self._executions.run_for(run_id, who, verb) for verb in verbs]
         if run.request.kind != "workflow":
             msg = f"run {run_id} is of {run.request.tool!r}, of kind {run.request.kind!r}, and no run of a workflow"
             raise InvalidInput(msg)
@@ -360,18 +360,13 @@ def _workflow_of(tool: ToolRevision) -> WorkflowImplementation:
 def _check_step(tool: ToolRevision, step: str) -> None:
     names = [known.name for known in _workflow_of(tool).steps]
     if step not in names:
-        raise NotFound(f"workflow {tool.ref!r} has no step {step!r}; {_nearest(step, names)}")
+        raise NotFound(f"workflow {tool.ref!r} has no step {step!r}; {near(step, names)}")
 
 
 def _check_signal(tool: ToolRevision, name: str) -> None:
     names = [step.wait.signal for step in _workflow_of(tool).steps if step.wait and step.wait.signal]
     if name not in names:
-        raise NotFound(f"no step of workflow {tool.ref!r} waits for a signal {name!r}; {_nearest(name, names)}")
-
-
-def _nearest(name: str, names: Sequence[str]) -> str:
-    near = get_close_matches(name, names, n=3) or list(names[:5])
-    return f"there is: {', '.join(near)}" if near else "there is none"
+        raise NotFound(f"no step of workflow {tool.ref!r} waits for a signal {name!r}; {near(name, names)}")
 
 
 def _nothing_left(run: Run, asked: str) -> Conflict:

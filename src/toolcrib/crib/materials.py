@@ -39,6 +39,8 @@ class Material:
     rewired: Rewired
     note: str
     warnings: tuple[str, ...]
+    tainted_by: str | None
+    """What the agent had read that outsiders can write before it made the call."""
 
     def told(self, saved: WorkflowDraft, before: WorkflowDraft | None) -> Materialized:
         """What has changed, once the draft is saved.
@@ -114,7 +116,7 @@ class Materials:
                 f"{call.name!r} writes, and the agent of step {node.name!r} may still call it itself: take it out of "
                 "the agent's tools if it shall take effect once"
             )
-        return Material(chosen, step, rewired, f"{note}.", tuple(warnings))
+        return Material(chosen, step, rewired, f"{note}.", tuple(warnings), _tainted_by(chosen))
 
     async def _asked(self, definition: WorkflowDefinition, past: PastCall, who: Principal) -> Sequence[Asked]:
         """The times that steps have asked agents in the run that is named, which may be an agent's own."""
@@ -149,7 +151,16 @@ class Materials:
             calls=calls_of(await self._journal.events(run.run_id)),
             pins=(*own, *(agent.pins if is_agent else ())),
             account=agent.principal_ref if is_agent else None,
+            tainted=run.request.tainted,
         )
+
+
+def _tainted_by(chosen: Chosen) -> str | None:
+    asked = chosen.asked
+    if asked.tainted:
+        return f"what the caller of run {asked.run_id} had read"
+    before = asked.calls[: asked.calls.index(chosen.call)]
+    return next((f"{call.name} at {call.position} of run {asked.run_id}" for call in before if call.tainted), None)
 
 
 def _agent_runs(events: Iterable[RunEvent]) -> dict[str, str]:

@@ -70,8 +70,8 @@ class Workflows:
             name = definition.get("name") if isinstance(definition, dict) else None
             return WorkflowGraph(workflow=str(name or ""), problems=found.problems)
         checked = self._parts.catalogue.check_workflow(found.definition, who.realm, who)
-        named = {ref: self._parts.registry.named(who.realm, ref) for ref in checked.implementation.callees}
-        return draw(checked.tool, checked.problems, {ref: tool for ref, tool in named.items() if tool is not None})
+        callees = self._parts.catalogue.around(who.realm).callees(checked.implementation)
+        return draw(checked.tool, checked.problems, callees)
 
     async def draft(
         self,
@@ -204,7 +204,7 @@ class Workflows:
             note=made.note if draft is None else "\n".join(filter(None, (draft.note, made.note))),
             authored_by=None if draft is None else draft.authored_by,
             run_id=None if draft is None else draft.run_id,
-            tainted_by=None if draft is None else draft.tainted_by,
+            tainted_by=made.tainted_by if draft is None else draft.tainted_by or made.tainted_by,
             principal=who,
             after=0 if draft is None else draft.revision,
         )
@@ -218,6 +218,7 @@ class Workflows:
         *,
         principal: Principal | None = None,
         after: int | None = None,
+        draft: int | None = None,
     ) -> Publication:
         """Check a workflow against what there is now, bind it to that, and save it as the newest revision of its tool.
 
@@ -227,17 +228,19 @@ class Workflows:
             definition: The definition, its document, or the name of a draft.
             principal: In whose realm and name; needs `ai://workflows/{name}/publish`.
             after: Number of the tool's revision that the author has changed; 0 for a new one; null for any.
+            draft: Number of the draft's revision that was looked at, where its name is given; null for the newest,
+                whoever has written it since.
 
         Raises:
             NotFound: There is no draft of this name.
             InvalidDefinition: Something is wrong with it; `problems` has all of it.
             PermissionDenied: The principal may not publish it, or it acts as an account that its author may not use.
-            Conflict: Another revision has been saved since `after`.
+            Conflict: Another revision has been saved since `after`, or of the draft since `draft`.
         """
         who = await self._enter(principal, newest=True)
         if isinstance(definition, str):
             require_publish(who, definition)
-            definition = (await self._drafts.require(who.realm, definition)).definition
+            definition = (await self._drafts.require(who.realm, definition, revision=draft)).definition
         checked = self._sound(definition, who)
         published = await self._publish(checked.tool, who, after)
         await self._drafts.remove(who.realm, checked.tool.name)
@@ -323,21 +326,19 @@ class Workflows:
         who = await self._enter(principal, newest=True)
         return self._require(who.realm, ref)
 
-    async def graph(
-        self, workflow: str | WorkflowDefinition | JsonObject, *, principal: Principal | None = None
-    ) -> WorkflowGraph:
+    async def graph(self, ref: str, *, principal: Principal | None = None) -> WorkflowGraph:
         """All steps and edges of a workflow, each with how it stands: as it was published, held at that, or broken.
 
+        The graph of what is not published is that of `check`.
+
         Args:
-            workflow: `name` or `name@range` of a published one; or a definition, which is drawn as `check` does it.
+            ref: `name` or `name@range`.
             principal: Who asks.
 
         Raises:
             NotFound: There is no such workflow.
         """
-        if not isinstance(workflow, str):
-            return await self.check(workflow, principal=principal)
-        tool = await self.get(workflow, principal=principal)
+        tool = await self.get(ref, principal=principal)
         return standing_of(tool, self._parts.catalogue.around(tool.realm))
 
     async def of(self, ref: str, *, principal: Principal | None = None) -> WorkflowDefinition:

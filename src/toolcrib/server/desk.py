@@ -49,16 +49,21 @@ class Desk:
         return await self.crib.workflows.draft(definition, note=note, principal=self.caller, after=after)
 
     async def publish(
-        self, name: str, definition: WorkflowDefinition | JsonObject | None, *, after: int | None = None
+        self,
+        name: str,
+        definition: WorkflowDefinition | JsonObject | None,
+        *,
+        after: int | None = None,
+        draft: int | None = None,
     ) -> Publication:
-        """Publish a workflow, or its draft.
+        """Publish a workflow, or its draft, in the revision that was looked at if its number is given.
 
         Raises:
             NotFound: There is no draft of this name.
             PermissionDenied: The caller may not publish it, or not change the tool of another kind that it replaces,
                 or not see a tool that it calls, or not use a secret that it names.
             InvalidDefinition: Something is wrong with it.
-            Conflict: Another revision has been saved since `after`.
+            Conflict: Another revision has been saved since `after`, or of the draft since `draft`.
         """
         require_publish(self.caller, name)
         await self.crib.enter(self.caller, newest=True)
@@ -69,8 +74,10 @@ class Desk:
         if definition is not None:
             await self.demand_parts(definition)
             return await workflows.publish(definition, principal=self.caller, after=after)
-        await self.demand_parts((await workflows.get_draft(name, principal=self.caller)).definition)
-        return await workflows.publish(name, principal=self.caller, after=after)
+        drafted = await workflows.get_draft(name, principal=self.caller)
+        await self.demand_parts(drafted.definition)
+        seen = drafted.revision if draft is None else draft  # what is published is what was held against the grants
+        return await workflows.publish(name, principal=self.caller, after=after, draft=seen)
 
     async def demand_parts(self, definition: WorkflowDefinition | JsonObject) -> None:
         """Let pass who may see the tools that a workflow calls, whose schemas its check tells of, and use its secrets.

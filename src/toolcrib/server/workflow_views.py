@@ -148,6 +148,8 @@ class PublishBody(Contract):
 
     definition: Document | None = None
     """The draft of this name if null."""
+    draft_revision: int | None = None
+    """Of the draft, as it was looked at: another one is not published. Null for whichever is there."""
 
 
 class PublicationView(Contract):

@@ -128,7 +128,9 @@ async def publish_workflow(
     """Publish the draft of this name, or a definition, as the newest revision; the answer says whom it concerns."""
     if body.definition is not None:
         refuse_other_name(name, body.definition)
-    published = await author.publish(name, body.definition, after=expected_revision(if_match))
+    published = await author.publish(
+        name, body.definition, after=expected_revision(if_match), draft=body.draft_revision
+    )
     name_revision(response, published.tool)
     return PublicationView.of(published)
 

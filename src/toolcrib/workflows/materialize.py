@@ -49,6 +49,8 @@ class Asked(NamedTuple):
     """The handles of the step and of the agent."""
     account: str | None
     """The service account that the agent acted as."""
+    tainted: bool
+    """Whether who has asked had read what outsiders can write."""
 
 
 class Chosen(NamedTuple):

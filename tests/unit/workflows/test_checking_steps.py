@@ -3,7 +3,7 @@
 import pytest
 
 from tests.unit.workflows.checked import described, house, problems, told
-from toolcrib.contracts import JsonObject, ServiceAccount
+from toolcrib.contracts import CompositeImplementation, CompositeRoute, JsonObject, ServiceAccount
 from toolcrib.contracts.workflows import ConditionBinding, StepRegistration
 
 SAY = {"tool": "say", "input": {"text": "x"}}
@@ -256,6 +256,20 @@ async def test_a_schema_that_is_none_is_told_beside_everything_else(schema: Json
 
     assert found[0].startswith("/steps/0/depends_on/0: there is no step 't'")
     assert "input_schema is not a JSON Schema" in found[-1]
+
+
+@pytest.mark.requirement("workflow_checks.callees")
+async def test_a_tool_that_calls_what_is_not_there_any_more_is_told_before_a_run_comes_to_it():
+    route = CompositeRoute(id="only", tool="say", input={"text": "${input.text}"})
+    async with house() as crib:
+        front = described("front", {"text": {"type": "string"}})
+        await crib.save(front.model_copy(update={"implementation": CompositeImplementation(routes=(route,))}))
+        await crib.lifecycle.block("say", message="No more.")
+
+        found = await told({"name": "s", **SAY, "tool": "front"}, crib=crib)
+
+    assert len(found) == 1
+    assert found[0].startswith("warning /steps/0/tool: front calls say: ")
 
 
 @pytest.mark.requirement("workflow_checks.itself")

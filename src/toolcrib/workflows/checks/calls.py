@@ -185,6 +185,16 @@ def _use_problems(
         yield layout.error(step, field, f"tool {tool.ref!r} is disabled or a draft", "enable it, or name another one")
     elif tool.status == "deprecated":
         yield layout.warning(step, field, f"tool {tool.ref!r} is deprecated{why}", instead)
+    yield from _problems_within(layout, step, field)
+
+
+def _problems_within(layout: Layout, step: WorkflowStep, field: list[str]) -> Iterator[WorkflowProblem]:
+    """What the tool calls in its turn, and cannot."""
+    reference = step.callee(layout.implementation.handlers)
+    for way, inner in () if reference is None else layout.lock.within(reference):
+        if inner.state == "broken":
+            yield layout.warning(step, field, f"{' calls '.join(way)} calls {inner.ref}: {inner.reason}")
+            return
 
 
 def _article(noun: str) -> str:

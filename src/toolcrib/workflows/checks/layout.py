@@ -7,6 +7,7 @@ from typing import Any
 
 from toolcrib.contracts import ToolRevision, escaped
 from toolcrib.contracts.workflows import WorkflowDefinition, WorkflowImplementation, WorkflowProblem, WorkflowStep
+from toolcrib.registry import Lock
 from toolcrib.workflows.checks.nearest import Nearest
 from toolcrib.workflows.checks.surroundings import Surroundings
 from toolcrib.workflows.graph import Edge, edges_of, ends_of
@@ -89,6 +90,11 @@ class Layout:
     def ends(self) -> Sequence[WorkflowStep]:
         """The steps whose outputs are those of the workflow, if it does not say it itself."""
         return [self.by_name[name] for name in ends_of(self.places, self.edges)]
+
+    @cached_property
+    def lock(self) -> Lock:
+        """What the runs would call that begin right after it was published."""
+        return Lock(self.implementation, self.around.registry, self.around.realm)
 
     def callee(self, step: WorkflowStep) -> ToolRevision | None:
         """The tool that a step calls, if there is one."""

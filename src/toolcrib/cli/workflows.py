@@ -13,7 +13,7 @@ from toolcrib.cli.options import DEFAULT_STORE, AsJson, Store
 from toolcrib.cli.session import with_crib
 
 if TYPE_CHECKING:
-    from toolcrib.contracts import ImpactReport, JsonObject
+    from toolcrib.contracts import ImpactReport
     from toolcrib.contracts.workflows import WorkflowDefinition, WorkflowGraph, WorkflowInstance
     from toolcrib.crib import Crib
 
@@ -47,7 +47,7 @@ def show(ref: Ref, store: Store = DEFAULT_STORE, as_json: AsJson = False) -> Non
 
     definition, graph = with_crib(store, read)
     if as_json:
-        print(json.dumps(_document(definition), indent=2, ensure_ascii=False))
+        print(json.dumps(definition.document(), indent=2, ensure_ascii=False))
         return
     for line in filter(None, (definition.title, definition.description)):
         print(line)
@@ -75,7 +75,7 @@ def export(ref: Ref, form: Format = "yaml", store: Store = DEFAULT_STORE) -> Non
     async def read(crib: "Crib") -> "WorkflowDefinition":
         return await _definition(crib, ref)
 
-    document = _document(with_crib(store, read))
+    document = with_crib(store, read).document()
     if form == "json":
         print(json.dumps(document, indent=2, ensure_ascii=False))
         return
@@ -159,17 +159,15 @@ async def _definition(crib: "Crib", ref: str) -> "WorkflowDefinition":
 
 
 async def _graph(crib: "Crib", ref: str) -> "WorkflowGraph":
-    return await crib.workflows.graph(await crib.workflows.of(ref) if await _is_agentic(crib, ref) else ref)
+    if await _is_agentic(crib, ref):
+        return await crib.workflows.check(await crib.workflows.of(ref))
+    return await crib.workflows.graph(ref)
 
 
 async def _is_agentic(crib: "Crib", ref: str) -> bool:
     who = await crib.enter(None, newest=True)
     tool = crib.registry.named(who.realm, ref)
     return tool is not None and tool.definition.implementation.kind == "agentic"
-
-
-def _document(definition: "WorkflowDefinition") -> "JsonObject":
-    return definition.model_dump(mode="json", exclude_defaults=True)
 
 
 def _run(store: str | None, ref: str, given: str, *, dry: bool = False, as_json: bool) -> None:

@@ -8,7 +8,7 @@ from typing import Any, Final, Self
 
 from pydantic import Field
 
-from toolcrib.contracts._base import JsonSchema
+from toolcrib.contracts._base import JsonObject, JsonSchema
 from toolcrib.contracts.call_rules import CallRules
 from toolcrib.contracts.envelope import SideEffects
 from toolcrib.contracts.errors import InvalidDefinition
@@ -40,6 +40,12 @@ class WorkflowDefinition(WorkflowParts, CallRules):
     output_schema: JsonSchema | None = None
     side_effects: SideEffects | None = None
     """The most that its steps may do; what their tools do if null."""
+
+    def document(self) -> JsonObject:
+        """What differs from the defaults, as people write and read it: what it is called and takes, then its steps."""
+        said = self.model_dump(mode="json", exclude_defaults=True)
+        parts, rules = WorkflowParts.model_fields, CallRules.model_fields
+        return {name: said[name] for name in sorted(said, key=lambda name: (name in parts, name in rules))}
 
     def tool(self) -> ToolDefinition:
         """The workflow as a tool. Without `side_effects` it is taken to write, until publishing has looked at it."""

@@ -1,5 +1,6 @@
 """Requests and answers about workflows and their runs, where they are more than a contract by itself."""
 
+import json
 from typing import Annotated, Any, Final, Literal, Self, TypeAlias
 
 import yaml
@@ -61,9 +62,9 @@ def name_in(definition: WorkflowDefinition | JsonObject) -> str:
 
 def document_of(workflow: WorkflowDefinition, form: DocumentFormat) -> Response:
     """A definition as its author would write it: what is as by default is left out."""
-    content = workflow.model_dump(mode="json", exclude_defaults=True)
+    content = workflow.document()
     if form == "json":
-        return Response(workflow.model_dump_json(indent=2, exclude_defaults=True), media_type="application/json")
+        return Response(json.dumps(content, indent=2, ensure_ascii=False), media_type="application/json")
     return Response(yaml.safe_dump(content, sort_keys=False, allow_unicode=True), media_type="application/yaml")
 
 

@@ -51,7 +51,7 @@ from toolcrib.runs.history import History
 from toolcrib.runs.log import RunLog
 from toolcrib.runs.modelcalls import BudgetExhausted, ModelCall, ModelCalls, ModelRefused
 from toolcrib.runs.modelguard import Standing
-from toolcrib.runs.parking import Parking
+from toolcrib.runs.parking import LOOK_S, Parking
 from toolcrib.runs.past import Past
 from toolcrib.runs.pending import Pending, Underway
 from toolcrib.runs.program import Ended, Suspended
@@ -326,6 +326,12 @@ class RunContext:
             NotFound: This realm has nothing of that digest.
         """
         return await self._around.blobs.get(self.run.realm, digest)
+
+    async def end_orphan(self, run_id: str) -> None:
+        """End a nested run whose caller has ended, and wait until it has, whoever drives it."""
+        while not (await self.past.run(run_id)).ended:
+            await self._around.abandon(run_id)
+            await self._around.clock.sleep(LOOK_S)
 
     @property
     def past(self) -> Past:

@@ -81,7 +81,10 @@ class _Earlier:
         self._registry = registry
 
     async def facts(self, tool: ToolRevision, plan: Plan) -> Takeover:
-        run, events = await self._past.run(self._rerun.run_id), await self._past.events(self._rerun.run_id)
+        run = await self._past.run(self._rerun.run_id)
+        if run.realm == self._realm and await self._is_orphan(run):
+            await self._context.end_orphan(run.run_id)
+        events = await self._past.events(run.run_id)
         last = events[-1].event
         if run.realm != self._realm or run.request.kind != "workflow" or not isinstance(last, RunFinished):
             msg = f"run {run.run_id} is no run of a workflow in this realm that has ended; there is nothing to take up"
@@ -100,6 +103,11 @@ class _Earlier:
             schemas=await self._schemas(left.values()),
             changed=tuple(await self._changed(stands, tool, run.request.content_hash)),
         )
+
+    async def _is_orphan(self, run: Run) -> bool:
+        """Whether it has not ended, and its caller has: a process died in between, or another one still has it."""
+        parent_id = run.request.parent_run_id
+        return not run.ended and parent_id is not None and (await self._past.run(parent_id)).ended
 
     async def _known(self, run: Run, tool: ToolRevision, plan: Plan, events: Iterable[RunEvent]) -> _Known:
         log = list(events)

@@ -16,7 +16,7 @@ The rules, part by part:
 """
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any, Final, cast
 
 from toolcrib.contracts import (
@@ -152,6 +152,7 @@ def _implementations(before: ToolDefinition, after: ToolDefinition) -> Iterator[
     for dump in (old, new):
         if dump["kind"] == "http":
             dump["parameters"] = {entry["argument"]: {**entry, "required": None} for entry in dump["parameters"]}
+    yield from _steps(old.pop("steps", ()), new.pop("steps", ()), "implementation.steps.")
     yield from _entries(old, new, "implementation.")
 
 
@@ -210,6 +211,23 @@ def _texts(node: Json) -> Iterator[str]:
             waiting += schema.values()
         elif isinstance(found, list):
             waiting += cast("list[Json]", found)
+
+
+def _steps(was: Sequence[JsonObject], now: Sequence[JsonObject], place: str) -> Iterator[Difference]:
+    """The steps of a workflow or an agentic tool, by name: a list of a thousand shows nobody what is other in it."""
+    old, new = ({str(step.get("name", step.get("id"))): step for step in steps} for steps in (was, now))
+    for name in dict.fromkeys((*old, *new)):
+        if name not in old or name not in new:
+            kind: ChangeKind = "removed" if name in old else "added"
+            yield Difference(
+                part="effect", change_class="effect_changing", kind=kind, place=f"{place}{name}", message=f"was {kind}"
+            )
+            continue
+        for field in (field for field in new[name] if old[name].get(field) != new[name][field]):
+            yield _effect(f"{place}{name}.{field}", old[name].get(field), new[name][field])
+    before, after = [name for name in old if name in new], [name for name in new if name in old]
+    if before != after:
+        yield _effect(f"{place}order", [*before], [*after])
 
 
 def _text(place: str, message: str) -> Difference:

@@ -21,6 +21,7 @@ from toolcrib.contracts import (
     McpImplementation,
     ToolDefinition,
 )
+from toolcrib.contracts.workflows import WorkflowDefinition
 from toolcrib.registry import classify, compare_input, compare_output
 
 pytestmark = pytest.mark.requirement("registry.changes")
@@ -266,6 +267,11 @@ def agentic(**changes: Any) -> ToolDefinition:
     return make_definition(implementation=implementation.model_copy(update=changes))
 
 
+def workflow(**steps: Any) -> ToolDefinition:
+    made = [{"name": name, "output": output} for name, output in steps.items()]
+    return WorkflowDefinition.model_validate({"name": "find", "steps": made}).tool()
+
+
 PLAIN = make_definition()
 DEFINITIONS: dict[str, tuple[ToolDefinition, ToolDefinition, list[tuple[ChangeClass, str]]]] = {
     "a tool that writes": (
@@ -308,6 +314,20 @@ DEFINITIONS: dict[str, tuple[ToolDefinition, ToolDefinition, list[tuple[ChangeCl
         make_definition(input_schema=fields(a={**TEXT, "description": "The a."})),
         make_definition(input_schema=fields(a=TEXT)),
         [("description_only", 'input_schema has 1 texts less: "The a."')],
+    ),
+    "other steps": (
+        workflow(a=1, b=2, c=3),
+        workflow(a=1, b="x", d=4),
+        [
+            ("effect_changing", 'implementation.steps.b.output was 2 and is "x"'),
+            ("effect_changing", "implementation.steps.c was removed"),
+            ("effect_changing", "implementation.steps.d was added"),
+        ],
+    ),
+    "steps in another order": (
+        workflow(a=1, b=2),
+        workflow(b=2, a=1),
+        [("effect_changing", 'implementation.steps.order was ["a","b"] and is ["b","a"]')],
     ),
     "only the version": (
         PLAIN,

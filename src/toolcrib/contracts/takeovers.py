@@ -14,7 +14,7 @@ from toolcrib.contracts.events import CallStarted
 from toolcrib.contracts.workflow_instances import SettledStep
 
 TAKEN_UP: Final = "taken_up"
-"""Key and kind of the `progress_made` event that names the text, and the signal that names the new run to the old."""
+"""Key and kind of the `progress_made` event that names the text."""
 
 
 class EarlierCall(Contract):

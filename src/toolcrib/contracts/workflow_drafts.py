@@ -42,6 +42,6 @@ class Publication(Contract):
 
     tool: ToolRevision
     impact: ImpactReport | None = None
-    """Whom the new revision concerns; null if nobody asked."""
+    """Whom the new revision concerns; null if there was nothing of its name before."""
     problems: tuple[WorkflowProblem, ...] = ()
     """Warnings: what is wrong with it is told before."""

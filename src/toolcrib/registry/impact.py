@@ -11,6 +11,7 @@ from collections.abc import Set as AbstractSet
 from typing import NamedTuple
 
 from toolcrib.contracts import (
+    HARMFUL,
     CompositeImplementation,
     CompositeRoute,
     Dependent,
@@ -146,7 +147,7 @@ def _worst(verdicts: AbstractSet[Verdict]) -> Verdict:
 
 def _of_route(route: CompositeRoute, change: ToolChange) -> Verdict:
     """What a change does to a route whose arguments are listed."""
-    harmful = [found for found in change.differences if found.change_class not in {"description_only", "additive"}]
+    harmful = [found for found in change.differences if found.change_class in HARMFUL]
     if route.input is None or any(found.part != "input" for found in harmful):
         return "may_break"
     sent = {**route.defaults, **route.input}

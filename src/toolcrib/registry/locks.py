@@ -51,13 +51,12 @@ class Locked(NamedTuple):
 
 
 class Lock:
-    """The lock of one workflow against the catalogue as it is, or against what one of its runs has pinned.
+    """The lock of one workflow against the catalogue as it is.
 
     Args:
         workflow: What is locked.
         registry: The catalogue.
         realm: Where it is looked up.
-        pins: What a run has pinned, by reference; then only that counts of what has become of these tools.
         proposed: A revision that is looked at as if it were saved.
     """
 
@@ -66,13 +65,12 @@ class Lock:
         workflow: WorkflowImplementation,
         registry: Registry,
         realm: str,
-        pins: Mapping[str, str] | None = None,
+        *,
         proposed: ToolRevision | None = None,
     ) -> None:
         self.workflow = workflow
         self._registry = registry
         self._realm = realm
-        self._pins = pins or {}
         self._proposed = proposed
         self._known: dict[str, Locked] = {}
 
@@ -128,7 +126,7 @@ class Lock:
         return pins
 
     def _judged(self, ref: str) -> Locked:
-        latest = self._meant(ref)
+        latest = meant(ref, self._registry, self._realm, self._proposed)
         if latest is None:
             reason = f"there is no tool {ref!r} any more; add it again, or publish the workflow without it"
             return Locked(ref, "broken", None, reason, Reason.TOOL_NOT_FOUND)
@@ -172,12 +170,6 @@ class Lock:
             reason = f"the function of {before.ref!r} is not in this program; publish the workflow again"
             return _Out(Reason.TOOL_DRIFTED, reason)
         return None
-
-    def _meant(self, ref: str) -> ToolRevision | None:
-        pinned = self._pins.get(ref)
-        if pinned is None:
-            return meant(ref, self._registry, self._realm, self._proposed)
-        return self._registry.find(self._realm, ref.partition("@")[0], pinned)
 
 
 class Transition:

@@ -13,7 +13,7 @@ from tests.contract.graphs.world import LEFT, STOCK, composite, tool
 from toolcrib import Crib
 from toolcrib.contracts import NotFound, ToolcribError
 from toolcrib.contracts.workflows import ConditionBinding, StepRegistration, WorkflowGraph
-from toolcrib.registry import Lock, lock_of, pins_of
+from toolcrib.registry import lock_of, pins_of
 
 pytestmark = pytest.mark.requirement("workflow_impact.lock")
 
@@ -229,7 +229,7 @@ async def test_a_run_that_goes_on_after_a_change_does_what_it_began(crib: Crib):
 @pytest.mark.requirement("workflow_impact.graph")
 async def test_a_definition_that_is_not_published_is_drawn_as_it_is_checked(crib: Crib):
     unknown = graph("new", "", call("s", "stack")).definition
-    drawn = await crib.workflows.graph(unknown)
+    drawn = await crib.workflows.check(unknown)
     assert [node.name for node in drawn.nodes] == ["s"]
     assert any("stack" in problem.message for problem in drawn.problems)
 
@@ -291,14 +291,6 @@ async def test_what_is_compared_once_is_not_compared_again(crib: Crib):
     before = crib.registry.require("default", "stock")
     after = await crib.save(tool("stock", input_schema=RENAMED))
     assert crib.registry.change(before, after) is crib.registry.change(before, after)
-
-
-async def test_a_lock_reads_what_a_run_has_pinned(crib: Crib):
-    single = (await crib.workflows.get("single")).definition.implementation
-    assert single.kind == "workflow"
-    pinned = crib.registry.require("default", "stock").content_hash
-    await crib.save(tool("stock", input_schema=RENAMED))
-    assert Lock(single, crib.registry, "default", {"stock": pinned}).of("stock").state == "ok"
 
 
 async def test_only_workflows_have_a_graph(crib: Crib):

@@ -3,6 +3,7 @@
 from toolcrib.workflows.checks.checking import Checked, check_workflow
 from toolcrib.workflows.checks.documents import Document, read_definition, refusal
 from toolcrib.workflows.checks.drawing import draw
+from toolcrib.workflows.checks.nearest import near
 from toolcrib.workflows.checks.surroundings import Surroundings
 from toolcrib.workflows.checks.vocabulary import check_condition, check_registration
 
@@ -14,6 +15,7 @@ __all__ = [
     "check_registration",
     "check_workflow",
     "draw",
+    "near",
     "read_definition",
     "refusal",
 ]

@@ -43,6 +43,7 @@ def test_an_example_runs(snippet: str) -> None:
         exec(compile(snippet.replace("Crib()", "scripted_crib()"), "README.md", "exec"), names)
     assert printed.getvalue() == (
         "{'summary': 'Moved 2 deals.'} 0 ['llm_call', 'tool_call', 'tool_call', 'llm_call']\n"
+        "{'moved': {'updated': 2}}\n"
     )
 
 

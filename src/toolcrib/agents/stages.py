@@ -207,7 +207,7 @@ def _ended(step: str, envelopes: Sequence[ToolEnvelope], *, many: bool) -> Settl
 
 def _was_called(ended: SettledStep) -> bool:
     """Whether a step has come to its calls, if only to none for an empty list."""
-    return ended.status in {"succeeded", "partial"} or (ended.status == "failed" and ended.failed > 0)
+    return ended.ok or (ended.status == "failed" and ended.failed > 0)
 
 
 def _calls(ended: SettledStep) -> int:

@@ -58,6 +58,11 @@ class SettledStep(Contract):
     reused: str | None = None
     """Id of the run that it was taken over from."""
 
+    @property
+    def ok(self) -> bool:
+        """Whether it has put out something: all of it, or a part."""
+        return self.status in {"succeeded", "partial"}
+
 
 class StepWait(Contract):
     """What a step waits for."""

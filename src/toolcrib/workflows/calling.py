@@ -15,6 +15,7 @@ from toolcrib.executor import ToolCall
 from toolcrib.runs import RunContext
 from toolcrib.workflows.agentnode import AgentNodes
 from toolcrib.workflows.arguments import arguments_of, output_mapping, output_of
+from toolcrib.workflows.dryrun import DRY_RUN
 from toolcrib.workflows.failing import StepFailed, denied
 from toolcrib.workflows.graph import Node
 from toolcrib.workflows.retrying import wait_before_try
@@ -151,4 +152,4 @@ def _would_call(tool: ToolRevision, arguments: Json) -> str:
     shown = orjson.dumps(arguments).decode()
     if len(shown) > _MOST_SHOWN:
         shown = f"{shown[:_MOST_SHOWN]}…"
-    return f"dry run: would call {tool.name} with {shown}"
+    return f"{DRY_RUN}would call {tool.name} with {shown}"

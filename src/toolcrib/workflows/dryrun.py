@@ -1,8 +1,13 @@
 """What a dry run cannot know: the outputs of calls that it did not make, and what would be made of them."""
 
+from typing import Final
+
 from toolcrib.contracts.workflows import SettledStep
 from toolcrib.workflows.graph import Edge, Plan
 from toolcrib.workflows.scope import Scope
+
+DRY_RUN: Final = "dry run: "
+"""Begins the reason of every step that is skipped because this is a dry run."""
 
 
 class DryRun:
@@ -24,7 +29,7 @@ class DryRun:
 
     def settle(self, settled: SettledStep) -> None:
         """A step has ended; if it was skipped because this is a dry run, its output is not known."""
-        if settled.status == "skipped" and settled.output is None and (settled.reason or "").startswith(PREFIX):
+        if settled.status == "skipped" and settled.output is None and (settled.reason or "").startswith(DRY_RUN):
             self._without.add(settled.step)
 
     def lacking(self, target: str) -> str | None:
@@ -38,12 +43,8 @@ class DryRun:
                 for other in self._reads[target]
                 if other.reference == edge.reference
             ):
-                return f"{PREFIX}needs the output of {edge.source}"
+                return f"{DRY_RUN}needs the output of {edge.source}"
         return None
-
-
-PREFIX = "dry run: "
-"""Begins the reason of a step that was skipped because this is a dry run."""
 
 
 def _is_about(edge: Edge) -> bool:

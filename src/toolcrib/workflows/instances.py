@@ -4,7 +4,6 @@ Pure: a tree of runs and the workflow's definition in, an instance out. Journals
 they are understood, and steps that the definition does not have stand after those that it has.
 """
 
-import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final, cast
 
@@ -38,9 +37,8 @@ from toolcrib.contracts.workflows import (
     WorkflowStep,
     event_signal,
 )
-from toolcrib.runs import Branch, History, spent_in, wait_key, waiting_approvals, waiting_handoffs
+from toolcrib.runs import Branch, History, spent_in, step_at, wait_key, waiting_approvals, waiting_handoffs
 
-_NAME: Final = re.compile(r"(?:sleep:)?([A-Za-z_][A-Za-z0-9_]*)")
 _SLEEP: Final = "sleep:"
 _EVENT: Final = event_signal("")
 
@@ -77,10 +75,9 @@ def instance_of(
     )
 
 
-def step_of(position: str) -> str | None:
-    """Name of the step that a place in the journal belongs to; null if it is not a step's."""
-    found = _NAME.match(position)
-    return found[1] if found else None
+def step_of(position: str) -> str:
+    """Name of the step that a call, or a rest between two of its tries, belongs to."""
+    return step_at(position.removeprefix(_SLEEP))
 
 
 def settled_of(events: Iterable[RunEvent]) -> dict[str, SettledStep]:
@@ -129,7 +126,7 @@ def _read(event: ProgressMade, envelopes: Mapping[str, ToolEnvelope]) -> Settled
 
 def _put_out(settled: SettledStep, envelopes: Mapping[str, ToolEnvelope]) -> Json:
     """What the calls of a step have put out."""
-    if settled.status not in {"succeeded", "partial"}:
+    if not settled.ok:
         return None
     if settled.items is None:
         return _output_at(settled.positions[-1], envelopes) if settled.positions else None

@@ -13,6 +13,7 @@ class Scope:
 
     def __init__(self, arguments: Json) -> None:
         self._steps: JsonObject = {}
+        self._ok: set[str] = set()
         self.names: JsonObject = {"input": arguments, "steps": self._steps}
         """For expressions that stand in no `for_each`."""
 
@@ -35,13 +36,15 @@ class Scope:
             "failed": settled.failed,
             "errors": [error.model_dump(mode="json") for error in settled.errors],
         }
+        if settled.ok:
+            self._ok.add(step.name)
         # Steps that are known by one name are alternatives: what one of them has brought is not taken away by another.
-        if settled.status in {"succeeded", "partial"} or step.known_as not in self.names:
+        if settled.ok or step.known_as not in self.names:
             self.names[step.known_as] = shown
 
     def has_output(self, name: str) -> bool:
         """Whether a step has put out something."""
-        return name in self._steps and self._steps[name]["status"] in {"succeeded", "partial"}
+        return name in self._ok
 
     def with_error(self, origin: str) -> JsonObject:
         """The names for a step that another one has gone to.

@@ -12,6 +12,7 @@ from toolcrib.contracts.workflows import MAX_WAIT_S, SettledStep, Wait, Workflow
 from toolcrib.expressions import resolve
 from toolcrib.expressions.values import is_number, kind
 from toolcrib.runs import RunContext
+from toolcrib.workflows.dryrun import DRY_RUN
 from toolcrib.workflows.failing import fault, unresolved, unusable
 from toolcrib.workflows.setting import HELD_S
 
@@ -54,7 +55,7 @@ def in_dry_run(step: WorkflowStep, wait: Wait, names: Mapping[str, Json]) -> Set
         told = f"until {_moment(step, wait.until, names).isoformat()}"
     else:
         told = f"for {_seconds(step, wait.seconds, names):g} s"
-    return SettledStep(step=step.name, status="skipped", reason=f"dry run: would wait {told}")
+    return SettledStep(step=step.name, status="skipped", reason=f"{DRY_RUN}would wait {told}")
 
 
 async def _for_signal(

@@ -177,7 +177,7 @@ async def test_a_step_tells_which_signal_or_moment_it_waits_for_and_goes_on_with
         assert rest.until is not None
         assert (rest.until - began).total_seconds() == 3600
 
-        with pytest.raises(NotFound, match="there is: paid"):
+        with pytest.raises(NotFound, match="did you mean 'paid'"):
             await crib.instances.signal(waiting.run_id, "payed")
         assert await crib.instances.signal(waiting.run_id, "paid", {"by": "ann"})
         assert not await crib.instances.signal(waiting.run_id, "paid", {"by": "ben"})

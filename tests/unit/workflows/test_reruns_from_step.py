@@ -129,7 +129,7 @@ async def test_a_step_that_is_not_there_and_an_instance_that_has_not_ended_are_r
         done = await crib.instances.start("order", ITEM)
         waiting = await crib.instances.start("wait", {})
 
-        with pytest.raises(NotFound, match="has no step 'chrge'; there is: charge"):
+        with pytest.raises(NotFound, match="has no step 'chrge'; did you mean 'charge'"):
             await crib.instances.rerun(done.run_id, "chrge")
         with pytest.raises(Conflict, match="is awaiting_client; wait for its end"):
             await crib.instances.rerun(waiting.run_id, "news")

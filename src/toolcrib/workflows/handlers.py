@@ -5,30 +5,17 @@ with the step's, and a run that is started again calls it again: what the journa
 there are is handed in; here is only what they must look like.
 """
 
-from collections.abc import Callable, Mapping
-from typing import Protocol, TypeAlias
+from collections.abc import Awaitable, Callable, Mapping
+from typing import TypeAlias
 
 from toolcrib.contracts import JsonObject, ToolRevision
 from toolcrib.contracts.workflows import SettledStep
 from toolcrib.runs import RunContext
 
-
-class Handler(Protocol):
-    """Carries out one step, or one element of its `for_each`."""
-
-    async def __call__(
-        self, context: RunContext, tool: ToolRevision, arguments: JsonObject, position: str
-    ) -> SettledStep:
-        """How the step has ended; a failure is an end too.
-
-        Args:
-            context: The run, as the one sees it who makes the step's calls.
-            tool: What the step names as its `tool`, as the run has pinned it.
-            arguments: Its input, with values in place of expressions.
-            position: Where it stands in the journal: `NAME`, or `NAME[i]`.
-        """
-        ...
-
+Handler: TypeAlias = Callable[[RunContext, ToolRevision, JsonObject, str], Awaitable[SettledStep]]
+"""Carries out one step, or one element of its `for_each`, and tells how it has ended; a failure is an end too. It gets
+the run as the one sees it who makes the step's calls; what the step names as its `tool`, as the run has pinned it; the
+step's input, with values in place of expressions; and where it stands in the journal: `NAME`, or `NAME[i]`."""
 
 Handling: TypeAlias = Callable[[RunContext], Mapping[str, Handler]]
 """The handlers of one run, by the name that steps call them by."""

@@ -36,6 +36,9 @@ AGENT_HANDLERS: Final = frozenset({"ai.invoke_agent", "quantum.ai.invokeAgent"})
 AGENTIC_HANDLERS: Final = frozenset({"agentic.plan", "agentic.step", "agentic.format"})
 """Handlers that do a part of the deterministic agentic tool that `input` has as `tool`."""
 
+BUILT_IN_HANDLERS: Final = AGENT_HANDLERS | AGENTIC_HANDLERS
+"""Handlers that come with the crib; no `StepRegistration` has such a name."""
+
 WORKFLOW_LIMITS: Final = Limits(
     max_tool_calls=100_000,
     timeout_s=LONGEST_CALL_S,

@@ -36,6 +36,7 @@ from toolcrib.contracts.workflow_materials import Materialized, PastCall
 from toolcrib.contracts.workflow_steps import (
     AGENT_HANDLERS,
     AGENTIC_HANDLERS,
+    BUILT_IN_HANDLERS,
     MAX_WAIT_S,
     SCOPE,
     WORKFLOW_LIMITS,
@@ -61,6 +62,7 @@ __all__ = [
     "AGENTIC_HANDLERS",
     "AGENT_HANDLERS",
     "AUTHORING_TOOLS",
+    "BUILT_IN_HANDLERS",
     "FIND_WORKFLOW_TOOLS",
     "MAX_ITEM_ERRORS",
     "MAX_WAIT_S",

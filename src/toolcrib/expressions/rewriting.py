@@ -7,7 +7,7 @@ import re
 from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple, TypeAlias
 
-from toolcrib.contracts import Json
+from toolcrib.contracts import Json, escaped
 from toolcrib.expressions.expression import compile_expression
 from toolcrib.expressions.lexer import Token, tokenize
 from toolcrib.expressions.syntax import Constant, Field, Name, Node, Part, Path, Step
@@ -80,10 +80,7 @@ def _mapped(value: Json, rewrite: _Rewrite, pointer: str) -> Json:
     if isinstance(value, str):
         return rewrite(value, pointer)
     if is_object(value):
-        return {
-            name: _mapped(member, rewrite, f"{pointer}/{name.replace('~', '~0').replace('/', '~1')}")
-            for name, member in value.items()
-        }
+        return {name: _mapped(member, rewrite, f"{pointer}/{escaped(name)}") for name, member in value.items()}
     if is_list(value):
         return [_mapped(element, rewrite, f"{pointer}/{place}") for place, element in enumerate(value)]
     return value

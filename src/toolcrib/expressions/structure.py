@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
-from toolcrib.contracts import Json
+from toolcrib.contracts import Json, escaped
 from toolcrib.contracts.errors import InvalidExpression
 from toolcrib.expressions.template import Template
 from toolcrib.expressions.values import is_list, is_object
@@ -122,5 +122,5 @@ def _of_list(source: list[Json], changing: Mapping[int, _Resolve]) -> _Resolve |
 
 def _located(error: InvalidExpression, path: tuple[str, ...]) -> InvalidExpression:
     """Name the place as a JSON pointer (RFC 6901); the root needs none."""
-    pointer = "".join("/" + step.replace("~", "~0").replace("/", "~1") for step in path)
+    pointer = "".join(f"/{escaped(step)}" for step in path)
     return InvalidExpression(f"{pointer}: {error}") if pointer else error

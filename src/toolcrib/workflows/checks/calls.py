@@ -7,6 +7,7 @@ from toolcrib.contracts import EFFECTS, NotFound, ToolRevision
 from toolcrib.contracts.workflows import (
     AGENT_HANDLERS,
     AGENTIC_HANDLERS,
+    BUILT_IN_HANDLERS,
     ConditionUse,
     StepRegistration,
     WorkflowProblem,
@@ -15,9 +16,9 @@ from toolcrib.contracts.workflows import (
 from toolcrib.policy import is_in_service
 from toolcrib.registry import means_many, misfits
 from toolcrib.workflows.checks.layout import Layout
+from toolcrib.workflows.checks.shapes import article
 from toolcrib.workflows.checks.stages import stage_problems
 
-_BUILT_IN: Final = AGENT_HANDLERS | AGENTIC_HANDLERS
 _ASKED: Final = frozenset({"agent_ref", "agentRef", "prompt", "context"})
 """What a handler that asks an agent takes."""
 
@@ -67,7 +68,7 @@ def _handler_problems(layout: Layout, step: WorkflowStep, name: str) -> Iterator
         yield from stage_problems(layout, step, name)
     elif registered is None:
         around = layout.around
-        known = {*_BUILT_IN, *(one.name for one in around.steps.current(around.realm))}
+        known = {*BUILT_IN_HANDLERS, *(one.name for one in around.steps.current(around.realm))}
         yield layout.error(
             step, ("handler_ref",), f"there is no workflow step {name!r}", layout.nearest.near(name, known)
         )
@@ -123,7 +124,7 @@ def _account_problems(layout: Layout, step: WorkflowStep, name: str) -> Iterator
 
 def _tool_problems(layout: Layout, step: WorkflowStep, reference: str) -> Iterator[WorkflowProblem]:
     field = argument_field(step).split("/")
-    if step.handler_ref in _BUILT_IN and "${" in reference:
+    if step.handler_ref in BUILT_IN_HANDLERS and "${" in reference:
         return
     if "${" in reference:
         message = f"{reference!r} is an expression, and what a step calls is known before it runs"
@@ -138,7 +139,7 @@ def _tool_problems(layout: Layout, step: WorkflowStep, reference: str) -> Iterat
         yield layout.error(step, field, *_missing(layout, step, reference))
         return
     yield from _use_problems(layout, step, tool, field)
-    if step.handler_ref not in _BUILT_IN:
+    if step.handler_ref not in BUILT_IN_HANDLERS:
         yield from _argument_problems(layout, step, tool)
 
 
@@ -177,7 +178,7 @@ def _use_problems(
     kind, wanted = tool.definition.implementation.kind, _wanted(step)
     if wanted is not None and kind != wanted:
         message = f"{tool.name!r} is of kind {kind!r}, and no {wanted}"
-        yield layout.error(step, field, message, f"name it as the step's tool, or name {_article(wanted)}")
+        yield layout.error(step, field, message, f"name it as the step's tool, or name {article(wanted)}")
     if "workflow_step" not in tool.definition.available_as:
         message = f"tool {tool.name!r} is not available as a workflow's step"
         yield layout.error(step, field, message, "add 'workflow_step' to its available_as, or name another one")
@@ -195,10 +196,6 @@ def _problems_within(layout: Layout, step: WorkflowStep, field: list[str]) -> It
         if inner.state == "broken":
             yield layout.warning(step, field, f"{' calls '.join(way)} calls {inner.ref}: {inner.reason}")
             return
-
-
-def _article(noun: str) -> str:
-    return f"an {noun}" if noun[0] in "aeiou" else f"a {noun}"
 
 
 def _argument_problems(layout: Layout, step: WorkflowStep, tool: ToolRevision) -> Iterator[WorkflowProblem]:

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import Final, NamedTuple
 
 from toolcrib.contracts import InvalidExpression, Json, escaped
-from toolcrib.contracts.workflows import AGENT_HANDLERS, AGENTIC_HANDLERS, ConditionUse, WorkflowProblem, WorkflowStep
+from toolcrib.contracts.workflows import AGENT_HANDLERS, BUILT_IN_HANDLERS, ConditionUse, WorkflowProblem, WorkflowStep
 from toolcrib.expressions import Template
 from toolcrib.expressions.structure import MAX_NESTING
 from toolcrib.expressions.template import Placeholder
@@ -86,8 +86,8 @@ class Expressions:
         for step in (*in_order, *(step for step in layout.steps if id(step) not in done)):
             self._step(step)
         self._workflow()
-        places = {step.name: place for step, place in zip(layout.steps, range(len(layout.steps)), strict=True)}
-        return sorted(self._problems, key=lambda problem: places.get(problem.step or "", len(places)))
+        behind = len(layout.steps)
+        return sorted(self._problems, key=lambda problem: layout.places.get(problem.step or "", behind))
 
     # Steps ------------------------------------------------------------------------------------------------------------
 
@@ -134,7 +134,7 @@ class Expressions:
             for name, value in registered.input_mapping.items():
                 if name not in given:
                     given[name] = self._structure(value, here.at("handler_ref"))
-        if step.handler_ref not in AGENT_HANDLERS | AGENTIC_HANDLERS:
+        if step.handler_ref not in BUILT_IN_HANDLERS:
             self._fit(step, given, here)
 
     def _fit(self, step: WorkflowStep, given: Mapping[str, Shape], here: Place) -> None:

@@ -2,9 +2,9 @@
 
 from typing import Final
 
-from toolcrib.registry.facts import NUMBERS, type_names
+from toolcrib.registry.facts import NUMBERS
 from toolcrib.workflows.checks.reading import Finding
-from toolcrib.workflows.checks.shapes import Described, Form, Shape, is_known, is_only, items_in, kinds_in
+from toolcrib.workflows.checks.shapes import Described, Form, Shape, is_known, is_only, items_in, kinds_in, spoken
 
 _DEEPEST: Final = 6
 _SCALARS: Final = frozenset({"string", "boolean", *NUMBERS})
@@ -76,13 +76,7 @@ def _words(shape: Shape, beside: Shape) -> str:
     if is_only(kinds, "object") and is_only(kinds_in(beside), "object"):
         names = dict.fromkeys(name for form in shape for name in (*form.required, *form.names))
         return f"an object with {', '.join(list(names)[:_MOST_VALUES]) or 'no members'}"
-    return " or ".join(_article(name) for name in type_names(kinds))
-
-
-def _article(name: str) -> str:
-    if name == "null":
-        return name
-    return f"an {name}" if name[0] in "aeiou" else f"a {name}"
+    return spoken(shape)
 
 
 def _instead(given: Shape, wanted: Shape) -> str | None:

@@ -6,10 +6,10 @@ it is left out together with it.
 
 from collections.abc import Iterator, Mapping
 from functools import cached_property
-from typing import Final
+from typing import Final, get_args
 
 from toolcrib.contracts import ErrorCode, InvalidExpression, JsonSchema, ToolRevision
-from toolcrib.contracts.workflows import AGENTIC_HANDLERS, WorkflowStep
+from toolcrib.contracts.workflows import AGENTIC_HANDLERS, StepStatus, WorkflowStep
 from toolcrib.expressions import references_of
 from toolcrib.expressions.values import is_list, is_object
 from toolcrib.workflows.checks.circles import ordered
@@ -32,10 +32,7 @@ from toolcrib.workflows.checks.shapes import (
 )
 
 NULL: Final = constant(None)
-_STATUSES: Final = joined(
-    constant(status)
-    for status in ("pending", "running", "waiting", "succeeded", "partial", "failed", "skipped", "cut_off")
-)
+_STATUSES: Final = joined(map(constant, get_args(StepStatus)))
 ERROR: Final = made_object(
     {
         "code": joined(constant(str(code)) for code in ErrorCode),

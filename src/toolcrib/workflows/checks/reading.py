@@ -25,7 +25,7 @@ from toolcrib.expressions.syntax import (
     Path,
     Step,
 )
-from toolcrib.registry.facts import NUMBERS, type_names
+from toolcrib.registry.facts import NUMBERS
 from toolcrib.workflows.checks.shapes import (
     ANYTHING,
     BOOLEAN,
@@ -44,6 +44,7 @@ from toolcrib.workflows.checks.shapes import (
     made_object,
     of_kinds,
     or_null,
+    spoken,
 )
 
 _GIVES: Final[Mapping[str, Shape]] = {
@@ -177,7 +178,7 @@ class Reader:
         if not projections:
             return shape
         if shape and "array" not in kinds_in(shape):
-            self._tell(f"{self.text} reads every element of what is {_spoken(shape)}, which has none")
+            self._tell(f"{self.text} reads every element of what is {spoken(shape)}, which has none")
             return made_list(ANYTHING)
         elements = self._steps(items_in(shape), projections[0].steps)
         if len(projections) == 1:
@@ -199,7 +200,7 @@ class Reader:
         kinds = kinds_in(shape)
         place = step.index.value if isinstance(step.index, Constant) else None
         if kinds and not kinds & _SIZED and not step.optional:
-            self._tell(f"{self.text} reads an element of what is {_spoken(shape)}, which has none")
+            self._tell(f"{self.text} reads an element of what is {spoken(shape)}, which has none")
         if not is_only(kinds - {"null"}, "array"):
             return ANYTHING
         return joined(form.item(place if isinstance(place, int) else None) for form in shape if "array" in form.kinds)
@@ -217,7 +218,7 @@ class Reader:
         elif not step.optional or not is_only(kinds_in(shape), "null"):
             lists = "array" in kinds_in(shape)
             hint = f"read it from each element: [*].{step.name}" if lists else None
-            self._tell(f"{self.text} reads {step.name!r} of what is {_spoken(shape)}, which has no fields", hint)
+            self._tell(f"{self.text} reads {step.name!r} of what is {spoken(shape)}, which has no fields", hint)
         return ANYTHING
 
     def _look_for_null(self, shape: Shape, step: Step) -> None:
@@ -248,9 +249,3 @@ def _without_null(shape: Shape) -> Shape:
 def _bare(form: Form) -> Form:
     """A scalar that is not null."""
     return Made(form.kinds - {"null"}, form.values)
-
-
-def _spoken(shape: Shape) -> str:
-    """The types of a value in words."""
-    names = type_names(kinds_in(shape))
-    return " or ".join(f"{'an' if name[0] in 'aeiou' else 'a'} {name}" if name != "null" else name for name in names)

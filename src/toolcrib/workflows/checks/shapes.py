@@ -12,7 +12,7 @@ from typing import Final, TypeAlias, cast
 
 from toolcrib.contracts import InvalidDefinition, Json, JsonObject, JsonSchema, canonical
 from toolcrib.registry import compile_schema
-from toolcrib.registry.facts import ALL_KINDS, NUMBERS, UNIONS, Facts, Side, kind_of
+from toolcrib.registry.facts import ALL_KINDS, NUMBERS, UNIONS, Facts, Side, kind_of, type_names
 
 _MOST_FORMS: Final = 32
 
@@ -207,6 +207,16 @@ def items_in(shape: Shape) -> Shape:
 def kinds_in(shape: Shape) -> frozenset[str]:
     """The types that a value may be of."""
     return frozenset[str]().union(*(form.kinds for form in shape))
+
+
+def article(noun: str) -> str:
+    """A noun with the article that it has."""
+    return f"an {noun}" if noun[0] in "aeiou" else f"a {noun}"
+
+
+def spoken(shape: Shape) -> str:
+    """The types of a value in words: `an array or null`."""
+    return " or ".join(name if name == "null" else article(name) for name in type_names(kinds_in(shape)))
 
 
 def is_known(shape: Shape) -> bool:

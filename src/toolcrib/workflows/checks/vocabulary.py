@@ -3,11 +3,9 @@
 from collections.abc import Iterator
 
 from toolcrib.contracts import InvalidDefinition, InvalidExpression
-from toolcrib.contracts.workflows import AGENT_HANDLERS, AGENTIC_HANDLERS, ConditionBinding, StepRegistration
+from toolcrib.contracts.workflows import BUILT_IN_HANDLERS, ConditionBinding, StepRegistration
 from toolcrib.expressions import Template, references_of
 from toolcrib.registry import Registry
-
-_BUILT_IN = AGENT_HANDLERS | AGENTIC_HANDLERS
 
 
 def check_registration(registration: StepRegistration, registry: Registry, realm: str) -> None:
@@ -17,7 +15,7 @@ def check_registration(registration: StepRegistration, registry: Registry, realm
         InvalidDefinition: Its name comes with the crib, or one of its mappings does not compile.
         NotFound: There is no such tool.
     """
-    if registration.name in _BUILT_IN:
+    if registration.name in BUILT_IN_HANDLERS:
         msg = f"workflow step {registration.name!r} comes with the crib; give yours another name"
         raise InvalidDefinition(msg)
     registry.require(realm, registration.tool)

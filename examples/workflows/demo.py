@@ -49,7 +49,7 @@ async def main(names: Sequence[str] = ()) -> None:
         instance, world = await play(name)
         steps = Counter(step.status for step in instance.steps)
         told = ", ".join(f"{count} {status}" for status, count in steps.items())
-        print(f"{name:22} {instance.status:10} {told}; {len(world.done)} effects")
+        print(f"{name:22} {instance.status:10} {told}; effects: {len(world.done)}")
 
 
 if __name__ == "__main__":

@@ -168,7 +168,7 @@ def _parts(text: str, style: Style) -> Iterator[str | Placeholder]:
         if end is None:
             raise InvalidExpression(
                 f"{opening!r} at {place} is never closed by {closing!r} within {MAX_SOURCE:,} characters; "
-                f"close every quote and bracket in it, or write \\{opening} for the literal text"
+                f"close every quote and bracket in it, or make it shorter; write \\{opening} for the literal text"
             )
         yield _placeholder(text[position:end], text[start : end + len(closing)], place, position)
         position = end + len(closing)

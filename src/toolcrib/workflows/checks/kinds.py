@@ -5,7 +5,15 @@ from datetime import datetime
 from typing import Final
 
 from toolcrib.contracts import InvalidDefinition
-from toolcrib.contracts.workflows import AGENT_HANDLERS, MAX_WAIT_S, StepRetry, Wait, WorkflowProblem, WorkflowStep
+from toolcrib.contracts.workflows import (
+    AGENT_HANDLERS,
+    AGENTIC_HANDLERS,
+    MAX_WAIT_S,
+    StepRetry,
+    Wait,
+    WorkflowProblem,
+    WorkflowStep,
+)
 from toolcrib.runs import check_pins
 from toolcrib.workflows.checks.layout import Layout
 
@@ -47,7 +55,7 @@ def _useless(layout: Layout, step: WorkflowStep) -> Iterator[WorkflowProblem]:
     if step.join != "all" and step.name not in layout.before:
         message = f"join is {step.join!r}, and the step waits for no other one"
         yield layout.warning(step, ("join",), message, "take it out")
-    if step.join == "always":
+    if step.join == "always" and step.handler_ref not in AGENTIC_HANDLERS:  # these need a plan, or there is no run
         yield from _never(layout, step)
 
 

@@ -1,5 +1,7 @@
 """Ways to have a resumed workflow forget: what outsiders could have written, and what has taken effect already."""
 
+from typing import Any
+
 import pytest
 
 from tests.unit.workflows.flows import error_of, run, save, steps_of
@@ -43,7 +45,7 @@ async def tell_waiting(crib: Crib) -> None:
             await crib.instances.signal(each.run_id, "go")
 
 
-async def go_through(crib: Crib, *steps: JsonObject, **fields: object) -> WorkflowInstance:
+async def go_through(crib: Crib, *steps: JsonObject, **fields: Any) -> WorkflowInstance:
     """Cancel an instance while it waits, twice, and take it up until it has ended."""
     instance = await run(crib, *steps, **fields)
     for _ in range(2):

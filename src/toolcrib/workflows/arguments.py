@@ -13,6 +13,7 @@ from toolcrib.expressions import resolve
 from toolcrib.expressions.values import is_object, kind
 from toolcrib.workflows.failing import unresolved, unusable
 from toolcrib.workflows.graph import shared_names
+from toolcrib.workflows.sizes import held
 
 
 def arguments_of(step: WorkflowStep, handlers: Mapping[str, StepRegistration], names: Mapping[str, Json]) -> JsonObject:
@@ -57,7 +58,7 @@ def output_of(step: WorkflowStep, mapping: Json, names: Mapping[str, Json], outp
     if mapping is None:
         return output
     try:
-        return resolve(mapping, {**names, "output": output})
+        return held(resolve(mapping, {**names, "output": output}))
     except InvalidExpression as problem:
         raise unresolved(step.name, "output", problem) from problem
 
@@ -69,19 +70,19 @@ def value_of(step: WorkflowStep, names: Mapping[str, Json]) -> Json:
         StepFailed: An expression has no value.
     """
     try:
-        return resolve(step.output, names)
+        return held(resolve(step.output, names))
     except InvalidExpression as problem:
         raise unresolved(step.name, "output", problem) from problem
 
 
 def _resolved(given: JsonObject, names: Mapping[str, Json]) -> JsonObject:
-    return cast("JsonObject", resolve(given, names))
+    return cast("JsonObject", held(resolve(given, names)))
 
 
 def _for_agent(step: WorkflowStep, names: Mapping[str, Json]) -> JsonObject:
-    told = resolve(step.input.get("context", {}), names)
+    told = held(resolve(step.input.get("context", {}), names))
     if not is_object(told):
         raise unusable(step.name, "input/context", f"it must be an object, and is {kind(told)}; give it names")
     near = {name: told[name] for name in shared_names(step)}
-    message = resolve(step.input.get("prompt", ""), {**names, **near})
+    message = held(resolve(step.input.get("prompt", ""), {**names, **near}))
     return {"message": message, "context": told} if told else {"message": message}

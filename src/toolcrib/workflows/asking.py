@@ -4,14 +4,17 @@ The request stands in the same inbox as those of calls that wait, and the same p
 """
 
 from collections.abc import Mapping
+from typing import cast
 
 from toolcrib.contracts import InvalidExpression, Json, JsonObject, Reason
 from toolcrib.contracts.workflows import SettledStep, StepApproval, WorkflowStep
 from toolcrib.expressions import Template, resolve
 from toolcrib.runs import Question
 from toolcrib.workflows.arguments import output_of
+from toolcrib.workflows.dryrun import DRY_RUN
 from toolcrib.workflows.failing import denied, unresolved
 from toolcrib.workflows.setting import Setting
+from toolcrib.workflows.sizes import held
 
 
 async def ask(
@@ -47,7 +50,7 @@ def in_dry_run(step: WorkflowStep, asked: StepApproval, names: Mapping[str, Json
         StepFailed: An expression has no value.
     """
     question = _question(step, asked, names)
-    reason = f"dry run: would ask a person, and goes on with what is shown: {question.message}"
+    reason = f"{DRY_RUN}would ask a person, and goes on with what is shown: {question.message}"
     output = output_of(step, step.output, names, question.show)
     return SettledStep(step=step.name, status="skipped", reason=reason, output=output)
 
@@ -58,7 +61,7 @@ def _question(step: WorkflowStep, asked: StepApproval, names: Mapping[str, Json]
     except InvalidExpression as problem:
         raise unresolved(step.name, "approval/message", problem) from problem
     try:
-        show: JsonObject = resolve(asked.show, names)
+        show = cast("JsonObject", held(resolve(asked.show, names)))
     except InvalidExpression as problem:
         raise unresolved(step.name, "approval/show", problem) from problem
     return Question(step=step.name, message=message, show=show, expires_s=asked.expires_s)

@@ -32,9 +32,9 @@ from toolcrib.workflows.ordering import EndsInOrder
 from toolcrib.workflows.reuse import take_up
 from toolcrib.workflows.scope import Scope
 from toolcrib.workflows.setting import Setting
+from toolcrib.workflows.sizes import held
 from toolcrib.workflows.stepping import Stepping
 
-_WELL = frozenset({"succeeded", "partial"})
 _PLANS = 256
 """Graphs that are kept, those that were used last."""
 
@@ -158,10 +158,10 @@ class _Execution:
         if join == "always" or not before:
             return None
         if join == "any":
-            if any(self._settled[each].status in _WELL for each in before):
+            if any(self._settled[each].ok for each in before):
                 return None
             return SettledStep(step=name, status="cut_off", reason="none of the steps before it has succeeded")
-        brought = {self._known_as(each) for each in before if self._settled[each].status in _WELL}
+        brought = {self._known_as(each) for each in before if self._settled[each].ok}
         unwell = (each for each in sorted(before) if not self._is_well(each))
         cut = next((each for each in unwell if self._known_as(each) not in brought), None)
         if cut is None:
@@ -173,8 +173,8 @@ class _Execution:
         return self._plan.nodes[name].step.known_as
 
     def _is_well(self, name: str) -> bool:
-        status = self._settled[name].status
-        return status in _WELL or status == "skipped" or self._is_forgiven(name)
+        settled = self._settled[name]
+        return settled.ok or settled.status == "skipped" or self._is_forgiven(name)
 
     def _is_forgiven(self, name: str) -> bool:
         return self._has_failed(name) and self._plan.nodes[name].step.on_error == "continue"
@@ -214,7 +214,7 @@ class _Execution:
     def _output(self) -> Json:
         output = self._setting.implementation.output
         if output is not None:
-            return resolve(output, self._scope.names)
+            return held(resolve(output, self._scope.names))
         return {name: self._settled[name].output for name in self._plan.ends}
 
     def _partial(self) -> JsonObject:

@@ -4,7 +4,7 @@ A step ends in a `SettledStep`, whatever happens; what it does for one element o
 leaves this otherwise is not about the step: cancellation, and suspension.
 """
 
-from toolcrib.contracts import Json, JsonObject, ToolError
+from toolcrib.contracts import InvalidExpression, Json, JsonObject, ToolError
 from toolcrib.contracts.workflows import SettledStep, WorkflowStep
 from toolcrib.workflows import asking, waits
 from toolcrib.workflows.agentnode import AgentNodes
@@ -12,11 +12,12 @@ from toolcrib.workflows.arguments import output_of, value_of
 from toolcrib.workflows.calling import Calling
 from toolcrib.workflows.conditions import holds
 from toolcrib.workflows.dryrun import DryRun
-from toolcrib.workflows.failing import StepFailed, failure_of_run
+from toolcrib.workflows.failing import StepFailed, failure_of_run, unresolved
 from toolcrib.workflows.fanout import FanOut, elements_of
 from toolcrib.workflows.graph import Node, Plan
 from toolcrib.workflows.scope import Scope
 from toolcrib.workflows.setting import Setting
+from toolcrib.workflows.sizes import held
 
 
 class Stepping:
@@ -69,7 +70,14 @@ class Stepping:
         except StepFailed as failure:
             return _failed(node, failure)
         fan = FanOut(self._setting, step, step.for_each, elements)
-        return await fan.run(names, lambda own, position: self._once(node, own, position))
+        settled = await fan.run(names, lambda own, position: self._once(node, own, position))
+        if self._calling.is_told(node):
+            return settled  # the outputs are what its calls have brought
+        try:
+            held(settled.output)
+        except InvalidExpression as problem:
+            return _failed(node, unresolved(step.name, "output", problem))
+        return settled
 
     async def settle(self, node: Node, settled: SettledStep) -> JsonObject:
         """From now on expressions can read what has become of a step.

@@ -8,6 +8,8 @@ from typing import Final
 _MOST_COMPARED: Final = 500
 _MOST_SHOWN: Final = 8
 _MOST_SUGGESTIONS: Final = 100
+_MOST_WORK: Final = 4_000_000
+"""Pairs of characters, of a name and of those that it is compared with, for all suggestions about one definition."""
 
 
 def near(name: str, known: Iterable[str]) -> str:
@@ -26,10 +28,14 @@ def near(name: str, known: Iterable[str]) -> str:
 
 
 class Nearest:
-    """The same for one definition: after a hundred suggestions its author has enough to do, and there are no more."""
+    """The same for one definition: after a hundred suggestions its author has enough to do, and there are no more.
+
+    Long names are compared slowly: when that was too much work, there are no more either.
+    """
 
     def __init__(self) -> None:
         self._left = _MOST_SUGGESTIONS
+        self._work = _MOST_WORK
 
     def take(self) -> bool:
         """Count one suggestion; false if there are no more."""
@@ -38,4 +44,6 @@ class Nearest:
 
     def near(self, name: str, known: Iterable[str]) -> str | None:
         """As the function of this name, or null."""
-        return near(name, known) if self.take() else None
+        names = list(islice(known, _MOST_COMPARED))
+        self._work -= len(name) * sum(map(len, names))
+        return near(name, names) if self._work >= 0 and self.take() else None

@@ -310,6 +310,7 @@ class Driver:
             budget=budget,
             policy=policy,
             deadline=min(deadline, parent.deadline) if parent else deadline,
+            spawn=self._spawn,
             surroundings=Surroundings(
                 executor=house.executor,
                 in_doubt=self._in_doubt,
@@ -318,7 +319,6 @@ class Driver:
                 signals=signal,
                 arrived=arrived,
                 leave=partial(house.store.journal.signal, run_id),
-                spawn=self._spawn,
                 abandon=partial(self._abandon, drive.run),
                 past=house.store.journal,
             ),

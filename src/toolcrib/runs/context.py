@@ -64,6 +64,9 @@ from toolcrib.runs.waits import RunWaits
 
 T = TypeVar("T")
 
+Spawn: TypeAlias = "Callable[[RunContext, Nested], Awaitable[RunResult]]"
+"""Runs a nested run to its end, or raises `Suspended`."""
+
 
 class _ReadFirst(Struct):
     """What all parts of one run's program have read."""
@@ -82,6 +85,7 @@ class RunContext:
         budget: What the run may still spend.
         policy: What its calls may be; a program may narrow it before its first call.
         deadline: When its time is over, and at the latest its callers', on the monotonic clock.
+        spawn: Runs the runs that are nested in it.
         surroundings: The rest of the house.
     """
 
@@ -95,6 +99,7 @@ class RunContext:
         budget: Budget,
         policy: CallPolicy,
         deadline: float,
+        spawn: Spawn,
         surroundings: Surroundings,
     ) -> None:
         self.run = run
@@ -107,6 +112,7 @@ class RunContext:
         self.log = log
         self.models = models
         self._history = history
+        self._spawn = spawn
         self._around = surroundings
         self.partial: Callable[[], Json] = lambda: None
         """Tells what the run has so far: its output if time runs out."""
@@ -409,7 +415,7 @@ class RunContext:
         timeout_s: float | None = None,
     ) -> RunResult:
         """Run a nested run to its end."""
-        return await self._around.spawn(self, Nested(position, tool, arguments, attempt, instead_of, timeout_s))
+        return await self._spawn(self, Nested(position, tool, arguments, attempt, instead_of, timeout_s))
 
     def failed_before(self, position: str) -> FailedCall | None:
         """How the call at a position failed, if a fallback was started for it before this process took the run."""
@@ -544,10 +550,6 @@ class RunContext:
     def _heard(self, envelope: ToolEnvelope) -> None:
         """What a call has brought is known to the run from now on."""
         self._note_incomplete(envelope)
-        self._read(envelope)
-
-    def _read(self, envelope: ToolEnvelope) -> None:
-        """From now on the run knows what the call has brought."""
         if envelope.tainted and self.tainted_by is None:
             self.tainted_by = f"{envelope.name} at {envelope.position}"
 

@@ -206,6 +206,7 @@ class _Witness(RunContext):
             budget=budget,
             policy=policy_of(recording.tool, run.request),
             deadline=float("inf"),
+            spawn=self._recorded,
             surroundings=Surroundings(
                 executor=_Nobody(),
                 in_doubt=InDoubt(tools, clock),
@@ -214,7 +215,6 @@ class _Witness(RunContext):
                 signals=_signals(events),
                 arrived=lambda: _done(()),
                 leave=lambda signal: _done(result=True),
-                spawn=self._recorded,
                 abandon=lambda child_id: _done(result=None),
                 past=past,
             ),

@@ -1,22 +1,17 @@
 """What a run context needs of the house, handed in by the engine: shapes and ports, no behaviour."""
 
 from collections.abc import Awaitable, Callable
-from typing import TYPE_CHECKING, Protocol, TypeAlias
+from typing import Protocol
 
 from msgspec import Struct
 
-from toolcrib.contracts import FailedCall, JsonObject, RunResult, ToolEnvelope, ToolRevision
+from toolcrib.contracts import FailedCall, JsonObject, ToolEnvelope, ToolRevision
 from toolcrib.executor import CallContext, Clock, ToolCall
 from toolcrib.runs.approvals import Leave, Signals
 from toolcrib.runs.indoubt import InDoubt
 from toolcrib.runs.parking import Arrived
 from toolcrib.runs.past import Past
 from toolcrib.store import Blobs
-
-if TYPE_CHECKING:
-    from toolcrib.runs.context import RunContext
-
-Spawn: TypeAlias = "Callable[[RunContext, Nested], Awaitable[RunResult]]"
 
 
 class Nested(Struct, frozen=True):
@@ -52,8 +47,6 @@ class Surroundings(Struct, frozen=True):
     """Names those that were left."""
     leave: Leave
     """Leaves a signal for the run itself."""
-    spawn: Spawn
-    """Runs a nested run to its end, or raises `Suspended`."""
     abandon: Callable[[str], Awaitable[None]]
     """Ends a nested run, by its id, that nobody waits for any more; one that has ended stays as it is."""
     past: Past

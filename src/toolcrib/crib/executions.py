@@ -6,7 +6,7 @@ reach another process.
 
 from collections.abc import AsyncGenerator, Sequence
 from contextlib import aclosing
-from typing import Literal
+from typing import Literal, TypeAlias
 
 from toolcrib.contracts import (
     AgentRequest,
@@ -28,6 +28,9 @@ from toolcrib.crib.parts import Parts
 from toolcrib.crib.requests import refusal_of_run, request_of
 from toolcrib.policy import permits
 from toolcrib.runs import BEGINNING, StreamMessage, listen, read_response, read_tree, signals_for, turn_run_id
+
+RunVerb: TypeAlias = Literal["execute", "read"]
+"""What a principal does with a run: act on it, or look at it."""
 
 
 class Executions:
@@ -209,7 +212,7 @@ class Executions:
             signals = signals_for(tree, results, made_by=who.id, at=self._parts.outside.clock.now())
             delivered = await self._journal.signal_all(signals)
 
-    async def run_for(self, run_id: str, who: Principal, verb: Literal["execute", "read"]) -> Run:
+    async def run_for(self, run_id: str, who: Principal, verb: RunVerb) -> Run:
         """A run of the realm that is the principal's own, or that it has a grant for.
 
         Raises:
@@ -223,11 +226,20 @@ class Executions:
         if run is None or run.realm != who.realm:
             msg = f"there is no run {run_id!r}; list the executions for the ids there are"
             raise NotFound(msg)
-        uri = f"ai://runs/{run.request.tool_name}/{verb}"
-        if run.made_by != who.id and not permits(who.grants, uri):
+        if not may(who, run, verb):
+            uri = _uri(run, verb)
             msg = f"run {run_id} is another's, and {who.id!r} has no grant for {uri!r}; ask the realm's owner for it"
             raise PermissionDenied(msg)
         return run
+
+
+def may(who: Principal, run: Run, verb: RunVerb) -> bool:
+    """Whether a principal may read a run, or act on it: its own, and those that a grant of it names."""
+    return run.made_by == who.id or permits(who.grants, _uri(run, verb))
+
+
+def _uri(run: Run, verb: RunVerb) -> str:
+    return f"ai://runs/{run.request.tool_name}/{verb}"
 
 
 def _arguments(definition: ToolDefinition, request: AgentRequest) -> JsonObject:

@@ -9,8 +9,6 @@ An instance is a run. What it tells of itself is a reading of its journal; a run
 and what it took over stands in its own journal.
 """
 
-from typing import Literal
-
 from toolcrib.contracts import (
     WAITING,
     Conflict,
@@ -32,12 +30,11 @@ from toolcrib.contracts.workflows import (
     event_signal,
 )
 from toolcrib.crib.entering import Enter
-from toolcrib.crib.executions import Executions
+from toolcrib.crib.executions import Executions, RunVerb, may
 from toolcrib.crib.parts import Parts
 from toolcrib.crib.requests import refusal_of_run, request_of
 from toolcrib.crib.successors import Successors, under_way
 from toolcrib.engines import new_run_id
-from toolcrib.policy import permits
 from toolcrib.runs import read_tree
 from toolcrib.workflows.checks import near
 from toolcrib.workflows.instances import instance_of, summary_of
@@ -138,7 +135,7 @@ class Instances:
         last, look = before, min(max(limit + 1, 20), _MOST_PER_LOOK)
         while len(found) <= limit:
             runs = await self._journal.runs(who.realm, tool=workflow, status=status, before=last, limit=look)
-            found += [run for run in runs if run.request.kind == "workflow" and _may_see(who, run)]
+            found += [run for run in runs if run.request.kind == "workflow" and may(who, run, "read")]
             if len(runs) < look:
                 break
             last = runs[-1].run_id
@@ -335,16 +332,12 @@ class Instances:
         implementation = tool.definition.implementation
         return implementation if isinstance(implementation, WorkflowImplementation) else None
 
-    async def _run_for(self, run_id: str, who: Principal, *verbs: Literal["execute", "read"]) -> Run:
+    async def _run_for(self, run_id: str, who: Principal, *verbs: RunVerb) -> Run:
         run, *_ = [await self._executions.run_for(run_id, who, verb) for verb in verbs]
         if run.request.kind != "workflow":
             msg = f"run {run_id} is of {run.request.tool!r}, of kind {run.request.kind!r}, and no run of a workflow"
             raise InvalidInput(msg)
         return run
-
-
-def _may_see(who: Principal, run: Run) -> bool:
-    return run.made_by == who.id or permits(who.grants, f"ai://runs/{run.request.tool_name}/read")
 
 
 def _workflow_of(tool: ToolRevision) -> WorkflowImplementation:

@@ -54,10 +54,15 @@ def effects_problems(layout: Layout) -> Iterator[WorkflowProblem]:
 def argument_field(step: WorkflowStep) -> str:
     """The field under which a step says which tool it calls."""
     if step.handler_ref in AGENT_HANDLERS:
-        return "input/agent_ref" if "agent_ref" in step.input else "input/agentRef"
+        return f"input/{_agent_field(step)}"
     if step.handler_ref in AGENTIC_HANDLERS:
         return "input/tool"
     return next(field for field in ("tool", "agent", "workflow", "handler_ref") if getattr(step, field) is not None)
+
+
+def _agent_field(step: WorkflowStep) -> str:
+    """The member of its input in which a step that asks an agent names it; 004 writes `agentRef`."""
+    return "agentRef" if "agentRef" in step.input and "agent_ref" not in step.input else "agent_ref"
 
 
 def _handler_problems(layout: Layout, step: WorkflowStep, name: str) -> Iterator[WorkflowProblem]:
@@ -78,8 +83,8 @@ def _handler_problems(layout: Layout, step: WorkflowStep, name: str) -> Iterator
 
 
 def _asking_problems(layout: Layout, step: WorkflowStep) -> Iterator[WorkflowProblem]:
-    named = step.input.get("agent_ref", step.input.get("agentRef"))
-    field = ("input", "agentRef" if "agentRef" in step.input else "agent_ref")
+    named = step.input.get(_agent_field(step))
+    field = ("input", _agent_field(step))
     if not isinstance(named, str) or "${" in named:
         message = "agent_ref must name an agent in so many words: the graph is known before it runs"
         yield layout.error(step, field, message, "write the name of an agent")

@@ -1,4 +1,7 @@
-"""The stable shapes of Toolcrib: pydantic models only, no I/O, nothing of ours below them."""
+"""The stable shapes of Toolcrib: pydantic models only, no I/O, nothing of ours below them.
+
+Those of workflows are in `toolcrib.contracts.workflows`, and only there.
+"""
 
 from toolcrib.contracts._base import Contract, Json, JsonObject, JsonSchema, Timestamp, Usd, format_timestamp
 from toolcrib.contracts.accounts import ServiceAccount, account_of

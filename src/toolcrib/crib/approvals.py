@@ -32,7 +32,7 @@ from toolcrib.crib.previews import preview_of
 from toolcrib.executor.plain import plain
 from toolcrib.policy import check_approver, check_grant, may_see_approval
 from toolcrib.registry import compile_schema
-from toolcrib.runs import clients_of, decision_on, read_tree, waiting_approvals, waiting_at
+from toolcrib.runs import decision_on, read_tree, tellers_of, waiting_approvals, waiting_at
 from toolcrib.store import ApprovalFilter
 from toolcrib.store.approvals import no_approval
 
@@ -194,15 +194,20 @@ class Approvals:
         return await self._engine.signal(approval.run_id, signal)
 
     async def _involved(self, approval: Approval) -> set[str]:
-        """Ids of all who started the runs above a call, act in them, are acted for, or brought results to the tree."""
-        journal = self._store.journal
-        found, run_id, outermost = {approval.requested_by, approval.acting}, approval.run_id, approval.run_id
-        while run_id is not None:
-            request = (await journal.run(run_id)).request
+        """Ids of all who started the runs above a call, act in them, are acted for, or told the tree something.
+
+        So have those a part who did that in the instance of a workflow that was taken up.
+        """
+        journal, found = self._store.journal, {approval.requested_by, approval.acting}
+        above: str | None = approval.run_id
+        while above is not None:
+            run_id, request = above, (await journal.run(above)).request
             found |= {request.starter, request.principal.id, request.principal.user}
-            run_id, outermost = request.parent_run_id, run_id
-        for branch in await read_tree(journal, outermost, ended=True):
-            found |= clients_of(branch.signals.values())
+            above = request.parent_run_id
+            if above is None:
+                for branch in await read_tree(journal, run_id, ended=True):
+                    found |= tellers_of(branch.signals.values())
+                above = None if request.rerun is None else request.rerun.run_id
         return found
 
     async def _check_edit(self, approval: Approval, edited: JsonObject, *, approve: bool) -> None:

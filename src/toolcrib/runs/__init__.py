@@ -34,8 +34,8 @@ from toolcrib.runs.unrecorded import Unrecorded, outside_call
 from toolcrib.runs.usage import as_contract
 from toolcrib.runs.waiting import (
     client_signal,
-    clients_of,
     decision_on,
+    tellers_of,
     waiting_approvals,
     waiting_at,
     waiting_handoffs,
@@ -74,7 +74,6 @@ __all__ = [
     "calls_of",
     "check_pins",
     "client_signal",
-    "clients_of",
     "clipped",
     "confirmed",
     "decision_on",
@@ -99,6 +98,7 @@ __all__ = [
     "signals_for",
     "spent_in",
     "step_at",
+    "tellers_of",
     "trace_of",
     "turn_run_id",
     "unfilled",

@@ -16,12 +16,14 @@ from toolcrib.contracts import (
     ToolEnvelope,
     approval_signal,
 )
+from toolcrib.contracts.workflows import event_signal
 from toolcrib.runs.history import History
 
 T = TypeVar("T")
 
 
 _CLIENT: Final = "client:"
+_TOLD: Final = (_CLIENT, event_signal(""))
 
 
 def client_signal(position: str) -> str:
@@ -29,9 +31,9 @@ def client_signal(position: str) -> str:
     return f"{_CLIENT}{position}"
 
 
-def clients_of(signals: Iterable[Signal]) -> AbstractSet[str]:
-    """Ids of those who brought back what clients did."""
-    return {signal.made_by for signal in signals if signal.name.startswith(_CLIENT)}
+def tellers_of(signals: Iterable[Signal]) -> AbstractSet[str]:
+    """Ids of those who brought back what clients did, or told a workflow what one of its steps waited for."""
+    return {signal.made_by for signal in signals if signal.name.startswith(_TOLD)}
 
 
 def waiting_approvals(events: Iterable[RunEvent], signals: Collection[str]) -> Sequence[ApprovalRequested]:

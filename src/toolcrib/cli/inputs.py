@@ -45,10 +45,11 @@ def object_in(file: Path) -> "JsonObject":
     """
     import yaml
 
+    from toolcrib.cli.yaml_text import JsonLoader
     from toolcrib.contracts import InvalidInput
 
     try:
-        content = yaml.safe_load(text_of(file))
+        content = JsonLoader(text_of(file)).get_single_data()
     except yaml.YAMLError as problem:
         raise InvalidInput(f"{file} is no YAML: {problem}") from problem
     if not isinstance(content, dict):

@@ -87,6 +87,16 @@ def test_what_is_wrong_in_a_file_of_json_is_told_with_its_line(store: str, file:
 
 
 @pytest.mark.requirement("workflow_cli.check")
+def test_a_moment_that_is_written_without_quotes_is_text_as_it_is_in_json(store: str, file: Path):
+    published(store, file)
+    file.write_text("name: late\nsteps:\n- name: pause\n  wait: {until: 2026-01-31T12:00:00Z}\n", encoding="utf-8")
+
+    done = toolcrib("workflow", "check", file, store=store)
+
+    assert done.exit_code == 0, done.stderr
+
+
+@pytest.mark.requirement("workflow_cli.check")
 def test_nothing_wrong_is_said_as_well(store: str, file: Path):
     published(store, file)
 

@@ -1,5 +1,7 @@
 """What a step is, what it names, and the arguments that it gives."""
 
+from typing import Any
+
 import pytest
 
 from tests.unit.workflows.checked import described, house, problems, told
@@ -270,6 +272,14 @@ async def test_a_tool_that_calls_what_is_not_there_any_more_is_told_before_a_run
 
     assert len(found) == 1
     assert found[0].startswith("warning /steps/0/tool: front calls say: ")
+
+
+@pytest.mark.parametrize("value", [float("inf"), "\ud800", {1: 2}, b"x"])
+@pytest.mark.requirement("workflow_checks.documents")
+async def test_a_document_that_is_not_json_is_told_and_raises_nothing(value: Any):
+    found = await problems({"name": "s", "output": [value]})
+
+    assert [(problem.path, problem.is_error) for problem in found] == [("", True)]
 
 
 @pytest.mark.requirement("workflow_checks.itself")

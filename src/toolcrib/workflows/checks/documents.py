@@ -6,7 +6,7 @@ from typing import Final, NamedTuple, cast
 from pydantic import ValidationError
 from pydantic_core import ErrorDetails
 
-from toolcrib.contracts import Contract, InvalidDefinition, Json, JsonObject, escaped
+from toolcrib.contracts import Contract, InvalidDefinition, InvalidInput, Json, JsonObject, canonical, escaped
 from toolcrib.contracts.workflows import (
     ConditionUse,
     ForEach,
@@ -47,6 +47,10 @@ def read_definition(given: WorkflowDefinition | JsonObject) -> Document:
     """The definition that a document is; every field that is wrong or unknown is a problem with its place."""
     if isinstance(given, WorkflowDefinition):
         return Document(given)
+    try:
+        canonical(given)
+    except InvalidInput as problem:
+        return Document(None, (WorkflowProblem(path="", message=str(problem)),))
     try:
         return Document(WorkflowDefinition.model_validate(given))
     except ValidationError as problem:

@@ -22,7 +22,7 @@ from toolcrib.contracts.workflows import STEP_KEY, STEP_SETTLED, SettledStep, Wo
 from toolcrib.executor import error
 from toolcrib.expressions import resolve
 from toolcrib.policy import Accounts, NoAccounts, least
-from toolcrib.registry import Registry
+from toolcrib.registry import Problem, Registry, compile_schema
 from toolcrib.runs import Ended, Pending, RunContext, Suspended, Underway
 from toolcrib.workflows.callees import callees_of
 from toolcrib.workflows.failing import stop_reason_of
@@ -35,6 +35,8 @@ from toolcrib.workflows.setting import Setting
 from toolcrib.workflows.sizes import held
 from toolcrib.workflows.stepping import Stepping
 
+_MOST_TOLD = 5
+"""Problems of an output in one message."""
 _PLANS = 256
 """Graphs that are kept, those that were used last."""
 
@@ -205,11 +207,25 @@ class _Execution:
         if lacking is not None:
             return Ended(output=self._partial(), warnings=(lacking,))
         try:
-            return Ended(output=self._output())
+            output = self._output()
         except InvalidExpression as problem:
-            message = f"the steps have succeeded, but output has no value: {problem}"
-            failure = error(ErrorCode.VALIDATION_ERROR, Reason.REFERENCE_UNRESOLVED, message)
-            return Ended(output=self._partial(), status="failed", stop_reason="error", error=failure)
+            return self._without_output(Reason.REFERENCE_UNRESOLVED, f"output has no value: {problem}")
+        wrong = self._wrong_with(output)
+        if wrong:
+            told = "; ".join(map(str, wrong[:_MOST_TOLD]))
+            return self._without_output(Reason.OUTPUT_SCHEMA_MISMATCH, f"output does not match output_schema: {told}")
+        return Ended(output=output)
+
+    def _without_output(self, reason: Reason, why: str) -> Ended:
+        failure = error(ErrorCode.VALIDATION_ERROR, reason, f"the steps have succeeded, but {why}")
+        return Ended(output=self._partial(), status="failed", stop_reason="error", error=failure)
+
+    def _wrong_with(self, output: Json) -> Sequence[Problem]:
+        """Why it puts out something else than its author has promised."""
+        promised = self._setting.tool.definition.output_schema
+        if promised is None or "output_schema" in self._setting.implementation.derived:
+            return ()
+        return compile_schema(promised).problems(output)
 
     def _output(self) -> Json:
         output = self._setting.implementation.output

@@ -202,6 +202,10 @@ async def test_a_path_that_is_optional_and_never_there_is_a_warning():
 
     assert line.startswith("warning /steps/1/output: ${order?.totl} reads 'totl'")
 
+    (line,) = await told(GET, {"name": "s", "output": "${order.total?.cents}"})
+
+    assert line.startswith("warning /steps/1/output: ${order.total?.cents} reads 'cents' of what is an integer")
+
 
 ROOMY: list[tuple[JsonSchema | None, str | None]] = [
     (None, None),

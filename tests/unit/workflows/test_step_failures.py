@@ -165,3 +165,14 @@ async def test_a_tool_that_is_not_there_fails_its_step_and_names_it():
     assert (error.code, error.reason) == ("POLICY_DENIED", "tool_not_found")
     assert error.message.startswith("step 'call': ")
     assert "'gone'" in error.message
+
+
+async def test_a_workflow_that_does_not_put_out_what_it_has_promised_has_failed():
+    promised: JsonObject = {"type": "object", "required": ["total"]}
+    async with Crib("memory://") as crib:
+        instance = await run(crib, {"name": "sum", "output": {"sum": 3}}, output="${sum}", output_schema=promised)
+
+    assert (instance.status, instance.error and instance.error.reason) == ("failed", "output_schema_mismatch")
+    assert instance.error is not None
+    assert instance.error.message.startswith("the steps have succeeded, but output does not match output_schema: ")
+    assert instance.output == {"steps": {"sum": {"status": "succeeded", "output": {"sum": 3}}}}

@@ -218,7 +218,8 @@ class Reader:
         elif not step.optional or not is_only(kinds_in(shape), "null"):
             lists = "array" in kinds_in(shape)
             hint = f"read it from each element: [*].{step.name}" if lists else None
-            self._tell(f"{self.text} reads {step.name!r} of what is {spoken(shape)}, which has no fields", hint)
+            message = f"{self.text} reads {step.name!r} of what is {spoken(shape)}, which has no fields"
+            self._tell(message, hint, is_error=not step.optional)
         return ANYTHING
 
     def _look_for_null(self, shape: Shape, step: Step) -> None:

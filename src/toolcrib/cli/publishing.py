@@ -140,12 +140,12 @@ def materialize(
 
 
 async def _tell(crib: "Crib", given: "JsonObject | str", file: Path | None) -> int | None:
-    """What would be published, what is wrong with it, and whom it concerns; refuse it if it cannot be.
+    """What would be published, what is wrong with it, what it changes and whom; refuse it if it cannot be.
 
     Returns:
         The number of the draft's revision that was told of, if it is one.
     """
-    from toolcrib.cli.tables import print_impact
+    from toolcrib.cli.tables import print_differences, print_impact
 
     drafted: WorkflowDefinition | JsonObject
     revision = None
@@ -161,6 +161,8 @@ async def _tell(crib: "Crib", given: "JsonObject | str", file: Path | None) -> i
     draw(found.model_copy(update={"problems": ()}))
     concerned = await crib.workflows.impact(drafted)
     if concerned is not None:
+        if concerned.proposed is not None and concerned.proposed.differences:
+            print_differences(concerned.proposed)
         print_impact(concerned)
     return revision
 

@@ -16,6 +16,7 @@ from toolcrib.contracts import (
     ReferenceReading,
     ReferenceSnapshot,
     Run,
+    ToolChange,
     ToolReview,
     ToolRevision,
 )
@@ -137,14 +138,20 @@ def print_review(review: ToolReview) -> None:
     if review.proposal is None:
         out.print(plain(f"no change of {review.tool} waits for a person"))
         return
-    table = _table("Class", "Part", "Place", "Difference")
-    for found in review.proposal.change.differences:
-        table.add_row(*map(plain, (found.change_class.replace("_", " "), found.part, found.place, found.message)))
-    out.print(table)
+    print_differences(review.proposal.change)
     out.print(plain(review.diff))
     if review.changed_by_person:
         out.print(plain("a person has changed the tool; accepting replaces that"))
     out.print(plain(f"{review.tool} is {review.status}; decide: toolcrib tool accept|reject {review.tool}"))
+
+
+def print_differences(change: ToolChange) -> None:
+    """What a change of a tool changes, one row each."""
+    table = _table("Class", "Part", "Place", "Difference")
+    table.columns[-1].no_wrap, table.columns[-1].overflow = False, "fold"
+    for found in change.differences:
+        table.add_row(*map(plain, (found.change_class.replace("_", " "), found.part, found.place, found.message)))
+    console().print(table)
 
 
 def print_outcome(outcome: ImportOutcome) -> None:

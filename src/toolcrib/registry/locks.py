@@ -104,6 +104,23 @@ class Lock:
                     yield way, self.of(inner)
                     waiting.append((*way, inner))
 
+    def offered(self, ref: str) -> str | None:
+        """What has become of a tool that a model may choose, in words: it is not held back, and need not be a step."""
+        found = self.of(ref)
+        change = found.change
+        if found.cause is Reason.TOOL_NOT_ALLOWED and found.tool is not None:
+            if found.tool.content_hash == self.workflow.bound.get(ref):
+                return None
+            change = f"tool {found.tool.name!r} has changed"
+        return found.reason if change is None else f"{change}, and models are offered it as it is now"
+
+    def choices(self, ref: str) -> Iterator[str]:
+        """What has become of the tools that the model of an agent or agentic tool may choose, in words."""
+        tool = self.of(ref).tool
+        named = bindings(tool.definition) if tool is not None and tool.definition.has_model else ()
+        told = (self.offered(inner) for inner in named if inner in self.workflow.bound)
+        return (said for said in told if said is not None)
+
     def inside(self, ref: str) -> "Lock | None":
         """The lock of the workflow that a reference means; null if it means none that was published."""
         tool = self.of(ref).tool

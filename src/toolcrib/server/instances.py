@@ -13,7 +13,7 @@ from toolcrib.server.context import Caller, House
 from toolcrib.server.parsing import JsonRoute
 from toolcrib.server.streaming import narrated
 from toolcrib.server.views import CancelBody
-from toolcrib.server.workflow_views import RerunBody, ResumeBody, SignalBody, StartBody
+from toolcrib.server.workflow_views import RerunBody, ResumeBody, SignalBody, StartBody, ToldSignal
 from toolcrib.server.workflows import find_workflow
 
 runs = APIRouter(prefix="/ai/workflows", route_class=JsonRoute, tags=["workflows"])
@@ -114,7 +114,7 @@ async def rerun_instance(
 
 
 @router.post("/{run_id}/signal", status_code=202)
-async def signal_instance(run_id: str, body: SignalBody, crib: House, caller: Caller) -> WorkflowInstance:
+async def signal_instance(run_id: str, body: SignalBody, crib: House, caller: Caller) -> ToldSignal:
     """Tell an instance what a step of it waits for; the instance then goes on by itself. The first one counts.
 
     A signal never is an approval: those are decided in the inbox.
@@ -122,7 +122,7 @@ async def signal_instance(run_id: str, body: SignalBody, crib: House, caller: Ca
     if not await crib.instances.signal(run_id, body.name, body.payload, principal=caller):
         msg = f"instance {run_id} was told {body.name!r} already; the first one counts"
         raise Conflict(msg)
-    return await crib.instances.get(run_id, outputs=False, principal=caller)
+    return ToldSignal(run_id=run_id, name=body.name)
 
 
 @router.post("/{run_id}/cancel", status_code=202)

@@ -234,3 +234,10 @@ class SignalBody(Contract):
     name: StepName
     payload: JsonObject = Field(default_factory=dict)
     """The output of the step that waits."""
+
+
+class ToldSignal(Contract):
+    """A signal was left for a run, which goes on by itself."""
+
+    run_id: str
+    name: str

@@ -118,6 +118,23 @@ async def test_a_signal_is_told_once_and_only_if_a_step_waits_for_it(server: Ser
 
 
 @pytest.mark.requirement("workflow_server.instances")
+async def test_who_may_act_on_a_run_and_not_read_it_tells_it_something_and_reads_nothing(
+    server: Server, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setitem(PRINCIPALS, "bank", Principal(id="bank", grants=("ai://runs/*/execute",)))
+    await published(server, PAID)
+    waiting = await run(server, status=202)
+    path = f"/api/v1/ai/instances/{waiting['run_id']}"
+    bank = server.client_of("bank")
+
+    told = checked(await bank.post(f"{path}/signal", json={"name": "paid", "payload": {"amount": 12}}), 202)
+
+    assert told == {"run_id": waiting["run_id"], "name": "paid"}
+    assert (await bank.get(path)).status_code == 403
+    assert (await ended(server, waiting["run_id"]))["output"] == {"paid": {"amount": 12}}
+
+
+@pytest.mark.requirement("workflow_server.instances")
 async def test_one_that_waits_is_cancelled(server: Server):
     await published(server, PAID)
     waiting = await run(server, status=202)

@@ -5,7 +5,6 @@ from typing import Annotated, TypeAlias
 from pydantic import AliasChoices, Field
 
 from toolcrib.contracts._base import Contract, JsonObject
-from toolcrib.contracts.identity import content_hash
 from toolcrib.contracts.providers import NAME_PATTERN
 
 StepName: TypeAlias = Annotated[str, Field(pattern=r"^[A-Za-z_][A-Za-z0-9_]*$", max_length=100)]
@@ -30,11 +29,6 @@ class StepRegistration(Contract):
     """What a step without an `output` puts out, with `${…}` over `output`; empty for what the tool has put out."""
     enabled: bool = True
 
-    @property
-    def content_hash(self) -> str:
-        """The hash of all this, which names the revision."""
-        return content_hash(self.model_dump(mode="json"))
-
 
 class ConditionBinding(Contract):
     """A name for a condition. A step names it as `{"ref": NAME, "input": {…}}`."""
@@ -47,8 +41,3 @@ class ConditionBinding(Contract):
     expression: str
     """`${…}` over the parameters."""
     enabled: bool = True
-
-    @property
-    def content_hash(self) -> str:
-        """The hash of all this, which names the revision."""
-        return content_hash(self.model_dump(mode="json"))

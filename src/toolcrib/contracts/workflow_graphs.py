@@ -24,6 +24,8 @@ class WorkflowProblem(Contract):
     is_error: bool = True
     """False for a warning."""
     step: str | None = None
+    reference: str | None = None
+    """What an expression reads, if that is what is wrong; null if it is the place as a whole."""
 
     def __str__(self) -> str:
         return f"{self.path}: {self.message}" + (f"; {self.suggestion}" if self.suggestion else "")

@@ -44,14 +44,21 @@ def compile_expression(source: str) -> Expression:
     return Expression(source, tree, frozenset(_references(tree)), lower(tree))
 
 
+def reference_of(path: Path) -> str | None:
+    """What a path reads, as `Expression.references` has it; null for one that does not begin with a name."""
+    if not isinstance(path.root, Name):
+        return None
+    return ".".join((path.root.name, *_static_names(path.steps)))
+
+
 def _references(tree: Node) -> Iterator[str]:
     parts: list[Part] = [tree]
     while parts:
         part = parts.pop()
         if isinstance(part, Name):
             yield part.name
-        elif isinstance(part, Path) and isinstance(part.root, Name):
-            yield ".".join((part.root.name, *_static_names(part.steps)))
+        elif isinstance(part, Path) and (reference := reference_of(part)) is not None:
+            yield reference
             parts.extend(child for child in part.children if child is not part.root)
         else:
             parts.extend(part.children)

@@ -133,7 +133,7 @@ def _by_fit(tool: ToolRevision, proposed: ToolRevision, around: Surroundings, ju
     edges = [mark_edge(edge, problems, {}) for edge in draw(tool.definition).edges] if problems else []
     if judgement.verdict == "breaks":
         edges += standing_of(tool, around, proposed).edges
-    broken = {edge.path: edge for edge in edges if edge.state == "broken"}
+    broken = {(edge.path, edge.source, edge.reference): edge for edge in edges if edge.state == "broken"}
     return _worse(
         judgement,
         _Judgement(

@@ -67,10 +67,9 @@ def mark_edge(edge: GraphEdge, problems: Sequence[WorkflowProblem], broken: Mapp
 
 
 def _stands_at(problem: WorkflowProblem, edge: GraphEdge) -> bool:
-    """Whether a problem is one of an edge: in the same place, and of what it reads if it says that."""
-    if problem.path != edge.path and not problem.path.startswith(f"{edge.path}/"):
-        return False
-    return edge.reference is None or edge.reference in problem.message or problem.path == edge.path
+    """Whether a problem is one of an edge: in the same place, and of what it reads if it is about that."""
+    is_there = problem.path == edge.path or problem.path.startswith(f"{edge.path}/")
+    return is_there and problem.reference in {None, edge.reference}
 
 
 def _node(

@@ -163,6 +163,7 @@ async def test_a_path_is_held_against_what_the_schemas_say(expression: str, said
         ({"output": "${input}"}, False),
         ({"output": "${'days' in input ? input.days : 7}"}, False),
         ({"output": "${input.days}", "condition": "${'days' in input}"}, False),
+        ({"output": "${input.days}", "condition": "${'input' != 'days'}"}, True),
         ({"output": 1, "condition": "${input.days > 7}"}, True),
     ],
 )

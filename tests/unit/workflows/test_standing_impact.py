@@ -53,6 +53,20 @@ async def test_a_change_that_breaks_the_definition_names_the_edges_that_it_would
     assert found["single"].edges == ()
 
 
+async def test_of_several_edges_at_one_place_all_that_break_are_named_and_no_other(crib: Crib):
+    told = {"name": "told", "output": "${s.total} by ${s.by}, ${s.hint}"}
+    await crib.workflows.publish(graph("telling", "stock", call("s"), told).definition)
+    kept = {"lines": LEFT["properties"]["lines"], "hint": LEFT["properties"]["hint"]}
+    fewest = {**LEFT, "properties": kept, "required": list(kept), "additionalProperties": False}
+
+    broken = (await foreseen(crib, tool("stock", output_schema=fewest)))["telling"].edges
+
+    assert [(edge.path, edge.reference) for edge in broken] == [
+        ("/steps/1/output", "s.by"),
+        ("/steps/1/output", "s.total"),
+    ]
+
+
 async def test_arguments_that_are_not_taken_any_more_break_every_workflow_that_gives_them(crib: Crib):
     found = await foreseen(crib, tool("stock", input_schema={**RENAMED, "additionalProperties": False}))
     assert (found["single"].verdict, found["single"].held) == ("breaks", True)

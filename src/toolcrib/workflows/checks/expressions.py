@@ -8,7 +8,7 @@ from typing import Final, NamedTuple
 
 from toolcrib.contracts import InvalidExpression, Json, escaped
 from toolcrib.contracts.workflows import AGENT_HANDLERS, BUILT_IN_HANDLERS, ConditionUse, WorkflowProblem, WorkflowStep
-from toolcrib.expressions import Template
+from toolcrib.expressions import Template, references_of
 from toolcrib.expressions.structure import MAX_NESTING
 from toolcrib.expressions.template import Placeholder
 from toolcrib.expressions.values import is_list, is_object
@@ -221,7 +221,7 @@ class Expressions:
         for reference in sorted(found.expression.references):
             finding = self._unreadable(reference, found.source, here)
             if finding is not None:
-                self._tell(here, finding)
+                self._tell(here, finding._replace(reference=reference))
         reader = Reader(
             names=lambda name: self._named(name, here),
             near=self._layout.nearest.near,
@@ -278,13 +278,20 @@ class Expressions:
             suggestion=finding.suggestion,
             is_error=finding.is_error,
             step=step,
+            reference=finding.reference,
         )
         self._problems.append(problem)
 
 
 def _looks_at_input(step: WorkflowStep | None) -> bool:
     """Whether the condition of a step reads the input, so that the step only runs if that is as it should be."""
-    return step is not None and isinstance(step.condition, str) and "input" in step.condition
+    if step is None or not isinstance(step.condition, str):
+        return False
+    try:
+        read = references_of(step.condition)
+    except InvalidExpression:
+        return False  # which is told where it stands
+    return any(reference.partition(".")[0] == "input" for reference in read)
 
 
 def _shown(value: Json) -> str:

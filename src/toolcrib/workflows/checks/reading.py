@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final, NamedTuple, assert_never
 
+from toolcrib.expressions.expression import reference_of
 from toolcrib.expressions.syntax import (
     Call,
     Chain,
@@ -72,6 +73,8 @@ class Finding(NamedTuple):
     message: str
     suggestion: str | None = None
     is_error: bool = True
+    reference: str | None = None
+    """What is read, if that is what is wrong."""
 
 
 @dataclass(slots=True)
@@ -90,6 +93,8 @@ class Reader:
     may_lack_input: bool = True
     """Whether a member of `input` that need not be given may be missing here."""
     found: list[Finding] = field(default_factory=list[Finding])
+    _reference: str | None = None
+    """What is read at the moment."""
     _guards: int = 0
     """How many conditions stand around: what is read there may have been looked at before."""
 
@@ -155,10 +160,13 @@ class Reader:
     # Paths ------------------------------------------------------------------------------------------------------------
 
     def _path(self, node: Path) -> Shape:
+        around, self._reference = self._reference, reference_of(node)
         shape = self.shape(node.root)
         if isinstance(node.root, Name) and node.root.name == "input":
             self._look_for_absent(shape, node.steps)
-        return self._each(self._steps(shape, node.steps), node.projections)
+        read = self._each(self._steps(shape, node.steps), node.projections)
+        self._reference = around
+        return read
 
     def _look_for_absent(self, shape: Shape, steps: Sequence[Step]) -> None:
         """Whoever starts a workflow need not give what its schema neither requires nor has a default for."""
@@ -229,7 +237,7 @@ class Reader:
         self._tell(f"{self.text} has no value if {why}", "write ?. to get null then", is_error=False)
 
     def _tell(self, message: str, suggestion: str | None = None, *, is_error: bool = True) -> None:
-        finding = Finding(message, suggestion, is_error)
+        finding = Finding(message, suggestion, is_error, self._reference)
         if finding not in self.found:
             self.found.append(finding)
 

@@ -8,14 +8,13 @@ import json
 from collections.abc import Sequence
 from typing import Any, Final, Self, cast
 
-from pydantic import Field, field_validator
+from pydantic import field_validator
 
 from toolcrib.contracts._base import JsonSchema
 from toolcrib.contracts.agents import AgentImplementation, AgentParts
-from toolcrib.contracts.call_rules import CallRules
+from toolcrib.contracts.call_rules import CallRules, Identity
 from toolcrib.contracts.errors import InvalidDefinition
-from toolcrib.contracts.providers import NAME_PATTERN
-from toolcrib.contracts.tools import Example, ToolDefinition, ToolSource
+from toolcrib.contracts.tools import ToolDefinition
 
 AGENT_CATEGORY: Final = "agent"
 
@@ -31,23 +30,10 @@ MESSAGE_INPUT: Final[JsonSchema] = {
 """What agents take if they do not say it themselves."""
 
 
-class AgentDefinition(AgentParts, CallRules):
+class AgentDefinition(AgentParts, CallRules, Identity):
     """Everything that an author says about an agent."""
 
-    name: str = Field(pattern=NAME_PATTERN)
-    """Unique per realm, among tools of all kinds."""
-    version: str = "1.0.0"
-    """Semantic version."""
-    title: str | None = None
-    description: str = ""
-    """What it does, for people and for agents that delegate to it."""
-    long_description: str | None = None
     category: str = AGENT_CATEGORY
-    tags: tuple[str, ...] = ()
-    usage: str | None = None
-    """When to delegate to it and when not."""
-    examples: tuple[Example, ...] = ()
-    source: ToolSource = "manual"
     input_schema: JsonSchema = MESSAGE_INPUT
     """Parameters: `message` and whatever else the model is to be told before it."""
 

@@ -1,12 +1,39 @@
-"""What holds for calls of a tool, whatever is inside: the part that flat documents of agents and workflows share."""
+"""What flat documents of agents and workflows share: what they are called, and what holds for their calls."""
 
 from typing import Literal
 
 from pydantic import Field
 
 from toolcrib.contracts._base import Contract, Usd
+from toolcrib.contracts.providers import NAME_PATTERN
 from toolcrib.contracts.retries import RetryPolicy
-from toolcrib.contracts.tools import CachePolicy, ErrorRule, RateLimit, SecretReference, Surface
+from toolcrib.contracts.tools import (
+    CachePolicy,
+    ErrorRule,
+    Example,
+    RateLimit,
+    SecretReference,
+    Surface,
+    ToolSource,
+)
+
+
+class Identity(Contract):
+    """How it is called and described, as a tool among others."""
+
+    name: str = Field(pattern=NAME_PATTERN)
+    """Unique per realm, among tools of all kinds."""
+    version: str = "1.0.0"
+    """Semantic version."""
+    title: str | None = None
+    description: str = ""
+    """What it does, for people and for agents that may call it."""
+    long_description: str | None = None
+    tags: tuple[str, ...] = ()
+    usage: str | None = None
+    """When to call it and when not."""
+    examples: tuple[Example, ...] = ()
+    source: ToolSource = "manual"
 
 
 class CallRules(Contract):

@@ -9,33 +9,20 @@ from typing import Any, Final, Self
 from pydantic import Field
 
 from toolcrib.contracts._base import JsonObject, JsonSchema
-from toolcrib.contracts.call_rules import CallRules
+from toolcrib.contracts.call_rules import CallRules, Identity
 from toolcrib.contracts.envelope import SideEffects
 from toolcrib.contracts.errors import InvalidDefinition
 from toolcrib.contracts.models import LONGEST_CALL_S
-from toolcrib.contracts.providers import NAME_PATTERN
-from toolcrib.contracts.tools import Example, ToolDefinition, ToolSource
+from toolcrib.contracts.tools import ToolDefinition
 from toolcrib.contracts.workflow_steps import WorkflowImplementation, WorkflowParts
 
 WORKFLOW_CATEGORY: Final = "workflow"
 
 
-class WorkflowDefinition(WorkflowParts, CallRules):
+class WorkflowDefinition(WorkflowParts, CallRules, Identity):
     """Everything that an author says about a workflow."""
 
-    name: str = Field(pattern=NAME_PATTERN)
-    """Unique per realm, among tools of all kinds."""
-    version: str = "1.0.0"
-    """Semantic version."""
-    title: str | None = None
-    description: str = ""
-    """What it does, for people and for agents that may call it."""
-    long_description: str | None = None
     category: str = WORKFLOW_CATEGORY
-    tags: tuple[str, ...] = ()
-    usage: str | None = None
-    examples: tuple[Example, ...] = ()
-    source: ToolSource = "manual"
     input_schema: JsonSchema = Field(default_factory=lambda: {"type": "object"})
     output_schema: JsonSchema | None = None
     side_effects: SideEffects | None = None

@@ -9,11 +9,10 @@ from toolcrib.contracts import (
     AgenticStatus,
     AgentRequest,
     Contract,
-    LifeCycle,
     ResolvedTool,
-    Timestamp,
     ToolRevision,
 )
+from toolcrib.server.revisions import Stored, stored_fields
 
 _BUILT: Final = ConfigDict(defer_build=False)
 
@@ -30,33 +29,15 @@ class AskBody(AgentRequest):
     model_config = _BUILT
 
 
-class AgentView(AgentDefinition):
+class AgentView(AgentDefinition, Stored):
     """An agent, as it is stored."""
-
-    revision: int
-    """Send it as `If-Match` to change exactly this one."""
-    content_hash: str
-    life_cycle: LifeCycle
-    """Of the version, as operators set it: active, deprecated, blocked."""
-    made_by: str
-    created_at: Timestamp
-    warnings: tuple[str, ...] = ()
-    """Of an answer to saving: what its author should know."""
 
     @classmethod
     def shown(cls, tool: ToolRevision) -> Self:
         """The view of a revision."""
         agent = AgentDefinition.of(tool.definition)
         fields: dict[str, Any] = {name: getattr(agent, name) for name in AgentDefinition.model_fields}
-        return cls(
-            **fields,
-            revision=tool.revision,
-            content_hash=tool.content_hash,
-            life_cycle=tool.status,
-            made_by=tool.made_by,
-            created_at=tool.created_at,
-            warnings=tool.warnings,
-        )
+        return cls(**fields, **stored_fields(tool))
 
 
 class AgentFilter(Contract):

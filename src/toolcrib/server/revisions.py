@@ -1,12 +1,38 @@
 """Which revision an answer shows and a change was made to: the headers `ETag` and `If-Match` (RFC 9110)."""
 
-from typing import Annotated, TypeAlias
+from typing import Annotated, Any, TypeAlias
 
 from fastapi import Header, Response
 
-from toolcrib.contracts import InvalidDefinition, InvalidInput, ToolRevision
+from toolcrib.contracts import Contract, InvalidDefinition, InvalidInput, LifeCycle, Timestamp, ToolRevision
 
 IfMatch: TypeAlias = Annotated[str | None, Header(description="The ETag of the tool that the change was made to.")]
+
+
+class Stored(Contract):
+    """What the crib knows of a stored definition, besides what its author has said."""
+
+    revision: int
+    """Send it as `If-Match` to change exactly this one."""
+    content_hash: str
+    life_cycle: LifeCycle
+    """Of the version, as operators set it: active, deprecated, blocked."""
+    made_by: str
+    created_at: Timestamp
+    warnings: tuple[str, ...] = ()
+    """Of an answer to saving: what its author should know."""
+
+
+def stored_fields(tool: ToolRevision) -> dict[str, Any]:
+    """The values of `Stored` for a revision."""
+    return {
+        "revision": tool.revision,
+        "content_hash": tool.content_hash,
+        "life_cycle": tool.status,
+        "made_by": tool.made_by,
+        "created_at": tool.created_at,
+        "warnings": tool.warnings,
+    }
 
 
 def name_revision(response: Response, tool: ToolRevision) -> None:

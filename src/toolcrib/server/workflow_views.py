@@ -12,8 +12,6 @@ from toolcrib.contracts import (
     ImpactReport,
     InvalidDefinition,
     JsonObject,
-    LifeCycle,
-    Timestamp,
     ToolRevision,
 )
 from toolcrib.contracts.workflows import (
@@ -25,6 +23,7 @@ from toolcrib.contracts.workflows import (
     WorkflowGraph,
     WorkflowProblem,
 )
+from toolcrib.server.revisions import Stored, stored_fields
 
 DocumentFormat: TypeAlias = Literal["json", "yaml"]
 DOCUMENT: Final[dict[int | str, dict[str, Any]]] = {200: {"content": {"application/json": {}, "application/yaml": {}}}}
@@ -68,32 +67,15 @@ def document_of(workflow: WorkflowDefinition, form: DocumentFormat) -> Response:
     return Response(yaml.safe_dump(content, sort_keys=False, allow_unicode=True), media_type="application/yaml")
 
 
-class WorkflowView(WorkflowDefinition):
+class WorkflowView(WorkflowDefinition, Stored):
     """A workflow, as it is published."""
-
-    revision: int
-    """Send it as `If-Match` to publish over exactly this one."""
-    content_hash: str
-    life_cycle: LifeCycle
-    """Of the version, as operators set it: active, deprecated, blocked."""
-    made_by: str
-    created_at: Timestamp
-    warnings: tuple[str, ...] = ()
 
     @classmethod
     def shown(cls, tool: ToolRevision) -> Self:
         """The view of a revision."""
         workflow = WorkflowDefinition.of(tool.definition)
         fields: dict[str, Any] = {name: getattr(workflow, name) for name in WorkflowDefinition.model_fields}
-        return cls(
-            **fields,
-            revision=tool.revision,
-            content_hash=tool.content_hash,
-            life_cycle=tool.status,
-            made_by=tool.made_by,
-            created_at=tool.created_at,
-            warnings=tool.warnings,
-        )
+        return cls(**fields, **stored_fields(tool))
 
 
 class WorkflowPage(Contract):

@@ -22,9 +22,7 @@ from toolcrib.contracts import (
     CallFinished,
     CallStarted,
     ChildStarted,
-    ClientHandoff,
     ClientResult,
-    ClientReturned,
     FailedCall,
     GuardDecision,
     Json,
@@ -47,6 +45,7 @@ from toolcrib.executor.receipt import Receipt
 from toolcrib.llm import LanguageModel, Request, Response
 from toolcrib.policy import Budget, CallPolicy
 from toolcrib.runs.approvals import RunApprovals
+from toolcrib.runs.handovers import Handovers
 from toolcrib.runs.history import History
 from toolcrib.runs.log import RunLog
 from toolcrib.runs.modelcalls import BudgetExhausted, ModelCall, ModelCalls, ModelRefused
@@ -54,12 +53,11 @@ from toolcrib.runs.modelguard import Standing
 from toolcrib.runs.parking import LOOK_S, Parking
 from toolcrib.runs.past import Past
 from toolcrib.runs.pending import Pending, Underway
-from toolcrib.runs.program import Ended, Suspended
+from toolcrib.runs.program import Ended
 from toolcrib.runs.questions import Question, request_for
 from toolcrib.runs.spent import ONE_CALL, spent_on_calls
 from toolcrib.runs.surroundings import Nested, Surroundings
 from toolcrib.runs.takeover import TakenOver
-from toolcrib.runs.waiting import client_signal
 from toolcrib.runs.waits import RunWaits
 
 T = TypeVar("T")
@@ -133,11 +131,10 @@ class RunContext:
             leave=surroundings.leave,
             clock=surroundings.clock,
         )
+        self._handovers = Handovers(log, history, budget, surroundings.signals)
         self._waits = RunWaits(log, history, surroundings.signals, surroundings.clock)
         self._parking = Parking(surroundings.clock, surroundings.arrived)
         self._tasks: set[asyncio.Task[Any]] = set()
-        self._handed_over: dict[str, Decimal | None] = {}
-        """Positions of calls that were handed to clients here, with what was counted for them."""
         self.taken_over: TakenOver | None = None
         """What it knows of the calls of the run that it takes up, if it takes up one."""
 
@@ -385,24 +382,11 @@ class RunContext:
 
     async def hand_off(self, prepared: ToolEnvelope) -> ClientResult:
         """Let a client perform a prepared call."""
-        returned = self._history.returns.get(prepared.position)
-        if returned is not None:
-            return returned.result
-        name = client_signal(prepared.position)
-        signal = await self._around.signals(name)
-        if signal is None:
-            if prepared.position not in self._history.handoffs:
-                self._note_hand_over(ClientHandoff(position=prepared.position, envelope=prepared))
-            self._handed_over[prepared.position] = prepared.cost_usd
-            raise Suspended("awaiting_client", name)
-        result = ClientResult.model_validate(signal.payload)
-        self.log.add(ClientReturned(position=prepared.position, result=result, made_by=signal.made_by))
-        return result
+        return await self._handovers.hand_off(prepared)
 
     def prepared_before(self, position: str) -> ToolEnvelope | None:
         """What was handed to a client at a position before this process took the run."""
-        handed = self._history.handoffs.get(position)
-        return handed.envelope if handed is not None else None
+        return self._handovers.prepared_before(position)
 
     async def spawn(
         self,
@@ -435,7 +419,7 @@ class RunContext:
 
     async def _perform(self, call: ToolCall) -> ToolEnvelope:
         context = self._call_context()
-        self._count_anew(call.position)
+        self._handovers.count_anew(call.position)
         intent = self._history.intents.get(call.position)
         if intent is not None:
             self._around.in_doubt.check_same(call, intent.name)
@@ -456,19 +440,6 @@ class RunContext:
         envelope = await self._around.executor.execute(call, context)
         await self._conclude(envelope)
         return envelope
-
-    def _note_hand_over(self, handoff: ClientHandoff) -> None:
-        position = handoff.position
-        self._history.intents[position] = self.log.open_calls[position]
-        self._history.handoffs[position] = handoff
-        self.log.add(handoff)
-
-    def _count_anew(self, position: str) -> None:
-        """Count a call that goes on after it was handed to a client here as one of a run that was taken up."""
-        if position in self._handed_over:
-            self.budget.return_tool_call()
-            self.budget.add_cost(-(self._handed_over.pop(position) or Decimal(0)))
-            self.budget.hold(position, ONE_CALL)
 
     def _outcome_before(self, call: ToolCall) -> ToolEnvelope | None:
         """What the same call has brought in the run that this one takes up; from now on the journal has it."""

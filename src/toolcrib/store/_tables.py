@@ -8,7 +8,9 @@ from typing import Any, Final
 
 import sqlalchemy as sa
 
-HEAD: Final = "0007"
+from toolcrib.contracts import ENDED
+
+HEAD: Final = "0008"
 """The newest revision. Revisions are numbered, so a greater one is of a newer release."""
 
 METADATA: Final = sa.MetaData()
@@ -75,6 +77,9 @@ sa.Index(
     sqlite_where=RUNS.c.claimable_at.is_not(None),
     postgresql_where=RUNS.c.claimable_at.is_not(None),
 )
+
+_OPEN: Final = RUNS.c.status.not_in([sa.literal_column(f"'{status}'") for status in sorted(ENDED)])
+sa.Index("runs_open", RUNS.c.realm, RUNS.c.created_at, RUNS.c.run_id, sqlite_where=_OPEN, postgresql_where=_OPEN)
 
 EVENTS: Final = sa.Table(
     "events",
@@ -151,6 +156,8 @@ BLOBS: Final = sa.Table(
     _text("made_by"),
     _text("content_type"),
     _number("size"),
+    sa.Column("touched_at", sa.BigInteger, nullable=False, server_default="0"),  # when it was last put
+    sa.Index("blobs_by_age", "touched_at", "realm", "digest"),
 )
 
 API_KEYS: Final = sa.Table(
@@ -200,6 +207,18 @@ CONVERSATIONS: Final = sa.Table(
     _number("schema_version"),
     sa.Index("conversations_by_age", "realm", "made_by", "created_at", "conversation_id"),
 )
+
+PRUNINGS: Final = sa.Table(
+    "prunings",
+    METADATA,
+    _text("realm", key=True),
+    _number("pruned_at", key=True),
+    _text("made_by"),
+    _number("ended_before"),
+    _text("counts"),
+    _number("schema_version"),
+)
+"""What was taken out of the store, when and by whom."""
 
 STAMP: Final = sa.Table("alembic_version", METADATA, sa.Column("version_num", sa.String(32), primary_key=True))
 """Where Alembic keeps the revision of a database."""

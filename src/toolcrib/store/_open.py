@@ -4,26 +4,31 @@ from pathlib import Path
 
 from toolcrib.contracts import InvalidSettings
 from toolcrib.store.memory import MemoryStore
+from toolcrib.store.objects import FolderObjects, open_objects
 from toolcrib.store.ports import Store
 
 _CHOICES = "use memory:// or sqlite:///path/to/file.db (relative to the working directory)"
 
 
-def open_store(url: str) -> Store:
+def open_store(url: str, *, blobs: str | None = None) -> Store:
     """The store that a URL names, not connected yet: `await store.open()` does that.
 
     Args:
-        url: `memory://`, or `sqlite:///path`, relative to the working directory (`sqlite:////path` is absolute). The
-            blobs of `crib.db` are files in the folder `crib-blobs` beside it.
+        url: `memory://`, or `sqlite:///path`, relative to the working directory (`sqlite:////path` is absolute).
+        blobs: Where blobs lie, as `open_objects` reads it; for `crib.db` the folder `crib-blobs` beside it if null.
 
     Raises:
-        InvalidSettings: No store has such a URL.
+        InvalidSettings: No store, or no place of blobs, has such a URL, or the store keeps its blobs itself.
     """
     scheme, separator, path = url.partition("://")
     if scheme == "memory" and separator and path in {"", "/"}:
+        if blobs is not None:
+            raise InvalidSettings(
+                "a store in memory keeps its blobs there too; name a place for them with another store"
+            )
         return MemoryStore()
     if scheme == "sqlite" and path.startswith("/") and path.strip("/") not in {"", ":memory:"}:
-        return _sqlite(url, Path(path[1:]))
+        return _sqlite(url, Path(path[1:]), blobs)
     if scheme == "sqlite":
         msg = f"store URL {url!r} names no file; {_CHOICES}"
         raise InvalidSettings(msg)
@@ -31,7 +36,8 @@ def open_store(url: str) -> Store:
     raise InvalidSettings(msg)
 
 
-def _sqlite(url: str, file: Path) -> Store:
+def _sqlite(url: str, file: Path, blobs: str | None) -> Store:
     from toolcrib.store.sql import SqlStore  # noqa: PLC0415 - loads SQLAlchemy, which a memory store does not need
 
-    return SqlStore(url, blobs=file.with_name(f"{file.stem}-blobs"))
+    beside = FolderObjects(file.with_name(f"{file.stem}-blobs"))
+    return SqlStore(url, blobs=beside if blobs is None else open_objects(blobs))

@@ -1,9 +1,7 @@
-"""A store in a SQL database, SQLite so far, with blobs in a folder. It survives the process and the machine.
+"""A store in a SQL database, SQLite so far, with blobs elsewhere. It survives the process and the machine.
 
 Several processes may share one; within a process, one event loop. Importing this module loads SQLAlchemy.
 """
-
-from pathlib import Path
 
 from toolcrib.store._database import Database
 from toolcrib.store._sql_api_keys import SqlApiKeys
@@ -13,7 +11,8 @@ from toolcrib.store._sql_conversations import SqlConversations
 from toolcrib.store._sql_definitions import SqlDefinitions
 from toolcrib.store._sql_journal import SqlJournal
 from toolcrib.store._sql_sealed import SqlSealedValues
-from toolcrib.store.blobs import FolderBlobs
+from toolcrib.store.blobs import ObjectBlobs
+from toolcrib.store.objects import Objects
 
 
 class SqlStore:
@@ -21,16 +20,16 @@ class SqlStore:
 
     Args:
         url: `sqlite:///path`, as SQLAlchemy reads it.
-        blobs: Folder of the blobs; made when the first is stored.
+        blobs: Has the bytes of the blobs.
     """
 
-    def __init__(self, url: str, *, blobs: Path) -> None:
+    def __init__(self, url: str, *, blobs: Objects) -> None:
         self._database = Database(url)
         self._definitions = SqlDefinitions(self._database)
         self._journal = SqlJournal(self._database)
         self._approvals = SqlApprovals(self._database)
         self._cache = SqlCache(self._database)
-        self._blobs = FolderBlobs(blobs, self._database)
+        self._blobs = ObjectBlobs(blobs, self._database)
         self._api_keys = SqlApiKeys(self._database)
         self._sealed = SqlSealedValues(self._database)
         self._conversations = SqlConversations(self._database)
@@ -56,7 +55,7 @@ class SqlStore:
         return self._cache
 
     @property
-    def blobs(self) -> FolderBlobs:
+    def blobs(self) -> ObjectBlobs:
         """Blobs."""
         return self._blobs
 

@@ -51,7 +51,7 @@ def check_log(events: Sequence[RunEvent]) -> None:
     assert [entry.number for entry in events] == list(range(1, len(events) + 1))
     assert isinstance(events[0].event, RunStarted)
     assert isinstance(events[-1].event, RunFinished)
-    counts = Counter(_once(entry.event) for entry in events)
+    counts = Counter(happens_once(entry.event) for entry in events)
     assert {key: count for key, count in counts.items() if count > 1 and key is not None} == {}
 
 
@@ -63,7 +63,7 @@ def crashes(events: Sequence[RunEvent]) -> int:
     return len(told)
 
 
-def _once(event: Event) -> tuple[str, str] | None:
+def happens_once(event: Event) -> tuple[str, str] | None:
     """What an event is a record of, if a run has one of it at most."""
     match event:
         case RunStarted() | RunFinished():

@@ -1,0 +1,147 @@
+"""The crew: tools of every kind of safety, agents whose models follow plans, and a workflow that waits for people.
+
+What a run does is a function of its task's number, so that a judge knows what must have been done: `plan` tells the
+calls of each turn, and how a run must end follows from the outcomes that its journal has.
+"""
+
+import asyncio
+from collections.abc import Mapping, Sequence
+from random import Random
+from typing import Final
+
+from tests.chaos.world.book import Book
+from tests.chaos.world.place import Place
+from toolcrib import Crib, ScriptedModel, ToolContext, tool
+from toolcrib.contracts import Json, JsonObject, Limits
+from toolcrib.llm import Message, Request, ScriptedAnswer, ToolCall
+from toolcrib.registry import FunctionTool
+from toolcrib.store import Store
+
+TURNS: Final = 8
+LIMITS: Final = Limits(max_iterations=50, max_tool_calls=500, timeout_s=3600)
+UNSAFE: Final = frozenset({"post", "sign"})
+"""Nothing can tell afterwards whether it took effect."""
+WRITES: Final = frozenset({"put", "charge", "pay"}) | UNSAFE
+UNKNOWN: Final = "outcome_unknown"
+HELPER: Final[Sequence[Sequence[str]]] = (("put", "post", "look"), ("pay", "charge"))
+"""The plan of the nested agent."""
+ITEMS: Final = 4
+SPREAD: Final[JsonObject] = {
+    "name": "spread",
+    "steps": [
+        {"name": "puts", "tool": "put", "for_each": {"items": "${input.items}", "max_concurrency": 3}},
+        {"name": "paid", "tool": "pay"},
+        {"name": "letter", "tool": "post", "on_error": "continue"},
+        {"name": "rests", "wait": {"seconds": 0.1}},
+        {"name": "hears", "wait": {"signal": "news"}},
+        {"name": "asked", "approval": {"message": "go on?"}, "depends_on": ["paid"]},
+        {"name": "last", "tool": "charge", "depends_on": ["puts", "letter", "rests", "hears", "asked"]},
+    ],
+    "input_schema": {"type": "object", "properties": {"items": {"type": "array", "items": {"type": "integer"}}}},
+    "output": {"puts": "${puts.length}"},
+}
+SPREAD_INPUT: Final[JsonObject] = {"items": list(range(ITEMS))}
+SPREAD_CALLS: Final[Mapping[str, int]] = {"put": ITEMS, "pay": 1, "post": 1, "charge": 1}
+
+
+def plan(number: int) -> Sequence[Sequence[str]]:
+    """The calls of each turn of a clerk's run."""
+    dice = Random(number)
+    kinds = ["look", "put", "charge", "pay", *(["post"] if number % 2 else [])]
+    turns = [dice.choices(kinds, k=3) for _ in range(TURNS)]
+    for every, place, special in ((3, 2, "sign"), (4, 4, "label"), (5, 6, "helper")):
+        if number % every == 0:
+            turns[place][0] = special
+    return turns
+
+
+def tools(book: Book) -> list[FunctionTool[..., Json]]:
+    """One tool of each kind."""
+
+    async def act(name: str, context: ToolContext) -> Json:
+        dice, key = Random(f"{context.idempotency_key}{context.attempt}"), context.idempotency_key
+        book.write("begun", name, key)
+        await asyncio.sleep(dice.uniform(0, 0.02))
+        if name == "charge":
+            book.write_once(name, key)
+        else:
+            book.write("effect", name, key)
+        await asyncio.sleep(dice.uniform(0, 0.02))
+        book.write("ended", name, key)
+        return {"did": name}
+
+    @tool(side_effects="reads")
+    async def look(context: ToolContext) -> Json:
+        """Look something up."""
+        return await act("look", context)
+
+    @tool(side_effects="writes", idempotent=True)
+    async def put(context: ToolContext) -> Json:
+        """Set something to a value."""
+        return await act("put", context)
+
+    @tool(side_effects="writes", idempotent=True)
+    async def charge(context: ToolContext) -> Json:
+        """Charge a card at a system that knows the key."""
+        return await act("charge", context)
+
+    @tool(side_effects="writes")
+    async def post(context: ToolContext) -> Json:
+        """Send a letter, which cannot be taken back."""
+        return await act("post", context)
+
+    @tool(side_effects="writes", reconcile="was_paid")
+    async def pay(context: ToolContext) -> Json:
+        """Pay a bill; afterwards the bank can be asked whether it was paid."""
+        return await act("pay", context)
+
+    @tool(side_effects="reads")
+    async def was_paid(idempotency_key: str) -> Json:
+        """Ask the bank."""
+        return {"found": book.has("effect", "pay", idempotency_key), "output": {"did": "pay"}}
+
+    @tool(side_effects="writes", requires_confirmation=True)
+    async def sign(context: ToolContext) -> Json:
+        """Sign a contract, once a person agrees."""
+        return await act("sign", context)
+
+    @tool(side_effects="reads", runs_on="client")
+    async def label() -> Json:
+        """Prepare a label; the client prints it."""
+        return {"label": "fragile"}
+
+    return [look, put, charge, post, pay, was_paid, sign, label]
+
+
+async def _follow_plan(request: Request) -> ScriptedAnswer:
+    """The next turn of the plan that the task names, or what came of it; a function of the conversation alone."""
+    await asyncio.sleep(0.005)
+    turns = HELPER if request.messages[0].text == "help" else plan(int(request.messages[0].text))
+    turn = sum(message.role == "assistant" for message in request.messages)
+    if turn == len(turns):
+        return told(
+            sum(str(part).count(f'"reason":"{UNKNOWN}"') for message in request.messages for part in message.parts)
+        )
+    asks = [_asked(turn, index, name) for index, name in enumerate(turns[turn])]
+    return Message("assistant", tuple(asks))
+
+
+def told(unknown: int) -> str:
+    """The answer of an agent of which so many calls have an outcome that nobody knows."""
+    return f"done, but for {unknown}"
+
+
+def _asked(turn: int, index: int, name: str) -> ToolCall:
+    return ToolCall(f"{turn}.{index}", name, '{"task": "help"}' if name == "helper" else "{}")
+
+
+def crib_at(place: Place, store: Store | None = None) -> Crib:
+    """A crib at a place that has what its runs need."""
+    model = ScriptedModel(_follow_plan, name="clerk")
+    crib = Crib(store or place.store, models={"scripted:clerk": model}, lease_s=place.lease_s)
+    crib.add(*tools(place.book))
+    named = ["look", "put", "charge", "post", "pay"]
+    crib.agentic_tool("helper", mode="agentic", model="scripted:clerk", tools=named, limits=LIMITS)
+    named += ["sign", "label", "helper"]
+    crib.agentic_tool("clerk", mode="agentic", model="scripted:clerk", tools=named, limits=LIMITS)
+    return crib

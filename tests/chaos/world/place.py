@@ -1,0 +1,27 @@
+"""A place: where one world is, as processes are told it that are to work in it."""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from tests.chaos.world.book import Book
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Folder, store and engine of a world."""
+
+    folder: Path
+    store: str
+    """The URL."""
+    lease_s: float = 1.0
+    """Seconds after which a dead process's runs are free."""
+
+    @property
+    def book(self) -> Book:
+        """What is written outside of the system."""
+        return Book(self.folder)
+
+
+def on_sqlite(folder: Path, *, lease_s: float = 1.0) -> Place:
+    """A world with a database in its folder."""
+    return Place(folder, f"sqlite:///{folder}/crib.db", lease_s)

@@ -29,6 +29,7 @@ from toolcrib.net import EgressPolicy
 from toolcrib.providers.mcp import Commands
 from toolcrib.sandbox import Sandbox, machine_sandbox
 from toolcrib.secrets import OWN_VARIABLES
+from toolcrib.store.objects import open_objects
 
 PREFIX: Final = "TOOLCRIB_"
 FILE: Final = "toolcrib.toml"
@@ -109,6 +110,8 @@ class Settings(Contract):
 
     store: str = Field(default="sqlite:///toolcrib.db", min_length=1, repr=False)
     """URL of the store; like `base_url` not in a representation, for what may stand before its host."""
+    blobs: str | None = Field(default=None, repr=False)
+    """URL of the folder or bucket of the store's blobs; where the store has them otherwise if null."""
     model: str | None = None
     """`provider:model` for agentic tools that are defined in code without one, and for the demonstrations."""
     base_url: str | None = Field(default=None, repr=False)
@@ -130,6 +133,16 @@ class Settings(Contract):
     egress: EgressSettings = EgressSettings()
     sandbox: SandboxSettings = SandboxSettings()
     server: ServerSettings = ServerSettings()
+
+    @field_validator("blobs")
+    @classmethod
+    def _is_a_place(cls, url: str | None) -> str | None:
+        try:
+            if url is not None:
+                open_objects(url)
+        except InvalidSettings as problem:
+            raise ValueError(str(problem)) from None
+        return url
 
     @field_validator("mcp_commands")
     @classmethod

@@ -19,6 +19,7 @@ from toolcrib.contracts import (
     ApprovalRequested,
     ClientResult,
     Conflict,
+    InvalidSettings,
     Json,
     JsonObject,
     Limits,
@@ -77,6 +78,7 @@ class Crib(Definer):
 
     Args:
         store: A URL (`sqlite:///toolcrib.db`, `memory://`) or a store.
+        blobs: URL of the folder or bucket of a store's blobs, if they shall not lie where the store has them.
         principal: Who acts when nobody else is named.
         egress: Which addresses HTTP tools and models may reach.
         models: Models by reference that are used instead of opening one: scripted ones for tests and demonstrations.
@@ -111,10 +113,11 @@ class Crib(Definer):
         mcp_commands: tuple[str, ...] = (),
         plugins: Plugins = NO_PLUGINS,
         model_services: Mapping[str, ModelService] | None = None,
+        blobs: str | None = None,
     ) -> None:
         parts = Parts.wire(
             Outside(
-                store=open_store(store) if isinstance(store, str) else store,
+                store=_opened(store, blobs),
                 clock=clock or SystemClock(),
                 egress=egress or EgressPolicy(),
                 environment=os.environ if environment is None else environment,
@@ -200,6 +203,7 @@ class Crib(Definer):
             mcp_commands=settings.mcp_commands,
             plugins=load_plugins(settings.plugins),
             model_services=read_services(settings.model_services) if settings.model_services else None,
+            blobs=settings.blobs if store is None else None,
         )
 
     # Defining ---------------------------------------------------------------------------------------------------------
@@ -495,6 +499,16 @@ class Crib(Definer):
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
         await self.close()
+
+
+def _opened(store: str | Store, blobs: str | None) -> Store:
+    if isinstance(store, str):
+        return open_store(store, blobs=blobs)
+    if blobs is not None:
+        raise InvalidSettings(
+            "a store that was opened before has its blobs; open it with another place, or name its URL"
+        )
+    return store
 
 
 def _result(driven: Driven) -> Result:

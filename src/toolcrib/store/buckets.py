@@ -11,6 +11,7 @@ What a server says of a failure may repeat parts of a signed request. Only its c
 
 import io
 import re
+from collections.abc import Sequence
 from datetime import timedelta
 from ipaddress import ip_address
 from typing import TYPE_CHECKING, Final
@@ -19,7 +20,7 @@ from urllib.parse import SplitResult, parse_qsl, urlsplit
 from toolcrib.contracts import InvalidSettings, Unavailable
 
 if TYPE_CHECKING:
-    from obstore.store import ClientConfig, RetryConfig, S3Store
+    from obstore.store import ClientConfig, RetryConfig, S3Config, S3Store
 
 _PARAMETERS: Final = ("region", "endpoint", "allow_http")
 _BUCKET: Final = re.compile(r"[a-z0-9][a-z0-9.-]{1,61}[a-z0-9]")
@@ -88,6 +89,20 @@ class BucketObjects:
             raise self._unavailable("read", path, error) from None
         return gathered.getvalue()
 
+    def discard(self, paths: Sequence[str]) -> None:
+        """Remove objects, some of which may be gone.
+
+        Raises:
+            Unavailable: The bucket cannot be written.
+        """
+        import obstore  # noqa: PLC0415 - a binary module, needed with the first blob
+        from obstore.exceptions import BaseError  # noqa: PLC0415 - as above
+
+        try:
+            obstore.delete(self._store(), [self._prefix + path for path in paths])
+        except (BaseError, OSError) as error:
+            raise self._unavailable("remove", paths[0], error) from None
+
     def where(self, path: str) -> str:
         """The object, as Amazon's tools name it."""
         return f"s3://{self._bucket}/{self._prefix}{path}"
@@ -102,13 +117,12 @@ class BucketObjects:
                 "timeout": timedelta(seconds=_REQUEST_S),
             }
             retry: RetryConfig = {"max_retries": _RETRIES, "retry_timeout": timedelta(seconds=_ATTEMPTS_S)}
-            given = {"region": self._region, "endpoint": self._endpoint}
-            self._opened = S3Store(
-                self._bucket,
-                client_options=client,
-                retry_config=retry,
-                config={name: value for name, value in given.items() if value is not None},
-            )
+            place: S3Config = {}
+            if self._region is not None:
+                place["region"] = self._region
+            if self._endpoint is not None:
+                place["endpoint"] = self._endpoint
+            self._opened = S3Store(self._bucket, config=place, client_options=client, retry_config=retry)
         return self._opened
 
     def _unavailable(self, doing: str, path: str, error: Exception) -> Unavailable:

@@ -219,8 +219,10 @@ async def test_a_damaged_blob_is_not_served(store: Store, tmp_path: Path):
     with pytest.raises(Unavailable, match="damaged"):
         await store.blobs.get("default", name)
     file.unlink()
-    with pytest.raises(NotFound):
+    with pytest.raises(Unavailable, match=f"is missing: nothing is at {file}"):
         await store.blobs.get("default", name)
+    with pytest.raises(NotFound):
+        await store.blobs.get("default", digest(b"never stored"))
 
 
 @pytest.mark.requirement("store.blob_files")

@@ -6,6 +6,7 @@ reads: `blobs` does.
 
 import asyncio
 import os
+from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
@@ -35,6 +36,14 @@ class Objects(Protocol):
 
         Raises:
             Unavailable: The place cannot be read.
+        """
+        ...
+
+    def discard(self, paths: Sequence[str]) -> None:
+        """Remove what has these paths, some of which may be gone; returns when it is, and blocks its thread meanwhile.
+
+        Raises:
+            Unavailable: The place cannot be written.
         """
         ...
 
@@ -73,6 +82,19 @@ class FolderObjects:
             return None
         except OSError as error:
             msg = f"cannot read from the blobs' folder {self._folder}: {error}"
+            raise Unavailable(msg) from error
+
+    def discard(self, paths: Sequence[str]) -> None:
+        """Remove files, some of which may be gone.
+
+        Raises:
+            Unavailable: The folder cannot be written.
+        """
+        try:
+            for path in paths:
+                (self._folder / path).unlink(missing_ok=True)
+        except OSError as error:
+            msg = f"cannot write to the blobs' folder {self._folder}: {error}"
             raise Unavailable(msg) from error
 
     def where(self, path: str) -> str:

@@ -26,8 +26,9 @@ from toolcrib.contracts import (
     approval_id,
     approval_signal,
 )
-from toolcrib.store import ApprovalFilter, Entry, MemoryStore, RunChange, Store, _dialect
+from toolcrib.store import ApprovalFilter, Entry, MemoryStore, RunChange, Store
 from toolcrib.store._schema import migrate
+from toolcrib.store._sqlite import Sqlite
 
 pytestmark = pytest.mark.requirement("approvals.rows")
 
@@ -251,8 +252,8 @@ async def test_calls_that_wait_in_a_database_of_an_older_release_are_in_the_inbo
         [before] = await rows(store, ApprovalFilter("waiting", run_id="waits"))
     older = tmp_path / "older"
     older.mkdir()
-    with _dialect.connect(_dialect.make_engine(f"sqlite:///{older}/crib.db")) as connection:
-        connection.exec_driver_sql(_dialect.BEGIN)
+    with closing(Sqlite(f"sqlite:///{older}/crib.db").create()) as connection:
+        connection.exec_driver_sql("BEGIN")
         migrate(connection, "0004")
         connection.commit()
     with closing(sqlite3.connect(older / "crib.db")) as copy:

@@ -1,97 +1,91 @@
-"""Everything that SQLite does in its own way. A second database is a second module with these names.
+"""What a database does in its own way, as the SQL store asks for it: `_sqlite` and `_postgres`.
 
-Durability: write-ahead log, and a sync of the file at every commit (`synchronous=FULL`), so what was committed survives
-the machine. Writers take turns: `BEGIN IMMEDIATE` waits for the lock before it reads anything.
+Nothing here knows a table. Statements are the same for both, and so are the names of their parameters.
 """
 
-import sqlite3
-import time
-from pathlib import Path
-from typing import Final
+from typing import Any, Protocol, TypeAlias
 
 import sqlalchemy as sa
-from sqlalchemy import event
-from sqlalchemy.dialects.sqlite import insert
-from sqlalchemy.exc import DBAPIError, OperationalError
-from sqlalchemy.pool import NullPool, PoolProxiedConnection
+from sqlalchemy.ext.compiler import compiles
+from sqlalchemy.sql.compiler import SQLCompiler
 
-from toolcrib.contracts import Unavailable
+from toolcrib.contracts import ToolcribError
 
-BEGIN: Final = "BEGIN IMMEDIATE"
-"""Starts a transaction that may write."""
-FAILURES: Final = (DBAPIError, sqlite3.Error)
-"""What a failing database raises, through SQLAlchemy and past it."""
-
-_BUSY_S: Final = 10.0
-"""Seconds to wait for another process's transaction."""
-_SWITCH_S: Final = 0.02
-"""Seconds between attempts to switch a new file to the write-ahead log, for which SQLite itself does not wait."""
-_LOCKED: Final = "database is locked"
+Cursor: TypeAlias = Any
+"""A cursor of the driver."""
+Mark: TypeAlias = str
+"""Names a transaction to its database, also for those who ask later and over another connection."""
 
 
-def make_engine(url: str) -> sa.Engine:
-    """An engine whose connections are durable, check foreign keys and leave transactions to us."""
-    options = {"check_same_thread": False, "timeout": _BUSY_S, "isolation_level": None, "cached_statements": 256}
-    engine = sa.create_engine(url, paramstyle="named", poolclass=NullPool, connect_args=options)
-    event.listen(engine, "connect", _configure)
-    return engine
+class Dialect(Protocol):
+    """One database, named by URL. Its connections leave transactions to the store."""
+
+    @property
+    def name(self) -> str:
+        """What messages call the database: file, or database and host. Never user or password."""
+        ...
+
+    @property
+    def failures(self) -> tuple[type[Exception], ...]:
+        """What a failing database raises, through SQLAlchemy and past it."""
+        ...
+
+    def create(self) -> sa.Connection:
+        """The first connection. It makes the database if there is none and that is ours to do.
+
+        Raises:
+            Unavailable: The database cannot be reached, made or written.
+        """
+        ...
+
+    def connect(self) -> sa.Connection:
+        """Another connection, to a database that was there.
+
+        Raises:
+            Unavailable: It cannot be reached, or is gone.
+        """
+        ...
+
+    def begin(self, cursor: Cursor) -> Mark | None:
+        """Start a transaction that may write; null if nobody needs to ask later what became of it."""
+        ...
+
+    def committed(self, cursor: Cursor, mark: Mark) -> bool:
+        """Whether a transaction took place whose connection was lost before the database had answered.
+
+        Raises:
+            Unavailable: The database does not know yet.
+        """
+        ...
+
+    def lost(self, connection: sa.Connection, error: Exception | None = None) -> bool:
+        """Whether a connection leads nowhere any more, in itself or as this failure says."""
+        ...
+
+    def lock(self, cursor: Cursor, name: str) -> None:
+        """Keep all others who ask for this name waiting until the transaction has ended."""
+        ...
+
+    def time(self, cursor: Cursor) -> int | None:
+        """Microseconds since 1970 as all machines that share the database see them; null where it is on one machine."""
+        ...
+
+    def explain(self, error: Exception) -> ToolcribError:
+        """What a failure of the database means to the caller; the statement and its values stay out of the message."""
+        ...
 
 
-def _configure(connection: PoolProxiedConnection, record: object) -> None:
-    del record
-    cursor = connection.cursor()
-    cursor.execute("PRAGMA synchronous=FULL")
-    cursor.execute("PRAGMA foreign_keys=ON")
-    cursor.close()
+class InsertNew(sa.Insert):
+    """See `insert_new`."""
+
+    inherit_cache = True
 
 
-def connect(engine: sa.Engine) -> sa.Connection:
-    """The first connection, which sees to it that the file is there and has a write-ahead log.
-
-    Raises:
-        Unavailable: There is no such folder, the file is no database, or it cannot be written.
-    """
-    file = Path(str(engine.url.database))
-    if not file.parent.is_dir():
-        msg = f"cannot open the store {file}: there is no folder {file.parent.absolute()}; make it, or name another"
-        raise Unavailable(msg)
-    try:
-        connection = engine.connect()
-    except FAILURES as error:
-        raise unavailable(engine, error) from error
-    try:
-        _use_wal(connection)
-    except FAILURES as error:
-        connection.close()
-        raise unavailable(engine, error) from error
-    return connection
-
-
-def _use_wal(connection: sa.Connection) -> None:
-    deadline = time.monotonic() + _BUSY_S
-    while True:
-        try:
-            # Its row is read, so that no statement is left in progress for the first transaction to trip over.
-            connection.exec_driver_sql("PRAGMA journal_mode=WAL").scalar()
-        except OperationalError as error:
-            connection.rollback()
-            if _LOCKED not in str(error.orig) or time.monotonic() > deadline:
-                raise
-            time.sleep(_SWITCH_S)
-        else:
-            connection.rollback()
-            return
+@compiles(InsertNew)
+def _insert_new(statement: InsertNew, compiler: SQLCompiler, **options: Any) -> str:
+    return f"{compiler.visit_insert(statement, **options)} ON CONFLICT DO NOTHING"
 
 
 def insert_new(table: sa.Table) -> sa.Insert:
     """Insert a row unless its key is taken; the row count says which."""
-    return insert(table).on_conflict_do_nothing()
-
-
-def unavailable(engine: sa.Engine, error: Exception) -> Unavailable:
-    """What a failure of the database means to the caller; the statement and its values stay out of the message."""
-    cause = error.orig if isinstance(error, DBAPIError) else error
-    advice = "check that it is a SQLite database and can be written"
-    if _LOCKED in str(cause):
-        advice = f"another process has kept it locked for more than {_BUSY_S:g} s; try again"
-    return Unavailable(f"the store {engine.url.database} failed: {cause}; {advice}")
+    return InsertNew(table)

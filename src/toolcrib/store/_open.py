@@ -37,7 +37,8 @@ def open_store(url: str, *, blobs: str | None = None) -> Store:
 
 
 def _sqlite(url: str, file: Path, blobs: str | None) -> Store:
-    from toolcrib.store.sql import SqlStore  # noqa: PLC0415 - loads SQLAlchemy, which a memory store does not need
+    from toolcrib.store._sqlite import Sqlite  # noqa: PLC0415 - loads SQLAlchemy, which a memory store does not need
+    from toolcrib.store.sql import SqlStore  # noqa: PLC0415 - as above
 
     beside = FolderObjects(file.with_name(f"{file.stem}-blobs"))
-    return SqlStore(url, blobs=beside if blobs is None else open_objects(blobs))
+    return SqlStore(Sqlite(url), blobs=beside if blobs is None else open_objects(blobs))

@@ -10,7 +10,7 @@ from typing import Any, Final, overload
 from pydantic_core import PydanticSerializationError, from_json, to_json
 
 from toolcrib.contracts import EVENT, SCHEMA_VERSION, InvalidInput, Json, Run, RunRequest, RunResult, Signal
-from toolcrib.store._database import Row
+from toolcrib.store._session import Row
 from toolcrib.store.ports import Entry, Lease
 
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)

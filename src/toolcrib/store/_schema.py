@@ -10,7 +10,7 @@ from typing import Final
 import sqlalchemy as sa
 
 from toolcrib.contracts import Unavailable
-from toolcrib.store import _dialect
+from toolcrib.store._session import Session
 from toolcrib.store._tables import HEAD, METADATA, STAMP
 
 MIGRATIONS: Final = Path(__file__).with_name("migrations")
@@ -19,32 +19,37 @@ _ALEMBIC: Final = threading.Lock()
 """Alembic keeps its context in a global."""
 
 
-def bring_up_to_date(connection: sa.Connection) -> None:
+def bring_up_to_date(session: Session, store: str) -> None:
     """Create or migrate the tables; a database that is up to date is only asked for its revision.
+
+    Args:
+        session: Its connection does it.
+        store: The database as messages call it.
 
     Raises:
         Unavailable: The database is of a newer release, or holds tables of somebody else under our names.
     """
-    if _revision(connection) == HEAD:
-        connection.rollback()
+    if _revision(session.connection) == HEAD:
+        session.connection.rollback()
         return
-    connection.exec_driver_sql(_dialect.BEGIN)
+    session.begin()
     try:
-        _upgrade(connection)
+        session.lock("toolcrib schema")
+        _upgrade(session.connection, store)
     except BaseException:
-        connection.rollback()
+        session.rollback()
         raise
-    connection.commit()
+    session.commit()
 
 
-def _upgrade(connection: sa.Connection) -> None:
+def _upgrade(connection: sa.Connection, store: str) -> None:
     revision = _revision(connection)
     if revision is None:
-        _create(connection)
+        _create(connection, store)
     elif revision > HEAD:
         msg = (
-            f"the store {connection.engine.url.database} has schema revision {revision}, and this release of Toolcrib "
-            f"knows revisions up to {HEAD}: a newer release wrote it; install that release, or open another file"
+            f"the store {store} has schema revision {revision}, and this release of Toolcrib "
+            f"knows revisions up to {HEAD}: a newer release wrote it; install that release, or open another store"
         )
         raise Unavailable(msg)
     elif revision < HEAD:
@@ -58,12 +63,12 @@ def _revision(connection: sa.Connection) -> str | None:
     return connection.execute(sa.select(STAMP.c.version_num)).scalar() or ""
 
 
-def _create(connection: sa.Connection) -> None:
+def _create(connection: sa.Connection, store: str) -> None:
     foreign = METADATA.tables.keys() & set(sa.inspect(connection).get_table_names())
     if foreign:
         msg = (
-            f"the store {connection.engine.url.database} has a table {min(foreign)!r} but no schema revision: "
-            "Toolcrib did not make it; open another file"
+            f"the store {store} has a table {min(foreign)!r} but no schema revision: "
+            "Toolcrib did not make it; open another store"
         )
         raise Unavailable(msg)
     METADATA.create_all(connection, checkfirst=False)

@@ -7,9 +7,10 @@ import orjson
 import sqlalchemy as sa
 
 from toolcrib.contracts import Conflict
-from toolcrib.store._database import Database, Row, Session
+from toolcrib.store._database import Database
 from toolcrib.store._dialect import insert_new
 from toolcrib.store._rows import to_micros, to_moment, to_moment_or_none
+from toolcrib.store._session import Row, Session
 from toolcrib.store._tables import API_KEYS
 from toolcrib.store.ports import ApiKey
 

@@ -8,9 +8,10 @@ from pydantic_core import from_json, to_json
 
 from toolcrib.contracts import EVENT, SCHEMA_VERSION, Approval, Signal
 from toolcrib.store._approvals import Answered, Withdrawn, asked, closed, told
-from toolcrib.store._database import Database, Row, Session, Statement
+from toolcrib.store._database import Database
 from toolcrib.store._dialect import insert_new
 from toolcrib.store._rows import to_micros, to_moment, to_moment_or_none
+from toolcrib.store._session import Row, Session, Statement
 from toolcrib.store._tables import APPROVALS
 from toolcrib.store.approvals import ApprovalFilter, no_approval
 from toolcrib.store.ports import Entry

@@ -7,9 +7,10 @@ import sqlalchemy as sa
 from pydantic_core import from_json
 
 from toolcrib.contracts import SCHEMA_VERSION, JsonObject
-from toolcrib.store._database import Database, Session
+from toolcrib.store._database import Database
 from toolcrib.store._dialect import insert_new
 from toolcrib.store._rows import encode, to_micros
+from toolcrib.store._session import Session
 from toolcrib.store._tables import CACHE
 
 _THIS_KEY: Final = CACHE.c.key == sa.bindparam("this_key")

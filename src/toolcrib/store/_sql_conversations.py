@@ -7,9 +7,10 @@ import orjson
 import sqlalchemy as sa
 
 from toolcrib.contracts import SCHEMA_VERSION, Conversation
-from toolcrib.store._database import Database, Row, Session
+from toolcrib.store._database import Database
 from toolcrib.store._dialect import insert_new
 from toolcrib.store._rows import encode, to_micros, to_moment
+from toolcrib.store._session import Row, Session
 from toolcrib.store._tables import CONVERSATIONS
 from toolcrib.store.conversations import (
     ANY_CONVERSATION,

@@ -8,9 +8,10 @@ import sqlalchemy as sa
 from pydantic_core import from_json
 
 from toolcrib.contracts import SCHEMA_VERSION, LifeCycle
-from toolcrib.store._database import Database, Row, Session
+from toolcrib.store._database import Database
 from toolcrib.store._rows import encode, to_micros, to_moment, to_moment_or_none
 from toolcrib.store._rules import require_newest, require_unchanged
+from toolcrib.store._session import Row, Session
 from toolcrib.store._tables import DEFINITIONS
 from toolcrib.store.ports import Changed, Definition, DefinitionKind, VersionState
 

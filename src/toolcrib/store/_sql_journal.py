@@ -14,9 +14,10 @@ import sqlalchemy as sa
 
 from toolcrib.contracts import ENDED, SCHEMA_VERSION, Event, Run, RunEvent, RunStatus, Signal, ToolcribError
 from toolcrib.store import _rules
-from toolcrib.store._database import Database, Row, Session
+from toolcrib.store._database import Database
 from toolcrib.store._dialect import insert_new
 from toolcrib.store._rows import encode, entry_of, event_rows, run_of, run_row, signal_of, to_micros
+from toolcrib.store._session import Row, Session
 from toolcrib.store._sql_approvals import Step, following, hearing
 from toolcrib.store._tables import EVENTS, RUNS, SIGNALS
 from toolcrib.store.ports import Claim, Entry, Lease, RunChange

@@ -5,8 +5,9 @@ from typing import Any, Final
 
 import sqlalchemy as sa
 
-from toolcrib.store._database import Database, Row, Session
+from toolcrib.store._database import Database
 from toolcrib.store._rows import to_micros, to_moment
+from toolcrib.store._session import Row, Session
 from toolcrib.store._tables import SEALED
 from toolcrib.store.sealed import Place, SealedValue, require_next
 

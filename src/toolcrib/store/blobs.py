@@ -18,9 +18,10 @@ import sqlalchemy as sa
 
 from toolcrib.contracts import NotFound, Unavailable
 from toolcrib.contracts import digest as digest_of
-from toolcrib.store._database import Database, Session
+from toolcrib.store._database import Database
 from toolcrib.store._dialect import insert_new
 from toolcrib.store._rows import to_micros
+from toolcrib.store._session import Session
 from toolcrib.store._tables import BLOBS
 from toolcrib.store.objects import Objects
 

@@ -1,15 +1,17 @@
-"""A store in a SQL database, SQLite so far, with blobs elsewhere. It survives the process and the machine.
+"""A store in a SQL database, with blobs there or elsewhere. It survives the process and the machine.
 
 Several processes may share one; within a process, one event loop. Importing this module loads SQLAlchemy.
 """
 
 from toolcrib.store._database import Database
+from toolcrib.store._dialect import Dialect
 from toolcrib.store._sql_api_keys import SqlApiKeys
 from toolcrib.store._sql_approvals import SqlApprovals
 from toolcrib.store._sql_cache import SqlCache
 from toolcrib.store._sql_conversations import SqlConversations
 from toolcrib.store._sql_definitions import SqlDefinitions
 from toolcrib.store._sql_journal import SqlJournal
+from toolcrib.store._sql_retention import SqlRetention
 from toolcrib.store._sql_sealed import SqlSealedValues
 from toolcrib.store.blobs import ObjectBlobs
 from toolcrib.store.objects import Objects
@@ -19,12 +21,12 @@ class SqlStore:
     """All ports of `Store`, in SQL.
 
     Args:
-        url: `sqlite:///path`, as SQLAlchemy reads it.
+        dialect: Which database it is: `Sqlite` or `Postgres`.
         blobs: Has the bytes of the blobs.
     """
 
-    def __init__(self, url: str, *, blobs: Objects) -> None:
-        self._database = Database(url)
+    def __init__(self, dialect: Dialect, *, blobs: Objects) -> None:
+        self._database = Database(dialect)
         self._definitions = SqlDefinitions(self._database)
         self._journal = SqlJournal(self._database)
         self._approvals = SqlApprovals(self._database)
@@ -33,6 +35,7 @@ class SqlStore:
         self._api_keys = SqlApiKeys(self._database)
         self._sealed = SqlSealedValues(self._database)
         self._conversations = SqlConversations(self._database)
+        self._retention = SqlRetention(self._database)
 
     @property
     def definitions(self) -> SqlDefinitions:
@@ -73,6 +76,11 @@ class SqlStore:
     def conversations(self) -> SqlConversations:
         """Conversations."""
         return self._conversations
+
+    @property
+    def retention(self) -> SqlRetention:
+        """Takes out what is old."""
+        return self._retention
 
     async def open(self) -> None:
         """Connect, and bring the schema up to date; safe to call twice.

@@ -14,18 +14,24 @@ from alembic.script import ScriptDirectory
 
 from tests.unit.store.samples import opened
 from toolcrib.contracts import Unavailable
-from toolcrib.store import _dialect
 from toolcrib.store._schema import MIGRATIONS, bring_up_to_date, migrate
+from toolcrib.store._session import Session
+from toolcrib.store._sqlite import Sqlite
 from toolcrib.store._tables import HEAD, METADATA, STAMP
 
 pytestmark = pytest.mark.requirement("store.schema")
 
 
+def new_file(file: Path) -> Session:
+    dialect = Sqlite(f"sqlite:///{file}")
+    return Session(dialect.create(), dialect, {})
+
+
 @pytest.fixture
 def migrated(tmp_path: Path) -> Generator[sa.Connection]:
-    engine = _dialect.make_engine(f"sqlite:///{tmp_path}/migrated.db")
-    with _dialect.connect(engine) as connection:
-        connection.exec_driver_sql(_dialect.BEGIN)
+    with closing(new_file(tmp_path / "migrated.db")) as session:
+        connection = session.connection
+        connection.exec_driver_sql("BEGIN")
         migrate(connection)
         connection.commit()
         yield connection
@@ -33,9 +39,9 @@ def migrated(tmp_path: Path) -> Generator[sa.Connection]:
 
 @pytest.fixture
 def created(tmp_path: Path) -> Generator[sa.Connection]:
-    engine = _dialect.make_engine(f"sqlite:///{tmp_path}/created.db")
-    with _dialect.connect(engine) as connection:
-        bring_up_to_date(connection)
+    with closing(new_file(tmp_path / "created.db")) as session:
+        connection = session.connection
+        bring_up_to_date(session, "crib")
         yield connection
 
 
@@ -76,19 +82,19 @@ def test_the_migrations_make_the_tables_of_the_code(migrated: sa.Connection, cre
 
 
 def test_a_database_of_an_older_revision_is_migrated(tmp_path: Path):
-    engine = _dialect.make_engine(f"sqlite:///{tmp_path}/crib.db")
-    with _dialect.connect(engine) as connection:
+    with closing(new_file(tmp_path / "crib.db")) as session:
+        connection = session.connection
         STAMP.create(connection)
         connection.commit()
-        bring_up_to_date(connection)
+        bring_up_to_date(session, "crib")
 
         assert connection.execute(sa.select(STAMP)).scalar_one() == HEAD
 
 
 def test_what_an_older_release_wrote_is_kept(tmp_path: Path):
-    engine = _dialect.make_engine(f"sqlite:///{tmp_path}/crib.db")
-    with _dialect.connect(engine) as connection:
-        connection.exec_driver_sql(_dialect.BEGIN)
+    with closing(new_file(tmp_path / "crib.db")) as session:
+        connection = session.connection
+        connection.exec_driver_sql("BEGIN")
         migrate(connection, "0001")
         connection.exec_driver_sql(
             "INSERT INTO api_keys VALUES ('k1', 'default', 'owner', 'hmac', 'wxyz', 'owner', 0, NULL)"
@@ -96,7 +102,7 @@ def test_what_an_older_release_wrote_is_kept(tmp_path: Path):
         row = "'tool', 'search', 1, '1.0.0', 'sha256:1', '{}', 'owner', 0, 'active', NULL, NULL, NULL, 0, 1"
         connection.exec_driver_sql(f"INSERT INTO definitions VALUES ('default', {row})")
         connection.commit()
-        bring_up_to_date(connection)
+        bring_up_to_date(session, "crib")
 
         assert connection.exec_driver_sql("SELECT key_id, scopes FROM api_keys").all() == [("k1", '["ai://*"]')]
         assert connection.exec_driver_sql("SELECT name, revision, change FROM definitions").all() == [("search", 1, 0)]

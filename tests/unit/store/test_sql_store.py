@@ -12,8 +12,10 @@ import sqlalchemy as sa
 
 from tests.unit.store.samples import FIRST, NOON, definition, entries, entry, later, new_run, opened, started
 from toolcrib.contracts import Conflict, Fenced, InvalidInput, NotFound, Unavailable, digest
-from toolcrib.store import Store, _dialect, blobs
-from toolcrib.store._database import Database, Session
+from toolcrib.store import Store, _sqlite, blobs
+from toolcrib.store._database import Database
+from toolcrib.store._session import Session
+from toolcrib.store._sqlite import Sqlite
 from toolcrib.store._tables import STAMP
 
 
@@ -146,7 +148,7 @@ async def test_closing_writes_what_is_pending(store: Store, tmp_path: Path):
 async def test_a_database_that_stays_locked_is_unavailable_and_usable_afterwards(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):
-    monkeypatch.setattr(_dialect, "_BUSY_S", 0.01)
+    monkeypatch.setattr(_sqlite, "_BUSY_S", 0.01)
     async with opened("sqlite", tmp_path) as store:
         await started(store.journal)
         with closing(sqlite3.connect(tmp_path / "crib.db", isolation_level=None)) as other:
@@ -161,7 +163,7 @@ async def test_a_database_that_stays_locked_is_unavailable_and_usable_afterwards
 
 @pytest.mark.requirement("store.opening_errors")
 async def test_a_new_file_that_stays_locked_is_unavailable(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(_dialect, "_BUSY_S", 0.01)
+    monkeypatch.setattr(_sqlite, "_BUSY_S", 0.01)
     with closing(sqlite3.connect(tmp_path / "crib.db", isolation_level=None)) as other:
         other.execute("CREATE TABLE notes (text TEXT)")
         for lock in ("IMMEDIATE", "EXCLUSIVE"):
@@ -177,7 +179,7 @@ async def test_a_new_file_that_stays_locked_is_unavailable(tmp_path: Path, monke
 
 @pytest.mark.requirement("store.group_commit")
 async def test_an_operation_with_a_fault_of_its_own_leaves_the_store_usable(tmp_path: Path):
-    database = Database(f"sqlite:///{tmp_path}/crib.db")
+    database = Database(Sqlite(f"sqlite:///{tmp_path}/crib.db"))
     await database.open()
 
     def faulty(session: Session) -> None:

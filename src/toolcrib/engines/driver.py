@@ -6,7 +6,7 @@ same transaction as its last event.
 
 import asyncio
 import contextlib
-from collections.abc import Collection, Mapping
+from collections.abc import Awaitable, Callable, Collection, Mapping
 from functools import partial
 from random import Random
 from typing import Protocol
@@ -32,6 +32,7 @@ from toolcrib.contracts import (
     Signal,
     SignalReceived,
     ToolRevision,
+    Unavailable,
 )
 from toolcrib.engines.leases import Hold, Stopped
 from toolcrib.engines.limits import bounded, limits_of
@@ -114,10 +115,12 @@ class Driver:
     Args:
         house: What they are executed with.
         nested: Starts and ends the runs that they start.
+        ensure: Raises `Fenced` if another process may have a run.
     """
 
-    def __init__(self, house: House, nested: NestedRuns) -> None:
+    def __init__(self, house: House, nested: NestedRuns, ensure: Callable[[Hold], Awaitable[None]]) -> None:
         self._house = house
+        self._ensure = ensure
         self._nested = nested
         self._in_doubt = InDoubt(house.registry, house.clock)
 
@@ -133,7 +136,7 @@ class Driver:
         if parent is None:  # else the parent's own budget and time-out hold
             limits = await limits_alone(journal, request, drive.history, limits)
         parts = await open_parts(journal, drive.history)
-        context = self._context(drive, tool, limits, parent)
+        context = self._context(drive, hold, tool, limits, parent)
         for child_id, most in parts.items():
             context.budget.hold(child_id, most)
         if claim.run.epoch > 1:
@@ -152,14 +155,18 @@ class Driver:
         if not called and await self._is_orphan(context.request):
             return await self._end(drive, orphaned(context.request), context)
         seconds = max(context.budget.limits.timeout_s - drive.history.active_s, 0.0)
+        hold.on_leave(context.leave)
         try:
             with hold.stoppable():
                 halt = await self._until_halted(context, tool, seconds)
         except Stopped:
             return await self._cancel(drive, context)
-        except (Fenced, asyncio.CancelledError):
+        except (Fenced, asyncio.CancelledError) as stop:
             await context.settle(cancel=True)
             context.leave_budget()
+            if hold.leaving and not (isinstance(stop, Fenced) or hold.lost or context.acting):
+                with contextlib.suppress(Unavailable):  # then the lease has to run out
+                    await self._suspend(drive, Suspended("queued"), context)
             raise
         if isinstance(halt, Suspended):
             return await self._suspend(drive, halt, context)
@@ -177,7 +184,7 @@ class Driver:
             return await self._run_program(context, tool, seconds)
         except Suspended as wait:
             await context.settle(cancel=False)
-            return wait
+            return Suspended("queued") if context.left else wait
 
     async def _run_program(self, context: RunContext, tool: ToolRevision, seconds: float) -> Ended:
         program = self._house.programs[context.request.kind]
@@ -253,6 +260,8 @@ class Driver:
         with contextlib.suppress(Conflict):
             await self._nested.create(request, run_id=child_id)
         result = (await self._nested.resume(child_id, parent=context)).result
+        if result.status == "queued":
+            raise Suspended("queued", nested=True)
         if result.status not in ENDED:
             raise Suspended(result.status, child_signal(child_id), nested=True)
         context.child_ended(child_id)
@@ -278,7 +287,9 @@ class Driver:
         parent_id = request.parent_run_id
         return parent_id is not None and (await self._house.store.journal.run(parent_id)).ended
 
-    def _context(self, drive: Drive, tool: ToolRevision, limits: Limits, parent: RunContext | None) -> RunContext:
+    def _context(
+        self, drive: Drive, hold: Hold, tool: ToolRevision, limits: Limits, parent: RunContext | None
+    ) -> RunContext:
         house, run_id, request = self._house, drive.run.run_id, drive.run.request
         policy = policy_of(tool, request)
         if parent is not None:
@@ -321,5 +332,6 @@ class Driver:
                 leave=partial(house.store.journal.signal, run_id),
                 abandon=partial(self._abandon, drive.run),
                 past=house.store.journal,
+                fence=partial(self._ensure, hold),
             ),
         )

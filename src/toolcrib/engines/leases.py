@@ -2,10 +2,10 @@
 
 import asyncio
 import contextlib
-from collections.abc import Generator, Sequence
+from collections.abc import Callable, Generator, Sequence
 from datetime import timedelta
 
-from toolcrib.contracts import CANCEL, Unavailable
+from toolcrib.contracts import CANCEL, Fenced, Unavailable
 from toolcrib.executor import Clock
 from toolcrib.store import Claim, Journal, Lease
 
@@ -15,10 +15,18 @@ class Stopped(Exception):
 
 
 class Hold:
-    """One run that a task of this process works on, and how it is stopped from outside."""
+    """One run that a task of this process works on, and how it is stopped from outside.
 
-    def __init__(self, run_id: str) -> None:
+    Args:
+        run_id: The run.
+        leaving: The process is about to stop: the run is to be left at the next step.
+    """
+
+    def __init__(self, run_id: str, *, leaving: bool = False) -> None:
         self.run_id = run_id
+        self.leaving = leaving
+        self.valid_until = 0.0
+        """The moment of the monotonic clock from which on another process may have the run."""
         self.lost = False
         """Another process has the run."""
         self.over = False
@@ -26,6 +34,7 @@ class Hold:
         self.stopping = False
         """The run is cancelled."""
         self._task = asyncio.current_task()
+        self._on_leave: Callable[[], None] | None = None
         self._stoppable = False
         self._interrupted = False
 
@@ -44,6 +53,18 @@ class Hold:
         self.stopping = True
         if self._stoppable:
             self._interrupt()
+
+    def leave(self) -> None:
+        """Let the work on the run come to a halt as soon as what is under way has ended."""
+        self.leaving = True
+        if self._on_leave is not None:
+            self._on_leave()
+
+    def on_leave(self, told: Callable[[], None]) -> None:
+        """Who is told of `leave`: at once, if it has been said already."""
+        self._on_leave = told
+        if self.leaving:
+            told()
 
     @contextlib.contextmanager
     def stoppable(self) -> Generator[None]:
@@ -100,9 +121,34 @@ class Leases:
         """A lease from now on, for a run that is created here."""
         return Lease(self._owner, self._clock.now() + timedelta(seconds=self._lease_s))
 
-    async def claim(self, run_id: str) -> Claim | None:
+    async def claim(self, hold: Hold) -> Claim | None:
         """Take a run, as `Journal.claim` does."""
-        return await self._journal.claim(run_id, owner=self._owner, now=self._clock.now(), lease_s=self._lease_s)
+        self.note(hold)
+        return await self._journal.claim(hold.run_id, owner=self._owner, now=self._clock.now(), lease_s=self._lease_s)
+
+    def note(self, hold: Hold) -> None:
+        """A lease that is asked for now holds from now on, if it is granted."""
+        hold.valid_until = self._clock.monotonic() + self._lease_s
+
+    async def ensure(self, hold: Hold) -> None:
+        """See to it that no other process can have a run at this moment; asked before each effect.
+
+        A process that was frozen, or whose heartbeat came late, does not know what others have done meanwhile. Its own
+        clock tells it that its lease may be over, and then the journal tells whether it is. The clock is a monotonic
+        one, so that setting the time of the machine changes nothing here.
+
+        Raises:
+            Fenced: Another process has the run.
+        """
+        if self._clock.monotonic() < hold.valid_until:
+            return
+        await self._renew([hold])
+        if hold.lost or self._clock.monotonic() >= hold.valid_until:
+            msg = (
+                f"the lease of run {hold.run_id!r} was over before an effect, so that another process may have it; "
+                "raise lease_s if this one was only slow"
+            )
+            raise Fenced(msg)
 
     @contextlib.contextmanager
     def kept(self, hold: Hold) -> Generator[None]:
@@ -127,15 +173,23 @@ class Leases:
         while self._kept:
             await self._clock.sleep(self._lease_s / 3)
             with contextlib.suppress(Unavailable):  # the next look may come in time
-                await self._look_after(list(self._kept))
+                await self._look_after(list(self._kept.values()))
 
-    async def _look_after(self, mine: Sequence[str]) -> None:
-        renewed = await self._journal.renew(mine, owner=self._owner, now=self._clock.now(), lease_s=self._lease_s)
-        for run_id in set(mine) - set(renewed):
-            hold = self._kept.pop(run_id, None)
-            if hold is not None:
-                hold.lose()
+    async def _look_after(self, mine: Sequence[Hold]) -> None:
+        await self._renew(mine)
         for run_id in await self._journal.signalled(CANCEL, list(self._kept)):
             hold = self._kept.get(run_id)
             if hold is not None:
                 hold.stop()
+
+    async def _renew(self, mine: Sequence[Hold]) -> None:
+        """Prolong the leases that are still ours, and stop the work on runs whose are not."""
+        asked = self._clock.monotonic()
+        ids = [hold.run_id for hold in mine]
+        renewed = set(await self._journal.renew(ids, owner=self._owner, now=self._clock.now(), lease_s=self._lease_s))
+        for hold in mine:
+            if hold.run_id in renewed:
+                hold.valid_until = asked + self._lease_s
+            elif self._kept.get(hold.run_id) is hold:
+                del self._kept[hold.run_id]
+                hold.lose()

@@ -11,6 +11,7 @@ from collections.abc import Awaitable, Callable, Generator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from decimal import Decimal
+from typing import Final
 
 from toolcrib.contracts import (
     ENDED,
@@ -20,10 +21,8 @@ from toolcrib.contracts import (
     Fenced,
     NotFound,
     Run,
-    RunFinished,
     RunKind,
     RunRequest,
-    RunResult,
     RunStarted,
     Signal,
     ToolError,
@@ -34,11 +33,15 @@ from toolcrib.engines.leases import Hold, Leases
 from toolcrib.engines.nesting import awaited_children
 from toolcrib.engines.outcomes import Driven, cancel_signal
 from toolcrib.engines.shares import check_alone
+from toolcrib.engines.standing import read_driven
 from toolcrib.executor import Clock, Executor
 from toolcrib.llm.retry import RetryPolicy
 from toolcrib.registry import Registry
-from toolcrib.runs import Ended, Live, Program, RunContext, result_of
+from toolcrib.runs import Ended, Live, Program, RunContext
 from toolcrib.store import Claim, Entry, Store
+
+_DRAINED_S: Final = 0.05
+"""Seconds between looks whether all runs have been let go of."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,13 +93,16 @@ class LocalEngine:
         self._leases = Leases(store.journal, clock, owner=settings.owner, lease_s=settings.lease_s)
         self.live = Live()
         """What the models of the runs that this process drives are saying."""
-        self._driver = Driver(House(store, registry, executor, programs, clock, settings.retry, self.live), self)
+        house = House(store, registry, executor, programs, clock, settings.retry, self.live)
+        self._driver = Driver(house, self, self._leases.ensure)
         self._driving: dict[str, Hold] = {}
         """Runs that a task of this process drives or is about to claim."""
         self._left_over: dict[str, None] = {}
         """Runs that were found at a look and may be so at the next, those that were begun longest ago first."""
         self._begun: set[asyncio.Task[None]] = set()
         """What drives runs that nobody waits for."""
+        self._leaving = False
+        """Nothing is begun any more, because the process is about to stop."""
 
     async def create(self, request: RunRequest, *, run_id: str | None = None) -> str:
         """Write a new run into the journal, queued for whoever claims it; durable on return.
@@ -112,6 +118,7 @@ class LocalEngine:
         """Create a run and drive it at once until it ends or waits."""
         claim = self._create_claimed(request)
         with self._held(claim.run.run_id) as hold:
+            self._leases.note(hold)
             return await self._drive_held(claim, hold, None)
 
     async def refuse(self, request: RunRequest, refusal: ToolError) -> Driven:
@@ -134,9 +141,9 @@ class LocalEngine:
                 return await self._ended_before(stored, parent)
             await self._check_able(stored)
             if parent is not None:
-                return await self._drive_held(await self._claim(run_id), hold, parent)
+                return await self._drive_held(await self._claim(hold), hold, parent)
             await check_alone(self._journal, stored)
-            claim = await self._claim(run_id)
+            claim = await self._claim(hold)
             await check_alone(self._journal, stored)  # a caller that was taken in between has seen that this one waits
             return await self._drive_held(claim, hold, None)
 
@@ -157,9 +164,13 @@ class LocalEngine:
             except (Conflict, Fenced) as taken:
                 if isinstance(taken, Fenced) and parent is not None:
                     raise
-                driven = await self._stored(await self._journal.run(run_id))
+                driven = await read_driven(self._journal, await self._journal.run(run_id))
             status = driven.result.status
-            if status in ENDED or (status in WAITING and not (parent is None and await self._resume_nested(driven))):
+            if (
+                status in ENDED
+                or self._leaving
+                or (status in WAITING and not (parent is None and await self._resume_nested(driven)))
+            ):
                 return driven
             if status not in WAITING:
                 await self._clock.sleep(min(self._settings.poll_s, self._settings.lease_s / 4))
@@ -173,6 +184,10 @@ class LocalEngine:
     async def signal(self, run_id: str, signal: Signal) -> bool:
         """Leave a signal for a run. False if there was one of that name; the first wins."""
         return await self._journal.signal(run_id, signal)
+
+    async def signal_all(self, signals: Sequence[tuple[str, Signal]]) -> bool:
+        """Leave signals for the runs of these ids: all of them, or none because there was one of these names."""
+        return await self._journal.signal_all(signals)
 
     async def cancel(self, run_id: str, *, by: str, reason: str | None = None) -> bool:
         """End a run, whatever it does or waits for, and its nested runs with it.
@@ -207,7 +222,7 @@ class LocalEngine:
     async def end(self, run_id: str) -> None:
         """End a run that was cancelled, without its program; one that another task or process drives ends there."""
         with contextlib.suppress(Conflict, Fenced, NotFound), self._held(run_id) as hold:
-            await self._drive_held(await self._claim(run_id), hold, None)
+            await self._drive_held(await self._claim(hold), hold, None)
 
     async def serve(self) -> None:
         """Drive whatever can go on, for ever: waits that are over, runs of processes that died."""
@@ -220,10 +235,36 @@ class LocalEngine:
             await self._let_go()
 
     def begin(self, run_id: str) -> None:
-        """Drive a run beside everything else, as far as it goes, if no other does; until the engine is closed."""
+        """Drive a run beside everything else, as far as it goes, if no other does; until the engine is closed.
+
+        Does nothing once the engine drains: whoever serves the store next finds the run.
+        """
+        if self._leaving:
+            return
         task = asyncio.create_task(self._drive_quietly(run_id))
         self._begun.add(task)
         task.add_done_callback(self._begun.discard)
+
+    async def drain(self, grace_s: float) -> Sequence[str]:
+        """Let go of all runs in good order, because this process is about to stop.
+
+        Nothing is begun any more. Calls and model calls that are under way end, then their runs are queued for whoever
+        comes next, without waiting for a lease. What has not ended after the grace is cut off when the engine is
+        closed; that is queued likewise, unless it was in the middle of an effect: then its lease runs out first.
+
+        Args:
+            grace_s: The most seconds that this may take.
+
+        Returns:
+            The ids of the runs that are still being driven.
+        """
+        self._leaving = True
+        over = self._clock.monotonic() + grace_s
+        for hold in self._driving.values():
+            hold.leave()
+        while self._driving and self._clock.monotonic() < over:
+            await self._clock.sleep(min(self._settings.poll_s, _DRAINED_S))
+        return list(self._driving)
 
     async def close(self) -> None:
         """Stop driving what nobody waits for, and holding leases."""
@@ -246,7 +287,7 @@ class LocalEngine:
         if run_id in self._driving:
             msg = f"run {run_id!r} is being driven by this process already; resume it to wait for its end"
             raise Conflict(msg)
-        self._driving[run_id] = Hold(run_id)
+        self._driving[run_id] = Hold(run_id, leaving=self._leaving)
         try:
             yield self._driving[run_id]
         finally:
@@ -266,19 +307,19 @@ class LocalEngine:
             )
             raise Fenced(msg) from None
         if hold.stopping and driven.result.status not in ENDED:  # it was cancelled while it began to wait
-            return await self._drive_held(await self._claim(hold.run_id), hold, parent)
+            return await self._drive_held(await self._claim(hold), hold, parent)
         return driven
 
-    async def _claim(self, run_id: str) -> Claim:
-        claim = await self._leases.claim(run_id)
+    async def _claim(self, hold: Hold) -> Claim:
+        claim = await self._leases.claim(hold)
         if claim is None:
-            msg = f"run {run_id!r} cannot be taken now: it waits for something, or another process holds it"
+            msg = f"run {hold.run_id!r} cannot be taken now: it waits for something, or another process holds it"
             raise Conflict(msg)
         return claim
 
     async def _ended_before(self, run: Run, parent: RunContext | None) -> Driven:
         """A run that was driven to its end before; what it used counts for its parent too."""
-        driven = await self._stored(run)
+        driven = await read_driven(self._journal, run)
         if parent is not None:
             parent.budget.release(run.run_id)
             parent.budget.take_nested(
@@ -295,21 +336,13 @@ class LocalEngine:
                 return True
         return False
 
-    async def _stored(self, run: Run) -> Driven:
-        """A run that this process does not drive, as the journal has it."""
-        log = [Entry.of(shown) for shown in await self._journal.events(run.run_id)]
-        last = log[-1].event
-        if isinstance(last, RunFinished):
-            return Driven(result_of(run.run_id, last), log)
-        return Driven(RunResult(run_id=run.run_id, status=run.status), log)
-
     async def _startable(self) -> Sequence[str]:
         """Ids of runs that nobody drives, as many as there is room for; none while the store is away.
 
         Those come last that could be driven at the look before and still can: this process may lack what they need,
         and however many they are, newer ones must not wait for them.
         """
-        room = max(self._settings.max_runs - len(self._driving), 0)
+        room = 0 if self._leaving else max(self._settings.max_runs - len(self._driving), 0)
         try:
             limit = room + len(self._left_over)
             found = dict.fromkeys(await self._journal.claimable(now=self._clock.now(), limit=limit))

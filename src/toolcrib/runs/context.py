@@ -11,7 +11,7 @@ import copy
 from collections.abc import Awaitable, Callable, Collection, Coroutine, Sequence
 from datetime import datetime
 from decimal import Decimal
-from typing import Any, Self, TypeAlias, TypeVar, cast
+from typing import Any, Self, TypeAlias, TypeVar
 
 import msgspec
 from msgspec import Struct
@@ -39,12 +39,13 @@ from toolcrib.contracts import (
     ToolRevision,
     idempotency_key,
 )
-from toolcrib.executor import CallContext, Lanes, ToolCall
+from toolcrib.executor import CallContext, Lanes, ToolCall, has_acted
 from toolcrib.executor.approval import confirm, request_of
 from toolcrib.executor.receipt import Receipt
 from toolcrib.llm import LanguageModel, Request, Response
 from toolcrib.policy import Budget, CallPolicy
 from toolcrib.runs.approvals import RunApprovals
+from toolcrib.runs.findings import denial_of, incomplete
 from toolcrib.runs.handovers import Handovers
 from toolcrib.runs.history import History
 from toolcrib.runs.log import RunLog
@@ -66,10 +67,11 @@ Spawn: TypeAlias = "Callable[[RunContext, Nested], Awaitable[RunResult]]"
 """Runs a nested run to its end, or raises `Suspended`."""
 
 
-class _ReadFirst(Struct):
-    """What all parts of one run's program have read."""
+class _Deeds(Struct):
+    """What all parts of one run's program have read and done."""
 
     tainted_by: str | None
+    wrote: bool
 
 
 class RunContext:
@@ -106,7 +108,10 @@ class RunContext:
         self.deadline = deadline
         self.principal = run.request.principal
         """Who makes the calls; an agent may act as a service account."""
-        self._read_first = _ReadFirst("what its caller had read" if run.request.tainted else None)
+        self._deeds = _Deeds(
+            tainted_by="what its caller had read" if run.request.tainted else None,
+            wrote=any(map(has_acted, history.envelopes.values())),
+        )
         self.log = log
         self.models = models
         self._history = history
@@ -151,11 +156,11 @@ class RunContext:
     @property
     def tainted_by(self) -> str | None:
         """What it has read that outsiders can write: the first of it; null if nothing."""
-        return self._read_first.tainted_by
+        return self._deeds.tainted_by
 
     @tainted_by.setter
     def tainted_by(self, source: str | None) -> None:
-        self._read_first.tainted_by = source
+        self._deeds.tainted_by = source
 
     @property
     def tainted(self) -> bool:
@@ -166,6 +171,11 @@ class RunContext:
     def ever_tainted(self) -> bool:
         """The same of all that the journal has, also of what the program has not come to again."""
         return self.tainted or self._history.tainted
+
+    @property
+    def wrote(self) -> bool:
+        """Whether a call of it, or of a nested run, has changed something or may have."""
+        return self._deeds.wrote
 
     def beside(self) -> Self:
         """The same run for one part of its program: with a policy and a principal of its own, and all else shared."""
@@ -201,7 +211,9 @@ class RunContext:
             BudgetExhausted: The run may not spend what the call could cost.
             ModelRefused: A guardrail forbids the call, or withholds the answer.
             ModelError: The provider failed for good.
+            Suspended: The run is being left.
         """
+        self._parking.check()
         return await self.models.perform(call, self._standing())
 
     def keep_answer(self, model: LanguageModel, request: Request) -> bool:
@@ -314,6 +326,23 @@ class RunContext:
         task.add_done_callback(self._ended)
         return Pending(self._parking, task)
 
+    def leave(self) -> None:
+        """Begin nothing any more: the run goes on in another process as soon as what is under way has ended."""
+        self._parking.leave()
+
+    @property
+    def left(self) -> bool:
+        """Whether a part of the program has not gone on because the run is being left."""
+        return self._parking.left
+
+    @property
+    def acting(self) -> bool:
+        """Whether a call that writes was cut off, so that its effect may still come."""
+        nested = self.open_children.values()
+        return any(
+            intent.side_effects == "writes" and intent.position not in nested for intent in self.log.open_calls.values()
+        )
+
     def stop_waiting(self) -> None:
         """Have all parts of the program give up that wait for somebody outside: what they wait for matters no more."""
         self._parking.close()
@@ -352,6 +381,7 @@ class RunContext:
         appended = self.log.add(intent)
         if intent.side_effects == "writes":
             await appended
+            await self._around.fence()
 
     async def confirm(self, request: ApprovalRequested) -> ApprovalDecision | None:
         """Ask a person."""
@@ -473,23 +503,11 @@ class RunContext:
         return envelope
 
     async def _conclude(self, envelope: ToolEnvelope) -> None:
-        decision = None
-        if envelope.status == "denied" and envelope.error is not None:
-            details = envelope.error.details or {}
-            decision = GuardDecision(
-                outcome="deny",
-                rule=details.get("rule", "resolve"),
-                reason=envelope.error.reason,
-                message=envelope.error.message,
-                inputs=details.get("inputs", {}),
-            )
         self._heard(envelope)
         self._approvals.close(envelope.position)
         for child_id in [child for child, position in self.open_children.items() if position == envelope.position]:
             await self._abandon(child_id)
-        appended = self.log.add(CallFinished(position=envelope.position, envelope=envelope, decision=decision))
-        if envelope.side_effects == "writes":
-            await appended
+        self.log.add(CallFinished(position=envelope.position, envelope=envelope, decision=denial_of(envelope)))
 
     async def _abandon(self, child_id: str) -> None:
         """End a nested run that nobody waits for any more, if it has not ended itself."""
@@ -520,16 +538,11 @@ class RunContext:
 
     def _heard(self, envelope: ToolEnvelope) -> None:
         """What a call has brought is known to the run from now on."""
-        self._note_incomplete(envelope)
+        for warning in incomplete(envelope):
+            self.warn(warning)
+        self._deeds.wrote |= has_acted(envelope)
         if envelope.tainted and self.tainted_by is None:
             self.tainted_by = f"{envelope.name} at {envelope.position}"
-
-    def _note_incomplete(self, envelope: ToolEnvelope) -> None:
-        """What is made of a list that ends before its end is not made of all of it: the run's result says so."""
-        paging = envelope.metadata.get("paging")
-        if isinstance(paging, dict) and cast("JsonObject", paging).get("complete") is False:
-            for warning in envelope.metadata.get("warnings", ()):
-                self.warn(f"{envelope.name}: {warning}")
 
     async def settle(self, *, cancel: bool) -> None:
         """Wait until nothing is under way any more, cancelling it first if it shall not end by itself."""
@@ -556,6 +569,7 @@ class RunContext:
         """Give every call that was cut off its envelope, so that the journal tells what is known of it."""
         for intent in list(self.log.open_calls.values()):
             envelope = self._around.in_doubt.cut_off(intent, self.run, reason)
+            self._deeds.wrote |= has_acted(envelope)
             self.log.add(CallFinished(position=intent.position, envelope=envelope))
 
 

@@ -47,18 +47,37 @@ class Parking:
         self._parked: dict[asyncio.Future[Suspended | None], Suspended] = {}
         self._lookout: asyncio.Task[None] | None = None
         self._closed = False
+        self._leaving = False
+        self.left = False
+        """Whether something was not begun because the run is being left."""
 
     async def through(self, work: Callable[[], Awaitable[T]]) -> T:
         """What a piece of work brings, which is begun again each time when what it has waited for is there.
 
         Raises:
-            Suspended: It waits, and nothing else works.
+            Suspended: It waits, and nothing else works; or the run is being left.
         """
         while True:
+            self.check()
             try:
                 return await work()
             except Suspended as wait:
                 await self._wait_out(wait)
+
+    def check(self) -> None:
+        """Refuse to begin anything in a run that is being left.
+
+        Raises:
+            Suspended: It is; any process may go on with it.
+        """
+        if self._leaving:
+            self.left = True
+            raise Suspended("queued", nested=True)
+
+    def leave(self) -> None:
+        """From now on nothing is begun: what works comes to its end, and the run is left to another process."""
+        self._leaving = True
+        self.close()
 
     @contextlib.contextmanager
     def watched(self, watch: Watch) -> Generator[None]:

@@ -14,6 +14,10 @@ from toolcrib.runs.past import Past
 from toolcrib.store import Blobs
 
 
+async def unfenced() -> None:
+    """No other process can have the run."""
+
+
 class Nested(Struct, frozen=True):
     """A run that a call starts."""
 
@@ -51,3 +55,5 @@ class Surroundings(Struct, frozen=True):
     """Ends a nested run, by its id, that nobody waits for any more; one that has ended stays as it is."""
     past: Past
     """Reads other runs."""
+    fence: Callable[[], Awaitable[None]] = unfenced
+    """Raises `Fenced` if another process may have the run; asked when an intent is durable, before its effect."""

@@ -19,7 +19,7 @@ SCHEMA_VERSION = 1
 """Version of the persisted JSON of events; old ones stay readable."""
 
 Outcome: TypeAlias = Literal["allow", "deny", "ask"]
-ResumeCause: TypeAlias = Literal["crash", "approval", "client", "signal", "timer", "request"]
+ResumeCause: TypeAlias = Literal["crash", "approval", "client", "signal", "timer", "request", "shutdown"]
 
 
 class GuardDecision(Contract):
@@ -88,6 +88,8 @@ class RunFinished(Contract):
     cost_unknown: bool = False
     iterations: int = 0
     tool_calls: int = 0
+    wrote: bool | None = None
+    """Whether a call of it, or of a nested run, has changed something or may have; null in what older releases wrote."""
 
 
 class ModelStarted(Contract):
@@ -108,6 +110,8 @@ class ModelStarted(Contract):
     """Number of messages sent in all."""
     decision: GuardDecision | None = None
     """Why it may be sent, with what it may use at most; null in what older releases wrote."""
+    request_hash: str | None = None
+    """Content hash of all that the model is asked, whoever it is; null in what older releases wrote."""
 
 
 class ModelFailed(Contract):
@@ -153,6 +157,8 @@ class ModelFinished(Contract):
     duration_s: float = 0.0
     decision: GuardDecision | None = None
     """What a guardrail has found in the answer: `deny` if it is withheld, `allow` if parts of it are replaced."""
+    taken_from: int | None = None
+    """Of a fork: the event of the other run that the answer was taken from; nobody was asked then."""
 
 
 class CallStarted(Contract):
@@ -180,6 +186,8 @@ class CallFinished(Contract):
     envelope: ToolEnvelope
     decision: GuardDecision | None = None
     """Given for a call that was denied, and so has no `call_started`."""
+    taken_from: int | None = None
+    """Of a fork: the event of the other run that the outcome was taken from."""
 
 
 class ApprovalRequested(Contract):

@@ -49,6 +49,7 @@ def finished(ended: Ended, context: RunContext | None) -> RunFinished:
         cost_unknown=spending.cost_unknown if spending else False,
         iterations=context.budget.iterations if context else 0,
         tool_calls=context.budget.tool_calls if context else 0,
+        wrote=context.wrote if context else False,
     )
 
 
@@ -110,6 +111,8 @@ def resume_cause(claim: Claim) -> ResumeCause:
     last = claim.events[-1].event if claim.events else None
     if not isinstance(last, RunSuspended):
         return "crash"
+    if last.status == "queued":
+        return "shutdown"
     arrived = next((name for name in last.waiting_for if name in claim.signals), None)
     if arrived is None:
         return "timer"

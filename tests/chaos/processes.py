@@ -19,13 +19,14 @@ from typing import Any, TypeAlias
 from toolcrib.contracts import Json
 
 _FORKSERVER = multiprocessing.get_context("forkserver")
-_FORKSERVER.set_forkserver_preload(["tests.chaos.crm", "tests.chaos.ledger", "toolcrib.store.sql"])
+_FORKSERVER.set_forkserver_preload(
+    ["tests.chaos.crm", "tests.chaos.ledger", "tests.chaos.world.jobs", "toolcrib.store.sql"]
+)
 
 Job: TypeAlias = Callable[..., Coroutine[Any, Any, Json]]
 """An importable async function; its arguments can be pickled, its result is JSON."""
 
-_PATIENCE_S = 60
-"""Seconds after which a process that hangs fails, and tells where it hung."""
+_PATIENCE_S = 60.0
 
 KILLED = -signal.SIGKILL
 """Exit code of a process that was killed."""
@@ -38,12 +39,19 @@ class Child:
         answer: The file that takes the result.
         job: What it does.
         *arguments: Of the job.
+        patience_s: Seconds after which it fails if it hangs, and tells where it hung.
     """
 
-    def __init__(self, answer: Path, job: Job, *arguments: Any) -> None:
+    def __init__(self, answer: Path, job: Job, *arguments: Any, patience_s: float = _PATIENCE_S) -> None:
         self._answer = answer
-        self._process = _FORKSERVER.Process(target=_work, args=(answer, job, arguments))
+        self._process = _FORKSERVER.Process(target=_work, args=(answer, job, arguments, patience_s))
         self._process.start()
+
+    @property
+    def pid(self) -> int:
+        """Its process id."""
+        assert self._process.pid is not None
+        return self._process.pid
 
     async def ended(self) -> int:
         """Its exit code: negative if a signal ended it."""
@@ -58,9 +66,8 @@ class Child:
 
     def signal(self, number: signal.Signals) -> None:
         """Send it a signal, unless it has ended by itself."""
-        assert self._process.pid is not None
         with suppress(ProcessLookupError):
-            os.kill(self._process.pid, number)
+            os.kill(self.pid, number)
 
 
 @asynccontextmanager
@@ -94,9 +101,9 @@ def _command(output: Any, command: Callable[..., None], arguments: tuple[str, ..
     command()
 
 
-def _work(answer: Path, job: Job, arguments: tuple[Any, ...]) -> None:
+def _work(answer: Path, job: Job, arguments: tuple[Any, ...], patience_s: float) -> None:
     async def hurried() -> Json:
-        async with asyncio.timeout(_PATIENCE_S):
+        async with asyncio.timeout(patience_s):
             return await job(*arguments)
 
     answer.write_text(json.dumps(asyncio.run(hurried())))

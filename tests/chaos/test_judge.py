@@ -12,6 +12,7 @@ import pytest_asyncio
 from tests.chaos.world.book import Line
 from tests.chaos.world.crew import SPREAD, SPREAD_INPUT, crib_at
 from tests.chaos.world.evidence import gather
+from tests.chaos.world.jobs import listen
 from tests.chaos.world.judge import Evidence, Rule, Told, violations
 from tests.chaos.world.place import on_sqlite
 from tests.chaos.world.public import Public
@@ -38,9 +39,8 @@ async def calm(tmp_path_factory: pytest.TempPathFactory) -> Evidence:
                 await crib.recover()
                 for run in waiting:
                     await public.speak(run, eager=True)
-        journal = crib.store.journal
-        streams = {run_id: [event.model_dump_json() for event in await journal.events(run_id)] for run_id in begun}
-        return await gather(journal, place, submitted=begun, told=public.told, streams=streams)
+        await listen(place, begun)
+        return await gather(crib, place, submitted=begun, told=public.told, followed=begun)
 
 
 async def test_nothing_is_wrong_with_a_world_that_nothing_happened_to(calm: Evidence):

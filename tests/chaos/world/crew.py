@@ -13,7 +13,7 @@ from tests.chaos.world.book import Book
 from tests.chaos.world.place import Place
 from toolcrib import Crib, ScriptedModel, ToolContext, tool
 from toolcrib.contracts import Json, JsonObject, Limits
-from toolcrib.llm import Message, Request, ScriptedAnswer, ToolCall
+from toolcrib.llm import Message, Request, ScriptedAnswer, ToolCall, ToolResult
 from toolcrib.registry import FunctionTool
 from toolcrib.store import Store
 
@@ -22,7 +22,6 @@ LIMITS: Final = Limits(max_iterations=50, max_tool_calls=500, timeout_s=3600)
 UNSAFE: Final = frozenset({"post", "sign"})
 """Nothing can tell afterwards whether it took effect."""
 WRITES: Final = frozenset({"put", "charge", "pay"}) | UNSAFE
-UNKNOWN: Final = "outcome_unknown"
 HELPER: Final[Sequence[Sequence[str]]] = (("put", "post", "look"), ("pay", "charge"))
 """The plan of the nested agent."""
 ITEMS: Final = 4
@@ -55,45 +54,47 @@ def plan(number: int) -> Sequence[Sequence[str]]:
     return turns
 
 
+async def _act(book: Book, name: str, context: ToolContext) -> Json:
+    """What every tool does: it begins, takes effect, and ends, and it takes a moment from each to the next."""
+    dice, key = Random(f"{context.idempotency_key}{context.attempt}"), context.idempotency_key
+    book.write("begun", name, key)
+    await asyncio.sleep(dice.uniform(0, 0.04))
+    if name == "charge":
+        book.write_once(name, key)
+    else:
+        book.write("effect", name, key)
+    await asyncio.sleep(dice.uniform(0, 0.04))
+    book.write("ended", name, key)
+    return {"did": name}
+
+
 def tools(book: Book) -> list[FunctionTool[..., Json]]:
     """One tool of each kind."""
-
-    async def act(name: str, context: ToolContext) -> Json:
-        dice, key = Random(f"{context.idempotency_key}{context.attempt}"), context.idempotency_key
-        book.write("begun", name, key)
-        await asyncio.sleep(dice.uniform(0, 0.02))
-        if name == "charge":
-            book.write_once(name, key)
-        else:
-            book.write("effect", name, key)
-        await asyncio.sleep(dice.uniform(0, 0.02))
-        book.write("ended", name, key)
-        return {"did": name}
 
     @tool(side_effects="reads")
     async def look(context: ToolContext) -> Json:
         """Look something up."""
-        return await act("look", context)
+        return await _act(book, "look", context)
 
     @tool(side_effects="writes", idempotent=True)
     async def put(context: ToolContext) -> Json:
         """Set something to a value."""
-        return await act("put", context)
+        return await _act(book, "put", context)
 
     @tool(side_effects="writes", idempotent=True)
     async def charge(context: ToolContext) -> Json:
         """Charge a card at a system that knows the key."""
-        return await act("charge", context)
+        return await _act(book, "charge", context)
 
     @tool(side_effects="writes")
     async def post(context: ToolContext) -> Json:
         """Send a letter, which cannot be taken back."""
-        return await act("post", context)
+        return await _act(book, "post", context)
 
     @tool(side_effects="writes", reconcile="was_paid")
     async def pay(context: ToolContext) -> Json:
         """Pay a bill; afterwards the bank can be asked whether it was paid."""
-        return await act("pay", context)
+        return await _act(book, "pay", context)
 
     @tool(side_effects="reads")
     async def was_paid(idempotency_key: str) -> Json:
@@ -103,7 +104,7 @@ def tools(book: Book) -> list[FunctionTool[..., Json]]:
     @tool(side_effects="writes", requires_confirmation=True)
     async def sign(context: ToolContext) -> Json:
         """Sign a contract, once a person agrees."""
-        return await act("sign", context)
+        return await _act(book, "sign", context)
 
     @tool(side_effects="reads", runs_on="client")
     async def label() -> Json:
@@ -115,20 +116,19 @@ def tools(book: Book) -> list[FunctionTool[..., Json]]:
 
 async def _follow_plan(request: Request) -> ScriptedAnswer:
     """The next turn of the plan that the task names, or what came of it; a function of the conversation alone."""
-    await asyncio.sleep(0.005)
+    await asyncio.sleep(0.02)
     turns = HELPER if request.messages[0].text == "help" else plan(int(request.messages[0].text))
     turn = sum(message.role == "assistant" for message in request.messages)
     if turn == len(turns):
-        return told(
-            sum(str(part).count(f'"reason":"{UNKNOWN}"') for message in request.messages for part in message.parts)
-        )
+        parts = [part for message in request.messages for part in message.parts]
+        return told(sum(isinstance(part, ToolResult) and part.is_error for part in parts))
     asks = [_asked(turn, index, name) for index, name in enumerate(turns[turn])]
     return Message("assistant", tuple(asks))
 
 
-def told(unknown: int) -> str:
-    """The answer of an agent of which so many calls have an outcome that nobody knows."""
-    return f"done, but for {unknown}"
+def told(failed: int) -> str:
+    """The answer of an agent of which so many calls have no output."""
+    return f"done, but for {failed}"
 
 
 def _asked(turn: int, index: int, name: str) -> ToolCall:

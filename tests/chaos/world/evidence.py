@@ -1,29 +1,31 @@
 """Gathers what the judge needs from a world that has come to its end."""
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Sequence
 
+from tests.chaos.world.jobs import received, tell
 from tests.chaos.world.judge import Evidence, Told
 from tests.chaos.world.place import Place
-from toolcrib.store import Journal
+from toolcrib import Crib
 
 
 async def gather(
-    journal: Journal,
+    crib: Crib,
     place: Place,
     *,
     submitted: Collection[str],
     told: Sequence[Told] = (),
-    streams: Mapping[str, Sequence[str]] | None = None,
+    followed: Collection[str] = (),
 ) -> Evidence:
     """The book and the journal, with what was said and heard.
 
     Args:
-        journal: Of the world.
+        crib: Of the world.
         place: Where its book is.
         submitted: Ids of the runs that somebody was told of.
         told: What people said.
-        streams: What subscribers received.
+        followed: Runs that subscribers have listened to.
     """
+    journal = crib.store.journal
     rows = {run.run_id: run for run in await journal.runs("default", limit=100_000)}
     return Evidence(
         lease_s=place.lease_s,
@@ -31,6 +33,7 @@ async def gather(
         rows=rows,
         logs={run_id: await journal.events(run_id) for run_id in rows},
         lines=place.book.lines(),
-        streams=streams or {},
+        streams={run_id: received(place, run_id) for run_id in followed},
+        telling={run_id: await tell(crib, run_id) for run_id in followed},
         told=told,
     )

@@ -74,7 +74,9 @@ class Evidence:
     logs: Mapping[str, Sequence[RunEvent]]
     lines: Sequence[Line]
     streams: Mapping[str, Sequence[str]] = field(default_factory=dict[str, Sequence[str]])
-    """What a subscriber has received of a run: its events as JSON, in order."""
+    """What a subscriber has received of a run, in order."""
+    telling: Mapping[str, Sequence[str]] = field(default_factory=dict[str, Sequence[str]])
+    """What one receives who is never cut off."""
     told: Sequence[Told] = ()
     open_in_engine: Collection[str] = ()
     """Runs that the engine still means to drive."""
@@ -224,7 +226,7 @@ def _unusual(found: Evidence, run_id: str) -> Iterator[Violation]:
     if made != wanted or last.status != "completed":
         yield Violation("not as undisturbed", f"{run_id} ended {last.status} with {made}, not {wanted}: {last.error}")
     elif first.request.kind == "agentic":
-        answer = {"summary": crew.told(sum(call.unknown for call in calls))}
+        answer = {"summary": crew.told(sum(not call.envelope.ok for call in calls))}
         if last.output != answer:
             yield Violation("not as undisturbed", f"{run_id} says {last.output}, not {answer}")
     elif last.output != {"puts": crew.ITEMS}:
@@ -232,12 +234,12 @@ def _unusual(found: Evidence, run_id: str) -> Iterator[Violation]:
 
 
 def _unlike_streams(found: Evidence) -> Iterator[Violation]:
-    """Who has listened, from whichever process, has received the log: every event, once, in the same bytes."""
+    """Who has listened, and was cut off, has received every message once, in order, in the same bytes."""
     for run_id, received in found.streams.items():
-        log = [entry.model_dump_json() for entry in found.logs.get(run_id, ())]
-        if list(received) != log:
-            place = next((n for n, (got, has) in enumerate(zip(received, log, strict=False)) if got != has), None)
-            what = f"{run_id}: received {len(received)} events of {len(log)}, the first other one at {place}"
+        whole = found.telling.get(run_id, ())
+        if list(received) != list(whole):
+            place = next((n for n, (got, had) in enumerate(zip(received, whole, strict=False)) if got != had), None)
+            what = f"{run_id}: received {len(received)} messages of {len(whole)}, the first other one at {place}"
             yield Violation("stream broken", what)
 
 

@@ -1,0 +1,33 @@
+"""On every engine: processes and servers are killed and frozen at random, and the judge finds nothing wrong."""
+
+from pathlib import Path
+
+import pytest
+
+from tests.chaos.world.disorder import Disorder, Size, disorder
+from tests.chaos.world.judge import Evidence, violations
+from tests.chaos.world.place import on_sqlite
+from toolcrib.contracts import CallFinished, ModelFinished, RunResumed
+
+pytestmark = [pytest.mark.chaos, pytest.mark.slow, pytest.mark.requirement("chaos_engines.disorder")]
+
+CALLS = 1280
+
+
+def check(world: Disorder, found: Evidence, size: Size) -> None:
+    """Nothing is wrong, and enough has happened that something could have been."""
+    events = [entry.event for log in found.logs.values() for entry in log]
+    assert list(violations(found)) == []
+    assert sum(isinstance(event, CallFinished | ModelFinished) for event in events) >= CALLS
+    assert world.counts["killed"] >= size.kills
+    assert world.counts["frozen"] >= size.freezes
+    assert world.counts["outages"] >= size.outages
+    assert world.counts["cut off"] >= 1
+    crashes = sum(isinstance(event, RunResumed) and event.cause == "crash" for event in events)
+    assert crashes >= size.kills, "too quiet to prove anything"
+
+
+async def test_nothing_is_lost_and_nothing_done_twice_on_sqlite_in_disorder(tmp_path: Path):
+    size = Size()
+    world, found = await disorder(on_sqlite(tmp_path), 1, size)
+    check(world, found, size)

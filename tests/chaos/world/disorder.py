@@ -1,0 +1,195 @@
+"""Disorder: a world whose processes are killed and frozen at random while runs are begun, answered and listened to.
+
+What is done to it is counted, because a test that was too quiet has proved nothing.
+"""
+
+import asyncio
+import signal
+from collections import Counter
+from collections.abc import Awaitable, Callable
+from contextlib import suppress
+from random import Random
+from typing import NamedTuple
+
+from tests.chaos.processes import Child
+from tests.chaos.world.crew import SPREAD, SPREAD_INPUT, crib_at
+from tests.chaos.world.evidence import gather
+from tests.chaos.world.jobs import listen, serve
+from tests.chaos.world.judge import Evidence
+from tests.chaos.world.place import Place
+from tests.chaos.world.public import Public
+from toolcrib import Crib
+from toolcrib.contracts import NotFound, Unavailable
+
+_LIFE_S = 3600.0
+_FOLLOWED = 4
+"""Subscribers listen to every so-many-th run."""
+
+
+class Size(NamedTuple):
+    """How much happens, and how much of it must have happened at the least."""
+
+    clerks: int = 40
+    """Runs of eight turns of a model call and three tool calls."""
+    spreads: int = 6
+    """Runs of the workflow."""
+    kills: int = 8
+    """Processes that serve and are killed."""
+    freezes: int = 1
+    """Processes that serve and stand still until others have taken their runs."""
+    outages: int = 0
+    """Kills of the servers that the world needs."""
+    patience_s: float = 120.0
+
+
+Outage = Callable[[], Awaitable[None]]
+"""Kills a server, and starts it again."""
+
+
+class Disorder:
+    """One world, from its first run to the end of its last.
+
+    Args:
+        place: Where it is.
+        crib: Through which people begin runs and answer.
+        dice: Tells what happens.
+        size: How much.
+        outage: How the servers behind it are killed; null if there are none.
+    """
+
+    def __init__(self, place: Place, crib: Crib, dice: Random, size: Size, outage: Outage | None = None) -> None:
+        self.counts: Counter[str] = Counter()
+        self.public = Public(crib, dice)
+        self.submitted: list[str] = []
+        self._place = place
+        self._crib = crib
+        self._dice = dice
+        self._size = size
+        self._outage = outage
+        self._asks = [("clerk", {"task": str(number)}) for number in range(size.clerks)]
+        self._asks += [("spread", SPREAD_INPUT)] * size.spreads
+        dice.shuffle(self._asks)
+        self._begun = 0
+        self._serving = [self._server(), self._server()]
+        self._awake: list[Child] = []
+        """Those that were frozen."""
+        self._listener = self._subscriber()
+
+    async def carry_through(self) -> None:
+        """Begin everything, disturb as much as is wanted, and answer until all has ended."""
+        async with asyncio.timeout(self._size.patience_s):
+            while self._begun < len(self._asks) or not self._is_enough():
+                await self._begin()
+                await asyncio.sleep(self._dice.uniform(0.05, 0.4))
+                await self._disturb()
+                await self._answer(eager=False)
+            while not await self._is_over():
+                await asyncio.sleep(0.1)
+                await self._answer(eager=True)
+            await self._cut_off()
+            assert await self._listener.ended() == 0
+
+    async def dismiss(self) -> None:
+        """End all processes that are left."""
+        for child in (*self._serving, *self._awake, self._listener):
+            await _kill(child)
+
+    async def evidence(self) -> Evidence:
+        """What the judge needs."""
+        followed = self.submitted[:_FOLLOWED]
+        return await gather(self._crib, self._place, submitted=self.submitted, told=self.public.told, followed=followed)
+
+    def _is_enough(self) -> bool:
+        size, counts = self._size, self.counts
+        done = (counts["killed"], counts["frozen"], counts["outages"])
+        return all(count >= least for count, least in zip(done, (size.kills, size.freezes, size.outages), strict=True))
+
+    async def _begin(self) -> None:
+        """Begin two runs, unless all are begun; while the store is away, none."""
+        for name, arguments in self._asks[self._begun : self._begun + 2]:
+            try:
+                self.submitted.append(await self._crib.submit(name, arguments))
+            except Unavailable:
+                return
+            self._begun += 1
+
+    async def _disturb(self) -> None:
+        """Kill a process that serves or listens, or have one stand still, or take a server away."""
+        fate = self._dice.random()
+        if self._outage is not None and fate < 0.15:
+            self.counts["outages"] += 1
+            await self._outage()
+        elif fate < 0.3:
+            await self._cut_off()
+        elif fate < 0.4:
+            await self._freeze()
+        elif fate < 0.8:
+            self.counts["killed"] += 1
+            await _kill(self._replaced())
+
+    async def _cut_off(self) -> None:
+        """Kill who listens; another one goes on, and listens to what was begun since too."""
+        self.counts["cut off"] += 1
+        await _kill(self._listener)
+        self._listener = self._subscriber()
+
+    async def _freeze(self) -> None:
+        victim = self._replaced()
+        self.counts["frozen"] += 1
+        self._place.book.write("frozen", pid=victim.pid)
+        victim.signal(signal.SIGSTOP)
+        await asyncio.sleep(self._place.lease_s * 1.5)
+        self._place.book.write("thawed", pid=victim.pid)
+        victim.signal(signal.SIGCONT)
+        self._awake.append(victim)
+
+    def _replaced(self) -> Child:
+        """A process that serves; another one takes its place."""
+        place = self._dice.randrange(len(self._serving))
+        victim, self._serving[place] = self._serving[place], self._server()
+        return victim
+
+    def _server(self) -> Child:
+        self.counts["processes"] += 1
+        return Child(self._place.folder / f"serves-{self.counts['processes']}", serve, self._place, patience_s=_LIFE_S)
+
+    def _subscriber(self) -> Child:
+        self.counts["listeners"] += 1
+        answer = self._place.folder / f"listens-{self.counts['listeners']}"
+        return Child(answer, listen, self._place, self.submitted[::_FOLLOWED], patience_s=_LIFE_S)
+
+    async def _answer(self, *, eager: bool) -> None:
+        with suppress(Unavailable):
+            for run in await self.public.open_runs():
+                if eager or self._dice.random() < 0.3:
+                    await self.public.speak(run, eager=eager)
+
+    async def _is_over(self) -> bool:
+        try:
+            return not await self.public.open_runs()
+        except (Unavailable, NotFound):
+            return False
+
+
+async def _kill(child: Child) -> None:
+    child.signal(signal.SIGKILL)
+    await child.ended()
+
+
+async def disorder(place: Place, seed: int, size: Size, outage: Outage | None = None) -> tuple[Disorder, Evidence]:
+    """A world from its beginning to its end, and what the judge needs of it.
+
+    Args:
+        place: Where it is.
+        seed: Of the dice.
+        size: How much happens.
+        outage: How the servers behind it are killed.
+    """
+    async with crib_at(place) as crib:
+        await crib.workflows.publish(SPREAD)
+        world = Disorder(place, crib, Random(seed), size, outage)
+        try:
+            await world.carry_through()
+        finally:
+            await world.dismiss()
+        return world, await world.evidence()

@@ -1,0 +1,73 @@
+"""What processes do in a world: they serve, or they listen. Each may be killed at any time, and another one goes on."""
+
+import asyncio
+import os
+from collections.abc import AsyncIterator, Sequence
+from contextlib import suppress
+from pathlib import Path
+
+from tests.chaos.world.crew import crib_at
+from tests.chaos.world.place import Place
+from toolcrib import Crib
+from toolcrib.contracts import WAITING, Json, StreamDone, Unavailable
+
+_BREATH_S = 0.1
+"""Seconds until a subscriber listens again to a run that waits."""
+_ENDS = ('{"type":"done"', '{"type":"error"')
+
+
+async def serve(place: Place) -> Json:
+    """Drive what can be driven, until the process is killed."""
+    async with crib_at(place) as crib:
+        await crib.engine.serve()
+    return None
+
+
+async def listen(place: Place, run_ids: Sequence[str]) -> Json:
+    """Follow runs to their ends, each from where a process before this one was cut off."""
+    async with crib_at(place) as crib, asyncio.TaskGroup() as group:
+        for run_id in run_ids:
+            group.create_task(_follow(crib, place, run_id))
+    return None
+
+
+def received(place: Place, run_id: str) -> Sequence[str]:
+    """What subscribers have received of a run so far: a place and a message each."""
+    file = _stream(place, run_id)
+    return file.read_text().splitlines() if file.exists() else []
+
+
+async def tell(crib: Crib, run_id: str) -> Sequence[str]:
+    """What a subscriber receives who is never cut off."""
+    return [line async for line in _listen(crib, run_id, "0")]
+
+
+async def _follow(crib: Crib, place: Place, run_id: str) -> None:
+    while True:
+        known = received(place, run_id)
+        after, _, last = known[-1].partition(" ") if known else ("0", "", "")
+        if last.startswith(_ENDS):  # who was told the end would be told it again
+            return
+        with suppress(Unavailable):  # the store is away
+            async for line in _listen(crib, run_id, after):
+                _append(_stream(place, run_id), line)
+        await asyncio.sleep(_BREATH_S)
+
+
+async def _listen(crib: Crib, run_id: str, after: str) -> AsyncIterator[str]:
+    """Messages as lines; that a run waits is told to all who listen then, and to nobody who comes later."""
+    async for message in crib.stream(run_id, after=after):
+        if not (isinstance(message.event, StreamDone) and message.event.result.status in WAITING):
+            yield f"{message.place} {message.event.model_dump_json()}"
+
+
+def _stream(place: Place, run_id: str) -> Path:
+    return place.folder / f"stream-{run_id}"
+
+
+def _append(file: Path, line: str) -> None:
+    descriptor = os.open(file, os.O_WRONLY | os.O_APPEND | os.O_CREAT)
+    try:
+        os.write(descriptor, f"{line}\n".encode())
+    finally:
+        os.close(descriptor)

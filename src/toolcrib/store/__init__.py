@@ -21,6 +21,7 @@ from toolcrib.store.ports import (
     Store,
     VersionState,
 )
+from toolcrib.store.retention import Family, Pruning, Retention, Root
 from toolcrib.store.sealed import Place, SealedValue, SealedValues
 
 __all__ = [
@@ -37,11 +38,15 @@ __all__ = [
     "DefinitionKind",
     "Definitions",
     "Entry",
+    "Family",
     "Journal",
     "Lease",
     "MemoryStore",
     "Place",
+    "Pruning",
     "ResultCache",
+    "Retention",
+    "Root",
     "RunChange",
     "SealedValue",
     "SealedValues",

@@ -1,6 +1,6 @@
 """Rows of the inbox in memory."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from heapq import nsmallest
 
 from toolcrib.contracts import Approval, Signal
@@ -54,6 +54,14 @@ class MemoryApprovals:
     def forget(self, run_id: str) -> None:
         """Forget the rows of a run that is forgotten."""
         self._rows.pop(run_id, None)
+
+    def count(self, run_id: str) -> int:
+        """How many rows a run has."""
+        return len(self._rows.get(run_id, ()))
+
+    def texts(self) -> Iterator[str]:
+        """All that the rows say."""
+        yield from (row.model_dump_json() for rows in self._rows.values() for row in rows.values())
 
     def _of(self, realm: str) -> list[Approval]:
         return [row for rows in self._rows.values() for row in rows.values() if row.realm == realm]

@@ -1,6 +1,6 @@
 """Conversations in memory."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from datetime import datetime
 
 from toolcrib.contracts import Conversation
@@ -47,8 +47,16 @@ class MemoryConversations:
         require_next(conversation, known.revision if known else None)
         self._rows[_key(conversation)] = conversation
 
-    async def remove(self, realm: str, conversation_id: str) -> bool:
-        return self._rows.pop((realm, conversation_id), None) is not None
+    async def remove(self, realm: str, conversation_id: str, *, revision: int | None = None) -> bool:
+        known = self._rows.get((realm, conversation_id))
+        if known is None or revision not in {None, known.revision}:
+            return False
+        del self._rows[realm, conversation_id]
+        return True
+
+    def texts(self) -> Iterator[str]:
+        """All that the rows say."""
+        yield from (row.model_dump_json() for row in self._rows.values())
 
 
 def _key(conversation: Conversation) -> tuple[str, str]:

@@ -154,6 +154,12 @@ def taken(run_id: str) -> Conflict:
     return Conflict(f"a run {run_id} exists; make a new id")
 
 
-def no_run(run_id: str) -> NotFound:
-    """The error for an id that names no run."""
-    return NotFound(f"no run {run_id}; list the realm's runs for the ids there are")
+def no_run(run_id: str, pruned_before: datetime | None = None) -> NotFound:
+    """The error for an id that names no run.
+
+    Args:
+        run_id: The id.
+        pruned_before: The moment until which runs were taken out of the store; null if none ever were.
+    """
+    pruned = "" if pruned_before is None else f"; runs that ended before {pruned_before:%Y-%m-%d} may have been pruned"
+    return NotFound(f"no run {run_id}; list the realm's runs for the ids there are{pruned}")

@@ -27,7 +27,9 @@ _FIXED: Final = frozenset({"conversation_id", "realm", "agent", "made_by", "crea
 
 _INSERT: Final = insert_new(CONVERSATIONS)
 _GET: Final = sa.select(CONVERSATIONS).where(*_THIS)
+_LOCKED: Final = _GET.with_for_update()
 _DELETE: Final = sa.delete(CONVERSATIONS).where(*_THIS)
+_DELETE_AT: Final = _DELETE.where(_C.revision == sa.bindparam("at_revision"))
 _REPLACE: Final = (
     sa.update(CONVERSATIONS)
     .where(*_THIS)
@@ -81,14 +83,16 @@ class SqlConversations:
         changes = {f"new_{name}": value for name, value in _row(conversation).items() if name not in _FIXED}
 
         def work(session: Session) -> None:
-            known = session.row(_GET, key)
+            known = session.row(_LOCKED, key)
             require_next(conversation, known["revision"] if known else None)
             session.run(_REPLACE, {**key, **changes})
 
         await self._database.write(work)
 
-    async def remove(self, realm: str, conversation_id: str) -> bool:
-        return await self._database.write(lambda session: session.run(_DELETE, _key(realm, conversation_id)) > 0)
+    async def remove(self, realm: str, conversation_id: str, *, revision: int | None = None) -> bool:
+        key = _key(realm, conversation_id)
+        deletion = (_DELETE, key) if revision is None else (_DELETE_AT, {**key, "at_revision": revision})
+        return await self._database.write(lambda session: session.run(*deletion) > 0)
 
 
 def _key(realm: str, conversation_id: str) -> dict[str, Any]:

@@ -19,6 +19,7 @@ from toolcrib.store._dialect import insert_new
 from toolcrib.store._rows import encode, entry_of, event_rows, run_of, run_row, signal_of, to_micros
 from toolcrib.store._session import Row, Session
 from toolcrib.store._sql_approvals import Step, following, hearing
+from toolcrib.store._sql_retention import pruned_before
 from toolcrib.store._tables import EVENTS, RUNS, SIGNALS
 from toolcrib.store.ports import Claim, Entry, Lease, RunChange
 
@@ -366,5 +367,5 @@ def _refuse(error: ToolcribError, session: Session) -> None:
 def _one(session: Session, run_id: str, statement: sa.Select[Any] = _RUN) -> Row:
     row = session.row(statement, {"this_run": run_id})
     if row is None:
-        raise _rules.no_run(run_id)
+        raise _rules.no_run(run_id, pruned_before(session))
     return row

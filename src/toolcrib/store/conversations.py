@@ -65,8 +65,8 @@ class Conversations(Protocol):
         """
         ...
 
-    async def remove(self, realm: str, conversation_id: str) -> bool:
-        """Forget a conversation. Of those who remove it at the same time, one gets true."""
+    async def remove(self, realm: str, conversation_id: str, *, revision: int | None = None) -> bool:
+        """Forget a conversation, at this revision only if one is given. Of several who do so at once, one gets true."""
         ...
 
 

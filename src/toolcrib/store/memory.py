@@ -6,9 +6,9 @@ is given; it is no cache in front of a database and is not shared between proces
 
 import heapq
 from collections import Counter, deque
-from collections.abc import Awaitable, Generator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Generator, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from itertools import takewhile
 
 from pydantic_core import from_json, to_json
@@ -19,18 +19,18 @@ from toolcrib.contracts import (
     Event,
     JsonObject,
     LifeCycle,
-    NotFound,
     Run,
     RunEvent,
     RunResult,
     RunStatus,
     Signal,
     ToolcribError,
-    digest,
 )
 from toolcrib.store import _rules
 from toolcrib.store._memory_approvals import MemoryApprovals
+from toolcrib.store._memory_blobs import MemoryBlobs
 from toolcrib.store._memory_conversations import MemoryConversations
+from toolcrib.store._memory_retention import MemoryRetention
 from toolcrib.store._memory_sealed import MemorySealedValues
 from toolcrib.store.ports import (
     ApiKey,
@@ -51,17 +51,20 @@ class MemoryStore:
     Args:
         keep_ended: How many ended runs are kept; the ones that ended first are forgotten, so that a long-lived process
             does not grow for ever. Not many by default: the garbage collector walks through all that is kept.
+        now: Tells the time at which a blob is put.
     """
 
-    def __init__(self, *, keep_ended: int = 200) -> None:
+    def __init__(self, *, keep_ended: int = 200, now: Callable[[], datetime] = lambda: datetime.now(UTC)) -> None:
         self._definitions = _Definitions()
         self._approvals = MemoryApprovals()
         self._journal = _Journal(keep_ended, self._approvals)
         self._cache = _Cache()
-        self._blobs = _Blobs()
+        self._blobs = MemoryBlobs(now)
         self._api_keys = _ApiKeys()
         self._sealed = MemorySealedValues()
         self._conversations = MemoryConversations()
+        journal, approvals = self._journal, self._approvals
+        self._retention = MemoryRetention(journal, approvals, self._blobs, self._texts)
 
     @property
     def definitions(self) -> "_Definitions":
@@ -84,7 +87,7 @@ class MemoryStore:
         return self._cache
 
     @property
-    def blobs(self) -> "_Blobs":
+    def blobs(self) -> MemoryBlobs:
         """Blobs."""
         return self._blobs
 
@@ -102,6 +105,18 @@ class MemoryStore:
     def conversations(self) -> MemoryConversations:
         """Conversations."""
         return self._conversations
+
+    @property
+    def retention(self) -> MemoryRetention:
+        """Takes out what is old."""
+        return self._retention
+
+    def _texts(self) -> Iterator[str]:
+        """What may name a blob, besides runs."""
+        yield from self._definitions.texts()
+        yield from self._approvals.texts()
+        yield from self._conversations.texts()
+        yield from self._cache.texts()
 
     async def open(self) -> None:
         """Nothing to connect."""
@@ -181,6 +196,10 @@ class _Definitions:
             [self._by_name[key[:3]][key[3] - 1] for key in keys if key not in self._removed],
             [(key[2], key[3]) for key in keys if key in self._removed],
         )
+
+    def texts(self) -> Iterator[str]:
+        """All bodies."""
+        yield from (to_json(one.body).decode() for revisions in self._by_name.values() for one in revisions)
 
     async def get(self, realm: str, content_hash: str) -> Definition | None:
         known, index = self._by_hash.get((realm, content_hash), ([], 0))
@@ -295,21 +314,24 @@ class _Journal:
         self._keep_ended = keep_ended
         self._approvals = approvals
         self._ended: deque[str] = deque()
-        self._rows: dict[str, _Row] = {}
+        self.rows: dict[str, _Row] = {}
+        """All runs."""
+        self.pruned_before: datetime | None = None
+        """The moment until which runs were taken out; null if none were."""
         self._live: dict[str, _Row] = {}
         """Those that have not ended."""
 
     def create(self, run: Run, first: Event, *, lease: Lease | None = None) -> Awaitable[None]:
         try:
             _rules.check_new(run, lease)
-            if run.run_id in self._rows:
+            if run.run_id in self.rows:
                 raise _rules.taken(run.run_id)
         except ToolcribError as error:
             return _Done(error)
         row = _Row(run, [_rules.first_entry(run, first)], updated_at=run.created_at)
         if lease is not None:
             row.owner, row.lease_until, row.epoch = lease.owner, lease.until, run.epoch
-        self._rows[run.run_id] = self._live[run.run_id] = row
+        self.rows[run.run_id] = self._live[run.run_id] = row
         return _DONE
 
     async def claim(self, run_id: str, *, owner: str, now: datetime, lease_s: float) -> Claim | None:
@@ -358,16 +380,17 @@ class _Journal:
             return
         row.owner, row.standing = None, standing
         row.result = change.result or row.result
-        if change.tells is not None and change.tells[0] in self._rows:
+        if change.tells is not None and change.tells[0] in self.rows:
             self._leave(*change.tells)
         if standing.status in ENDED:
             del self._live[run_id]
             self._ended.append(run_id)
             if len(self._ended) > self._keep_ended:
-                self._forget(self._ended.popleft())
+                self.forget(self._ended.popleft())
 
-    def _forget(self, run_id: str) -> None:
-        del self._rows[run_id]
+    def forget(self, run_id: str) -> None:
+        """Take out a run that has ended, if it is still there."""
+        self.rows.pop(run_id, None)
         self._approvals.forget(run_id)
 
     async def signal(self, run_id: str, signal: Signal) -> bool:
@@ -391,11 +414,11 @@ class _Journal:
         return all(self._leave(run_id, signal) for run_id, signal in signals)
 
     async def signals(self, run_id: str) -> Mapping[str, Signal]:
-        row = self._rows.get(run_id)
+        row = self.rows.get(run_id)
         return dict(row.signals) if row else {}
 
     async def signalled(self, name: str, run_ids: Sequence[str]) -> Sequence[str]:
-        return [run_id for run_id in run_ids if run_id in self._rows and name in self._rows[run_id].signals]
+        return [run_id for run_id in run_ids if run_id in self.rows and name in self.rows[run_id].signals]
 
     async def run(self, run_id: str) -> Run:
         return self._row(run_id).view()
@@ -415,7 +438,7 @@ class _Journal:
             raise _rules.no_run(last.run_id)
         page = (
             row
-            for row in self._rows.values()
+            for row in self.rows.values()
             if row.created.realm == realm
             and tool in {None, row.created.request.tool_name}
             and made_by in {None, row.created.made_by}
@@ -425,15 +448,15 @@ class _Journal:
         return [row.view() for row in heapq.nlargest(limit, page, key=lambda row: _age(row.created))]
 
     async def events(self, run_id: str, *, after: int = 0, limit: int | None = None) -> Sequence[RunEvent]:
-        row = self._rows.get(run_id)
+        row = self.rows.get(run_id)
         log = row.log if row else []
         page = log[after:] if limit is None else log[after : after + limit]
         return tuple(entry.shown() for entry in page)
 
     def _row(self, run_id: str) -> _Row:
-        row = self._rows.get(run_id)
+        row = self.rows.get(run_id)
         if row is None:
-            raise _rules.no_run(run_id)
+            raise _rules.no_run(run_id, self.pruned_before)
         return row
 
 
@@ -468,29 +491,15 @@ class _Cache:
         await self.put(key, value, realm=realm, made_by=made_by, expires_at=expires_at)
         return True
 
+    def texts(self) -> Iterator[str]:
+        """All values."""
+        yield from (value.decode() for value, _ in self._values.values())
+
     async def purge(self, *, now: datetime) -> int:
         kept = {name: entry for name, entry in self._values.items() if entry[1] is None or entry[1] > now}
         gone = len(self._values) - len(kept)
         self._values = kept
         return gone
-
-
-class _Blobs:
-    def __init__(self) -> None:
-        self._data: dict[tuple[str, str], bytes] = {}
-
-    async def put(self, data: bytes, *, realm: str, made_by: str, content_type: str = "application/json") -> str:
-        del made_by, content_type
-        name = digest(data)
-        self._data[realm, name] = data
-        return name
-
-    async def get(self, realm: str, digest: str) -> bytes:
-        try:
-            return self._data[realm, digest]
-        except KeyError:
-            msg = f"realm {realm!r} has no blob {digest}"
-            raise NotFound(msg) from None
 
 
 class _ApiKeys:

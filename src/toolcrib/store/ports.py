@@ -15,6 +15,7 @@ from msgspec import Struct
 from toolcrib.contracts import Event, JsonObject, LifeCycle, Run, RunEvent, RunResult, RunStatus, Signal
 from toolcrib.store.approvals import Approvals
 from toolcrib.store.conversations import Conversations
+from toolcrib.store.retention import Retention
 from toolcrib.store.sealed import SealedValues
 
 DefinitionKind: TypeAlias = Literal[
@@ -347,6 +348,10 @@ class Blobs(Protocol):
         """
         ...
 
+    async def remove(self, realm: str, digests: Sequence[str], *, untouched_since: datetime) -> Sequence[str]:
+        """Remove those of the blobs that were not put since a moment; returns which."""
+        ...
+
 
 @dataclass(frozen=True, slots=True)
 class ApiKey:
@@ -429,6 +434,11 @@ class Store(Protocol):
     @property
     def conversations(self) -> Conversations:
         """Conversations."""
+        ...
+
+    @property
+    def retention(self) -> Retention:
+        """Takes out what is old."""
         ...
 
     async def open(self) -> None:

@@ -2,23 +2,29 @@
 
 from pathlib import Path
 
-from toolcrib.contracts import InvalidSettings
+from toolcrib.contracts import InvalidSettings, Unavailable
 from toolcrib.store.memory import MemoryStore
 from toolcrib.store.objects import FolderObjects, open_objects
 from toolcrib.store.ports import Store
 
-_CHOICES = "use memory:// or sqlite:///path/to/file.db (relative to the working directory)"
+_CHOICES = (
+    "use memory:// or sqlite:///path/to/file.db (relative to the working directory) or "
+    "postgresql://user:password@host/database"
+)
 
 
 def open_store(url: str, *, blobs: str | None = None) -> Store:
     """The store that a URL names, not connected yet: `await store.open()` does that.
 
     Args:
-        url: `memory://`, or `sqlite:///path`, relative to the working directory (`sqlite:////path` is absolute).
-        blobs: Where blobs lie, as `open_objects` reads it; for `crib.db` the folder `crib-blobs` beside it if null.
+        url: `memory://`, or `sqlite:///path`, relative to the working directory (`sqlite:////path` is absolute), or
+            `postgresql://user:password@host:port/database?parameter=…`, as libpq reads it.
+        blobs: Where blobs lie, as `open_objects` reads it. If null, in the folder `crib-blobs` beside `crib.db`, or in
+            the database itself if that is PostgreSQL.
 
     Raises:
         InvalidSettings: No store, or no place of blobs, has such a URL, or the store keeps its blobs itself.
+        Unavailable: The driver of PostgreSQL is not installed.
     """
     scheme, separator, path = url.partition("://")
     if scheme == "memory" and separator and path in {"", "/"}:
@@ -32,6 +38,8 @@ def open_store(url: str, *, blobs: str | None = None) -> Store:
     if scheme == "sqlite":
         msg = f"store URL {url!r} names no file; {_CHOICES}"
         raise InvalidSettings(msg)
+    if scheme in {"postgresql", "postgres"}:
+        return _postgres(url, blobs)
     msg = f"store URL with unknown scheme {scheme!r}; {_CHOICES}"
     raise InvalidSettings(msg)
 
@@ -42,3 +50,14 @@ def _sqlite(url: str, file: Path, blobs: str | None) -> Store:
 
     beside = FolderObjects(file.with_name(f"{file.stem}-blobs"))
     return SqlStore(Sqlite(url), blobs=beside if blobs is None else open_objects(blobs))
+
+
+def _postgres(url: str, blobs: str | None) -> Store:
+    from toolcrib.store.sql import SqlStore  # noqa: PLC0415 - loads SQLAlchemy, which a memory store does not need
+
+    try:
+        from toolcrib.store._postgres import Postgres  # noqa: PLC0415 - an optional driver
+    except ModuleNotFoundError as missing:
+        msg = f"a store on PostgreSQL needs {missing.name}: pip install 'toolcrib[postgres]'"
+        raise Unavailable(msg) from missing
+    return SqlStore(Postgres(url), blobs=None if blobs is None else open_objects(blobs))

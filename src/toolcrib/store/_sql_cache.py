@@ -39,6 +39,7 @@ class SqlCache:
         row = _row(key, value, realm, made_by, expires_at)
 
         def work(session: Session) -> None:
+            session.lock("cache", key)
             session.run(_DELETE, {"this_key": key})
             session.run(_INSERT, row)
 
@@ -50,6 +51,7 @@ class SqlCache:
         row = _row(key, value, realm, made_by, expires_at)
 
         def work(session: Session) -> bool:
+            session.lock("cache", key)
             session.run(_DELETE_OLD, {"this_key": key, "now": to_micros(now)})
             return session.run(_ADD, row) == 1
 

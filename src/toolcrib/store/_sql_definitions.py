@@ -58,6 +58,7 @@ class SqlDefinitions:
         row = _row(definition)
 
         def work(session: Session) -> Definition:
+            _lock(session, definition.realm)
             known = session.rows(_STANDING, _key(row))
             require_newest(definition, len(known), after, listed=any(not found["removed"] for found in known))
             return _save(session, row)
@@ -70,6 +71,7 @@ class SqlDefinitions:
         rows = [_row(definition) for definition in definitions]
 
         def work(session: Session) -> list[Definition]:
+            _lock(session, realm)
             require_unchanged(realm, _last_change(session, realm), seen)
             saved = [_save(session, row) for row in rows]
             for state in states:
@@ -122,13 +124,26 @@ class SqlDefinitions:
         replacement: str | None = None,
     ) -> int:
         state = VersionState(kind, realm, name, version, status, message, sunset, replacement)
-        return await self._database.write(lambda session: _set_status(session, state))
+
+        def work(session: Session) -> int:
+            _lock(session, realm)
+            return _set_status(session, state)
+
+        return await self._database.write(work)
 
     async def remove(self, kind: DefinitionKind, realm: str, name: str) -> int:
         key = {"this_kind": kind, "this_realm": realm, "this_name": name}
-        return await self._database.write(
-            lambda session: session.run(_REMOVE, {**key, "new_change": _next_change(session, realm)})
-        )
+
+        def work(session: Session) -> int:
+            _lock(session, realm)
+            return session.run(_REMOVE, {**key, "new_change": _next_change(session, realm)})
+
+        return await self._database.write(work)
+
+
+def _lock(session: Session, realm: str) -> None:
+    """Let one process after the other number revisions and changes of a realm."""
+    session.lock("definitions", realm)
 
 
 def _key(row: Row) -> Row:

@@ -42,6 +42,7 @@ class SqlSealedValues:
         }
 
         def work(session: Session) -> None:
+            session.lock("sealed", *value.place)
             known = session.row(_GET, _key(value.place))
             require_next(value, known["version"] if known else 0)
             session.run(_DELETE, _key(value.place))

@@ -10,14 +10,16 @@ import sqlalchemy as sa
 
 from toolcrib.contracts import ENDED
 
-HEAD: Final = "0008"
+HEAD: Final = "0009"
 """The newest revision. Revisions are numbered, so a greater one is of a newer release."""
 
 METADATA: Final = sa.MetaData()
+TEXT: Final = sa.Text().with_variant(sa.Text(collation="C"), "postgresql")
+"""Text that is compared by its code points, whatever the language of the database."""
 
 
 def _text(name: str, *, null: bool = False, key: bool = False) -> sa.Column[Any]:
-    return sa.Column(name, sa.Text, nullable=null, primary_key=key)
+    return sa.Column(name, TEXT, nullable=null, primary_key=key)
 
 
 def _number(name: str, *, null: bool = False, key: bool = False) -> sa.Column[Any]:
@@ -84,7 +86,7 @@ sa.Index("runs_open", RUNS.c.realm, RUNS.c.created_at, RUNS.c.run_id, sqlite_whe
 EVENTS: Final = sa.Table(
     "events",
     METADATA,
-    sa.Column("run_id", sa.Text, sa.ForeignKey("runs.run_id"), primary_key=True),
+    sa.Column("run_id", TEXT, sa.ForeignKey("runs.run_id"), primary_key=True),
     _number("number", key=True),
     _text("realm"),
     _text("made_by"),
@@ -97,7 +99,7 @@ EVENTS: Final = sa.Table(
 SIGNALS: Final = sa.Table(
     "signals",
     METADATA,
-    sa.Column("run_id", sa.Text, sa.ForeignKey("runs.run_id"), primary_key=True),
+    sa.Column("run_id", TEXT, sa.ForeignKey("runs.run_id"), primary_key=True),
     _text("name", key=True),
     _text("realm"),
     _text("made_by"),
@@ -112,7 +114,7 @@ APPROVALS: Final = sa.Table(
     _text("approval_id", key=True),
     _text("realm"),
     _text("made_by"),
-    sa.Column("run_id", sa.Text, sa.ForeignKey("runs.run_id"), nullable=False),
+    sa.Column("run_id", TEXT, sa.ForeignKey("runs.run_id"), nullable=False),
     _text("signal"),
     _text("root_run_id"),
     _text("tool"),
@@ -160,6 +162,15 @@ BLOBS: Final = sa.Table(
     sa.Index("blobs_by_age", "touched_at", "realm", "digest"),
 )
 
+BLOB_BYTES: Final = sa.Table(  # of those blobs that lie in the database itself
+    "blob_bytes",
+    METADATA,
+    _text("realm", key=True),
+    _text("digest", key=True),
+    _text("made_by"),
+    sa.Column("data", sa.LargeBinary, nullable=False),
+)
+
 API_KEYS: Final = sa.Table(
     "api_keys",
     METADATA,
@@ -171,7 +182,7 @@ API_KEYS: Final = sa.Table(
     _text("made_by"),
     _number("created_at"),
     _number("expires_at", null=True),
-    sa.Column("scopes", sa.Text, nullable=False, server_default='["ai://*"]'),  # older keys may do everything
+    sa.Column("scopes", TEXT, nullable=False, server_default='["ai://*"]'),  # older keys may do everything
 )
 
 SEALED: Final = sa.Table(

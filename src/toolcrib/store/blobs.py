@@ -66,7 +66,7 @@ class ObjectBlobs:
         Raises:
             Unavailable: The folder or bucket cannot be written.
         """
-        name = await _digest(data)
+        name = await digest_aside(data)
         now = self._now()
         if now - self._known.get((realm, name), now - _TOUCH_AGAIN) < _TOUCH_AGAIN:
             return name
@@ -117,12 +117,12 @@ class ObjectBlobs:
             Unavailable: The bytes are damaged or missing, or the folder or bucket cannot be read.
         """
         if _DIGEST.fullmatch(digest) is None:
-            raise _no_blob(realm, digest)
+            raise no_blob(realm, digest)
         path = _path(realm, digest)
         data = await self._objects.get(path)
         if data is None:
             raise await self._absent(realm, digest, self._objects.where(path))
-        if await _digest(data) != digest:
+        if await digest_aside(data) != digest:
             msg = (
                 f"blob {digest} of realm {realm!r} is damaged: {self._objects.where(path)} has other bytes; "
                 "restore it from a backup"
@@ -133,7 +133,7 @@ class ObjectBlobs:
     async def _absent(self, realm: str, digest: str, where: str) -> NotFound | Unavailable:
         parameters = {"this_realm": realm, "this_digest": digest}
         if await self._database.read(lambda session: session.row(_ROW, parameters)) is None:
-            return _no_blob(realm, digest)
+            return no_blob(realm, digest)
         msg = (
             f"blob {digest} of realm {realm!r} is missing: nothing is at {where}; restore it from a backup, or copy "
             "all blobs if their place was changed"
@@ -147,7 +147,8 @@ class ObjectBlobs:
             del self._known[next(iter(self._known))]
 
 
-async def _digest(data: bytes) -> str:
+async def digest_aside(data: bytes) -> str:
+    """The SHA-256 digest; of much data in a thread of its own."""
     return digest_of(data) if len(data) < _LARGE else await asyncio.to_thread(digest_of, data)
 
 
@@ -156,5 +157,6 @@ def _path(realm: str, digest: str) -> str:
     return f"{owner}/{digest[:2]}/{digest[2:4]}/{digest}"
 
 
-def _no_blob(realm: str, digest: str) -> NotFound:
+def no_blob(realm: str, digest: str) -> NotFound:
+    """The error for a digest that names no blob of a realm."""
     return NotFound(f"realm {realm!r} has no blob {digest}")

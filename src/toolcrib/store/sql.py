@@ -7,6 +7,7 @@ from toolcrib.store._database import Database
 from toolcrib.store._dialect import Dialect
 from toolcrib.store._sql_api_keys import SqlApiKeys
 from toolcrib.store._sql_approvals import SqlApprovals
+from toolcrib.store._sql_blobs import SqlBlobs
 from toolcrib.store._sql_cache import SqlCache
 from toolcrib.store._sql_conversations import SqlConversations
 from toolcrib.store._sql_definitions import SqlDefinitions
@@ -15,6 +16,7 @@ from toolcrib.store._sql_retention import SqlRetention
 from toolcrib.store._sql_sealed import SqlSealedValues
 from toolcrib.store.blobs import ObjectBlobs
 from toolcrib.store.objects import Objects
+from toolcrib.store.ports import Blobs
 
 
 class SqlStore:
@@ -22,16 +24,16 @@ class SqlStore:
 
     Args:
         dialect: Which database it is: `Sqlite` or `Postgres`.
-        blobs: Has the bytes of the blobs.
+        blobs: Has the bytes of the blobs; null for the database itself.
     """
 
-    def __init__(self, dialect: Dialect, *, blobs: Objects) -> None:
+    def __init__(self, dialect: Dialect, *, blobs: Objects | None) -> None:
         self._database = Database(dialect)
         self._definitions = SqlDefinitions(self._database)
         self._journal = SqlJournal(self._database)
         self._approvals = SqlApprovals(self._database)
         self._cache = SqlCache(self._database)
-        self._blobs = ObjectBlobs(blobs, self._database)
+        self._blobs = SqlBlobs(self._database) if blobs is None else ObjectBlobs(blobs, self._database)
         self._api_keys = SqlApiKeys(self._database)
         self._sealed = SqlSealedValues(self._database)
         self._conversations = SqlConversations(self._database)
@@ -58,7 +60,7 @@ class SqlStore:
         return self._cache
 
     @property
-    def blobs(self) -> ObjectBlobs:
+    def blobs(self) -> Blobs:
         """Blobs."""
         return self._blobs
 

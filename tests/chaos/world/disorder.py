@@ -96,7 +96,7 @@ class Disorder:
 
     async def evidence(self) -> Evidence:
         """What the judge needs."""
-        followed = self.submitted[:_FOLLOWED]
+        followed = self.submitted[::_FOLLOWED]
         return await gather(self._crib, self._place, submitted=self.submitted, told=self.public.told, followed=followed)
 
     def _is_enough(self) -> bool:

@@ -1,0 +1,118 @@
+"""What a worker does when Restate asks it to drive a run, and what it answers: data, of which nothing is an exception.
+
+A run is driven by a task of the worker, not by the connection that has asked for it: if Restate dies or cuts the
+connection, the run goes on, and whoever asks again is told the same task's end. Nothing here knows Restate's library.
+"""
+
+import asyncio
+import logging
+from datetime import datetime
+from typing import Final, Literal, TypeAlias
+
+from msgspec import Struct
+
+from toolcrib.contracts import ENDED, Conflict, Fenced, NotFound, Run, Unavailable
+from toolcrib.engines.local import LocalEngine
+from toolcrib.engines.nesting import child_signal
+from toolcrib.engines.restate.waking import moments
+from toolcrib.executor import Clock
+from toolcrib.store import Journal
+
+Standing: TypeAlias = Literal["ended", "waits", "held", "journal_missing"]
+"""How a run stands: `held` if another process drives it, `journal_missing` if the journal has none of this id."""
+
+DRAIN_S: Final = 20.0
+"""Seconds that runs have to end or wait when a worker stops; those that do not are carried on by another."""
+
+_logger = logging.getLogger(__name__)
+
+
+class Next(Struct, frozen=True):
+    """A run that is to be driven later, or now because of this one."""
+
+    run_id: str
+    in_s: float
+    once: str | None = None
+    """As `Ingress.send` has it."""
+
+
+class Driving(Struct, frozen=True):
+    """What became of a run that was to be driven."""
+
+    standing: Standing
+    next: tuple[Next, ...] = ()
+
+
+class Drives:
+    """The runs that Restate has this worker drive.
+
+    Args:
+        local: Drives them.
+        journal: The truth.
+        clock: Time.
+        lease_s: After which a run that another process holds is asked for again.
+    """
+
+    def __init__(self, local: LocalEngine, journal: Journal, clock: Clock, *, lease_s: float) -> None:
+        self._local = local
+        self._journal = journal
+        self._clock = clock
+        self._lease_s = lease_s
+        self._tasks: dict[str, asyncio.Task[Driving]] = {}
+        self._stopping = False
+
+    async def drive(self, run_id: str) -> Driving:
+        """Drive a run until it ends or waits, or join what drives it here already.
+
+        Raises:
+            Unavailable: This worker lacks what the run needs, or is stopping, or the store is away; to be asked again.
+        """
+        task = self._tasks.get(run_id)
+        if task is None:
+            if self._stopping:
+                msg = f"this worker is stopping and takes no run any more; run {run_id} is for another one"
+                raise Unavailable(msg)
+            task = self._tasks[run_id] = asyncio.create_task(self._drive(run_id))
+            task.add_done_callback(lambda _: self._tasks.pop(run_id))
+        return await asyncio.shield(task)
+
+    async def drain(self) -> None:
+        """Take no run any more, and wait for those that are driven; the rest is stopped, and other workers take it."""
+        self._stopping = True
+        if self._tasks:
+            await asyncio.wait(self._tasks.values(), timeout=DRAIN_S)
+        left = list(self._tasks.values())
+        for task in left:
+            task.cancel()
+        await asyncio.gather(*left, return_exceptions=True)
+
+    # Inside -----------------------------------------------------------------------------------------------------------
+
+    async def _drive(self, run_id: str) -> Driving:
+        try:
+            await self._journal.run(run_id)
+        except NotFound as missing:
+            _logger.error("Restate has a run that the store does not have: %s", missing)  # noqa: TRY400 - says it all
+            return Driving("journal_missing")
+        try:
+            while True:  # also once more after it began to wait: what it waits for may have come meanwhile
+                driven = await self._local.drive(run_id)
+                if driven.result.status in ENDED:
+                    break
+        except (Conflict, Fenced):
+            pass
+        return await self._told(await self._journal.run(run_id))
+
+    async def _told(self, run: Run) -> Driving:
+        if run.ended:
+            parent_id = run.request.parent_run_id
+            woken = () if parent_id is None else (Next(parent_id, 0, f"{parent_id}/{child_signal(run.run_id)}"),)
+            return Driving("ended", woken)
+        if run.status == "running":
+            return Driving("held", (Next(run.run_id, self._lease_s),))
+        at = await moments(self._journal, run)
+        return Driving("waits", tuple(self._waking(run_id, moment) for run_id, moment in at.items()))
+
+    def _waking(self, run_id: str, moment: datetime) -> Next:
+        in_s = max((moment - self._clock.now()).total_seconds(), 0)
+        return Next(run_id, in_s, f"{run_id}/wake/{moment.isoformat()}")

@@ -1,0 +1,83 @@
+"""What Restate sees of a worker: one virtual object, keyed by run id, with one exclusive handler.
+
+An invocation is "drive this run until it ends or waits": one journaled step, whose result holds no more than run ids
+and seconds, and the sending of what comes next. Waiting takes no invocation: a timer is a message that comes late.
+
+This module is loaded by workers only, because it needs Restate's library.
+"""
+
+import logging
+from collections.abc import Awaitable, Callable
+from datetime import timedelta
+from functools import partial
+from typing import Any, Final, TypeAlias
+
+import msgspec
+import restate
+from restate.exceptions import RetryableError
+
+from toolcrib.contracts import Unavailable
+from toolcrib.engines.restate.drives import Driving
+from toolcrib.engines.restate.ingress import HANDLER, SERVICE
+from toolcrib.engines.restate.options import RestateOptions
+
+Drive: TypeAlias = Callable[[str], Awaitable[Driving]]
+
+_FIRST_RETRY: Final = timedelta(milliseconds=100)
+_ENDLESS: Final = 2**31 - 1
+
+_logger = logging.getLogger(__name__)
+
+
+def make_app(drive: Drive, options: RestateOptions) -> Any:
+    """The ASGI application of a worker, which needs HTTP/2.
+
+    Args:
+        drive: Drives a run.
+        options: Time-outs and keys.
+    """
+    runs = restate.VirtualObject(
+        SERVICE,
+        description="Drives the runs of a Toolcrib store. The keys are run ids; what a run is stands in that store.",
+        inactivity_timeout=timedelta(seconds=options.inactivity_s),
+        abort_timeout=timedelta(seconds=options.abort_s),
+        journal_retention=timedelta(seconds=options.retention_s),
+        idempotency_retention=timedelta(seconds=options.retention_s),
+        state_preload=False,
+        invocation_retry_policy=restate.InvocationRetryPolicy(
+            initial_interval=_FIRST_RETRY,
+            exponentiation_factor=2,
+            max_interval=timedelta(seconds=options.max_retry_s),
+            max_attempts=_ENDLESS,
+            on_max_attempts="pause",
+        ),
+    )
+
+    @runs.handler(HANDLER)
+    async def drive_run(ctx: restate.ObjectContext, asked_by: str) -> str:
+        run_id = ctx.key()
+        stored = await ctx.run_typed("drive", partial(_step, drive, run_id))
+        driving = msgspec.convert(stored, Driving)
+        if driving.standing == "journal_missing":
+            msg = f"journal_missing: the store has no run {run_id}; it was pruned, or is older than Restate's data"
+            raise restate.TerminalError(msg, status_code=404)
+        for one in driving.next:
+            ctx.object_send(
+                drive_run, one.run_id, asked_by, send_delay=timedelta(seconds=one.in_s), idempotency_key=one.once
+            )
+        return driving.standing
+
+    return restate.app([runs], identity_keys=list(options.identity_keys))
+
+
+async def _step(drive: Drive, run_id: str) -> dict[str, Any]:
+    """Drive a run. Of a failure Restate is told to try again and no more: not what was worked on, and no traceback."""
+    try:
+        return msgspec.to_builtins(await drive(run_id))
+    except Unavailable as lack:
+        _logger.warning("%s", lack)
+        raise RetryableError(str(lack)) from lack
+    except Exception as crash:  # the edge of the process: what is said here stays in Restate
+        _logger.exception("run %s cannot be driven at the moment", run_id)
+        msg = f"driving the run failed with {type(crash).__name__}; the worker's log tells more"
+        raise RetryableError(msg) from crash

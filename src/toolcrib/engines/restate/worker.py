@@ -1,0 +1,141 @@
+"""A worker as a process serves it: HTTP/2 on a port of its own, registered with Restate, drained when told to stop.
+
+The path holds the version of what is served (`/restate/v1`): a later release that drives runs in another way serves
+both, so that what an older invocation has begun is not replayed by code that it does not fit.
+"""
+
+import asyncio
+import importlib.util
+import logging
+import signal
+import socket
+from collections.abc import Callable
+from functools import partial
+from typing import Final
+
+from toolcrib.contracts import InvalidSettings, ToolcribError
+from toolcrib.engines.restate.drives import Drives
+from toolcrib.engines.restate.ingress import RestateClient
+from toolcrib.engines.restate.options import RestateOptions
+from toolcrib.engines.restate.outbox import Outbox
+from toolcrib.executor import Clock
+
+PATH: Final = "/restate/v1"
+"""Where a worker serves."""
+
+_RETRY_S: Final = 1.0
+_CLOSE_S: Final = 2.0
+_logger = logging.getLogger(__name__)
+
+
+class Worker:
+    """Drives what Restate asks for.
+
+    Args:
+        drives: Drives the runs.
+        outbox: Tells Restate of what can go on; a worker serves it too.
+        client: Registers the worker.
+        options: Where it listens.
+        clock: Time between attempts to register.
+    """
+
+    def __init__(
+        self, drives: Drives, outbox: Outbox, client: RestateClient, options: RestateOptions, clock: Clock
+    ) -> None:
+        self._drives = drives
+        self._outbox = outbox
+        self._client = client
+        self._options = options
+        self._clock = clock
+
+    async def serve(self, *, register: bool, ready: Callable[[str], None]) -> None:
+        """Serve until SIGTERM or SIGINT; then take no run any more, and wait for those that are driven.
+
+        Args:
+            register: Whether Restate is told of this worker, and again if it has forgotten it.
+            ready: Is told the URL, once the worker listens.
+
+        Raises:
+            InvalidSettings: A package is missing, or it cannot listen there.
+        """
+        _require()
+        listening = _listen(self._options.worker_host, self._options.worker_port)
+        url = self._options.worker_url or _url(self._options.worker_host, listening.getsockname()[1])
+        stop = asyncio.Event()
+        if register:
+            self._outbox.unknown = partial(self._register, url)
+        beside = [asyncio.create_task(self._outbox.serve())]
+        if register:
+            beside.append(asyncio.create_task(self._until_registered(url)))
+        ready(url)
+        try:
+            await _serve(self._drives, self._options, listening, stop)
+        finally:
+            for task in beside:
+                task.cancel()
+            await asyncio.gather(*beside, return_exceptions=True)
+
+    # Inside -----------------------------------------------------------------------------------------------------------
+
+    async def _until_registered(self, url: str) -> None:
+        while not await self._register(url):
+            await self._clock.sleep(_RETRY_S)
+
+    async def _register(self, url: str) -> bool:
+        try:
+            await self._client.register(url.rstrip("/") + PATH)
+        except ToolcribError as problem:
+            _logger.warning("the worker is not registered yet: %s", problem)
+            return False
+        _logger.info("Restate reaches this worker at %s", url)
+        return True
+
+
+def _require() -> None:
+    missing = [name for name in ("hypercorn", "restate") if importlib.util.find_spec(name) is None]
+    if missing:
+        msg = f"a worker of Restate needs {missing[0]!r}, which is not installed: pip install 'toolcrib[restate]'"
+        raise InvalidSettings(msg)
+
+
+def _listen(host: str, port: int) -> socket.socket:
+    """A socket whose port other workers of this machine may share: the system spreads Restate's connections."""
+    listening = socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET, socket.SOCK_STREAM)
+    try:
+        listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)
+        listening.bind((host, port))
+        listening.listen()
+    except OSError as problem:
+        listening.close()
+        msg = f"a worker cannot listen on {host} port {port}: {problem.strerror}; set restate.worker_host and _port"
+        raise InvalidSettings(msg) from problem
+    return listening
+
+
+def _url(host: str, port: int) -> str:
+    return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
+
+
+async def _serve(drives: Drives, options: RestateOptions, listening: socket.socket, stop: asyncio.Event) -> None:
+    from hypercorn.asyncio import serve  # noqa: PLC0415 - these are an extra, and heavy
+    from hypercorn.config import Config  # noqa: PLC0415 - likewise
+    from restate.server import install_shutdown_hook  # noqa: PLC0415 - likewise
+
+    from toolcrib.engines.restate.service import make_app  # noqa: PLC0415 - likewise
+
+    logging.getLogger("restate.server_context").setLevel(logging.CRITICAL)  # a traceback for each attempt that failed
+    loop = asyncio.get_running_loop()
+    loop.add_signal_handler(signal.SIGINT, stop.set)
+    install_shutdown_hook(loop, stop.set)  # SIGTERM has one handler, which is the library's
+    config = Config()
+    config.bind = [f"fd://{listening.detach()}"]
+    config.graceful_timeout = _CLOSE_S
+    config.accesslog = None
+    config.errorlog = None
+
+    async def told_to_stop() -> None:
+        await stop.wait()
+        await drives.drain()
+
+    await serve(make_app(drives.drive, options), config, shutdown_trigger=told_to_stop)

@@ -16,6 +16,7 @@ import re
 import tomllib
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from datetime import timedelta
 from fnmatch import fnmatchcase
 from pathlib import Path
 from types import NoneType
@@ -25,10 +26,12 @@ from pydantic import Field, ValidationError, ValidationInfo, field_validator
 from pydantic.fields import FieldInfo
 
 from toolcrib.contracts import Contract, InvalidSettings, Isolation, Json, Limits, LLMConfig
+from toolcrib.engines.restate import RestateOptions
 from toolcrib.net import EgressPolicy
 from toolcrib.providers.mcp import Commands
 from toolcrib.sandbox import Sandbox, machine_sandbox
 from toolcrib.secrets import OWN_VARIABLES
+from toolcrib.shared import RedisServer
 from toolcrib.store.objects import open_objects
 
 PREFIX: Final = "TOOLCRIB_"
@@ -42,6 +45,7 @@ SECRETS: Final = OWN_VARIABLES
 _RELEASABLE: Final = "TOOLCRIB_SECRET_*"
 _TESTS: Final = "TOOLCRIB_RECORDINGS"
 """Tells our own tests of more recordings; they may run commands with it set."""
+_IDENTITY_KEY: Final = re.compile(r"publickeyv1_[1-9A-HJ-NP-Za-km-z]{32,64}")
 _USER_INFO: Final = re.compile(r"(?<=://)[^/?#]*@")
 
 Origin: TypeAlias = Literal["argument", "environment", "file", "default"]
@@ -84,6 +88,20 @@ class ServerSettings(Contract):
     """Whether definitions over HTTP may name models on local addresses, such as `ollama:…`."""
     self_approval: bool = False
     """Whether who has started a run, or acts in it, may decide on its calls that wait for a person."""
+    drain_s: float = Field(default=5.0, ge=0, le=3600)
+    """Seconds that what is under way has to end when the process is told to stop."""
+
+
+class RetentionSettings(Contract):
+    """How long what has ended is kept."""
+
+    runs_days: float | None = Field(default=None, gt=0)
+    """Days after which ended runs and idle conversations are pruned by a serving process; for ever if null."""
+
+    @property
+    def keep(self) -> timedelta | None:
+        """The same as a time."""
+        return None if self.runs_days is None else timedelta(days=self.runs_days)
 
 
 class SandboxSettings(Contract):
@@ -105,6 +123,44 @@ class SandboxSettings(Contract):
         )
 
 
+class RestateSettings(Contract):
+    """Where Restate is and how it reaches a worker, if `engine` is `restate`; `docs/restate.md` explains all of it."""
+
+    ingress_url: str = Field(default="http://127.0.0.1:8080", min_length=1)
+    """Where runs are handed over."""
+    admin_url: str = Field(default="http://127.0.0.1:9070", min_length=1)
+    """Where workers are registered."""
+    worker_host: str = Field(default="127.0.0.1", min_length=1)
+    """Where a worker listens."""
+    worker_port: int = Field(default=9080, ge=0, le=65535)
+    """Its port, which several workers of one machine share; 0 takes any free one."""
+    worker_url: str | None = None
+    """How Restate reaches the workers; where the worker listens, if null."""
+    sweep_s: float = Field(default=1.0, ge=0.1, le=600)
+    """Seconds between looks for runs that can go on and that nobody drives."""
+    inactivity_s: float = Field(default=60.0, ge=1)
+    """Seconds after which Restate asks a quiet worker to let go of an invocation."""
+    abort_s: float = Field(default=86_400.0, ge=1)
+    """Seconds after which it cuts that worker off."""
+    retention_s: float = Field(default=86_400.0, ge=0)
+    """Seconds for which it remembers an invocation that has ended."""
+    max_retry_s: float = Field(default=30.0, ge=0.1, le=3600)
+    """The longest that it waits between two attempts to reach a worker, in seconds."""
+    identity_keys: tuple[str, ...] = ()
+    """Public keys of which one must have signed what reaches a worker; none for no such check."""
+
+    @field_validator("identity_keys")
+    @classmethod
+    def _are_keys(cls, keys: tuple[str, ...]) -> tuple[str, ...]:
+        if odd := next((key for key in keys if not _IDENTITY_KEY.fullmatch(key)), None):
+            raise ValueError(f"{odd[:30]!r} is no public key of Restate, which looks like publickeyv1_…")
+        return keys
+
+    def options(self) -> RestateOptions:
+        """The cluster that these settings say."""
+        return RestateOptions(**self.model_dump())
+
+
 class Settings(Contract):
     """All settings. `docs/settings.md` explains each, and why some defaults are not those of the specification."""
 
@@ -112,6 +168,8 @@ class Settings(Contract):
     """URL of the store; like `base_url` not in a representation, for what may stand before its host."""
     blobs: str | None = Field(default=None, repr=False)
     """URL of the folder or bucket of the store's blobs; where the store has them otherwise if null."""
+    redis: str | None = Field(default=None, repr=False)
+    """URL of the Redis server by which processes share cached results and rate limits; each has its own if null."""
     model: str | None = None
     """`provider:model` for agentic tools that are defined in code without one, and for the demonstrations."""
     base_url: str | None = Field(default=None, repr=False)
@@ -120,6 +178,8 @@ class Settings(Contract):
     """Patterns of the variables that definitions may use as secrets."""
     lease_s: float = Field(default=10.0, ge=0.5, le=3600)
     """Seconds after which the runs of a process that died are taken over."""
+    engine: Literal["local", "restate"] = "local"
+    """Who drives runs: the processes that begin them, or the workers of a Restate cluster."""
     models_dir: Path | None = None
     """Where models that run in this process are installed; the user's data directory if null."""
     limits: Limits = Limits()
@@ -133,13 +193,16 @@ class Settings(Contract):
     egress: EgressSettings = EgressSettings()
     sandbox: SandboxSettings = SandboxSettings()
     server: ServerSettings = ServerSettings()
+    retention: RetentionSettings = RetentionSettings()
+    restate: RestateSettings = RestateSettings()
 
-    @field_validator("blobs")
+    @field_validator("blobs", "redis")
     @classmethod
-    def _is_a_place(cls, url: str | None) -> str | None:
+    def _names_something(cls, url: str | None, info: ValidationInfo) -> str | None:
+        opens = {"blobs": open_objects, "redis": RedisServer}[str(info.field_name)]
         try:
             if url is not None:
-                open_objects(url)
+                opens(url)
         except InvalidSettings as problem:
             raise ValueError(str(problem)) from None
         return url

@@ -84,7 +84,12 @@ _logger = logging.getLogger(__name__)
 
 
 def create_app(
-    crib: Crib, authenticate: Authenticator, *, allow_local_models: bool = False, self_approval: bool = False
+    crib: Crib,
+    authenticate: Authenticator,
+    *,
+    allow_local_models: bool = False,
+    self_approval: bool = False,
+    drain_s: float = 5.0,
 ) -> FastAPI:
     """The REST surface of a crib as an ASGI application.
 
@@ -95,6 +100,7 @@ def create_app(
         authenticate: Tells who holds a bearer token: `KeyRing.authenticate`, or the application's own.
         allow_local_models: Definitions over HTTP may name models on local addresses, such as `ollama:…`.
         self_approval: Who has started a run, or acts in it, may decide on its calls.
+        drain_s: Seconds that what is under way has to end when the application stops.
     """
     app = FastAPI(
         title="Toolcrib",
@@ -118,6 +124,7 @@ def create_app(
     app.state.crib = crib
     app.state.allow_local_models = allow_local_models
     app.state.self_approval = self_approval
+    app.state.drain_s = drain_s
     api = APIRouter(prefix="/api/v1", dependencies=[Security(BEARER)], responses=_ERRORS)
     for part in _PARTS:
         api.include_router(part)
@@ -149,6 +156,7 @@ async def _life(app: FastAPI) -> AsyncGenerator[None]:
         try:
             yield
         finally:
+            await crib.engine.drain(app.state.drain_s)
             for task in tasks:
                 task.cancel()
             await asyncio.gather(*tasks, return_exceptions=True)

@@ -1,14 +1,17 @@
 """The server as a process: the first API key, uvicorn.
 
-A process that is told to stop finishes what it can within seconds and drops the rest; their leases run out, and
-the next process carries the runs on.
+A process that is told to stop takes no more work, and what is under way has some seconds to end; then its runs are
+queued for whoever serves the store next. What had to be dropped in the middle of an effect waits for its lease.
 """
 
 import asyncio
+import math
 import os
 import socket
 import sys
-from typing import Final
+from collections.abc import Awaitable, Callable
+from functools import partial
+from types import FrameType
 
 import uvicorn
 from fastapi import FastAPI
@@ -17,9 +20,7 @@ from toolcrib.crib import Crib
 from toolcrib.server.app import create_app
 from toolcrib.server.edge import Farewell
 from toolcrib.server.keys import KeyRing, read_pepper
-from toolcrib.settings import Settings
-
-_GRACE_S: Final = 5
+from toolcrib.settings import ServerSettings, Settings
 
 
 def serve(settings: Settings) -> None:
@@ -46,30 +47,57 @@ async def _serve(settings: Settings) -> None:
             ring.authenticate,
             allow_local_models=settings.server.allow_local_models,
             self_approval=settings.server.self_approval,
+            drain_s=settings.server.drain_s,
         )
-        server, listening = _listen(app, settings.server.host, settings.server.port)
+        server, listening = _listen(app, settings.server, partial(crib.engine.drain, settings.server.drain_s))
         if not keys:
             _say(f"API key, shown only now: {await ring.issue(crib.principal)}")
         await server.serve(sockets=[listening])
 
 
-def _listen(app: FastAPI, host: str, port: int) -> tuple[uvicorn.Server, socket.socket]:
+class _Server(uvicorn.Server):
+    """Tells the engine at once that the process is about to stop, while requests are still being answered.
+
+    Args:
+        config: Of the server.
+        drain: Lets go of runs.
+    """
+
+    def __init__(self, config: uvicorn.Config, drain: Callable[[], Awaitable[object]]) -> None:
+        super().__init__(config)
+        self._loop = asyncio.get_running_loop()
+        self._drain = drain
+        self._draining: asyncio.Future[object] | None = None
+
+    def handle_exit(self, sig: int, frame: FrameType | None) -> None:
+        """Called by a signal, at any moment of the loop."""
+        super().handle_exit(sig, frame)
+        self._loop.call_soon_threadsafe(self._begin_to_drain)
+
+    def _begin_to_drain(self) -> None:
+        self._draining = self._draining or asyncio.ensure_future(self._drain())
+
+
+def _listen(
+    app: FastAPI, settings: ServerSettings, drain: Callable[[], Awaitable[object]]
+) -> tuple[uvicorn.Server, socket.socket]:
+    host = settings.host
     config = uvicorn.Config(
         Farewell(app),
         host=host,
-        port=port,
+        port=settings.port,
         lifespan="on",
         ws="none",
         log_level="warning",
         access_log=False,
         server_header=False,
-        timeout_graceful_shutdown=_GRACE_S,
+        timeout_graceful_shutdown=math.ceil(settings.drain_s),
     )
     listening = config.bind_socket()
     listening.listen(config.backlog)  # who reads the next line can connect at once, and is answered after the start
     address = f"[{host}]" if ":" in host else host
     _say(f"Toolcrib listens on http://{address}:{listening.getsockname()[1]}")
-    return uvicorn.Server(config), listening
+    return _Server(config, drain), listening
 
 
 def _say(line: str) -> None:

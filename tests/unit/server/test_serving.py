@@ -26,15 +26,21 @@ serve(load_settings({"store": sys.argv[1] or None, "server.port": 0}).settings)
 
 @dataclass
 class Deals:
-    """A system whose first request never gets an answer."""
+    """A system that keeps its first request waiting; it never gets an answer if it is not let through."""
 
     url: str
     asked: threading.Semaphore
+    answer: threading.Event
+    release: threading.Event
+
+    def let_first_through(self) -> None:
+        self.answer.set()
+        self.release.set()
 
 
 @contextmanager
 def foreign_system() -> Generator[Deals]:
-    asked, first, release = threading.Semaphore(0), threading.Event(), threading.Event()
+    asked, first, release, answer = threading.Semaphore(0), threading.Event(), threading.Event(), threading.Event()
 
     class Handler(BaseHTTPRequestHandler):
         def do_GET(self) -> None:
@@ -42,7 +48,8 @@ def foreign_system() -> Generator[Deals]:
             if not first.is_set():
                 first.set()
                 release.wait(60)
-                return
+                if not answer.is_set():
+                    return
             body = json.dumps({"deals": 3}).encode()
             self.send_response(200)
             self.send_header("Content-Type", "application/json")
@@ -57,7 +64,7 @@ def foreign_system() -> Generator[Deals]:
     thread = threading.Thread(target=system.serve_forever)
     thread.start()
     try:
-        yield Deals(f"http://127.0.0.1:{system.server_port}/deals", asked)
+        yield Deals(f"http://127.0.0.1:{system.server_port}/deals", asked, answer, release)
     finally:
         release.set()
         system.shutdown()
@@ -132,3 +139,34 @@ def test_a_malformed_setting_stops_the_start(tmp_path: Path) -> None:
     assert started.returncode != 0
     assert "TOOLCRIB_EGRESS_ALLOW: egress entry 'localhost' needs a port" in started.stderr
     assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.slow
+@pytest.mark.requirement("server.process", "leaving.queued")
+def test_a_server_that_is_told_to_stop_lets_a_call_end_and_leaves_its_run_to_the_next_one(tmp_path: Path) -> None:
+    store = f"sqlite:///{tmp_path}/crib.db"
+    with foreign_system() as deals:
+        origin = deals.url.removeprefix("http://").removesuffix("/deals")
+        settings = {"TOOLCRIB_EGRESS_ALLOW": origin, "TOOLCRIB_LEASE_S": "3600", "TOOLCRIB_SERVER_DRAIN_S": "30"}
+        with server_process(store, settings) as (process, address):
+            assert process.stdout is not None
+            key = process.stdout.readline().split()[-1]
+            with client(address, key) as session:
+                checked(session.post("/api/v1/ai/tools", json=body_of(http_tool("deals", deals.url))), 201)
+                steps = [
+                    {"name": "first", "tool": "deals"},
+                    {"name": "second", "tool": "deals", "depends_on": ["first"]},
+                ]
+                twice = {"definition": {"name": "twice", "steps": steps}}
+                checked(session.post("/api/v1/ai/workflows/twice/publish", json=twice), 200)
+                invoked = session.post("/api/v1/ai/tools/twice/invoke", json={"wait": False})
+                run_id = checked(invoked, 202)["run_id"]
+                assert deals.asked.acquire(timeout=60)
+            process.send_signal(signal.SIGTERM)
+            deals.let_first_through()
+            out, err = process.communicate(timeout=60)
+            assert (out, err) == ("", "")
+        with server_process(store, settings) as (_, address), client(address, key) as session:
+            view = finished(session, run_id)
+    causes = [entry["event"]["cause"] for entry in view["events"] if entry["event"]["type"] == "run_resumed"]
+    assert (view["run"]["status"], causes) == ("completed", ["shutdown"])

@@ -40,7 +40,7 @@ from toolcrib.crib.turns import (
     under_way,
     with_turn_ended,
 )
-from toolcrib.engines import LocalEngine, new_run_id
+from toolcrib.engines import Engine, new_run_id
 from toolcrib.executor import Clock
 from toolcrib.policy import permits
 from toolcrib.runs import turn_run_id
@@ -61,7 +61,7 @@ class Conversations:
         enter: Has the store open, and says who acts.
     """
 
-    def __init__(self, store: Store, engine: LocalEngine, clock: Clock, enter: Enter) -> None:
+    def __init__(self, store: Store, engine: Engine, clock: Clock, enter: Enter) -> None:
         self._store = store
         self._engine = engine
         self._clock = clock

@@ -210,7 +210,7 @@ class Executions:
         while not delivered:  # once more if others were faster: what they brought is seen then
             tree = await read_tree(self._journal, run_id, ended=True)
             signals = signals_for(tree, results, made_by=who.id, at=self._parts.outside.clock.now())
-            delivered = await self._journal.signal_all(signals)
+            delivered = await self._parts.engine.signal_all(signals)
 
     async def run_for(self, run_id: str, who: Principal, verb: RunVerb) -> Run:
         """A run of the realm that is the principal's own, or that it has a grant for.

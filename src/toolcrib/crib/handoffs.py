@@ -6,7 +6,7 @@ A result is a signal in the journal; nothing here carries a run on. `Executions`
 from collections.abc import Sequence
 
 from toolcrib.contracts import ClientResult, Principal, Signal, ToolEnvelope
-from toolcrib.engines import LocalEngine
+from toolcrib.engines import Engine
 from toolcrib.executor import Clock
 from toolcrib.runs import client_signal, waiting_at, waiting_handoffs
 from toolcrib.store import Journal
@@ -21,7 +21,7 @@ class Handoffs:
         clock: Time.
     """
 
-    def __init__(self, journal: Journal, engine: LocalEngine, clock: Clock) -> None:
+    def __init__(self, journal: Journal, engine: Engine, clock: Clock) -> None:
         self._journal = journal
         self._engine = engine
         self._clock = clock

@@ -1,15 +1,18 @@
-"""Rules for the whole suite: a test without a known requirement is a collection error.
+"""Rules for the whole suite: a test without a known requirement is a collection error. And what many tests stand on.
 
 The other direction (every requirement has a test) needs the whole suite and is checked by
 `tools/requirements_check.py`, so that any part of the suite can still be run alone.
 """
 
-from collections.abc import Generator, Iterable, Mapping
+import asyncio
+from collections.abc import Callable, Generator, Iterable, Mapping
+from pathlib import Path
 
 import pytest
 from hypothesis import settings
 
 from tests.contract import manifest
+from tests.servers.postgres import PostgresServer, running_postgres
 
 settings.register_profile("suite", deadline=None, derandomize=True)
 settings.load_profile("suite")
@@ -50,3 +53,34 @@ def _faults(tests: Iterable[pytest.Item], known: Mapping[str, manifest.Requireme
         for id_ in named:
             if id_ not in known:
                 yield f"{test.nodeid}: unknown requirement {id_!r}; add it to tests/contract/requirements/*.yaml"
+
+
+@pytest.fixture(scope="session")
+def postgres() -> Generator[PostgresServer]:
+    """A server for all tests of the process; whoever stops it starts one of their own."""
+    with running_postgres() as server:
+        yield server
+
+
+@pytest.fixture(scope="session")
+def new_postgres_store(postgres: PostgresServer) -> Callable[[], str]:
+    """Makes URLs of stores that are empty and have their tables."""
+    from toolcrib.store import open_store
+
+    template = postgres.database()
+
+    async def make_tables() -> None:
+        store = open_store(template)
+        await store.open()
+        await store.close()
+
+    asyncio.run(make_tables())
+    return lambda: postgres.database(template.rpartition("/")[2])
+
+
+@pytest.fixture(params=["memory", "sqlite", "postgres"])
+def store_url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
+    """An empty store of each kind."""
+    if request.param == "postgres":
+        return request.getfixturevalue("new_postgres_store")()
+    return "memory://" if request.param == "memory" else f"sqlite:///{tmp_path}/crib.db"

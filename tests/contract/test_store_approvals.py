@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from tests.unit.store.samples import FIRST, KINDS, NOON, StoreKind, claimed, later, new_run, opened, signal, started
+from tests.unit.store.samples import FIRST, NOON, claimed, later, new_run, opened, opened_at, signal, started
 from toolcrib.contracts import (
     Approval,
     ApprovalDecided,
@@ -37,10 +37,9 @@ DECISION = ApprovalDecision(approved=True, arguments_hash="sha256:a", content_ha
 ENDED = RunFinished(status="completed", stop_reason="final_answer")
 
 
-@pytest.fixture(params=KINDS)
-async def store(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncGenerator[Store]:
-    kind: StoreKind = request.param
-    async with opened(kind, tmp_path) as opened_store:
+@pytest.fixture
+async def store(store_url: str) -> AsyncGenerator[Store]:
+    async with opened_at(store_url) as opened_store:
         yield opened_store
 
 

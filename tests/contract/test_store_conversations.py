@@ -6,17 +6,16 @@ from typing import Any
 
 import pytest
 
-from tests.unit.store.samples import KINDS, NOON, StoreKind, later, opened
+from tests.unit.store.samples import NOON, later, opened, opened_at
 from toolcrib.contracts import Conflict, Conversation, InvalidInput, NotFound
 from toolcrib.store import ConversationFilter, Store
 
 pytestmark = pytest.mark.requirement("conversations.store")
 
 
-@pytest.fixture(params=KINDS)
-async def store(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncGenerator[Store]:
-    kind: StoreKind = request.param
-    async with opened(kind, tmp_path) as opened_store:
+@pytest.fixture
+async def store(store_url: str) -> AsyncGenerator[Store]:
+    async with opened_at(store_url) as opened_store:
         yield opened_store
 
 

@@ -2,24 +2,21 @@
 
 from collections.abc import AsyncGenerator
 from decimal import Decimal
-from pathlib import Path
 from typing import Any
 
 import pytest
 
 from tests.unit.store.samples import (
     FIRST,
-    KINDS,
     LEASE_S,
     NOON,
     REQUEST,
-    StoreKind,
     claimed,
     entries,
     entry,
     later,
     new_run,
-    opened,
+    opened_at,
     signal,
     started,
 )
@@ -38,10 +35,9 @@ from toolcrib.contracts import (
 from toolcrib.store import Journal, Lease, RunChange
 
 
-@pytest.fixture(params=KINDS)
-async def journal(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncGenerator[Journal]:
-    kind: StoreKind = request.param
-    async with opened(kind, tmp_path) as store:
+@pytest.fixture
+async def journal(store_url: str) -> AsyncGenerator[Journal]:
+    async with opened_at(store_url) as store:
         yield store.journal
 
 

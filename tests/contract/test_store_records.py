@@ -2,21 +2,19 @@
 
 from collections.abc import AsyncGenerator
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
 
-from tests.unit.store.samples import KINDS, NOON, StoreKind, definition, later, opened
+from tests.unit.store.samples import NOON, definition, later, opened_at
 from toolcrib.contracts import Conflict, JsonObject, NotFound, digest
 from toolcrib.store import ApiKey, Place, SealedValue, Store, VersionState
 
 PLACE = Place("default", "realm", "crm")
 
 
-@pytest.fixture(params=KINDS)
-async def store(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncGenerator[Store]:
-    kind: StoreKind = request.param
-    async with opened(kind, tmp_path) as opened_store:
+@pytest.fixture
+async def store(store_url: str) -> AsyncGenerator[Store]:
+    async with opened_at(store_url) as opened_store:
         yield opened_store
 
 

@@ -2,22 +2,19 @@
 
 from collections.abc import AsyncGenerator
 from datetime import datetime, timedelta
-from pathlib import Path
 from typing import Any
 
 import pytest
 
 from tests.unit.store.samples import (
-    KINDS,
     NOON,
     REQUEST,
-    StoreKind,
     claimed,
     definition,
     entry,
     later,
     new_run,
-    opened,
+    opened_at,
     signal,
 )
 from toolcrib.contracts import (
@@ -40,10 +37,9 @@ DAY = later(86400)
 NOBODY = frozenset[str]()
 
 
-@pytest.fixture(params=KINDS)
-async def store(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncGenerator[Store]:
-    kind: StoreKind = request.param
-    async with opened(kind, tmp_path) as opened_store:
+@pytest.fixture
+async def store(store_url: str) -> AsyncGenerator[Store]:
+    async with opened_at(store_url) as opened_store:
         yield opened_store
 
 
@@ -281,3 +277,14 @@ async def test_a_run_whose_id_was_pruned_can_be_made_anew(store: Store):
 
     await store.journal.append("r1", 1, [entry(2)])
     assert (await store.journal.run("r1")).events == 2
+
+
+@pytest.mark.requirement("retention.compact")
+async def test_a_store_that_was_compacted_has_what_it_had(store: Store):
+    await make(store, "r1")
+    await make(store, "r2")
+    await prune(store, "r1")
+    await store.retention.compact()
+    await make(store, "r3")
+
+    assert await left(store) == {"r2", "r3"}

@@ -13,7 +13,7 @@ import sqlalchemy as sa
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.twins.postgres import running_postgres
+from tests.servers.postgres import running_postgres
 from toolcrib.contracts import EntityColumn, InvalidInput
 from toolcrib.providers.entities.engines import open_engine
 from toolcrib.runtimes.entity.filters import read_filter

@@ -1,17 +1,10 @@
 """Databases for the tests of entities: SQLite in a file and a real PostgreSQL server, each test with an empty one."""
 
-from collections.abc import Generator
 from pathlib import Path
 
 import pytest
 
-from tests.twins.postgres import PostgresServer, running_postgres
-
-
-@pytest.fixture(scope="session")
-def postgres() -> Generator[PostgresServer]:
-    with running_postgres() as server:
-        yield server
+from tests.servers.postgres import PostgresServer
 
 
 @pytest.fixture(params=["sqlite", "postgresql"])

@@ -13,7 +13,7 @@ from sqlalchemy.exc import DataError, IntegrityError, InterfaceError, Operationa
 from sqlalchemy.exc import TimeoutError as PoolTimeout
 from sqlalchemy.pool import StaticPool
 
-from tests.twins.postgres import PostgresServer
+from tests.servers.postgres import PostgresServer
 from tests.unit.entities.shop import TAGS, Order, Shop, engine_for, open_shop
 from toolcrib import Crib, EgressPolicy, EntityOptions
 from toolcrib.contracts import (

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 import sqlalchemy as sa
 
-from tests.twins.postgres import PostgresServer
+from tests.servers.postgres import PostgresServer
 from tests.unit.entities.shop import Shop
 from toolcrib import Crib
 from toolcrib.providers.entities.engines import open_engine

@@ -7,7 +7,7 @@ import pytest
 import sqlalchemy as sa
 from sqlalchemy.orm import DeclarativeBase, Mapped, mapped_column
 
-from tests.twins.postgres import PostgresServer
+from tests.servers.postgres import PostgresServer
 from tests.unit.entities.shop import Order, Shop, open_shop
 from toolcrib import Crib, EntityOptions
 from toolcrib.contracts import ErrorCode, Reason

@@ -1,16 +1,17 @@
-"""Runs, events and definitions to store, and the two stores to put them in."""
+"""Runs, events and definitions to store, and the stores to put them in."""
 
 from collections.abc import AsyncGenerator
-from contextlib import asynccontextmanager
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any, Literal
 
 from toolcrib.contracts import OWNER, ProgressMade, Run, RunRequest, RunStarted, Signal
 from toolcrib.store import Claim, Definition, Entry, Journal, Store, open_store
+from toolcrib.store._postgres import Postgres
+from toolcrib.store.sql import SqlStore
 
 StoreKind = Literal["memory", "sqlite"]
-KINDS: tuple[StoreKind, ...] = ("memory", "sqlite")
 
 NOON = datetime(2026, 1, 31, 12, tzinfo=UTC)
 LEASE_S = 10.0
@@ -22,9 +23,20 @@ def url_of(kind: StoreKind, folder: Path) -> str:
     return "memory://" if kind == "memory" else f"sqlite:///{folder}/crib.db"
 
 
+def store_at(url: str) -> Store:
+    """The store of a URL, with leases that go by the time that the test names."""
+    if url.startswith("postgresql:"):
+        return SqlStore(Postgres(url, keeps_time=False), blobs=None)
+    return open_store(url)
+
+
+def opened(kind: StoreKind, folder: Path) -> AbstractAsyncContextManager[Store]:
+    return opened_at(url_of(kind, folder))
+
+
 @asynccontextmanager
-async def opened(kind: StoreKind, folder: Path) -> AsyncGenerator[Store]:
-    store = open_store(url_of(kind, folder))
+async def opened_at(url: str) -> AsyncGenerator[Store]:
+    store = store_at(url)
     await store.open()
     try:
         yield store

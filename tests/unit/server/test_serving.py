@@ -168,5 +168,5 @@ def test_a_server_that_is_told_to_stop_lets_a_call_end_and_leaves_its_run_to_the
             assert (out, err) == ("", "")
         with server_process(store, settings) as (_, address), client(address, key) as session:
             view = finished(session, run_id)
-    causes = [entry["event"]["cause"] for entry in view["events"] if entry["event"]["type"] == "run_resumed"]
+    causes = [step["cause"] for step in view["trace"]["steps"] if step["type"] == "resumption"]
     assert (view["run"]["status"], causes) == ("completed", ["shutdown"])

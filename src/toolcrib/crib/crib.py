@@ -70,6 +70,7 @@ from toolcrib.providers import ImportedApi
 from toolcrib.runs import Result, read_trace
 from toolcrib.sandbox import Sandbox, machine_sandbox
 from toolcrib.settings import Settings, load_settings
+from toolcrib.shared import RedisServer
 from toolcrib.store import Store, open_store
 
 
@@ -78,6 +79,7 @@ class Crib(Definer):
 
     Args:
         store: A URL (`sqlite:///toolcrib.db`, `memory://`) or a store.
+        redis: URL of the Redis server by which the processes of a crib share results and rate limits.
         blobs: URL of the folder or bucket of a store's blobs, if they shall not lie where the store has them.
         principal: Who acts when nobody else is named.
         egress: Which addresses HTTP tools and models may reach.
@@ -114,6 +116,7 @@ class Crib(Definer):
         plugins: Plugins = NO_PLUGINS,
         model_services: Mapping[str, ModelService] | None = None,
         blobs: str | None = None,
+        redis: str | None = None,
     ) -> None:
         parts = Parts.wire(
             Outside(
@@ -128,6 +131,7 @@ class Crib(Definer):
                 mcp_commands=mcp_commands,
                 plugins=plugins,
                 model_services=model_services or {},
+                redis=None if redis is None else RedisServer(redis),
             ),
             lease_s=lease_s,
         )
@@ -204,6 +208,7 @@ class Crib(Definer):
             plugins=load_plugins(settings.plugins),
             model_services=read_services(settings.model_services) if settings.model_services else None,
             blobs=settings.blobs if store is None else None,
+            redis=settings.redis,
         )
 
     # Defining ---------------------------------------------------------------------------------------------------------

@@ -10,6 +10,7 @@ from toolcrib.llm.prices import Prices
 from toolcrib.net import EgressPolicy
 from toolcrib.plugins import Plugins
 from toolcrib.sandbox import Sandbox
+from toolcrib.shared import RedisServer
 from toolcrib.store import Store
 
 
@@ -35,3 +36,5 @@ class Outside:
     """Runtimes and model providers of other packages."""
     model_services: Mapping[str, ModelService]
     """Model providers that the operator has described."""
+    redis: RedisServer | None = None
+    """What its processes share, beside the store; each has its own if null."""

@@ -16,8 +16,9 @@ from toolcrib.crib.models import asking
 from toolcrib.crib.outside import Outside
 from toolcrib.crib.reaching import Reaching
 from toolcrib.crib.services import service_providers
+from toolcrib.crib.sharing import Sharing
 from toolcrib.engines import EngineSettings, LocalEngine, new_run_id
-from toolcrib.executor import Executor, SlidingWindow
+from toolcrib.executor import Executor
 from toolcrib.llm import ModelPool
 from toolcrib.net import HttpSession
 from toolcrib.policy import Guardrails
@@ -50,6 +51,7 @@ class Parts:
     """Has the runtimes, and their connections."""
     keeping: Keeping
     """Has the credentials."""
+    sharing: Sharing
     registry: Registry
     providers: Providers
     fragments: Named[PromptFragment]
@@ -84,7 +86,8 @@ class Parts:
         reaching = Reaching.wire(outside, session, keeping)
         registry.runs_here = reaching.functions.serves
         catalogue = _catalogue(outside, kept, models, reaching)
-        executor = _executor(outside, kept, keeping, reaching)
+        sharing = Sharing.wire(outside)
+        executor = _executor(outside, kept, keeping, reaching, sharing)
         snapshots = Snapshots(outside.store, outside.clock)
         references = References(snapshots, registry=registry, providers=providers, clock=outside.clock)
 
@@ -105,6 +108,7 @@ class Parts:
             models=models,
             reaching=reaching,
             keeping=keeping,
+            sharing=sharing,
             registry=registry,
             providers=providers,
             fragments=kept.fragments,
@@ -154,6 +158,7 @@ class Parts:
         await self.keeping.consents.settle()
         await self.session.close()
         await self.outside.sandbox.close()
+        await self.sharing.close()
         await self.catalogue.close()
 
 
@@ -232,15 +237,15 @@ def _code(outside: Outside, kept: _Kept, references: References) -> Callable[[Mo
     return code_of
 
 
-def _executor(outside: Outside, kept: _Kept, keeping: Keeping, reaching: Reaching) -> Executor:
+def _executor(outside: Outside, kept: _Kept, keeping: Keeping, reaching: Reaching, sharing: Sharing) -> Executor:
     runtimes = {**reaching.by_kind, **dict.fromkeys(DELEGATES, DelegateRuntime())}
     return Executor(
         tools=kept.registry,
         dispatcher=RuntimeDispatcher(runtimes, kept.providers.find),
         secrets=keeping.secrets,
-        results=outside.store.cache,
+        results=sharing.results,
         attic=outside.store.blobs,
-        rates=SlidingWindow(),
+        rates=sharing.rates,
         clock=outside.clock,
         guardrails=Guardrails(outside.plugins.guardrails),
         accounts=kept.accounts,

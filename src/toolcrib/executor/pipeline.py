@@ -186,7 +186,7 @@ class Executor:
                 return receipt.seal("skipped", metadata={"dry_run": True})
             if decision.outcome == "ask":
                 await self._confirm(receipt, tool, decision)
-            self._limit_rate(receipt, tool)
+            await self._limit_rate(receipt, tool)
             key = self._results.key(receipt, tool)
             kept = await self._results.recall(key)
             if kept is not None:
@@ -286,11 +286,11 @@ class Executor:
         output, metadata = screen_output(receipt, kept["output"], kept["metadata"])
         return sealed_again(receipt, tool, {**kept, "output": output, "metadata": metadata})
 
-    def _limit_rate(self, receipt: Receipt, tool: ToolRevision) -> None:
+    async def _limit_rate(self, receipt: Receipt, tool: ToolRevision) -> None:
         limit = tool.definition.rate_limit
         if limit is None:
             return
-        wait = self._rates.take(f"{tool.realm}/{tool.name}", limit, now=self._clock.monotonic())
+        wait = await self._rates.take(f"{tool.realm}/{tool.name}", limit, now=self._clock.monotonic())
         if wait is not None:
             message = f"tool {tool.name!r} may run {limit.count} times in {limit.per_s:g} s; wait {wait:.1f} s"
             refused = error(ErrorCode.RATE_LIMIT, Reason.RATE_LIMITED, message)

@@ -1,4 +1,7 @@
-"""Rate limits of tools: at most so many executions in any window of time. In memory; one per process."""
+"""Rate limits of tools: at most so many executions in any window of time.
+
+What is here counts in memory, for one process; `toolcrib.shared` counts for all of them.
+"""
 
 from collections import OrderedDict, deque
 from typing import Protocol
@@ -11,7 +14,7 @@ _MOST_KEYS = 10_000
 class Rates(Protocol):
     """Counts executions."""
 
-    def take(self, key: str, limit: RateLimit, *, now: float) -> float | None:
+    async def take(self, key: str, limit: RateLimit, *, now: float) -> float | None:
         """Count one execution at monotonic time `now`, or say in how many seconds one will be possible."""
         ...
 
@@ -22,7 +25,7 @@ class SlidingWindow:
     def __init__(self) -> None:
         self._moments: OrderedDict[str, deque[float]] = OrderedDict()
 
-    def take(self, key: str, limit: RateLimit, *, now: float) -> float | None:
+    async def take(self, key: str, limit: RateLimit, *, now: float) -> float | None:
         """Count one execution at monotonic time `now`, or say in how many seconds one will be possible."""
         moments = self._moments.setdefault(key, deque())
         self._moments.move_to_end(key)

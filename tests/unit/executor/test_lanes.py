@@ -178,13 +178,13 @@ async def test_a_call_that_is_cancelled_after_its_turn_came_and_before_it_ran_gi
 
 
 @pytest.mark.requirement("executor.rate_limit")
-def test_a_window_forgets_the_tools_that_were_not_used_for_longest():
+async def test_a_window_forgets_the_tools_that_were_not_used_for_longest():
     rates = SlidingWindow()
     once = RateLimit(count=1, per_s=1e9)
-    assert rates.take("first", once, now=0) is None
-    assert rates.take("first", once, now=1) == 1e9 - 1
+    assert await rates.take("first", once, now=0) is None
+    assert await rates.take("first", once, now=1) == 1e9 - 1
 
     for number in range(10_000):
-        assert rates.take(f"tool {number}", once, now=1) is None
+        assert await rates.take(f"tool {number}", once, now=1) is None
 
-    assert rates.take("first", once, now=1) is None
+    assert await rates.take("first", once, now=1) is None

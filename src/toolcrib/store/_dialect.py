@@ -70,6 +70,10 @@ class Dialect(Protocol):
         """Microseconds since 1970 as all machines that share the database see them; null where it is on one machine."""
         ...
 
+    def compact(self, cursor: Cursor) -> None:
+        """Give the space of what was deleted back to the file system, outside of any transaction."""
+        ...
+
     def explain(self, error: Exception) -> ToolcribError:
         """What a failure of the database means to the caller; the statement and its values stay out of the message."""
         ...

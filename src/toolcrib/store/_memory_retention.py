@@ -107,6 +107,9 @@ class MemoryRetention:
         named = set(digests_named_in((*self._texts(), *self._texts_of_runs())))
         return [blob for blob in self._blobs.put_before(put_before) if blob[1] not in named]
 
+    async def compact(self) -> None:
+        """Nothing: what is forgotten takes no space."""
+
     async def note(self, pruning: Pruning) -> None:
         self._prunings.append(pruning)
         self._journal.pruned_before = max(each.ended_before for each in self._prunings)

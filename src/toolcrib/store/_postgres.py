@@ -148,6 +148,10 @@ class Postgres:
         cursor.execute(_TIME)
         return cursor.fetchone()[0]
 
+    def compact(self, cursor: Cursor) -> None:
+        """Do at once what the server does by itself sooner or later; others go on meanwhile."""
+        cursor.execute("VACUUM")
+
     def explain(self, error: Exception) -> ToolcribError:
         """What a failure of the server means to the caller."""
         state, cause = _state(error), self._said(error)

@@ -72,6 +72,10 @@ class Session:
         """See `Dialect.time`."""
         return self._dialect.time(self._cursor)
 
+    def compact(self) -> None:
+        """See `Dialect.compact`."""
+        self._dialect.compact(self._cursor)
+
     def begin(self) -> Mark | None:
         """Start a transaction that may write; see `Dialect.begin`."""
         return self._dialect.begin(self._cursor)

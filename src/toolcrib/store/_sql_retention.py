@@ -33,7 +33,7 @@ _NOT_ENDED: Final = RUNS.c.status.not_in([sa.literal_column(f"'{status}'") for s
 _REQUEST: Final = sa.select(RUNS.c.request).where(RUNS.c.run_id == sa.bindparam("this_run"))
 _OPEN_REQUESTS: Final = sa.select(RUNS.c.request).where(RUNS.c.realm == sa.bindparam("this_realm"), _NOT_ENDED)
 _ROOTS: Final = (
-    sa.select(RUNS.c.run_id, RUNS.c.created_at, RUNS.c.request, RUNS.c.last_event, RUNS.c.status, RUNS.c.updated_at)
+    sa.select(*(RUNS.c[name] for name in ("run_id", "created_at", "request", "last_event", "status", "updated_at")))
     .where(
         RUNS.c.realm == sa.bindparam("this_realm"),
         RUNS.c.created_at < sa.bindparam("before"),
@@ -45,7 +45,7 @@ _ROOTS: Final = (
 _FIRST_REALM: Final = sa.select(sa.func.min(RUNS.c.realm).label("realm")).where(RUNS.c.realm > sa.bindparam("after"))
 
 _LOCKED: Final = (
-    sa.select(RUNS.c.status, RUNS.c.updated_at, RUNS.c.last_event)
+    sa.select(*(RUNS.c[name] for name in ("status", "updated_at", "last_event")))
     .where(RUNS.c.run_id == sa.bindparam("this_run"))
     .with_for_update()
 )
@@ -59,7 +59,7 @@ _APPROVALS: Final = sa.select(sa.func.count().label("count")).where(APPROVALS.c.
 _DELETIONS: Final = tuple(
     sa.delete(table).where(table.c.run_id == sa.bindparam("this_run")) for table in (APPROVALS, SIGNALS, EVENTS, RUNS)
 )
-_OLD_BLOBS: Final = sa.select(BLOBS.c.realm, BLOBS.c.digest, BLOBS.c.size).where(
+_OLD_BLOBS: Final = sa.select(*(BLOBS.c[name] for name in ("realm", "digest", "size"))).where(
     BLOBS.c.touched_at < sa.bindparam("before")
 )
 _TEXTS: Final = sa.union_all(
@@ -176,6 +176,10 @@ class SqlRetention:
         await self._database.drain()
         return await self._database.read(work)
 
+    async def compact(self) -> None:
+        await self._database.drain()
+        await self._database.read(Session.compact)
+
     async def note(self, pruning: Pruning) -> None:
         row = {
             "realm": pruning.realm,
@@ -242,6 +246,7 @@ def _number(session: Session, statement: sa.Select[Any], run_id: str, name: str)
 
 def _texts(session: Session) -> Iterator[Sequence[str | None]]:
     """All texts, as they were at one moment, without having all of them in memory."""
+    session.connection.exec_driver_sql("BEGIN")  # what is streamed ends with its transaction, and never writes
     options = {"stream_results": True, "yield_per": _ROWS_AT_ONCE}
     with session.connection.execute(_TEXTS, execution_options=options) as rows:
         yield from rows.scalars().partitions()

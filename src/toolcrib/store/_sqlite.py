@@ -103,6 +103,11 @@ class Sqlite:
     def time(self, cursor: Cursor) -> None:
         """Null: all who share the file share the machine's clock."""
 
+    def compact(self, cursor: Cursor) -> None:
+        """Write the file anew without its empty pages; nobody else can write meanwhile."""
+        cursor.execute("VACUUM")
+        cursor.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+
     def explain(self, error: Exception) -> ToolcribError:
         """What a failure of the database means to the caller."""
         cause = error.orig if isinstance(error, DBAPIError) else error

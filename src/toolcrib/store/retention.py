@@ -95,6 +95,16 @@ class Retention(Protocol):
         """
         ...
 
+    async def compact(self) -> None:
+        """Give the space of what was taken out back to the file system; it is used for what is new in any case.
+
+        In SQLite the whole file is written anew, and nobody else writes meanwhile.
+
+        Raises:
+            Unavailable: Another process has the store locked, or there is no room for a second file.
+        """
+        ...
+
     async def note(self, pruning: Pruning) -> None:
         """Keep a record."""
         ...

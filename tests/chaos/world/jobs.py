@@ -2,7 +2,8 @@
 
 import asyncio
 import os
-from collections.abc import AsyncIterator, Sequence
+from asyncio import gather
+from collections.abc import AsyncIterator, Iterator, Sequence
 from contextlib import suppress
 from pathlib import Path
 
@@ -13,6 +14,8 @@ from toolcrib.contracts import WAITING, Json, StreamDone, Unavailable
 
 _BREATH_S = 0.1
 """Seconds until a subscriber listens again to a run that waits."""
+_TOGETHER = 200
+"""Runs that are begun or decided at a time."""
 _ENDS = ('{"type":"done"', '{"type":"error"')
 
 
@@ -71,3 +74,25 @@ def _append(file: Path, line: str) -> None:
         os.write(descriptor, f"{line}\n".encode())
     finally:
         os.close(descriptor)
+
+
+async def ask_many(place: Place, runs: int) -> Json:
+    """Begin runs that will each wait for a person; returns their ids."""
+    async with crib_at(place) as crib:
+        return [
+            run_id for count in _batches(runs) for run_id in await gather(*(crib.submit("sign", {}) for _ in count))
+        ]
+
+
+async def approve_all(place: Place) -> Json:
+    """Decide whatever waits for a person; returns how many were decided."""
+    decided = 0
+    async with crib_at(place) as crib:
+        while waiting := (await crib.approvals.page(limit=_TOGETHER)).items:
+            said = (crib.decide(one.run_id, one.position, approve=True) for one in waiting)
+            decided += sum(await gather(*said))
+    return decided
+
+
+def _batches(count: int) -> Iterator[range]:
+    return (range(min(_TOGETHER, count - start)) for start in range(0, count, _TOGETHER))

@@ -1,0 +1,89 @@
+"""Thousands of runs wait for a person: nobody holds them, everything is killed, and all of them go on when decided."""
+
+import asyncio
+import signal
+from pathlib import Path
+from statistics import median
+from time import monotonic
+
+import pytest
+
+from tests.chaos.processes import Child
+from tests.chaos.world.crew import crib_at
+from tests.chaos.world.jobs import approve_all, ask_many, serve
+from tests.chaos.world.place import Place, on_sqlite
+from toolcrib.contracts import RunStatus
+from toolcrib.store import Journal
+
+pytestmark = [pytest.mark.chaos, pytest.mark.slow, pytest.mark.requirement("chaos_engines.waiting")]
+
+RUNS = 5000
+MOST_BYTES = 150 * 1024 * 1024
+MOST_CPU = 0.05
+"""Seconds of processor time in a second in which nothing is to be done."""
+WINDOWS = 7
+PATIENCE_S = 240.0
+
+
+async def moment() -> None:
+    """Let others work."""
+    await asyncio.sleep(0.2)
+
+
+async def until_none(journal: Journal, *statuses: RunStatus) -> None:
+    """Wait until no run stands so."""
+    async with asyncio.timeout(PATIENCE_S):
+        for status in statuses:
+            while await journal.runs("default", status=status, limit=1):
+                await moment()
+
+
+def memory(pid: int, what: str) -> int:
+    """Bytes of memory that a process has (`VmRSS`), or had at the most (`VmHWM`)."""
+    status = Path(f"/proc/{pid}/status").read_text()
+    return 1024 * next(int(line.split()[1]) for line in status.splitlines() if line.startswith(what))
+
+
+def processor_s(pid: int) -> float:
+    """Seconds of processor time that a process has used."""
+    fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / 100
+
+
+async def idling(pid: int) -> float:
+    """The share of a processor that a process takes while it has nothing to do: of several windows, the middle one."""
+    shares: list[float] = []
+    for _ in range(WINDOWS):
+        begun, used = monotonic(), processor_s(pid)
+        await asyncio.sleep(1)
+        shares.append((processor_s(pid) - used) / (monotonic() - begun))
+    return median(shares)
+
+
+async def check(place: Place, runs: int) -> None:
+    """They wait, cost next to nothing while they do, and all come to their ends."""
+    submitted = await Child(place.folder / "asked", ask_many, place, runs, patience_s=PATIENCE_S).result()
+    async with crib_at(place) as crib:
+        journal = crib.store.journal
+        first = Child(place.folder / "first", serve, place, patience_s=PATIENCE_S)
+        await until_none(journal, "queued", "running")
+        first.signal(signal.SIGKILL)
+        await first.ended()
+        second = Child(place.folder / "second", serve, place, patience_s=2 * PATIENCE_S)
+        try:
+            await idling(second.pid)  # it begins
+            assert await idling(second.pid) < MOST_CPU
+            assert memory(second.pid, "VmRSS") < MOST_BYTES
+            decided = await Child(place.folder / "decided", approve_all, place, patience_s=PATIENCE_S).result()
+            await until_none(journal, "awaiting_approval", "queued", "running")
+            assert memory(second.pid, "VmHWM") < MOST_BYTES
+        finally:
+            second.signal(signal.SIGKILL)
+            await second.ended()
+    assert decided == runs
+    signed = [line.key.partition("/")[0] for line in place.book.lines() if line.mark == "effect"]
+    assert sorted(signed) == sorted(submitted)
+
+
+async def test_thousands_of_runs_wait_through_the_death_of_all_processes_and_cost_next_to_nothing(tmp_path: Path):
+    await check(on_sqlite(tmp_path, lease_s=10), RUNS)

@@ -59,6 +59,7 @@ from toolcrib.crib.secrets import Secrets
 from toolcrib.crib.services import read_services
 from toolcrib.crib.workflows import Workflows
 from toolcrib.engines import Driven, SystemClock
+from toolcrib.engines.restate import RestateOptions
 from toolcrib.executor import Clock
 from toolcrib.export import ExportFormat, export_tools, offered
 from toolcrib.llm import LanguageModel
@@ -95,6 +96,7 @@ class Crib(Definer):
         mcp_commands: Programs that may be started as MCP servers, word for word; none by default.
         plugins: Runtimes and model providers of other packages, as `load_plugins` finds them; none by default.
         model_services: Model providers by name, beside those that everybody has.
+        restate: The Restate cluster whose workers drive the runs; this process drives them, if null.
     """
 
     def __init__(
@@ -117,6 +119,7 @@ class Crib(Definer):
         model_services: Mapping[str, ModelService] | None = None,
         blobs: str | None = None,
         redis: str | None = None,
+        restate: RestateOptions | None = None,
     ) -> None:
         parts = Parts.wire(
             Outside(
@@ -131,6 +134,7 @@ class Crib(Definer):
                 mcp_commands=mcp_commands,
                 plugins=plugins,
                 model_services=model_services or {},
+                restate=restate,
                 redis=None if redis is None else RedisServer(redis),
             ),
             lease_s=lease_s,
@@ -207,6 +211,7 @@ class Crib(Definer):
             mcp_commands=settings.mcp_commands,
             plugins=load_plugins(settings.plugins),
             model_services=read_services(settings.model_services) if settings.model_services else None,
+            restate=settings.restate.options() if settings.engine == "restate" else None,
             blobs=settings.blobs if store is None else None,
             redis=settings.redis,
         )

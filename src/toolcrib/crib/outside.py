@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from toolcrib.contracts import ModelService
+from toolcrib.engines.restate import RestateOptions
 from toolcrib.executor import Clock
 from toolcrib.llm import LanguageModel
 from toolcrib.llm.prices import Prices
@@ -36,5 +37,7 @@ class Outside:
     """Runtimes and model providers of other packages."""
     model_services: Mapping[str, ModelService]
     """Model providers that the operator has described."""
+    restate: RestateOptions | None = None
+    """The Restate cluster whose workers drive the runs; this process drives them, if null."""
     redis: RedisServer | None = None
     """What its processes share, beside the store; each has its own if null."""

@@ -17,7 +17,8 @@ from toolcrib.crib.outside import Outside
 from toolcrib.crib.reaching import Reaching
 from toolcrib.crib.services import service_providers
 from toolcrib.crib.sharing import Sharing
-from toolcrib.engines import EngineSettings, LocalEngine, new_run_id
+from toolcrib.engines import Engine, EngineSettings, LocalEngine, new_run_id
+from toolcrib.engines.restate import RestateEngine
 from toolcrib.executor import Executor
 from toolcrib.llm import ModelPool
 from toolcrib.net import HttpSession
@@ -62,7 +63,7 @@ class Parts:
     adoptions: Adoptions
     references: References
     executor: Executor
-    engine: LocalEngine
+    engine: Engine
     furnisher: Furnisher
     """Furnishes the runs of the bench."""
     programs: Callable[[Models], Mapping[RunKind, Program]]
@@ -92,14 +93,14 @@ class Parts:
         references = References(snapshots, registry=registry, providers=providers, clock=outside.clock)
 
         code_of = _code(outside, kept, references)
-        engine = LocalEngine(
+        local = LocalEngine(
             store=outside.store,
             registry=registry,
             executor=executor,
             programs=_at_home(code_of(models.model), catalogue),
             clock=outside.clock,
             new_run_id=new_run_id,
-            settings=EngineSettings(owner=f"{socket.gethostname()}/{os.getpid()}", lease_s=lease_s),
+            settings=EngineSettings(owner=_owner(), lease_s=lease_s),
             check_able=Abilities(registry, reaching.functions, models, reaching.plugins).check,
         )
         return cls(
@@ -125,7 +126,7 @@ class Parts:
             ),
             references=references,
             executor=executor,
-            engine=engine,
+            engine=_engine(local, outside, lease_s),
             furnisher=Furnisher(models.model, registry, providers, references),
             programs=code_of,
         )
@@ -250,6 +251,18 @@ def _executor(outside: Outside, kept: _Kept, keeping: Keeping, reaching: Reachin
         guardrails=Guardrails(outside.plugins.guardrails),
         accounts=kept.accounts,
     )
+
+
+def _engine(local: LocalEngine, outside: Outside, lease_s: float) -> Engine:
+    """What drives runs: this process, or the workers of a Restate cluster."""
+    if outside.restate is None:
+        return local
+    journal, clock = outside.store.journal, outside.clock
+    return RestateEngine.wire(local, journal, clock, owner=_owner(), lease_s=lease_s, options=outside.restate)
+
+
+def _owner() -> str:
+    return f"{socket.gethostname()}/{os.getpid()}"
 
 
 def _at_home(found: Mapping[RunKind, Program], catalogue: Catalogue) -> Mapping[RunKind, Program]:

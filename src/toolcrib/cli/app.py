@@ -32,12 +32,14 @@ from toolcrib.cli import (
     providers,
     publishing,
     reference,
+    restate,
     runs,
     schema,
     secrets,
     settings,
     tools,
     up,
+    worker,
     workflows,
 )
 
@@ -124,6 +126,7 @@ app.add_typer(keys.app, name="key")
 app.add_typer(model.app, name="model")
 app.add_typer(providers.app, name="provider")
 app.add_typer(reference.app, name="reference")
+app.add_typer(restate.app, name="restate")
 app.add_typer(runs.app, name="run")
 app.add_typer(secrets.app, name="secret")
 app.add_typer(tools.app, name="tool")
@@ -134,6 +137,7 @@ app.command("export")(export.export)
 app.command("schema")(schema.schema)
 app.command("settings")(settings.show_settings)
 app.command("up")(up.up)
+app.command("worker")(worker.worker)
 
 
 def main() -> None:

@@ -9,6 +9,6 @@ from toolcrib.engines.restate.engine import RestateEngine
 from toolcrib.engines.restate.ingress import Ingress, RestateClient
 from toolcrib.engines.restate.options import RestateOptions
 from toolcrib.engines.restate.outbox import Outbox
-from toolcrib.engines.restate.worker import Worker
+from toolcrib.engines.restate.worker import Terms, Worker
 
-__all__ = ["Drives", "Ingress", "Outbox", "RestateClient", "RestateEngine", "RestateOptions", "Worker"]
+__all__ = ["Drives", "Ingress", "Outbox", "RestateClient", "RestateEngine", "RestateOptions", "Terms", "Worker"]

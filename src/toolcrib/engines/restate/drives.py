@@ -7,7 +7,7 @@ connection, the run goes on, and whoever asks again is told the same task's end.
 import asyncio
 import logging
 from datetime import datetime
-from typing import Final, Literal, TypeAlias
+from typing import Literal, TypeAlias
 
 from msgspec import Struct
 
@@ -20,9 +20,6 @@ from toolcrib.store import Journal
 
 Standing: TypeAlias = Literal["ended", "waits", "held", "journal_missing"]
 """How a run stands: `held` if another process drives it, `journal_missing` if the journal has none of this id."""
-
-DRAIN_S: Final = 20.0
-"""Seconds that runs have to end or wait when a worker stops; those that do not are carried on by another."""
 
 _logger = logging.getLogger(__name__)
 
@@ -70,17 +67,19 @@ class Drives:
         task = self._tasks.get(run_id)
         if task is None:
             if self._stopping:
-                msg = f"this worker is stopping and takes no run any more; run {run_id} is for another one"
-                raise Unavailable(msg)
+                raise _stops(run_id)
             task = self._tasks[run_id] = asyncio.create_task(self._drive(run_id))
             task.add_done_callback(lambda _: self._tasks.pop(run_id))
         return await asyncio.shield(task)
 
-    async def drain(self) -> None:
-        """Take no run any more, and wait for those that are driven; the rest is stopped, and other workers take it."""
+    async def drain(self, grace_s: float) -> None:
+        """Take no run any more and let go of those that are driven, for other workers; what takes longer is cut off.
+
+        Args:
+            grace_s: The most seconds that calls have to end.
+        """
         self._stopping = True
-        if self._tasks:
-            await asyncio.wait(self._tasks.values(), timeout=DRAIN_S)
+        await self._local.drain(grace_s)
         left = list(self._tasks.values())
         for task in left:
             task.cancel()
@@ -97,11 +96,14 @@ class Drives:
         try:
             while True:  # also once more after it began to wait: what it waits for may have come meanwhile
                 driven = await self._local.drive(run_id)
-                if driven.result.status in ENDED:
+                if driven.result.status in ENDED or self._stopping:
                     break
         except (Conflict, Fenced):
             pass
-        return await self._told(await self._journal.run(run_id))
+        run = await self._journal.run(run_id)
+        if self._stopping and not run.ended:
+            raise _stops(run_id)
+        return await self._told(run)
 
     async def _told(self, run: Run) -> Driving:
         if run.ended:
@@ -116,3 +118,7 @@ class Drives:
     def _waking(self, run_id: str, moment: datetime) -> Next:
         in_s = max((moment - self._clock.now()).total_seconds(), 0)
         return Next(run_id, in_s, f"{run_id}/wake/{moment.isoformat()}")
+
+
+def _stops(run_id: str) -> Unavailable:
+    return Unavailable(f"this worker is stopping and takes no run any more; run {run_id} is for another one")

@@ -61,6 +61,7 @@ class RestateEngine:
         self._journal = journal
         self._ingress = ingress
         self._clock = clock
+        self._leaving = False
 
     @classmethod
     def wire(
@@ -146,7 +147,8 @@ class RestateEngine:
         await self.outbox.serve()
 
     async def drain(self, grace_s: float) -> Sequence[str]:
-        """As `Engine.drain`."""
+        """As `Engine.drain`; who waits for a run is told how it stands."""
+        self._leaving = True
         return await self.local.drain(grace_s)
 
     async def close(self) -> None:
@@ -162,7 +164,7 @@ class RestateEngine:
         pause_s = _SOONEST_S
         while True:
             run = await self._journal.run(run_id)
-            if run.ended or await self._waits(run, self._clock.now()):
+            if run.ended or self._leaving or await self._waits(run, self._clock.now()):
                 return await read_driven(self._journal, run)
             await self._clock.sleep(pause_s)
             pause_s = min(pause_s * 1.5, _LATEST_S)

@@ -9,9 +9,10 @@ import importlib.util
 import logging
 import signal
 import socket
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
 from functools import partial
-from typing import Final
+from typing import Any, Final
 
 from toolcrib.contracts import InvalidSettings, ToolcribError
 from toolcrib.engines.restate.drives import Drives
@@ -26,6 +27,20 @@ PATH: Final = "/restate/v1"
 _RETRY_S: Final = 1.0
 _CLOSE_S: Final = 2.0
 _logger = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class Terms:
+    """How a worker is to serve."""
+
+    register: bool = True
+    """Whether Restate is told of this worker, and again if it has forgotten it."""
+    host: str | None = None
+    """Where it listens; as the options say, if null."""
+    port: int | None = None
+    """Likewise."""
+    drain_s: float = 5.0
+    """Seconds that what is under way has to end when it is told to stop."""
 
 
 class Worker:
@@ -48,34 +63,44 @@ class Worker:
         self._options = options
         self._clock = clock
 
-    async def serve(self, *, register: bool, ready: Callable[[str], None]) -> None:
-        """Serve until SIGTERM or SIGINT; then take no run any more, and wait for those that are driven.
+    async def serve(self, terms: Terms, ready: Callable[[str], None]) -> None:
+        """Serve until SIGTERM or SIGINT; then take no run any more, and let go of those that are driven.
 
         Args:
-            register: Whether Restate is told of this worker, and again if it has forgotten it.
+            terms: How.
             ready: Is told the URL, once the worker listens.
 
         Raises:
             InvalidSettings: A package is missing, or it cannot listen there.
         """
         _require()
-        listening = _listen(self._options.worker_host, self._options.worker_port)
-        url = self._options.worker_url or _url(self._options.worker_host, listening.getsockname()[1])
-        stop = asyncio.Event()
-        if register:
+        host = terms.host or self._options.worker_host
+        listening = _listen(host, self._options.worker_port if terms.port is None else terms.port)
+        url = self._options.worker_url or _url(host, listening.getsockname()[1])
+        stop = _told_to_stop()
+        if terms.register:
             self._outbox.unknown = partial(self._register, url)
         beside = [asyncio.create_task(self._outbox.serve())]
-        if register:
+        if terms.register:
             beside.append(asyncio.create_task(self._until_registered(url)))
         ready(url)
         try:
-            await _serve(self._drives, self._options, listening, stop)
+            await _serve(self._app(), listening, partial(self._drained, stop, terms.drain_s))
         finally:
             for task in beside:
                 task.cancel()
             await asyncio.gather(*beside, return_exceptions=True)
 
     # Inside -----------------------------------------------------------------------------------------------------------
+
+    def _app(self) -> Any:
+        from toolcrib.engines.restate.service import make_app  # noqa: PLC0415 - needs Restate's library, an extra
+
+        return make_app(self._drives.drive, self._options)
+
+    async def _drained(self, stop: asyncio.Event, grace_s: float) -> None:
+        await stop.wait()
+        await self._drives.drain(grace_s)
 
     async def _until_registered(self, url: str) -> None:
         while not await self._register(url):
@@ -113,29 +138,28 @@ def _listen(host: str, port: int) -> socket.socket:
     return listening
 
 
+def _told_to_stop() -> asyncio.Event:
+    """An event that comes with SIGTERM or SIGINT."""
+    from restate.server import install_shutdown_hook  # noqa: PLC0415 - an extra, which keeps SIGTERM's one handler
+
+    logging.getLogger("restate.server_context").setLevel(logging.CRITICAL)  # a traceback for each attempt that failed
+    stop, loop = asyncio.Event(), asyncio.get_running_loop()
+    loop.add_signal_handler(signal.SIGINT, stop.set)
+    install_shutdown_hook(loop, stop.set)
+    return stop
+
+
 def _url(host: str, port: int) -> str:
     return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
 
 
-async def _serve(drives: Drives, options: RestateOptions, listening: socket.socket, stop: asyncio.Event) -> None:
-    from hypercorn.asyncio import serve  # noqa: PLC0415 - these are an extra, and heavy
+async def _serve(app: Any, listening: socket.socket, stopped: Callable[[], Awaitable[None]]) -> None:
+    from hypercorn.asyncio import serve  # noqa: PLC0415 - an extra, and heavy
     from hypercorn.config import Config  # noqa: PLC0415 - likewise
-    from restate.server import install_shutdown_hook  # noqa: PLC0415 - likewise
 
-    from toolcrib.engines.restate.service import make_app  # noqa: PLC0415 - likewise
-
-    logging.getLogger("restate.server_context").setLevel(logging.CRITICAL)  # a traceback for each attempt that failed
-    loop = asyncio.get_running_loop()
-    loop.add_signal_handler(signal.SIGINT, stop.set)
-    install_shutdown_hook(loop, stop.set)  # SIGTERM has one handler, which is the library's
     config = Config()
     config.bind = [f"fd://{listening.detach()}"]
     config.graceful_timeout = _CLOSE_S
     config.accesslog = None
     config.errorlog = None
-
-    async def told_to_stop() -> None:
-        await stop.wait()
-        await drives.drain()
-
-    await serve(make_app(drives.drive, options), config, shutdown_trigger=told_to_stop)
+    await serve(app, config, shutdown_trigger=stopped)

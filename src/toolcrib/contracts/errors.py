@@ -96,6 +96,10 @@ class Reason(StrEnum):
     WAIT_TIMEOUT = "wait_timeout"
 
 
+Effect: TypeAlias = Literal["none", "done", "unknown"]
+"""What a failed call has changed all the same: nothing that anybody knows of; some of it, or all; nobody knows."""
+
+
 class ToolError(Contract):
     """Why a call failed, as data that a model, a workflow or a person can act on."""
 
@@ -103,7 +107,8 @@ class ToolError(Contract):
     message: str
     """Names the thing, the value, the limit and the next step. Never holds a secret."""
     details: JsonObject | None = None
-    """`details["reason"]` is a `Reason`, `details["problems"]` a list of `{path, problem}` for invalid input."""
+    """`details["reason"]` is a `Reason`, `details["problems"]` a list of `{path, problem}` for invalid input,
+    `details["effect"]` the `Effect` of a call that writes, if it is not `none`."""
     retry_after_s: float | None = None
     """Seconds to wait before the same call may work, where the other side said so."""
 
@@ -112,6 +117,14 @@ class ToolError(Contract):
         """The finer cause, if it is one of the closed vocabulary."""
         value = (self.details or {}).get("reason")
         return next((reason for reason in Reason if reason == value), None)
+
+    @property
+    def effect(self) -> Effect:
+        """What the call has changed although it failed."""
+        if self.reason is Reason.OUTCOME_UNKNOWN:
+            return "unknown"
+        told = (self.details or {}).get("effect")
+        return told if told in {"done", "unknown"} else "none"
 
 
 class ToolcribError(Exception):

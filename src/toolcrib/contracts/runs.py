@@ -167,6 +167,8 @@ class RunResult(Contract):
     cost_unknown: bool = False
     iterations: int = 0
     tool_calls: int = 0
+    wrote: bool | None = None
+    """Whether a call of it, or of a nested run, has changed something or may have; null if an older release ran it."""
 
     @property
     def all_tokens(self) -> int:

@@ -1,8 +1,8 @@
 """The one way in: every tool call runs through `Executor.execute` and comes back as an envelope."""
 
 from toolcrib.executor.approval import differences
-from toolcrib.executor.attempts import is_repeatable
 from toolcrib.executor.denial import Denied
+from toolcrib.executor.effects import has_acted, is_repeatable, may_run_twice
 from toolcrib.executor.lanes import Lanes
 from toolcrib.executor.nesting import MAX_DEPTH, check_nesting, cost_of, facts_of
 from toolcrib.executor.pipeline import Executor
@@ -47,5 +47,7 @@ __all__ = [
     "differences",
     "error",
     "facts_of",
+    "has_acted",
     "is_repeatable",
+    "may_run_twice",
 ]

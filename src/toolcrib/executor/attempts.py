@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import NamedTuple
 
 from toolcrib.contracts import CLOSING_S, DELEGATES, ErrorCode, ErrorRule, Reason, ToolDefinition, ToolError
+from toolcrib.executor.effects import did_nothing, may_run_twice
 from toolcrib.executor.ports import CallFailed, ToolCall
 from toolcrib.executor.receipt import error
 
@@ -48,16 +49,6 @@ def time_limit(tool: ToolDefinition, call: ToolCall) -> TimeLimit:
     return TimeLimit(seconds, given, by_caller=True)
 
 
-def is_repeatable(tool: ToolDefinition) -> bool:
-    """Whether a call may run twice without doing twice: it only reads, is idempotent, or carries a key."""
-    return (
-        tool.side_effects != "writes"
-        or tool.idempotent
-        or tool.idempotency_key is not None
-        or tool.implementation.kind in DELEGATES
-    )
-
-
 def crashed(tool: ToolDefinition, crash: BaseException) -> CallFailed:
     """The failure that an unforeseen exception of a tool is."""
     match crash:
@@ -91,8 +82,8 @@ def wait_before_retry(tool: ToolDefinition, failure: CallFailed, attempt: int) -
     """Seconds until the next attempt, or null if there will be none.
 
     A rule decides if one fits; else, and before a fallback, transient errors are retried, an answer that cannot be used
-    not among them. A call that is not repeatable is retried only if the other side surely did nothing: it refused by
-    rate limit. A `retry-after` longer than the policy's longest wait ends it.
+    not among them. A call that must not run twice is retried only if it has surely done nothing: it was refused, or
+    never sent. A `retry-after` longer than the policy's longest wait ends it.
 
     Args:
         tool: The definition with its rules, and its retry policy: if that has no retries, the failure's counts.
@@ -105,7 +96,7 @@ def wait_before_retry(tool: ToolDefinition, failure: CallFailed, attempt: int) -
     said = failure.error
     rule = rule_for(tool, said, failure.http_status)
     wanted = _may_pass(said) if rule is None or rule.action == "fallback" else rule.action == "retry"
-    if not wanted or not (is_repeatable(tool) or said.code is ErrorCode.RATE_LIMIT):
+    if not wanted or not (may_run_twice(tool) or did_nothing(tool, failure)):
         return None
     wait = max(policy.wait_s(attempt), said.retry_after_s or 0.0)
     return wait if wait <= policy.max_s else None

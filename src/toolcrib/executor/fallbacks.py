@@ -5,12 +5,9 @@ called instead of a write whose outcome is not known, because both might take ef
 """
 
 from decimal import Decimal
-from typing import Final
 
 from toolcrib.contracts import (
-    DELEGATES,
     EFFECTS,
-    ErrorCode,
     FailedCall,
     InvalidInput,
     JsonObject,
@@ -19,18 +16,17 @@ from toolcrib.contracts import (
     ToolError,
     ToolRevision,
 )
+from toolcrib.contracts.errors import Effect
 from toolcrib.executor.attempts import rule_for
+from toolcrib.executor.effects import did_nothing
 from toolcrib.executor.nesting import check_nesting, cost_of, facts_of
 from toolcrib.executor.ports import CallContext, CallFailed, Tools
-
-_REFUSED: Final = frozenset({ErrorCode.AUTH_REQUIRED, ErrorCode.RATE_LIMIT, ErrorCode.VALIDATION_ERROR})
-"""What the other side answers when it has done nothing."""
 
 
 def fallback_of(tool: ToolDefinition, failure: CallFailed) -> str | None:
     """The reference of the tool that is called after this failure, or null."""
     rule = rule_for(tool, failure.error, failure.http_status)
-    return rule.tool if rule is not None and _did_nothing(tool, failure) else None
+    return rule.tool if rule is not None and did_nothing(tool, failure) else None
 
 
 def find_fallback(ref: str, tool: ToolRevision, tools: Tools, context: CallContext) -> ToolRevision:
@@ -67,25 +63,29 @@ def record_of(tool: ToolRevision, failure: CallFailed, told: ToolError) -> Faile
 
 
 def failure_of(record: FailedCall) -> CallFailed:
-    """The failure that a record tells of."""
-    used: JsonObject = {"tool_calls": record.tool_calls, "tokens": record.tokens}
+    """The failure that a record tells of: of a call that did nothing, else there would be no fallback."""
+    used: JsonObject = {"tool_calls": record.tool_calls, "tokens": record.tokens, "wrote": False}
     return CallFailed(
         record.error,
         http_status=record.http_status,
         metadata=used,
         cost_usd=record.cost_usd,
         tainted=record.tainted,
+        effect="none",
     )
 
 
-def failed_too(failure: CallFailed, ref: str, problem: str, metadata: JsonObject | None = None) -> CallFailed:
-    """The failure of a call whose fallback did not help either."""
+def failed_too(
+    failure: CallFailed, ref: str, problem: str, metadata: JsonObject | None = None, *, effect: Effect = "none"
+) -> CallFailed:
+    """The failure of a call that did nothing and whose fallback did not help either, with what that has changed."""
     message = f"{failure.error.message}; its fallback {ref!r} failed too: {problem}"
     return CallFailed(
         failure.error.model_copy(update={"message": message}),
         http_status=failure.http_status,
         metadata=failure.metadata if metadata is None else metadata,
         cost_usd=failure.cost_usd,
+        effect=effect,
     )
 
 
@@ -104,12 +104,3 @@ def total_cost(record: FailedCall, result: RunResult) -> Decimal | None:
     """What the failed call and its fallback cost together, as far as it is known."""
     known = [cost for cost in (record.cost_usd, cost_of(result)) if cost is not None]
     return sum(known, Decimal(0)) if known else None
-
-
-def _did_nothing(tool: ToolDefinition, failure: CallFailed) -> bool:
-    """Whether the failed call has surely changed nothing."""
-    if tool.side_effects != "writes":
-        return True
-    if tool.implementation.kind in DELEGATES:
-        return failure.metadata.get("tool_calls") == 0
-    return failure.error.code in _REFUSED

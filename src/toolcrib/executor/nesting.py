@@ -34,6 +34,7 @@ def facts_of(result: RunResult) -> JsonObject:
         "warnings": list(result.warnings),
         "tool_calls": result.tool_calls,
         "tokens": result.all_tokens,
+        "wrote": result.wrote,
     }
 
 

@@ -7,7 +7,7 @@ surface asked, it goes through here, so a denied call is denied everywhere. A to
 """
 
 import asyncio
-from collections.abc import Awaitable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from decimal import Decimal
 from typing import TypeVar, cast
 
@@ -32,6 +32,7 @@ from toolcrib.contracts import (
 from toolcrib.executor.approval import confirm, request_of
 from toolcrib.executor.attempts import classified, crashed, explained, time_limit, wait_before_retry
 from toolcrib.executor.denial import Denied, denial
+from toolcrib.executor.effects import labelled
 from toolcrib.executor.fallbacks import (
     failed_too,
     failure_of,
@@ -102,6 +103,7 @@ class Executor:
         clock: Time.
         guardrails: Asks the rules of agents; those that everybody has if null.
         accounts: Finds service accounts; there are none if null.
+        deadline: Ends a call after so many seconds; in a replay when it ended then.
     """
 
     def __init__(
@@ -116,6 +118,7 @@ class Executor:
         clock: Clock,
         guardrails: Guardrails | None = None,
         accounts: Accounts | None = None,
+        deadline: Callable[[float], asyncio.Timeout] = asyncio.timeout,
     ) -> None:
         self._tools = tools
         self._dispatcher = dispatcher
@@ -126,6 +129,7 @@ class Executor:
         self._clock = clock
         self.guardrails = guardrails or Guardrails()
         self._accounts = accounts or NoAccounts()
+        self._deadline = deadline
         self._schemas = CompiledSchemas()
 
     async def execute(self, call: ToolCall, context: CallContext) -> ToolEnvelope:
@@ -149,6 +153,7 @@ class Executor:
         except CallFailed as failure:
             receipt.hide(failure.secrets)
             screen_failure(receipt, failure)
+            failure.error = labelled(failure, receipt)
             receipt.tainted |= failure.tainted
             receipt.cost_usd = receipt.cost_usd if failure.cost_usd is None else failure.cost_usd
             return receipt.seal(
@@ -339,7 +344,7 @@ class Executor:
             raise failure_of(failed)
         limit = time_limit(definition, receipt.call)
         try:
-            async with asyncio.timeout(limit.seconds):
+            async with self._deadline(limit.seconds):
                 return await self._attempt_until_done(receipt, tool, auth)
         except TimeoutError:
             message = f"tool {tool.name!r} did not end within {limit.whose}; the effect is unknown"
@@ -408,7 +413,8 @@ class Executor:
         receipt.tainted |= result.tainted
         metadata = told_of(record, fallback, result)
         if result.error is not None:
-            raise failed_too(failure, ref, result.error.message, metadata)
+            raise failed_too(failure, ref, result.error.message, metadata, effect=result.error.effect)
+        receipt.acted = result.wrote is not False
         output = take(definition, result.output, receipt.redactor)
         metadata = check_output(definition, promised, output, metadata)
         return await self._pack(receipt, tool, output, metadata, attachments=result.attachments)
@@ -417,6 +423,7 @@ class Executor:
         self, receipt: Receipt, tool: ToolRevision, outcome: Outcome, promised: SchemaValidator | None
     ) -> ToolEnvelope:
         definition = tool.definition
+        receipt.acted = outcome.metadata.get("wrote", definition.runs_on == "server")
         receipt.cost_usd = outcome.cost_usd if outcome.cost_usd is not None else definition.cost_usd_per_call
         receipt.hide(outcome.secrets)
         receipt.tainted |= outcome.tainted

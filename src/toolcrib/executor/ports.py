@@ -23,6 +23,7 @@ from toolcrib.contracts import (
     ToolError,
     ToolRevision,
 )
+from toolcrib.contracts.errors import Effect
 from toolcrib.executor.lanes import Lanes
 from toolcrib.policy import Budget, CallPolicy
 
@@ -154,6 +155,7 @@ class CallFailed(Exception):
         secrets: tuple[str, ...] = (),
         cost_usd: Decimal | None = None,
         tainted: bool = False,
+        effect: Effect | None = None,
     ) -> None:
         super().__init__(error.message)
         self.error = error
@@ -165,6 +167,8 @@ class CallFailed(Exception):
         """As in `Outcome`: what the failed call cost all the same."""
         self.tainted = tainted
         """As in `Outcome`: what it says was made of what outsiders can write."""
+        self.effect: Effect | None = effect
+        """What the failed call has changed all the same, where the runtime knows; null for what its code says."""
         self.retry: RetryPolicy | None = None
         """How often a tool is tried again whose own policy has no retries: what its provider says."""
 

@@ -57,6 +57,8 @@ class Receipt:
         self.cost_usd: Decimal | None = None
         self.tainted = False
         """Whether what it brings holds what outsiders can write."""
+        self.acted = False
+        """Whether the tool has done what it was asked, whatever becomes of what it brought."""
         self.as_it_was = True
         """Whether what it brings is what the tool brought: no guardrail has changed it."""
         self.redactor = _NOTHING

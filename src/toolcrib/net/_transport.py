@@ -340,7 +340,10 @@ def _in_our_words(error: aiohttp.ClientError | OSError, origin: Origin, timeouts
         return _timed_out(origin, "total", timeouts.total_s or 0)
     if isinstance(error, aiohttp.ClientConnectorError) and isinstance(error.os_error, AddressRefused):
         return EgressDenied(str(error.os_error))
-    return ConnectionFailed(f"connection to {origin.netloc} failed: {_cause(error)}; check the host or try again later")
+    return ConnectionFailed(
+        f"connection to {origin.netloc} failed: {_cause(error)}; check the host or try again later",
+        unsent=isinstance(error, aiohttp.ClientConnectorError),
+    )
 
 
 def _cause(error: aiohttp.ClientError | OSError) -> str:

@@ -28,12 +28,23 @@ class NetworkError(Unavailable):
 
     code = "network_error"
     http_status = 502
+    unsent = False
+    """Whether the host was not reached, so that nothing of the request has left."""
 
 
 class ConnectionFailed(NetworkError):
-    """The host could not be reached, or the connection broke before the answer was complete."""
+    """The host could not be reached, or the connection broke before the answer was complete.
+
+    Args:
+        message: What failed and what to do.
+        unsent: As of `NetworkError`.
+    """
 
     code = "connection_failed"
+
+    def __init__(self, message: str, *, unsent: bool = False) -> None:
+        super().__init__(message)
+        self.unsent = unsent
 
 
 class TimedOut(NetworkError):
@@ -51,6 +62,7 @@ class TimedOut(NetworkError):
     def __init__(self, message: str, *, phase: Phase, limit_s: float) -> None:
         super().__init__(message)
         self.phase: Phase = phase
+        self.unsent = phase == "connect"
         self.limit_s = limit_s
 
 

@@ -36,7 +36,7 @@ async def find_route(policy: EgressPolicy, resolver: Resolver, url: str) -> Rout
         addresses = ()
     if not addresses:
         msg = f"connection to {origin.netloc} failed: the host name does not resolve; check the host or try again later"
-        raise ConnectionFailed(msg)
+        raise ConnectionFailed(msg, unsent=True)
     for address in addresses:
         policy.vet(origin, address)
     return Route(origin, tuple(addresses))

@@ -19,7 +19,6 @@ Judge: TypeAlias = Callable[[CallStarted], Awaitable[ToolEnvelope | None]]
 """The envelope of a call that was started and must not be repeated, or null if it may be."""
 
 _TRY: Final = re.compile(r"\.try[0-9]+$")
-_UNKNOWN: Final = frozenset({Reason.OUTCOME_UNKNOWN, Reason.TOOL_TIMEOUT})
 
 
 class TakenOver:
@@ -93,11 +92,11 @@ class TakenOver:
         return envelope.model_copy(update=own)
 
     def in_doubt(self, earlier: EarlierCall) -> bool:
-        """Whether a call may have taken effect, and must not simply be made once more."""
+        """Whether a call that failed has taken effect or may have, and must not simply be made once more."""
         failure = earlier.envelope.error
-        if self._rerun.repeat_unknown or failure is None or failure.reason not in _UNKNOWN:
+        if self._rerun.repeat_unknown or failure is None or earlier.envelope.side_effects != "writes":
             return False
-        return earlier.envelope.side_effects == "writes"
+        return failure.effect != "none" or failure.reason is Reason.TOOL_TIMEOUT  # as older releases tell it
 
     def judged(self, earlier: EarlierCall, verdict: ToolEnvelope) -> ToolEnvelope:
         """What is said of a call in doubt that is not made again."""

@@ -48,4 +48,5 @@ def unanswered(tool: ToolDefinition, problem: EgressDenied | NetworkError | Inva
             code, reason = ErrorCode.VALIDATION_ERROR, Reason.INPUT_SCHEMA_MISMATCH
         case _:
             assert_never(problem)
-    return CallFailed(error(code, reason, f"tool {tool.name!r}: {problem}"))
+    unsent = isinstance(problem, NetworkError) and problem.unsent
+    return CallFailed(error(code, reason, f"tool {tool.name!r}: {problem}"), effect="none" if unsent else None)

@@ -1,14 +1,14 @@
 """Whether a step is tried again after its call has failed, and how long it waits before. Pure.
 
-The retries of the tool itself are over by then. Nothing is tried again of which it is not known whether it took effect,
-unless it may happen twice.
+The retries of the tool itself are over by then. What has taken effect is not done once more, and what may have only if
+the step names the code of its failure; unless it may happen twice.
 """
 
 from typing import Final
 
 from toolcrib.contracts import ErrorCode, Reason, ToolDefinition, ToolError
 from toolcrib.contracts.workflows import StepRetry
-from toolcrib.executor import is_repeatable
+from toolcrib.executor import may_run_twice
 
 _FINAL: Final = frozenset({ErrorCode.VALIDATION_ERROR, ErrorCode.POLICY_DENIED, ErrorCode.AUTH_REQUIRED})
 """What would come again."""
@@ -32,10 +32,12 @@ def wait_before_try(retry: StepRetry, tool: ToolDefinition, failure: ToolError, 
 
 
 def _is_wanted(retry: StepRetry, tool: ToolDefinition, failure: ToolError) -> bool:
-    if failure.reason is Reason.OUTCOME_UNKNOWN:
+    safe = may_run_twice(tool)
+    if failure.reason is Reason.OUTCOME_UNKNOWN or (failure.effect == "done" and not safe):
         return False
     if retry.codes:
         return failure.code in retry.codes
-    if failure.code is ErrorCode.TIMEOUT and not is_repeatable(tool):
+    is_unknown = failure.effect == "unknown" or failure.reason is Reason.TOOL_TIMEOUT
+    if is_unknown and not safe:
         return False
     return failure.code not in _FINAL

@@ -261,7 +261,8 @@ def repeatable() -> Iterator[Any]:
     yield make_tool(side_effects="writes", retry=retry), False
     yield make_tool(side_effects="writes", retry=retry, idempotent=True), True
     yield make_tool(side_effects="writes", retry=retry, idempotency_key="header:Key"), True
-    yield make_tool(side_effects="writes", retry=retry, implementation=agentic), True
+    yield make_tool(side_effects="writes", retry=retry, implementation=agentic), False
+    yield make_tool(side_effects="writes", retry=retry, implementation=agentic, idempotent=True), True
 
 
 @pytest.mark.requirement("executor.retries")

@@ -145,7 +145,9 @@ def _failed(who: str, problem: "SQLAlchemyError") -> CallFailed:
 
     found = diagnose(problem)
     details = {} if found.constraint is None else {"constraint": found.constraint}
-    return CallFailed(error(found.code, found.reason, f"{who}: {found.words}", **details))
+    rolled_back = found.code is not ErrorCode.NETWORK_ERROR
+    failure = error(found.code, found.reason, f"{who}: {found.words}", **details)
+    return CallFailed(failure, effect="none" if rolled_back else None)
 
 
 def _refused(who: str, problem: ToolcribError | NetworkError) -> CallFailed:

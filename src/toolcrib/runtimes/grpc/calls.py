@@ -255,4 +255,4 @@ def _checked(provider: ProviderDefinition, sent: Mapping[str, str]) -> list[tupl
 
 def _unreadable(tool: ToolDefinition, problem: str) -> CallFailed:
     message = f"tool {tool.name!r} ran, but its answer cannot be used: {problem}"
-    return CallFailed(error(ErrorCode.PROVIDER_ERROR, Reason.BAD_RESPONSE, message))
+    return CallFailed(error(ErrorCode.PROVIDER_ERROR, Reason.BAD_RESPONSE, message), effect="done")

@@ -68,7 +68,12 @@ def bad_response(tool: ToolDefinition, response: HttpResponse, problem: str, *, 
     words = _words(explanation.get("explanation"))
     message = ": ".join(filter(None, [f"tool {tool.name!r}: {problem}", words]))
     failure = error(ErrorCode.PROVIDER_ERROR, Reason.BAD_RESPONSE, message, **explanation)
-    return CallFailed(failure, http_status=response.status, metadata={"headers": shown_headers(response)})
+    return CallFailed(
+        failure,
+        http_status=response.status,
+        metadata={"headers": shown_headers(response)},
+        effect="done",
+    )
 
 
 def _meaning(status: int) -> tuple[ErrorCode, Reason]:

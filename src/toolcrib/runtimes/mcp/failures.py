@@ -78,7 +78,8 @@ def unreached(provider: str, problem: EgressDenied | NetworkError | InvalidInput
             code, reason = meaning_of(problem)
         case _:
             code, reason = ErrorCode.PROVIDER_ERROR, Reason.TOOL_FAILED
-    return CallFailed(error(code, reason, f"provider {provider!r}: {problem}"))
+    unsent = isinstance(problem, NetworkError) and problem.unsent
+    return CallFailed(error(code, reason, f"provider {provider!r}: {problem}"), effect="none" if unsent else None)
 
 
 def refused(provider: str, code: int, message: str) -> CallFailed:
@@ -103,7 +104,7 @@ def broken(provider: str, said: str = "") -> CallFailed:
 def unopened(provider: str, why: str, said: str = "", *, code: ErrorCode = ErrorCode.NETWORK_ERROR) -> CallFailed:
     """There is no connection to be had."""
     message = f"provider {provider!r}: its MCP server cannot be connected: {why}"
-    return CallFailed(error(code, Reason.TOOL_FAILED, f"{message}{_told(said)}"))
+    return CallFailed(error(code, Reason.TOOL_FAILED, f"{message}{_told(said)}"), effect="none")
 
 
 def unusable(provider: str, why: str) -> CallFailed:

@@ -56,7 +56,8 @@ class Reading:
     def _failed(self, parts: Sequence[JsonObject]) -> CallFailed:
         said = " ".join(" ".join(str(part.get("text") or "") for part in parts).split())[:MOST_WORDS]
         message = f"tool {self.dispatch.tool.name!r} failed: {said or 'the server does not say why'}"
-        return CallFailed(error(ErrorCode.PROVIDER_ERROR, Reason.TOOL_FAILED, message))
+        failure = error(ErrorCode.PROVIDER_ERROR, Reason.TOOL_FAILED, message)
+        return CallFailed(failure, effect="none")  # it says itself that it failed, and is believed like a function
 
     async def _prompt(self, result: JsonObject) -> Json:
         messages: list[Json] = []

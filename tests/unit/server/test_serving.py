@@ -4,7 +4,7 @@ import signal
 import subprocess
 import sys
 import threading
-from collections.abc import Generator, Mapping
+from collections.abc import Generator, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -129,6 +129,38 @@ def test_a_killed_server_s_run_is_finished_by_the_next_one_which_shows_no_key(tm
             assert (out, err) == ("", "")
     assert (view["run"]["status"], view["run"]["output"], view["run"]["epoch"]) == ("completed", {"deals": 3}, 2)
     assert key.encode() not in b"".join(file.read_bytes() for file in tmp_path.iterdir() if file.is_file())
+
+
+@pytest.mark.slow
+@pytest.mark.chaos
+@pytest.mark.requirement("server.reattach")
+def test_a_subscriber_whose_server_was_killed_goes_on_at_another_one_where_it_was(tmp_path: Path) -> None:
+    store = f"sqlite:///{tmp_path}/crib.db"
+    with foreign_system() as deals:
+        origin = deals.url.removeprefix("http://").removesuffix("/deals")
+        settings = {"TOOLCRIB_EGRESS_ALLOW": origin, "TOOLCRIB_LEASE_S": "0.5"}
+        with server_process(store, settings) as (process, address):
+            assert process.stdout is not None
+            key = process.stdout.readline().split()[-1]
+            with client(address, key) as session:
+                checked(session.post("/api/v1/ai/tools", json=body_of(http_tool("deals", deals.url))), 201)
+                run_id = checked(session.post("/api/v1/ai/tools/deals/invoke", json={"wait": False}), 202)["run_id"]
+                assert deals.asked.acquire(timeout=60)
+                with server_process(store, settings) as (_, other), client(other, key) as elsewhere:
+                    path = f"/api/v1/executions/{run_id}/events/stream"
+                    with session.stream("GET", path) as stream:
+                        heard = [line for _, line in zip(range(2), ids(stream), strict=False)]
+                        process.kill()
+                    with elsewhere.stream("GET", path, headers={"Last-Event-ID": heard[-1]}) as stream:
+                        heard += list(ids(stream))
+                    last = checked(elsewhere.get(f"/api/v1/executions/{run_id}"), 200)["run"]
+    assert heard == [*map(str, range(1, last["events"] + 1)), str(last["events"])]  # the last one says that it is done
+    assert (last["status"], last["output"], last["epoch"]) == ("completed", {"deals": 3}, 2)
+
+
+def ids(stream: httpx2.Response) -> Iterator[str]:
+    """The ids of messages, as they come."""
+    return (line.removeprefix("id: ") for line in stream.iter_lines() if line.startswith("id: "))
 
 
 @pytest.mark.requirement("server.settings")

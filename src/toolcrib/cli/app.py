@@ -30,6 +30,7 @@ from toolcrib.cli import (
     mcp,
     model,
     providers,
+    pruning,
     publishing,
     reference,
     restate,
@@ -135,6 +136,7 @@ app.command("doctor")(doctor.doctor)
 app.command("eval")(evaluating.evaluate)
 app.command("export")(export.export)
 app.command("schema")(schema.schema)
+app.command("prune")(pruning.prune)
 app.command("settings")(settings.show_settings)
 app.command("up")(up.up)
 app.command("worker")(worker.worker)

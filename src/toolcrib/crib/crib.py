@@ -11,6 +11,7 @@ Nothing is connected until the first call. Everything that a crib does goes thro
 
 import os
 from collections.abc import Mapping, Sequence
+from datetime import timedelta
 from types import TracebackType
 from typing import Self
 
@@ -55,6 +56,7 @@ from toolcrib.crib.prompts import Prompts
 from toolcrib.crib.reference import ReferenceData
 from toolcrib.crib.replays import replay_run
 from toolcrib.crib.requests import refusal_of, refusal_of_run, request_of
+from toolcrib.crib.retention import Retention
 from toolcrib.crib.secrets import Secrets
 from toolcrib.crib.services import read_services
 from toolcrib.crib.workflows import Workflows
@@ -96,6 +98,7 @@ class Crib(Definer):
         mcp_commands: Programs that may be started as MCP servers, word for word; none by default.
         plugins: Runtimes and model providers of other packages, as `load_plugins` finds them; none by default.
         model_services: Model providers by name, beside those that everybody has.
+        keep_ended: How long serving processes keep what has ended; for ever if null.
         restate: The Restate cluster whose workers drive the runs; this process drives them, if null.
     """
 
@@ -119,6 +122,7 @@ class Crib(Definer):
         model_services: Mapping[str, ModelService] | None = None,
         blobs: str | None = None,
         redis: str | None = None,
+        keep_ended: timedelta | None = None,
         restate: RestateOptions | None = None,
     ) -> None:
         parts = Parts.wire(
@@ -158,6 +162,7 @@ class Crib(Definer):
         self.conditions = NamedThings(parts.conditions, self.enter, self.clock, parts.catalogue.check_condition)
         self.connections = Connections(parts, self.enter)
         self.conversations = Conversations(self.store, self.engine, self.clock, self.enter)
+        self.retention = Retention(self.store, self.clock, self.enter, keep=keep_ended)
         self.evaluate = Evaluations(parts, self.enter)
         self.executions = Executions(parts, self.conversations, self.enter)
         self.workflows = Workflows(parts, self.listing, self.lifecycle, self.executions, self.enter)
@@ -214,6 +219,7 @@ class Crib(Definer):
             restate=settings.restate.options() if settings.engine == "restate" else None,
             blobs=settings.blobs if store is None else None,
             redis=settings.redis,
+            keep_ended=settings.retention.keep,
         )
 
     # Defining ---------------------------------------------------------------------------------------------------------

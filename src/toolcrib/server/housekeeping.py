@@ -1,4 +1,4 @@
-"""What a serving process does by the clock, beside driving runs: it reads reference data and forgets what has expired.
+"""What a serving process does by the clock, beside driving runs: reading reference data, forgetting, pruning.
 
 Of several processes that serve one store, one does each piece of work. Nothing here is needed for a call to be right.
 """
@@ -13,13 +13,16 @@ from toolcrib.crib import Crib
 
 _LOOK_S: Final = 5.0
 _PURGE_S: Final = 600.0
+_PRUNE_S: Final = 3600.0
 _logger = logging.getLogger(__name__)
 
 
 async def keep_house(crib: Crib) -> None:
     """Do it all, until cancelled."""
     await asyncio.gather(
-        by_the_clock(crib, _LOOK_S, sync_reference_data), by_the_clock(crib, _PURGE_S, forget_what_has_expired)
+        by_the_clock(crib, _LOOK_S, sync_reference_data),
+        by_the_clock(crib, _PURGE_S, forget_what_has_expired),
+        by_the_clock(crib, _PRUNE_S, prune_what_is_old),
     )
 
 
@@ -36,6 +39,11 @@ async def sync_reference_data(crib: Crib) -> None:
 async def forget_what_has_expired(crib: Crib) -> None:
     """Make room in the cache of results."""
     await crib.store.cache.purge(now=crib.clock.now())
+
+
+async def prune_what_is_old(crib: Crib) -> None:
+    """Take out what ended as long ago as the settings say, if no process has done so today."""
+    await crib.retention.prune_if_due()
 
 
 async def by_the_clock(crib: Crib, every_s: float, work: Callable[[Crib], Awaitable[None]]) -> None:

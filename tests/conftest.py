@@ -5,7 +5,7 @@ The other direction (every requirement has a test) needs the whole suite and is 
 """
 
 import asyncio
-from collections.abc import Callable, Generator, Iterable, Mapping
+from collections.abc import Generator, Iterable, Mapping
 from pathlib import Path
 
 import pytest
@@ -63,24 +63,29 @@ def postgres() -> Generator[PostgresServer]:
 
 
 @pytest.fixture(scope="session")
-def new_postgres_store(postgres: PostgresServer) -> Callable[[], str]:
-    """Makes URLs of stores that are empty and have their tables."""
+def kept_postgres_store(postgres: PostgresServer) -> str:
+    """The URL of a store that has its tables, for one test after the other."""
     from toolcrib.store import open_store
 
-    template = postgres.database()
-
-    async def make_tables() -> None:
-        store = open_store(template)
+    async def make_tables(url: str) -> str:
+        store = open_store(url)
         await store.open()
         await store.close()
+        return url
 
-    asyncio.run(make_tables())
-    return lambda: postgres.database(template.rpartition("/")[2])
+    return asyncio.run(make_tables(postgres.database()))
+
+
+@pytest.fixture
+def postgres_store(postgres: PostgresServer, kept_postgres_store: str) -> Generator[str]:
+    """The URL of an empty store on PostgreSQL."""
+    yield kept_postgres_store
+    postgres.clear(kept_postgres_store.rpartition("/")[2])
 
 
 @pytest.fixture(params=["memory", "sqlite", "postgres"])
 def store_url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
-    """An empty store of each kind."""
+    """The URL of an empty store of each kind."""
     if request.param == "postgres":
-        return request.getfixturevalue("new_postgres_store")()
+        return request.getfixturevalue("postgres_store")
     return "memory://" if request.param == "memory" else f"sqlite:///{tmp_path}/crib.db"

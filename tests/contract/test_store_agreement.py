@@ -1,4 +1,4 @@
-"""The two stores, told the same history, give the same answers: a state machine over claims, appends and crashes.
+"""The stores, told the same history, give the same answers: a state machine over claims, appends and crashes.
 
 The clock is the machine's own. A crash is a store that is closed and opened while leases are alive and appends are
 pending; the memory store, which has nothing to lose, just goes on.
@@ -13,9 +13,10 @@ from typing import Any
 import pytest
 from hypothesis import settings
 from hypothesis import strategies as st
-from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
+from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule, run_state_machine_as_test
 
-from tests.unit.store.samples import FIRST, LEASE_S, entry, later, new_run, signal
+from tests.servers.postgres import PostgresServer
+from tests.unit.store.samples import FIRST, LEASE_S, entry, later, new_run, signal, store_at
 from toolcrib.contracts import (
     ApprovalDecided,
     ApprovalDecision,
@@ -25,7 +26,7 @@ from toolcrib.contracts import (
     RunStatus,
     ToolcribError,
 )
-from toolcrib.store import ApprovalFilter, Entry, Journal, Lease, MemoryStore, RunChange, Store, open_store
+from toolcrib.store import ApprovalFilter, Entry, Journal, Lease, RunChange, Store
 
 pytestmark = [
     pytest.mark.requirement("store.agreement", "store.fencing", "store.waiting", "approvals.rows"),
@@ -63,13 +64,14 @@ def approval_events(draw: st.DrawFn) -> ApprovalRequested | ApprovalDecided | Ap
 
 
 class Agreement(RuleBasedStateMachine):
-    def __init__(self) -> None:
+    def __init__(self, postgres_store: str) -> None:
         super().__init__()
         self.folder = tempfile.TemporaryDirectory()
         self.runner = asyncio.Runner()
         self.seconds = 0.0
         self.created: set[str] = set()
-        self.stores: list[Store] = [MemoryStore(), open_store(f"sqlite:///{Path(self.folder.name)}/crib.db")]
+        urls = ("memory://", f"sqlite:///{Path(self.folder.name)}/crib.db", postgres_store)
+        self.stores = [store_at(url) for url in urls]
         self.each(lambda store: store.open())
 
     def teardown(self) -> None:
@@ -78,7 +80,7 @@ class Agreement(RuleBasedStateMachine):
         self.folder.cleanup()
 
     def each(self, operation: Callable[[Store], Awaitable[Any]]) -> Any:
-        """What both stores answer; they must agree."""
+        """What all stores answer; they must agree."""
 
         async def answer(store: Store) -> Any:
             try:
@@ -86,8 +88,8 @@ class Agreement(RuleBasedStateMachine):
             except ToolcribError as error:
                 return type(error), str(error)
 
-        memory, sqlite = (self.runner.run(answer(store)) for store in self.stores)
-        assert sqlite == memory
+        memory, *others = (self.runner.run(answer(store)) for store in self.stores)
+        assert others == [memory, memory]
         return memory
 
     def journals(self, operation: Callable[[Journal], Awaitable[Any]]) -> Any:
@@ -184,5 +186,9 @@ class Agreement(RuleBasedStateMachine):
         self.each(lambda store: store.approvals.page("default", ApprovalFilter(), limit=100))
 
 
-Agreement.TestCase.settings = settings(max_examples=25, stateful_step_count=30, deadline=None, derandomize=True)
-TestAgreement = Agreement.TestCase
+def test_all_stores_answer_every_history_alike(postgres: PostgresServer, postgres_store: str):
+    def new() -> Agreement:
+        postgres.clear(postgres_store.rpartition("/")[2])
+        return Agreement(postgres_store)
+
+    run_state_machine_as_test(new, settings=settings(max_examples=25, stateful_step_count=30))

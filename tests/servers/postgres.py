@@ -43,13 +43,20 @@ class PostgresServer:
         """The URL of one of its databases; by another port if what listens there leads to it."""
         return f"postgresql://{user}:{password}@127.0.0.1:{port or self.port}/{database}"
 
-    def database(self, template: str = "template1") -> str:
-        """The URL of a new database, which is a copy of another: an empty one, unless it is named."""
+    def database(self) -> str:
+        """The URL of a new, empty database."""
         self._made += 1
         name = f"made_{self._made}"
         with self.connect() as connection:
-            connection.execute(SQL("CREATE DATABASE {} TEMPLATE {}").format(Identifier(name), Identifier(template)))
+            connection.execute(SQL("CREATE DATABASE {}").format(Identifier(name)))
         return self.url(name)
+
+    def clear(self, database: str) -> None:
+        """Take all rows out of the tables of a store, which is ten times as quick as another one."""
+        with self.connect(database) as connection:
+            found = connection.execute("SELECT tablename FROM pg_tables WHERE schemaname = 'public'").fetchall()
+            tables = [Identifier(name) for (name,) in found if name != "alembic_version"]
+            connection.execute(SQL("TRUNCATE {}").format(SQL(", ").join(tables)))
 
     def connect(self, database: str = "postgres") -> "psycopg.Connection[tuple[Any, ...]]":
         """A connection of its own, to see and do what a user of the server does not."""

@@ -2,6 +2,9 @@
 
 Two things guard a log: an append changes its run's row only where epoch and last number are what the writer thinks, and
 events are written in the same transaction as that row.
+
+`claimable_at` is compared between processes. Where they may be on several machines, it stands in the database's time:
+of what a caller names in its own, the span counts, and not the moment.
 """
 
 import json
@@ -17,6 +20,7 @@ from toolcrib.store import _rules
 from toolcrib.store._database import Database
 from toolcrib.store._dialect import insert_new
 from toolcrib.store._rows import encode, entry_of, event_rows, run_of, run_row, signal_of, to_micros
+from toolcrib.store._rules import Standing
 from toolcrib.store._session import Row, Session
 from toolcrib.store._sql_approvals import Step, following, hearing
 from toolcrib.store._sql_retention import pruned_before
@@ -40,7 +44,7 @@ _CLAIM: Final = (
         claimable_at=sa.bindparam("until"),
         waiting_for="[]",
         wake_at=sa.null(),
-        updated_at=sa.bindparam("now"),
+        updated_at=sa.bindparam("at"),
     )
     .returning(*RUNS.c)
 )
@@ -52,7 +56,7 @@ _ADVANCE: Final = (
     .where(
         _THIS_RUN,
         RUNS.c.epoch == sa.bindparam("in_epoch"),
-        RUNS.c.last_event == sa.bindparam("number") - sa.bindparam("count"),
+        RUNS.c.last_event == sa.bindparam("number", type_=sa.BigInteger) - sa.bindparam("count", type_=sa.BigInteger),
         _NOT_ENDED,
     )
     .values(last_event=sa.bindparam("number"), updated_at=sa.bindparam("now"))
@@ -113,7 +117,11 @@ class SqlJournal:
         except ToolcribError as error:
             return self._database.write(partial(_refuse, error), chain)
 
+        until = row["claimable_at"]
+
         def work(session: Session) -> None:
+            if lease is not None:
+                row["claimable_at"] = until + _ahead(session, row["created_at"])
             if not session.run(_INSERT_RUN, row):
                 raise _rules.taken(run.run_id)
             session.defer(_INSERT_EVENTS, events)
@@ -121,14 +129,11 @@ class SqlJournal:
         return self._database.write(work, chain)
 
     async def claim(self, run_id: str, *, owner: str, now: datetime, lease_s: float) -> Claim | None:
-        lease = {
-            "this_run": run_id,
-            "by": owner,
-            "now": to_micros(now),
-            "until": to_micros(now + timedelta(seconds=lease_s)),
-        }
+        at, until = to_micros(now), to_micros(now + timedelta(seconds=lease_s))
 
         def work(session: Session) -> tuple[Row, list[Row], list[Row]] | None:
+            ahead = _ahead(session, at)
+            lease = {"this_run": run_id, "by": owner, "at": at, "now": at + ahead, "until": until + ahead}
             row = session.row(_CLAIM, lease)
             if row is None:
                 _one(session, run_id)
@@ -144,17 +149,20 @@ class SqlJournal:
         return Claim(run_of(row), tuple(map(entry_of, log)), {signal["name"]: signal_of(signal) for signal in signals})
 
     async def claimable(self, *, now: datetime, limit: int) -> Sequence[str]:
-        parameters = {"now": to_micros(now), "limit": limit}
-        await self._database.drain()
-        return await self._database.read(
-            lambda session: [row["run_id"] for row in session.rows(_CLAIMABLE, parameters)]
-        )
-
-    async def renew(self, run_ids: Sequence[str], *, owner: str, now: datetime, lease_s: float) -> Sequence[str]:
-        until = to_micros(now + timedelta(seconds=lease_s))
+        at = to_micros(now)
 
         def work(session: Session) -> list[str]:
-            lease = {"by": owner, "until": until}
+            found = session.rows(_CLAIMABLE, {"now": at + _ahead(session, at), "limit": limit})
+            return [row["run_id"] for row in found]
+
+        await self._database.drain()
+        return await self._database.read(work)
+
+    async def renew(self, run_ids: Sequence[str], *, owner: str, now: datetime, lease_s: float) -> Sequence[str]:
+        at, until = to_micros(now), to_micros(now + timedelta(seconds=lease_s))
+
+        def work(session: Session) -> list[str]:
+            lease = {"by": owner, "until": until + _ahead(session, at)}
             return [run_id for run_id in run_ids if session.run(_RENEW, {"this_run": run_id, **lease})]
 
         return await self._database.write(work)
@@ -338,7 +346,7 @@ class _Append:
         parameters = {
             "this_run": self._run_id,
             "standing": standing.status,
-            "from": to_micros(standing.claimable_at),
+            "from": self._claimable_at(session, standing),
             "names": json.dumps(standing.waiting_for),
             "wake": to_micros(standing.wake_at),
             "number": last["number"],
@@ -350,8 +358,20 @@ class _Append:
         if self._left is not None and told is not None:
             self._left(session, told)
 
+    def _claimable_at(self, session: Session, standing: Standing) -> int | None:
+        """From when on it may be claimed; the end of a wait, by the clock that all machines share."""
+        waits = self._rows and standing.wake_at is not None
+        ahead = _ahead(session, self._rows[-1]["at"]) if waits else 0
+        return None if standing.claimable_at is None else to_micros(standing.claimable_at) + ahead
+
     def _signals(self, session: Session) -> set[str]:
         return {row["name"] for row in session.rows(_SIGNALS, {"this_run": self._run_id})}
+
+
+def _ahead(session: Session, now: int) -> int:
+    """Microseconds by which the clock that all machines share is ahead of the one that says `now`."""
+    shared = session.time()
+    return 0 if shared is None else shared - now
 
 
 def _run(session: Session, steps: Sequence[Step]) -> None:

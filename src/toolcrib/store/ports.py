@@ -199,6 +199,9 @@ class Journal(Protocol):
 
     Order is everything: the events of a run become durable in the order of their numbers, so what survives a crash is
     always a prefix. `append` may gather events of many runs into one commit (group commit).
+
+    A caller names times by its own clock. A store that several machines share compares them by one that they share too:
+    there a lease or a wait is as long as the caller says, counted from when the store hears of it.
     """
 
     def create(self, run: Run, first: Event, *, lease: Lease | None = None) -> Awaitable[None]:

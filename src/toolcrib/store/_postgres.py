@@ -133,7 +133,7 @@ class Postgres:
 
     def lost(self, connection: sa.Connection, error: Exception | None = None) -> bool:
         """Whether a connection is closed, or is one to a server that does not write any more."""
-        if connection.invalidated:  # SQLAlchemy has seen it; asked for what it led to, it would connect anew
+        if connection.closed or connection.invalidated:  # seen by SQLAlchemy, which would now connect anew, or raise
             return True
         driver = connection.connection.driver_connection
         state = _state(error) if error is not None else ""

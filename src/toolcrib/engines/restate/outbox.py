@@ -25,6 +25,9 @@ FIRST_S: Final = 5.0
 LONGEST_S: Final = 600.0
 """The longest of these pauses: what can go on in no worker is no storm."""
 
+_ANNOUNCED: Final = "announced"
+"""In place of where a run stands: it was not read."""
+
 _logger = logging.getLogger(__name__)
 
 
@@ -120,7 +123,8 @@ class Outbox:
         self._sent[run_id] = _Sent(sent.stands, sent.times + 1, self._clock.monotonic() + pause_s)
 
     async def _send(self, run_id: str, once: str | None) -> None:
-        await self._try(run_id, once)
+        if await self._try(run_id, once):  # no look need send it once more at once
+            self._sent.setdefault(run_id, _Sent(_ANNOUNCED, 0, self._clock.monotonic() + FIRST_S))
 
     async def _try(self, run_id: str, once: str | None) -> bool:
         """Send a run; false if Restate would not take it, which is no loss."""

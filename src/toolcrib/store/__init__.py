@@ -3,6 +3,7 @@
 from toolcrib.store._open import open_store
 from toolcrib.store.approvals import ApprovalFilter, Approvals
 from toolcrib.store.conversations import ConversationFilter, Conversations
+from toolcrib.store.counters import Charge, Counters, Reserved
 from toolcrib.store.memory import MemoryStore
 from toolcrib.store.ports import (
     ApiKey,
@@ -31,9 +32,11 @@ __all__ = [
     "Approvals",
     "Blobs",
     "Changed",
+    "Charge",
     "Claim",
     "ConversationFilter",
     "Conversations",
+    "Counters",
     "Definition",
     "DefinitionKind",
     "Definitions",
@@ -44,6 +47,7 @@ __all__ = [
     "MemoryStore",
     "Place",
     "Pruning",
+    "Reserved",
     "ResultCache",
     "Retention",
     "Root",

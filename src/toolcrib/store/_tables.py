@@ -10,7 +10,7 @@ import sqlalchemy as sa
 
 from toolcrib.contracts import ENDED
 
-HEAD: Final = "0009"
+HEAD: Final = "0010"
 """The newest revision. Revisions are numbered, so a greater one is of a newer release."""
 
 METADATA: Final = sa.MetaData()
@@ -230,6 +230,17 @@ PRUNINGS: Final = sa.Table(
     _number("schema_version"),
 )
 """What was taken out of the store, when and by whom."""
+
+COUNTERS: Final = sa.Table(
+    "counters",
+    METADATA,
+    _text("key", key=True),
+    _text("ticket", key=True),
+    _text("realm"),
+    _text("made_by"),
+    _number("amount"),
+    _number("expires_at"),
+)
 
 STAMP: Final = sa.Table("alembic_version", METADATA, sa.Column("version_num", sa.String(32), primary_key=True))
 """Where Alembic keeps the revision of a database."""

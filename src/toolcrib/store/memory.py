@@ -30,6 +30,7 @@ from toolcrib.store import _rules
 from toolcrib.store._memory_approvals import MemoryApprovals
 from toolcrib.store._memory_blobs import MemoryBlobs
 from toolcrib.store._memory_conversations import MemoryConversations
+from toolcrib.store._memory_counters import MemoryCounters
 from toolcrib.store._memory_retention import MemoryRetention
 from toolcrib.store._memory_sealed import MemorySealedValues
 from toolcrib.store.ports import (
@@ -63,6 +64,7 @@ class MemoryStore:
         self._api_keys = _ApiKeys()
         self._sealed = MemorySealedValues()
         self._conversations = MemoryConversations()
+        self._counters = MemoryCounters()
         journal, approvals = self._journal, self._approvals
         self._retention = MemoryRetention(journal, approvals, self._blobs, self._texts)
 
@@ -117,6 +119,11 @@ class MemoryStore:
         yield from self._approvals.texts()
         yield from self._conversations.texts()
         yield from self._cache.texts()
+
+    @property
+    def counters(self) -> MemoryCounters:
+        """Counters."""
+        return self._counters
 
     async def open(self) -> None:
         """Nothing to connect."""

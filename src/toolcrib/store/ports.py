@@ -15,6 +15,7 @@ from msgspec import Struct
 from toolcrib.contracts import Event, JsonObject, LifeCycle, Run, RunEvent, RunResult, RunStatus, Signal
 from toolcrib.store.approvals import Approvals
 from toolcrib.store.conversations import Conversations
+from toolcrib.store.counters import Counters
 from toolcrib.store.retention import Retention
 from toolcrib.store.sealed import SealedValues
 
@@ -442,6 +443,11 @@ class Store(Protocol):
     @property
     def retention(self) -> Retention:
         """Takes out what is old."""
+        ...
+
+    @property
+    def counters(self) -> Counters:
+        """Counters."""
         ...
 
     async def open(self) -> None:

@@ -10,6 +10,7 @@ from toolcrib.store._sql_approvals import SqlApprovals
 from toolcrib.store._sql_blobs import SqlBlobs
 from toolcrib.store._sql_cache import SqlCache
 from toolcrib.store._sql_conversations import SqlConversations
+from toolcrib.store._sql_counters import SqlCounters
 from toolcrib.store._sql_definitions import SqlDefinitions
 from toolcrib.store._sql_journal import SqlJournal
 from toolcrib.store._sql_retention import SqlRetention
@@ -37,6 +38,7 @@ class SqlStore:
         self._api_keys = SqlApiKeys(self._database)
         self._sealed = SqlSealedValues(self._database)
         self._conversations = SqlConversations(self._database)
+        self._counters = SqlCounters(self._database)
         self._retention = SqlRetention(self._database)
 
     @property
@@ -83,6 +85,11 @@ class SqlStore:
     def retention(self) -> SqlRetention:
         """Takes out what is old."""
         return self._retention
+
+    @property
+    def counters(self) -> SqlCounters:
+        """Counters."""
+        return self._counters
 
     async def open(self) -> None:
         """Connect, and bring the schema up to date; safe to call twice.

@@ -7,6 +7,7 @@ from pydantic import Field
 from toolcrib.contracts._base import Contract, Json, JsonObject, Timestamp, Usd
 from toolcrib.contracts.envelope import Attachment, SideEffects
 from toolcrib.contracts.errors import ToolError
+from toolcrib.contracts.forks import Fork
 from toolcrib.contracts.guardrails import Guardrail
 from toolcrib.contracts.models import Allowance, Usage
 from toolcrib.contracts.principals import Principal
@@ -86,6 +87,10 @@ class RunRequest(Contract):
     """No tool with side effects is dispatched; its call is skipped."""
     rerun: Rerun | None = None
     """Of a workflow: the run that it takes up; null for one that begins at the beginning."""
+    fork: Fork | None = None
+    """The run that it is a fork of; null for one that is none."""
+    replaced: dict[str, str] = Field(default_factory=dict)
+    """Content hashes of the revisions that are called, by those in whose place they are; in nested runs too."""
     callers: dict[str, str] = Field(default_factory=dict)
     """The tools that are open above this run, outermost first: `name@version` by content hash."""
     side_effects: SideEffects = "writes"
@@ -103,6 +108,11 @@ class RunRequest(Contract):
     def open_tools(self) -> dict[str, str]:
         """The tools that are open above a call of this run, as in `callers`: with the run's own, if it calls others."""
         return self.callers if self.kind == "tool" else {**self.callers, self.content_hash: self.tool}
+
+    @property
+    def skips_writes(self) -> bool:
+        """Whether calls that would write are skipped: in a dry run, and in a fork that may not make them."""
+        return self.dry_run or (self.fork is not None and not self.fork.allow_writes)
 
     @property
     def starter(self) -> str:

@@ -45,6 +45,7 @@ from toolcrib.crib.definer import Defaults, Definer
 from toolcrib.crib.entities import Source, Thing
 from toolcrib.crib.evaluations import Evaluations
 from toolcrib.crib.executions import Executions
+from toolcrib.crib.forks import Forks
 from toolcrib.crib.handoffs import Handoffs
 from toolcrib.crib.imports import Imports
 from toolcrib.crib.instances import Instances
@@ -138,8 +139,8 @@ class Crib(Definer):
                 mcp_commands=mcp_commands,
                 plugins=plugins,
                 model_services=model_services or {},
-                restate=restate,
                 redis=None if redis is None else RedisServer(redis),
+                restate=restate,
             ),
             lease_s=lease_s,
         )
@@ -168,6 +169,8 @@ class Crib(Definer):
         self.workflows = Workflows(parts, self.listing, self.lifecycle, self.executions, self.enter)
         Authoring(self.workflows, self.registry).bind(parts.functions)
         self.instances = Instances(parts, self.executions, self.enter)
+        self.forks = Forks(parts, self.executions, self.enter)
+        self.fork = self.forks.fork
         self.stream = self.executions.follow
 
     @classmethod

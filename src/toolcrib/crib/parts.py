@@ -1,6 +1,7 @@
 """The parts of a crib, made once and wired together. Nothing is connected and nothing runs here."""
 
 import os
+import secrets
 import socket
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -24,7 +25,7 @@ from toolcrib.llm import ModelPool
 from toolcrib.net import HttpSession
 from toolcrib.policy import Guardrails
 from toolcrib.registry import Named, Providers, Registry
-from toolcrib.runs import Ended, Program, RunContext, confirmed, holding_pins
+from toolcrib.runs import Ended, Program, RunContext, confirmed, forked, holding_pins
 from toolcrib.runtimes import (
     Abilities,
     Code,
@@ -35,6 +36,7 @@ from toolcrib.runtimes import (
     McpServers,
     PythonRuntime,
     RuntimeDispatcher,
+    Sandboxes,
 )
 from toolcrib.store import Definitions
 from toolcrib.workflows import Workflow
@@ -66,8 +68,8 @@ class Parts:
     engine: Engine
     furnisher: Furnisher
     """Furnishes the runs of the bench."""
-    programs: Callable[[Models], Mapping[RunKind, Program]]
-    """The code of each kind of run, with the models that it opens."""
+    programs: Callable[[Models, Sandboxes], Mapping[RunKind, Program]]
+    """The code of each kind of run, with the models and the sandboxes that it opens."""
 
     @classmethod
     def wire(cls, outside: Outside, *, lease_s: float) -> Self:
@@ -97,7 +99,7 @@ class Parts:
             store=outside.store,
             registry=registry,
             executor=executor,
-            programs=_at_home(code_of(models.model), catalogue),
+            programs=_at_home(code_of(models.model, outside.sandbox), catalogue),
             clock=outside.clock,
             new_run_id=new_run_id,
             settings=EngineSettings(owner=_owner(), lease_s=lease_s),
@@ -213,10 +215,10 @@ def _catalogue(outside: Outside, kept: _Kept, models: ModelPool, reaching: Reach
     )
 
 
-def _code(outside: Outside, kept: _Kept, references: References) -> Callable[[Models], Mapping[RunKind, Program]]:
-    """The code of each kind of run, with whatever models it shall open."""
+def _code(outside: Outside, kept: _Kept, references: References) -> Callable[[Models, Sandboxes], Mapping[RunKind, Program]]:
+    """The code of each kind of run, with whatever models and sandboxes it shall open."""
 
-    def code_of(opened: Models) -> Mapping[RunKind, Program]:
+    def code_of(opened: Models, sandbox: Sandboxes) -> Mapping[RunKind, Program]:
         recall = Memory(outside.store, opened)
         found = programs(
             opened,
@@ -228,12 +230,12 @@ def _code(outside: Outside, kept: _Kept, references: References) -> Callable[[Mo
             recall=recall,
         )
         kinds: dict[RunKind, Program] = {**found}
-        kinds |= {"code": Code(outside.sandbox, kept.registry), "composite": Composite(kept.registry)}
+        kinds |= {"code": Code(sandbox, kept.registry), "composite": Composite(kept.registry)}
         furnisher = Furnisher(opened, kept.registry, kept.providers, references)
         kinds["workflow"] = Workflow(kept.registry, AgenticHandlers.of(furnisher, kept.registry), kept.accounts)
         kinds["agent"] = asking(holding_pins(kinds["agent"]))
         kinds["agentic"] = asking(kinds["agentic"])
-        return kinds
+        return {kind: forked(program, kept.registry) for kind, program in kinds.items()}
 
     return code_of
 
@@ -262,7 +264,7 @@ def _engine(local: LocalEngine, outside: Outside, lease_s: float) -> Engine:
 
 
 def _owner() -> str:
-    return f"{socket.gethostname()}/{os.getpid()}"
+    return f"{socket.gethostname()}/{os.getpid()}/{secrets.token_hex(4)}"  # hosts may share a name, and process numbers
 
 
 def _at_home(found: Mapping[RunKind, Program], catalogue: Catalogue) -> Mapping[RunKind, Program]:

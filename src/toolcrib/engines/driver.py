@@ -49,9 +49,9 @@ from toolcrib.engines.outcomes import (
     resume_cause,
 )
 from toolcrib.engines.shares import limits_alone, open_parts
-from toolcrib.executor import Clock, Executor, error
+from toolcrib.executor import Clock, error
 from toolcrib.llm.retry import RetryPolicy
-from toolcrib.policy import Budget, policy_of
+from toolcrib.policy import Budget, Guardrails, policy_of
 from toolcrib.registry import Registry
 from toolcrib.runs import (
     Ended,
@@ -60,14 +60,18 @@ from toolcrib.runs import (
     Live,
     ModelCalls,
     Nested,
+    Past,
     Program,
     RunContext,
     RunLog,
     Surroundings,
     Suspended,
+    as_asked,
     result_of,
 )
-from toolcrib.store import Claim, RunChange, Store
+from toolcrib.runs.log import Appends
+from toolcrib.runs.surroundings import Executes, Learn, learned_now
+from toolcrib.store import Blobs, Claim, RunChange
 
 
 class NestedRuns(Protocol):
@@ -86,16 +90,55 @@ class NestedRuns(Protocol):
         ...
 
 
+class RunJournal(Appends, Past, Protocol):
+    """What a driver asks of a journal."""
+
+    async def signal(self, run_id: str, signal: Signal) -> bool:
+        """Leave a signal for a run; see `Journal.signal`."""
+        ...
+
+    async def signals(self, run_id: str) -> Mapping[str, Signal]:
+        """The signals left for a run so far."""
+        ...
+
+
+class RunStore(Protocol):
+    """What a driver asks of a store."""
+
+    @property
+    def journal(self) -> RunJournal:
+        """Journal."""
+        ...
+
+    @property
+    def blobs(self) -> Blobs:
+        """Blobs."""
+        ...
+
+
+class RunExecutor(Executes, Protocol):
+    """What a driver asks of an executor."""
+
+    @property
+    def guardrails(self) -> Guardrails:
+        """Asks the rules of agents."""
+        ...
+
+
 class House(Struct, frozen=True):
     """What runs are executed with."""
 
-    store: Store
+    store: RunStore
     registry: Registry
-    executor: Executor
+    executor: RunExecutor
     programs: Mapping[RunKind, Program]
     clock: Clock
     retry: RetryPolicy
     live: Live
+    deadline: Callable[[float], asyncio.Timeout] = asyncio.timeout
+    """Ends the work on a run after so many seconds; in a replay when it ended then."""
+    learn: Learn = learned_now
+    """Finds out what a program wants to know of the world; in a replay what it found then."""
 
 
 class Drive:
@@ -131,7 +174,7 @@ class Driver:
             Fenced: Another process has taken the run.
         """
         drive, request = Drive(claim, self._house), claim.run.request
-        tool = await self._house.registry.pinned(claim.run.realm, request.content_hash)
+        tool = as_asked(await self._house.registry.pinned(claim.run.realm, request.content_hash), request)
         journal, limits = self._house.store.journal, limits_of(tool, request.kind, request.timeout_s)
         if parent is None:  # else the parent's own budget and time-out hold
             limits = await limits_alone(journal, request, drive.history, limits)
@@ -188,7 +231,7 @@ class Driver:
 
     async def _run_program(self, context: RunContext, tool: ToolRevision, seconds: float) -> Ended:
         program = self._house.programs[context.request.kind]
-        deadline = asyncio.timeout(seconds)
+        deadline = self._house.deadline(seconds)
         try:
             async with deadline:
                 return await program(context, tool)
@@ -332,6 +375,7 @@ class Driver:
                 leave=partial(house.store.journal.signal, run_id),
                 abandon=partial(self._abandon, drive.run),
                 past=house.store.journal,
+                learn=house.learn,
                 fence=partial(self._ensure, hold),
             ),
         )

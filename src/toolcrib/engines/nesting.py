@@ -27,11 +27,13 @@ def nested_run_id(parent_run_id: str, nested: Nested) -> str:
 def nested_request(context: RunContext, nested: Nested, registry: Registry, clock: Clock) -> RunRequest:
     """What a nested run is asked: identity, policy and what is left of the budget are handed down."""
     mine, tool, failed = context.request, nested.tool, nested.instead_of
+    fork = context.elsewhere.fork_of(nested)
+    pins = pins_of(tool, registry, mine.pins)
     return RunRequest(
         kind=tool.definition.run_kind if failed is None else "tool",
         tool=tool.ref,
         content_hash=tool.content_hash,
-        pins=pins_of(tool, registry, mine.pins),
+        pins={ref: mine.replaced.get(pinned, pinned) for ref, pinned in pins.items()},
         input=nested.arguments,
         principal=context.principal,
         root_run_id=mine.root_run_id or context.run_id,
@@ -41,8 +43,10 @@ def nested_request(context: RunContext, nested: Nested, registry: Registry, cloc
         depth=mine.depth + 1,
         conversation_id=mine.conversation_id,
         session_id=mine.session_id,
-        dry_run=mine.dry_run,
-        rerun=None if context.taken_over is None else context.taken_over.rerun_of(nested),
+        dry_run=mine.dry_run if fork is not None else mine.skips_writes,
+        rerun=context.elsewhere.rerun_of(nested),
+        fork=fork,
+        replaced=mine.replaced,
         callers=mine.open_tools if failed is None else {**mine.open_tools, failed.content_hash: failed.tool},
         side_effects=least(context.policy.side_effects, tool.definition.side_effects),
         guardrails=context.policy.guardrails,

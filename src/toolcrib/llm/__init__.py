@@ -10,6 +10,7 @@ from toolcrib.llm.codec import (
     decode_response,
     encode_messages,
     encode_response,
+    hash_request,
     messages_as_json,
     response_as_json,
 )
@@ -107,6 +108,7 @@ __all__ = [
     "decode_response",
     "encode_messages",
     "encode_response",
+    "hash_request",
     "messages_as_json",
     "open_model",
     "resolve",

@@ -12,9 +12,9 @@ from typing import TypeVar
 import msgspec
 from msgspec import Struct
 
-from toolcrib.contracts import JsonObject
+from toolcrib.contracts import JsonObject, digest
 from toolcrib.contracts.errors import InvalidInput, ModelError
-from toolcrib.llm.messages import Message, Response
+from toolcrib.llm.messages import Message, Request, Response
 
 SCHEMA_VERSION = 1
 """The version that this release writes."""
@@ -37,6 +37,7 @@ class _Version(Struct, frozen=True):
 _Stored = TypeVar("_Stored", _StoredMessages, _StoredResponse)
 _HALF = re.compile(r"[\ud800-\udfff]")
 _encoder = msgspec.json.Encoder()
+_canonical = msgspec.json.Encoder(order="deterministic")
 _messages_decoder = msgspec.json.Decoder(_StoredMessages)
 _response_decoder = msgspec.json.Decoder(_StoredResponse)
 _version_decoder = msgspec.json.Decoder(_Version)
@@ -71,6 +72,18 @@ def messages_as_json(messages: tuple[Message, ...]) -> JsonObject:
 def response_as_json(response: Response) -> JsonObject:
     """What `encode_response` writes, as a JSON value."""
     return msgspec.to_builtins(_StoredResponse(SCHEMA_VERSION, response))
+
+
+def hash_request(model: str, request: Request) -> str:
+    """The hash of all that a model is asked, whoever makes the connection: equal requests have equal ones.
+
+    Args:
+        model: Name of the model, as its provider is asked for it.
+        request: What it is asked.
+    """
+    asked = msgspec.structs.asdict(request)
+    del asked["timeouts"]
+    return "sha256:" + digest(_canonical.encode({**asked, "tools": request.tools.tools, "model": model}))
 
 
 def decode_messages(data: bytes | str) -> tuple[Message, ...]:

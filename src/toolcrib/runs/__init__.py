@@ -1,8 +1,10 @@
 """Runs over the journal: the context that programs use, what recovery knows, and readings of the log."""
 
 from toolcrib.runs.arguments import holds
-from toolcrib.runs.beginning import confirmed
+from toolcrib.runs.beginning import BEGIN, confirmed
+from toolcrib.runs.changed import as_asked, changed
 from toolcrib.runs.context import Program, RunContext
+from toolcrib.runs.forking import forked
 from toolcrib.runs.handles import Place, calls_held, handle_missing, held_in, holding_pins, pinned_by, step_at
 from toolcrib.runs.history import History, wait_key
 from toolcrib.runs.indoubt import InDoubt
@@ -42,6 +44,7 @@ from toolcrib.runs.waiting import (
 )
 
 __all__ = [
+    "BEGIN",
     "BEGINNING",
     "Branch",
     "BudgetExhausted",
@@ -69,14 +72,17 @@ __all__ = [
     "Underway",
     "Unrecorded",
     "answer_of",
+    "as_asked",
     "as_contract",
     "calls_held",
     "calls_of",
+    "changed",
     "check_pins",
     "client_signal",
     "clipped",
     "confirmed",
     "decision_on",
+    "forked",
     "handle_missing",
     "held_in",
     "holding_pins",

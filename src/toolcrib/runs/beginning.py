@@ -22,7 +22,7 @@ def confirmed(program: Program) -> Program:
     async def run(context: RunContext, tool: ToolRevision) -> Ended:
         request = context.request
         is_call = request.kind == "tool" or request.parent_run_id is not None
-        if is_call or request.dry_run or not tool.definition.requires_confirmation:
+        if is_call or request.skips_writes or not tool.definition.requires_confirmation:
             return await program(context, tool)
         try:
             edited = await context.ask_as_a_whole(BEGIN, tool)

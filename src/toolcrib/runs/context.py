@@ -11,6 +11,7 @@ import copy
 from collections.abc import Awaitable, Callable, Collection, Coroutine, Sequence
 from datetime import datetime
 from decimal import Decimal
+from functools import partial
 from typing import Any, Self, TypeAlias, TypeVar
 
 import msgspec
@@ -23,6 +24,7 @@ from toolcrib.contracts import (
     CallStarted,
     ChildStarted,
     ClientResult,
+    Event,
     FailedCall,
     GuardDecision,
     Json,
@@ -39,12 +41,15 @@ from toolcrib.contracts import (
     ToolRevision,
     idempotency_key,
 )
+from toolcrib.contracts.forks import Fork
+from toolcrib.contracts.recordings import Recorded
 from toolcrib.executor import CallContext, Lanes, ToolCall, has_acted
 from toolcrib.executor.approval import confirm, request_of
 from toolcrib.executor.receipt import Receipt
 from toolcrib.llm import LanguageModel, Request, Response
 from toolcrib.policy import Budget, CallPolicy
 from toolcrib.runs.approvals import RunApprovals
+from toolcrib.runs.elsewhere import Elsewhere
 from toolcrib.runs.findings import denial_of, incomplete
 from toolcrib.runs.handovers import Handovers
 from toolcrib.runs.history import History
@@ -56,9 +61,9 @@ from toolcrib.runs.past import Past
 from toolcrib.runs.pending import Pending, Underway
 from toolcrib.runs.program import Ended
 from toolcrib.runs.questions import Question, request_for
+from toolcrib.runs.recording import Recording
 from toolcrib.runs.spent import ONE_CALL, spent_on_calls
 from toolcrib.runs.surroundings import Nested, Surroundings
-from toolcrib.runs.takeover import TakenOver
 from toolcrib.runs.waits import RunWaits
 
 T = TypeVar("T")
@@ -137,11 +142,10 @@ class RunContext:
             clock=surroundings.clock,
         )
         self._handovers = Handovers(log, history, budget, surroundings.signals)
-        self._waits = RunWaits(log, history, surroundings.signals, surroundings.clock)
+        self.elsewhere = Elsewhere(run, log, history)
+        self._waits = RunWaits(log, history, surroundings.signals, surroundings.clock, self.elsewhere)
         self._parking = Parking(surroundings.clock, surroundings.arrived)
         self._tasks: set[asyncio.Task[Any]] = set()
-        self.taken_over: TakenOver | None = None
-        """What it knows of the calls of the run that it takes up, if it takes up one."""
 
     @property
     def run_id(self) -> str:
@@ -189,7 +193,7 @@ class RunContext:
         Raises:
             JournalDivergence: The journal has another call at this position.
         """
-        envelope = self._history.envelopes.get(call.position) or self._outcome_before(call)
+        envelope = self._history.envelopes.get(call.position) or self.elsewhere.outcome(call, self.policy)
         if envelope is not None:
             self._around.in_doubt.check_same(call, envelope.name)
             self._heard(envelope)
@@ -199,10 +203,8 @@ class RunContext:
     def key_of(self, call: ToolCall) -> str:
         """The idempotency key under which a call was made: who makes it once more elsewhere makes the same request."""
         intent = self._history.intents.get(call.position)
-        if intent is None and self.taken_over is not None:
-            earlier = self.taken_over.known(call, self.policy.guardrails)
-            intent = earlier and earlier.intent
-        return idempotency_key(self.run_id, call.position) if intent is None else intent.idempotency_key
+        known = self.elsewhere.key_of(call, self.policy) if intent is None else intent.idempotency_key
+        return known or idempotency_key(self.run_id, call.position)
 
     async def model(self, call: ModelCall) -> Response:
         """The answer of a model.
@@ -294,8 +296,12 @@ class RunContext:
 
     @property
     def told(self) -> Collection[str]:
-        """Keys of what it has told so far, in order."""
-        return self._history.progress.keys()
+        """Keys of what it has told so far, in order; in a fork, after those what the other run told next."""
+        return {**self._history.progress, **self.elsewhere.told}
+
+    def noted(self, key: str) -> Json:
+        """What was told under a key; null if nothing was."""
+        return self._history.progress.get(key)
 
     async def once(self, key: str, kind: str, make: Callable[[], Awaitable[Json]]) -> Json:
         """Find something out that may be different the next time: what was found the first time is what holds.
@@ -307,11 +313,24 @@ class RunContext:
                 tool brings that it calls at the position `key` is known to the run also when it is not called again.
         """
         if key not in self._history.progress:
-            await self.emit(key, kind, await make())
+            learn = partial(self._around.learn, self.run_id, key, make)
+            await self.emit(key, kind, await self.elsewhere.found(key, learn))
         asked = self._history.envelopes.get(key)
         if asked is not None:
             self._heard(asked)
         return self._history.progress[key]
+
+    def know(self, events: Sequence[Event]) -> None:
+        """Take what happened in another run as what has happened here: all of it or, if a crash comes, nothing."""
+        for entry in self.log.add_all(events):
+            self._history.take(entry)
+        self.models.know(self._history)
+
+    def go_on_from(self, facts: Recorded, fork: Fork) -> None:
+        """Take from now on from another run what is asked for as it was there."""
+        recording = Recording(facts, fork, self._history.taken)
+        self.elsewhere.recording = self.models.recording = recording
+        self.run = self.run.model_copy(update={"created_at": facts.began_at})
 
     def warn(self, warning: str) -> None:
         """Say something in the run's result, once; a program that is started again says it again."""
@@ -449,6 +468,8 @@ class RunContext:
 
     async def _perform(self, call: ToolCall) -> ToolEnvelope:
         context = self._call_context()
+        if self.elsewhere.nested_at(call.position, call.name) is not None:  # what is nested skips its own calls
+            context = msgspec.structs.replace(context, dry_run=self.request.dry_run)
         self._handovers.count_anew(call.position)
         intent = self._history.intents.get(call.position)
         if intent is not None:
@@ -461,25 +482,14 @@ class RunContext:
                 return verdict
             context = msgspec.structs.replace(context, attempt=intent.attempt + 1)
             call = msgspec.structs.replace(call, idempotency_key=intent.idempotency_key)
-        elif self.taken_over is not None:
-            known = await self.taken_over.made_before(call, self.policy.guardrails, self._doubt)
+        else:
+            known = await self.elsewhere.made_before(call, self.policy, self._doubt)
             if isinstance(known, ToolEnvelope):
                 await self._conclude(known)
                 return known
             call = msgspec.structs.replace(call, idempotency_key=known or call.idempotency_key)
         envelope = await self._around.executor.execute(call, context)
         await self._conclude(envelope)
-        return envelope
-
-    def _outcome_before(self, call: ToolCall) -> ToolEnvelope | None:
-        """What the same call has brought in the run that this one takes up; from now on the journal has it."""
-        if self.taken_over is None or call.position in self._history.intents:
-            return None
-        envelope = self.taken_over.outcome(call, self.policy.guardrails)
-        if envelope is not None:
-            envelope = envelope.model_copy(update={"run_id": self.run_id})
-            self._history.envelopes[call.position] = envelope
-            self.log.add(CallFinished(position=call.position, envelope=envelope))
         return envelope
 
     async def _doubt(self, intent: CallStarted) -> ToolEnvelope | None:
@@ -531,7 +541,7 @@ class RunContext:
             session_id=request.session_id,
             depth=request.depth,
             callers=request.open_tools,
-            dry_run=request.dry_run,
+            dry_run=request.skips_writes,
             tainted_by=self.tainted_by,
             pins=request.pins,
         )

@@ -26,6 +26,7 @@ from toolcrib.contracts import (
     RunEvent,
     RunResumed,
     RunSuspended,
+    Signal,
     SignalAwaited,
     SignalReceived,
     ToolEnvelope,
@@ -88,6 +89,10 @@ class History:
         """The suspensions over which nested runs were open, by their ids."""
         self.progress: dict[str, Json] = {}
         """What was told, by key."""
+        self.signals: dict[str, Signal] = {}
+        """Those that were received, by name."""
+        self.taken: set[int] = set()
+        """Of a fork: the events of the other run from which it has taken something."""
         self.begun = False
         """Whether the run was worked on before."""
         self.active_s = 0.0
@@ -130,7 +135,7 @@ class History:
         self.begun = len(events) > 1
         since: datetime | None = None
         for entry in events:
-            self._take(entry)
+            self.take(entry)
             # What passed before a process took the run up again was nobody's work.
             if since is not None and not isinstance(entry.event, RunResumed):
                 self.active_s += max((entry.at - since).total_seconds(), 0.0)
@@ -138,7 +143,8 @@ class History:
         for position in list(self._sent):
             self._lose(position)
 
-    def _take(self, entry: Logged) -> None:
+    def take(self, entry: Logged) -> None:
+        """Know what one more event tells."""
         match entry.event:
             case CallStarted() as event:
                 if event.position in self.intents:
@@ -146,6 +152,7 @@ class History:
                 self.intents[event.position] = event
             case CallFinished() as event:
                 self.envelopes[event.position] = event.envelope
+                self._take_from(event.taken_from)
             case ChildStarted() as event:
                 self.children[event.child_run_id] = event
                 if event.instead_of is not None:
@@ -167,6 +174,7 @@ class History:
             case ModelFinished():
                 self._sent.pop(position, None)
                 self.answers[position] = event
+                self._take_from(event.taken_from)
             case ModelFailed():
                 self._sent.pop(position, None)
                 if event.usage.total_tokens:
@@ -176,6 +184,10 @@ class History:
             case _:
                 self.denials[position] = event
 
+    def _take_from(self, number: int | None) -> None:
+        if number is not None:
+            self.taken.add(number)
+
     def _lose(self, position: str) -> None:
         """What was sent from there brought neither an answer nor a failure: a process has died over it."""
         lost = self._sent.pop(position, None)
@@ -184,6 +196,11 @@ class History:
 
     def _waste(self, usage: ModelUsage, cost_usd: Decimal | None) -> None:
         self.wasted.append(Wasted(usage, cost_usd))
+
+    def _receive(self, event: SignalReceived, at: datetime) -> None:
+        self.received[wait_key(event.name, event.position)] = event
+        if event.payload is not None:
+            self.signals[event.name] = Signal(name=event.name, payload=event.payload, made_by=event.made_by, at=at)
 
     def _take_wait(self, entry: Logged) -> None:
         match entry.event:
@@ -204,6 +221,6 @@ class History:
             case SignalAwaited() as event:
                 self.awaited[wait_key(event.name, event.position)] = event
             case SignalReceived() as event:
-                self.received[wait_key(event.name, event.position)] = event
+                self._receive(event, entry.at)
             case _:
                 pass

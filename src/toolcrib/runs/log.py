@@ -4,7 +4,7 @@ One process at a time owns a run, so numbers are given here without asking the s
 another one has taken the run since.
 """
 
-from collections.abc import Awaitable, Sequence
+from collections.abc import Awaitable, Iterable, Sequence
 from typing import Protocol
 
 from toolcrib.contracts import CallFinished, CallStarted, Event, Run
@@ -47,12 +47,24 @@ class RunLog:
 
     def add(self, event: Event, change: RunChange | None = None) -> Awaitable[None]:
         """Append an event. Await the result where something must not happen before it is durable."""
+        return self._append((self._entry(event),), change)
+
+    def add_all(self, events: Iterable[Event]) -> Sequence[Entry]:
+        """Append several events at once: all of them are kept, or none is. Returns them as they stand in the log."""
+        entries = [self._entry(event) for event in events]
+        self._append(entries)
+        return entries
+
+    def _entry(self, event: Event) -> Entry:
         run = self._run
         self._last += 1
         entry = Entry(run.run_id, self._last, self._clock.now(), run.realm, run.made_by, event)
         self.events.append(entry)
         self._follow(event)
-        return self._journal.append(run.run_id, run.epoch, (entry,), change)
+        return entry
+
+    def _append(self, entries: Sequence[Entry], change: RunChange | None = None) -> Awaitable[None]:
+        return self._journal.append(self._run.run_id, self._run.epoch, entries, change)
 
     def _follow(self, event: Event) -> None:
         if isinstance(event, CallStarted):

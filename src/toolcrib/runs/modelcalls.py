@@ -29,6 +29,7 @@ from toolcrib.contracts import (
     Purpose,
     ToolcribError,
 )
+from toolcrib.contracts.recordings import RecordedAnswer, RecordedFailure
 from toolcrib.executor import Clock
 from toolcrib.llm import (
     Cost,
@@ -37,6 +38,7 @@ from toolcrib.llm import (
     Response,
     check_characters,
     decode_response,
+    hash_request,
     messages_as_json,
     response_as_json,
 )
@@ -44,10 +46,12 @@ from toolcrib.llm import Usage as ModelUsage
 from toolcrib.llm.model import LanguageModel
 from toolcrib.llm.retry import RetryPolicy
 from toolcrib.policy import Budget, GuardedModel, Guardrails, ModelReservation, Shortage, strictest, withholds_text
+from toolcrib.runs.forks import answered_before, failed_before
 from toolcrib.runs.history import History
 from toolcrib.runs.live import Aloud, answer, unheard
 from toolcrib.runs.log import RunLog
 from toolcrib.runs.modelguard import NOBODY, Estimate, Screens, Standing
+from toolcrib.runs.recording import Recording
 from toolcrib.runs.usage import as_contract, at_most, model_usage
 
 _PERHAPS_BILLED: Final = frozenset({"timeout", "stream_cut", "bad_response"})
@@ -69,6 +73,8 @@ class ModelCall(Struct, frozen=True):
     """System prompt, if it stands nowhere else in the journal."""
     tools: str | None = None
     """Digest of the blob with the offered tools."""
+    request_hash: str = ""
+    """Of the request, as content filters let it pass."""
 
 
 class _Attempt(Struct, frozen=True):
@@ -147,6 +153,8 @@ class ModelCalls:
         self._screens = Screens()
         self._kept: ModelReservation | None = None
         """For a last answer."""
+        self.recording: Recording | None = None
+        """What may be taken from another run instead of asking; nothing if null."""
         self._recount()
 
     async def perform(self, call: ModelCall, standing: Standing = NOBODY) -> Response:
@@ -165,11 +173,15 @@ class ModelCalls:
             return _unless_refused(response, known.decision)
         failed = self._history.failures.get(call.position)
         if failed is not None:
-            raise ModelError(failed.kind, failed.message, status=failed.status, retry_after_s=failed.retry_after_s)
+            raise _failure(failed)
         denied = self._history.denials.get(call.position)
         if denied is not None:
             raise ModelRefused(denied.decision)
         screened, found = self.screened(call, standing.guardrails)
+        screened = msgspec.structs.replace(screened, request_hash=hash_request(call.model.name, screened.request))
+        taken = None if self.recording is None else self.recording.answer(call.position, screened.request_hash)
+        if taken is not None:
+            return self._take(self._allowed(screened, standing, found, 1, recorded=True), standing, taken)
         return await self._send_until_answered(screened, standing, found)
 
     def screened(self, call: ModelCall, guardrails: tuple[Guardrail, ...]) -> tuple[ModelCall, GuardDecision | None]:
@@ -206,6 +218,11 @@ class ModelCalls:
             self._budget.settle_model(self._kept, tokens=0, cost_usd=None)
             self._kept = None
 
+    def know(self, history: History) -> None:
+        """Count the turns that were taken in another run, and now are this one's: nobody has paid for them here."""
+        for known in history.answers.values():
+            self._budget.settle_model(None, tokens=0, cost_usd=Decimal(0), iterations=counted(known.purpose))
+
     def _recount(self) -> None:
         """Count what the journal has: answers, and attempts that may have cost something and brought nothing."""
         for known in self._history.answers.values():
@@ -214,8 +231,16 @@ class ModelCalls:
         for wasted in self._history.wasted:
             self._settle(None, wasted.usage, Cost(wasted.cost_usd, "at most"))
 
-    def _allowed(self, call: ModelCall, standing: Standing, found: GuardDecision | None, number: int) -> _Attempt:
-        """Ask the guardrails, and reserve what an attempt may use at most.
+    def _allowed(
+        self,
+        call: ModelCall,
+        standing: Standing,
+        found: GuardDecision | None,
+        number: int,
+        *,
+        recorded: bool = False,
+    ) -> _Attempt:
+        """Ask the guardrails, and reserve what an attempt may use at most; a recorded one uses nothing any more.
 
         Raises:
             ModelRefused: A guardrail forbids the call.
@@ -223,6 +248,7 @@ class ModelCalls:
         """
         budget, limits = self._budget, self._budget.limits
         most = self._estimate.most(call.request, call.request.max_tokens or limits.max_tokens_per_call)
+        most = ModelUsage() if recorded else most
         cost = self._most_expensive(call.model, most)
         reservation = ModelReservation(most.input + most.output, cost, 0 if call.purpose in _FREE else 1)
         refused = self._judged(call, standing, found, reservation)
@@ -267,19 +293,7 @@ class ModelCalls:
         first = number = self._history.attempts.get(call.position, 0) + 1
         while True:
             attempt = self._allowed(call, standing, found, number)
-            self._log.add(
-                ModelStarted(
-                    position=call.position,
-                    purpose=call.purpose,
-                    model=call.model.name,
-                    attempt=number,
-                    system=call.system if number == 1 else None,
-                    tools=call.tools,
-                    messages=messages_as_json(call.new) if call.new and number == 1 else None,
-                    history=len(call.request.messages),
-                    decision=attempt.decision,
-                )
-            )
+            self._log.add(_told_start(attempt))
             started = self._clock.monotonic()
             try:
                 response = await self._answer(call, standing)
@@ -300,6 +314,23 @@ class ModelCalls:
                 return self._finish(attempt, standing, response, self._clock.monotonic() - started)
             await self._clock.sleep(wait)
             number += 1
+
+    def _take(self, attempt: _Attempt, standing: Standing, taken: RecordedAnswer | RecordedFailure) -> Response:
+        """What came of the same request in another run; filters of this one see it too."""
+        call = attempt.call
+        self._log.add(_told_start(attempt))
+        self._settle(attempt.reservation, ModelUsage(), Cost(Decimal(0), "fork"), iterations=counted(call.purpose))
+        if isinstance(taken, RecordedFailure):
+            failed = failed_before(taken.end).model_copy(update={"position": call.position})
+            self._log.add(failed)
+            raise _failure(failed)
+        response = decode_response(orjson.dumps(taken.end.response))
+        self._estimate.learn(call.request, response.usage)
+        response, found = self._screens.response(standing.guardrails, response)
+        found = found or taken.end.decision
+        own = {"position": call.position, "response": response_as_json(response), "decision": found}
+        self._log.add(answered_before(taken.end, taken.event).model_copy(update=own))
+        return _unless_refused(response, found)
 
     async def _answer(self, call: ModelCall, standing: Standing) -> Response:
         """Ask the model; those who watch hear it as it speaks, unless a filter must have seen its words whole."""
@@ -369,6 +400,27 @@ class ModelCalls:
 def counted(purpose: Purpose) -> int:
     """An iteration is an answer of the model, but not what comes before the first turn or after the last."""
     return 0 if purpose in {"summary", "answer"} else 1
+
+
+def _told_start(attempt: _Attempt) -> ModelStarted:
+    """An attempt as the journal is told of it; the first of a call says what is asked."""
+    call, is_first = attempt.call, attempt.number == 1
+    return ModelStarted(
+        position=call.position,
+        purpose=call.purpose,
+        model=call.model.name,
+        attempt=attempt.number,
+        system=call.system if is_first else None,
+        tools=call.tools,
+        messages=messages_as_json(call.new) if call.new and is_first else None,
+        history=len(call.request.messages),
+        decision=attempt.decision,
+        request_hash=call.request_hash if is_first else None,
+    )
+
+
+def _failure(failed: ModelFailed) -> ModelError:
+    return ModelError(failed.kind, failed.message, status=failed.status, retry_after_s=failed.retry_after_s)
 
 
 def _told(shortage: Shortage) -> LimitReached:

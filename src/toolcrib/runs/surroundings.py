@@ -1,11 +1,11 @@
 """What a run context needs of the house, handed in by the engine: shapes and ports, no behaviour."""
 
 from collections.abc import Awaitable, Callable
-from typing import Protocol
+from typing import Protocol, TypeAlias
 
 from msgspec import Struct
 
-from toolcrib.contracts import FailedCall, JsonObject, ToolEnvelope, ToolRevision
+from toolcrib.contracts import FailedCall, Json, JsonObject, ToolEnvelope, ToolRevision
 from toolcrib.executor import CallContext, Clock, ToolCall
 from toolcrib.runs.approvals import Leave, Signals
 from toolcrib.runs.indoubt import InDoubt
@@ -28,6 +28,16 @@ class Nested(Struct, frozen=True):
     instead_of: FailedCall | None = None
     timeout_s: float | None = None
     """Seconds that its caller gives it."""
+
+
+Learn: TypeAlias = Callable[[str, str, Callable[[], Awaitable[Json]]], Awaitable[Json]]
+"""Finds something out for a run: its id, the key of what it wants to know, and how it would find out."""
+
+
+async def learned_now(run_id: str, key: str, make: Callable[[], Awaitable[Json]]) -> Json:
+    """What is found out at this moment."""
+    del run_id, key
+    return await make()
 
 
 class Executes(Protocol):
@@ -55,5 +65,7 @@ class Surroundings(Struct, frozen=True):
     """Ends a nested run, by its id, that nobody waits for any more; one that has ended stays as it is."""
     past: Past
     """Reads other runs."""
+    learn: Learn = learned_now
+    """Finds out what may be different the next time."""
     fence: Callable[[], Awaitable[None]] = unfenced
     """Raises `Fenced` if another process may have the run; asked when an intent is durable, before its effect."""

@@ -9,6 +9,7 @@ from datetime import datetime, timedelta
 from toolcrib.contracts import CLOCK, Signal, SignalAwaited, SignalReceived
 from toolcrib.executor import Clock
 from toolcrib.runs.approvals import Signals
+from toolcrib.runs.elsewhere import Elsewhere
 from toolcrib.runs.history import History, wait_key
 from toolcrib.runs.log import RunLog
 from toolcrib.runs.program import Suspended
@@ -24,13 +25,15 @@ class RunWaits:
         history: What was awaited and received before this process took the run.
         signals: Looks up a signal by name.
         clock: Time.
+        elsewhere: Has what another run received, if this one is a fork of it.
     """
 
-    def __init__(self, log: RunLog, history: History, signals: Signals, clock: Clock) -> None:
+    def __init__(self, log: RunLog, history: History, signals: Signals, clock: Clock, elsewhere: Elsewhere) -> None:
         self._log = log
         self._history = history
         self._signals = signals
         self._clock = clock
+        self._elsewhere = elsewhere
 
     async def signal(self, name: str, position: str | None, timeout_s: float | None) -> Signal | None:
         """The signal, or null if the time is over before it comes.
@@ -44,10 +47,11 @@ class RunWaits:
             Suspended: It is not there, and there is time.
         """
         key = wait_key(name, position)
-        known = self._history.received.get(key)
-        signal = None if known and known.payload is None else await self._signals(name)
-        if known is not None:
-            return signal
+        if self._has_received(key):
+            if self._history.received[key].payload is None:
+                return None
+            return await self._signals(name) or self._history.signals[name]
+        signal = await self._signals(name)
         wake_at = None
         if signal is None:
             wake_at = self._wake_at(key, None if timeout_s is None else self._after(timeout_s))
@@ -69,7 +73,7 @@ class RunWaits:
             Suspended: It lasts longer.
         """
         key = f"{_SLEEP}{name}"
-        if key in self._history.received:
+        if self._has_received(key):
             return
         wake_at = self._wake_at(key, moment) or moment
         left = (wake_at - self._clock.now()).total_seconds()
@@ -85,6 +89,17 @@ class RunWaits:
         await self.until(name, self._after(seconds), hold_s)
 
     # Inside -----------------------------------------------------------------------------------------------------------
+
+    def _has_received(self, key: str) -> bool:
+        """Whether it is known what came of a wait, from the other run if need be."""
+        received = None if key in self._history.received else self._elsewhere.signal(key)
+        if received is not None:
+            self._note(received)
+        return key in self._history.received
+
+    def _note(self, received: SignalReceived) -> None:
+        for entry in self._log.add_all((received,)):
+            self._history.take(entry)
 
     def _after(self, seconds: float) -> datetime:
         return self._clock.now() + timedelta(seconds=seconds)
@@ -103,6 +118,4 @@ class RunWaits:
     def _receive(self, name: str, position: str | None, signal: Signal | None) -> None:
         made_by = signal.made_by if signal else CLOCK
         payload = signal.payload if signal else None
-        received = SignalReceived(name=name, payload=payload, made_by=made_by, position=position)
-        self._history.received[wait_key(name, position)] = received
-        self._log.add(received)
+        self._note(SignalReceived(name=name, payload=payload, made_by=made_by, position=position))

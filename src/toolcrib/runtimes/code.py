@@ -9,13 +9,14 @@ for something else than it did before, the run ends.
 import asyncio
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import assert_never, cast
+from typing import Protocol, assert_never, cast
 
 from toolcrib.contracts import (
     CodeImplementation,
     ErrorCode,
     InvalidDefinition,
     InvalidInput,
+    Isolation,
     JournalDivergence,
     JsonObject,
     Reason,
@@ -29,7 +30,15 @@ from toolcrib.executor.plain import plain
 from toolcrib.policy import least, screen
 from toolcrib.registry import Registry
 from toolcrib.runs import Ended, RunContext, holds
-from toolcrib.sandbox import Answer, Asked, CodeJob, Exceeded, Failed, Quota, Returned, Sandbox, Session
+from toolcrib.sandbox import Answer, Asked, CodeJob, Exceeded, Failed, Quota, Returned, Session
+
+
+class Sandboxes(Protocol):
+    """Where code is run: `Sandbox`, or what stands for one in a replay."""
+
+    async def open(self, job: CodeJob, isolation: Isolation) -> Session:
+        """Prepare an execution; see `Sandbox.open`."""
+        ...
 
 
 class Code:
@@ -40,7 +49,7 @@ class Code:
         registry: Finds the tools that the code may call.
     """
 
-    def __init__(self, sandbox: Sandbox, registry: Registry) -> None:
+    def __init__(self, sandbox: Sandboxes, registry: Registry) -> None:
         self._sandbox = sandbox
         self._registry = registry
 
@@ -175,7 +184,7 @@ def _job(context: RunContext, implementation: CodeImplementation) -> CodeJob:
         implementation.source,
         cast("JsonObject", context.request.input),
         context.run.created_at,
-        seed=context.run_id,
+        seed=context.elsewhere.seed,
         language=implementation.language,
         interpreter=implementation.interpreter,
         functions=tuple(implementation.functions),

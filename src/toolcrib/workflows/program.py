@@ -91,7 +91,8 @@ class _Execution:
         self._setting = setting
         self._context = context = setting.context
         self._plan = plan
-        self._stands = {} if context.taken_over is None else context.taken_over.steps
+        taken_over = context.elsewhere.taken_over
+        self._stands = {} if taken_over is None else taken_over.steps
         self._scope = Scope(context.request.input)
         self._stepping = Stepping(setting, plan, self._scope)
         self._settled: dict[str, SettledStep] = {}

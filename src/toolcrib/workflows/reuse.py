@@ -53,7 +53,7 @@ async def take_up(context: RunContext, tool: ToolRevision, plan: Plan, registry:
 
     kept = await context.once(TAKEN_UP, TAKEN_UP, find)
     facts = Takeover.model_validate_json(await context.kept(kept["digest"]))
-    context.taken_over = TakenOver(facts, rerun)
+    context.elsewhere.taken_over = TakenOver(facts, rerun)
     if facts.tainted and context.tainted_by is None:
         context.tainted_by = f"what run {facts.run_id} had read"
     if facts.changed:

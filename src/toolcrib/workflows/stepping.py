@@ -34,7 +34,7 @@ class Stepping:
         self._scope = scope
         self._agents = AgentNodes(setting, plan)
         self._calling = Calling(setting, self._agents)
-        self._dry = DryRun(plan, scope) if setting.context.request.dry_run else None
+        self._dry = DryRun(plan, scope) if setting.context.request.skips_writes else None
 
     def left_out(self, node: Node, origin: str | None) -> SettledStep | None:
         """How a step ends that does not run: its condition does not hold or has no value; null if it runs.
@@ -118,11 +118,11 @@ class Stepping:
     async def _carry_out(self, node: Node, names: JsonObject, position: str) -> SettledStep:
         step, setting = node.step, self._setting
         if step.wait is not None:
-            if self._dry is not None:
+            if setting.context.request.dry_run:
                 return waits.in_dry_run(step, step.wait, names)
             came = await waits.wait(setting.context, step, step.wait, names, position)
         elif step.approval is not None:
-            if self._dry is not None:
+            if setting.context.request.dry_run:
                 return asking.in_dry_run(step, step.approval, names)
             came = await asking.ask(setting, step, step.approval, names, position)
         elif step.kind == "value":

@@ -1,0 +1,47 @@
+"""How a fork begins: with what it knows of the other run, written into its own journal before its program starts.
+
+That is one step: a crash leaves a fork that knows nothing yet, or one that knows all of it. From then on the other run
+is not needed any more, but for nested runs that are forks too.
+"""
+
+from toolcrib.contracts import ProgressMade, ToolRevision
+from toolcrib.contracts.forks import FORKED, Fork
+from toolcrib.contracts.recordings import Recorded
+from toolcrib.runs.context import Program, RunContext
+from toolcrib.runs.forks import known_of
+from toolcrib.runs.indoubt import Pinned
+from toolcrib.runs.program import Ended
+
+
+def forked(program: Program, tools: Pinned) -> Program:
+    """A program that, in a fork, goes on from what the other run knew.
+
+    Args:
+        program: The code of the run.
+        tools: Finds the revisions that the other run has called.
+    """
+
+    async def run(context: RunContext, tool: ToolRevision) -> Ended:
+        fork = context.request.fork
+        if fork is not None:
+            await _begin(context, fork, tools)
+        return await program(context, tool)
+
+    return run
+
+
+async def _begin(context: RunContext, fork: Fork, tools: Pinned) -> None:
+    """Know what the other run knew.
+
+    Raises:
+        NotFound: It is gone, and was before the fork began.
+    """
+    told = context.noted(FORKED)
+    if told is None:
+        known = await known_of(context.request, fork, context.run_id, past=context.past, tools=tools)
+        digest = await context.keep(known.rest.model_dump_json(exclude_defaults=True).encode())
+        read = known.rest.model_dump(mode="json", include={"run_id", "began_at", "seed"})
+        told = {**read, "at": fork.at, "digest": digest}
+        context.know((ProgressMade(key=FORKED, kind=FORKED, data=told), *known.events))
+    kept = await context.kept(told["digest"])
+    context.go_on_from(Recorded.model_validate_json(kept), fork)

@@ -53,6 +53,11 @@ class Child:
         assert self._process.pid is not None
         return self._process.pid
 
+    @property
+    def is_alive(self) -> bool:
+        """Whether it has not ended, by itself or otherwise."""
+        return self._process.exitcode is None
+
     async def ended(self) -> int:
         """Its exit code: negative if a signal ended it."""
         await _joined(self._process)

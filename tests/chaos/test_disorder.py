@@ -6,7 +6,9 @@ import pytest
 
 from tests.chaos.world.disorder import Disorder, Size, disorder
 from tests.chaos.world.judge import Evidence, violations
-from tests.chaos.world.place import on_sqlite
+from tests.chaos.world.place import on_postgres, on_sqlite
+from tests.chaos.world.servers import outage_of
+from tests.servers.postgres import running_postgres
 from toolcrib.contracts import CallFinished, ModelFinished, RunResumed
 
 pytestmark = [pytest.mark.chaos, pytest.mark.slow, pytest.mark.requirement("chaos_engines.disorder")]
@@ -27,7 +29,14 @@ def check(world: Disorder, found: Evidence, size: Size) -> None:
     assert crashes >= size.kills, "too quiet to prove anything"
 
 
-async def test_nothing_is_lost_and_nothing_done_twice_on_sqlite_in_disorder(tmp_path: Path):
+async def test_nothing_is_lost_and_nothing_done_twice_in_disorder_on_sqlite(tmp_path: Path):
     size = Size()
     world, found = await disorder(on_sqlite(tmp_path), 1, size)
+    check(world, found, size)
+
+
+async def test_nothing_is_lost_and_nothing_done_twice_in_disorder_on_postgresql(tmp_path: Path):
+    size = Size(outages=1)
+    with running_postgres() as server:
+        world, found = await disorder(on_postgres(tmp_path, server), 1, size, outage_of(server))
     check(world, found, size)

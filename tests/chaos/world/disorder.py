@@ -86,6 +86,7 @@ class Disorder:
             while not await self._is_over():
                 await asyncio.sleep(0.1)
                 await self._answer(eager=True)
+            assert all(child.is_alive for child in self._serving), "a process that serves has ended by itself"
             await self._cut_off()
             assert await self._listener.ended() == 0
 

@@ -3,8 +3,8 @@
 import asyncio
 import os
 from asyncio import gather
-from collections.abc import AsyncIterator, Iterator, Sequence
-from contextlib import suppress
+from collections.abc import AsyncGenerator, AsyncIterator, Iterator, Sequence
+from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from pathlib import Path
 
 from tests.chaos.world.crew import crib_at
@@ -21,14 +21,14 @@ _ENDS = ('{"type":"done"', '{"type":"error"')
 
 async def serve(place: Place) -> Json:
     """Drive what can be driven, until the process is killed."""
-    async with crib_at(place) as crib:
+    async with _opened(place) as crib:
         await crib.engine.serve()
     return None
 
 
 async def listen(place: Place, run_ids: Sequence[str]) -> Json:
     """Follow runs to their ends, each from where a process before this one was cut off."""
-    async with crib_at(place) as crib, asyncio.TaskGroup() as group:
+    async with _opened(place) as crib, asyncio.TaskGroup() as group:
         for run_id in run_ids:
             group.create_task(_follow(crib, place, run_id))
     return None
@@ -43,6 +43,19 @@ def received(place: Place, run_id: str) -> Sequence[str]:
 async def tell(crib: Crib, run_id: str) -> Sequence[str]:
     """What a subscriber receives who is never cut off."""
     return [line async for line in _listen(crib, run_id, "0")]
+
+
+@asynccontextmanager
+async def _opened(place: Place) -> AsyncGenerator[Crib]:
+    """A crib that is open; a process that finds the store away begins again, as who watches over it has it do."""
+    async with AsyncExitStack() as stack:
+        while True:
+            try:
+                crib = await stack.enter_async_context(crib_at(place))
+                break
+            except Unavailable:
+                await asyncio.sleep(_BREATH_S)
+        yield crib
 
 
 async def _follow(crib: Crib, place: Place, run_id: str) -> None:

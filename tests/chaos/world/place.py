@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from tests.chaos.world.book import Book
+from tests.servers.postgres import PostgresServer
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,3 +26,8 @@ class Place:
 def on_sqlite(folder: Path, *, lease_s: float = 1.0) -> Place:
     """A world with a database in its folder."""
     return Place(folder, f"sqlite:///{folder}/crib.db", lease_s)
+
+
+def on_postgres(folder: Path, server: PostgresServer, *, lease_s: float = 1.0) -> Place:
+    """A world with a new database."""
+    return Place(folder, server.database(), lease_s)

@@ -1,7 +1,7 @@
 """Runs jobs in transactions on the one connection that writes, and gets another one when that is lost.
 
 What a commit has done whose answer was lost, the database is asked; so no job takes effect twice, and none is told that
-it failed although it is there. It runs in the writer's thread and knows neither the queue nor a table.
+it failed although it is there. It runs in the writer's thread and does not know the queue.
 """
 
 from collections.abc import Sequence
@@ -9,7 +9,7 @@ from typing import Any
 
 from toolcrib.contracts import InvalidInput, ToolcribError, Unavailable
 from toolcrib.store._dialect import Dialect, Mark
-from toolcrib.store._session import Prepared, Session
+from toolcrib.store._session import OnRuns, Prepared, Session
 from toolcrib.store._writer import Job
 
 
@@ -88,6 +88,9 @@ class Committer:
             self._give_up(error, None)
             raise self._explain(error) from error
         try:
+            run_ids = {run_id for job in jobs if isinstance(job.work, OnRuns) for run_id in job.work.run_ids}
+            if len(run_ids) > 1:
+                session.lock_runs(run_ids)
             for job in jobs:
                 self._run(job)
             session.flush()

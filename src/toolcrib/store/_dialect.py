@@ -1,8 +1,10 @@
 """What a database does in its own way, as the SQL store asks for it: `_sqlite` and `_postgres`.
 
-Nothing here knows a table. Statements are the same for both, and so are the names of their parameters.
+Nothing here knows more of the tables than that runs have rows. Statements are the same for both, and so are the names
+of their parameters.
 """
 
+from collections.abc import Sequence
 from typing import Any, Protocol, TypeAlias
 
 import sqlalchemy as sa
@@ -64,6 +66,10 @@ class Dialect(Protocol):
 
     def lock(self, cursor: Cursor, name: str) -> None:
         """Keep all others who ask for this name waiting until the transaction has ended."""
+        ...
+
+    def lock_runs(self, cursor: Cursor, run_ids: Sequence[str]) -> None:
+        """Keep all others from changing the rows of these runs until the transaction has ended; locked one by one."""
         ...
 
     def time(self, cursor: Cursor) -> int | None:

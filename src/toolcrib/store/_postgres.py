@@ -7,6 +7,7 @@ server's. The URL is read by libpq, so all of its parameters stand: several host
 
 import re
 import time
+from collections.abc import Sequence
 from typing import Final
 from urllib.parse import urlsplit
 
@@ -44,6 +45,7 @@ _BEGIN: Final = "BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE; SELECT pg_curr
 _STATUS: Final = "SELECT pg_xact_status(%(mark)s::xid8)"
 _END: Final = "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE backend_xid = %(mark)s::xid8::xid"
 _LOCK: Final = "SELECT pg_advisory_xact_lock(hashtextextended(%(name)s, 0))"
+_LOCK_RUNS: Final = "SELECT run_id FROM runs WHERE run_id = ANY(%(run_ids)s) ORDER BY run_id FOR NO KEY UPDATE"
 _TIME: Final = "SELECT (extract(epoch FROM clock_timestamp()) * 1000000)::bigint"
 
 _FUTURE: Final = "22023"
@@ -80,7 +82,9 @@ class Postgres:
     def __init__(self, url: str, *, keeps_time: bool = True) -> None:
         self._parameters = _parameters(url)
         self._keeps_time = keeps_time
-        self._engine = sa.create_engine("postgresql+psycopg://", creator=self._dial, poolclass=NullPool)
+        self._engine = sa.create_engine(
+            "postgresql+psycopg://", creator=self._dial, poolclass=NullPool, pool_reset_on_return=None
+        )
         hosts = self._parameters.get("host", "this machine").split(",")
         ports = self._parameters.get("port", "5432").split(",")
         ports = ports * len(hosts) if len(ports) == 1 else ports
@@ -142,6 +146,10 @@ class Postgres:
     def lock(self, cursor: Cursor, name: str) -> None:
         """Keep all others who ask for this name waiting until the transaction has ended."""
         cursor.execute(_LOCK, {"name": name})
+
+    def lock_runs(self, cursor: Cursor, run_ids: Sequence[str]) -> None:
+        """Keep all others from changing the rows of these runs until the transaction has ended; locked in order."""
+        cursor.execute(_LOCK_RUNS, {"run_ids": list(run_ids)})
 
     def time(self, cursor: Cursor) -> int | None:
         """Microseconds since 1970 by the server's clock."""

@@ -3,19 +3,39 @@
 This module knows no table, and of a database only what its `Dialect` says.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
-from typing import Any, TypeAlias
+from typing import Any, Generic, TypeAlias, TypeVar
 
 import sqlalchemy as sa
 
 from toolcrib.store._dialect import Dialect, Mark
 
+T = TypeVar("T")
 Statement: TypeAlias = sa.UpdateBase | sa.Select[Any]
 Parameters: TypeAlias = Mapping[str, Any]
 Row: TypeAlias = dict[str, Any]
 Prepared: TypeAlias = dict[Statement, tuple[str, Parameters]]
 """Statements as the driver takes them, with the values that stand in the statement itself."""
+
+
+class OnRuns(Generic[T]):
+    """An operation on the rows of some runs. A commit locks those of all its operations first, always in one order.
+
+    So no two processes wait for each other, whatever their commits have gathered.
+
+    Args:
+        work: The operation.
+        run_ids: Ids of the runs.
+    """
+
+    def __init__(self, work: Callable[["Session"], T], *run_ids: str) -> None:
+        self.run_ids = {*run_ids}
+        self._work = work
+
+    def __call__(self, session: "Session") -> T:
+        """Do it."""
+        return self._work(session)
 
 
 class Session:
@@ -67,6 +87,10 @@ class Session:
     def lock(self, *names: str) -> None:
         """Until the transaction has ended, keep other processes waiting that lock the same: what is read stays true."""
         self._dialect.lock(self._cursor, "/".join(names))
+
+    def lock_runs(self, run_ids: Iterable[str]) -> None:
+        """Until the transaction has ended, keep other processes from changing the rows of these runs."""
+        self._dialect.lock_runs(self._cursor, sorted(run_ids))
 
     def time(self) -> int | None:
         """See `Dialect.time`."""

@@ -21,7 +21,7 @@ from toolcrib.store._database import Database
 from toolcrib.store._dialect import insert_new
 from toolcrib.store._rows import encode, entry_of, event_rows, run_of, run_row, signal_of, to_micros
 from toolcrib.store._rules import Standing
-from toolcrib.store._session import Row, Session
+from toolcrib.store._session import OnRuns, Row, Session
 from toolcrib.store._sql_approvals import Step, following, hearing
 from toolcrib.store._sql_retention import pruned_before
 from toolcrib.store._tables import EVENTS, RUNS, SIGNALS
@@ -82,7 +82,7 @@ _RELEASE: Final = (
 )
 
 _RUN: Final = sa.select(RUNS).where(_THIS_RUN)
-_LOCKED_RUN: Final = _RUN.with_for_update()
+_LOCKED_RUN: Final = _RUN.with_for_update(key_share=True)
 _EVENTS: Final = (
     sa.select(EVENTS)
     .where(EVENTS.c.run_id == sa.bindparam("this_run"), EVENTS.c.number > sa.bindparam("after"))
@@ -142,7 +142,7 @@ class SqlJournal:
             log = session.rows(_EVENTS, {"this_run": run_id, "after": 0, "limit": _ALL})
             return row, log, session.rows(_SIGNALS, {"this_run": run_id})
 
-        rows = await self._database.write(work)
+        rows = await self._database.write(OnRuns(work, run_id))
         if rows is None:
             return None
         row, log, signals = rows
@@ -165,7 +165,7 @@ class SqlJournal:
             lease = {"by": owner, "until": until + _ahead(session, at)}
             return [run_id for run_id in run_ids if session.run(_RENEW, {"this_run": run_id, **lease})]
 
-        return await self._database.write(work)
+        return await self._database.write(OnRuns(work, *run_ids))
 
     def append(
         self, run_id: str, epoch: int, events: Sequence[Entry], change: RunChange | None = None
@@ -184,20 +184,24 @@ class SqlJournal:
 
     async def signal(self, run_id: str, signal: Signal) -> bool:
         left = _LeftSignal(run_id, signal)
-        return await self._database.write(lambda session: left(session, _one(session, run_id, _LOCKED_RUN)))
+
+        def work(session: Session) -> bool:
+            return left(session, _one(session, run_id, _LOCKED_RUN))
+
+        return await self._database.write(OnRuns(work, run_id))
 
     async def signal_all(self, signals: Sequence[tuple[str, Signal]]) -> bool:
         left = [_LeftSignal(run_id, signal) for run_id, signal in signals]
+        run_ids = {run_id for run_id, _ in signals}
 
         def work(session: Session) -> bool:
-            run_ids = sorted({run_id for run_id, _ in signals})  # always locked in one order
             runs = {run_id: _one(session, run_id, _LOCKED_RUN) for run_id in run_ids}
             known = {(run_id, row["name"]) for run_id in runs for row in session.rows(_SIGNALS, {"this_run": run_id})}
             if any((run_id, signal.name) in known for run_id, signal in signals):
                 return False
             return all(one(session, runs[one.run_id]) for one in left)
 
-        return await self._database.write(work)
+        return await self._database.write(OnRuns(work, *run_ids))
 
     async def signals(self, run_id: str) -> Mapping[str, Signal]:
         def work(session: Session) -> dict[str, Signal]:
@@ -272,13 +276,14 @@ class _LeftSignal:
         return is_new
 
 
-class _Append:
+class _Append(OnRuns[None]):
     """Appends that follow each other as one operation, so that a commit changes the row of a run once.
 
     Encoded when they are asked for, so that later changes to the objects do not matter.
     """
 
     def __init__(self, run_id: str, epoch: int) -> None:
+        super().__init__(self._write, run_id)
         self._run_id = run_id
         self._epoch = epoch
         self._change: RunChange | None = None
@@ -300,12 +305,14 @@ class _Append:
             _rules.settle(change, ())
             self._left = _LeftSignal(*change.tells) if change.tells is not None else None
             self._outcome = change.result.model_dump_json() if change.result is not None else None
+        if self._left is not None:
+            self.run_ids.add(self._left.run_id)
         self._change = change
         self._rows += rows
         self._inbox += following(events)
         return True
 
-    def __call__(self, session: Session) -> None:
+    def _write(self, session: Session) -> None:
         if self._change is not None or not self._advance(session):
             self._alter(session)
         session.defer(_INSERT_EVENTS, self._rows)

@@ -7,6 +7,7 @@ be locked, and a commit either has taken place or not once it returns.
 
 import sqlite3
 import time
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Final
 
@@ -99,6 +100,9 @@ class Sqlite:
 
     def lock(self, cursor: Cursor, name: str) -> None:
         """Nothing: who writes is alone."""
+
+    def lock_runs(self, cursor: Cursor, run_ids: Sequence[str]) -> None:
+        """Nothing, likewise."""
 
     def time(self, cursor: Cursor) -> None:
         """Null: all who share the file share the machine's clock."""

@@ -73,6 +73,7 @@ class House:
         other: A house whose store, clock and tools this one shares.
         owner: Name of the process.
         store: Instead of one in memory.
+        clock: Instead of one that stands until it is told to go on.
     """
 
     def __init__(
@@ -83,6 +84,7 @@ class House:
         other: "House | None" = None,
         owner: str = "first",
         store: Store | None = None,
+        clock: StandingClock | None = None,
         max_runs: int = 500,
     ) -> None:
         self.script = script
@@ -91,7 +93,7 @@ class House:
         self.foreign: set[str] = set()
         """Runs for which it lacks something all the same."""
         self.store: Store = store or (other.store if other else MemoryStore())
-        self.clock = other.clock if other else StandingClock()
+        self.clock = clock or (other.clock if other else StandingClock())
         self.registry = other.registry if other else Registry(self.store.definitions)
         self.dispatcher = FunctionDispatcher(behaviour)
         executor = Executor(

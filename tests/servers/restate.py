@@ -5,15 +5,19 @@ It is configured by exactly the file that `toolcrib restate config` prints. The 
 """
 
 import contextlib
+import os
 import platform
 import shutil
 import subprocess
 import tempfile
-from collections.abc import Generator
+from collections.abc import Generator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
+from signal import SIGKILL, SIGTERM, Signals
+from types import MappingProxyType
 from typing import Any, Final
+from urllib.error import HTTPError
 from urllib.request import Request, urlopen
 
 import orjson
@@ -26,6 +30,8 @@ from toolcrib.engines.restate.config import server_config
 
 _MACHINES: Final = {"x86_64": "x64", "aarch64": "arm64"}
 _STOP_S: Final = 30
+_ATTEMPTS: Final = 1000
+NO_VARIABLES: Final[Mapping[str, str]] = MappingProxyType({})
 
 
 class RestateServer:
@@ -34,9 +40,11 @@ class RestateServer:
     Args:
         folder: For its data and its log.
         options: Where it listens; workers take any free port.
+        variables: Override what stands in its file.
     """
 
-    def __init__(self, folder: Path, options: RestateOptions) -> None:
+    def __init__(self, folder: Path, options: RestateOptions, variables: Mapping[str, str]) -> None:
+        self._variables = variables
         self.options: Final = options
         self._folder = folder
         self._config = folder / "restate.toml"
@@ -63,18 +71,21 @@ class RestateServer:
         """Start it; it takes requests on return."""
         with (self._folder / "log").open("ab") as log:
             command = [_program(), "--config-file", self._config, "--no-logo"]
-            self._process = subprocess.Popen(command, stdout=log, stderr=subprocess.STDOUT, cwd=self._folder)
+            variables = {**os.environ, **self._variables}
+            self._process = subprocess.Popen(
+                command, stdout=log, stderr=subprocess.STDOUT, cwd=self._folder, env=variables
+            )
         for url in (self.options.admin_url, self.options.ingress_url):
             until_it_listens(int(url.rpartition(":")[2]), self._process)
-        self.ask("GET", "/health")
+        self._until_it_answers()
 
     def stop(self) -> None:
         """Stop it, as an operator does."""
-        self._end(lambda process: process.terminate())
+        self._end(SIGTERM)
 
     def kill(self) -> None:
         """Kill it, as a power cut does."""
-        self._end(lambda process: process.kill())
+        self._end(SIGKILL)
 
     def wipe(self) -> None:
         """Take all its data; it must not run."""
@@ -93,18 +104,32 @@ class RestateServer:
             text = answer.read()
         return orjson.loads(text) if text else None
 
-    def _end(self, how: Any) -> None:
+    @property
+    def workers(self) -> Sequence[str]:
+        """The URLs that are registered."""
+        return [deployment["uri"] for deployment in self.ask("GET", "/deployments")["deployments"]]
+
+    def _until_it_answers(self) -> None:
+        """Wait until the parts of its data are open: it listens before that."""
+        for _ in range(_ATTEMPTS):
+            with contextlib.suppress(HTTPError):
+                self.query("SELECT id FROM sys_invocation LIMIT 1")
+                return
+        raise RuntimeError(f"Restate does not come to itself:\n{self.log[-2000:]}")
+
+    def _end(self, number: Signals) -> None:
         process, self._process = self._process, None
         if process is not None:
-            how(process)
+            process.send_signal(number)
             process.wait(_STOP_S)  # its ports are free, and its data unlocked
 
 
 @contextmanager
-def running_restate(**changes: Any) -> Generator[RestateServer]:
+def running_restate(variables: Mapping[str, str] = NO_VARIABLES, **changes: Any) -> Generator[RestateServer]:
     """Start a server, and stop it in the end.
 
     Args:
+        variables: Override what stands in its file, to make a test shorter.
         **changes: Options that a test wants to be others.
     """
     defaults = RestateOptions(
@@ -115,7 +140,7 @@ def running_restate(**changes: Any) -> Generator[RestateServer]:
         max_retry_s=1.0,
     )
     folder = Path(tempfile.mkdtemp(prefix="toolcrib-restate-"))
-    server = RestateServer(folder, replace(defaults, **changes))
+    server = RestateServer(folder, replace(defaults, **changes), variables)
     try:
         server.start()
         yield server

@@ -7,6 +7,7 @@ Every tool leaves lines in a file outside of the system, and takes as long as a 
 import asyncio
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 from tests.chaos.ledger import Ledger
@@ -68,17 +69,23 @@ class Shop:
 async def until(condition: Callable[[], object]) -> None:
     """Wait for something that another process does."""
     async with asyncio.timeout(60):
-        while not condition():
+        while True:
+            if condition():
+                return
             await asyncio.sleep(_LOOK_S)
 
 
-async def work(shop: Shop, tools: bool = True) -> Json:
-    """Be a worker until told to stop."""
+async def work(shop: Shop, tools: bool, listens: Path) -> Json:
+    """Be a worker until told to stop, and say in a file where it listens."""
     async with shop.crib(tools=tools) as crib:
         engine = crib.engine
         assert isinstance(engine, RestateEngine)
-        await engine.worker.serve(Terms(), lambda url: (shop.folder / "listens").write_text(url))
+        await engine.worker.serve(Terms(), partial(_note, listens))
     return None
+
+
+def _note(file: Path, url: str) -> None:
+    file.write_text(url)
 
 
 def _tools(shop: Shop) -> list[FunctionTool[..., Json]]:
@@ -86,8 +93,7 @@ def _tools(shop: Shop) -> list[FunctionTool[..., Json]]:
 
     async def act(name: str, context: ToolContext) -> Json:
         shop.ledger.write(f"{name}-begun", context.idempotency_key)
-        while not (shop.folder / "open").exists():
-            await asyncio.sleep(_LOOK_S)
+        await until((shop.folder / "open").exists)
         shop.ledger.write(name, context.idempotency_key)
         return {"did": name, "told": MARK}
 

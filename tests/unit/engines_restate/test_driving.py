@@ -1,16 +1,14 @@
 """Runs that workers of a real Restate server drive."""
 
-from collections.abc import AsyncGenerator, Generator
-from contextlib import asynccontextmanager
+from collections.abc import Generator
 from pathlib import Path
-from signal import SIGTERM
 
 import orjson
 import pytest
 
-from tests.chaos.processes import Child
 from tests.servers.restate import RestateServer, running_restate
-from tests.unit.engines_restate.shop import MARK, Shop, work
+from tests.unit.engines_restate.crews import Crew
+from tests.unit.engines_restate.shop import MARK, Shop
 from toolcrib.contracts import CallFinished, RunResumed
 from toolcrib.runs import Result
 
@@ -28,20 +26,9 @@ def shop(server: RestateServer, tmp_path: Path) -> Shop:
     return Shop(tmp_path, server.options)
 
 
-@asynccontextmanager
-async def working(shop: Shop) -> AsyncGenerator[Child]:
-    """A worker in a process of its own, that is told to stop in the end."""
-    worker = Child(shop.folder / "worker", work, shop)
-    try:
-        yield worker
-    finally:
-        worker.signal(SIGTERM)
-        assert await worker.ended() == 0
-
-
 def invocations(server: RestateServer, run_id: str) -> list[str]:
     """How the invocations stand by which a run is driven."""
-    rows = server.query(f"SELECT status FROM sys_invocation WHERE target_service_key = '{run_id}'")  # noqa: S608
+    rows = server.query(f"SELECT status FROM sys_invocation WHERE target_service_key = '{run_id}'")
     return [row["status"] for row in rows]
 
 
@@ -51,7 +38,8 @@ def outputs(result: Result) -> list[object]:
 
 async def test_a_run_that_one_process_begins_is_driven_by_a_worker(shop: Shop, server: RestateServer):
     shop.open()
-    async with working(shop), shop.crib() as crib:
+    async with Crew(shop, server) as crew, shop.crib() as crib:
+        await crew.hire()
         result = await crib.invoke("put", {"what": MARK})
 
         assert result.summary.status == "completed"
@@ -64,11 +52,12 @@ async def test_a_run_that_one_process_begins_is_driven_by_a_worker(shop: Shop, s
 @pytest.mark.requirement("restate.holds_ids")
 async def test_restate_holds_nothing_of_what_a_run_is_about(shop: Shop, server: RestateServer):
     shop.open()
-    async with working(shop), shop.crib() as crib:
+    async with Crew(shop, server) as crew, shop.crib() as crib:
+        await crew.hire()
         result = await crib.invoke("rests", {})
 
     assert result.summary.status == "completed"
-    kept = [server.query(f"SELECT * FROM {table}") for table in ("sys_invocation", "sys_journal", "state")]  # noqa: S608
+    kept = [server.query(f"SELECT * FROM {table}") for table in ("sys_invocation", "sys_journal", "state")]
     assert result.run_id in orjson.dumps(kept).decode()
     assert MARK not in orjson.dumps(kept).decode()
 
@@ -78,7 +67,8 @@ async def test_a_run_that_waits_for_a_person_takes_no_invocation_and_goes_on_onc
     shop: Shop, server: RestateServer
 ):
     shop.open()
-    async with working(shop), shop.crib() as crib:
+    async with Crew(shop, server) as crew, shop.crib() as crib:
+        await crew.hire()
         waiting = await crib.invoke("sign", {"what": MARK})
         assert waiting.summary.status == "awaiting_approval"
         assert set(invocations(server, waiting.run_id)) == {"completed"}
@@ -93,9 +83,10 @@ async def test_a_run_that_waits_for_a_person_takes_no_invocation_and_goes_on_onc
 
 
 @pytest.mark.requirement("restate.waiting")
-async def test_nested_runs_that_wait_for_moments_and_people_wake_those_above_them(shop: Shop):
+async def test_nested_runs_that_wait_for_moments_and_people_wake_those_above_them(shop: Shop, server: RestateServer):
     shop.open()
-    async with working(shop), shop.crib() as crib:
+    async with Crew(shop, server) as crew, shop.crib() as crib:
+        await crew.hire()
         waiting = await crib.invoke("nests", {})
         assert waiting.summary.status == "awaiting_approval"
         assert shop.times("put") == 1

@@ -111,9 +111,14 @@ class Drives:
             woken = () if parent_id is None else (Next(parent_id, 0, f"{parent_id}/{child_signal(run.run_id)}"),)
             return Driving("ended", woken)
         if run.status == "running":
-            return Driving("held", (Next(run.run_id, self._lease_s),))
+            return Driving("held", (self._again(run.run_id),))
         at = await moments(self._journal, run)
         return Driving("waits", tuple(self._waking(run_id, moment) for run_id, moment in at.items()))
+
+    def _again(self, run_id: str) -> Next:
+        """Ask once more when the lease can be over; of all who are told so within one, only one does."""
+        period = int(self._clock.now().timestamp() / self._lease_s)
+        return Next(run_id, self._lease_s, f"{run_id}/held/{period}")
 
     def _waking(self, run_id: str, moment: datetime) -> Next:
         in_s = max((moment - self._clock.now()).total_seconds(), 0)

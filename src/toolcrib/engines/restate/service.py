@@ -1,7 +1,10 @@
-"""What Restate sees of a worker: one virtual object, keyed by run id, with one exclusive handler.
+"""What Restate sees of a worker: one virtual object, keyed by run id, with one handler.
 
 An invocation is "drive this run until it ends or waits": one journaled step, whose result holds no more than run ids
 and seconds, and the sending of what comes next. Waiting takes no invocation: a timer is a message that comes late.
+
+The handler is shared, not exclusive: that a run is driven once is what its lease is for. So an invocation that is stuck
+with a worker which will never answer keeps no other from going on with the run.
 
 This module is loaded by workers only, because it needs Restate's library.
 """
@@ -53,8 +56,8 @@ def make_app(drive: Drive, options: RestateOptions) -> Any:
         ),
     )
 
-    @runs.handler(HANDLER)
-    async def drive_run(ctx: restate.ObjectContext, asked_by: str) -> str:
+    @runs.handler(HANDLER, kind="shared")
+    async def drive_run(ctx: restate.ObjectSharedContext, asked_by: str) -> str:
         run_id = ctx.key()
         stored = await ctx.run_typed("drive", partial(_step, drive, run_id))
         driving = msgspec.convert(stored, Driving)

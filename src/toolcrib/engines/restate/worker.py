@@ -154,7 +154,7 @@ def _url(host: str, port: int) -> str:
 
 
 async def _serve(app: Any, listening: socket.socket, stopped: Callable[[], Awaitable[None]]) -> None:
-    from hypercorn.asyncio import serve  # noqa: PLC0415 - an extra, and heavy
+    from hypercorn import asyncio as hypercorn  # noqa: PLC0415 - an extra, and heavy
     from hypercorn.config import Config  # noqa: PLC0415 - likewise
 
     config = Config()
@@ -162,4 +162,5 @@ async def _serve(app: Any, listening: socket.socket, stopped: Callable[[], Await
     config.graceful_timeout = _CLOSE_S
     config.accesslog = None
     config.errorlog = None
-    await serve(app, config, shutdown_trigger=stopped)
+    http: Any = hypercorn  # its types are not known in full
+    await http.serve(app, config, shutdown_trigger=stopped)

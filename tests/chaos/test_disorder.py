@@ -6,9 +6,11 @@ import pytest
 
 from tests.chaos.world.disorder import Disorder, Size, disorder
 from tests.chaos.world.judge import Evidence, violations
-from tests.chaos.world.place import on_postgres, on_sqlite
-from tests.chaos.world.servers import outage_of
+from tests.chaos.world.place import on_postgres, on_restate, on_sqlite
+from tests.chaos.world.servers import Postgres, Restate
+from tests.servers.ports import free_port
 from tests.servers.postgres import running_postgres
+from tests.servers.restate import running_restate
 from toolcrib.contracts import CallFinished, ModelFinished, RunResumed
 
 pytestmark = [pytest.mark.chaos, pytest.mark.slow, pytest.mark.requirement("chaos_engines.disorder")]
@@ -38,5 +40,12 @@ async def test_nothing_is_lost_and_nothing_done_twice_in_disorder_on_sqlite(tmp_
 async def test_nothing_is_lost_and_nothing_done_twice_in_disorder_on_postgresql(tmp_path: Path):
     size = Size(outages=1)
     with running_postgres() as server:
-        world, found = await disorder(on_postgres(tmp_path, server), 1, size, outage_of(server))
+        world, found = await disorder(on_postgres(tmp_path, server), 1, size, Postgres(server))
+    check(world, found, size)
+
+
+async def test_nothing_is_lost_and_nothing_done_twice_in_disorder_on_restate(tmp_path: Path):
+    size = Size(outages=2)
+    with running_restate(worker_port=free_port()) as server:
+        world, found = await disorder(on_restate(tmp_path, server), 1, size, Restate(server))
     check(world, found, size)

@@ -6,7 +6,7 @@ What is done to it is counted, because a test that was too quiet has proved noth
 import asyncio
 import signal
 from collections import Counter
-from collections.abc import Awaitable, Callable
+from collections.abc import Collection
 from contextlib import suppress
 from random import Random
 from typing import NamedTuple
@@ -18,10 +18,13 @@ from tests.chaos.world.jobs import listen, serve
 from tests.chaos.world.judge import Evidence
 from tests.chaos.world.place import Place
 from tests.chaos.world.public import Public
+from tests.chaos.world.servers import Servers
 from toolcrib import Crib
 from toolcrib.contracts import NotFound, Unavailable
 
 _LIFE_S = 3600.0
+_LOOKS = 100
+_LOOK_S = 0.2
 _FOLLOWED = 4
 """Subscribers listen to every so-many-th run."""
 
@@ -42,10 +45,6 @@ class Size(NamedTuple):
     patience_s: float = 120.0
 
 
-Outage = Callable[[], Awaitable[None]]
-"""Kills a server, and starts it again."""
-
-
 class Disorder:
     """One world, from its first run to the end of its last.
 
@@ -54,10 +53,10 @@ class Disorder:
         crib: Through which people begin runs and answer.
         dice: Tells what happens.
         size: How much.
-        outage: How the servers behind it are killed; null if there are none.
+        servers: Behind it, which are killed too; null if there are none.
     """
 
-    def __init__(self, place: Place, crib: Crib, dice: Random, size: Size, outage: Outage | None = None) -> None:
+    def __init__(self, place: Place, crib: Crib, dice: Random, size: Size, servers: Servers | None = None) -> None:
         self.counts: Counter[str] = Counter()
         self.public = Public(crib, dice)
         self.submitted: list[str] = []
@@ -65,11 +64,13 @@ class Disorder:
         self._crib = crib
         self._dice = dice
         self._size = size
-        self._outage = outage
+        self._servers = servers
         self._asks = [("clerk", {"task": str(number)}) for number in range(size.clerks)]
         self._asks += [("spread", SPREAD_INPUT)] * size.spreads
         dice.shuffle(self._asks)
         self._begun = 0
+        self._open: Collection[str] = ()
+        """Runs that servers still mean to drive."""
         self._serving = [self._server(), self._server()]
         self._awake: list[Child] = []
         """Those that were frozen."""
@@ -86,6 +87,7 @@ class Disorder:
             while not await self._is_over():
                 await asyncio.sleep(0.1)
                 await self._answer(eager=True)
+            await self._settle()
             assert all(child.is_alive for child in self._serving), "a process that serves has ended by itself"
             await self._cut_off()
             assert await self._listener.ended() == 0
@@ -99,6 +101,16 @@ class Disorder:
         """What the judge needs."""
         followed = self.submitted[::_FOLLOWED]
         return await gather(self._crib, self._place, submitted=self.submitted, told=self.public.told, followed=followed)
+
+    async def _settle(self) -> None:
+        """Give the servers time to see that there is nothing to be done any more."""
+        if self._servers is None:
+            return
+        for _ in range(_LOOKS):
+            self._open = await self._servers.open_runs()
+            if not self._open:
+                return
+            await asyncio.sleep(_LOOK_S)
 
     def _is_enough(self) -> bool:
         size, counts = self._size, self.counts
@@ -117,9 +129,9 @@ class Disorder:
     async def _disturb(self) -> None:
         """Kill a process that serves or listens, or have one stand still, or take a server away."""
         fate = self._dice.random()
-        if self._outage is not None and fate < 0.15:
+        if self._servers is not None and fate < 0.15:
             self.counts["outages"] += 1
-            await self._outage()
+            await self._servers.outage()
         elif fate < 0.3:
             await self._cut_off()
         elif fate < 0.4:
@@ -177,18 +189,18 @@ async def _kill(child: Child) -> None:
     await child.ended()
 
 
-async def disorder(place: Place, seed: int, size: Size, outage: Outage | None = None) -> tuple[Disorder, Evidence]:
+async def disorder(place: Place, seed: int, size: Size, servers: Servers | None = None) -> tuple[Disorder, Evidence]:
     """A world from its beginning to its end, and what the judge needs of it.
 
     Args:
         place: Where it is.
         seed: Of the dice.
         size: How much happens.
-        outage: How the servers behind it are killed.
+        servers: Behind it.
     """
     async with crib_at(place) as crib:
         await crib.workflows.publish(SPREAD)
-        world = Disorder(place, crib, Random(seed), size, outage)
+        world = Disorder(place, crib, Random(seed), size, servers)
         try:
             await world.carry_through()
         finally:

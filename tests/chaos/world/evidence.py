@@ -15,6 +15,7 @@ async def gather(
     submitted: Collection[str],
     told: Sequence[Told] = (),
     followed: Collection[str] = (),
+    open_in_engine: Collection[str] = (),
 ) -> Evidence:
     """The book and the journal, with what was said and heard.
 
@@ -24,6 +25,7 @@ async def gather(
         submitted: Ids of the runs that somebody was told of.
         told: What people said.
         followed: Runs that subscribers have listened to.
+        open_in_engine: Runs that the engine still means to drive.
     """
     journal = crib.store.journal
     rows = {run.run_id: run for run in await journal.runs("default", limit=100_000)}
@@ -36,4 +38,5 @@ async def gather(
         streams={run_id: received(place, run_id) for run_id in followed},
         telling={run_id: await tell(crib, run_id) for run_id in followed},
         told=told,
+        open_in_engine=open_in_engine,
     )

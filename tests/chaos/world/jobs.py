@@ -11,6 +11,7 @@ from tests.chaos.world.crew import crib_at
 from tests.chaos.world.place import Place
 from toolcrib import Crib
 from toolcrib.contracts import WAITING, Json, StreamDone, Unavailable
+from toolcrib.engines.restate import RestateEngine, Terms
 
 _BREATH_S = 0.1
 """Seconds until a subscriber listens again to a run that waits."""
@@ -22,7 +23,10 @@ _ENDS = ('{"type":"done"', '{"type":"error"')
 async def serve(place: Place) -> Json:
     """Drive what can be driven, until the process is killed."""
     async with _opened(place) as crib:
-        await crib.engine.serve()
+        if isinstance(crib.engine, RestateEngine):
+            await crib.engine.worker.serve(Terms(), lambda _: None)
+        else:
+            await crib.engine.serve()
     return None
 
 

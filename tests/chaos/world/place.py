@@ -5,6 +5,8 @@ from pathlib import Path
 
 from tests.chaos.world.book import Book
 from tests.servers.postgres import PostgresServer
+from tests.servers.restate import RestateServer
+from toolcrib.engines.restate import RestateOptions
 
 
 @dataclass(frozen=True, slots=True)
@@ -14,6 +16,8 @@ class Place:
     folder: Path
     store: str
     """The URL."""
+    restate: RestateOptions | None = None
+    """Who calls the processes that drive runs; null if they look for runs themselves."""
     lease_s: float = 1.0
     """Seconds after which a dead process's runs are free."""
 
@@ -25,9 +29,14 @@ class Place:
 
 def on_sqlite(folder: Path, *, lease_s: float = 1.0) -> Place:
     """A world with a database in its folder."""
-    return Place(folder, f"sqlite:///{folder}/crib.db", lease_s)
+    return Place(folder, f"sqlite:///{folder}/crib.db", lease_s=lease_s)
 
 
 def on_postgres(folder: Path, server: PostgresServer, *, lease_s: float = 1.0) -> Place:
     """A world with a new database."""
-    return Place(folder, server.database(), lease_s)
+    return Place(folder, server.database(), lease_s=lease_s)
+
+
+def on_restate(folder: Path, server: RestateServer, *, lease_s: float = 1.0) -> Place:
+    """A world with a database in its folder, whose processes are called by Restate."""
+    return Place(folder, f"sqlite:///{folder}/crib.db", server.options, lease_s)

@@ -80,7 +80,7 @@ class Committer:
 
     def _transact(self, jobs: Sequence[Job[Any]]) -> Exception | None:
         session, sent = self._session, None
-        if self._dialect.lost(session.connection):
+        if session.lost():
             raise _Lost
         try:
             mark = session.begin()
@@ -114,7 +114,7 @@ class Committer:
     def _give_up(self, error: Exception, sent: Mark | None) -> None:
         """Undo the transaction; raises `_Lost` if that was its connection's end."""
         self._session.rollback()
-        if self._dialect.lost(self._session.connection, error):
+        if self._session.lost(error):
             raise _Lost(error, sent) from error
 
     def _reconnect(self, lost: _Lost) -> None:

@@ -97,7 +97,7 @@ class Database:
         try:
             return work(session)
         except self._dialect.failures as error:
-            if not self._dialect.lost(session.connection, error):
+            if not session.lost(error):
                 raise self._dialect.explain(error) from error
             session.close()
             if not used:  # it was not an idle one that had been lost before
@@ -110,7 +110,7 @@ class Database:
         """A session that reads, and whether it has been used before."""
         while live.idle:
             session = live.idle.pop()
-            if not self._dialect.lost(session.connection):
+            if not session.lost():
                 return session, True
             session.close()
         return Session(self._dialect.connect(), self._dialect, self._prepared), False

@@ -41,7 +41,7 @@ _CONFIGURE: Final = """
         set_config('synchronous_commit', CASE setting WHEN 'off' THEN 'on' ELSE setting END, false)
     FROM pg_settings WHERE name = 'synchronous_commit'
 """
-_BEGIN: Final = "BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE; SELECT pg_current_xact_id()::text"
+_BEGIN: Final = "BEGIN ISOLATION LEVEL READ COMMITTED; SELECT pg_current_xact_id()::text"
 _STATUS: Final = "SELECT pg_xact_status(%(mark)s::xid8)"
 _END: Final = "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE backend_xid = %(mark)s::xid8::xid"
 _LOCK: Final = "SELECT pg_advisory_xact_lock(hashtextextended(%(name)s, 0))"
@@ -50,15 +50,19 @@ _TIME: Final = "SELECT (extract(epoch FROM clock_timestamp()) * 1000000)::bigint
 
 _FUTURE: Final = "22023"
 """The server has not got as far as the transaction: a copy took its place that had not heard of it."""
-_LEADS_NOWHERE: Final = ("08", "25006", "57P")
-"""States of a server that another connection may not find: gone, read-only, shutting down."""
+_LEADS_NOWHERE: Final = ("08", "25006", "55000", "57P")
+"""States of a server that another connection may not find: gone, read-only, a copy of another, shutting down."""
+_NO_WRITES: Final = (
+    "it takes no writes: a copy, or a server that gives way to another; name the one that does, or let the URL find it "
+    "with several hosts and target_session_attrs=read-write"
+)
 _VALUE: Final = ("22", "23502")
 _ADVICE: Final = {
-    "25006": "it takes no writes: a copy, or a server that gives way to another; name the one that does, or let the "
-    "URL do so with target_session_attrs=read-write",
+    "25006": _NO_WRITES,
     "40P01": "nothing of this was written; try again",
     "53100": "its disk is full and nothing of this was written; free space, and try again",
     "53300": "a process takes one connection to write and two to read; raise max_connections, or start fewer processes",
+    "55000": _NO_WRITES,
     "55P03": f"another process has kept it locked for more than {_LOCK_S} s; try again",
     "42501": "grant the URL's user the right to make tables in its schema, and to use them",
 }

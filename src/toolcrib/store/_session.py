@@ -108,6 +108,10 @@ class Session:
         """See `Dialect.committed`."""
         return self._dialect.committed(self._cursor, mark)
 
+    def lost(self, error: Exception | None = None) -> bool:
+        """Whether it leads nowhere any more; see `Dialect.lost`."""
+        return self.closed or self._dialect.lost(self.connection, error)
+
     def commit(self) -> None:
         """Make everything since `begin` durable."""
         self.flush()

@@ -28,6 +28,7 @@ from pydantic.fields import FieldInfo
 from toolcrib.contracts import Contract, InvalidSettings, Isolation, Json, Limits, LLMConfig
 from toolcrib.engines.restate import RestateOptions
 from toolcrib.net import EgressPolicy
+from toolcrib.policy import read_caps
 from toolcrib.providers.mcp import Commands
 from toolcrib.sandbox import Sandbox, machine_sandbox
 from toolcrib.secrets import OWN_VARIABLES
@@ -169,7 +170,9 @@ class Settings(Contract):
     blobs: str | None = Field(default=None, repr=False)
     """URL of the folder or bucket of the store's blobs; where the store has them otherwise if null."""
     redis: str | None = Field(default=None, repr=False)
-    """URL of the Redis server by which processes share cached results and rate limits; each has its own if null."""
+    """URL of the Redis server by which processes share results, rate limits and what counts towards budgets."""
+    budgets: tuple[str, ...] = ()
+    """Caps on what many runs spend together, such as `realm 50 usd/day`: `toolcrib.policy.caps` says how."""
     model: str | None = None
     """`provider:model` for agentic tools that are defined in code without one, and for the demonstrations."""
     base_url: str | None = Field(default=None, repr=False)
@@ -206,6 +209,15 @@ class Settings(Contract):
         except InvalidSettings as problem:
             raise ValueError(str(problem)) from None
         return url
+
+    @field_validator("budgets")
+    @classmethod
+    def _are_caps(cls, texts: tuple[str, ...]) -> tuple[str, ...]:
+        try:
+            read_caps(texts)
+        except InvalidSettings as problem:
+            raise ValueError(str(problem)) from None
+        return texts
 
     @field_validator("mcp_commands")
     @classmethod

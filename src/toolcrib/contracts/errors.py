@@ -49,6 +49,8 @@ class Reason(StrEnum):
     APPROVAL_EXPIRED = "approval_expired"
     APPROVAL_REJECTED = "approval_rejected"
     BAD_RESPONSE = "bad_response"
+    BUDGET_EXCEEDED = "budget_exceeded"
+    BUDGET_UNKNOWN = "budget_unknown"
     CANCELLED = "cancelled"
     CODE_FAILED = "code_failed"
     CONTENT_BLOCKED = "content_blocked"

@@ -328,7 +328,7 @@ class LimitReached(Contract):
 
     type: Literal["limit_reached"] = "limit_reached"
     limit: str
-    """Field of `Limits`."""
+    """Field of `Limits`, or `budget` for a cap on what many runs spend."""
     value: float
     maximum: float
     message: str

@@ -70,6 +70,7 @@ from toolcrib.llm.local import MODELS_FOLDER
 from toolcrib.llm.prices import Prices
 from toolcrib.net import EgressPolicy
 from toolcrib.plugins import NO_PLUGINS, Plugins, load_plugins
+from toolcrib.policy import read_caps
 from toolcrib.providers import ImportedApi
 from toolcrib.runs import Result, read_trace
 from toolcrib.sandbox import Sandbox, machine_sandbox
@@ -83,7 +84,8 @@ class Crib(Definer):
 
     Args:
         store: A URL (`sqlite:///toolcrib.db`, `memory://`) or a store.
-        redis: URL of the Redis server by which the processes of a crib share results and rate limits.
+        redis: URL of the Redis server by which the processes of a crib share results, rate limits and budgets.
+        budgets: Caps on what many runs spend together, such as `realm 50 usd/day`; `toolcrib.policy.caps` says how.
         blobs: URL of the folder or bucket of a store's blobs, if they shall not lie where the store has them.
         principal: Who acts when nobody else is named.
         egress: Which addresses HTTP tools and models may reach.
@@ -123,6 +125,7 @@ class Crib(Definer):
         model_services: Mapping[str, ModelService] | None = None,
         blobs: str | None = None,
         redis: str | None = None,
+        budgets: Sequence[str] = (),
         keep_ended: timedelta | None = None,
         restate: RestateOptions | None = None,
     ) -> None:
@@ -140,6 +143,7 @@ class Crib(Definer):
                 plugins=plugins,
                 model_services=model_services or {},
                 redis=None if redis is None else RedisServer(redis),
+                budgets=read_caps(budgets),
                 restate=restate,
             ),
             lease_s=lease_s,
@@ -222,6 +226,7 @@ class Crib(Definer):
             restate=settings.restate.options() if settings.engine == "restate" else None,
             blobs=settings.blobs if store is None else None,
             redis=settings.redis,
+            budgets=settings.budgets,
             keep_ended=settings.retention.keep,
         )
 

@@ -10,6 +10,7 @@ from toolcrib.llm import LanguageModel
 from toolcrib.llm.prices import Prices
 from toolcrib.net import EgressPolicy
 from toolcrib.plugins import Plugins
+from toolcrib.policy import SpendingCap
 from toolcrib.sandbox import Sandbox
 from toolcrib.shared import RedisServer
 from toolcrib.store import Store
@@ -41,3 +42,5 @@ class Outside:
     """The Restate cluster whose workers drive the runs; this process drives them, if null."""
     redis: RedisServer | None = None
     """What its processes share, beside the store; each has its own if null."""
+    budgets: tuple[SpendingCap, ...] = ()
+    """Caps on what many runs spend together."""

@@ -252,6 +252,7 @@ def _executor(outside: Outside, kept: _Kept, keeping: Keeping, reaching: Reachin
         clock=outside.clock,
         guardrails=Guardrails(outside.plugins.guardrails),
         accounts=kept.accounts,
+        caps=sharing.caps,
     )
 
 

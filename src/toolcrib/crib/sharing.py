@@ -1,11 +1,13 @@
-"""What the processes of one crib share beside their store, wired: in Redis where there is one, else each for itself."""
+"""What the processes of one crib share, wired: in Redis where there is one, else in the store, or each for itself."""
 
 from dataclasses import dataclass
 from typing import Self
 
 from toolcrib.crib.outside import Outside
 from toolcrib.executor import Rates, Results, SlidingWindow
-from toolcrib.shared import RedisRates, RedisResults, RedisServer
+from toolcrib.policy import Caps, CountedCaps
+from toolcrib.shared import RedisCounters, RedisRates, RedisResults, RedisServer
+from toolcrib.store import Counters
 
 
 @dataclass(frozen=True, slots=True)
@@ -15,16 +17,23 @@ class Sharing:
     redis: RedisServer | None
     results: Results
     rates: Rates
+    caps: Caps | None
+    """Null if the operator has set none."""
 
     @classmethod
     def wire(cls, outside: Outside) -> Self:
         """Make all of it; nothing is connected yet."""
-        redis, alone = outside.redis, SlidingWindow()
+        store, redis, now, alone = outside.store, outside.redis, outside.clock.now, SlidingWindow()
         if redis is None:
-            return cls(None, outside.store.cache, alone)
-        return cls(redis, RedisResults(redis, outside.clock.now), RedisRates(redis, alone))
+            return cls(None, store.cache, alone, _caps(outside, store.counters))
+        caps = _caps(outside, RedisCounters(redis, now))
+        return cls(redis, RedisResults(redis, now), RedisRates(redis, alone), caps)
 
     async def close(self) -> None:
         """Let go of the connections."""
         if self.redis is not None:
             await self.redis.close()
+
+
+def _caps(outside: Outside, counters: Counters) -> Caps | None:
+    return CountedCaps(outside.budgets, counters, outside.clock.now) if outside.budgets else None

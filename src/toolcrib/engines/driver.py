@@ -51,7 +51,7 @@ from toolcrib.engines.outcomes import (
 from toolcrib.engines.shares import limits_alone, open_parts
 from toolcrib.executor import Clock, error
 from toolcrib.llm.retry import RetryPolicy
-from toolcrib.policy import Budget, Guardrails, policy_of
+from toolcrib.policy import Budget, Caps, Guardrails, Purse, policy_of
 from toolcrib.registry import Registry
 from toolcrib.runs import (
     Ended,
@@ -122,6 +122,11 @@ class RunExecutor(Executes, Protocol):
     @property
     def guardrails(self) -> Guardrails:
         """Asks the rules of agents."""
+        ...
+
+    @property
+    def caps(self) -> Caps | None:
+        """On what many runs spend together; null if there are none."""
         ...
 
 
@@ -360,6 +365,7 @@ class Driver:
                 jitter=lambda: Random(run_id).random(),  # noqa: S311 - spreads retries, guards nothing
                 retry=house.retry,
                 guardrails=house.executor.guardrails,
+                purse=Purse.of(house.executor.caps, drive.run),
             ),
             budget=budget,
             policy=policy,

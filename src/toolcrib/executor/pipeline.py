@@ -29,6 +29,7 @@ from toolcrib.contracts import (
     ToolError,
     ToolRevision,
 )
+from toolcrib.executor import capping
 from toolcrib.executor.approval import confirm, request_of
 from toolcrib.executor.attempts import classified, crashed, explained, time_limit, wait_before_retry
 from toolcrib.executor.denial import Denied, denial
@@ -62,7 +63,7 @@ from toolcrib.executor.rates import Rates
 from toolcrib.executor.receipt import Receipt, error
 from toolcrib.executor.remembering import Remembering, sealed_again
 from toolcrib.executor.schemas import CompiledSchemas, Schemas
-from toolcrib.policy import Accounts, Budget, Guardrails, NoAccounts, as_of_now, decide, is_untrusted, permit
+from toolcrib.policy import Accounts, Budget, Caps, Guardrails, NoAccounts, as_of_now, decide, is_untrusted, permit
 from toolcrib.registry import Problem, SchemaValidator, compile_schema
 
 T = TypeVar("T")
@@ -103,6 +104,7 @@ class Executor:
         clock: Time.
         guardrails: Asks the rules of agents; those that everybody has if null.
         accounts: Finds service accounts; there are none if null.
+        caps: On what many runs spend together; there are none if null.
         deadline: Ends a call after so many seconds; in a replay when it ended then.
     """
 
@@ -118,6 +120,7 @@ class Executor:
         clock: Clock,
         guardrails: Guardrails | None = None,
         accounts: Accounts | None = None,
+        caps: Caps | None = None,
         deadline: Callable[[float], asyncio.Timeout] = asyncio.timeout,
     ) -> None:
         self._tools = tools
@@ -128,6 +131,7 @@ class Executor:
         self._rates = rates
         self._clock = clock
         self.guardrails = guardrails or Guardrails()
+        self.caps = caps
         self._accounts = accounts or NoAccounts()
         self._deadline = deadline
         self._schemas = CompiledSchemas()
@@ -199,6 +203,7 @@ class Executor:
                 return self._recalled(receipt, tool, kept)
             auth = await self._resolve_secrets(definition, context)
             receipt.hide(tuple(auth.values()))
+            decision = await capping.reserve(self.caps, receipt, tool, decision)
             await context.journal.intend(self._intent(receipt, tool, decision))
             receipt.spent("policy")
             taken.dispatched = taken.paid = True
@@ -209,6 +214,7 @@ class Executor:
                 return await self._fall_back(receipt, tool, failure, schemas.output)
         finally:
             taken.settle()
+            await capping.settle(self.caps, receipt, definition, made=taken.dispatched, paid=taken.paid)
         envelope = await self._finish(receipt, tool, outcome, schemas.output)
         return await self._results.keep(key, receipt, tool, envelope)
 
@@ -428,7 +434,9 @@ class Executor:
         receipt.hide(outcome.secrets)
         receipt.tainted |= outcome.tainted
         brought = take(definition, outcome.output, receipt.redactor)
-        self._charge(receipt, definition, told_cost(definition, brought))
+        told = told_cost(definition, brought)
+        self._charge(receipt, definition, told)
+        await capping.add(self.caps, receipt, definition, told)
         output, metadata = select_output(definition, brought), outcome.metadata
         for_client = definition.runs_on == "client"
         if not for_client:

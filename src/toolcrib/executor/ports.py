@@ -99,6 +99,8 @@ class CallContext(Struct, frozen=True):
     journal: CallJournal
     lanes: Lanes
     run_id: str
+    starter: str | None = None
+    """Id of the principal whose spending it is; null for what counts as nobody's."""
     conversation_id: str | None = None
     session_id: str | None = None
     depth: int = 0

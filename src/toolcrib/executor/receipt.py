@@ -27,6 +27,7 @@ from toolcrib.contracts import (
 )
 from toolcrib.executor.plain import legible, plain
 from toolcrib.executor.ports import CallContext, CallFailed, Clock, ToolCall
+from toolcrib.policy import Taken
 from toolcrib.secrets import Redactor
 
 Span: TypeAlias = Literal["queue", "validate", "policy", "wait", "execute", "serialize"]
@@ -61,6 +62,8 @@ class Receipt:
         """Whether the tool has done what it was asked, whatever becomes of what it brought."""
         self.as_it_was = True
         """Whether what it brings is what the tool brought: no guardrail has changed it."""
+        self.capped: Taken | None = None
+        """What was reserved under the caps on what many runs spend."""
         self.redactor = _NOTHING
         self._wasted: list[CallFailed] = []
         self._hidden: tuple[str, ...] = ()

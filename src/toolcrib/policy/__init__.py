@@ -4,6 +4,18 @@ from toolcrib.policy.accounts import Accounts, NoAccounts, as_of_now
 from toolcrib.policy.approvers import check_approver, check_grant, may_see_approval
 from toolcrib.policy.binding import policy_hash
 from toolcrib.policy.budget import CALL_LIMITS, Budget, ModelReservation, Shortage
+from toolcrib.policy.caps import (
+    BUDGET,
+    Caps,
+    CountedCaps,
+    Purse,
+    Spend,
+    Spender,
+    SpendingCap,
+    Taken,
+    names_of,
+    read_caps,
+)
 from toolcrib.policy.contents import Screening, filters_of, screen, withholds_text
 from toolcrib.policy.guard import CallPolicy, decide, guardrails_of, is_in_service, least, permit, policy_of
 from toolcrib.policy.guardrails import (
@@ -23,12 +35,15 @@ from toolcrib.policy.publishing import require_publish
 from toolcrib.policy.reach import Reach
 
 __all__ = [
+    "BUDGET",
     "CALL_LIMITS",
     "NO_MAKERS",
     "Accounts",
     "Budget",
     "CallPolicy",
+    "Caps",
     "Check",
+    "CountedCaps",
     "Guarded",
     "GuardedCall",
     "GuardedModel",
@@ -37,9 +52,14 @@ __all__ = [
     "ModelReservation",
     "NoAccounts",
     "Objection",
+    "Purse",
     "Reach",
     "Screening",
     "Shortage",
+    "Spend",
+    "Spender",
+    "SpendingCap",
+    "Taken",
     "as_of_now",
     "check_approver",
     "check_grant",
@@ -51,10 +71,12 @@ __all__ = [
     "is_untrusted",
     "least",
     "may_see_approval",
+    "names_of",
     "permit",
     "permits",
     "policy_hash",
     "policy_of",
+    "read_caps",
     "require_publish",
     "screen",
     "strictest",

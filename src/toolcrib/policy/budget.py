@@ -28,16 +28,22 @@ class Shortage:
     """A reservation that was refused."""
 
     limit: str
-    """Field of `Limits`."""
+    """Field of `Limits`, or `budget`."""
     value: float
     """What would have been used."""
     maximum: float
     reason: Reason
     stop_reason: StopReason
+    said: str | None = None
+    """What there is to say that the numbers do not."""
+    free_in_s: float | None = None
+    """When it may be tried again, where time helps."""
 
     @property
     def message(self) -> str:
         """One sentence with the numbers and what to do."""
+        if self.said is not None:
+            return self.said
         allowed, wanted = f"{self.maximum:.12g}", f"{self.value:.12g}"
         return f"limit {self.limit} is {allowed} and this would make {wanted}; raise {self.limit} to go on"
 

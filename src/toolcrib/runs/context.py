@@ -537,6 +537,7 @@ class RunContext:
             journal=self,
             lanes=self._lanes,
             run_id=self.run.run_id,
+            starter=request.starter,
             conversation_id=request.conversation_id,
             session_id=request.session_id,
             depth=request.depth,

@@ -45,7 +45,18 @@ from toolcrib.llm import (
 from toolcrib.llm import Usage as ModelUsage
 from toolcrib.llm.model import LanguageModel
 from toolcrib.llm.retry import RetryPolicy
-from toolcrib.policy import Budget, GuardedModel, Guardrails, ModelReservation, Shortage, strictest, withholds_text
+from toolcrib.policy import (
+    Budget,
+    GuardedModel,
+    Guardrails,
+    ModelReservation,
+    Purse,
+    Shortage,
+    Spend,
+    Taken,
+    strictest,
+    withholds_text,
+)
 from toolcrib.runs.forks import answered_before, failed_before
 from toolcrib.runs.history import History
 from toolcrib.runs.live import Aloud, answer, unheard
@@ -84,6 +95,8 @@ class _Attempt(Struct, frozen=True):
     number: int
     reservation: ModelReservation
     decision: GuardDecision
+    taken: Taken | None = None
+    """What was reserved under the caps on what many runs spend."""
 
 
 class BudgetExhausted(ToolcribError):
@@ -126,6 +139,7 @@ class ModelCalls:
         jitter: Random numbers in [0, 1) for back-off.
         retry: When a failed attempt is worth another.
         guardrails: Asks the rules of the run; those that everybody has if null.
+        purse: Asks the caps on what many runs spend; there are none if null.
     """
 
     def __init__(
@@ -139,6 +153,7 @@ class ModelCalls:
         jitter: Callable[[], float],
         retry: RetryPolicy,
         guardrails: Guardrails | None = None,
+        purse: Purse | None = None,
     ) -> None:
         self.spending = Spending(ModelUsage())
         self._log = log
@@ -149,6 +164,7 @@ class ModelCalls:
         self._jitter = jitter
         self._retry = retry
         self._guardrails = guardrails or Guardrails()
+        self._purse = purse
         self._estimate = Estimate()
         self._screens = Screens()
         self._kept: ModelReservation | None = None
@@ -292,26 +308,27 @@ class ModelCalls:
     async def _send_until_answered(self, call: ModelCall, standing: Standing, found: GuardDecision | None) -> Response:
         first = number = self._history.attempts.get(call.position, 0) + 1
         while True:
-            attempt = self._allowed(call, standing, found, number)
+            attempt = await self._capped(self._allowed(call, standing, found, number))
             self._log.add(_told_start(attempt))
             started = self._clock.monotonic()
             try:
                 response = await self._answer(call, standing)
             except ModelError as error:
                 wait = self._retry.wait_s(error, number - first, self._jitter())
-                self._fail(attempt, error, wait)
+                await self._fail(attempt, error, wait)
                 if wait is None:
                     raise
             except (InvalidInput, EgressDenied) as error:
                 refused = ModelError("auth" if isinstance(error, InvalidSettings) else "bad_request", str(error))
-                self._fail(attempt, refused, None)
+                await self._fail(attempt, refused, None)
                 raise refused from error
             except BaseException:
                 usage, cost = at_most(attempt.decision)  # it was sent, and nobody knows how far the provider came
                 self._settle(attempt.reservation, usage, Cost(cost, "at most"))
+                await self._pay(attempt, usage, cost)
                 raise
             else:
-                return self._finish(attempt, standing, response, self._clock.monotonic() - started)
+                return await self._finish(attempt, standing, response, self._clock.monotonic() - started)
             await self._clock.sleep(wait)
             number += 1
 
@@ -340,11 +357,12 @@ class ModelCalls:
         check_characters(response, call.model.name)
         return response
 
-    def _fail(self, attempt: _Attempt, error: ModelError, wait: float | None) -> None:
+    async def _fail(self, attempt: _Attempt, error: ModelError, wait: float | None) -> None:
         """Record a failed attempt. One that may have been answered counts with what it may have used at most."""
         billed = error.kind in _PERHAPS_BILLED
         usage, cost = at_most(attempt.decision) if billed else (ModelUsage(), None)
         self._settle(attempt.reservation, usage, Cost(cost, "at most"), paid=billed)
+        await self._pay(attempt, usage, cost)
         self._log.add(
             ModelFailed(
                 position=attempt.call.position,
@@ -359,10 +377,11 @@ class ModelCalls:
             )
         )
 
-    def _finish(self, attempt: _Attempt, standing: Standing, response: Response, seconds: float) -> Response:
+    async def _finish(self, attempt: _Attempt, standing: Standing, response: Response, seconds: float) -> Response:
         call, reservation = attempt.call, attempt.reservation
         cost = call.model.cost(response.usage, self._clock.now())
         self._settle(reservation, response.usage, cost, iterations=counted(call.purpose))
+        await self._pay(attempt, response.usage, cost.usd)
         self._estimate.learn(call.request, response.usage)
         response, found = self._screens.response(standing.guardrails, response)
         self._log.add(
@@ -380,6 +399,30 @@ class ModelCalls:
             )
         )
         return _unless_refused(response, found)
+
+    async def _capped(self, attempt: _Attempt) -> _Attempt:
+        """The attempt with what is reserved for it under the caps on what many runs spend.
+
+        Raises:
+            BudgetExhausted: One of them does not allow it.
+        """
+        if self._purse is None:
+            return attempt
+        most = attempt.reservation
+        taken = await self._purse.reserve(f"model/{attempt.call.position}", Spend(0, most.tokens, most.cost_usd))
+        if isinstance(taken, Shortage):
+            self._budget.settle_model(most, tokens=0, cost_usd=None)
+            if attempt.call.purpose != "answer":
+                self._log.add(_told(taken))
+            raise BudgetExhausted(taken)
+        facts = {**attempt.decision.inputs, **taken.facts}
+        decision = attempt.decision.model_copy(update={"inputs": facts})
+        return msgspec.structs.replace(attempt, decision=decision, taken=taken)
+
+    async def _pay(self, attempt: _Attempt, usage: ModelUsage, cost_usd: Decimal | None) -> None:
+        """Count what an attempt came to under those caps."""
+        if self._purse is not None and attempt.taken is not None:
+            await self._purse.settle(attempt.taken, Spend(0, usage.input + usage.output, cost_usd))
 
     def _settle(
         self,

@@ -43,7 +43,7 @@ from toolcrib.contracts import (
 from toolcrib.executor import CallContext, ToolCall
 from toolcrib.llm import Response, messages_as_json
 from toolcrib.llm.retry import RetryPolicy
-from toolcrib.policy import Budget, Shortage, policy_of, screen
+from toolcrib.policy import BUDGET, Budget, Shortage, policy_of, screen
 from toolcrib.runs.arguments import holds
 from toolcrib.runs.context import Program, RunContext
 from toolcrib.runs.history import History
@@ -69,6 +69,7 @@ _LIMITS: Final[Mapping[str, tuple[Reason, StopReason]]] = {
     "max_iterations": (Reason.MAX_ITERATIONS_EXCEEDED, "max_iterations"),
     "max_total_tokens": (Reason.MAX_TOKENS_EXCEEDED, "max_tokens"),
     "max_cost_usd": (Reason.MAX_COST_EXCEEDED, "max_cost"),
+    BUDGET: (Reason.BUDGET_EXCEEDED, "policy"),
 }
 """The limits that stop a model call before it is sent."""
 _UNTOLD: Final = Shortage("max_total_tokens", 0, 0, *_LIMITS["max_total_tokens"])
@@ -416,4 +417,5 @@ def _signals(events: Iterable[RunEvent]) -> Callable[[str], Awaitable[Signal | N
 
 def _shortage(reached: LimitReached) -> Shortage:
     reason, stop_reason = _LIMITS[reached.limit]
-    return Shortage(reached.limit, reached.value, reached.maximum, reason, stop_reason)
+    said = reached.message if reached.limit == BUDGET else None
+    return Shortage(reached.limit, reached.value, reached.maximum, reason, stop_reason, said)

@@ -17,6 +17,7 @@ people who call the library. The tree:
     ├── Fenced                  another process owns the run now; this one must stop
     ├── ReconnectRequired       a provider refuses the credentials that there are, or there are none
     ├── Unavailable             store or network is not there; trying again may help
+    │   └── StoreUnavailable    the store, without which a run can neither go on nor end: it goes on later
     └── ModelError              a model provider failed; `kind` says how
 
 Each leaf has a stable `code`, says whether trying the same again can help (`retryable`) and its HTTP status.
@@ -231,6 +232,16 @@ class Unavailable(ToolcribError):
     code = "unavailable"
     retryable = True
     http_status = 503
+
+
+class StoreUnavailable(Unavailable):
+    """The store cannot be reached, read or written.
+
+    It is never the end of a run, since nobody can write that down: whoever finds the run when the store is back goes on
+    with it from its journal.
+    """
+
+    code = "store_unavailable"
 
 
 ModelErrorKind: TypeAlias = Literal[

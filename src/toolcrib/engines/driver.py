@@ -34,6 +34,7 @@ from toolcrib.contracts import (
     ToolRevision,
     Unavailable,
 )
+from toolcrib.contracts.errors import StoreUnavailable
 from toolcrib.engines.leases import Hold, Stopped
 from toolcrib.engines.limits import bounded, limits_of
 from toolcrib.engines.nesting import child_signal, nested_request, nested_run_id
@@ -177,6 +178,7 @@ class Driver:
 
         Raises:
             Fenced: Another process has taken the run.
+            StoreUnavailable: The store went away; whoever claims the run later goes on with it.
         """
         drive, request = Drive(claim, self._house), claim.run.request
         tool = as_asked(await self._house.registry.pinned(claim.run.realm, request.content_hash), request)
@@ -209,7 +211,7 @@ class Driver:
                 halt = await self._until_halted(context, tool, seconds)
         except Stopped:
             return await self._cancel(drive, context)
-        except (Fenced, asyncio.CancelledError) as stop:
+        except (Fenced, StoreUnavailable, asyncio.CancelledError) as stop:
             await context.settle(cancel=True)
             context.leave_budget()
             if hold.leaving and not (isinstance(stop, Fenced) or hold.lost or context.acting):
@@ -250,7 +252,7 @@ class Driver:
             return Ended(
                 output=context.partial(), status="timed_out", stop_reason="timeout", error=late, warnings=(message,)
             )
-        except Fenced:
+        except (Fenced, StoreUnavailable):  # that is no end: the run goes on elsewhere, or later
             raise
         except Exception as crash:  # noqa: BLE001 - the edge of a run: its failure is its end, in the journal
             return end_of(crash, context.partial())

@@ -29,6 +29,7 @@ from toolcrib.contracts import (
     ToolError,
     ToolRevision,
 )
+from toolcrib.contracts.errors import StoreUnavailable
 from toolcrib.executor import capping
 from toolcrib.executor.approval import confirm, request_of
 from toolcrib.executor.attempts import classified, crashed, explained, time_limit, wait_before_retry
@@ -521,7 +522,7 @@ async def _contained(work: Awaitable[T], tool: ToolDefinition) -> T:
     """What a tool brings; whatever it raises is its failure."""
     try:
         return await work
-    except (CallFailed, Fenced):
+    except (CallFailed, Fenced, StoreUnavailable):
         raise
     except asyncio.CancelledError as crash:
         if _is_cancelled():

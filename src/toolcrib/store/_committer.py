@@ -7,7 +7,8 @@ it failed although it is there. It runs in the writer's thread and does not know
 from collections.abc import Sequence
 from typing import Any
 
-from toolcrib.contracts import InvalidInput, ToolcribError, Unavailable
+from toolcrib.contracts import InvalidInput, ToolcribError
+from toolcrib.contracts.errors import StoreUnavailable
 from toolcrib.store._dialect import Dialect, Mark
 from toolcrib.store._session import OnRuns, Prepared, Session
 from toolcrib.store._writer import Job
@@ -45,7 +46,7 @@ class Committer:
         """Run the jobs in one transaction; if one of them breaks it, run each in its own."""
         try:
             failure = self._attempt(jobs)
-        except Unavailable as away:
+        except StoreUnavailable as away:
             for job in jobs:
                 job.error = away
             return
@@ -65,7 +66,7 @@ class Committer:
         """One transaction, once more on another connection if this one is lost; returns what broke it.
 
         Raises:
-            Unavailable: The database cannot be reached, or keeps us waiting; no job has taken effect, or nobody knows.
+            StoreUnavailable: The database cannot be reached, or keeps us waiting; no job took effect, or nobody knows.
         """
         try:
             return self._transact(jobs)
@@ -121,19 +122,19 @@ class Committer:
         self._session.close()
         try:
             self._session = Session(self._dialect.connect(), self._dialect, self._prepared)
-        except Unavailable as away:
+        except StoreUnavailable as away:
             raise self._away(lost, away) from lost.cause
 
-    def _away(self, lost: _Lost, away: Unavailable | None) -> ToolcribError:
+    def _away(self, lost: _Lost, away: StoreUnavailable | None) -> ToolcribError:
         """What a job is told that has not been done, as far as anybody knows."""
         told = away or self._explain(lost.cause)
         if lost.mark is None:
             return told
-        return Unavailable(f"{told}; it is not known whether what was being written has been")
+        return StoreUnavailable(f"{told}; it is not known whether what was being written has been")
 
     def _explain(self, error: Exception | None) -> ToolcribError:
         if error is None:
-            return Unavailable(f"the store {self._dialect.name} goes away again and again; try again later")
+            return StoreUnavailable(f"the store {self._dialect.name} goes away again and again; try again later")
         if isinstance(error, self._dialect.failures):
             return self._dialect.explain(error)
         return InvalidInput(f"a value cannot be stored: {error}")

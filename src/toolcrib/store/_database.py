@@ -8,7 +8,7 @@ from collections.abc import Callable, Hashable
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, Final, TypeVar
 
-from toolcrib.contracts import Unavailable
+from toolcrib.contracts.errors import StoreUnavailable
 from toolcrib.store._committer import Committer
 from toolcrib.store._dialect import Dialect
 from toolcrib.store._schema import bring_up_to_date
@@ -118,7 +118,7 @@ class Database:
     def _opened(self) -> "_Live":
         if self._live is None:
             msg = f"the store {self._dialect.name} is not open; call open() first"
-            raise Unavailable(msg)
+            raise StoreUnavailable(msg)
         return self._live
 
 

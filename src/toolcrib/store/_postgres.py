@@ -17,7 +17,8 @@ from psycopg.conninfo import conninfo_to_dict
 from sqlalchemy.exc import DBAPIError
 from sqlalchemy.pool import NullPool
 
-from toolcrib.contracts import InvalidInput, InvalidSettings, ToolcribError, Unavailable
+from toolcrib.contracts import InvalidInput, InvalidSettings, ToolcribError
+from toolcrib.contracts.errors import StoreUnavailable
 from toolcrib.store._dialect import Cursor, Mark
 
 _DEFAULTS: Final = {
@@ -103,7 +104,7 @@ class Postgres:
         """A connection.
 
         Raises:
-            Unavailable: The server cannot be reached, or does not let us in.
+            StoreUnavailable: The server cannot be reached, or does not let us in.
         """
         try:
             connection = self._engine.connect()
@@ -121,7 +122,7 @@ class Postgres:
         """Whether a transaction took place. One that still waits for its commit is ended: that never comes.
 
         Raises:
-            Unavailable: The server is still busy with it.
+            StoreUnavailable: The server is still busy with it.
         """
         deadline = time.monotonic() + _SETTLE_S
         while time.monotonic() < deadline:
@@ -137,7 +138,7 @@ class Postgres:
                 raise self.explain(error) from error
             time.sleep(_LOOK_S)
         msg = f"the store {self.name} is still busy with what was being written, and nobody knows whether it will be"
-        raise Unavailable(msg)
+        raise StoreUnavailable(msg)
 
     def lost(self, connection: sa.Connection, error: Exception | None = None) -> bool:
         """Whether a connection is closed, or is one to a server that does not write any more."""
@@ -171,7 +172,7 @@ class Postgres:
         state, cause = _state(error), self._said(error)
         if state.startswith(_VALUE) or (isinstance(_original(error), psycopg.DataError) and not state):
             return InvalidInput(f"a value cannot be stored: {cause}")
-        return Unavailable(f"the store {self.name} failed: {cause}; {_ADVICE.get(state, _OTHERWISE)}")
+        return StoreUnavailable(f"the store {self.name} failed: {cause}; {_ADVICE.get(state, _OTHERWISE)}")
 
     def _dial(self) -> "psycopg.Connection[tuple[object, ...]]":
         connection = psycopg.connect(**self._parameters, autocommit=True)  # transactions are begun by `begin` alone

@@ -9,7 +9,7 @@ from typing import Final
 
 import sqlalchemy as sa
 
-from toolcrib.contracts import Unavailable
+from toolcrib.contracts.errors import StoreUnavailable
 from toolcrib.store._session import Session
 from toolcrib.store._tables import HEAD, METADATA, STAMP
 
@@ -27,7 +27,7 @@ def bring_up_to_date(session: Session, store: str) -> None:
         store: The database as messages call it.
 
     Raises:
-        Unavailable: The database is of a newer release, or holds tables of somebody else under our names.
+        StoreUnavailable: The database is of a newer release, or holds tables of somebody else under our names.
     """
     if _revision(session.connection) == HEAD:
         session.connection.rollback()
@@ -51,7 +51,7 @@ def _upgrade(connection: sa.Connection, store: str) -> None:
             f"the store {store} has schema revision {revision}, and this release of Toolcrib "
             f"knows revisions up to {HEAD}: a newer release wrote it; install that release, or open another store"
         )
-        raise Unavailable(msg)
+        raise StoreUnavailable(msg)
     elif revision < HEAD:
         migrate(connection)
 
@@ -70,7 +70,7 @@ def _create(connection: sa.Connection, store: str) -> None:
             f"the store {store} has a table {min(foreign)!r} but no schema revision: "
             "Toolcrib did not make it; open another store"
         )
-        raise Unavailable(msg)
+        raise StoreUnavailable(msg)
     METADATA.create_all(connection, checkfirst=False)
     connection.execute(sa.insert(STAMP).values(version_num=HEAD))
 

@@ -16,7 +16,8 @@ from sqlalchemy import event
 from sqlalchemy.exc import DBAPIError, OperationalError
 from sqlalchemy.pool import NullPool, PoolProxiedConnection
 
-from toolcrib.contracts import ToolcribError, Unavailable
+from toolcrib.contracts import ToolcribError
+from toolcrib.contracts.errors import StoreUnavailable
 from toolcrib.store._dialect import Cursor
 
 _BUSY_S: Final = 10.0
@@ -52,12 +53,12 @@ class Sqlite:
         """The first connection, which sees to it that the file is there and has a write-ahead log.
 
         Raises:
-            Unavailable: There is no such folder, the file is no database, or it cannot be written.
+            StoreUnavailable: There is no such folder, the file is no database, or it cannot be written.
         """
         folder = self._file.parent
         if not folder.is_dir():
             msg = f"cannot open the store {self.name}: there is no folder {folder.absolute()}; make it, or name another"
-            raise Unavailable(msg)
+            raise StoreUnavailable(msg)
         connection = self._connect()
         try:
             _use_wal(connection)
@@ -71,7 +72,7 @@ class Sqlite:
         """Another connection to the file.
 
         Raises:
-            Unavailable: The file is gone; none is made in its place.
+            StoreUnavailable: The file is gone; none is made in its place.
         """
         inode = self._inode()
         if inode is None:
@@ -79,7 +80,7 @@ class Sqlite:
                 f"the store {self.name} was removed while it was in use, and nothing is written meanwhile; "
                 "put it back, or start again for a new one"
             )
-            raise Unavailable(msg)
+            raise StoreUnavailable(msg)
         connection = self._connect()
         connection.info[_INODE] = inode
         return connection
@@ -118,7 +119,7 @@ class Sqlite:
         advice = _ADVICE.get(getattr(cause, "sqlite_errorcode", 0) & 0xFF, _OTHERWISE)
         if _LOCKED in str(cause):
             advice = f"another process has kept it locked for more than {_BUSY_S:g} s; try again"
-        return Unavailable(f"the store {self.name} failed: {cause}; {advice}")
+        return StoreUnavailable(f"the store {self.name} failed: {cause}; {advice}")
 
     def _connect(self) -> sa.Connection:
         try:

@@ -17,7 +17,8 @@ from ipaddress import ip_address
 from typing import TYPE_CHECKING, Final
 from urllib.parse import SplitResult, parse_qsl, urlsplit
 
-from toolcrib.contracts import InvalidSettings, Unavailable
+from toolcrib.contracts import InvalidSettings
+from toolcrib.contracts.errors import StoreUnavailable
 
 if TYPE_CHECKING:
     from obstore.store import ClientConfig, RetryConfig, S3Config, S3Store
@@ -57,7 +58,7 @@ class BucketObjects:
         """Write an object, unless there is one.
 
         Raises:
-            Unavailable: The bucket cannot be written.
+            StoreUnavailable: The bucket cannot be written.
         """
         import obstore  # noqa: PLC0415 - a binary module, needed with the first blob
         from obstore.exceptions import AlreadyExistsError, BaseError  # noqa: PLC0415 - as above
@@ -73,7 +74,7 @@ class BucketObjects:
         """What an object has; null if there is none.
 
         Raises:
-            Unavailable: The bucket cannot be read.
+            StoreUnavailable: The bucket cannot be read.
         """
         import obstore  # noqa: PLC0415 - a binary module, needed with the first blob
         from obstore.exceptions import BaseError  # noqa: PLC0415 - as above
@@ -93,7 +94,7 @@ class BucketObjects:
         """Remove objects, some of which may be gone.
 
         Raises:
-            Unavailable: The bucket cannot be written.
+            StoreUnavailable: The bucket cannot be written.
         """
         import obstore  # noqa: PLC0415 - a binary module, needed with the first blob
         from obstore.exceptions import BaseError  # noqa: PLC0415 - as above
@@ -125,9 +126,9 @@ class BucketObjects:
             self._opened = S3Store(self._bucket, config=place, client_options=client, retry_config=retry)
         return self._opened
 
-    def _unavailable(self, doing: str, path: str, error: Exception) -> Unavailable:
+    def _unavailable(self, doing: str, path: str, error: Exception) -> StoreUnavailable:
         advice = "check the bucket, its region, and the credentials in the AWS_* variables or the machine's role"
-        return Unavailable(f"cannot {doing} {self.where(path)}: {_reason(error)}; {advice}")
+        return StoreUnavailable(f"cannot {doing} {self.where(path)}: {_reason(error)}; {advice}")
 
 
 def bucket_of(url: SplitResult) -> BucketObjects:

@@ -12,7 +12,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 from urllib.parse import unquote, urlsplit
 
-from toolcrib.contracts import InvalidSettings, Unavailable
+from toolcrib.contracts import InvalidSettings
+from toolcrib.contracts.errors import StoreUnavailable
 
 if TYPE_CHECKING:
     from obstore.store import LocalStore
@@ -27,7 +28,7 @@ class Objects(Protocol):
         """Store bytes, unless something has this path; durable on return.
 
         Raises:
-            Unavailable: The place cannot be written.
+            StoreUnavailable: The place cannot be written.
         """
         ...
 
@@ -35,7 +36,7 @@ class Objects(Protocol):
         """The bytes; null if nothing has this path.
 
         Raises:
-            Unavailable: The place cannot be read.
+            StoreUnavailable: The place cannot be read.
         """
         ...
 
@@ -43,7 +44,7 @@ class Objects(Protocol):
         """Remove what has these paths, some of which may be gone; returns when it is, and blocks its thread meanwhile.
 
         Raises:
-            Unavailable: The place cannot be written.
+            StoreUnavailable: The place cannot be written.
         """
         ...
 
@@ -66,7 +67,7 @@ class FolderObjects:
         """Write a file, unless there is one; it survives a loss of power on return.
 
         Raises:
-            Unavailable: The folder cannot be written.
+            StoreUnavailable: The folder cannot be written.
         """
         await asyncio.to_thread(self._write, path, data)
 
@@ -74,7 +75,7 @@ class FolderObjects:
         """What a file has; null if there is none.
 
         Raises:
-            Unavailable: The folder cannot be read.
+            StoreUnavailable: The folder cannot be read.
         """
         try:
             return await asyncio.to_thread((self._folder / path).read_bytes)
@@ -82,20 +83,20 @@ class FolderObjects:
             return None
         except OSError as error:
             msg = f"cannot read from the blobs' folder {self._folder}: {error}"
-            raise Unavailable(msg) from error
+            raise StoreUnavailable(msg) from error
 
     def discard(self, paths: Sequence[str]) -> None:
         """Remove files, some of which may be gone.
 
         Raises:
-            Unavailable: The folder cannot be written.
+            StoreUnavailable: The folder cannot be written.
         """
         try:
             for path in paths:
                 (self._folder / path).unlink(missing_ok=True)
         except OSError as error:
             msg = f"cannot write to the blobs' folder {self._folder}: {error}"
-            raise Unavailable(msg) from error
+            raise StoreUnavailable(msg) from error
 
     def where(self, path: str) -> str:
         """The file."""
@@ -111,7 +112,7 @@ class FolderObjects:
             self._sync(path)
         except (BaseError, OSError) as error:
             msg = f"cannot write to the blobs' folder {self._folder}: {error}"
-            raise Unavailable(msg) from error
+            raise StoreUnavailable(msg) from error
 
     def _files(self) -> "LocalStore":
         from obstore.store import LocalStore  # noqa: PLC0415 - a binary module, needed with the first blob

@@ -22,6 +22,7 @@ TREE = {
     "JournalDivergence": ("journal_divergence", 409, False, "Conflict"),
     "Fenced": ("fenced", 409, False, "ToolcribError"),
     "Unavailable": ("unavailable", 503, True, "ToolcribError"),
+    "StoreUnavailable": ("store_unavailable", 503, True, "Unavailable"),
     "ModelError": ("model_error", 502, False, "ToolcribError"),
 }
 """Code, HTTP status, retryable and parent: callers branch on them, so a line changes in a major version only."""

@@ -4,7 +4,7 @@ What is added is saved when the crib is opened or next asked for anything, in th
 """
 
 import asyncio
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, TypeAlias
 
 from toolcrib.agents import (
@@ -120,6 +120,11 @@ class Catalogue:
     def add(self, addition: Addition, owner: Principal) -> None:
         """Have something saved before the next call."""
         self._added.append((addition, owner))
+
+    @property
+    def additions(self) -> Sequence[tuple[Addition, Principal]]:
+        """What was added and is not saved yet, and by whom."""
+        return tuple(self._added)
 
     async def open(self, realm: str) -> None:
         """Connect the store, read a realm, and save what was added."""

@@ -10,7 +10,7 @@ Nothing is connected until the first call. Everything that a crib does goes thro
 """
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from datetime import timedelta
 from types import TracebackType
 from typing import Self
@@ -36,6 +36,7 @@ from toolcrib.contracts import (
     ToolRevision,
     Trace,
 )
+from toolcrib.contracts.rehearsals import RehearsalReport
 from toolcrib.crib.agents import Agents
 from toolcrib.crib.approvals import Answer, Approvals
 from toolcrib.crib.authoring import Authoring
@@ -55,6 +56,7 @@ from toolcrib.crib.named import NamedThings, check_grants
 from toolcrib.crib.parts import Outside, Parts
 from toolcrib.crib.prompts import Prompts
 from toolcrib.crib.reference import ReferenceData
+from toolcrib.crib.rehearsal import Ahead, Rehearsal
 from toolcrib.crib.replays import replay_run
 from toolcrib.crib.requests import refusal_of, refusal_of_run, request_of
 from toolcrib.crib.retention import Retention
@@ -77,6 +79,7 @@ from toolcrib.sandbox import Sandbox, machine_sandbox
 from toolcrib.settings import Settings, load_settings
 from toolcrib.shared import RedisServer
 from toolcrib.store import Store, open_store
+from toolcrib.store.shadow import ShadowStore
 
 
 class Crib(Definer):
@@ -444,6 +447,48 @@ class Crib(Definer):
         """
         await self.open()
         return await replay_run(self._parts, run_id)
+
+    async def rehearse(
+        self, changes: "Callable[[Crib], Awaitable[object]] | None" = None, *, functions_here: bool = True
+    ) -> RehearsalReport:
+        """Tell what would become of every run that has not ended, if this process were to carry it on after a change.
+
+        Nothing runs, no model is asked, and nothing is saved: neither the change, which is made to a shadow of the
+        store, nor what was added to this crib and not saved yet.
+
+        Args:
+            changes: Does to the crib that it is given what is to be rehearsed; null for the code of this process alone.
+            functions_here: Whether the Python functions were added here that the runs call; if not, nothing is said
+                of them.
+        """
+        await self.store.open()
+        outside, clock, store = self._parts.outside, Ahead(self.clock), ShadowStore(self.store)
+        shadow = Crib(
+            store,
+            principal=self.principal,
+            egress=outside.egress,
+            models=outside.models,
+            environment=outside.environment,
+            released=outside.released,
+            prices=outside.prices,
+            clock=clock,
+            sandbox=outside.sandbox,
+            mcp_commands=outside.mcp_commands,
+            plugins=outside.plugins,
+            model_services=outside.model_services,
+        )
+        realms = await self.store.retention.realms()
+        try:
+            await shadow._parts.begin_with(self._parts, store, realms)
+            if changes is not None:
+                await changes(shadow)
+            await shadow.open()
+            rehearsal = Rehearsal(
+                self.store.journal, store, shadow._parts, self._parts.models, clock, functions_here=functions_here
+            )
+            return RehearsalReport(at=self.clock.now(), runs=await rehearsal.of_all(realms))
+        finally:
+            await shadow._parts.let_go()
 
     async def pending_approvals(self, run_id: str) -> Sequence[ApprovalRequested]:
         """Calls of a run that wait for a person."""

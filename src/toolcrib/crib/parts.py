@@ -3,7 +3,7 @@
 import os
 import secrets
 import socket
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple, Self
 
@@ -39,6 +39,7 @@ from toolcrib.runtimes import (
     Sandboxes,
 )
 from toolcrib.store import Definitions
+from toolcrib.store.shadow import ShadowStore
 from toolcrib.workflows import Workflow
 
 
@@ -99,7 +100,7 @@ class Parts:
             store=outside.store,
             registry=registry,
             executor=executor,
-            programs=_at_home(code_of(models.model, outside.sandbox), catalogue),
+            programs=at_home(code_of(models.model, outside.sandbox), catalogue),
             clock=outside.clock,
             new_run_id=new_run_id,
             settings=EngineSettings(owner=_owner(), lease_s=lease_s),
@@ -152,6 +153,21 @@ class Parts:
     def mcp(self) -> McpServers:
         """Has the connections to MCP servers."""
         return self.reaching.mcp
+
+    async def begin_with(self, real: "Parts", store: ShadowStore, realms: Sequence[str]) -> None:
+        """Have what another crib has: definitions of some realms, functions, and what was added and not saved yet."""
+        real.functions.lend(self.functions)
+        for realm in dict.fromkeys((*realms, *(owner.realm for _, owner in real.catalogue.additions))):
+            await store.take_over(realm)
+        for addition, owner in real.catalogue.additions:
+            self.catalogue.add(addition, owner)
+
+    async def let_go(self) -> None:
+        """Let go of the connections that are of this crib alone."""
+        await self.engine.close()
+        await self.models.close()
+        await self.reaching.close()
+        await self.session.close()
 
     async def close(self) -> None:
         """Let go of leases, connections and the store."""
@@ -268,7 +284,7 @@ def _owner() -> str:
     return f"{socket.gethostname()}/{os.getpid()}/{secrets.token_hex(4)}"  # hosts may share a name, and process numbers
 
 
-def _at_home(found: Mapping[RunKind, Program], catalogue: Catalogue) -> Mapping[RunKind, Program]:
+def at_home(found: Mapping[RunKind, Program], catalogue: Catalogue) -> Mapping[RunKind, Program]:
     """Programs that know how the tools of their run's realm stand now, whichever process has changed that.
 
     A run says at its start which of them are deprecated. One whose tool needs it waits for a person before that.

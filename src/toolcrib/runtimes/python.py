@@ -36,6 +36,13 @@ class PythonRuntime:
         """Make code of the crib what a function of this name is, in all definitions, those of older releases too."""
         self._own[function] = tool
 
+    def lend(self, other: "PythonRuntime") -> None:
+        """Have another one serve all functions that this one does."""
+        for content_hash, function in self._functions.items():
+            other.bind(content_hash, function)
+        for name, tool in self._own.items():
+            other.bind_own(name, tool)
+
     def serves(self, tool: ToolRevision) -> bool:
         """Whether a tool could run here, as far as it depends on a function."""
         implementation = tool.definition.implementation

@@ -69,6 +69,7 @@ from toolcrib.contracts import (
     Trace,
     TrialCall,
 )
+from toolcrib.contracts.run_diffs import RunDiff
 from toolcrib.contracts.schemas import DIALECT, contract_schemas, schema_files
 from toolcrib.contracts.workflows import WorkflowDefinition, WorkflowDraft, WorkflowGraph, WorkflowInstance
 
@@ -234,6 +235,15 @@ WRITTEN: dict[str, BaseModel] = {
             "created_at": MOMENT,
             "updated_at": MOMENT,
             "cost_usd": "0.25",
+        }
+    ),
+    "RunDiff": RunDiff.model_validate(
+        {
+            "before": {"run_id": "run_1", "tool": "a@1.0.0", "content_hash": "sha256:1", "status": "completed"},
+            "after": {"run_id": "run_2", "tool": "a@1.0.0", "content_hash": "sha256:1", "status": "failed"},
+            "parting": {"position": "t1.c1", "before": 4},
+            "output": [{"path": "/n", "before": 1, "after": "1"}],
+            "calls": [{"position": "t1.c1", "change": "only_before", "before": "b@1.0.0"}],
         }
     ),
     "RunEvent": RunEvent.model_validate_json(PAYLOADS[0].read_bytes()),

@@ -131,7 +131,9 @@ async def _looked_up(
 
     known = await context.once(f"allotted.{share.ref}", "tools_allotted", look)
     hashes: dict[str, str] = orjson.loads(await context.kept(known["kept"]))
-    return [await registry.pinned(context.run.realm, content_hash) for content_hash in hashes.values()]
+    replaced = context.request.replaced
+    meant = [replaced.get(content_hash, content_hash) for content_hash in hashes.values()]
+    return [await registry.pinned(context.run.realm, content_hash) for content_hash in meant]
 
 
 def matching(ref: str, registry: Registry, realm: str, owner: str) -> Sequence[ToolRevision]:

@@ -154,8 +154,9 @@ class AgentFurnisher:
         for item in known["left_out"]:
             if not means_many(item["reference"]):
                 context.warn(f"tool {item['reference']!r} was left out: {item['reason']}")
-        rows = orjson.loads(await context.kept(known["kept"]))
-        return tuple((content_hash, priority, shown) for content_hash, priority, shown in rows)
+        rows: list[tuple[str, int, bool]] = orjson.loads(await context.kept(known["kept"]))
+        replaced = context.request.replaced
+        return tuple((replaced.get(pinned, pinned), priority, shown) for pinned, priority, shown in rows)
 
     async def _laid_out(self, realm: str, rows: tuple[tuple[str, int, bool], ...], *, in_words: bool) -> Offer:
         found = [

@@ -23,6 +23,7 @@ from toolcrib.cli import (
     doctor,
     evaluating,
     export,
+    forks,
     fragments,
     instances,
     keys,
@@ -107,6 +108,9 @@ for name, command in (
     ("materialize", publishing.materialize),
 ):
     workflows.app.command(name)(command)
+
+for name, command in (("fork", forks.fork), ("diff", forks.diff)):
+    runs.app.command(name)(command)
 
 app = typer.Typer(
     cls=Commands,

@@ -1,14 +1,13 @@
-"""What a fork can take from the run that it is a fork of, read once and kept with it as a text of its own.
+"""What a fork takes from the run that it is a fork of, read once and kept with it as a text of its own.
 
-So the fork can be carried on and replayed when the other run is gone. What the fork knew from the start is not here: it
-stands in the fork's own journal.
+So the fork can be carried on and replayed when the other run is gone.
 """
 
 from pydantic import Field
 
 from toolcrib.contracts._base import Contract, Json, JsonSchema, Timestamp
 from toolcrib.contracts.envelope import ToolEnvelope
-from toolcrib.contracts.events import ModelFailed, ModelFinished, SignalReceived
+from toolcrib.contracts.events import Event, ModelFailed, ModelFinished, SignalReceived
 
 
 class RecordedCall(Contract):
@@ -52,14 +51,17 @@ class RecordedRun(Contract):
 
 
 class Recorded(Contract):
-    """What there is of the other run besides what the fork knew from the start."""
+    """The other run, cut at one of its events."""
 
     run_id: str
     began_at: Timestamp
     """When the first run of the chain of forks was made: programs reckon from there."""
     seed: str
     """The id of that run: random numbers of code are those that it had."""
+    known: tuple[Event, ...] = ()
+    """What the fork knows from the start: with this its own journal begins."""
     calls: tuple[RecordedCall, ...] = ()
+    """Those that it may take later, as all that follows."""
     answers: tuple[RecordedAnswer, ...] = ()
     failures: tuple[RecordedFailure, ...] = ()
     found: dict[str, Json] = Field(default_factory=dict)

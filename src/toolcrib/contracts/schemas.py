@@ -27,6 +27,7 @@ from toolcrib.contracts.outputs import AgentOutputs, PinnedHandle
 from toolcrib.contracts.principals import Principal
 from toolcrib.contracts.providers import ProviderDefinition
 from toolcrib.contracts.replays import Replay
+from toolcrib.contracts.run_diffs import RunDiff
 from toolcrib.contracts.runs import ApprovalDecision, ClientResult, Run, RunRequest, RunResult
 from toolcrib.contracts.stream import StreamEvent
 from toolcrib.contracts.tools import ToolDefinition, ToolRevision
@@ -63,6 +64,7 @@ _EXPORTED: tuple[type[BaseModel], ...] = (
     ProviderDefinition,
     Replay,
     Run,
+    RunDiff,
     RunEvent,
     RunRequest,
     RunResult,

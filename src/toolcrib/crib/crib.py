@@ -177,7 +177,7 @@ class Crib(Definer):
         Authoring(self.workflows, self.registry).bind(parts.functions)
         self.instances = Instances(parts, self.executions, self.enter)
         self.forks = Forks(parts, self.executions, self.enter)
-        self.fork = self.forks.fork
+        self.fork, self.compare = self.forks.fork, self.forks.compare
         self.stream = self.executions.follow
 
     @classmethod

@@ -8,6 +8,7 @@ the other run changes.
 """
 
 from collections.abc import Mapping, Sequence
+from typing import cast
 
 from toolcrib.contracts import (
     ApprovalDecided,
@@ -24,6 +25,7 @@ from toolcrib.contracts import (
     ToolRevision,
 )
 from toolcrib.contracts.forks import Fork
+from toolcrib.contracts.run_diffs import RunDiff
 from toolcrib.crib.entering import Enter
 from toolcrib.crib.executions import Executions
 from toolcrib.crib.fork_changes import Wanted, read_changes
@@ -31,7 +33,7 @@ from toolcrib.crib.parts import Parts
 from toolcrib.crib.requests import refusal_of_run
 from toolcrib.policy import permits, require_publish
 from toolcrib.registry import pins_of
-from toolcrib.runs import BEGIN, as_asked, step_at
+from toolcrib.runs import BEGIN, PastRun, as_asked, compare, step_at
 from toolcrib.workflows.checks import near
 
 _STEP, _TURN = "step:", "turn:"
@@ -101,6 +103,20 @@ class Forks:
             await self._parts.engine.resume(made)
         return await self._journal.run(made)
 
+    async def compare(self, before: str, after: str, *, principal: Principal | None = None) -> RunDiff:
+        """How two runs differ, such as a run and its fork.
+
+        Raises:
+            NotFound: The realm has no such run.
+            PermissionDenied: One of them is another's, and the principal has no grant to read it.
+        """
+        who = await self._enter(principal)
+        one, other = [
+            PastRun(await self._executions.run_for(run_id, who, "read"), await self._journal.events(run_id))
+            for run_id in (before, after)
+        ]
+        return compare(one, other)
+
     # Inside -----------------------------------------------------------------------------------------------------------
 
     async def _request(
@@ -134,7 +150,8 @@ class Forks:
                 **_OF_ITS_OWN,
             }
         )
-        return given, as_asked(tool, given)
+        as_asked(tool, given)  # refuses changes that do not fit
+        return given, tool
 
     async def _replaced(self, realm: str, wanted: Wanted) -> tuple[dict[str, str], dict[str, ToolRevision]]:
         """Which revisions are called in whose place, and the chosen ones by name."""
@@ -178,7 +195,7 @@ def _input(given: Json, events: Sequence[RunEvent], fork: Fork, wanted: Wanted) 
         raise InvalidInput(msg)
     if not isinstance(asked, dict):
         raise InvalidInput("the input of the run is no JSON object, so it has no fields to change")
-    return {**asked, **wanted.input}
+    return {**cast("JsonObject", asked), **wanted.input}
 
 
 def _event(events: Sequence[RunEvent], at: int | str | None) -> int:

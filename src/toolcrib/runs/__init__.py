@@ -3,6 +3,7 @@
 from toolcrib.runs.arguments import holds
 from toolcrib.runs.beginning import BEGIN, confirmed
 from toolcrib.runs.changed import as_asked, changed
+from toolcrib.runs.comparing import PastRun, compare
 from toolcrib.runs.context import Program, RunContext
 from toolcrib.runs.forking import forked
 from toolcrib.runs.handles import Place, calls_held, handle_missing, held_in, holding_pins, pinned_by, step_at
@@ -57,6 +58,7 @@ __all__ = [
     "ModelRefused",
     "Nested",
     "Past",
+    "PastRun",
     "Pending",
     "Place",
     "Program",
@@ -80,6 +82,7 @@ __all__ = [
     "check_pins",
     "client_signal",
     "clipped",
+    "compare",
     "confirmed",
     "decision_on",
     "forked",

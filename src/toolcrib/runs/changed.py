@@ -4,7 +4,7 @@ Nothing is stored: the changes stand in the run's request, so every process, and
 Another model is no change of this kind: it stands in the request itself.
 """
 
-from typing import TypeVar
+from typing import TypeAlias, TypeVar
 
 from toolcrib.contracts import (
     AgenticImplementation,
@@ -19,7 +19,9 @@ from toolcrib.contracts import (
 from toolcrib.contracts.forks import ForkChanges, PolicyChange
 from toolcrib.contracts.workflows import WorkflowImplementation
 
-_Bounded = TypeVar("_Bounded", AgenticImplementation, AgentImplementation, WorkflowImplementation)
+_Program: TypeAlias = AgenticImplementation | AgentImplementation | WorkflowImplementation
+"""What has limits and rules of its own."""
+_ProgramT = TypeVar("_ProgramT", bound=_Program)
 
 
 def as_asked(tool: ToolRevision, request: RunRequest) -> ToolRevision:
@@ -47,16 +49,16 @@ def changed(tool: ToolRevision, changes: ForkChanges) -> ToolRevision:
     if not isinstance(implementation, AgenticImplementation | AgentImplementation | WorkflowImplementation):
         msg = f"{tool.ref!r} is of kind {implementation.kind!r}, which has no prompt, model or policy that could change"
         raise InvalidInput(msg)
-    inside = _with_policy(implementation, changes.policy) if changes.policy is not None else implementation
+    inside: _Program = implementation
+    if changes.policy is not None:
+        inside = _with_policy(inside, changes.policy)
     if changes.prompt is not None or changes.llm:
         inside = _with_model(inside, changes, tool.ref)
     definition = tool.definition.model_copy(update={"implementation": inside})
     return tool.model_copy(update={"definition": definition, "content_hash": definition.content_hash()})
 
 
-def _with_model(
-    implementation: AgenticImplementation | AgentImplementation | WorkflowImplementation, changes: ForkChanges, ref: str
-) -> AgenticImplementation | AgentImplementation:
+def _with_model(implementation: _Program, changes: ForkChanges, ref: str) -> _Program:
     if isinstance(implementation, WorkflowImplementation):
         msg = f"workflow {ref!r} has no prompt and no model of its own; fork the run of the agent that it asks"
         raise InvalidInput(msg)
@@ -66,7 +68,7 @@ def _with_model(
     return _checked(implementation, update)
 
 
-def _with_policy(implementation: _Bounded, policy: PolicyChange) -> _Bounded:
+def _with_policy(implementation: _Program, policy: PolicyChange) -> _Program:
     update: JsonObject = {}
     if policy.limits:
         update["limits"] = {**implementation.limits.model_dump(mode="json"), **policy.limits}
@@ -85,13 +87,13 @@ def _with_policy(implementation: _Bounded, policy: PolicyChange) -> _Bounded:
     return _checked(implementation, update)
 
 
-def _require(implementation: _Bounded, field: str) -> None:
+def _require(implementation: _Program, field: str) -> None:
     if field not in type(implementation).model_fields:
         msg = f"a tool of kind {implementation.kind!r} has no {field!r} that a fork could change; leave it out"
         raise InvalidInput(msg)
 
 
-def _checked(implementation: _Bounded, update: JsonObject) -> _Bounded:
+def _checked(implementation: _ProgramT, update: JsonObject) -> _ProgramT:
     """The implementation with other fields, as if it had been read so."""
     content = {name: getattr(implementation, name) for name in type(implementation).model_fields}
     try:

@@ -49,6 +49,7 @@ from toolcrib.executor.receipt import Receipt
 from toolcrib.llm import LanguageModel, Request, Response
 from toolcrib.policy import Budget, CallPolicy
 from toolcrib.runs.approvals import RunApprovals
+from toolcrib.runs.doubts import Doubts, Part
 from toolcrib.runs.elsewhere import Elsewhere
 from toolcrib.runs.findings import denial_of, incomplete
 from toolcrib.runs.handovers import Handovers
@@ -145,6 +146,7 @@ class RunContext:
         self.elsewhere = Elsewhere(run, log, history)
         self._waits = RunWaits(log, history, surroundings.signals, surroundings.clock, self.elsewhere)
         self._parking = Parking(surroundings.clock, surroundings.arrived)
+        self._doubts = Doubts(run, log, history, surroundings, self._waits.until)
         self._tasks: set[asyncio.Task[Any]] = set()
 
     @property
@@ -313,12 +315,15 @@ class RunContext:
                 tool brings that it calls at the position `key` is known to the run also when it is not called again.
         """
         if key not in self._history.progress:
-            learn = partial(self._around.learn, self.run_id, key, make)
-            await self.emit(key, kind, await self.elsewhere.found(key, learn))
+            await self.emit(key, kind, await self.elsewhere.found(key, lambda: self.learn(key, make)))
         asked = self._history.envelopes.get(key)
         if asked is not None:
             self._heard(asked)
         return self._history.progress[key]
+
+    async def learn(self, key: str, make: Callable[[], Awaitable[Json]]) -> Json:
+        """What `make` finds out, or in a replay what it found then; it is for the program to tell."""
+        return await self._around.learn(self.run_id, key, make)
 
     def know(self, events: Sequence[Event]) -> None:
         """Take what happened in another run as what has happened here: all of it or, if a crash comes, nothing."""
@@ -467,6 +472,8 @@ class RunContext:
     # Inside -----------------------------------------------------------------------------------------------------------
 
     async def _perform(self, call: ToolCall) -> ToolEnvelope:
+        if self._doubts.holds(call.position):
+            return await self._settle(call)
         context = self._call_context()
         if self.elsewhere.nested_at(call.position, call.name) is not None:  # what is nested skips its own calls
             context = msgspec.structs.replace(context, dry_run=self.request.dry_run)
@@ -474,7 +481,7 @@ class RunContext:
         intent = self._history.intents.get(call.position)
         if intent is not None:
             self._around.in_doubt.check_same(call, intent.name)
-            verdict = await self._doubt(intent)
+            verdict = await self._doubts.judge(self._part, intent)
             if verdict is not None:
                 self.budget.release(call.position)
                 self.budget.take_nested(tool_calls=1, tokens=0, cost_usd=Decimal(0))  # its price is counted as lost
@@ -483,34 +490,28 @@ class RunContext:
             context = msgspec.structs.replace(context, attempt=intent.attempt + 1)
             call = msgspec.structs.replace(call, idempotency_key=intent.idempotency_key)
         else:
-            known = await self.elsewhere.made_before(call, self.policy, self._doubt)
+            known = await self.elsewhere.made_before(call, self.policy, partial(self._doubts.judge, self._part))
             if isinstance(known, ToolEnvelope):
                 await self._conclude(known)
                 return known
             call = msgspec.structs.replace(call, idempotency_key=known or call.idempotency_key)
         envelope = await self._around.executor.execute(call, context)
+        if await self._doubts.take(envelope):
+            return await self._settle(call)
         await self._conclude(envelope)
         return envelope
 
-    async def _doubt(self, intent: CallStarted) -> ToolEnvelope | None:
-        """The envelope of a call that was started before and must not be repeated, or null."""
-        if intent.position in self._history.handoffs or intent.position in self._history.failed:
-            return None  # it was only prepared here and the client performs it; or it is known to have failed
-        return await self._around.in_doubt.judge(intent, self.run, self._reconcile)
+    async def _settle(self, call: ToolCall) -> ToolEnvelope:
+        """The envelope of a call that has failed and may have taken effect, after somebody was asked."""
+        settled = await self._doubts.settle(call.position, self._part)
+        if settled is None:
+            return await self._perform(call)
+        await self._conclude(settled)
+        return settled
 
-    async def _reconcile(self, question: ToolCall) -> ToolEnvelope:
-        """The answer of a tool's `reconcile`; recovery asks, so the run's allow-list and budget do not matter."""
-        known = self._history.envelopes.get(question.position)
-        if known is not None:
-            return known
-        context = msgspec.structs.replace(
-            self._call_context(),
-            policy=CallPolicy(side_effects="reads", guardrails=self.policy.guardrails),
-            budget=Budget(self.budget.limits),
-        )
-        envelope = await self._around.executor.execute(question, context)
-        await self._conclude(envelope)
-        return envelope
+    @property
+    def _part(self) -> Part:
+        return Part(self._call_context(), self.confirm, self._conclude)
 
     async def _conclude(self, envelope: ToolEnvelope) -> None:
         self._heard(envelope)

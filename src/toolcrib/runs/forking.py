@@ -4,11 +4,11 @@ That is one step: a crash leaves a fork that knows nothing yet, or one that know
 is not needed any more, but for nested runs that are forks too.
 """
 
-from toolcrib.contracts import ProgressMade, ToolRevision
+from toolcrib.contracts import Json, JsonObject, ProgressMade, ToolRevision
 from toolcrib.contracts.forks import FORKED, Fork
 from toolcrib.contracts.recordings import Recorded
 from toolcrib.runs.context import Program, RunContext
-from toolcrib.runs.forks import known_of
+from toolcrib.runs.forks import recorded
 from toolcrib.runs.indoubt import Pinned
 from toolcrib.runs.program import Ended
 
@@ -36,12 +36,19 @@ async def _begin(context: RunContext, fork: Fork, tools: Pinned) -> None:
     Raises:
         NotFound: It is gone, and was before the fork began.
     """
-    told = context.noted(FORKED)
+
+    async def read() -> Json:
+        found = await recorded(context.request, fork, context.run_id, past=context.past, tools=tools)
+        digest = await context.keep(found.model_dump_json().encode())
+        return {
+            **found.model_dump(mode="json", include={"run_id", "began_at", "seed"}),
+            "at": fork.at,
+            "digest": digest,
+        }
+
+    told: JsonObject | None = context.noted(FORKED)
+    data: JsonObject = await context.learn(FORKED, read) if told is None else told
+    facts = Recorded.model_validate_json(await context.kept(data["digest"]))
     if told is None:
-        known = await known_of(context.request, fork, context.run_id, past=context.past, tools=tools)
-        digest = await context.keep(known.rest.model_dump_json(exclude_defaults=True).encode())
-        read = known.rest.model_dump(mode="json", include={"run_id", "began_at", "seed"})
-        told = {**read, "at": fork.at, "digest": digest}
-        context.know((ProgressMade(key=FORKED, kind=FORKED, data=told), *known.events))
-    kept = await context.kept(told["digest"])
-    context.go_on_from(Recorded.model_validate_json(kept), fork)
+        context.know((ProgressMade(key=FORKED, kind=FORKED, data=data), *facts.known))
+    context.go_on_from(facts, fork)

@@ -12,8 +12,6 @@ from collections.abc import AsyncIterator, Iterable, Iterator, Mapping, Sequence
 from decimal import Decimal
 from typing import Final
 
-from msgspec import Struct
-
 from toolcrib.contracts import (
     CANCEL,
     ApprovalDecided,
@@ -49,16 +47,7 @@ _STOPPED: Final = frozenset({"cancelled", "timed_out"})
 _UNPAID: Final = {"usage": Usage(), "cost_usd": Decimal(0)}
 
 
-class Known(Struct, frozen=True):
-    """A run as it is known at one of its events."""
-
-    events: Sequence[Event]
-    """For the journal of the fork."""
-    rest: Recorded
-    """What the fork may take later."""
-
-
-async def known_of(request: RunRequest, fork: Fork, run_id: str, *, past: Past, tools: Pinned) -> Known:
+async def recorded(request: RunRequest, fork: Fork, run_id: str, *, past: Past, tools: Pinned) -> Recorded:
     """What a fork knows from the start, and what it may take later.
 
     Args:
@@ -76,20 +65,18 @@ async def known_of(request: RunRequest, fork: Fork, run_id: str, *, past: Past, 
     calls = [] if fork.anew else [call async for call in _untouched(journal.calls(), request, past)]
     if fork.changes.policy is not None:  # what was refused may be allowed now
         calls = [call for call in calls if call.envelope.status != "denied"]
-    return Known(
-        [*journal.known(run_id)],
-        Recorded(
-            run_id=fork.run_id,
-            began_at=journal.began_at,
-            seed=journal.seed,
-            calls=tuple(calls),
-            answers=() if fork.anew else tuple(journal.answers()),
-            failures=() if fork.anew else tuple(journal.failures()),
-            found={} if fork.anew else journal.found(),
-            signals=() if fork.anew else tuple(journal.signals()),
-            nested={position: child async for position, child in journal.nested(past)},
-            schemas=await _schemas((call.envelope.content_hash for call in calls), tools, original.realm),
-        ),
+    return Recorded(
+        run_id=fork.run_id,
+        began_at=journal.began_at,
+        seed=journal.seed,
+        known=tuple(journal.known(run_id)),
+        calls=tuple(calls),
+        answers=() if fork.anew else tuple(journal.answers()),
+        failures=() if fork.anew else tuple(journal.failures()),
+        found={} if fork.anew else journal.found(),
+        signals=() if fork.anew else tuple(journal.signals()),
+        nested={position: child async for position, child in journal.nested(past)},
+        schemas=await _schemas((call.envelope.content_hash for call in calls), tools, original.realm),
     )
 
 
@@ -117,10 +104,10 @@ class _Journal:
                 self._starts[entry.event.position, entry.event.attempt] = entry.event
             elif isinstance(entry.event, ApprovalRequested):
                 self._shown.setdefault(entry.event.position, entry.event)
-        told = (entry.event for entry in kept if isinstance(entry.event, ProgressMade) and entry.event.key == FORKED)
-        forked: JsonObject = next((event.data for event in told), {})
-        self.began_at = forked.get("began_at", run.created_at)
-        self.seed: str = forked.get("seed", run.run_id)
+        self.began_at, self.seed = run.created_at, run.run_id
+        for entry in kept:
+            if isinstance(entry.event, ProgressMade) and entry.event.key == FORKED:
+                self.began_at, self.seed = entry.event.data["began_at"], entry.event.data["seed"]
 
     # What is known ----------------------------------------------------------------------------------------------------
 

@@ -31,6 +31,7 @@ from toolcrib.contracts import (
     SignalReceived,
     ToolEnvelope,
 )
+from toolcrib.contracts.events import CallDoubted
 from toolcrib.llm import Usage as ModelUsage
 from toolcrib.runs.usage import at_most, model_usage
 from toolcrib.store import Entry
@@ -57,6 +58,10 @@ class History:
     def __init__(self, events: Iterable[Logged]) -> None:
         self.envelopes: dict[str, ToolEnvelope] = {}
         self.intents: dict[str, CallStarted] = {}
+        self.begun_at: dict[str, datetime] = {}
+        """When they were written down."""
+        self.doubted: dict[str, ToolEnvelope] = {}
+        """How calls failed that may have taken effect all the same, of which somebody is asked."""
         self.lost: list[CallStarted] = []
         """Attempts of calls over which a process has died; what became of them is not known."""
         self.answers: dict[str, ModelFinished] = {}
@@ -98,6 +103,12 @@ class History:
         self.active_s = 0.0
         """Seconds in which the run was worked on, waiting excluded."""
         self._read(list(events))
+
+    def intend(self, intent: CallStarted, at: datetime) -> None:
+        """A call was started whose outcome is not known yet."""
+        self.doubted.pop(intent.position, None)
+        self.intents[intent.position] = intent
+        self.begun_at[intent.position] = at
 
     def ask(self, request: ApprovalRequested) -> None:
         """A person is asked; what was answered before was to another request."""
@@ -149,7 +160,7 @@ class History:
             case CallStarted() as event:
                 if event.position in self.intents:
                     self.lost.append(self.intents[event.position])
-                self.intents[event.position] = event
+                self.intend(event, entry.at)
             case CallFinished() as event:
                 self.envelopes[event.position] = event.envelope
                 self._take_from(event.taken_from)
@@ -157,6 +168,8 @@ class History:
                 self.children[event.child_run_id] = event
                 if event.instead_of is not None:
                     self.failed[event.position] = event.instead_of
+            case CallDoubted() as event:
+                self.doubted[event.position] = event.envelope
             case ProgressMade() as event:
                 self.progress[event.key] = event.data
             case ModelStarted() | ModelFinished() | ModelFailed() | ModelDenied() as event:

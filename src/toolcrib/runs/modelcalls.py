@@ -140,6 +140,7 @@ class ModelCalls:
         retry: When a failed attempt is worth another.
         guardrails: Asks the rules of the run; those that everybody has if null.
         purse: Asks the caps on what many runs spend; there are none if null.
+        screens: The content filters; in a replay they find what they found.
     """
 
     def __init__(
@@ -154,6 +155,7 @@ class ModelCalls:
         retry: RetryPolicy,
         guardrails: Guardrails | None = None,
         purse: Purse | None = None,
+        screens: Screens | None = None,
     ) -> None:
         self.spending = Spending(ModelUsage())
         self._log = log
@@ -166,7 +168,7 @@ class ModelCalls:
         self._guardrails = guardrails or Guardrails()
         self._purse = purse
         self._estimate = Estimate()
-        self._screens = Screens()
+        self._screens = screens or Screens()
         self._kept: ModelReservation | None = None
         """For a last answer."""
         self.recording: Recording | None = None

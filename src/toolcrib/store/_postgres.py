@@ -9,7 +9,6 @@ import re
 import time
 from collections.abc import Sequence
 from typing import Final
-from urllib.parse import urlsplit
 
 import psycopg
 import sqlalchemy as sa
@@ -200,8 +199,10 @@ def _parameters(url: str) -> dict[str, str]:
         given = {name: str(value) for name, value in conninfo_to_dict(url).items() if value is not None}
     except psycopg.ProgrammingError:
         raise InvalidSettings(msg) from None  # what libpq says may hold a piece of the password
-    if not urlsplit(url).path.strip("/") and "dbname" not in given:
+    if "dbname" not in given:
         raise InvalidSettings(f"{msg}: it names no database")
+    if "@" in given.get("host", ""):
+        raise InvalidSettings(f"{msg}: write %40 for an @ in the password")
     return _DEFAULTS | given
 
 

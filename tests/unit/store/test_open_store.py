@@ -119,7 +119,7 @@ import asyncio, json, sys
 from toolcrib.store import open_store
 
 def loaded():
-    return sorted({name.partition(".")[0] for name in sys.modules} & {"alembic", "obstore", "sqlalchemy"})
+    return sorted({name.partition(".")[0] for name in sys.modules} & {"alembic", "obstore", "psycopg", "sqlalchemy"})
 
 async def main():
     seen = [loaded()]
@@ -142,3 +142,10 @@ def test_a_store_loads_only_what_it_needs(tmp_path: Path, url: str, needed: list
     )
 
     assert json.loads(done.stdout) == [[], needed, needed]
+
+
+@pytest.mark.requirement("store.light_import", "postgres.url")
+def test_a_store_on_postgresql_loads_its_driver_and_no_migrations(postgres_store: str):
+    done = subprocess.run([sys.executable, "-c", PROGRAM, postgres_store], capture_output=True, text=True, check=True)
+
+    assert json.loads(done.stdout) == [[], ["psycopg", "sqlalchemy"], ["psycopg", "sqlalchemy"]]

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
-from toolcrib.cli.objects import json_object
+from toolcrib.cli.objects import json_object, json_value
 from toolcrib.cli.options import DEFAULT_STORE, AsJson, Store
 from toolcrib.cli.session import with_crib
 
@@ -27,6 +27,10 @@ Why = Annotated[str | None, typer.Option("--reason", metavar="TEXT", help="Why, 
 Edit = Annotated[
     str | None, typer.Option("--edit", metavar="JSON", help="Other arguments to call with, as a JSON object.")
 ]
+Happened = Annotated[
+    bool, typer.Option("--happened/--not", help="It took effect; or it did not, and is made once more.")
+]
+Output = Annotated[str | None, typer.Option("--output", metavar="JSON", help="What it has brought, if it happened.")]
 Who = Annotated[
     str | None,
     typer.Option("--as", metavar="ID", help="Who decides; must have no part in the run. The operator if not given."),
@@ -95,6 +99,21 @@ def approve(
 def reject(approval_id: ApprovalId, reason: Why = None, who: Who = None, store: Store = DEFAULT_STORE) -> None:
     """Reject a call."""
     _decide(store, approval_id, who, approve=False, reason=reason)
+
+
+@app.command("settle")
+def settle(
+    approval_id: ApprovalId,
+    *,
+    happened: Happened,
+    output: Output = None,
+    reason: Why = None,
+    who: Who = None,
+    store: Store = DEFAULT_STORE,
+) -> None:
+    """Say whether a call that was cut off took effect; `reject` it if nobody can tell."""
+    told = None if output is None else json_value(output, "--output")
+    _decide(store, approval_id, who, approve=True, reason=reason, happened=happened, output=told)
 
 
 def _decide(store: str | None, approval_id: str, who: str | None, **answer: Any) -> None:

@@ -9,6 +9,7 @@ from typing import Literal, TypeAlias
 
 from toolcrib.contracts._base import Contract, Json, JsonObject, JsonSchema, Timestamp
 from toolcrib.contracts.envelope import SideEffects
+from toolcrib.contracts.runs import ApprovalQuestion
 
 ApprovalStatus: TypeAlias = Literal["waiting", "approved", "edited", "rejected", "expired", "cancelled"]
 """`edited`: approved with other arguments. `cancelled`: withdrawn, or its run has ended."""
@@ -68,6 +69,8 @@ class Approval(Contract):
     """Id of the principal who makes the call, such as the service account of an agent."""
     step: str | None = None
     """Name of the step that asks, where no call waits: `tool` is the workflow then, and `input` what is shown."""
+    question: ApprovalQuestion = "permission"
+    """`outcome`: the call was cut off, and the person is asked whether it took effect."""
     requested_at: Timestamp
     expires_at: Timestamp | None = None
     """From then on nobody can approve it any more, and the call is denied."""

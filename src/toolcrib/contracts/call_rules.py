@@ -15,6 +15,7 @@ from toolcrib.contracts.tools import (
     SecretReference,
     Surface,
     ToolSource,
+    UnknownOutcome,
 )
 
 
@@ -45,6 +46,7 @@ class CallRules(Contract):
     idempotent: bool = False
     idempotency_key: str | None = None
     reconcile: str | None = None
+    on_unknown: UnknownOutcome = "fail"
     transactional: bool = False
     cache: CachePolicy = "none"
     cache_ttl_s: float | None = Field(default=None, gt=0)

@@ -13,7 +13,15 @@ from toolcrib.contracts._base import Contract, Json, JsonObject, JsonSchema, Tim
 from toolcrib.contracts.envelope import Attachment, SideEffects, ToolEnvelope
 from toolcrib.contracts.errors import ModelErrorKind, Reason, ToolError
 from toolcrib.contracts.models import Allowance, Usage
-from toolcrib.contracts.runs import ApprovalDecision, ClientResult, Purpose, RunRequest, RunStatus, StopReason
+from toolcrib.contracts.runs import (
+    ApprovalDecision,
+    ApprovalQuestion,
+    ClientResult,
+    Purpose,
+    RunRequest,
+    RunStatus,
+    StopReason,
+)
 
 SCHEMA_VERSION = 1
 """Version of the persisted JSON of events; old ones stay readable."""
@@ -89,7 +97,7 @@ class RunFinished(Contract):
     iterations: int = 0
     tool_calls: int = 0
     wrote: bool | None = None
-    """Whether a call of it, or of a nested run, has changed something or may have; null in what older releases wrote."""
+    """Whether a call of it, or of a nested run, has changed something or may have; null if an older release ran it."""
 
 
 class ModelStarted(Contract):
@@ -190,6 +198,15 @@ class CallFinished(Contract):
     """Of a fork: the event of the other run that the outcome was taken from."""
 
 
+class CallDoubted(Contract):
+    """A call has failed so that nobody knows whether it took effect; its lookup is asked, or a person, before it ends."""
+
+    type: Literal["call_doubted"] = "call_doubted"
+    position: str
+    envelope: ToolEnvelope
+    """Of the failure."""
+
+
 class ApprovalRequested(Contract):
     """A call waits for a person. The decision must name these hashes."""
 
@@ -221,6 +238,8 @@ class ApprovalRequested(Contract):
     step: str | None = None
     """Name of the step that asks, where it is a step of a workflow and no call; `name` is the workflow then, `input`
     what the person is shown, and `narrowed` alone what it may become."""
+    question: ApprovalQuestion = "permission"
+    """What the person is asked: whether the call may run, or whether one that was cut off took effect."""
 
 
 class ApprovalDecided(Contract):
@@ -345,6 +364,7 @@ Event: TypeAlias = Annotated[
     | ModelFinished
     | CallStarted
     | CallFinished
+    | CallDoubted
     | ApprovalRequested
     | ApprovalDecided
     | ApprovalWithdrawn

@@ -196,6 +196,9 @@ class Signal(Contract):
     at: Timestamp
 
 
+ApprovalQuestion: TypeAlias = Literal["permission", "outcome"]
+
+
 class ApprovalDecision(Contract):
     """A person's answer to a call that asked for confirmation; bound to the exact arguments and tool."""
 
@@ -208,6 +211,10 @@ class ApprovalDecision(Contract):
     """Hash of the policy under which the call was to run; null if the request named none."""
     edited_input: JsonObject | None = None
     reason: str | None = None
+    happened: bool | None = None
+    """To the question of an outcome, if it is not given up: the call took effect, or it is to be made once more."""
+    output: Json = None
+    """What the call that took effect has brought."""
 
 
 class ClientResult(Contract):

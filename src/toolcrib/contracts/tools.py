@@ -29,6 +29,8 @@ CachePolicy: TypeAlias = Literal["none", "ttl", "forever"]
 FailureAction: TypeAlias = Literal["retry", "clarify", "fail", "fallback"]
 LifeCycle: TypeAlias = Literal["active", "deprecated", "blocked"]
 ToolSource: TypeAlias = Literal["manual", "auto_generated", "imported", "authored_by_agent"]
+UnknownOutcome: TypeAlias = Literal["fail", "ask"]
+"""`fail`: its error says that the outcome is unknown. `ask`: a person is asked, and the run waits."""
 Surface: TypeAlias = Literal["tool", "workflow_step", "mcp_tool"]
 
 
@@ -108,6 +110,8 @@ class ToolDefinition(Contract):
     """Header (`header:Idempotency-Key`) or argument that takes the call's key."""
     reconcile: str | None = None
     """Tool that answers whether a key took effect."""
+    on_unknown: UnknownOutcome = "fail"
+    """What becomes of a write of which nothing and nobody else can tell whether it took effect."""
     transactional: bool = False
     cache: CachePolicy = "none"
     cache_ttl_s: float | None = Field(default=None, gt=0)

@@ -19,10 +19,12 @@ from toolcrib.contracts import (
     ApprovalView,
     Conflict,
     InvalidInput,
+    Json,
     JsonObject,
     NotFound,
     Principal,
     Signal,
+    ToolRevision,
     approval_id,
     approval_signal,
 )
@@ -48,6 +50,10 @@ class Answer:
     principal: Principal | None = None
     """Null for the application itself."""
     allow_self: bool = False
+    happened: bool | None = None
+    """To the question whether a call took effect: that it did, or that it is to be made once more."""
+    output: Json = None
+    """What the call that took effect has brought."""
 
 
 class Approvals:
@@ -120,8 +126,13 @@ class Approvals:
         reason: str | None = None,
         principal: Principal | None = None,
         allow_self: bool = False,
+        happened: bool | None = None,
+        output: Json = None,
     ) -> Approval:
         """Approve a call as it is or with other arguments, or reject it; the first decision counts.
+
+        If the question is whether a call took effect (`question: outcome`), who approves says what `happened`, and who
+        rejects gives it up: its error says then that the outcome is unknown.
 
         Args:
             approval_id: The approval.
@@ -130,6 +141,8 @@ class Approvals:
             reason: Why, for the record; who was rejected reads it.
             principal: Who decides. Null is the application itself, which answers for having asked somebody.
             allow_self: Whether who has a part in the run may decide.
+            happened: Whether the call took effect; else it is made once more, with the same idempotency key.
+            output: What the call that took effect has brought, as its output schema wants it.
 
         Returns:
             The approval as it is now.
@@ -142,7 +155,7 @@ class Approvals:
         """
         who = await self._enter(principal)
         approval = await self._store.approvals.get(who.realm, approval_id)
-        answer = Answer(approve, edited_input, reason, principal, allow_self)
+        answer = Answer(approve, edited_input, reason, principal, allow_self, happened, output)
         counted = await self._answer(approval, answer, who.id)
         answered = await self._store.approvals.get(who.realm, approval_id)
         if not counted or answered.status not in ("approved", "edited", "rejected"):
@@ -186,7 +199,15 @@ class Approvals:
             raise _closed(await self._store.approvals.get(approval.realm, approval.approval_id))
         if answer.edited_input is not None:
             await self._check_edit(approval, answer.edited_input, approve=answer.approve)
-        decision = decision_on(approval, approve=answer.approve, edited_input=answer.edited_input, reason=answer.reason)
+        await self._check_outcome(approval, answer)
+        decision = decision_on(
+            approval,
+            approve=answer.approve,
+            edited_input=answer.edited_input,
+            reason=answer.reason,
+            happened=answer.happened,
+            output=answer.output,
+        )
         return await self._leave(approval, decision.model_dump(mode="json"), by)
 
     async def _leave(self, approval: Approval, payload: JsonObject, by: str) -> bool:
@@ -210,6 +231,26 @@ class Approvals:
                 above = None if request.rerun is None else request.rerun.run_id
         return found
 
+    async def _check_outcome(self, approval: Approval, answer: Answer) -> None:
+        """Hold an answer against its question: whether a call took effect is asked of calls that were cut off only."""
+        if approval.question == "permission" or not answer.approve:
+            if answer.happened is not None or answer.output is not None:
+                msg = f"what happened is not asked about {approval.tool!r} here; leave happened and output out"
+                raise InvalidInput(msg)
+            return
+        if answer.happened is None:
+            msg = (
+                f"the question is whether the call of {approval.tool!r} took effect: say happened=true with its "
+                "output, or happened=false to have it made once more; reject it if nobody can tell"
+            )
+            raise InvalidInput(msg)
+        if answer.edited_input is not None or (answer.output is not None and not answer.happened):
+            msg = "a call that is made once more has its old arguments and no output yet; leave both out"
+            raise InvalidInput(msg)
+        if answer.happened:
+            tool = await self._registry.pinned(approval.realm, approval.content_hash)
+            check_told_output(tool, answer.output)
+
     async def _check_edit(self, approval: Approval, edited: JsonObject, *, approve: bool) -> None:
         if not approve:
             msg = "a rejected call has no arguments; leave edited_input out, or approve the call with it"
@@ -227,6 +268,24 @@ class Approvals:
             listed = "; ".join(map(str, problems[:5]))
             msg = f"the edited arguments of {tool.name!r} are not valid: {listed}. Correct them; the call still waits"
             raise InvalidInput(msg, [problem.as_json() for problem in problems])
+
+
+def check_told_output(tool: ToolRevision, output: Json) -> None:
+    """Refuse what a person says that a call has brought, if it is not what the tool promises.
+
+    Raises:
+        InvalidInput: It is not.
+    """
+    schema = tool.definition.output_schema
+    try:
+        problems = () if schema is None else compile_schema(schema).problems(plain(output))
+    except InvalidInput as problem:
+        msg = f"the output of {tool.name!r} is not JSON: {problem}"
+        raise InvalidInput(msg) from problem
+    if problems:
+        listed = "; ".join(map(str, problems[:5]))
+        msg = f"the output is not what {tool.name!r} brings: {listed}. Correct it; the question stays open"
+        raise InvalidInput(msg, [problem.as_json() for problem in problems])
 
 
 def _closed(approval: Approval) -> Conflict:

@@ -49,6 +49,7 @@ from toolcrib.contracts import (
     ToolDefinition,
     Usd,
 )
+from toolcrib.contracts.tools import UnknownOutcome
 from toolcrib.net import HttpSession
 from toolcrib.registry.callables import has_object, inner_function, name_of, open_parameters, public_methods
 from toolcrib.registry.hints import schema_of_arguments, schema_of_results
@@ -91,7 +92,10 @@ class ToolOptions(TypedDict, total=False):
     deletes: bool
     untrusted: bool
     idempotent: bool
+    idempotency_key: str
     reconcile: str
+    on_unknown: UnknownOutcome
+    transactional: bool
     cache: CachePolicy
     cache_ttl_s: float
     timeout_s: float

@@ -65,6 +65,6 @@ class Handovers:
 
     def _note(self, handoff: ClientHandoff) -> None:
         position = handoff.position
-        self._history.intents[position] = self._log.open_calls[position]
+        self._history.intend(self._log.open_calls[position], handoff.envelope.t_start)
         self._history.handoffs[position] = handoff
         self._log.add(handoff)

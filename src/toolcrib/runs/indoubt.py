@@ -1,31 +1,24 @@
-"""Calls that were started and have no outcome: repeated, looked up, or labelled unknown.
+"""Calls that were started and have no outcome: which may be repeated, and the envelopes of those that are not.
 
 None is repeated if that could do twice. Source of the rule: contracts, section 2. `none` and `reads` are repeated;
-`writes` only if idempotent or keyed; else the tool's `reconcile` is asked whether the key took effect, and if it
-cannot tell, the outcome is unknown.
+`writes` only if idempotent or keyed. What becomes of the others is found out elsewhere: see `runs.doubts`.
 """
 
-from collections.abc import Awaitable, Callable
 from decimal import Decimal
-from typing import Protocol, TypeAlias, cast
+from typing import Protocol
 
 from toolcrib.contracts import (
     CallStarted,
     ErrorCode,
     JournalDivergence,
     Json,
-    JsonObject,
     Reason,
     Run,
     ToolEnvelope,
     ToolError,
     ToolRevision,
 )
-from toolcrib.executor import Clock, ToolCall, error, is_repeatable
-from toolcrib.policy import is_untrusted
-
-Ask: TypeAlias = Callable[[ToolCall], Awaitable[ToolEnvelope]]
-"""Calls a tool that reconciles, under the name and the rights of the run."""
+from toolcrib.executor import Clock, ToolCall, error
 
 
 class Pinned(Protocol):
@@ -37,7 +30,7 @@ class Pinned(Protocol):
 
 
 class InDoubt:
-    """Decides what becomes of a call whose outcome the journal does not know.
+    """What the journal says of calls that were cut off.
 
     Args:
         tools: Finds the revision that was started.
@@ -61,34 +54,31 @@ class InDoubt:
             )
             raise JournalDivergence(msg)
 
-    async def judge(self, intent: CallStarted, run: Run, ask: Ask) -> ToolEnvelope | None:
-        """The envelope of a call that must not be repeated, or null if it may be.
+    async def tool_of(self, content_hash: str, realm: str) -> ToolRevision:
+        """The revision that a call was started with."""
+        return await self._tools.pinned(realm, content_hash)
+
+    def found(
+        self, intent: CallStarted, run: Run, output: Json, *, tainted: bool, cost_usd: Decimal | None
+    ) -> ToolEnvelope:
+        """The envelope of a call that is found to have taken effect."""
+        return self._envelope(intent, run, output=output, tainted=tainted, cost_usd=cost_usd)
+
+    def unknown(self, intent: CallStarted, run: Run, tried: str, *, cost_usd: Decimal | None) -> ToolEnvelope:
+        """The envelope of a call of which nobody can tell.
 
         Args:
             intent: The call as it was started.
             run: The run that it belongs to.
-            ask: Calls the tool's `reconcile`, if it has one.
+            tried: Who was asked and could not tell, for the message; empty if nobody was.
+            cost_usd: What it may have cost.
         """
-        tool = await self._tools.pinned(run.realm, intent.content_hash)
-        if is_repeatable(tool.definition):
-            return None
-        price = tool.definition.cost_usd_per_call
-        if tool.definition.reconcile is not None:
-            answer = await _reconcile(tool.definition.reconcile, intent, ask)
-            told: Json = answer.output
-            said = cast("JsonObject", told) if isinstance(told, dict) else {}
-            if said.get("found") is True:
-                output: Json = said.get("output")
-                tainted = answer.tainted or is_untrusted(tool.definition)
-                return self._envelope(intent, run, output=output, tainted=tainted, cost_usd=price)
-            if said.get("found") is False:
-                return None
         message = (
             f"{intent.name!r} was started and the process stopped before its outcome was known; it writes and is not "
-            "idempotent, so it was not repeated. Check whether it took effect"
+            f"idempotent, so it was not repeated. {tried}Check whether it took effect"
         )
         unknown = error(ErrorCode.UNKNOWN, Reason.OUTCOME_UNKNOWN, message)
-        return self._envelope(intent, run, error=unknown, cost_usd=price)
+        return self._envelope(intent, run, error=unknown, cost_usd=cost_usd)
 
     def cut_off(self, intent: CallStarted, run: Run, reason: Reason) -> ToolEnvelope:
         """The envelope of a call that was stopped from outside while it ran."""
@@ -129,9 +119,3 @@ class InDoubt:
             tainted=tainted,
             cost_usd=cost_usd,
         )
-
-
-async def _reconcile(name: str, intent: CallStarted, ask: Ask) -> ToolEnvelope:
-    """What the tool answers. The position tells the attempt, because the answer is good for that one only."""
-    position = f"{intent.position}.reconcile{intent.attempt}"
-    return await ask(ToolCall(position, name, {"idempotency_key": intent.idempotency_key}))

@@ -6,6 +6,7 @@ not repeated because the tool was mended. Pure; what is known is handed in.
 
 import re
 from collections.abc import Awaitable, Callable, Sequence
+from datetime import datetime
 from typing import Final, TypeAlias, cast
 
 from toolcrib.contracts import CallStarted, Guardrail, Json, JsonObject, Reason, ToolEnvelope
@@ -15,8 +16,8 @@ from toolcrib.policy import screen
 from toolcrib.registry import compile_schema
 from toolcrib.runs.surroundings import Nested
 
-Judge: TypeAlias = Callable[[CallStarted], Awaitable[ToolEnvelope | None]]
-"""The envelope of a call that was started and must not be repeated, or null if it may be."""
+Judge: TypeAlias = Callable[[CallStarted, datetime], Awaitable[ToolEnvelope | None]]
+"""The envelope of a call that was started at a moment and must not be repeated, or null if it may be."""
 
 _TRY: Final = re.compile(r"\.try[0-9]+$")
 
@@ -82,7 +83,8 @@ class TakenOver:
         earlier = self.known(call, guardrails)
         if earlier is None or earlier.intent is None:
             return None
-        verdict = await judge(earlier.intent) if self.in_doubt(earlier) else None
+        begun = earlier.envelope.t_start
+        verdict = await judge(earlier.intent, begun) if self.in_doubt(earlier) else None
         return earlier.intent.idempotency_key if verdict is None else self.judged(earlier, verdict)
 
     def taken(self, envelope: ToolEnvelope, position: str) -> ToolEnvelope:

@@ -9,6 +9,7 @@ from toolcrib.contracts import (
     ApprovalDecision,
     ApprovalRequested,
     Conflict,
+    Json,
     JsonObject,
     RunEvent,
     RunFinished,
@@ -83,7 +84,13 @@ def waiting_at(run_id: str, position: str, waiting: Mapping[str, T], whom: str) 
 
 
 def decision_on(
-    request: ApprovalRequested | Approval, *, approve: bool, edited_input: JsonObject | None, reason: str | None
+    request: ApprovalRequested | Approval,
+    *,
+    approve: bool,
+    edited_input: JsonObject | None = None,
+    reason: str | None = None,
+    happened: bool | None = None,
+    output: Json = None,
 ) -> ApprovalDecision:
     """A decision bound to the very arguments, tool and policy that were shown."""
     return ApprovalDecision(
@@ -93,4 +100,6 @@ def decision_on(
         policy_hash=request.policy_hash,
         edited_input=edited_input,
         reason=reason,
+        happened=happened,
+        output=output,
     )

@@ -47,7 +47,10 @@ async def get_approval(approval_id: str, crib: House, caller: Caller) -> Approva
 async def decide_approval(
     approval_id: str, body: DecisionBody, crib: House, caller: Caller, allow_self: SelfApproval
 ) -> Approval:
-    """Approve the call, as it is or with other arguments, or reject it; the runs then go on by themselves."""
+    """Approve the call, as it is or with other arguments, or reject it; the runs then go on by themselves.
+
+    If the question is whether a call took effect, `happened` says so, with its `output`.
+    """
     return await crib.approvals.decide(
         approval_id,
         approve=body.approved,
@@ -55,4 +58,6 @@ async def decide_approval(
         reason=body.reason,
         principal=caller,
         allow_self=allow_self,
+        happened=body.happened,
+        output=body.output,
     )

@@ -290,6 +290,10 @@ class DecisionBody(Contract):
     edited_input: JsonObject | None = None
     """Arguments to use instead of those that were shown."""
     reason: str | None = None
+    happened: bool | None = None
+    """To `question: outcome`, with `approved: true`: the call took effect, or it is to be made once more."""
+    output: Json = None
+    """What the call that took effect has brought."""
 
 
 class CancelBody(Contract):

@@ -69,6 +69,7 @@ def asked(entry: Entry) -> Approval | None:
         requested_by=event.requested_by or entry.made_by,
         acting=event.acting or entry.made_by,
         step=event.step,
+        question=event.question,
         requested_at=entry.at,
         expires_at=event.expires_at,
     )

@@ -50,6 +50,7 @@ EVERYTHING: dict[str, Any] = {
     "untrusted": True,
     "idempotency_key": "key",
     "reconcile": "look",
+    "on_unknown": "ask",
     "transactional": True,
     "error_handling": (ErrorRule(when="TIMEOUT", action="retry"),),
     "cost_usd_per_call": Decimal("0.1"),

@@ -101,7 +101,7 @@ async def test_what_is_found_of_a_call_that_outsiders_can_write_marks_the_run():
 
 @pytest.mark.requirement("runs.in_doubt_reconciled")
 async def test_a_call_that_is_found_undone_is_repeated():
-    house, run_id = await crashed(reconciled())
+    house, run_id = await crashed(reconciled(timeout_s=20))
 
     heir = House(call_it, lambda dispatch: Outcome({"found": False}), other=house, owner="second")
     driven = await heir.engine.resume(run_id)
@@ -131,7 +131,13 @@ async def test_a_reconciling_tool_that_fails_is_missing_or_writes_tells_nothing(
     house, run_id = await crashed(reconciled(reconcile=name))
 
     heir = House(call_it, fail, other=house, owner="second")
-    driven = await heir.engine.resume(run_id)
+    resuming = asyncio.create_task(heir.engine.resume(run_id))
+    for wait_s in (0, 1, 10, 60):
+        await heir.clock.pass_time(wait_s)
+        if resuming.done() and (await heir.store.journal.run(run_id)).ended is False:
+            resuming = asyncio.create_task(heir.engine.resume(run_id))
+    await heir.clock.pass_time(1)
+    driven = await resuming
 
     assert driven.result.output == ["error", None]
     assert "a" not in heir.dispatched
@@ -156,7 +162,7 @@ async def test_an_answer_is_good_for_one_attempt_only():
     async def undone_then_hang(dispatch: Dispatch) -> Outcome:
         return await hang(dispatch) if dispatch.position == "a" else Outcome({"found": False})
 
-    house, run_id = await crashed(reconciled())
+    house, run_id = await crashed(reconciled(timeout_s=20))
     second = House(call_it, undone_then_hang, other=house, owner="second")
     await second.crash(asyncio.create_task(second.engine.resume(run_id)))
 
@@ -177,7 +183,7 @@ async def test_an_answer_that_the_journal_has_is_not_asked_for_again():
         context.policy = CallPolicy(confirm=frozenset({"act"}))
         return await call_it(context)
 
-    house, run_id = await crashed(reconciled())
+    house, run_id = await crashed(reconciled(timeout_s=20))
     second = House(confirmed, undone_then_wait, other=house, owner="second")
     driven = await second.engine.resume(run_id)
     assert driven.result.status == "awaiting_approval"

@@ -1,5 +1,6 @@
 """Which calls of a run that is taken up are the same, and what is made of them."""
 
+from datetime import datetime
 from typing import Any
 
 import pytest
@@ -118,7 +119,7 @@ async def test_what_is_said_of_a_call_in_doubt_is_its_outcome_unless_it_may_be_m
     known = taken(a=earlier(error=unknown, intent=INTENT, reused="run_0"))
     verdicts: list[ToolEnvelope | None] = [envelope(error=unknown), envelope(output=7), None]
 
-    async def judge(intent: CallStarted) -> ToolEnvelope | None:
+    async def judge(intent: CallStarted, since: datetime) -> ToolEnvelope | None:
         assert intent == INTENT
         return verdicts.pop(0)
 

@@ -39,6 +39,7 @@ _TEXTS = frozenset({"model", "prompt", "reasoning_effort", "tool_calling"})
 
 
 def fork(
+    *,
     run_id: RunId,
     at: At = None,
     changes: Set = None,

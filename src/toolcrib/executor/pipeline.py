@@ -171,14 +171,23 @@ class Executor:
         Raises:
             CallFailed: The call would not run; its error says why.
         """
+        return self._admitted(call, context)[0]
+
+    def passes(self, call: ToolCall, context: CallContext) -> bool:
+        """Whether a call would run, without anybody being asked."""
+        try:
+            return self._admitted(call, context)[1].outcome == "allow"
+        except CallFailed:
+            return False
+
+    def _admitted(self, call: ToolCall, context: CallContext) -> tuple[ToolRevision, GuardDecision]:
         receipt = Receipt(call, context, self._clock)
         tool = receipt.tool = self._resolve(call, context)
         decision = self._guard(receipt, tool)
         context.budget.return_tool_call()
         self._permit(receipt, tool)
         self._validate(receipt, tool)
-        self._heed(receipt, tool, decision)
-        return tool
+        return tool, self._heed(receipt, tool, decision)
 
     async def _run(self, receipt: Receipt, tool: ToolRevision) -> ToolEnvelope:
         context, definition = receipt.context, tool.definition

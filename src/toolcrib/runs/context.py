@@ -195,7 +195,9 @@ class RunContext:
         Raises:
             JournalDivergence: The journal has another call at this position.
         """
-        envelope = self._history.envelopes.get(call.position) or self.elsewhere.outcome(call, self.policy)
+        envelope = self._history.envelopes.get(call.position) or self.elsewhere.outcome(
+            call, self.policy, lambda: self._around.executor.passes(call, self._call_context())
+        )
         if envelope is not None:
             self._around.in_doubt.check_same(call, envelope.name)
             self._heard(envelope)

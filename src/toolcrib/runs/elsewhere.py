@@ -36,9 +36,18 @@ class Elsewhere:
         self._log = log
         self._history = history
 
-    def outcome(self, call: ToolCall, policy: CallPolicy) -> ToolEnvelope | None:
-        """What the same call has brought in another run, if it needs not be made; from now on the journal has it."""
+    def outcome(self, call: ToolCall, policy: CallPolicy, passes: Callable[[], bool]) -> ToolEnvelope | None:
+        """What the same call has brought in another run, if it needs not be made; from now on the journal has it.
+
+        Args:
+            call: The call.
+            policy: Of the run.
+            passes: Tells whether the call may be made here without asking anybody: it matters if the rules are others.
+        """
         if call.position in self._history.intents:
+            return None
+        judged_anew = self.recording is not None and self.recording.fork.changes.policy is not None
+        if judged_anew and not passes():
             return None
         found = self._taken_over(call, policy) or self._recorded(call, policy)
         if found is not None:

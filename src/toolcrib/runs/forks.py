@@ -44,6 +44,8 @@ from toolcrib.runs.past import Past
 
 _CUT_OFF: Final = frozenset({Reason.CANCELLED, Reason.RUN_TIMEOUT})
 _STOPPED: Final = frozenset({"cancelled", "timed_out"})
+_TOOLS: Final = frozenset({"tools_resolved", "tools_allotted"})
+"""What tells of the tools that a run may call."""
 _UNPAID: Final = {"usage": Usage(), "cost_usd": Decimal(0)}
 
 
@@ -61,7 +63,7 @@ async def recorded(request: RunRequest, fork: Fork, run_id: str, *, past: Past, 
         NotFound: That run is gone.
     """
     original = await past.run(fork.run_id)
-    journal = _Journal(original, await past.events(fork.run_id), fork.at)
+    journal = _Journal(original, await past.events(fork.run_id), fork)
     calls = [] if fork.anew else [call async for call in _untouched(journal.calls(), request, past)]
     if fork.changes.policy is not None:  # what was refused may be allowed now
         calls = [call for call in calls if call.envelope.status != "denied"]
@@ -86,15 +88,15 @@ class _Journal:
     Args:
         run: The run.
         events: All of them.
-        at: Number of the last one that is known.
+        fork: Where it is cut, and what is different.
     """
 
-    def __init__(self, run: Run, events: Sequence[RunEvent], at: int) -> None:
+    def __init__(self, run: Run, events: Sequence[RunEvent], fork: Fork) -> None:
         self._run_id = run.run_id
         cut_off = _cut_off(events)
-        kept = [entry for entry in events if entry.number not in cut_off]
-        self._before = [entry for entry in kept if entry.number <= at]
-        self._after = [entry for entry in kept if entry.number > at]
+        kept = [entry for entry in events if entry.number not in cut_off and not _is_other(entry.event, fork)]
+        self._before = [entry for entry in kept if entry.number <= fork.at]
+        self._after = [entry for entry in kept if entry.number > fork.at]
         self._moment = self._before[-1].at
         self._starts: dict[tuple[str, int], ModelStarted] = {}
         self._shown: dict[str, ApprovalRequested] = {}
@@ -229,6 +231,14 @@ def answered_before(event: ModelFinished, number: int) -> ModelFinished:
 def failed_before(event: ModelFailed) -> ModelFailed:
     """The last failure of a model call as a fork has it, likewise."""
     return event.model_copy(update={**_UNPAID, "attempt": 1})
+
+
+def _is_other(event: Event, fork: Fork) -> bool:
+    """Whether an event tells which tools there are, and the fork has others."""
+    policy = fork.changes.policy
+    if policy is None or (policy.tools is None and policy.side_effects is None) or not isinstance(event, ProgressMade):
+        return False
+    return event.kind in _TOOLS
 
 
 def _cut_off(events: Sequence[RunEvent]) -> set[int]:

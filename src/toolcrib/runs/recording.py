@@ -63,12 +63,12 @@ class Recording:
         return self._take(same, {known.event: known.end.position for known in same}, position)
 
     def has_found(self, key: str) -> bool:
-        """Whether something was found out under a key that the changes do not touch, and not by a call.
+        """Whether something was found out under a key, and not by a call.
 
         A call is taken by itself, so that what it has brought is known too.
         """
         is_call = any(call.envelope.position == key for call in self.facts.calls)
-        return key in self.facts.found and not is_call and not self._concerns_tools(key)
+        return key in self.facts.found and not is_call
 
     def found(self, key: str) -> Json:
         """What was found out."""
@@ -103,10 +103,3 @@ class Recording:
             return known.asked == schema.with_defaults(cast("JsonObject", arguments))
         except InvalidInput:
             return False
-
-    def _concerns_tools(self, key: str) -> bool:
-        """Whether a finding says which tools there are, and the fork has others."""
-        policy = self.fork.changes.policy
-        if policy is None or (policy.tools is None and policy.side_effects is None):
-            return False
-        return key == "tools" or key.startswith("allotted.")

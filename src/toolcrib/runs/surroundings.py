@@ -47,6 +47,10 @@ class Executes(Protocol):
         """Run one call to its end."""
         ...
 
+    def passes(self, call: ToolCall, context: CallContext) -> bool:
+        """Whether a call would run, without anybody being asked."""
+        ...
+
 
 class Surroundings(Struct, frozen=True):
     """What a run context needs of the house, handed in by the engine."""

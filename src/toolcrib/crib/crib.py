@@ -436,17 +436,18 @@ class Crib(Definer):
         await self.open()
         return await read_trace(self.store.journal, run_id)
 
-    async def replay(self, run_id: str) -> Replay:
-        """Execute the program of a run that has ended again, on its journal alone, and tell where it goes another way.
+    async def replay(self, run_id: str, *, parked: bool = False) -> Replay:
+        """Make the events of a run again, from its recording alone, and tell where they are others.
 
-        No tool runs, no model is asked, nothing is written. `recorded_model` is for running it again for real.
+        No tool runs, no model is asked, nothing is written. With `parked`, a run that has not ended is replayed as far
+        as it has come. `recorded_model` is for running it again for real.
 
         Raises:
             NotFound: No such run.
             Conflict: It has not ended.
         """
         await self.open()
-        return await replay_run(self._parts, run_id)
+        return await replay_run(self._parts, run_id, parked=parked)
 
     async def rehearse(
         self, changes: "Callable[[Crib], Awaitable[object]] | None" = None, *, functions_here: bool = True

@@ -1,52 +1,101 @@
-"""Replays of recorded runs: what a run was asked and answered is read, and its program is executed on that alone."""
+"""Replays of recorded runs: what was recorded is read, and the code of today is run on that alone."""
 
-from toolcrib.agents import Models
-from toolcrib.contracts import ChildStarted, LLMConfig, ModelStarted, Replay
+from collections.abc import Mapping
+from datetime import datetime
+
+from toolcrib.contracts import DELEGATES, ChildStarted, Conflict, InvalidSettings, LLMConfig, NotFound, Replay, RunKind
 from toolcrib.crib.parts import Parts
-from toolcrib.engines import end_of, limits_of
-from toolcrib.llm import LanguageModel, ScriptedModel
-from toolcrib.runs import Program, Recording, confirmed, replay
+from toolcrib.engines.replay import (
+    Furniture,
+    RecordedRun,
+    Recording,
+    ReplayEngine,
+    ReplayModels,
+    ReplaySandbox,
+    replay_of,
+)
+from toolcrib.llm import Cost, Usage
+from toolcrib.runs import Past, Program, confirmed
+from toolcrib.runtimes import DelegateRuntime, RuntimeDispatcher
+from toolcrib.store import Journal
 
 
-async def replay_run(parts: Parts, run_id: str) -> Replay:
-    """Execute the program of a run that has ended, and those of its nested runs, against their journals.
+async def replay_run(parts: Parts, run_id: str, *, parked: bool = False) -> Replay:
+    """Execute the code of a run again on its recording, with all that is nested in it.
+
+    A nested run is replayed with its callers, on whose budget it drew; what is told is of itself.
+
+    Args:
+        parts: Have the definitions, the code and the recording.
+        run_id: The run.
+        parked: Replay also a run that has not ended, as far as it has come.
 
     Raises:
         NotFound: There is no such run, or a text of it is gone.
         Conflict: It has not ended.
     """
-
-    def program(recording: Recording) -> Program:
-        return confirmed(parts.programs(_silent(recording))[recording.run.request.kind])
-
-    recording = await _recording(parts, run_id)
-    store = parts.outside.store
-    return await replay(recording, program, tools=parts.registry, blobs=store.blobs, past=store.journal, failed=end_of)
-
-
-async def _recording(parts: Parts, run_id: str) -> Recording:
     journal = parts.outside.store.journal
-    run, events = await journal.run(run_id), await journal.events(run_id)
-    request = run.request
-    tool = await parts.registry.pinned(run.realm, request.content_hash)
-    limits = limits_of(tool, request.kind, request.timeout_s)
-    children = [entry.event.child_run_id for entry in events if isinstance(entry.event, ChildStarted)]
-    return Recording(
-        run,
-        events,
-        tool,
-        limits if request.allowance is None else request.allowance.bounding(limits),
-        {child: await _recording(parts, child) for child in children},
+    run = await journal.run(run_id)
+    if not run.ended and not parked:
+        msg = f"run {run_id} has not ended; resume it, and replay it when it has, or replay it as far as it has come"
+        raise Conflict(msg)
+    recording = await read_recording(journal, run.request.root_run_id or run_id)
+    return await replay_recording(parts, recording, run_id, past=journal)
+
+
+async def read_recording(journal: Journal, run_id: str) -> Recording:
+    """A run that nobody called with all that are nested in it, as a journal has them.
+
+    Raises:
+        NotFound: There is no such run.
+    """
+    runs: dict[str, RecordedRun] = {}
+    waiting = [run_id]
+    while waiting:
+        next_id = waiting.pop()
+        try:
+            run = await journal.run(next_id)
+        except NotFound:
+            if next_id == run_id:
+                raise
+            continue  # it was announced, and a crash came before it was made; or it was pruned
+        events = await journal.events(next_id)
+        runs[next_id] = RecordedRun(run, events, await journal.signals(next_id))
+        waiting += [entry.event.child_run_id for entry in events if isinstance(entry.event, ChildStarted)]
+    return Recording(run_id, runs)
+
+
+async def replay_recording(parts: Parts, recording: Recording, run_id: str, *, past: Past) -> Replay:
+    """Replay a recording with the code and the definitions of a crib.
+
+    Args:
+        parts: Of the crib.
+        recording: A family of runs.
+        run_id: The one of them to tell about.
+        past: Reads the other runs that it has read.
+    """
+
+    def programs(models: ReplayModels, sandbox: ReplaySandbox) -> Mapping[RunKind, Program]:
+        return {kind: confirmed(program) for kind, program in parts.programs(models.model, sandbox).items()}
+
+    def price(llm: LLMConfig, usage: Usage, at: datetime) -> Cost:
+        try:
+            return parts.models.model(llm).cost(usage, at)
+        except InvalidSettings as problem:
+            return Cost(None, f"unknown: {problem}")
+
+    engine = ReplayEngine(
+        recording,
+        Furniture(
+            parts.registry,
+            programs,
+            RuntimeDispatcher(dict.fromkeys(DELEGATES, DelegateRuntime())),
+            parts.accounts,
+            parts.executor.guardrails,
+            parts.outside.store.blobs,
+            past,
+            price,
+        ),
     )
-
-
-def _silent(recording: Recording) -> Models:
-    """Opens models that have the recorded one's name, and nothing to say."""
-    names = {entry.event.model for entry in recording.events if isinstance(entry.event, ModelStarted)}
-
-    def model(llm: LLMConfig) -> LanguageModel:
-        silent = ScriptedModel(())
-        silent.name = next(iter(names)) if len(names) == 1 else llm.model
-        return silent
-
-    return model
+    await engine.replay()
+    return replay_of(engine.stage, run_id)

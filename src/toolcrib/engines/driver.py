@@ -71,6 +71,7 @@ from toolcrib.runs import (
     result_of,
 )
 from toolcrib.runs.log import Appends
+from toolcrib.runs.modelguard import Screens
 from toolcrib.runs.surroundings import Executes, Learn, learned_now
 from toolcrib.store import Blobs, Claim, RunChange
 
@@ -145,6 +146,8 @@ class House(Struct, frozen=True):
     """Ends the work on a run after so many seconds; in a replay when it ended then."""
     learn: Learn = learned_now
     """Finds out what a program wants to know of the world; in a replay what it found then."""
+    screens: Callable[[], Screens] = Screens
+    """Makes the content filters of a run; in a replay they find in an answer what they found then."""
 
 
 class Drive:
@@ -368,6 +371,7 @@ class Driver:
                 retry=house.retry,
                 guardrails=house.executor.guardrails,
                 purse=Purse.of(house.executor.caps, drive.run),
+                screens=house.screens(),
             ),
             budget=budget,
             policy=policy,

@@ -22,13 +22,12 @@ from toolcrib.contracts import (
     RunRequest,
     RunSuspended,
 )
-from toolcrib.runs import History, result_of, spent_in
-from toolcrib.store import Journal
+from toolcrib.runs import History, Past, result_of, spent_in
 
 NOTHING: Final = Allowance(tool_calls=0, requests=0, tokens=0, cost_usd=Decimal(0), seconds=0)
 
 
-async def check_alone(journal: Journal, run: Run) -> None:
+async def check_alone(journal: Past, run: Run) -> None:
     """Refuse to drive a nested run while a caller of it is being worked on, which takes it under its own budget.
 
     Raises:
@@ -45,7 +44,7 @@ async def check_alone(journal: Journal, run: Run) -> None:
         caller_id = caller.request.parent_run_id
 
 
-async def limits_alone(journal: Journal, request: RunRequest, history: History, limits: Limits) -> Limits:
+async def limits_alone(journal: Past, request: RunRequest, history: History, limits: Limits) -> Limits:
     """The limits of a run that is driven without its caller; its own, if nobody has called it.
 
     Args:
@@ -65,7 +64,7 @@ async def limits_alone(journal: Journal, request: RunRequest, history: History, 
     return part.bounding(limits)
 
 
-async def _part(journal: Journal, caller_id: str | None) -> Allowance | None:
+async def _part(journal: Past, caller_id: str | None) -> Allowance | None:
     """What a caller has left to each of the things that it waits for; null if that was not recorded."""
     if caller_id is None:
         return None
@@ -81,7 +80,7 @@ def _part_of(suspension: RunSuspended, left: Allowance) -> Allowance:
     return left.shared(max(len(suspension.waiting_for), 1))
 
 
-async def open_parts(journal: Journal, history: History) -> Mapping[str, Allowance]:
+async def open_parts(journal: Past, history: History) -> Mapping[str, Allowance]:
     """What a run that goes on must hold back for each open nested run: what it has used, and what it may still use.
 
     Only one that is being driven may use more: any other waits until its caller waits again, and gets a new part then.
@@ -97,7 +96,7 @@ async def open_parts(journal: Journal, history: History) -> Mapping[str, Allowan
     return parts
 
 
-async def _is_driven(journal: Journal, run_id: str) -> bool:
+async def _is_driven(journal: Past, run_id: str) -> bool:
     try:
         return (await journal.run(run_id)).status == "running"
     except NotFound:
@@ -116,7 +115,7 @@ def _largest(suspensions: Sequence[RunSuspended]) -> Allowance:
     )
 
 
-async def _used(journal: Journal, run_id: str, *, more: Allowance = NOTHING) -> Allowance:
+async def _used(journal: Past, run_id: str, *, more: Allowance = NOTHING) -> Allowance:
     """What a nested run has used, with those that it has started, and how much more it may use if it has not ended."""
     events = await journal.events(run_id)
     if not events:

@@ -1,7 +1,7 @@
 """One module per kind of implementation that the executor dispatches to."""
 
 from toolcrib.runtimes.abilities import Abilities
-from toolcrib.runtimes.code import Code
+from toolcrib.runtimes.code import Code, Sandboxes
 from toolcrib.runtimes.composite import Composite
 from toolcrib.runtimes.delegates import DelegateRuntime
 from toolcrib.runtimes.dispatcher import Runtime, RuntimeDispatcher
@@ -29,5 +29,6 @@ __all__ = [
     "PythonRuntime",
     "Runtime",
     "RuntimeDispatcher",
+    "Sandboxes",
     "preview_request",
 ]

@@ -1,0 +1,142 @@
+"""Models of a replay: they answer what they answered then, when it is their turn.
+
+A model knows which of its answers is wanted from the event that says that it is asked.
+"""
+
+from collections.abc import AsyncGenerator, Callable
+from datetime import datetime
+from decimal import Decimal
+from typing import TypeAlias
+
+import orjson
+
+from toolcrib.contracts import (
+    GuardDecision,
+    Guardrail,
+    LLMConfig,
+    ModelDenied,
+    ModelError,
+    ModelFailed,
+    ModelFinished,
+    ModelStarted,
+    RunEvent,
+)
+from toolcrib.engines.replay.score import never
+from toolcrib.engines.replay.stage import ASKED, Stage
+from toolcrib.engines.replay.world import RUN
+from toolcrib.llm import Cost, Request, Response, Usage, decode_response
+from toolcrib.llm.events import Done, Event
+from toolcrib.runs.modelguard import Screens
+
+Price: TypeAlias = Callable[[LLMConfig, Usage, datetime], Cost]
+"""What so many tokens of a model cost, by the prices of this release; used where the recording does not say it."""
+
+
+class ReplayModels:
+    """Opens models that say what was said.
+
+    Args:
+        stage: Of the replay.
+        price: See there.
+    """
+
+    def __init__(self, stage: Stage, price: Price) -> None:
+        self._stage = stage
+        self._price = price
+        self._names: dict[str, set[str]] = {}
+        self._told: dict[tuple[str, int, int], Decimal | None] = {}
+        for part in stage.parts.values():
+            for entry in part.recorded.events:
+                if isinstance(entry.event, ModelStarted | ModelDenied):
+                    self._names.setdefault(entry.run_id, set()).add(entry.event.model)
+                if isinstance(entry.event, ModelStarted):
+                    self._learn(entry.event)
+
+    def model(self, llm: LLMConfig) -> "ReplayModel":
+        """The model of a configuration."""
+        names = self._names.get(RUN.get(), set())
+        name = next(iter(names)) if len(names) == 1 else llm.model
+        return ReplayModel(name, self._stage, lambda usage, at: self._cost(name, llm, usage, at))
+
+    def _learn(self, started: ModelStarted) -> None:
+        facts = started.decision.inputs if started.decision is not None else {}
+        if "input_tokens" in facts:
+            cost = facts.get("cost_usd")
+            key = started.model, facts["input_tokens"], facts["output_tokens"]
+            self._told[key] = None if cost is None else Decimal(str(cost))
+
+    def _cost(self, name: str, llm: LLMConfig, usage: Usage, at: datetime) -> Cost:
+        key = name, usage.input, usage.output
+        return Cost(self._told[key], "as recorded") if key in self._told else self._price(llm, usage, at)
+
+
+class ReplayScreens(Screens):
+    """Content filters that find in an answer what they found then: the journal has what they let pass."""
+
+    def __init__(self, stage: Stage) -> None:
+        super().__init__()
+        self._stage = stage
+
+    def response(self, rules: tuple[Guardrail, ...], response: Response) -> tuple[Response, GuardDecision | None]:
+        """The answer as it was taken, and what was found in it."""
+        asked = ASKED.get()
+        entry = None if asked is None else self._stage.life(RUN.get()).find("model_finished", asked.position)
+        event = None if entry is None else entry.event
+        return response, event.decision if isinstance(event, ModelFinished) else None
+
+
+class ReplayModel:
+    """A model that says what it said.
+
+    Args:
+        name: As it is recorded.
+        stage: Of the replay.
+        price: What tokens cost that were not used.
+    """
+
+    def __init__(self, name: str, stage: Stage, price: Callable[[Usage, datetime], Cost]) -> None:
+        self.name = name
+        self._stage = stage
+        self._price = price
+        self._paid: list[tuple[Usage, Cost]] = []
+
+    async def request(self, request: Request) -> Response:
+        """The recorded answer to the attempt that has just begun.
+
+        Raises:
+            ModelError: The attempt failed.
+        """
+        entry = self._outcome()
+        if entry is None:
+            await never()
+            raise ModelError("stream_cut", "the attempt was cut off")
+        await self._stage.score.turn(entry)
+        if isinstance(entry.event, ModelFailed):
+            failed = entry.event
+            raise ModelError(failed.kind, failed.message, status=failed.status, retry_after_s=failed.retry_after_s)
+        return self._answered(entry)
+
+    async def stream(self, request: Request) -> AsyncGenerator[Event]:
+        """The same, all at once."""
+        yield Done(await self.request(request))
+
+    def cost(self, usage: Usage, at: datetime) -> Cost:
+        """What an answer cost, and what others would have."""
+        paid = (cost for known, cost in self._paid if known is usage)
+        return next(paid, None) or self._price(usage, at)
+
+    def _outcome(self) -> RunEvent | None:
+        asked = ASKED.get()
+        if asked is None:
+            return None
+        life = self._stage.life(RUN.get())
+        failed = life.find("model_failed", asked.position, asked.attempt)
+        return failed or life.find("model_finished", asked.position)
+
+    def _answered(self, entry: RunEvent) -> Response:
+        event = entry.event
+        if not isinstance(event, ModelFinished):
+            raise ModelError("bad_response", f"event {entry.number} is no answer")
+        response = decode_response(orjson.dumps(event.response))
+        self._paid.append((response.usage, Cost(event.cost_usd, event.cost_source or "")))
+        return response

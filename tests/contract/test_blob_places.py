@@ -1,6 +1,6 @@
 """The promises of blobs, wherever their bytes lie."""
 
-from collections.abc import AsyncGenerator, Callable, Generator
+from collections.abc import AsyncGenerator, Generator
 from pathlib import Path
 
 import pytest
@@ -9,7 +9,6 @@ from tests.servers.s3 import CREDENTIALS, SECRET, S3Server, running_s3
 from toolcrib.contracts import NotFound, Unavailable, digest
 from toolcrib.store import Blobs, open_store
 
-PLACES = ("memory", "beside", "folder", "bucket")
 PLAN = b"a plan"
 
 
@@ -25,23 +24,28 @@ def _credentials(monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setenv(name, value)
 
 
-@pytest.fixture(params=PLACES)
-async def blobs(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncGenerator[Blobs]:
-    places: dict[str, Callable[[], str | None]] = {
-        "memory": lambda: None,
-        "beside": lambda: None,
-        "folder": lambda: f"file://{tmp_path}/else where",
-        "bucket": lambda: _bucket(request.getfixturevalue("s3")),
-    }
-    url = "memory://" if request.param == "memory" else f"sqlite:///{tmp_path}/crib.db"
-    store = open_store(url, blobs=places[request.param]())
+@pytest.fixture(params=["memory", "beside", "database", "folder", "bucket", "bucket of a database"])
+def place(request: pytest.FixtureRequest, tmp_path: Path) -> tuple[str, str | None]:
+    """The URLs of a store and of the place of its blobs."""
+    file, param = f"sqlite:///{tmp_path}/crib.db", str(request.param)
+    if "bucket" in param:
+        s3: S3Server = request.getfixturevalue("s3")
+        store = request.getfixturevalue("postgres_store") if "database" in param else file
+        return store, s3.url(s3.bucket(), "of/tests")
+    if param == "database":
+        return request.getfixturevalue("postgres_store"), None
+    if param == "folder":
+        return file, f"file://{tmp_path}/else where"
+    return ("memory://" if param == "memory" else file), None
+
+
+@pytest.fixture
+async def blobs(place: tuple[str, str | None]) -> AsyncGenerator[Blobs]:
+    url, where = place
+    store = open_store(url, blobs=where)
     await store.open()
     yield store.blobs
     await store.close()
-
-
-def _bucket(s3: S3Server) -> str:
-    return s3.url(s3.bucket(), "of/tests")
 
 
 @pytest.mark.requirement("shared_state.blob_places")

@@ -1,38 +1,48 @@
 """The promises of counters, in every store and in Redis."""
 
 import asyncio
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Generator
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 
 import pytest
 
 from tests.servers.redis import RedisTestServer, running_redis
-from tests.unit.store.samples import StoreKind, opened
+from tests.unit.store.samples import opened_at
 from toolcrib.shared import RedisCounters, RedisServer
 from toolcrib.store import Charge, Counters, Reserved
 
-KINDS = ("memory", "sqlite", "redis")
 NOW = datetime.now(UTC)
 SOON = NOW + timedelta(minutes=15)
 """Redis goes by a clock of its own, so all that is far from now is far for it too."""
 
 
 @pytest.fixture(scope="module")
-def redis_server():
+def running() -> Generator[RedisTestServer]:
     with running_redis() as server:
         yield server
 
 
-@pytest.fixture(params=KINDS)
-async def counters(request: pytest.FixtureRequest, redis_server: RedisTestServer, tmp_path) -> AsyncGenerator[Counters]:
+@pytest.fixture(params=["memory", "sqlite", "postgres", "redis"])
+def place(request: pytest.FixtureRequest, tmp_path: Path) -> str:
+    """The URL of a store, or of a Redis server, that has counted nothing yet."""
     if request.param == "redis":
-        server = RedisServer(redis_server.url())
-        await server.ask("FLUSHALL")
+        server: RedisTestServer = request.getfixturevalue("running")
+        server.forget()
+        return server.url()
+    if request.param == "postgres":
+        return request.getfixturevalue("postgres_store")
+    return "memory://" if request.param == "memory" else f"sqlite:///{tmp_path}/crib.db"
+
+
+@pytest.fixture
+async def counters(place: str) -> AsyncGenerator[Counters]:
+    if place.startswith("redis:"):
+        server = RedisServer(place)
         yield RedisCounters(server, lambda: NOW)
         await server.close()
         return
-    kind: StoreKind = request.param
-    async with opened(kind, tmp_path) as store:
+    async with opened_at(place) as store:
         yield store.counters
 
 

@@ -9,7 +9,7 @@ import tempfile
 from collections.abc import Generator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import redis
 
@@ -51,6 +51,11 @@ class RedisTestServer:
         if process is not None:
             process.kill()
             process.wait(30)
+
+    def forget(self) -> None:
+        """Forget all that is stored."""
+        with self.client() as client:
+            cast("Any", client).flushall()
 
     def client(self, database: int = 0) -> "redis.Redis":
         """A client of its own, to look at what is stored."""

@@ -21,6 +21,7 @@ _GIVEN: Final[Mapping[str, Sequence[Path]]] = {
     "model_failed": [("message",)],
     "model_finished": [("duration_s",)],
     "call_finished": [("envelope", field) for field in ("t_start", "t_end", "timings", "metadata")],
+    "call_doubted": [("envelope", field) for field in ("t_start", "t_end", "timings", "metadata")],
     "approval_requested": [("expires_at",)],
     "client_handoff": [
         ("envelope", field) for field in ("t_start", "t_end", "timings", "metadata", "cost_usd", "tainted", "attempts")

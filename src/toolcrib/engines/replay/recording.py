@@ -16,7 +16,6 @@ from toolcrib.contracts import (
     ApprovalDecided,
     ApprovalRequested,
     ApprovalWithdrawn,
-    CallDoubted,
     CallFinished,
     CallStarted,
     ChildStarted,
@@ -40,6 +39,7 @@ from toolcrib.contracts import (
     SignalReceived,
     approval_signal,
 )
+from toolcrib.contracts.events import CallDoubted
 from toolcrib.runs import client_signal
 
 Key: TypeAlias = tuple[str | int, ...]

@@ -184,10 +184,6 @@ class ReplayExecutor:
             _CALL.reset(token)
 
     def passes(self, call: ToolCall, context: CallContext) -> bool:
-        """As the executor says now, since what it says of a call that ran stands in the journal."""
-        return self._executor.passes(call, context)
-
-    def passes(self, call: ToolCall, context: CallContext) -> bool:
         """Whether a call would run, without anybody being asked."""
         token = _CALL.set((context.run_id, call.position))
         try:

@@ -1,6 +1,7 @@
 """What becomes of runs when workers, Restate, its data, or the process that began them are lost, on a real server."""
 
 from collections.abc import Generator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -228,3 +229,19 @@ async def test_a_worker_that_lacks_a_function_leaves_the_run_to_one_that_has_it(
     assert result.summary.status == "completed"
     assert "lacks the Python function of put@1.0.0" in attempt["last_failure"]
     assert "Traceback" not in attempt["last_failure"]
+
+
+@pytest.mark.requirement("restate.connection")
+async def test_a_run_that_takes_longer_than_restate_is_patient_is_not_driven_twice(shop: Shop, server: RestateServer):
+    impatient = Shop(shop.folder, replace(server.options, inactivity_s=1, abort_s=1))
+    async with Crew(impatient, server) as crew, impatient.crib() as crib:
+        await crew.hire()
+        run_id = await crib.submit("post", {"what": MARK})
+        tried = f"SELECT * FROM sys_invocation WHERE target_service_key = '{run_id}' AND retry_count > 1"
+        await until(lambda: server.query(tried))
+        impatient.open()
+        result = await crib.resume(run_id)
+
+    assert result.summary.status == "completed"
+    assert causes(result) == []
+    assert (shop.times("post-begun"), shop.times("post")) == (1, 1)

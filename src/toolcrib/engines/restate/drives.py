@@ -7,6 +7,7 @@ connection, the run goes on, and whoever asks again is told the same task's end.
 import asyncio
 import logging
 from datetime import datetime
+from functools import partial
 from typing import Literal, TypeAlias
 
 from msgspec import Struct
@@ -69,7 +70,7 @@ class Drives:
             if self._stopping:
                 raise _stops(run_id)
             task = self._tasks[run_id] = asyncio.create_task(self._drive(run_id))
-            task.add_done_callback(lambda _: self._tasks.pop(run_id))
+            task.add_done_callback(partial(self._over, run_id))
         return await asyncio.shield(task)
 
     async def drain(self, grace_s: float) -> None:
@@ -104,6 +105,11 @@ class Drives:
         if self._stopping and not run.ended:
             raise _stops(run_id)
         return await self._told(run)
+
+    def _over(self, run_id: str, task: asyncio.Task[Driving]) -> None:
+        del self._tasks[run_id]
+        if not task.cancelled():
+            task.exception()  # whoever has asked is told, if the connection is still there
 
     async def _told(self, run: Run) -> Driving:
         if run.ended:

@@ -6,6 +6,7 @@ and the sending, if Restate is away, or if it has lost its data. What is sent tw
 """
 
 import asyncio
+import contextlib
 import hashlib
 import logging
 from collections.abc import Awaitable, Callable, Mapping, Sequence
@@ -81,17 +82,19 @@ class Outbox:
         """Look for runs that can go on, for ever."""
         await self._clock.sleep(self._offset_s)
         while True:
-            await self.sweep()
+            with contextlib.suppress(Unavailable):  # while the store is away nothing goes on
+                await self.sweep()
             await self._clock.sleep(self._sweep_s)
 
     async def sweep(self) -> None:
-        """Send what can go on and was not sent lately; nothing while the store is away."""
-        try:
-            found = await self._journal.claimable(now=self._clock.now(), limit=BATCH + len(self._sent))
-            self._sent = {run_id: self._sent[run_id] for run_id in found if run_id in self._sent}
-            due = await self._due(found)
-        except Unavailable:
-            return
+        """Send what can go on and was not sent lately.
+
+        Raises:
+            Unavailable: The store is away.
+        """
+        found = await self._journal.claimable(now=self._clock.now(), limit=BATCH + len(self._sent))
+        self._sent = {run_id: self._sent[run_id] for run_id in found if run_id in self._sent}
+        due = await self._due(found)
         for run_id, sent in due.items():
             if not await self._try(run_id, f"{run_id}/{sent.stands}/{sent.times}"):
                 return  # the others are sent at a later look

@@ -62,6 +62,8 @@ class Worker:
         self._client = client
         self._options = options
         self._clock = clock
+        self._problem: str | None = None
+        """Why it could not be registered the last time; each problem is said once."""
 
     async def serve(self, terms: Terms, ready: Callable[[str], None]) -> None:
         """Serve until SIGTERM or SIGINT; then take no run any more, and let go of those that are driven.
@@ -78,18 +80,15 @@ class Worker:
         listening = _listen(host, self._options.worker_port if terms.port is None else terms.port)
         url = self._options.worker_url or _url(host, listening.getsockname()[1])
         stop = _told_to_stop()
-        if terms.register:
-            self._outbox.unknown = partial(self._register, url)
-        beside = [asyncio.create_task(self._outbox.serve())]
-        if terms.register:
-            beside.append(asyncio.create_task(self._until_registered(url)))
         ready(url)
-        try:
+        async with asyncio.TaskGroup() as beside:
+            tasks = [beside.create_task(self._outbox.serve())]
+            if terms.register:
+                self._outbox.unknown = partial(self._register, url)
+                tasks.append(beside.create_task(self._until_registered(url)))
             await _serve(self._app(), listening, partial(self._drained, stop, terms.drain_s))
-        finally:
-            for task in beside:
+            for task in tasks:
                 task.cancel()
-            await asyncio.gather(*beside, return_exceptions=True)
 
     # Inside -----------------------------------------------------------------------------------------------------------
 
@@ -110,8 +109,11 @@ class Worker:
         try:
             await self._client.register(url.rstrip("/") + PATH)
         except ToolcribError as problem:
-            _logger.warning("the worker is not registered yet: %s", problem)
+            if self._problem != str(problem):
+                self._problem = str(problem)
+                _logger.warning("the worker is not registered yet: %s", problem)
             return False
+        self._problem = None
         _logger.info("Restate reaches this worker at %s", url)
         return True
 

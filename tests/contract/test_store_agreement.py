@@ -187,8 +187,9 @@ class Agreement(RuleBasedStateMachine):
 
 
 def test_all_stores_answer_every_history_alike(postgres: PostgresServer, postgres_store: str):
-    def new() -> Agreement:
-        postgres.clear(postgres_store.rpartition("/")[2])
-        return Agreement(postgres_store)
+    class Afresh(Agreement):
+        def __init__(self) -> None:
+            postgres.clear(postgres_store.rpartition("/")[2])
+            super().__init__(postgres_store)
 
-    run_state_machine_as_test(new, settings=settings(max_examples=25, stateful_step_count=30))
+    run_state_machine_as_test(Afresh, settings=settings(max_examples=25, stateful_step_count=30))

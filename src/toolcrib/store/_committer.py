@@ -10,7 +10,7 @@ from typing import Any
 from toolcrib.contracts import InvalidInput, ToolcribError
 from toolcrib.contracts.errors import StoreUnavailable
 from toolcrib.store._dialect import Dialect, Mark
-from toolcrib.store._session import OnRuns, Prepared, Session
+from toolcrib.store._session import Prepared, Session, TouchesRuns
 from toolcrib.store._writer import Job
 
 
@@ -89,7 +89,7 @@ class Committer:
             self._give_up(error, None)
             raise self._explain(error) from error
         try:
-            run_ids = {run_id for job in jobs if isinstance(job.work, OnRuns) for run_id in job.work.run_ids}
+            run_ids = {run_id for job in jobs if isinstance(job.work, TouchesRuns) for run_id in job.work.run_ids}
             if len(run_ids) > 1:
                 session.lock_runs(run_ids)
             for job in jobs:

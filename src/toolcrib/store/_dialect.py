@@ -9,7 +9,6 @@ from typing import Any, Protocol, TypeAlias
 
 import sqlalchemy as sa
 from sqlalchemy.ext.compiler import compiles
-from sqlalchemy.sql.compiler import SQLCompiler
 
 from toolcrib.contracts import ToolcribError
 
@@ -92,7 +91,7 @@ class InsertNew(sa.Insert):
 
 
 @compiles(InsertNew)
-def _insert_new(statement: InsertNew, compiler: SQLCompiler, **options: Any) -> str:
+def _insert_new(statement: InsertNew, compiler: Any, **options: Any) -> str:
     return f"{compiler.visit_insert(statement, **options)} ON CONFLICT DO NOTHING"
 
 

@@ -12,7 +12,7 @@ from typing import Final
 
 import psycopg
 import sqlalchemy as sa
-from psycopg.conninfo import conninfo_to_dict
+from psycopg.conninfo import conninfo_to_dict, make_conninfo
 from sqlalchemy.exc import DBAPIError
 from sqlalchemy.pool import NullPool
 
@@ -174,7 +174,8 @@ class Postgres:
         return StoreUnavailable(f"the store {self.name} failed: {cause}; {_ADVICE.get(state, _OTHERWISE)}")
 
     def _dial(self) -> "psycopg.Connection[tuple[object, ...]]":
-        connection = psycopg.connect(**self._parameters, autocommit=True)  # transactions are begun by `begin` alone
+        place = make_conninfo(**self._parameters)
+        connection = psycopg.connect(place, autocommit=True)  # transactions are begun by `begin` alone
         connection.execute(_CONFIGURE, {"wait": f"{_LOCK_S}s"})
         return connection
 

@@ -19,18 +19,24 @@ Prepared: TypeAlias = dict[Statement, tuple[str, Parameters]]
 """Statements as the driver takes them, with the values that stand in the statement itself."""
 
 
-class OnRuns(Generic[T]):
+class TouchesRuns:
     """An operation on the rows of some runs. A commit locks those of all its operations first, always in one order.
 
     So no two processes wait for each other, whatever their commits have gathered.
 
     Args:
-        work: The operation.
         run_ids: Ids of the runs.
     """
 
-    def __init__(self, work: Callable[["Session"], T], *run_ids: str) -> None:
+    def __init__(self, *run_ids: str) -> None:
         self.run_ids = {*run_ids}
+
+
+class OnRuns(TouchesRuns, Generic[T]):
+    """An operation on the rows of some runs that is a function."""
+
+    def __init__(self, work: Callable[["Session"], T], *run_ids: str) -> None:
+        super().__init__(*run_ids)
         self._work = work
 
     def __call__(self, session: "Session") -> T:

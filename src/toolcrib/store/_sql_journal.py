@@ -21,7 +21,7 @@ from toolcrib.store._database import Database
 from toolcrib.store._dialect import insert_new
 from toolcrib.store._rows import encode, entry_of, event_rows, run_of, run_row, signal_of, to_micros
 from toolcrib.store._rules import Standing
-from toolcrib.store._session import OnRuns, Row, Session
+from toolcrib.store._session import OnRuns, Row, Session, TouchesRuns
 from toolcrib.store._sql_approvals import Step, following, hearing
 from toolcrib.store._sql_retention import pruned_before
 from toolcrib.store._tables import EVENTS, RUNS, SIGNALS
@@ -276,14 +276,14 @@ class _LeftSignal:
         return is_new
 
 
-class _Append(OnRuns[None]):
+class _Append(TouchesRuns):
     """Appends that follow each other as one operation, so that a commit changes the row of a run once.
 
     Encoded when they are asked for, so that later changes to the objects do not matter.
     """
 
     def __init__(self, run_id: str, epoch: int) -> None:
-        super().__init__(self._write, run_id)
+        super().__init__(run_id)
         self._run_id = run_id
         self._epoch = epoch
         self._change: RunChange | None = None
@@ -312,7 +312,7 @@ class _Append(OnRuns[None]):
         self._inbox += following(events)
         return True
 
-    def _write(self, session: Session) -> None:
+    def __call__(self, session: Session) -> None:
         if self._change is not None or not self._advance(session):
             self._alter(session)
         session.defer(_INSERT_EVENTS, self._rows)

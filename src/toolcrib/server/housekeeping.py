@@ -37,8 +37,9 @@ async def sync_reference_data(crib: Crib) -> None:
 
 
 async def forget_what_has_expired(crib: Crib) -> None:
-    """Make room in the cache of results."""
+    """Make room in the cache of results, and among the counters."""
     await crib.store.cache.purge(now=crib.clock.now())
+    await crib.store.counters.purge(now=crib.clock.now())
 
 
 async def prune_what_is_old(crib: Crib) -> None:

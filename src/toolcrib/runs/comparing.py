@@ -179,8 +179,8 @@ def _calls(one: _Side, other: _Side) -> Iterator[CallDiff]:
     for position in dict.fromkeys((*one.calls, *other.calls)):
         before, after = (side.calls[position][1] if position in side.calls else None for side in (one, other))
         refused = {each.status for each in (before, after) if each is not None} > {"denied"}
-        asked = (side.asked.get(position) for side in (one, other))
-        arguments = () if refused else tuple(value_diffs(*asked))  # those of a refused call have no defaults
+        asked = one.asked.get(position), other.asked.get(position)
+        arguments = () if refused else tuple(value_diffs(asked[0], asked[1]))  # a refused call's have no defaults
         output = tuple(value_diffs(_outcome(before), _outcome(after)))
         change = _change(before, after, arguments, output)
         if change is not None:

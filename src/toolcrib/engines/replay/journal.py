@@ -20,7 +20,7 @@ class ReplayStore:
 
     def __init__(self, stage: Stage, past: Past, blobs: Blobs) -> None:
         self.journal = ReplayJournal(stage, past)
-        self.blobs = ReplayBlobs(blobs)
+        self.blobs = ReplayBlobs(stage, blobs)
 
 
 class ReplayJournal:
@@ -48,7 +48,8 @@ class ReplayJournal:
         """A run as it stands by now."""
         part = self._stage.parts.get(run_id)
         if part is None:
-            return await self._past.run(run_id)
+            with self._stage.score.reading():
+                return await self._past.run(run_id)
         events = self._stage.events(run_id)
         if not events:
             msg = f"run {run_id} has not begun yet"
@@ -72,19 +73,22 @@ class ReplayJournal:
         limit: int = 50,
     ) -> Sequence[Run]:
         """Runs that are not replayed."""
-        return await self._past.runs(realm, tool=tool, made_by=made_by, status=status, before=before, limit=limit)
+        with self._stage.score.reading():
+            return await self._past.runs(realm, tool=tool, made_by=made_by, status=status, before=before, limit=limit)
 
     async def events(self, run_id: str, *, after: int = 0, limit: int | None = None) -> Sequence[RunEvent]:
         """What was made again by now."""
         if run_id not in self._stage.parts:
-            return await self._past.events(run_id, after=after, limit=limit)
+            with self._stage.score.reading():
+                return await self._past.events(run_id, after=after, limit=limit)
         return [entry for entry in self._stage.events(run_id) if entry.number > after][:limit]
 
 
 class ReplayBlobs:
     """Large texts as they were kept; what is kept anew is held in memory."""
 
-    def __init__(self, blobs: Blobs) -> None:
+    def __init__(self, stage: Stage, blobs: Blobs) -> None:
+        self._stage = stage
         self._blobs = blobs
         self._kept: dict[str, bytes] = {}
 
@@ -100,7 +104,10 @@ class ReplayBlobs:
         Raises:
             NotFound: This realm has nothing of that digest.
         """
-        return self._kept[digest] if digest in self._kept else await self._blobs.get(realm, digest)
+        if digest in self._kept:
+            return self._kept[digest]
+        with self._stage.score.reading():
+            return await self._blobs.get(realm, digest)
 
 
 def _status(events: Sequence[RunEvent]) -> RunStatus:

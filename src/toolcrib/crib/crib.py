@@ -40,6 +40,7 @@ from toolcrib.contracts.rehearsals import RehearsalReport
 from toolcrib.crib.agents import Agents
 from toolcrib.crib.approvals import Answer, Approvals
 from toolcrib.crib.authoring import Authoring
+from toolcrib.crib.bundles import replay_run
 from toolcrib.crib.connections import Connections
 from toolcrib.crib.conversations import Conversations
 from toolcrib.crib.definer import Defaults, Definer
@@ -57,7 +58,6 @@ from toolcrib.crib.parts import Outside, Parts
 from toolcrib.crib.prompts import Prompts
 from toolcrib.crib.reference import ReferenceData
 from toolcrib.crib.rehearsal import Ahead, Rehearsal
-from toolcrib.crib.replays import replay_run
 from toolcrib.crib.requests import refusal_of, refusal_of_run, request_of
 from toolcrib.crib.retention import Retention
 from toolcrib.crib.secrets import Secrets
@@ -481,12 +481,10 @@ class Crib(Definer):
         realms = await self.store.retention.realms()
         try:
             await shadow._parts.begin_with(self._parts, store, realms)
+            await shadow.open()
             if changes is not None:
                 await changes(shadow)
-            await shadow.open()
-            rehearsal = Rehearsal(
-                self.store.journal, store, shadow._parts, self._parts.models, clock, functions_here=functions_here
-            )
+            rehearsal = Rehearsal(self._parts, store, shadow._parts, clock, functions_here=functions_here)
             return RehearsalReport(at=self.clock.now(), runs=await rehearsal.of_all(realms))
         finally:
             await shadow._parts.let_go()

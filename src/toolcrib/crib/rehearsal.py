@@ -27,6 +27,7 @@ from toolcrib.contracts import (
     JsonObject,
     LLMConfig,
     NotFound,
+    Principal,
     Run,
     RunEvent,
     RunFinished,
@@ -39,6 +40,7 @@ from toolcrib.contracts import (
     approval_signal,
 )
 from toolcrib.contracts.rehearsals import RehearsalReason, RehearsedRun
+from toolcrib.crib.bundles import replay_run
 from toolcrib.crib.parts import Parts, at_home
 from toolcrib.crib.rehearsal_reasons import (
     reason_of_ability,
@@ -48,10 +50,9 @@ from toolcrib.crib.rehearsal_reasons import (
     reasons_of_later_calls,
     worst,
 )
-from toolcrib.crib.replays import replay_run
 from toolcrib.engines import EngineSettings, LocalEngine, new_run_id
 from toolcrib.executor import Clock, Dispatch, Executor, Outcome, SlidingWindow
-from toolcrib.llm import LanguageModel, ModelPool, Request, Response, ScriptedModel
+from toolcrib.llm import LanguageModel, Request, Response, ScriptedModel
 from toolcrib.policy import Guardrails
 from toolcrib.runs import Suspended, decision_on, result_of, waiting_approvals
 from toolcrib.runtimes import Abilities, DelegateRuntime, PythonRuntime, RuntimeDispatcher
@@ -96,37 +97,37 @@ class Rehearsal:
     """Drives copies of parked runs up to the edge of the world.
 
     Args:
-        real: The journal with the runs.
-        shadow: The store in which they are driven.
+        real: Of the crib with the runs. Nothing is written there.
+        shadow: The store in which copies of them are driven.
         parts: Of a crib on the shadow.
-        models: Of the crib that will drive the runs; they are asked only whether they can be opened.
-        clock: Of the crib on the shadow.
+        clock: Of that crib.
         functions_here: Whether this process has the Python functions that the one has which will drive the runs.
     """
 
     def __init__(
         self,
-        real: Journal,
+        real: Parts,
         shadow: ShadowStore,
         parts: Parts,
-        models: ModelPool,
         clock: Ahead,
         *,
         functions_here: bool,
     ) -> None:
         self._real = real
+        self._journal = real.outside.store.journal
         self._shadow = shadow
         self._parts = parts
         self._clock = clock
         functions = parts.functions if functions_here else _Elsewhere(parts.session)
         parts.registry.runs_here = functions.serves
-        self._able = Abilities(parts.registry, functions, models, parts.reaching.plugins)
+        self._able = Abilities(parts.registry, functions, real.models, parts.reaching.plugins)
         self._engine = _engine(parts, shadow, clock, self._able)
 
     async def of_all(self, realms: Sequence[str]) -> tuple[RehearsedRun, ...]:
         """Rehearse the outermost runs of some realms that have not ended."""
         found: list[RehearsedRun] = []
         for realm in realms:
+            await self._real.catalogue.read(realm)
             await self._parts.catalogue.read(realm)
             found += [run async for run in self._of(realm)]
         return tuple(found)
@@ -134,7 +135,7 @@ class Rehearsal:
     async def _of(self, realm: str) -> AsyncIterator[RehearsedRun]:
         for status in _OPEN:
             last: str | None = None
-            while page := await self._real.runs(realm, status=status, before=last, limit=_PAGE):
+            while page := await self._journal.runs(realm, status=status, before=last, limit=_PAGE):
                 last = page[-1].run_id
                 for run in page:
                     if run.request.parent_run_id is None:
@@ -142,7 +143,7 @@ class Rehearsal:
 
     async def _rehearse(self, root: Run) -> RehearsedRun:
         self._shadow.forget_runs()
-        replayed = await replay_run(self._parts, root.run_id, parked=True)
+        replayed = await replay_run(self._real, root.run_id, parked=True)  # with today's code, and nothing else changed
         family = [copy async for copy in self._bring_in(root.run_id)]
         waits = [asked.position for copy in family for asked in copy.approvals]
         moments = [copy.sleeps_until for copy in family if copy.sleeps_until is not None]
@@ -167,7 +168,7 @@ class Rehearsal:
         waiting = [root]
         while waiting:
             try:
-                copy = await _Copy.of(self._real, waiting.pop())
+                copy = await _Copy.of(self._journal, waiting.pop())
             except NotFound:  # it was announced, and a crash came before it was made
                 continue
             await copy.write(self._shadow.journal, self._clock.now())
@@ -184,8 +185,31 @@ class Rehearsal:
             return
         tool = await registry.pinned(run.realm, run.request.content_hash)
         pinned = {ref: registry.find(run.realm, ref, known) for ref, known in run.request.pins.items()}
-        for reason in reasons_of_later_calls(run, tool, pinned, copy.events):
+        refused = {ref: why for ref, callee in pinned.items() if (why := await self._why_refused(run, ref, callee))}
+        for reason in reasons_of_later_calls(run, tool, refused, copy.events):
             yield reason
+
+    async def _why_refused(self, run: Run, ref: str, callee: ToolRevision | None) -> str | None:
+        """Why a call of a tool would be refused, whatever its arguments."""
+        if callee is None:
+            return f"there is no tool {ref} any more"
+        if not callee.definition.enabled:
+            return f"{callee.ref} is disabled"
+        if callee.status == "blocked":
+            return f"{callee.ref} is blocked"
+        provider = callee.definition.provider
+        if provider is not None and self._parts.providers.find(run.realm, provider) is None:
+            return f"the provider {provider} of {callee.ref} is gone"
+        for secret in callee.definition.secrets:
+            if secret.required and not await self._is_there(secret.reference, run.request.principal):
+                return f"{callee.ref} needs {secret.reference}, which is not set or not released"
+        return None
+
+    async def _is_there(self, reference: str, principal: Principal) -> bool:
+        try:
+            return await self._parts.keeping.secrets.resolve(reference, principal) is not None
+        except ToolcribError:
+            return False
 
     async def _drive(self, root: Run, family: Sequence["_Copy"]) -> list[RehearsalReason]:
         try:

@@ -1,0 +1,150 @@
+"""What is put into a bundle: a run with its family, and everything in the store that these name.
+
+Nothing is guessed from what kind of event names it: whatever looks like the hash of a definition, the digest of a text
+or the id of a run is looked up, in what is found too. So a bundle has what later kinds of events name as well.
+"""
+
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from typing import BinaryIO, Final, cast
+
+from pydantic_core import to_json
+
+from toolcrib.contracts import ChildStarted, Json, JsonObject, NotFound
+from toolcrib.runs import turn_run_id
+from toolcrib.runs.bundles import BundleWriter, LeftOut, Manifest, StoredRun
+from toolcrib.store import Definition, DefinitionKind, Store
+
+_HASH: Final = re.compile(r"sha256:[0-9a-f]{64}")
+_DIGEST: Final = re.compile(r"(?<![0-9a-f])[0-9a-f]{64}(?![0-9a-f])")
+_RUN: Final = re.compile(r"run_[0-9a-f]{32}")
+_MOST_READ: Final = 1_000
+"""Runs that a family has read, at most."""
+
+
+class Capture:
+    """Reads what belongs to one run.
+
+    Args:
+        store: Where from.
+        run_id: The run.
+    """
+
+    def __init__(self, store: Store, run_id: str) -> None:
+        self._store = store
+        self._run_id = run_id
+        self._left_out: list[LeftOut] = []
+        self._hashes: set[str] = set()
+        self._digests: set[str] = set()
+        self._mentioned: set[str] = set()
+
+    async def write(self, file: BinaryIO) -> Manifest:
+        """Write the bundle.
+
+        Raises:
+            NotFound: There is no such run.
+        """
+        run = await self._store.journal.run(self._run_id)
+        root_id = run.request.root_run_id or self._run_id
+        writer = BundleWriter(file)
+        family = await self._family(writer, root_id)
+        await self._read_by(writer, family)
+        for found in await self._definitions(run.realm):
+            writer.definition(found)
+        for name in sorted(self._digests):
+            try:
+                writer.blob(await self._store.blobs.get(run.realm, name))
+            except NotFound:
+                continue  # it is the hash of something else, such as arguments
+        return writer.close(run_id=self._run_id, root_run_id=root_id, nested=family, left_out=self._left_out)
+
+    async def _family(self, writer: BundleWriter, root_id: str) -> Sequence[str]:
+        """Write a run and all that are nested in it; returns their ids."""
+        family, waiting = list[str](), [root_id]
+        while waiting:
+            run_id = waiting.pop(0)
+            try:
+                stored = await self._stored(run_id)
+            except NotFound:
+                if run_id == root_id:
+                    raise
+                self._leave_out(f"run {run_id}", "it was announced, and it is not in the store: never made, or pruned")
+                continue
+            family.append(run_id)
+            self._write(writer, stored)
+            request = stored.run.request
+            if request.conversation_id is not None:
+                turns = range(1, request.turn or 1)
+                self._mentioned |= {turn_run_id(request.conversation_id, turn) for turn in turns}
+            waiting += [entry.event.child_run_id for entry in stored.events if isinstance(entry.event, ChildStarted)]
+        return family
+
+    async def _read_by(self, writer: BundleWriter, family: Iterable[str]) -> None:
+        """Write the other runs that these name: turns before them, runs that they take up."""
+        known = set(family)
+        while waiting := sorted(self._mentioned - known):
+            for run_id in waiting:
+                known.add(run_id)
+                if len(known) > _MOST_READ:
+                    self._leave_out(f"run {run_id}", f"it was named, and {_MOST_READ} runs are the most of a bundle")
+                    continue
+                try:
+                    self._write(writer, await self._stored(run_id))
+                except NotFound:
+                    self._leave_out(f"run {run_id}", "it was named, and it is not in the store")
+
+    async def _stored(self, run_id: str) -> StoredRun:
+        journal = self._store.journal
+        run = await journal.run(run_id)
+        return StoredRun(run, await journal.events(run_id), await journal.signals(run_id))
+
+    def _write(self, writer: BundleWriter, stored: StoredRun) -> None:
+        writer.run(stored)
+        self._note(stored.run.request.model_dump(mode="json"))
+        for entry in stored.events:
+            self._note(entry.event.model_dump(mode="json"))
+
+    def _note(self, value: Json) -> None:
+        """Remember what a JSON value names."""
+        text = to_json(value).decode()
+        self._hashes |= set(_HASH.findall(text))
+        self._digests |= set(_DIGEST.findall(text))
+        self._mentioned |= set(_RUN.findall(text))
+
+    async def _definitions(self, realm: str) -> Sequence[Definition]:
+        """The revisions that were named by hash, in them too, and what they name by name: providers and accounts."""
+        definitions, found = self._store.definitions, dict[str, Definition]()
+        seen: set[str] = set()
+        while waiting := sorted(self._hashes - seen):
+            seen |= set(waiting)
+            for content_hash in waiting:
+                revision = await definitions.get(realm, content_hash)
+                if revision is not None:
+                    found[content_hash] = revision
+                    self._note(revision.body)
+        named: list[tuple[DefinitionKind, str]] = sorted({one for each in found.values() for one in _names(each.body)})
+        for kind, name in named:
+            revisions = await definitions.revisions(kind, realm, name)
+            if revisions:
+                found[f"{kind}/{name}"] = revisions[-1]
+            else:
+                self._leave_out(f"{kind} {name}", "it was named, and it is not in the store any more")
+        return sorted(found.values(), key=lambda one: (one.kind, one.name, one.revision))
+
+    def _leave_out(self, what: str, why: str) -> None:
+        self._left_out.append(LeftOut(what=what, why=why))
+
+
+def _names(value: Json) -> Iterator[tuple[DefinitionKind, str]]:
+    """Providers and accounts that a definition names, however deep."""
+    if isinstance(value, dict):
+        for key, inner in cast("JsonObject", value).items():
+            if key == "provider" and isinstance(inner, str):
+                yield "provider", inner
+            elif key == "principal_ref" and isinstance(inner, str):
+                yield "account", inner
+            else:
+                yield from _names(inner)
+    elif isinstance(value, list):
+        for inner in cast("list[Json]", value):
+            yield from _names(inner)

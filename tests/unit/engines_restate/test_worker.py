@@ -88,7 +88,7 @@ async def test_workers_of_an_application_share_a_port_and_stop_when_they_are_tol
     for name, value in environment.items():
         monkeypatch.setenv(name, value)
     commands = Commands(folder, {**os.environ, **environment})
-    lines = [await asyncio.to_thread(commands.start, "worker", "shop_app:make") for _ in range(2)]
+    lines = await asyncio.gather(*(asyncio.to_thread(commands.start, "worker", "shop_app:make") for _ in range(2)))
     try:
         assert set(lines) == {f"A worker for Restate listens on http://127.0.0.1:{server.options.worker_port}\n"}
         await until(lambda: server.workers)

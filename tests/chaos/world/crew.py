@@ -5,6 +5,7 @@ calls of each turn, and how a run must end follows from the outcomes that its jo
 """
 
 import asyncio
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from random import Random
 from typing import Final
@@ -24,6 +25,8 @@ UNSAFE: Final = frozenset({"post", "sign"})
 WRITES: Final = frozenset({"put", "charge", "pay"}) | UNSAFE
 HELPER: Final[Sequence[Sequence[str]]] = (("put", "post", "look"), ("pay", "charge"))
 """The plan of the nested agent."""
+BOSS: Final[Sequence[Sequence[str]]] = (("helper", "put"), ("sign", "label"))
+"""The plan of one that calls it."""
 ITEMS: Final = 4
 SPREAD: Final[JsonObject] = {
     "name": "spread",
@@ -68,6 +71,27 @@ async def _act(book: Book, name: str, context: ToolContext) -> Json:
     return {"did": name}
 
 
+def wanted(tool: str, asked: Json) -> Counter[str]:
+    """The calls of a run that is not disturbed, by tool."""
+    match tool:
+        case "spread":
+            return Counter(SPREAD_CALLS)
+        case "helper" | "boss" | "clerk":
+            return Counter(name for turn in _turns(asked["task"]) for name in turn)
+        case _:
+            return Counter([tool])
+
+
+def _turns(task: str) -> Sequence[Sequence[str]]:
+    match task:
+        case "help":
+            return HELPER
+        case "lead":
+            return BOSS
+        case _:
+            return plan(int(task))
+
+
 def tools(book: Book) -> list[FunctionTool[..., Json]]:
     """One tool of each kind."""
 
@@ -91,7 +115,7 @@ def tools(book: Book) -> list[FunctionTool[..., Json]]:
         """Send a letter, which cannot be taken back."""
         return await _act(book, "post", context)
 
-    @tool(side_effects="writes", reconcile="was_paid")
+    @tool(side_effects="writes", reconcile="was_paid", timeout_s=3)
     async def pay(context: ToolContext) -> Json:
         """Pay a bill; afterwards the bank can be asked whether it was paid."""
         return await _act(book, "pay", context)
@@ -117,7 +141,7 @@ def tools(book: Book) -> list[FunctionTool[..., Json]]:
 async def _follow_plan(request: Request) -> ScriptedAnswer:
     """The next turn of the plan that the task names, or what came of it; a function of the conversation alone."""
     await asyncio.sleep(0.02)
-    turns = HELPER if request.messages[0].text == "help" else plan(int(request.messages[0].text))
+    turns = _turns(request.messages[0].text)
     turn = sum(message.role == "assistant" for message in request.messages)
     if turn == len(turns):
         parts = [part for message in request.messages for part in message.parts]
@@ -144,5 +168,6 @@ def crib_at(place: Place, store: Store | None = None) -> Crib:
     named = ["look", "put", "charge", "post", "pay"]
     crib.agentic_tool("helper", mode="agentic", model="scripted:clerk", tools=named, limits=LIMITS)
     named += ["sign", "label", "helper"]
+    crib.agentic_tool("boss", mode="agentic", model="scripted:clerk", tools=named, limits=LIMITS)
     crib.agentic_tool("clerk", mode="agentic", model="scripted:clerk", tools=named, limits=LIMITS)
     return crib

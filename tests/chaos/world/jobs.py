@@ -9,25 +9,61 @@ from pathlib import Path
 
 from tests.chaos.world.crew import crib_at
 from tests.chaos.world.place import Place
+from tests.chaos.world.points import MortalJournal, Point, with_journal
 from toolcrib import Crib
 from toolcrib.contracts import WAITING, Json, StreamDone, Unavailable
 from toolcrib.engines.restate import RestateEngine, Terms
+from toolcrib.store import open_store
 
 _BREATH_S = 0.1
 """Seconds until a subscriber listens again to a run that waits."""
+_MOMENT_S = 0.05
 _TOGETHER = 200
 """Runs that are begun or decided at a time."""
 _ENDS = ('{"type":"done"', '{"type":"error"')
 
 
+async def moment() -> None:
+    """Let others do what one waits for; what they do is in another process, so no event tells of it."""
+    await asyncio.sleep(_MOMENT_S)
+
+
 async def serve(place: Place) -> Json:
     """Drive what can be driven, until the process is killed."""
     async with _opened(place) as crib:
-        if isinstance(crib.engine, RestateEngine):
-            await crib.engine.worker.serve(Terms(), lambda _: None)
-        else:
-            await crib.engine.serve()
+        await _serve(crib)
     return None
+
+
+async def perish(place: Place, point: Point) -> Json:
+    """Drive one run to its end, or to the point where the process dies; returns how often the run was written to.
+
+    Where Restate says who drives what, others are driven as well.
+    """
+    store = open_store(place.store)
+    journal = MortalJournal(store.journal, point)
+    async with crib_at(place, with_journal(store, journal)) as crib:
+        driving = asyncio.create_task(_serve(crib) if place.restate else _insist(crib, point.run_id))
+        while not (await store.journal.run(point.run_id)).ended:
+            await moment()
+        driving.cancel()
+        await asyncio.wait([driving])
+    return journal.writes
+
+
+async def _serve(crib: Crib) -> None:
+    if isinstance(crib.engine, RestateEngine):
+        await crib.engine.worker.serve(Terms(), lambda _: None)
+    else:
+        await crib.engine.serve()
+
+
+async def _insist(crib: Crib, run_id: str) -> None:
+    """Carry a run on whenever it can be, and leave it alone otherwise: so it is written to as often each time."""
+    while True:
+        if run_id in await crib.store.journal.claimable(now=crib.clock.now(), limit=_TOGETHER):
+            await crib.resume(run_id)
+        await moment()
 
 
 async def listen(place: Place, run_ids: Sequence[str]) -> Json:

@@ -221,15 +221,16 @@ def _unusual(found: Evidence, run_id: str) -> Iterator[Violation]:
     if not isinstance(first, RunStarted) or not isinstance(last, RunFinished):
         return
     calls = [call for call in _calls(events) if call.envelope.name != "was_paid"]
-    wanted = _wanted(first.request.tool_name, first.request.input)
+    wanted = crew.wanted(first.request.tool_name, first.request.input)
     made = Counter(call.envelope.name for call in calls)
-    if made != wanted or last.status != "completed":
+    failed = first.request.kind == "tool" and not all(call.envelope.ok for call in calls)
+    if made != wanted or last.status != ("failed" if failed else "completed"):
         yield Violation("not as undisturbed", f"{run_id} ended {last.status} with {made}, not {wanted}: {last.error}")
     elif first.request.kind == "agentic":
         answer = {"summary": crew.told(sum(not call.envelope.ok for call in calls))}
         if last.output != answer:
             yield Violation("not as undisturbed", f"{run_id} says {last.output}, not {answer}")
-    elif last.output != {"puts": crew.ITEMS}:
+    elif first.request.kind == "workflow" and last.output != {"puts": crew.ITEMS}:
         yield Violation("not as undisturbed", f"{run_id} says {last.output}")
 
 
@@ -272,16 +273,6 @@ def _calls(events: Sequence[RunEvent]) -> Iterator[Call]:
         if isinstance(entry.event, CallFinished):
             at = int(entry.at.timestamp() * 1_000_000) * 1000
             yield Call(entry.event.envelope, at, intents[entry.event.position])
-
-
-def _wanted(tool: str, asked: Json) -> Counter[str]:
-    match tool:
-        case "spread":
-            return Counter(crew.SPREAD_CALLS)
-        case "helper":
-            return Counter(name for turn in crew.HELPER for name in turn)
-        case _:
-            return Counter(name for turn in crew.plan(int(asked["task"])) for name in turn)
 
 
 def _said(event: ApprovalDecided | ClientReturned) -> Json:

@@ -14,7 +14,7 @@ in UTC. Where nobody can say what was spent, nothing is: a cap that cannot be as
 import contextlib
 import math
 import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import datetime, timedelta
 from decimal import Decimal
 from typing import Final, Literal, Protocol, Self, TypeAlias, cast
@@ -84,23 +84,14 @@ class SpendingCap(Struct, frozen=True):
     def began(self, now: datetime) -> datetime:
         """When the present span began."""
         hour = now.replace(minute=0, second=0, microsecond=0)
-        match self.span:
-            case "hour":
-                return hour
-            case "day":
-                return hour.replace(hour=0)
-            case "month":
-                return hour.replace(day=1, hour=0)
+        begins = {"hour": hour, "day": hour.replace(hour=0), "month": hour.replace(day=1, hour=0)}
+        return begins[self.span]
 
     def ends(self, began: datetime) -> datetime:
         """When the span that began then ends."""
-        match self.span:
-            case "hour":
-                return began + timedelta(hours=1)
-            case "day":
-                return began + timedelta(days=1)
-            case "month":
-                return (began + timedelta(days=31)).replace(day=1)
+        if self.span == "month":
+            return (began + timedelta(days=31)).replace(day=1)
+        return began + (timedelta(hours=1) if self.span == "hour" else timedelta(days=1))
 
 
 def read_caps(texts: Sequence[str]) -> tuple[SpendingCap, ...]:
@@ -144,13 +135,9 @@ class Spend(Struct, frozen=True):
 
     def amount(self, unit: Unit) -> int | None:
         """How much of a unit, as it is counted; null for none at all. Fractions of a millionth count as one."""
-        match unit:
-            case "usd":
-                return None if self.usd is None else math.ceil(self.usd * _MICROS)
-            case "tokens":
-                return self.tokens or None
-            case "calls":
-                return self.calls or None
+        if unit == "usd":
+            return None if self.usd is None else math.ceil(self.usd * _MICROS)
+        return (self.tokens if unit == "tokens" else self.calls) or None
 
 
 class Taken(Struct, frozen=True):
@@ -273,15 +260,13 @@ def names_of(refs: Iterable[str]) -> tuple[str, ...]:
 
 
 def _subjects(scope: Scope, spender: Spender, tool: str | None) -> tuple[str, ...]:
-    match scope:
-        case "realm":
-            return (spender.realm,)
-        case "principal":
-            return (spender.principal,)
-        case "agent":
-            return spender.agents
-        case "tool":
-            return () if tool is None else (tool,)
+    subjects: Mapping[Scope, tuple[str, ...]] = {
+        "realm": (spender.realm,),
+        "principal": (spender.principal,),
+        "agent": spender.agents,
+        "tool": () if tool is None else (tool,),
+    }
+    return subjects[scope]
 
 
 def _charge(charge: Charge, amount: int) -> Charge:

@@ -26,6 +26,7 @@ FIRST_S: Final = 5.0
 LONGEST_S: Final = 600.0
 """The longest of these pauses: what can go on in no worker is no storm."""
 
+_DOUBLINGS: Final = 10
 _ANNOUNCED: Final = "announced"
 """In place of where a run stands: it was not read."""
 
@@ -122,7 +123,7 @@ class Outbox:
         return due
 
     def _note(self, run_id: str, sent: _Sent) -> None:
-        pause_s = min(FIRST_S * 2**sent.times, LONGEST_S)
+        pause_s = min(FIRST_S * 2 ** min(sent.times, _DOUBLINGS), LONGEST_S)
         self._sent[run_id] = _Sent(sent.stands, sent.times + 1, self._clock.monotonic() + pause_s)
 
     async def _send(self, run_id: str, once: str | None) -> None:

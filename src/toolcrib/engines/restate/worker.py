@@ -12,6 +12,7 @@ import socket
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from functools import partial
+from ipaddress import ip_address
 from typing import Any, Final
 
 from toolcrib.contracts import InvalidSettings, ToolcribError
@@ -73,10 +74,13 @@ class Worker:
             ready: Is told the URL, once the worker listens.
 
         Raises:
-            InvalidSettings: A package is missing, or it cannot listen there.
+            InvalidSettings: A package is missing, it cannot listen there, or nobody says how Restate reaches it.
         """
         _require()
         host = terms.host or self._options.worker_host
+        if self._options.worker_url is None and _is_everywhere(host):
+            msg = f"a worker that listens on {host} needs restate.worker_url: the address by which Restate reaches it"
+            raise InvalidSettings(msg)
         listening = _listen(host, self._options.worker_port if terms.port is None else terms.port)
         url = self._options.worker_url or _url(host, listening.getsockname()[1])
         stop = _told_to_stop()
@@ -149,6 +153,14 @@ def _told_to_stop() -> asyncio.Event:
     loop.add_signal_handler(signal.SIGINT, stop.set)
     install_shutdown_hook(loop, stop.set)
     return stop
+
+
+def _is_everywhere(host: str) -> bool:
+    """Whether it is an address to listen on that says nothing of where a worker is."""
+    try:
+        return ip_address(host).is_unspecified
+    except ValueError:
+        return False
 
 
 def _url(host: str, port: int) -> str:

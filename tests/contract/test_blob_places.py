@@ -1,6 +1,7 @@
 """The promises of blobs, wherever their bytes lie."""
 
 from collections.abc import AsyncGenerator, Generator
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
@@ -74,6 +75,21 @@ async def test_what_a_realm_does_not_have_is_not_found(blobs: Blobs, name: str) 
         await blobs.get("default", digest(PLAN))
 
 
+@pytest.mark.requirement("shared_state.blob_places")
+async def test_old_blobs_are_removed_also_if_some_are_gone_already(blobs: Blobs) -> None:
+    old, other = [await blobs.put(data, realm="default", made_by="owner") for data in (PLAN, b"another")]
+    wanted = [old, other, digest(b"never stored")]
+    assert list(await blobs.remove("default", wanted, untouched_since=datetime(2020, 1, 1, tzinfo=UTC))) == []
+    later = datetime.now(UTC) + timedelta(hours=1)
+    assert set(await blobs.remove("default", wanted, untouched_since=later)) == {old, other}
+    assert list(await blobs.remove("default", wanted, untouched_since=later)) == []
+    for name in (old, other):
+        with pytest.raises(NotFound):
+            await blobs.get("default", name)
+    assert await blobs.put(PLAN, realm="default", made_by="owner") == old
+    assert await blobs.get("default", old) == PLAN
+
+
 class InBucket:
     """Blobs in a bucket, whose objects can be tampered with."""
 
@@ -105,6 +121,14 @@ async def test_an_object_that_is_there_is_not_written_again(bucket: InBucket) ->
     bucket.s3.write(bucket.path(PLAN), b"somebody was here")
     await bucket.blobs.put(PLAN, realm="default", made_by="owner")
     assert bucket.s3.read(bucket.path(PLAN)) == b"somebody was here"
+
+
+@pytest.mark.requirement("shared_state.blob_failures")
+async def test_a_blob_whose_object_is_gone_can_still_be_removed(bucket: InBucket) -> None:
+    names = [await bucket.blobs.put(data, realm="default", made_by="owner") for data in (PLAN, b"another")]
+    bucket.s3.remove(bucket.path(PLAN))
+    later = datetime.now(UTC) + timedelta(hours=1)
+    assert set(await bucket.blobs.remove("default", names, untouched_since=later)) == set(names)
 
 
 @pytest.mark.requirement("shared_state.blob_failures")

@@ -34,11 +34,13 @@ from toolcrib.cli import (
     pruning,
     publishing,
     reference,
+    replaying,
     restate,
     runs,
     schema,
     secrets,
     settings,
+    stores,
     tools,
     up,
     upgrading,
@@ -110,7 +112,12 @@ for name, command in (
 ):
     workflows.app.command(name)(command)
 
-for name, command in (("fork", forks.fork), ("diff", forks.diff)):
+for name, command in (
+    ("fork", forks.fork),
+    ("diff", forks.diff),
+    ("export", replaying.export),
+    ("replay", replaying.replay_run),
+):
     runs.app.command(name)(command)
 
 app = typer.Typer(
@@ -135,10 +142,12 @@ app.add_typer(reference.app, name="reference")
 app.add_typer(restate.app, name="restate")
 app.add_typer(runs.app, name="run")
 app.add_typer(secrets.app, name="secret")
+app.add_typer(stores.app, name="store")
 app.add_typer(tools.app, name="tool")
 app.add_typer(upgrading.app, name="upgrade")
 app.add_typer(workflows.app, name="workflow")
 app.command("doctor")(doctor.doctor)
+app.command("replay")(replaying.replay)
 app.command("eval")(evaluating.evaluate)
 app.command("export")(export.export)
 app.command("schema")(schema.schema)

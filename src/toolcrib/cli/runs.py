@@ -74,24 +74,6 @@ def resume(run_id: RunId, store: Store = DEFAULT_STORE, as_json: AsJson = False)
         raise typer.Exit(1)
 
 
-@app.command("replay")
-def replay(run_id: RunId, store: Store = DEFAULT_STORE, as_json: AsJson = False) -> None:
-    """Execute a run that has ended again on its journal alone; exit status 1 if it goes another way."""
-    found = with_crib(store, lambda crib: crib.replay(run_id))
-    if as_json:
-        print(found.model_dump_json(indent=2))
-    elif found.divergence is None:
-        calls = f"{len(found.envelopes)} tool calls, {found.model_calls} model calls, {len(found.nested)} nested runs"
-        print(f"run {run_id} goes the same way: {calls}, {found.status}")
-    else:
-        there = found.divergence
-        print(f"run {there.run_id} goes another way at event {there.event}: {there.field}")
-        print(f"  expected {json.dumps(there.expected, ensure_ascii=False)}")
-        print(f"  got      {json.dumps(there.got, ensure_ascii=False)}")
-    if not found.same:
-        raise typer.Exit(1)
-
-
 @app.command("cancel")
 def cancel(run_id: RunId, reason: Why = None, store: Store = DEFAULT_STORE) -> None:
     """End a run and its nested runs, whatever they do or wait for."""

@@ -128,6 +128,9 @@ async def _fill(store: MemoryStore, bundle: Bundle) -> None:
             msg = f"the bundle of run {bundle.manifest.run_id} has a definition of realm {definition.realm!r}"
             raise InvalidInput(msg)
         await store.definitions.save(definition)
+    for definition in bundle.definitions:
+        if definition.content_hash in bundle.manifest.removed:
+            await store.definitions.remove(definition.kind, definition.realm, definition.name)
     for data in bundle.blobs.values():
         await store.blobs.put(data, realm=root.realm, made_by=root.made_by)
     for run_id, stored in bundle.runs.items():

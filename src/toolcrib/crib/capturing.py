@@ -37,6 +37,8 @@ class Capture:
         self._hashes: set[str] = set()
         self._digests: set[str] = set()
         self._mentioned: set[str] = set()
+        self._seen: set[str] = set()
+        """Hashes and digests that were looked up."""
 
     async def write(self, file: BinaryIO) -> Manifest:
         """Write the bundle.
@@ -49,14 +51,20 @@ class Capture:
         writer = BundleWriter(file)
         family = await self._family(writer, root_id)
         await self._read_by(writer, family)
-        for found in await self._definitions(run.realm):
-            writer.definition(found)
-        for name in sorted(self._digests):
-            try:
-                writer.blob(await self._store.blobs.get(run.realm, name))
-            except NotFound:
-                continue  # it is the hash of something else, such as arguments
-        return writer.close(run_id=self._run_id, root_run_id=root_id, nested=family, left_out=self._left_out)
+        found = dict[str, Definition]()
+        while self._hashes or self._digests:
+            await self._blobs(writer, run.realm)
+            await self._definitions(run.realm, found)
+        definitions = sorted(found.values(), key=lambda one: (one.kind, one.name, one.revision))
+        for definition in definitions:
+            writer.definition(definition)
+        return writer.close(
+            run_id=self._run_id,
+            root_run_id=root_id,
+            nested=family,
+            removed=[one.content_hash for one in definitions if not await self._is_listed(one)],
+            left_out=self._left_out,
+        )
 
     async def _family(self, writer: BundleWriter, root_id: str) -> Sequence[str]:
         """Write a run and all that are nested in it; returns their ids."""
@@ -106,30 +114,45 @@ class Capture:
 
     def _note(self, value: Json) -> None:
         """Remember what a JSON value names."""
-        text = to_json(value).decode()
+        self._note_text(to_json(value).decode())
+
+    def _note_text(self, text: str) -> None:
         self._hashes |= set(_HASH.findall(text))
         self._digests |= set(_DIGEST.findall(text))
         self._mentioned |= set(_RUN.findall(text))
 
-    async def _definitions(self, realm: str) -> Sequence[Definition]:
-        """The revisions that were named by hash, in them too, and what they name by name: providers and accounts."""
-        definitions, found = self._store.definitions, dict[str, Definition]()
-        seen: set[str] = set()
-        while waiting := sorted(self._hashes - seen):
-            seen |= set(waiting)
-            for content_hash in waiting:
-                revision = await definitions.get(realm, content_hash)
-                if revision is not None:
-                    found[content_hash] = revision
-                    self._note(revision.body)
-        named: list[tuple[DefinitionKind, str]] = sorted({one for each in found.values() for one in _names(each.body)})
-        for kind, name in named:
-            revisions = await definitions.revisions(kind, realm, name)
-            if revisions:
-                found[f"{kind}/{name}"] = revisions[-1]
-            else:
-                self._leave_out(f"{kind} {name}", "it was named, and it is not in the store any more")
-        return sorted(found.values(), key=lambda one: (one.kind, one.name, one.revision))
+    async def _blobs(self, writer: BundleWriter, realm: str) -> None:
+        """Write the texts that were named, and remember what they name."""
+        waiting, self._digests = sorted(self._digests - self._seen), set()
+        for name in waiting:
+            self._seen.add(name)
+            try:
+                data = await self._store.blobs.get(realm, name)
+            except NotFound:
+                continue  # it is the hash of something else, such as arguments
+            writer.blob(data)
+            self._note_text(data.decode(errors="replace"))
+
+    async def _definitions(self, realm: str, found: dict[str, Definition]) -> None:
+        """Find the revisions that were named by hash, and what they name by name: providers and accounts."""
+        definitions = self._store.definitions
+        waiting, self._hashes = sorted(self._hashes - self._seen), set()
+        for content_hash in waiting:
+            self._seen.add(content_hash)
+            revision = await definitions.get(realm, content_hash)
+            if revision is None:
+                continue
+            found[content_hash] = revision
+            self._note(revision.body)
+            for kind, name in sorted(set(_names(revision.body))):
+                revisions = await definitions.revisions(kind, realm, name)
+                if revisions:
+                    found[f"{kind}/{name}"] = revisions[-1]
+                else:
+                    self._leave_out(f"{kind} {name}", "it was named, and it is not in the store any more")
+
+    async def _is_listed(self, definition: Definition) -> bool:
+        return bool(await self._store.definitions.revisions(definition.kind, definition.realm, definition.name))
 
     def _leave_out(self, what: str, why: str) -> None:
         self._left_out.append(LeftOut(what=what, why=why))

@@ -13,7 +13,7 @@ import os
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from datetime import timedelta
 from types import TracebackType
-from typing import Self
+from typing import BinaryIO, Self
 
 from toolcrib.contracts import (
     OWNER,
@@ -41,6 +41,7 @@ from toolcrib.crib.agents import Agents
 from toolcrib.crib.approvals import Answer, Approvals
 from toolcrib.crib.authoring import Authoring
 from toolcrib.crib.bundles import replay_run
+from toolcrib.crib.capturing import Capture
 from toolcrib.crib.connections import Connections
 from toolcrib.crib.conversations import Conversations
 from toolcrib.crib.definer import Defaults, Definer
@@ -75,6 +76,7 @@ from toolcrib.plugins import NO_PLUGINS, Plugins, load_plugins
 from toolcrib.policy import read_caps
 from toolcrib.providers import ImportedApi
 from toolcrib.runs import Result, read_trace
+from toolcrib.runs.bundles import Manifest
 from toolcrib.sandbox import Sandbox, machine_sandbox
 from toolcrib.settings import Settings, load_settings
 from toolcrib.shared import RedisServer
@@ -448,6 +450,15 @@ class Crib(Definer):
         """
         await self.open()
         return await replay_run(self._parts, run_id, parked=parked)
+
+    async def export_run(self, run_id: str, file: BinaryIO) -> Manifest:
+        """Write a run, ended or not, with all that is needed to replay it elsewhere into one file, which can seek.
+
+        Raises:
+            NotFound: No such run.
+        """
+        await self.open()
+        return await Capture(self.store, run_id).write(file)
 
     async def rehearse(
         self, changes: "Callable[[Crib], Awaitable[object]] | None" = None, *, functions_here: bool = True

@@ -108,8 +108,10 @@ def reasons_of_later_calls(
 
 def worst(reasons: Sequence[RehearsalReason]) -> Verdict:
     """The verdict on a family."""
-    order: tuple[Verdict, ...] = ("safe", "needs_attention", "will_strand")
-    return max((reason.verdict for reason in reasons), key=order.index, default="safe")
+    found = {reason.verdict for reason in reasons}
+    if "will_strand" in found:
+        return "will_strand"
+    return "needs_attention" if "needs_attention" in found else "safe"
 
 
 def _short(value: Json) -> str:
@@ -144,7 +146,8 @@ def _is_of(position: str, step: str) -> bool:
 def _is_certain(step: WorkflowStep, tool: ToolRevision) -> bool:
     """Whether a step is sure to be run, and its failure to end the workflow."""
     workflow = tool.definition.implementation
-    targets = {each.goes_to for each in workflow.steps} if isinstance(workflow, WorkflowImplementation) else set()
+    steps = workflow.steps if isinstance(workflow, WorkflowImplementation) else ()
+    targets = {each.goes_to for each in steps}
     return step.condition is None and step.for_each is None and step.on_error == "fail" and step.name not in targets
 
 

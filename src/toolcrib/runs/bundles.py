@@ -2,8 +2,8 @@
 
 It is a ZIP archive: `manifest.json`, one `runs/ID.jsonl` for each run (its row and signals, then its events, as they
 were written), one `definitions/HASH.json` for each revision, one `blobs/DIGEST` for each text. The manifest names every
-entry with its SHA-256, and the archive's comment is the manifest's. A bundle is data: who reads it runs nothing, unpacks
-nothing onto a disk, and believes no size, name or digest that it has not checked. JSON is read to 200 levels.
+entry with its SHA-256, and the archive's comment is the manifest's. A bundle is data: who reads it runs nothing,
+unpacks nothing onto a disk, and believes no size, name or digest that it has not checked. JSON is read to 200 levels.
 """
 
 import re
@@ -57,6 +57,8 @@ class Manifest(Contract):
     """The runs of the family, the outermost among them; the others in the bundle were only read by it."""
     entries: dict[str, str]
     """SHA-256 of each entry by its name."""
+    removed: tuple[str, ...] = ()
+    """Content hashes of the definitions whose names had been removed: found by hash, and by nothing else."""
     left_out: tuple[LeftOut, ...] = ()
 
 
@@ -95,6 +97,9 @@ class _Body(Contract):
     made_by: str
     created_at: AwareDatetime
     status: LifeCycle = "active"
+    status_message: str | None = None
+    sunset: AwareDatetime | None = None
+    replacement: str | None = None
 
 
 class BundleWriter:
@@ -126,13 +131,22 @@ class BundleWriter:
         """Add a text."""
         self._add(f"blobs/{digest(data)}", data)
 
-    def close(self, *, run_id: str, root_run_id: str, nested: Sequence[str], left_out: Sequence[LeftOut]) -> Manifest:
+    def close(
+        self,
+        *,
+        run_id: str,
+        root_run_id: str,
+        nested: Sequence[str],
+        removed: Sequence[str],
+        left_out: Sequence[LeftOut],
+    ) -> Manifest:
         """Add the manifest, and finish the file."""
         manifest = Manifest(
             release=metadata.version("toolcrib"),
             run_id=run_id,
             root_run_id=root_run_id,
             nested=tuple(nested),
+            removed=tuple(removed),
             entries=self._entries,
             left_out=tuple(left_out),
         )

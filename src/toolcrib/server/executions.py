@@ -1,6 +1,7 @@
 """Routes over runs: what happened, what happens, and what a waiting run is told."""
 
-from typing import Annotated
+from tempfile import SpooledTemporaryFile
+from typing import Annotated, Final
 
 from fastapi import APIRouter, Body, Header, Query, Response
 from fastapi.responses import StreamingResponse
@@ -28,6 +29,7 @@ from toolcrib.server.views import (
 
 router = APIRouter(prefix="/executions", route_class=JsonRoute, tags=["executions"])
 
+_IN_MEMORY: Final = 16 * 1024 * 1024
 _After = Annotated[int, Query(ge=0, description="Only events with greater numbers.")]
 
 
@@ -45,6 +47,20 @@ async def list_runs(
     found = await crib.store.journal.runs(caller.realm, tool=tool, status=status, before=before, limit=limit + 1)
     seen = tuple(run for run in found[:limit] if may_see_run(caller, run))
     return RunPage(items=seen, next=found[limit - 1].run_id if len(found) > limit else None)
+
+
+@router.get("/{run_id}/bundle", response_class=Response)
+async def get_bundle(run_id: str, crib: House, caller: Caller) -> Response:
+    """A run in one file, from which it can be replayed elsewhere: with its callers and all that it has read."""
+    run = await run_of(crib, caller, run_id)
+    demand_run(caller, run)
+    demand_run(caller, await run_of(crib, caller, run.request.root_run_id or run_id))
+    with SpooledTemporaryFile(_IN_MEMORY) as file:
+        await crib.export_run(run_id, file)
+        file.seek(0)
+        data = file.read()
+    named = {"content-disposition": f'attachment; filename="{run_id}.bundle"'}
+    return Response(data, media_type="application/zip", headers=named)
 
 
 @router.get("/{run_id}")

@@ -3,11 +3,13 @@
 A model knows which of its answers is wanted from the event that says that it is asked.
 """
 
-from collections.abc import AsyncGenerator, Callable
+from collections.abc import AsyncGenerator, Callable, Sequence
 from datetime import datetime
 from decimal import Decimal
-from typing import TypeAlias
+from itertools import combinations
+from typing import Final, NamedTuple, TypeAlias
 
+import msgspec
 import orjson
 
 from toolcrib.contracts import (
@@ -30,6 +32,9 @@ from toolcrib.runs.modelguard import Screens
 
 Price: TypeAlias = Callable[[LLMConfig, Usage, datetime], Cost]
 """What so many tokens of a model cost, by the prices of this release; used where the recording does not say it."""
+
+_PLACES: Final = 12
+"""Of a cost that is worked out; rates have no more."""
 
 
 class ReplayModels:
@@ -67,7 +72,40 @@ class ReplayModels:
 
     def _cost(self, name: str, llm: LLMConfig, usage: Usage, at: datetime) -> Cost:
         key = name, usage.input, usage.output
-        return Cost(self._told[key], "as recorded") if key in self._told else self._price(llm, usage, at)
+        if key in self._told:
+            return Cost(self._told[key], "as recorded")
+        told = [_Told(count, output, cost) for (model, count, output), cost in self._told.items() if model == name]
+        if not told or any(self._agrees(llm, one, at) for one in told):
+            return self._price(llm, usage, at)
+        usd = _interpolated([one for one in told if one.usd is not None], usage)
+        return Cost(usd, "by the recorded prices" if usd is not None else "unknown, as recorded")
+
+    def _agrees(self, llm: LLMConfig, told: "_Told", at: datetime) -> bool:
+        """Whether the prices of this release are those by which a recorded reservation was made."""
+        plain = Usage(input=told.input, output=told.output)
+        cached = msgspec.structs.replace(plain, cache_write=told.input)
+        costs = [self._price(llm, usage, at).usd for usage in (plain, cached)]
+        most = max((cost for cost in costs if cost is not None), default=None)
+        return most is None if told.usd is None else most is not None and float(most) == float(told.usd)
+
+
+class _Told(NamedTuple):
+    """What a recorded reservation was for."""
+
+    input: int
+    output: int
+    usd: Decimal | None
+
+
+def _interpolated(known: Sequence[_Told], usage: Usage) -> Decimal | None:
+    """What tokens cost by the costs of others, which are sums of a price for input and one for output."""
+    for one, other in combinations(known, 2):
+        common = one.input * other.output - other.input * one.output
+        if common and one.usd is not None and other.usd is not None and one.usd != other.usd:
+            of_input = (one.usd * other.output - other.usd * one.output) / common
+            of_output = (one.input * other.usd - other.input * one.usd) / common
+            return round(of_input * usage.input + of_output * usage.output, _PLACES)
+    return known[0].usd if known else None
 
 
 class ReplayScreens(Screens):

@@ -178,11 +178,12 @@ class Stage:
         expected = entry.event.model_dump(mode="json")
         excused = part.excused and isinstance(event, RunFinished)
         got = expected if excused else adopted(entry.event, event)
-        first = next(differences(expected, got), None)
+        found = list(differences(expected, got))
+        first = next((one for one in found if one[0].startswith("error")), next(iter(found), None))
         if first is not None:
-            path, wanted, found = first
+            path, wanted, came = first
             place = place_of(entry.event)
-            self._diverge(part, entry, f"{place}.{path}" if place else path, wanted, found)
+            self._diverge(part, entry, f"{place}.{path}" if place else path, wanted, came)
             return
         self._note(entry, got)
         life = part.life

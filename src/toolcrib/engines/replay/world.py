@@ -203,7 +203,6 @@ class ReplayExecutor:
                 "version": tool.version,
                 "position": intent.position,
                 "input": intent.input,
-                "approved_input": None if known.approved_input is None else intent.input,
                 "run_id": context.run_id,
                 "conversation_id": context.conversation_id,
                 "session_id": context.session_id,

@@ -19,6 +19,8 @@ class Proxy:
         self.port = 0
         self.breaks: Literal["before commit", "after commit"] | None = None
         """The next commit never arrives; or it arrives, and its answer does not. Either way the connection ends."""
+        self.always: Literal["before commit", "after commit"] | None = None
+        """The same for every commit."""
         self.broken = 0
         """How often that has happened."""
         self.refuses = False
@@ -39,8 +41,9 @@ class Proxy:
         self._open += [writer, server_writer]
         back = asyncio.create_task(_pass_on(server_reader, writer))
         while data := await _some(reader):
-            if self.breaks is not None and _COMMIT in data:
-                breaks, self.breaks = self.breaks, None
+            breaks = self.always or self.breaks
+            if breaks is not None and _COMMIT in data:
+                self.breaks = None
                 self.broken += 1
                 back.cancel()
                 await asyncio.gather(back, return_exceptions=True)

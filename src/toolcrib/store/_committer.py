@@ -19,13 +19,15 @@ class _Lost(Exception):
 
     Args:
         cause: What the driver says.
-        mark: The transaction, if the database was told to commit it and has not answered.
+        mark: The transaction that was under way.
+        told: Whether the database was told to commit it, and has not answered.
     """
 
-    def __init__(self, cause: Exception | None = None, mark: Mark | None = None) -> None:
+    def __init__(self, cause: Exception | None = None, mark: Mark | None = None, *, told: bool = False) -> None:
         super().__init__(cause)
         self.cause = cause
         self.mark = mark
+        self.told = told
 
 
 class Committer:
@@ -41,6 +43,8 @@ class Committer:
         self._dialect = dialect
         self._session = session
         self._prepared = prepared
+        self._in_doubt: Mark | None = None
+        """A transaction whose connection was lost, and of which nobody has found out whether it is over."""
 
     def __call__(self, jobs: Sequence[Job[Any]]) -> None:
         """Run the jobs in one transaction; if one of them breaks it, run each in its own."""
@@ -71,22 +75,22 @@ class Committer:
         try:
             return self._transact(jobs)
         except _Lost as lost:
-            self._reconnect(lost)
-            if lost.mark is not None and self._session.committed(lost.mark):
+            if self._reconnect(lost):
                 return None
         try:
             return self._transact(jobs)
         except _Lost as lost:
+            self._in_doubt = lost.mark
             raise self._away(lost, None) from lost.cause
 
     def _transact(self, jobs: Sequence[Job[Any]]) -> Exception | None:
-        session, sent = self._session, None
+        session, told = self._session, False
         if session.lost():
             raise _Lost
         try:
             mark = session.begin()
         except self._dialect.failures as error:
-            self._give_up(error, None)
+            self._give_up(_Lost(error))
             raise self._explain(error) from error
         try:
             run_ids = {run_id for job in jobs if isinstance(job.work, TouchesRuns) for run_id in job.work.run_ids}
@@ -95,10 +99,10 @@ class Committer:
             for job in jobs:
                 self._run(job)
             session.flush()
-            sent = mark
+            told = True
             session.commit()
         except (*self._dialect.failures, ValueError, OverflowError) as error:
-            self._give_up(error, sent)
+            self._give_up(_Lost(error, mark, told=told))
             return error
         except BaseException:
             session.rollback()
@@ -112,25 +116,36 @@ class Committer:
         except ToolcribError as refused:
             job.error = refused
 
-    def _give_up(self, error: Exception, sent: Mark | None) -> None:
-        """Undo the transaction; raises `_Lost` if that was its connection's end."""
+    def _give_up(self, lost: _Lost) -> None:
+        """Undo the transaction; raises `lost` if that was its connection's end."""
         self._session.rollback()
-        if self._session.lost(error):
-            raise _Lost(error, sent) from error
+        if self._session.lost(lost.cause):
+            raise lost from lost.cause
 
-    def _reconnect(self, lost: _Lost) -> None:
+    def _reconnect(self, lost: _Lost) -> bool:
+        """Get another connection, and see to it that nothing is left of the other: it may have locked what we need.
+
+        Returns:
+            Whether what was under way has taken place.
+        """
         self._session.close()
+        self._in_doubt = lost.mark or self._in_doubt
         try:
             self._session = Session(self._dialect.connect(), self._dialect, self._prepared)
         except StoreUnavailable as away:
             raise self._away(lost, away) from lost.cause
+        if self._in_doubt is None:
+            return False
+        has = self._session.committed(self._in_doubt)
+        self._in_doubt = None
+        return has and lost.mark is not None
 
     def _away(self, lost: _Lost, away: StoreUnavailable | None) -> ToolcribError:
         """What a job is told that has not been done, as far as anybody knows."""
-        told = away or self._explain(lost.cause)
-        if lost.mark is None:
-            return told
-        return StoreUnavailable(f"{told}; it is not known whether what was being written has been")
+        said = away or self._explain(lost.cause)
+        if not lost.told:
+            return said
+        return StoreUnavailable(f"{said}; it is not known whether what was being written has been")
 
     def _explain(self, error: Exception | None) -> ToolcribError:
         if error is None:

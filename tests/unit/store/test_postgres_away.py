@@ -75,8 +75,23 @@ async def test_connections_that_were_cut_while_nobody_used_them_are_not_missed(f
         await started(store.journal)
         await store.journal.events("r1")
         cut_off_all(fragile)
-
         assert (await store.journal.run("r1")).epoch == 1
+        await store.journal.append("r1", 1, [entry(2)])
+        cut_off_all(fragile)
+        assert [run.events for run in await store.journal.runs("default")] == [2]
+        assert await numbers(store) == [1, 2]
+
+
+@pytest.mark.requirement("postgres.away")
+async def test_a_connection_that_is_cut_again_and_again_is_given_up(fragile: PostgresServer):
+    async with behind_proxy(fragile) as (store, proxy):
+        await started(store.journal)
+        proxy.always = "before commit"
+        with pytest.raises(Unavailable, match="it is not known whether what was being written has been"):
+            await store.journal.append("r1", 1, [entry(2)])
+        assert proxy.broken == 2
+        proxy.always = None
+
         await store.journal.append("r1", 1, [entry(2)])
         assert await numbers(store) == [1, 2]
 
@@ -125,7 +140,7 @@ async def test_a_transaction_that_a_server_has_not_heard_of_has_not_taken_place(
     dialect = Postgres(fragile.database())
     with dialect.connect() as connection:
         cursor = connection.connection.cursor()
-        assert not dialect.committed(cursor, str(2**40))
+        assert not dialect.committed(cursor, str(2**40 + 5))
 
 
 @pytest.mark.requirement("postgres.lost_answer")

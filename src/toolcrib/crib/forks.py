@@ -135,7 +135,9 @@ class Forks:
         if wanted.of_definition:
             _check_may_change(who, tool)
         if request.kind == "tool" and (wanted.model is not None or not wanted.changes.are_none):
-            msg = f"run {run.run_id} is one call of {tool.ref!r}, whose definition it does not read; fork the nested run"
+            msg = (
+                f"run {run.run_id} is one call of {tool.ref!r}, whose definition it does not read; fork the nested run"
+            )
             raise InvalidInput(msg)
         if wanted.model is not None:
             _check_model(self._parts, tool, wanted.model)

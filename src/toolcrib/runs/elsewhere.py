@@ -57,16 +57,12 @@ class Elsewhere:
 
     def key_of(self, call: ToolCall, policy: CallPolicy) -> str | None:
         """The idempotency key that the same call had in the run that is taken up; a fork never uses it again."""
-        if self.taken_over is None or self.recording is not None:
-            return None
-        earlier = self.taken_over.known(call, policy.guardrails)
+        earlier = None if self._keys is None else self._keys.known(call, policy.guardrails)
         return None if earlier is None or earlier.intent is None else earlier.intent.idempotency_key
 
     async def made_before(self, call: ToolCall, policy: CallPolicy, judge: Judge) -> ToolEnvelope | str | None:
         """As `TakenOver.made_before`; null in a fork, whose calls are its own."""
-        if self.taken_over is None or self.recording is not None:
-            return None
-        return await self.taken_over.made_before(call, policy.guardrails, judge)
+        return None if self._keys is None else await self._keys.made_before(call, policy.guardrails, judge)
 
     async def found(self, key: str, make: Callable[[], Awaitable[Json]]) -> Json:
         """What the other run has found out under a key, if the fork may take it; else what there is to be found now."""
@@ -89,9 +85,7 @@ class Elsewhere:
 
     def rerun_of(self, nested: Nested) -> Rerun | None:
         """The run that a nested one takes up."""
-        if self.taken_over is None or self.recording is not None:
-            return None
-        return self.taken_over.rerun_of(nested)
+        return None if self._keys is None else self._keys.rerun_of(nested)
 
     def fork_of(self, nested: Nested) -> Fork | None:
         """The run that a nested one is a fork of."""
@@ -103,6 +97,11 @@ class Elsewhere:
         """The run that a nested one of a call of a tool is a fork of."""
         return None if self.recording is None else self.recording.nested(position, tool)
 
+    @property
+    def _keys(self) -> TakenOver | None:
+        """What may be called once more under the key that it had: nothing in a fork."""
+        return self.taken_over if self.recording is None else None
+
     def _taken_over(self, call: ToolCall, policy: CallPolicy) -> CallFinished | None:
         envelope = None if self.taken_over is None else self.taken_over.outcome(call, policy.guardrails)
         if envelope is None or envelope.content_hash in self._run.request.replaced:
@@ -111,9 +110,10 @@ class Elsewhere:
         return CallFinished(position=call.position, envelope=own)
 
     def _recorded(self, call: ToolCall, policy: CallPolicy) -> CallFinished | None:
-        found = None if self.recording is None else self.recording.call(call, policy)
-        if found is None or self.recording is None:
+        recording = self.recording
+        found = None if recording is None else recording.call(call, policy)
+        if recording is None or found is None:
             return None
-        envelope = taken(found.envelope, by=self._run.run_id, made_in=self.recording.facts.run_id)
+        envelope = taken(found.envelope, by=self._run.run_id, made_in=recording.facts.run_id)
         own = envelope.model_copy(update={"position": call.position})
         return CallFinished(position=call.position, envelope=own, taken_from=found.event)

@@ -1,4 +1,4 @@
-"""A process that is about to stop, and one that woke up late: what they leave to others, and what they keep from doing."""
+"""A process that is about to stop, and one that woke up late: what they leave to others."""
 
 import asyncio
 from typing import Any

@@ -11,7 +11,7 @@ from typing import Any, Final, TypeVar
 from toolcrib.contracts.errors import StoreUnavailable
 from toolcrib.store._committer import Committer
 from toolcrib.store._dialect import Dialect
-from toolcrib.store._schema import bring_up_to_date
+from toolcrib.store._schema import SchemaState, bring_up_to_date, state_of
 from toolcrib.store._session import Prepared, Session
 from toolcrib.store._writer import Job, Writer
 
@@ -59,6 +59,23 @@ class Database:
             session.close()
             raise
         return session
+
+    async def schema(self) -> SchemaState:
+        """Which schema the database has; nothing is changed, and nothing needs to be open.
+
+        Raises:
+            Unavailable: There is no database, or it cannot be read.
+        """
+        return await asyncio.to_thread(self._schema)
+
+    def _schema(self) -> SchemaState:
+        session = Session(self._dialect.connect(), self._dialect, self._prepared)
+        try:
+            return state_of(session, self._dialect.name)
+        except self._dialect.failures as error:
+            raise self._dialect.explain(error) from error
+        finally:
+            session.close()
 
     async def close(self) -> None:
         """Commit what is queued and close all connections; does nothing if it is closed."""

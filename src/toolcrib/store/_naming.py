@@ -5,9 +5,9 @@ Conservative on purpose: what looks like a name is one, so that nothing goes whi
 
 import re
 from collections.abc import Iterable, Iterator
-from typing import Final
+from typing import Final, cast
 
-from toolcrib.contracts import Json
+from toolcrib.contracts import Json, JsonObject
 
 _DIGEST: Final = re.compile(r"(?<![0-9a-f])[0-9a-f]{64}(?![0-9a-f])")
 _RUN_ID: Final = "run_id"
@@ -15,18 +15,15 @@ _RUN_ID: Final = "run_id"
 
 def runs_named_in(value: Json) -> Iterator[str]:
     """The values of all fields called `run_id` or `…_run_id`, at any depth."""
-    match value:
-        case dict():
-            for name, inner in value.items():
-                if isinstance(inner, str) and (name == _RUN_ID or name.endswith(f"_{_RUN_ID}")):
-                    yield inner
-                else:
-                    yield from runs_named_in(inner)
-        case list():
-            for inner in value:
+    if isinstance(value, dict):
+        for name, inner in cast("JsonObject", value).items():
+            if isinstance(inner, str) and (name == _RUN_ID or name.endswith(f"_{_RUN_ID}")):
+                yield inner
+            else:
                 yield from runs_named_in(inner)
-        case _:
-            return
+    elif isinstance(value, list):
+        for inner in cast("list[Json]", value):
+            yield from runs_named_in(inner)
 
 
 def digests_named_in(texts: Iterable[str | None]) -> Iterator[str]:

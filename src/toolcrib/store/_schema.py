@@ -4,8 +4,9 @@ A new database is created from the tables and stamped; Alembic is imported only 
 """
 
 import threading
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Final
+from typing import Final, NamedTuple
 
 import sqlalchemy as sa
 
@@ -17,6 +18,35 @@ MIGRATIONS: Final = Path(__file__).with_name("migrations")
 
 _ALEMBIC: Final = threading.Lock()
 """Alembic keeps its context in a global."""
+
+
+class SchemaState(NamedTuple):
+    """Which schema a database has, and what opening it would do."""
+
+    store: str
+    """The database as messages call it."""
+    revision: str | None
+    """Null if it has no tables of ours yet."""
+    newest: str
+    """The newest revision that this release knows."""
+    pending: tuple[tuple[str, str], ...]
+    """Revision and purpose of each migration that would be made, in order."""
+
+
+def state_of(session: Session, store: str) -> SchemaState:
+    """What there is; nothing is changed."""
+    revision = _revision(session.connection)
+    session.rollback()
+    pending = () if revision is None else tuple(_migrations(after=revision))
+    return SchemaState(store, revision, HEAD, pending)
+
+
+def _migrations(*, after: str) -> Iterator[tuple[str, str]]:
+    from alembic.script import ScriptDirectory  # noqa: PLC0415 - heavy, and needed once per release
+
+    for script in reversed(list(ScriptDirectory(str(MIGRATIONS)).walk_revisions())):
+        if script.revision > after:
+            yield script.revision, script.doc.partition("\n")[0]
 
 
 def bring_up_to_date(session: Session, store: str) -> None:
@@ -83,5 +113,7 @@ def migrate(connection: sa.Connection, revision: str = HEAD) -> None:
     config = Config(attributes={"connection": connection})
     config.set_main_option("script_location", str(MIGRATIONS).replace("%", "%%"))
     config.set_main_option("path_separator", "os")
+    if not connection.in_transaction():
+        connection.begin()  # Alembic commits each revision by itself unless it is told of a transaction
     with _ALEMBIC:
         command.upgrade(config, revision)

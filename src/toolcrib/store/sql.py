@@ -5,6 +5,7 @@ Several processes may share one; within a process, one event loop. Importing thi
 
 from toolcrib.store._database import Database
 from toolcrib.store._dialect import Dialect
+from toolcrib.store._schema import SchemaState
 from toolcrib.store._sql_api_keys import SqlApiKeys
 from toolcrib.store._sql_approvals import SqlApprovals
 from toolcrib.store._sql_blobs import SqlBlobs
@@ -90,6 +91,14 @@ class SqlStore:
     def counters(self) -> SqlCounters:
         """Counters."""
         return self._counters
+
+    async def schema(self) -> SchemaState:
+        """Which schema the database has, before it is opened; nothing is changed.
+
+        Raises:
+            Unavailable: There is no database, or it cannot be read.
+        """
+        return await self._database.schema()
 
     async def open(self) -> None:
         """Connect, and bring the schema up to date; safe to call twice.

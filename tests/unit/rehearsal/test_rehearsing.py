@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping
-from typing import Any, Final, NamedTuple
+from typing import Any, Final, NamedTuple, TypeAlias
 
 import pytest
 
@@ -14,11 +14,13 @@ from toolcrib.contracts.rehearsals import RehearsalReport, RehearsedRun
 from toolcrib.crib.rehearsal_reasons import reasons_of_events
 from toolcrib.store import Entry
 
+Alter: TypeAlias = Callable[[Crib], Awaitable[None]]
+
 
 class Change(NamedTuple):
     """What is different after an upgrade."""
 
-    alter: Callable[[Crib], Awaitable[object]] | None = None
+    alter: Alter | None = None
     process: Process = ALL
 
 
@@ -41,8 +43,26 @@ async def _remove(crib: Crib) -> None:
         await crib.registry.remove("default", name)
 
 
-async def _account(crib: Crib, **fields: Any) -> None:
-    await crib.accounts.save(ServiceAccount(name="clerk", **fields))
+def _account(**fields: Any) -> Alter:
+    async def alter(crib: Crib) -> None:
+        await crib.accounts.save(ServiceAccount(name="clerk", **fields))
+
+    return alter
+
+
+def _blocking(name: str) -> Alter:
+    async def alter(crib: Crib) -> None:
+        await crib.lifecycle.block(name)
+
+    return alter
+
+
+async def _deprecate(crib: Crib) -> None:
+    await crib.lifecycle.deprecate("pay")
+
+
+async def _replace_tool(crib: Crib) -> None:
+    await crib.save(pay.definition)
 
 
 async def _disable(crib: Crib) -> None:
@@ -56,20 +76,20 @@ def _without(*functions: str) -> Process:
 
 CHANGES: Final[Mapping[str, Change]] = {
     "nothing": Change(),
-    "block look": Change(lambda crib: crib.lifecycle.block("look", message="Leaks.")),
-    "block pay": Change(lambda crib: crib.lifecycle.block("pay")),
-    "block send": Change(lambda crib: crib.lifecycle.block("send")),
-    "block pick": Change(lambda crib: crib.lifecycle.block("pick")),
-    "block payer": Change(lambda crib: crib.lifecycle.block("payer")),
-    "block flow": Change(lambda crib: crib.lifecycle.block("flow")),
-    "deprecate pay": Change(lambda crib: crib.lifecycle.deprecate("pay")),
-    "another pay": Change(lambda crib: crib.save(pay.definition)),
+    "block look": Change(_blocking("look")),
+    "block pay": Change(_blocking("pay")),
+    "block send": Change(_blocking("send")),
+    "block pick": Change(_blocking("pick")),
+    "block payer": Change(_blocking("payer")),
+    "block flow": Change(_blocking("flow")),
+    "deprecate pay": Change(_deprecate),
+    "another pay": Change(_replace_tool),
     "a disabled pay": Change(_disable),
     "remove look and pay": Change(_remove),
     "another agent": Change(_replace_agent),
     "another flow": Change(_replace_flow),
-    "an account without rights": Change(lambda crib: _account(crib, grants=("ai://agents/*",))),
-    "an account that is disabled": Change(lambda crib: _account(crib, grants=("ai://*",), enabled=False)),
+    "an account without rights": Change(_account(grants=("ai://agents/*",))),
+    "an account that is disabled": Change(_account(grants=("ai://*",), enabled=False)),
     "no function look": Change(process=_without("look")),
     "no function pay": Change(process=_without("pay")),
     "no function send": Change(process=_without("send")),

@@ -20,7 +20,6 @@ from toolcrib.contracts import (
     ApprovalRequested,
     ClientResult,
     Conflict,
-    InvalidSettings,
     Json,
     JsonObject,
     Limits,
@@ -55,6 +54,7 @@ from toolcrib.crib.instances import Instances
 from toolcrib.crib.lifecycle import ToolLife
 from toolcrib.crib.listing import Listing
 from toolcrib.crib.named import NamedThings, check_grants
+from toolcrib.crib.outside import opened
 from toolcrib.crib.parts import Outside, Parts
 from toolcrib.crib.prompts import Prompts
 from toolcrib.crib.reference import ReferenceData
@@ -80,7 +80,7 @@ from toolcrib.runs.bundles import Manifest
 from toolcrib.sandbox import Sandbox, machine_sandbox
 from toolcrib.settings import Settings, load_settings
 from toolcrib.shared import RedisServer
-from toolcrib.store import Store, open_store
+from toolcrib.store import Store
 from toolcrib.store.shadow import ShadowStore
 
 
@@ -88,7 +88,7 @@ class Crib(Definer):
     """A crib of tools with its store, executor and engine.
 
     Args:
-        store: A URL (`sqlite:///toolcrib.db`, `memory://`) or a store.
+        store: A URL (`sqlite:///crib.db`, `postgresql://user:password@host/crib`, `memory://`) or a store.
         redis: URL of the Redis server by which the processes of a crib share results, rate limits and budgets.
         budgets: Caps on what many runs spend together, such as `realm 50 usd/day`; `toolcrib.policy.caps` says how.
         blobs: URL of the folder or bucket of a store's blobs, if they shall not lie where the store has them.
@@ -136,7 +136,7 @@ class Crib(Definer):
     ) -> None:
         parts = Parts.wire(
             Outside(
-                store=_opened(store, blobs),
+                store=opened(store, blobs),
                 clock=clock or SystemClock(),
                 egress=egress or EgressPolicy(),
                 environment=os.environ if environment is None else environment,
@@ -159,6 +159,11 @@ class Crib(Definer):
         self.sandbox, self.egress = outside.sandbox, outside.egress
         self.registry, self.providers = parts.registry, parts.providers
         self.executor, self.engine = parts.executor, parts.engine
+        self.retention = Retention(self.store, self.clock, self.enter, keep=keep_ended)
+        self._open_desks(parts)
+
+    def _open_desks(self, parts: Parts) -> None:
+        """Make what the parts are asked through."""
         self._handoffs = Handoffs(self.store.journal, self.engine, self.clock)
         self.approvals = Approvals(parts, self.enter)
         self.reference_data, self.imports = ReferenceData(parts, self.enter, self.invoke), Imports(parts, self.enter)
@@ -172,7 +177,6 @@ class Crib(Definer):
         self.conditions = NamedThings(parts.conditions, self.enter, self.clock, parts.catalogue.check_condition)
         self.connections = Connections(parts, self.enter)
         self.conversations = Conversations(self.store, self.engine, self.clock, self.enter)
-        self.retention = Retention(self.store, self.clock, self.enter, keep=keep_ended)
         self.evaluate = Evaluations(parts, self.enter)
         self.executions = Executions(parts, self.conversations, self.enter)
         self.workflows = Workflows(parts, self.listing, self.lifecycle, self.executions, self.enter)
@@ -578,16 +582,6 @@ class Crib(Definer):
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
         await self.close()
-
-
-def _opened(store: str | Store, blobs: str | None) -> Store:
-    if isinstance(store, str):
-        return open_store(store, blobs=blobs)
-    if blobs is not None:
-        raise InvalidSettings(
-            "a store that was opened before has its blobs; open it with another place, or name its URL"
-        )
-    return store
 
 
 def _result(driven: Driven) -> Result:

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from toolcrib.contracts import ModelService
+from toolcrib.contracts import InvalidSettings, ModelService
 from toolcrib.engines.restate import RestateOptions
 from toolcrib.executor import Clock
 from toolcrib.llm import LanguageModel
@@ -13,7 +13,7 @@ from toolcrib.plugins import Plugins
 from toolcrib.policy import SpendingCap
 from toolcrib.sandbox import Sandbox
 from toolcrib.shared import RedisServer
-from toolcrib.store import Store
+from toolcrib.store import Store, open_store
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,3 +44,18 @@ class Outside:
     """What its processes share, beside the store; each has its own if null."""
     budgets: tuple[SpendingCap, ...] = ()
     """Caps on what many runs spend together."""
+
+
+def opened(store: str | Store, blobs: str | None) -> Store:
+    """The store that a crib is given, or the one that a URL names, with its blobs at a place of their own if one is.
+
+    Raises:
+        InvalidSettings: No store has such a URL, or the store that was given has its blobs already.
+    """
+    if isinstance(store, str):
+        return open_store(store, blobs=blobs)
+    if blobs is not None:
+        raise InvalidSettings(
+            "a store that was opened before has its blobs: open it with another place, or name a URL"
+        )
+    return store

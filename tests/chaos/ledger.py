@@ -61,7 +61,7 @@ def tools(ledger: Ledger) -> list[FunctionTool[..., Json]]:
         ledger.write("post", context.idempotency_key)
         return {"posted": True}
 
-    @tool(side_effects="writes", reconcile="was_paid")
+    @tool(side_effects="writes", reconcile="was_paid", timeout_s=1)
     async def pay(context: ToolContext) -> Json:
         """Pay a bill; afterwards the bank can be asked whether it was paid."""
         ledger.write("pay", context.idempotency_key)

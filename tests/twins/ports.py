@@ -11,6 +11,7 @@ from toolcrib.contracts import (
     CallStarted,
     ClientResult,
     FailedCall,
+    Fenced,
     JsonObject,
     Principal,
     RunResult,
@@ -57,6 +58,8 @@ class RecordingJournal:
         self.requests: list[ApprovalRequested] = []
         self.handed: list[ToolEnvelope] = []
         self.spawned: list[tuple[str, str, JsonObject]] = []
+        self.fenced = False
+        """Another process has the run."""
         self.refusal: BaseException | None = None
         """Raised instead of recording an intent."""
         self.decide: Callable[[ApprovalRequested], ApprovalDecision | None] = approve
@@ -68,6 +71,12 @@ class RecordingJournal:
         self.failures: dict[str, FailedCall] = {}
         """Calls for which one was started in an earlier life of the run, by position."""
         self.child: RunResult = RunResult(run_id="child", status="completed")
+
+    async def fence(self) -> None:
+        """Nobody else has the run, unless `fenced` says so."""
+        await asyncio.sleep(0)
+        if self.fenced:
+            raise Fenced("another process has the run")
 
     async def intend(self, intent: CallStarted) -> None:
         """Record the intent."""

@@ -69,10 +69,19 @@ def labelled(failure: CallFailed, receipt: Receipt) -> ToolError:
     if tool is None or tool.definition.side_effects != "writes":
         return said
     effect: Effect = "done" if receipt.acted else effect_of(tool.definition, failure)
+    if effect == "none" and _was_lost_before(tool.definition, receipt):
+        effect = "unknown"
     if effect == "none" or said.effect != "none":  # a nested run's error tells it already
         return said
     message = said.message if _TOLD in said.message else f"{said.message}; {_SAYS[effect]}"
     return said.model_copy(update={"message": message, "details": {**(said.details or {}), "effect": effect}})
+
+
+def _was_lost_before(tool: ToolDefinition, receipt: Receipt) -> bool:
+    """Whether an attempt before may have taken effect, here or before a crash: a later refusal tells nothing of it."""
+    if any(effect_of(tool, failure) == "unknown" for failure in receipt.wasted):
+        return True
+    return receipt.context.attempt > 1 and receipt.attempts > 0 and may_run_twice(tool)
 
 
 def has_acted(envelope: ToolEnvelope) -> bool:

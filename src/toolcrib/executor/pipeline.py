@@ -396,6 +396,8 @@ class Executor:
                     raise
                 receipt.tried(failure)
             await self._clock.sleep(wait)
+            if tool.definition.side_effects == "writes":
+                await receipt.context.journal.fence()
 
     async def _fall_back(
         self,

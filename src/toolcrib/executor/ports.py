@@ -51,6 +51,10 @@ class CallJournal(Protocol):
         """Record the intent. For a call with side effects it is durable on return."""
         ...
 
+    async def fence(self) -> None:
+        """Raise `Fenced` if another process may have the run; asked before each further attempt that writes."""
+        ...
+
     async def confirm(self, request: ApprovalRequested) -> ApprovalDecision | None:
         """Ask a person; null if nobody decided in time. May suspend the run instead of returning."""
         ...

@@ -65,7 +65,8 @@ class Receipt:
         self.capped: Taken | None = None
         """What was reserved under the caps on what many runs spend."""
         self.redactor = _NOTHING
-        self._wasted: list[CallFailed] = []
+        self.wasted: list[CallFailed] = []
+        """How the attempts failed that were not the last."""
         self._hidden: tuple[str, ...] = ()
         self._clock = clock
         self._started: datetime = clock.now()
@@ -124,7 +125,7 @@ class Receipt:
 
     def tried(self, failure: CallFailed) -> None:
         """Count what a failed attempt has used that is not the last: it is the call's too."""
-        self._wasted.append(failure)
+        self.wasted.append(failure)
 
     def spent(self, span: Span) -> None:
         """All time since the last call of this belongs to the span."""
@@ -188,14 +189,14 @@ class Receipt:
 
     @property
     def _cost(self) -> Decimal | None:
-        costs = [self.cost_usd, *(failure.cost_usd for failure in self._wasted)]
+        costs = [self.cost_usd, *(failure.cost_usd for failure in self.wasted)]
         known = [cost for cost in costs if cost is not None]
         return sum(known, Decimal(0)) if known else None
 
     def _with_wasted(self, metadata: JsonObject) -> JsonObject:
         """What is said of a nested run, with what those of the failed attempts had used."""
-        nested = [facts for facts in (metadata, *(failure.metadata for failure in self._wasted)) if "run_id" in facts]
-        if not self._wasted or not nested:
+        nested = [facts for facts in (metadata, *(failure.metadata for failure in self.wasted)) if "run_id" in facts]
+        if not self.wasted or not nested:
             return metadata
         used = {name: sum(facts.get(name, 0) for facts in nested) for name in ("tool_calls", "tokens")}
         return {"run_id": nested[-1]["run_id"], **metadata, **used}

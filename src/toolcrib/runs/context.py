@@ -407,7 +407,11 @@ class RunContext:
         appended = self.log.add(intent)
         if intent.side_effects == "writes":
             await appended
-            await self._around.fence()
+            await self.fence()
+
+    async def fence(self) -> None:
+        """Raise `Fenced` if another process may have the run."""
+        await self._around.fence()
 
     async def confirm(self, request: ApprovalRequested) -> ApprovalDecision | None:
         """Ask a person."""

@@ -21,6 +21,9 @@ from toolcrib.policy import Budget, CallPolicy
 class Unrecorded:
     """Lets a call be judged, and refuses all that needs a run."""
 
+    async def fence(self) -> None:
+        """Nobody else has a call that is not made."""
+
     async def intend(self, intent: CallStarted) -> None:
         """Refuse: a call without a run leaves no record."""
         raise _no_run(intent.name)

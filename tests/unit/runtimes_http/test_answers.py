@@ -7,11 +7,13 @@ from typing import Any
 import pytest
 from aiohttp import web
 
-from tests.twins import AT
+from tests.twins import AT, make_definition
 from tests.unit.net.servers import answering as raw_answer
 from tests.unit.net.servers import serving_raw, silent
 from tests.unit.runtimes_http.service import BEARER, TOKEN, Answering, Seen, service
 from toolcrib.contracts import ErrorCode, Reason
+from toolcrib.net import HttpResponse
+from toolcrib.runtimes.http.failures import answered
 from toolcrib.runtimes.http.waits import retry_after
 
 
@@ -224,3 +226,19 @@ async def test_only_reading_methods_follow_redirects() -> None:
         failed = await svc.failure(svc.tool("/old", method="POST"))
         assert (failed.error.code, failed.http_status) == (ErrorCode.PROVIDER_ERROR, 301)
         assert [seen.method for seen in svc.seen] == ["GET", "GET", "POST"]
+
+
+@pytest.mark.requirement("effects.key")
+@pytest.mark.parametrize(
+    ("again", "fields", "code"),
+    [
+        (True, {"idempotency_key": "header:Idempotency-Key"}, "PROVIDER_ERROR"),
+        (False, {"idempotency_key": "header:Idempotency-Key"}, "VALIDATION_ERROR"),
+        (True, {}, "VALIDATION_ERROR"),
+    ],
+)
+def test_a_conflict_with_the_first_request_of_a_keyed_call_is_no_refusal(again: bool, fields: Any, code: str):
+    failure = answered(make_definition("pay", **fields), HttpResponse(409, {}, b"", "https://bank/"), AT, again=again)
+
+    assert failure.error.code == code
+    assert ("its first request is still being worked on" in failure.error.message) == (code == "PROVIDER_ERROR")

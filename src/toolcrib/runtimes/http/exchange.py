@@ -56,7 +56,8 @@ class Exchange:
         if response.status == 401 and self.access.forget(credentials):
             response = await self._ask(arguments, at, await self.access.credentials())
         if not 200 <= response.status < 300:
-            raise self.access.judged(answered(self.target.tool, response, self.clock.now()), credentials)
+            failure = answered(self.target.tool, response, self.clock.now(), again=self._is_again())
+            raise self.access.judged(failure, credentials)
         return response
 
     async def send_again_once(self, arguments: JsonObject, at: str | None) -> HttpResponse:
@@ -89,6 +90,10 @@ class Exchange:
             )
         except (EgressDenied, NetworkError, InvalidInput) as problem:
             raise unanswered(tool, problem) from None
+
+    def _is_again(self) -> bool:
+        """Whether the same call was sent before, in this process or another one."""
+        return self.dispatch.attempt > 1 or self.dispatch.context.attempt > 1
 
     def _asked_s(self) -> float:
         """Seconds that the caller gives the request, where the tool lets it say so."""

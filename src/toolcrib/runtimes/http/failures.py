@@ -4,6 +4,7 @@
 |---|---|---|
 | 401, 403 | AUTH_REQUIRED | the credentials are wrong or not enough |
 | 408, 504 | TIMEOUT | the effect is unknown, as after our own time-out |
+| 409 to a keyed call that was sent before | PROVIDER_ERROR | its first request is still being worked on |
 | 429 | RATE_LIMIT | with the seconds to wait |
 | other 4xx | VALIDATION_ERROR | it refused this request; the same one cannot work later |
 | 5xx | PROVIDER_ERROR | its own fault; the same request may work later |
@@ -40,12 +41,22 @@ _REMEDIES: Final[Mapping[ErrorCode, str]] = {
 _MAY_WORK_LATER: Final = frozenset({ErrorCode.RATE_LIMIT, ErrorCode.PROVIDER_ERROR, ErrorCode.TIMEOUT})
 
 
-def answered(tool: ToolDefinition, response: HttpResponse, now: datetime) -> CallFailed:
-    """The failure that a status outside of 2xx means."""
-    code, reason = _meaning(response.status)
+def answered(tool: ToolDefinition, response: HttpResponse, now: datetime, *, again: bool = False) -> CallFailed:
+    """The failure that a status outside of 2xx means.
+
+    Args:
+        tool: The tool.
+        response: The answer.
+        now: The current moment.
+        again: The call was sent before. Of one with a key, 409 says then that the first request is still being worked
+            on (draft-ietf-httpapi-idempotency-key-header, section 2.7).
+    """
+    is_under_way = again and response.status == 409 and tool.idempotency_key is not None
+    code, reason = (ErrorCode.PROVIDER_ERROR, Reason.TOOL_FAILED) if is_under_way else _meaning(response.status)
     explanation = _explanation(response)
     status = f"tool {tool.name!r} got {response.status} {_phrase(response.status)}".rstrip()
-    message = "; ".join(filter(None, [": ".join(filter(None, [status, _words(explanation)])), _REMEDIES.get(code)]))
+    remedy = "its first request is still being worked on; wait" if is_under_way else _REMEDIES.get(code)
+    message = "; ".join(filter(None, [": ".join(filter(None, [status, _words(explanation)])), remedy]))
     failure = error(code, reason, message, explanation=explanation)
     wait = retry_after(response.headers, now) if code in _MAY_WORK_LATER else None
     return CallFailed(

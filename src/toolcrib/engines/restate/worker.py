@@ -83,7 +83,8 @@ class Worker:
             raise InvalidSettings(msg)
         listening = _listen(host, self._options.worker_port if terms.port is None else terms.port)
         url = self._options.worker_url or _url(host, listening.getsockname()[1])
-        stop = _told_to_stop()
+        stop = asyncio.Event()
+        _on_signals(stop)
         ready(url)
         async with asyncio.TaskGroup() as beside:
             tasks = [beside.create_task(self._outbox.serve())]
@@ -102,6 +103,7 @@ class Worker:
         return make_app(self._drives.drive, self._options)
 
     async def _drained(self, stop: asyncio.Event, grace_s: float) -> None:
+        _on_signals(stop)  # Restate's library has set a handler of its own, which cuts off what is under way
         await stop.wait()
         await self._drives.drain(grace_s)
 
@@ -144,15 +146,10 @@ def _listen(host: str, port: int) -> socket.socket:
     return listening
 
 
-def _told_to_stop() -> asyncio.Event:
-    """An event that comes with SIGTERM or SIGINT."""
-    from restate.server import install_shutdown_hook  # noqa: PLC0415 - an extra, which keeps SIGTERM's one handler
-
-    logging.getLogger("restate.server_context").setLevel(logging.CRITICAL)  # a traceback for each attempt that failed
-    stop, loop = asyncio.Event(), asyncio.get_running_loop()
-    loop.add_signal_handler(signal.SIGINT, stop.set)
-    install_shutdown_hook(loop, stop.set)
-    return stop
+def _on_signals(stop: asyncio.Event) -> None:
+    loop = asyncio.get_running_loop()
+    for number in (signal.SIGINT, signal.SIGTERM):
+        loop.add_signal_handler(number, stop.set)
 
 
 def _is_everywhere(host: str) -> bool:
@@ -171,6 +168,7 @@ async def _serve(app: Any, listening: socket.socket, stopped: Callable[[], Await
     from hypercorn import asyncio as hypercorn  # noqa: PLC0415 - an extra, and heavy
     from hypercorn.config import Config  # noqa: PLC0415 - likewise
 
+    logging.getLogger("restate.server_context").setLevel(logging.CRITICAL)  # a traceback for each attempt that failed
     config = Config()
     config.bind = [f"fd://{listening.detach()}"]
     config.graceful_timeout = _CLOSE_S

@@ -8,6 +8,7 @@ unpacks nothing onto a disk, and believes no size, name or digest that it has no
 
 import re
 import zipfile
+import zlib
 from collections.abc import Mapping, Sequence
 from importlib import metadata
 from typing import BinaryIO, Final, NoReturn, TypeVar, cast
@@ -28,6 +29,7 @@ MOST_BYTES: Final = 1024 * 1024 * 1024
 MOST_RATIO: Final = 200
 """Bytes that one byte of the file may unpack to, beyond `_SMALL`."""
 _SMALL: Final = 16 * 1024 * 1024
+_ENCRYPTED: Final = 0x1
 _MANIFEST: Final = "manifest.json"
 _NAME: Final = re.compile(r"runs/[A-Za-z0-9_-]{1,128}\.jsonl|definitions/[0-9a-f]{64}\.json|blobs/[0-9a-f]{64}")
 _MOMENT: Final = (1980, 1, 1, 0, 0, 0)
@@ -181,7 +183,7 @@ def read_bundle(file: BinaryIO, name: str = "bundle") -> Bundle:
     try:
         with zipfile.ZipFile(file) as archive:
             return _Reader(archive, name).bundle()
-    except (zipfile.BadZipFile, EOFError, NotImplementedError, OSError, OverflowError, RuntimeError) as problem:
+    except (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, OSError, RuntimeError) as problem:
         msg = f"{name} is no bundle, or is damaged: {problem}"
         raise InvalidInput(msg) from problem
     except (UnicodeDecodeError, ValueError) as problem:
@@ -227,6 +229,8 @@ class _Reader:
                 self._refuse(info.filename, "is there twice")
             if info.filename != _MANIFEST and not _NAME.fullmatch(info.filename):
                 self._refuse(info.filename, "is no name of an entry of a bundle")
+            if info.compress_type not in {zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED} or info.flag_bits & _ENCRYPTED:
+                self._refuse(info.filename, "is packed in a way that bundles are not")
             found[info.filename] = info
         return found
 

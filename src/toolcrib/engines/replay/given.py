@@ -14,7 +14,7 @@ Path: TypeAlias = tuple[str, ...]
 _ALLOWANCE: Final = ("seconds", "requests")
 """Of what may still be spent: seconds are read from a clock, and HTTP requests are counted inside the tools."""
 _GIVEN: Final[Mapping[str, Sequence[Path]]] = {
-    "run_started": [("request", "allowance", field) for field in _ALLOWANCE],
+    "run_started": [("request", "allowance")],
     "run_resumed": [("epoch",), ("cause",)],
     "run_suspended": [("wake_at",), *((part, field) for part in ("spent", "left") for field in _ALLOWANCE)],
     "run_finished": [("metadata",), ("warnings",)],
@@ -28,7 +28,8 @@ _GIVEN: Final[Mapping[str, Sequence[Path]]] = {
     ],
     "signal_awaited": [("wake_at",)],
 }
-"""By the event's type. Moments and durations are readings of clocks. `metadata` holds what tools and sandboxes say of
+"""By the event's type. Moments and durations are readings of clocks. What a nested run may spend is what its caller had
+left at that very moment, in which calls beside it were being begun. `metadata` holds what tools and sandboxes say of
 themselves. Warnings tell how tools stood then."""
 
 

@@ -1,6 +1,5 @@
 """The store of a replay: a journal that begins empty and takes nothing but what was recorded, and texts to be read."""
 
-import asyncio
 from collections.abc import Awaitable, Mapping, Sequence
 
 from toolcrib.contracts import NotFound, Run, RunEvent, RunFinished, RunStatus, RunSuspended, Signal, digest
@@ -33,8 +32,9 @@ class ReplayJournal:
     def append(
         self, run_id: str, epoch: int, events: Sequence[Entry], change: RunChange | None = None
     ) -> Awaitable[None]:
-        """Hold events against the recorded ones."""
-        return asyncio.gather(*(self._stage.make(run_id, entry.event) for entry in events))
+        """Hold events against the recorded ones; durable at once if all of them were so then."""
+        made = [self._stage.make(run_id, entry.event) for entry in events]
+        return next((each for each in made if not each.done()), made[-1])
 
     async def signal(self, run_id: str, signal: Signal) -> bool:
         """What is told to a run in a replay is in its recording already."""

@@ -15,6 +15,7 @@ import orjson
 from toolcrib.contracts import (
     GuardDecision,
     Guardrail,
+    LimitReached,
     LLMConfig,
     ModelDenied,
     ModelError,
@@ -75,10 +76,18 @@ class ReplayModels:
         if key in self._told:
             return Cost(self._told[key], "as recorded")
         told = [_Told(count, output, cost) for (model, count, output), cost in self._told.items() if model == name]
-        if not told or any(self._agrees(llm, one, at) for one in told):
+        if not told:
+            return self._refused() or self._price(llm, usage, at)
+        if any(self._agrees(llm, one, at) for one in told):
             return self._price(llm, usage, at)
         usd = _interpolated([one for one in told if one.usd is not None], usage)
         return Cost(usd, "by the recorded prices" if usd is not None else "unknown, as recorded")
+
+    def _refused(self) -> Cost | None:
+        """What a call would have cost that was the first of its run, and too dear for it."""
+        events = (entry.event for entry in self._stage.life(RUN.get()).events)
+        reached = next((one for one in events if isinstance(one, LimitReached) and one.limit == "max_cost_usd"), None)
+        return None if reached is None else Cost(Decimal(str(reached.value)), "as recorded")
 
     def _agrees(self, llm: LLMConfig, told: "_Told", at: datetime) -> bool:
         """Whether the prices of this release are those by which a recorded reservation was made."""

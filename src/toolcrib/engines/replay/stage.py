@@ -5,7 +5,7 @@ had made and not written down yet has no counterpart: it is lost here too.
 """
 
 import asyncio
-from collections.abc import Awaitable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextvars import ContextVar
 from dataclasses import dataclass, field
 from hashlib import sha256
@@ -116,7 +116,7 @@ class Stage:
         entry = self.life(run_id).find("call_finished", position)
         return None if entry is None or not isinstance(entry.event, CallFinished) else (entry, entry.event)
 
-    def make(self, run_id: str, event: Event) -> Awaitable[None]:
+    def make(self, run_id: str, event: Event) -> asyncio.Future[None]:
         """The code makes an event; durable if it was so then, else it is lost and nobody ever hears of it."""
         done: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         part = self.parts[run_id]

@@ -252,7 +252,11 @@ class _Copy(Struct, frozen=True):
         journal.create(queued, self.events[0].event)
         await journal.claim(self.run.run_id, owner=_SOMEBODY, now=now, lease_s=1)
         await journal.append(self.run.run_id, 1, [Entry.of(entry) for entry in self.events[1:]], self._change())
-        answers = {approval_signal(asked.position, asked.number): _approved(asked) for asked in self.approvals}
+        answers = {
+            approval_signal(asked.position, asked.number): _approved(asked)
+            for asked in self.approvals
+            if asked.question == "permission"  # whether something took effect nobody can tell here
+        }
         given = {
             name: Signal(name=name, payload=payload, made_by=_SOMEBODY, at=now) for name, payload in answers.items()
         }

@@ -232,6 +232,8 @@ class SqlJournal:
         def work(session: Session) -> list[Run]:
             page = sa.select(RUNS).order_by(RUNS.c.created_at.desc(), RUNS.c.run_id.desc()).limit(limit)
             page = page.where(*(RUNS.c[name] == value for name, value in given.items() if value is not None))
+            if status is not None and status not in ENDED:
+                page = page.where(_NOT_ENDED)  # so that the index of the runs that go on is enough
             if before is not None:
                 last = _one(session, before)
                 if last["realm"] != realm:

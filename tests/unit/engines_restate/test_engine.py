@@ -4,11 +4,25 @@ import asyncio
 
 import pytest
 
+from tests.unit.engines.family import AGENT
 from tests.unit.engines_restate.plant import Plant
 from tests.unit.runs.house import LEASE_S, ask, hang, settled
-from toolcrib.contracts import CANCEL, ErrorCode, Json, RunFinished, RunResumed, Signal, ToolError, Unavailable
-from toolcrib.engines import Engine
+from toolcrib.contracts import (
+    CANCEL,
+    ErrorCode,
+    Json,
+    RunFinished,
+    RunResumed,
+    RunSuspended,
+    Signal,
+    ToolError,
+    Unavailable,
+)
+from toolcrib.engines import Engine, child_run_id
+from toolcrib.engines.nesting import child_signal
+from toolcrib.engines.restate.waking import moments
 from toolcrib.runs import RunContext
+from toolcrib.store import Entry, RunChange
 
 
 def signal(name: str) -> Signal:
@@ -250,3 +264,65 @@ async def test_what_does_not_end_within_the_grace_is_cut_off():
     await draining
     with pytest.raises((asyncio.CancelledError, Unavailable)):
         await driving
+
+
+async def nested_plant() -> tuple[Plant, str]:
+    """A parent that waits for a nested run, which rests; and the parent's id."""
+
+    async def script(context: RunContext) -> Json:
+        if context.request.parent_run_id is not None:
+            return await rest(context)
+        (result,) = await context.wait_all([context.start_child("c1", agent, {"task": "rest"})])
+        return result.status
+
+    plant = Plant(script)
+    agent = await plant.house.save(AGENT)
+    run_id = await plant.create()
+    await settled()
+    assert await plant.deliver() == ["waits"]
+    return plant, run_id
+
+
+@pytest.mark.requirement("restate.drives", "restate.waiting")
+async def test_a_nested_run_is_asked_for_at_its_moment_and_its_end_has_its_caller_go_on():
+    plant, run_id = await nested_plant()
+    child_id = child_run_id(run_id, "c1")
+    assert plant.restate.scheduled == [(60.0, child_id)]
+    waiting = asyncio.create_task(plant.engine.resume(run_id))
+    await settled()
+    assert waiting.done()
+
+    plant.clock.advance(60)
+    overdue = asyncio.create_task(plant.engine.resume(run_id))
+    await settled()
+    assert not overdue.done()
+    assert (await plant.deliver())[-1] == "ended"
+    await plant.clock.pass_time(1)
+    assert (await overdue).result.output == "completed"
+
+
+@pytest.mark.requirement("restate.begins")
+async def test_cancelling_a_nested_run_has_its_caller_go_on():
+    plant, run_id = await nested_plant()
+    await plant.engine.cancel(child_run_id(run_id, "c1"), by="ann")
+    await settled()
+    assert "ended" in await plant.deliver()
+    assert (await plant.house.store.journal.run(run_id)).output == "cancelled"
+
+
+@pytest.mark.requirement("restate.waiting")
+async def test_a_nested_run_that_was_announced_and_never_made_is_no_moment():
+    plant = Plant(wait_for_go)
+    run_id = await plant.create()
+    await plant.house.engine.drive(run_id)
+    run = await plant.house.store.journal.run(run_id)
+    suspended = RunSuspended(status=run.status, waiting_for=(child_signal("run_never_made"),))
+    claim = await plant.house.store.journal.claim(run_id, owner="x", now=plant.clock.now(), lease_s=1)
+    assert claim is None
+    await plant.engine.signal(run_id, signal("go"))
+    claim = await plant.house.store.journal.claim(run_id, owner="x", now=plant.clock.now(), lease_s=1)
+    assert claim is not None
+    last = Entry(run_id, claim.run.events + 1, plant.clock.now(), run.realm, run.made_by, suspended)
+    change = RunChange(status="awaiting_client", waiting_for=suspended.waiting_for)
+    await plant.house.store.journal.append(run_id, claim.run.epoch, [last], change)
+    assert await moments(plant.house.store.journal, await plant.house.store.journal.run(run_id)) == {}

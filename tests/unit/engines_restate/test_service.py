@@ -4,9 +4,12 @@ import json
 from typing import Any
 
 import pytest
+from restate.exceptions import RetryableError
 
 from tests.unit.engines_restate.plant import Plant
-from toolcrib.engines.restate import RestateOptions
+from toolcrib.contracts import Unavailable
+from toolcrib.engines.restate import RestateOptions, service
+from toolcrib.engines.restate.drives import Driving
 from toolcrib.engines.restate.service import make_app
 
 pytestmark = pytest.mark.requirement("restate.workers")
@@ -43,3 +46,20 @@ async def test_a_worker_serves_one_object_with_the_time_outs_of_the_settings():
 
 async def test_with_identity_keys_nobody_is_heard_who_did_not_sign():
     assert (await discover(RestateOptions(identity_keys=(KEY,))))[0] == 401
+
+
+@pytest.mark.requirement("restate.unable", "restate.holds_ids")
+@pytest.mark.parametrize(
+    ("failure", "told"),
+    [
+        (Unavailable("the store is away"), "the store is away"),
+        (ValueError("the secret is swordfish"), "driving the run failed with ValueError; the worker's log tells more"),
+    ],
+)
+async def test_restate_is_told_to_try_again_and_not_what_was_worked_on(failure: Exception, told: str):
+    async def fail(run_id: str) -> Driving:
+        raise failure
+
+    with pytest.raises(RetryableError) as refused:
+        await service._step(fail, "run_1")
+    assert refused.value.message == told

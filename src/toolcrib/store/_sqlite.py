@@ -44,10 +44,12 @@ class Sqlite:
 
     def __init__(self, url: str) -> None:
         options = {"check_same_thread": False, "timeout": _BUSY_S, "isolation_level": None, "cached_statements": 256}
-        self._engine = sa.create_engine(url, paramstyle="named", poolclass=NullPool, connect_args=options)
+        given = sa.make_url(url)
+        self.name = str(given.database)
+        self._file = Path(self.name).absolute()  # whatever the working directory is later
+        place = given.set(database=str(self._file))
+        self._engine = sa.create_engine(place, paramstyle="named", poolclass=NullPool, connect_args=options)
         event.listen(self._engine, "connect", _configure)
-        self.name = str(self._engine.url.database)
-        self._file = Path(self.name)
 
     def create(self) -> sa.Connection:
         """The first connection, which sees to it that the file is there and has a write-ahead log.
@@ -57,7 +59,7 @@ class Sqlite:
         """
         folder = self._file.parent
         if not folder.is_dir():
-            msg = f"cannot open the store {self.name}: there is no folder {folder.absolute()}; make it, or name another"
+            msg = f"cannot open the store {self.name}: there is no folder {folder}; make it, or name another"
             raise StoreUnavailable(msg)
         connection = self._connect()
         try:

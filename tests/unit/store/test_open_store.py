@@ -29,6 +29,8 @@ async def test_a_path_is_relative_to_the_working_directory_and_blobs_lie_beside_
     store = open_store("sqlite:///crib.db")
     await store.open()
     await store.blobs.put(b"{}", realm="default", made_by="owner")
+    monkeypatch.chdir("/")
+    assert await store.api_keys.count() == 0
     await store.close()
 
     assert [name for name in ("crib.db", "crib-blobs") if not (tmp_path / name).exists()] == []

@@ -20,7 +20,7 @@ from tests.unit.store.samples import (
     signal,
     started,
 )
-from toolcrib.contracts import Conflict, Conversation, NotFound
+from toolcrib.contracts import Conflict, Conversation, NotFound, Unavailable
 from toolcrib.store import ApiKey, Place, RunChange, SealedValue, Store
 
 pytestmark = [pytest.mark.requirement("postgres.races"), pytest.mark.slow]
@@ -176,6 +176,7 @@ async def test_of_two_changes_to_a_conversation_one_is_refused(stores: tuple[Sto
         assert sorted(type(outcome).__name__ for outcome in outcomes) == ["Conflict", "NoneType"]
 
 
+@pytest.mark.requirement("postgres.blobs")
 async def test_a_blob_that_both_put_is_stored_once(stores: tuple[Store, Store]):
     for number in range(TIMES):
         data = str(number).encode()
@@ -185,6 +186,17 @@ async def test_a_blob_that_both_put_is_stored_once(stores: tuple[Store, Store]):
         assert await stores[1].blobs.get("default", names[0]) == data
 
 
+@pytest.mark.requirement("postgres.blobs")
+async def test_a_damaged_blob_is_not_served(stores: tuple[Store, Store], postgres: PostgresServer, postgres_store: str):
+    name = await stores[0].blobs.put(b"a prompt", realm="default", made_by="owner")
+    with postgres.connect(postgres_store.rpartition("/")[2]) as connection:
+        connection.execute("UPDATE blob_bytes SET data = 'another'")
+
+    with pytest.raises(Unavailable, match="is damaged: the database has other bytes"):
+        await stores[1].blobs.get("default", name)
+
+
+@pytest.mark.requirement("postgres.blobs")
 async def test_a_blob_is_read_in_its_realm_only_and_gone_when_it_was_removed(stores: tuple[Store, Store]):
     name = await stores[0].blobs.put(b"a prompt", realm="default", made_by="owner")
     with pytest.raises(NotFound):

@@ -1,4 +1,4 @@
-"""Several processes on one file, and processes that are killed."""
+"""Several processes on one store, and processes that are killed."""
 
 import asyncio
 import itertools
@@ -11,7 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.unit.store.samples import LEASE_S, NOON, claimed, entry, later, opened, started
+from tests.servers.postgres import PostgresServer
+from tests.unit.store.samples import LEASE_S, NOON, claimed, entry, later, opened_at, started
 from tests.unit.store.samples import signal as sent
 from toolcrib.contracts import Fenced
 from toolcrib.store import RunChange
@@ -20,11 +21,10 @@ ROOT = Path(__file__).parents[3]
 
 COMPETITOR = """
 import asyncio, json, sys
-from tests.unit.store.samples import FIRST, NOON, new_run, opened
-from pathlib import Path
+from tests.unit.store.samples import FIRST, NOON, new_run, opened_at
 
-async def main(me, folder):
-    async with opened("sqlite", Path(folder)) as store:
+async def main(me, url):
+    async with opened_at(url) as store:
         for number in range(10):
             await store.journal.create(new_run(f"{me}-{number}"), FIRST)
         taken = []
@@ -38,11 +38,10 @@ asyncio.run(main(*sys.argv[1:]))
 
 VICTIM = """
 import asyncio, itertools, sys
-from tests.unit.store.samples import entry, opened, started
-from pathlib import Path
+from tests.unit.store.samples import entry, opened_at, started
 
-async def main(folder):
-    async with opened("sqlite", Path(folder)) as store:
+async def main(url):
+    async with opened_at(url) as store:
         await started(store.journal)
         for number in itertools.count(2):
             pending = store.journal.append("r1", 1, [entry(number, data="x" * 500)])
@@ -54,6 +53,15 @@ asyncio.run(main(sys.argv[1]))
 """
 
 
+@pytest.fixture(params=["sqlite", "postgres"])
+def shared_url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
+    """A store that nobody has opened."""
+    if request.param == "sqlite":
+        return f"sqlite:///{tmp_path}/crib.db"
+    server: PostgresServer = request.getfixturevalue("postgres")
+    return server.database()
+
+
 def launch(program: str, *arguments: str) -> "subprocess.Popen[str]":
     environment = {**os.environ, "PYTHONPATH": str(ROOT)}
     return subprocess.Popen(
@@ -63,14 +71,14 @@ def launch(program: str, *arguments: str) -> "subprocess.Popen[str]":
 
 @pytest.mark.requirement("store.processes")
 @pytest.mark.slow
-async def test_processes_that_start_at_once_make_one_schema_and_never_own_the_same_run(tmp_path: Path):
-    processes = [launch(COMPETITOR, f"p{number}", str(tmp_path)) for number in range(3)]
+async def test_processes_that_start_at_once_make_one_schema_and_never_own_the_same_run(shared_url: str):
+    processes = [launch(COMPETITOR, f"p{number}", shared_url) for number in range(3)]
     outputs = [process.communicate()[0] for process in processes]
 
     assert [process.returncode for process in processes] == [0, 0, 0]
     taken = [run_id for output in outputs for run_id in json.loads(output)]
     assert len(taken) == len(set(taken))
-    async with opened("sqlite", tmp_path) as store:
+    async with opened_at(shared_url) as store:
         runs = await store.journal.runs("default", limit=100)
         assert {run.run_id for run in runs if run.epoch == 1} == set(taken)
         assert len(runs) == 30
@@ -79,8 +87,8 @@ async def test_processes_that_start_at_once_make_one_schema_and_never_own_the_sa
 @pytest.mark.requirement("store.durable_prefix")
 @pytest.mark.chaos
 @pytest.mark.parametrize("lines", [1, 4, 17])
-async def test_what_a_killed_process_leaves_is_a_prefix_with_all_that_was_awaited(tmp_path: Path, lines: int):
-    process = launch(VICTIM, str(tmp_path))
+async def test_what_a_killed_process_leaves_is_a_prefix_with_all_that_was_awaited(shared_url: str, lines: int):
+    process = launch(VICTIM, shared_url)
     assert process.stdout is not None
     awaited = [int(line) for line in itertools.islice(process.stdout, lines)]
     process.send_signal(signal.SIGKILL)
@@ -88,7 +96,7 @@ async def test_what_a_killed_process_leaves_is_a_prefix_with_all_that_was_awaite
     process.stdout.close()
     process.wait()
 
-    async with opened("sqlite", tmp_path) as store:
+    async with opened_at(shared_url) as store:
         run = await store.journal.run("r1")
         numbers = [event.number for event in await store.journal.events("r1")]
         assert numbers == list(range(1, run.events + 1))
@@ -100,9 +108,9 @@ async def test_what_a_killed_process_leaves_is_a_prefix_with_all_that_was_awaite
 
 
 @pytest.mark.requirement("store.processes", "store.waiting")
-async def test_a_signal_that_another_process_sends_during_the_suspension_is_not_missed(tmp_path: Path):
+async def test_a_signal_that_another_process_sends_during_the_suspension_is_not_missed(shared_url: str):
     wait = RunChange("awaiting_approval", waiting_for=("approval:t1.c1",))
-    async with opened("sqlite", tmp_path) as worker, opened("sqlite", tmp_path) as server:
+    async with opened_at(shared_url) as worker, opened_at(shared_url) as server:
         for number in range(20):
             run_id = f"r{number}"
             await started(worker.journal, run_id)
@@ -115,8 +123,8 @@ async def test_a_signal_that_another_process_sends_during_the_suspension_is_not_
 
 
 @pytest.mark.requirement("store.processes", "store.fencing")
-async def test_a_process_whose_run_was_taken_over_is_fenced(tmp_path: Path):
-    async with opened("sqlite", tmp_path) as frozen, opened("sqlite", tmp_path) as survivor:
+async def test_a_process_whose_run_was_taken_over_is_fenced(shared_url: str):
+    async with opened_at(shared_url) as frozen, opened_at(shared_url) as survivor:
         await started(frozen.journal)
         await claimed(survivor.journal, owner="survivor", at=later(LEASE_S))
 

@@ -34,9 +34,38 @@ def test_a_replay_tells_that_all_is_as_it_was_or_where_it_is_not(store: str):
     toolcrib("account", "remove", "bot", store=store)
     other = toolcrib("run", "replay", run_id, store=store)
 
-    said = f"run {run_id} goes the same way: 0 tool calls, 1 model calls, 0 nested runs, completed"
-    assert (same.exit_code, same.stdout.strip()) == (0, said)
+    said = f"run {run_id} goes the same way: 5 events, 0 tool calls, 1 model calls, 0 nested runs, completed"
+    assert (same.exit_code, same.stdout.splitlines()[0]) == (0, said)
     assert (told.exit_code, json.loads(told.stdout)["same"]) == (0, True)
     assert other.exit_code == 1
     assert f"run {run_id} goes another way at event" in other.stdout
-    assert 'expected "completed"' in other.stdout
+    assert "expected null" in other.stdout
+
+
+@pytest.mark.requirement("bundles.command_line")
+def test_a_run_is_exported_and_its_file_replays_without_a_store(store: str, tmp_path: Path):
+    run_id = asyncio.run(run_as_an_account(store))
+    file = tmp_path / "a.bundle"
+
+    written = toolcrib("run", "export", run_id, "-o", file, store=store)
+    listed = toolcrib("run", "export", run_id, "-o", file, "--json", store=store)
+    same = toolcrib("replay", file)
+    told = toolcrib("replay", file, "--json")
+    file.write_bytes(file.read_bytes()[:-100])
+    damaged = toolcrib("replay", file)
+
+    assert (written.exit_code, written.stdout.split(":")[0]) == (0, f"wrote {file}")
+    assert json.loads(listed.stdout)["run_id"] == run_id
+    assert (same.exit_code, same.stdout.split(":")[0]) == (0, f"run {run_id} goes the same way")
+    assert json.loads(told.stdout)["digest"] == json.loads(told.stdout)["recorded_digest"]
+    assert (damaged.exit_code, "is no bundle, or is damaged" in damaged.stderr) == (2, True)
+
+
+@pytest.mark.requirement("bundles.command_line")
+def test_an_export_that_fails_leaves_no_file(store: str, tmp_path: Path):
+    file = tmp_path / "a.bundle"
+
+    failed = toolcrib("run", "export", "run_0", "-o", file, store=store)
+
+    assert failed.exit_code == 1
+    assert not file.exists()

@@ -288,3 +288,13 @@ async def test_a_store_that_was_compacted_has_what_it_had(store: Store):
     await make(store, "r3")
 
     assert await left(store) == {"r2", "r3"}
+
+
+@pytest.mark.requirement("retention.families")
+async def test_a_transaction_ends_with_the_family_that_makes_it_large(store: Store):
+    for run_id in ("r1", "r2", "r3"):
+        await make(store, run_id, *(ProgressMade(key=f"k{number}", kind="note") for number in range(1200)))
+
+    assert [each.run_ids for each in await prune(store, "r1", "r2", "r3")] == [("r1",), ("r2",)]
+    assert [each.run_ids for each in await prune(store, "r3", dry_run=True)] == [("r3",)]
+    assert await left(store) == {"r3"}

@@ -11,7 +11,7 @@ or be killed at any moment with nothing half gone, and goes on the next time. Se
 
 import contextlib
 import logging
-from collections.abc import AsyncIterator, Collection, Iterator, Sequence
+from collections.abc import AsyncIterator, Collection, Sequence
 from datetime import datetime, timedelta
 from typing import Final
 
@@ -28,8 +28,6 @@ _EVERY: Final = timedelta(days=1)
 _DUE: Final = "retention/pruned"
 """Key of the cached value that is there while nothing has to be done."""
 _PAGE: Final = 200
-_EVENTS_AT_ONCE: Final = 2000
-"""About so many events of outermost runs go in one transaction, so that nobody waits for long."""
 _FAMILIES_AT_ONCE: Final = 50
 _BLOBS_AT_ONCE: Final = 100
 _logger = logging.getLogger(__name__)
@@ -97,18 +95,21 @@ class Retention:
     # Inside -----------------------------------------------------------------------------------------------------------
 
     async def _prune_realm(self, realm: str, before: datetime, *, dry_run: bool) -> PrunedRealm:
-        left = await self._leave_conversations(realm, before, dry_run=dry_run)
-        gone, kept = PrunedCounts(conversations=len(left)), KeptCounts()
+        idle = await self._leave_conversations(realm, before, dry_run=dry_run)
+        gone, kept = PrunedCounts(conversations=len(idle)), KeptCounts()
         after: Root | None = None
         while page := await self._store.retention.roots(realm, ended_before=before, after=after, limit=_PAGE):
             after = page[-1]
-            turns = await self._turns(realm, page, left)
+            turns = await self._turns(realm, page, idle)
             kept += KeptCounts(in_conversation=len(turns))
             needed = await self._store.retention.needed(realm)
-            for batch in _batches([root for root in page if root.run_id not in turns]):
-                for family in await self._store.retention.prune(
-                    [root.run_id for root in batch], untouched_since=before, needed=needed, dry_run=dry_run
-                ):
+            left = [root.run_id for root in page if root.run_id not in turns]
+            while left:
+                families = await self._store.retention.prune(
+                    left[:_FAMILIES_AT_ONCE], untouched_since=before, needed=needed, dry_run=dry_run
+                )
+                left = left[len(families) :]
+                for family in families:
                     gone += _gone(family)
                     kept += _kept(family)
         return PrunedRealm(gone=gone, kept=kept)
@@ -160,17 +161,6 @@ class Retention:
                 gone = await self._store.blobs.remove(realm, part, untouched_since=put_before)
                 sizes += [known[digest] for digest in gone]
         return sizes
-
-
-def _batches(roots: Sequence[Root]) -> Iterator[Sequence[Root]]:
-    batch: list[Root] = []
-    for root in roots:
-        batch.append(root)
-        if len(batch) == _FAMILIES_AT_ONCE or sum(each.events for each in batch) >= _EVENTS_AT_ONCE:
-            yield batch
-            batch = []
-    if batch:
-        yield batch
 
 
 def _gone(family: Family) -> PrunedCounts:

@@ -9,7 +9,7 @@ from toolcrib.store._memory_approvals import MemoryApprovals
 from toolcrib.store._memory_blobs import MemoryBlobs
 from toolcrib.store._naming import digests_named_in, runs_named_in
 from toolcrib.store.ports import Entry
-from toolcrib.store.retention import Family, Pruning, Root
+from toolcrib.store.retention import MOST_EVENTS, Family, Pruning, Root
 
 
 class StoredRun(Protocol):
@@ -96,11 +96,14 @@ class MemoryRetention:
     async def prune(
         self, run_ids: Sequence[str], *, untouched_since: datetime, needed: Collection[str], dry_run: bool = False
     ) -> Sequence[Family]:
-        families = [self._family(run_id, untouched_since, needed) for run_id in run_ids]
-        for family in families:
+        families: list[Family] = []
+        for run_id in run_ids:
+            families.append(family := self._family(run_id, untouched_since, needed))
             if family.fate == "gone" and not dry_run:
-                for run_id in family.run_ids:
-                    self._journal.forget(run_id)
+                for each in family.run_ids:
+                    self._journal.forget(each)
+            if sum(each.events for each in families) > MOST_EVENTS:
+                break
         return families
 
     async def unnamed_blobs(self, *, put_before: datetime) -> Sequence[tuple[str, str, int]]:

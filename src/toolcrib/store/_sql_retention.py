@@ -27,7 +27,7 @@ from toolcrib.store._tables import (
     RUNS,
     SIGNALS,
 )
-from toolcrib.store.retention import Family, Pruning, Root
+from toolcrib.store.retention import MOST_EVENTS, Family, Pruning, Root
 
 _NOT_ENDED: Final = RUNS.c.status.not_in([sa.literal_column(f"'{status}'") for status in sorted(ENDED)])
 _REQUEST: Final = sa.select(RUNS.c.request).where(RUNS.c.run_id == sa.bindparam("this_run"))
@@ -154,10 +154,13 @@ class SqlRetention:
 
         def work(session: Session) -> list[Family]:
             session.flush()
-            families = [_family(session, run_id, since, needed) for run_id in run_ids]
-            if not dry_run:
-                for family in families:
+            families: list[Family] = []
+            for run_id in run_ids:
+                families.append(family := _family(session, run_id, since, needed))
+                if not dry_run:
                     _delete(session, family)
+                if sum(each.events for each in families) > MOST_EVENTS:
+                    break
             return families
 
         return await self._database.write(work)

@@ -8,9 +8,12 @@ promises: no family goes of which a run goes on or was touched since a moment, a
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Literal, NamedTuple, Protocol
+from typing import Final, Literal, NamedTuple, Protocol
 
 from toolcrib.contracts.retention import PrunedCounts
+
+MOST_EVENTS: Final = 2000
+"""Events after which a transaction takes out no further family."""
 
 
 class Root(NamedTuple):
@@ -76,6 +79,9 @@ class Retention(Protocol):
     ) -> Sequence[Family]:
         """Take out the families of some roots, all in one transaction.
 
+        It ends with the family that makes more than `MOST_EVENTS`, so that nobody waits for long: call it again with
+        the roots that are left.
+
         Args:
             run_ids: The roots; one that is unknown has nothing and is gone.
             untouched_since: A family stays of which a run has not ended, or whose rows or signals have changed since.
@@ -83,7 +89,7 @@ class Retention(Protocol):
             dry_run: Take nothing out, and tell what would be.
 
         Returns:
-            What has become of each, in order.
+            What has become of each that was looked at, in order: at least of the first.
         """
         ...
 

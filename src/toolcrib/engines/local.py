@@ -103,6 +103,7 @@ class LocalEngine:
         """What drives runs that nobody waits for."""
         self._leaving = False
         """Nothing is begun any more, because the process is about to stop."""
+        self._left_by = 0.0
 
     async def create(self, request: RunRequest, *, run_id: str | None = None) -> str:
         """Write a new run into the journal, queued for whoever claims it; durable on return.
@@ -253,16 +254,17 @@ class LocalEngine:
         closed; that is queued likewise, unless it was in the middle of an effect: then its lease runs out first.
 
         Args:
-            grace_s: The most seconds that this may take.
+            grace_s: The most seconds that this may take, from the first time on that it is asked for.
 
         Returns:
             The ids of the runs that are still being driven.
         """
-        self._leaving = True
-        over = self._clock.monotonic() + grace_s
+        if not self._leaving:
+            self._leaving = True
+            self._left_by = self._clock.monotonic() + grace_s
         for hold in self._driving.values():
             hold.leave()
-        while self._driving and self._clock.monotonic() < over:
+        while self._driving and self._clock.monotonic() < self._left_by:
             await self._clock.sleep(min(self._settings.poll_s, _DRAINED_S))
         return list(self._driving)
 

@@ -2,7 +2,7 @@
 
 import tempfile
 from dataclasses import replace
-from typing import BinaryIO, Final
+from typing import IO, Final
 
 from toolcrib.contracts import Conflict, InvalidInput, Replay, RunFinished, RunStarted
 from toolcrib.crib.capturing import Capture
@@ -49,7 +49,7 @@ async def replay_run(parts: Parts, run_id: str, *, parked: bool = False) -> Repl
     return await replay_bundle(bundle, parts.outside)
 
 
-async def replay_file(file: BinaryIO, name: str = "bundle") -> Replay:
+async def replay_file(file: IO[bytes], name: str = "bundle") -> Replay:
     """Make the events of a run again from its bundle alone, and tell where they are others.
 
     Nothing of the machine is needed but this package: no store, no settings, no functions of an application.

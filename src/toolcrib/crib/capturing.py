@@ -6,7 +6,7 @@ or the id of a run is looked up, in what is found too. So a bundle has what late
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from typing import BinaryIO, Final, cast
+from typing import IO, Final, cast
 
 from pydantic_core import to_json
 
@@ -40,7 +40,7 @@ class Capture:
         self._seen: set[str] = set()
         """Hashes and digests that were looked up."""
 
-    async def write(self, file: BinaryIO) -> Manifest:
+    async def write(self, file: IO[bytes]) -> Manifest:
         """Write the bundle.
 
         Raises:

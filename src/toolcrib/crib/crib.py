@@ -13,7 +13,7 @@ import os
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from datetime import timedelta
 from types import TracebackType
-from typing import BinaryIO, Self
+from typing import IO, Self
 
 from toolcrib.contracts import (
     OWNER,
@@ -455,7 +455,7 @@ class Crib(Definer):
         await self.open()
         return await replay_run(self._parts, run_id, parked=parked)
 
-    async def export_run(self, run_id: str, file: BinaryIO) -> Manifest:
+    async def export_run(self, run_id: str, file: IO[bytes]) -> Manifest:
         """Write a run, ended or not, with all that is needed to replay it elsewhere into one file, which can seek.
 
         Raises:

@@ -231,7 +231,9 @@ def _catalogue(outside: Outside, kept: _Kept, models: ModelPool, reaching: Reach
     )
 
 
-def _code(outside: Outside, kept: _Kept, references: References) -> Callable[[Models, Sandboxes], Mapping[RunKind, Program]]:
+def _code(
+    outside: Outside, kept: _Kept, references: References
+) -> Callable[[Models, Sandboxes], Mapping[RunKind, Program]]:
     """The code of each kind of run, with whatever models and sandboxes it shall open."""
 
     def code_of(opened: Models, sandbox: Sandboxes) -> Mapping[RunKind, Program]:

@@ -72,8 +72,8 @@ from toolcrib.runs import (
 )
 from toolcrib.runs.log import Appends
 from toolcrib.runs.modelguard import Screens
-from toolcrib.runs.surroundings import Executes, Learn, learned_now
-from toolcrib.store import Blobs, Claim, RunChange
+from toolcrib.runs.surroundings import Executes, Learn, Texts, learned_now
+from toolcrib.store import Claim, RunChange
 
 
 class NestedRuns(Protocol):
@@ -113,8 +113,8 @@ class RunStore(Protocol):
         ...
 
     @property
-    def blobs(self) -> Blobs:
-        """Blobs."""
+    def blobs(self) -> Texts:
+        """Large texts."""
         ...
 
 

@@ -22,7 +22,6 @@ from toolcrib.runs.program import Ended, Suspended
 from toolcrib.runs.questions import Question
 from toolcrib.runs.reading import read_trace
 from toolcrib.runs.recorded import recorded_model
-from toolcrib.runs.replay import Recording, replay
 from toolcrib.runs.responses import read_response
 from toolcrib.runs.result import Result, result_of
 from toolcrib.runs.returns import signals_for
@@ -63,7 +62,6 @@ __all__ = [
     "Place",
     "Program",
     "Question",
-    "Recording",
     "Result",
     "RunContext",
     "RunLog",
@@ -98,7 +96,6 @@ __all__ = [
     "read_trace",
     "read_tree",
     "recorded_model",
-    "replay",
     "resolve_pins",
     "response_of",
     "result_of",

@@ -11,7 +11,7 @@ import zipfile
 import zlib
 from collections.abc import Mapping, Sequence
 from importlib import metadata
-from typing import BinaryIO, Final, NoReturn, TypeVar, cast
+from typing import IO, Final, NoReturn, TypeVar, cast
 
 from msgspec import Struct
 from pydantic import AwareDatetime, Field, ValidationError
@@ -111,7 +111,7 @@ class BundleWriter:
         file: Where to; it must be able to seek.
     """
 
-    def __init__(self, file: BinaryIO) -> None:
+    def __init__(self, file: IO[bytes]) -> None:
         self._zip = zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED)
         self._entries: dict[str, str] = {}
         self.payload_bytes = 0
@@ -170,7 +170,7 @@ class BundleWriter:
         self._zip.writestr(info, data)
 
 
-def read_bundle(file: BinaryIO, name: str = "bundle") -> Bundle:
+def read_bundle(file: IO[bytes], name: str = "bundle") -> Bundle:
     """Read a bundle, and check every part of it.
 
     Args:

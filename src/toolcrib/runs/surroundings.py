@@ -11,7 +11,6 @@ from toolcrib.runs.approvals import Leave, Signals
 from toolcrib.runs.indoubt import InDoubt
 from toolcrib.runs.parking import Arrived
 from toolcrib.runs.past import Past
-from toolcrib.store import Blobs
 
 
 async def unfenced() -> None:
@@ -52,12 +51,28 @@ class Executes(Protocol):
         ...
 
 
+class Texts(Protocol):
+    """Large texts by their digests: a store's blobs, or what a replay has of them."""
+
+    async def put(self, data: bytes, *, realm: str, made_by: str, content_type: str = "application/json") -> str:
+        """Keep a text; returns its digest."""
+        ...
+
+    async def get(self, realm: str, digest: str) -> bytes:
+        """The text.
+
+        Raises:
+            NotFound: This realm has nothing of that digest.
+        """
+        ...
+
+
 class Surroundings(Struct, frozen=True):
     """What a run context needs of the house, handed in by the engine."""
 
     executor: Executes
     in_doubt: InDoubt
-    blobs: Blobs
+    blobs: Texts
     clock: Clock
     signals: Signals
     """Looks up a signal by name."""

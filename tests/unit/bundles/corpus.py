@@ -15,7 +15,7 @@ from examples.workflows.world import World
 from tests.twins import ManualClock
 from tests.unit.agents.crm import DONE, MODEL, Crm, asks, for_ever, plan
 from toolcrib import Crib, Limits, LLMConfig, ScriptedModel, tool
-from toolcrib.contracts import AgentDefinition, ClientResult, ContentFilter, ModelError
+from toolcrib.contracts import AgentDefinition, ClientResult, ContentFilter, JsonObject, ModelError
 from toolcrib.llm import LanguageModel
 from toolcrib.store import MemoryStore
 
@@ -24,8 +24,9 @@ Scene: TypeAlias = Callable[[Random], Awaitable[dict[str, bytes]]]
 
 _LARGE: Final = frozenset({"import_contacts"})
 """Scenarios that are too large to be played often."""
-SEARCH: Final = ("search_deals", {"company": "Acme"})
-MOVE: Final = ("update_deals", {"ids": ["d0"], "stage": "3003"})
+NOTHING: Final[tuple[str, JsonObject]] = ("nothing", {})
+SEARCH: Final[tuple[str, JsonObject]] = ("search_deals", {"company": "Acme"})
+MOVE: Final[tuple[str, JsonObject]] = ("update_deals", {"ids": ["d0"], "stage": "3003"})
 
 
 @tool(side_effects="writes", requires_confirmation=True)
@@ -115,7 +116,8 @@ async def agents(chance: Random) -> dict[str, bytes]:
     """An agentic tool whose model calls tools, several at once, some of them wrongly; or fails, or reaches a limit."""
     turns: list[Any] = []
     for _ in range(chance.randrange(1, 5)):
-        calls = chance.choices([SEARCH, MOVE, ("flaky", {"fails": chance.randrange(2)}), ("nothing", {})], k=3)
+        wanted: list[tuple[str, JsonObject | str]] = [SEARCH, MOVE, ("flaky", {"fails": chance.randrange(2)}), NOTHING]
+        calls = chance.choices(wanted, k=3)
         turns.append(asks(*calls[: chance.randrange(1, 4)]))
     end = chance.choice(["All done.", ModelError("bad_request", "no such model", status=404)])
     async with crib_of(*turns, end, "Enough.") as crib:

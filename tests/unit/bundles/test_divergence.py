@@ -102,7 +102,7 @@ async def test_a_prompt_an_argument_and_a_position_that_were_changed_are_named()
         assert path[-1] in found.field or "call_started" in found.field
 
 
-@pytest.mark.requirement("bundles.divergence")
+@pytest.mark.requirement("bundles.divergence", "runs.replay_divergence")
 async def test_an_event_that_is_missing_or_too_many_is_named():
     data = await an_agents_run()
     events = events_of(data)

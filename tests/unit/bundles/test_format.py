@@ -13,7 +13,7 @@ from toolcrib import Crib, tool
 from toolcrib.contracts import InvalidInput, SecretReference, digest
 from toolcrib.crib.bundles import replay_file
 from toolcrib.runs import bundles
-from toolcrib.runs.bundles import read_bundle
+from toolcrib.runs.bundles import BundleWriter, read_bundle
 
 
 async def a_bundle() -> bytes:
@@ -66,6 +66,20 @@ async def test_the_turns_before_are_in_the_bundle_of_a_turn_and_what_is_gone_is_
     assert {bundle.manifest.left_out for bundle in read} == {()}
 
 
+@pytest.mark.requirement("bundles.size")
+def test_what_is_there_is_not_written_twice():
+    file = io.BytesIO()
+    writer = BundleWriter(file)
+    for _ in range(2):
+        writer.blob(b"the same text")
+    writer.close(run_id="run_1", root_run_id="run_1", nested=(), removed=(), left_out=())
+
+    assert [name for name in entries_of(file.getvalue()) if name.startswith("blobs/")] == [
+        f"blobs/{digest(b'the same text')}"
+    ]
+    assert writer.payload_bytes == len(b"the same text")
+
+
 @pytest.mark.requirement("bundles.no_secrets")
 async def test_no_secret_that_a_tool_got_is_in_the_bundle():
     @tool(secrets=(SecretReference(name="key", reference="${env:PLANTED}"),))
@@ -114,6 +128,15 @@ def twice(entries: dict[str, bytes]) -> bytes:
 
 NUMBER = b'"number":' + b"9" * 4000
 DEEP = b'{"a":' * 500 + b"1" + b"}" * 500
+
+
+def with_nested(entries: dict[str, bytes]) -> bytes:
+    """The manifest names a nested run that is not there."""
+    manifest = json.loads(entries["manifest.json"])
+    changed = {**manifest, "nested": [*manifest["nested"], "run_0"]}
+    return packed({**entries, "manifest.json": json.dumps(changed).encode()})
+
+
 HOSTILE: Mapping[str, tuple[Callable[[dict[str, bytes]], bytes], str]] = {
     "no archive": (lambda _: b"PK nothing", "is no bundle, or is damaged"),
     "empty": (lambda _: b"", "is no bundle, or is damaged"),
@@ -123,6 +146,7 @@ HOSTILE: Mapping[str, tuple[Callable[[dict[str, bytes]], bytes], str]] = {
     "absolute": (with_entry("/blobs/x", b"x"), "is no name of an entry"),
     "unnamed": (with_entry(f"blobs/{'0' * 64}", b"x", signed=False), "is not named in the manifest"),
     "twice": (twice, "'manifest.json' is there twice"),
+    "no nested run": (with_nested, "names the run 'run_0', which is not there"),
     "format": (with_entry("manifest.json", b'{"format": 2}', signed=False), "has format '2', and this release reads 1"),
     "no JSON": (with_run(lambda data: data + b"\n{"), "is no JSON that is read here"),
     "deep": (with_run(lambda data: data + b"\n" + DEEP), "is no JSON that is read here: recursion limit exceeded"),

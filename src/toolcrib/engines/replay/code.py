@@ -5,7 +5,7 @@ Code is somebody outside: it asks for the same tools as it did, and comes to the
 
 import re
 from collections.abc import Iterable, Mapping
-from typing import Final
+from typing import Final, cast
 
 from toolcrib.contracts import (
     ApprovalRequested,
@@ -102,7 +102,7 @@ def _calls(events: Iterable[RunEvent]) -> Mapping[int, Asked]:
 
     def note(position: str, name: str, arguments: Json) -> None:
         if _CALL.fullmatch(position) and isinstance(arguments, dict):
-            found.setdefault(int(position[1:]), Asked(_function(name), arguments))
+            found.setdefault(int(position[1:]), Asked(_function(name), cast("JsonObject", arguments)))
 
     for entry in events:
         match entry.event:

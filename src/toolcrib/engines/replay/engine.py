@@ -40,7 +40,8 @@ from toolcrib.llm.retry import RetryPolicy
 from toolcrib.policy import Accounts, Guardrails
 from toolcrib.registry import Registry
 from toolcrib.runs import Ended, Live, Past, Program, RunContext, result_of
-from toolcrib.store import Blobs, Claim, Entry
+from toolcrib.runs.surroundings import Texts
+from toolcrib.store import Claim, Entry
 
 
 class Furniture(Struct, frozen=True):
@@ -53,7 +54,7 @@ class Furniture(Struct, frozen=True):
     """Runs tools that are runs of their own."""
     accounts: Accounts
     guardrails: Guardrails
-    blobs: Blobs
+    blobs: Texts
     past: Past
     """Reads runs that are not replayed."""
     price: Price

@@ -5,7 +5,8 @@ from collections.abc import Awaitable, Mapping, Sequence
 from toolcrib.contracts import NotFound, Run, RunEvent, RunFinished, RunStatus, RunSuspended, Signal, digest
 from toolcrib.engines.replay.stage import Stage
 from toolcrib.runs import Past, result_of
-from toolcrib.store import Blobs, Entry, RunChange
+from toolcrib.runs.surroundings import Texts
+from toolcrib.store import Entry, RunChange
 
 
 class ReplayStore:
@@ -17,7 +18,7 @@ class ReplayStore:
         blobs: Texts as they were kept.
     """
 
-    def __init__(self, stage: Stage, past: Past, blobs: Blobs) -> None:
+    def __init__(self, stage: Stage, past: Past, blobs: Texts) -> None:
         self.journal = ReplayJournal(stage, past)
         self.blobs = ReplayBlobs(stage, blobs)
 
@@ -87,7 +88,7 @@ class ReplayJournal:
 class ReplayBlobs:
     """Large texts as they were kept; what is kept anew is held in memory."""
 
-    def __init__(self, stage: Stage, blobs: Blobs) -> None:
+    def __init__(self, stage: Stage, blobs: Texts) -> None:
         self._stage = stage
         self._blobs = blobs
         self._kept: dict[str, bytes] = {}

@@ -61,5 +61,5 @@ async def test_restate_is_told_to_try_again_and_not_what_was_worked_on(failure: 
         raise failure
 
     with pytest.raises(RetryableError) as refused:
-        await service._step(fail, "run_1")
+        await service.step(fail, "run_1")
     assert refused.value.message == told

@@ -59,7 +59,7 @@ def make_app(drive: Drive, options: RestateOptions) -> Any:
     @runs.handler(HANDLER, kind="shared")
     async def drive_run(ctx: restate.ObjectSharedContext, asked_by: str) -> str:
         run_id = ctx.key()
-        stored = await ctx.run_typed("drive", partial(_step, drive, run_id))
+        stored = await ctx.run_typed("drive", partial(step, drive, run_id))
         driving = msgspec.convert(stored, Driving)
         if driving.standing == "journal_missing":
             msg = f"journal_missing: the store has no run {run_id}; it was pruned, or is older than Restate's data"
@@ -73,8 +73,19 @@ def make_app(drive: Drive, options: RestateOptions) -> Any:
     return restate.app([runs], identity_keys=list(options.identity_keys))
 
 
-async def _step(drive: Drive, run_id: str) -> dict[str, Any]:
-    """Drive a run. Of a failure Restate is told to try again and no more: not what was worked on, and no traceback."""
+async def step(drive: Drive, run_id: str) -> dict[str, Any]:
+    """Drive a run. Of a failure Restate is told to try again and no more: not what was worked on, and no traceback.
+
+    Args:
+        drive: Drives it.
+        run_id: The run.
+
+    Returns:
+        A `Driving` as JSON.
+
+    Raises:
+        RetryableError: It cannot be driven now; to be tried again.
+    """
     try:
         return msgspec.to_builtins(await drive(run_id))
     except Unavailable as lack:

@@ -9,7 +9,7 @@ Verdict: TypeAlias = Literal["safe", "needs_attention", "will_strand"]
 """safe: the run goes on from where it waits as it would have. needs_attention: it goes on, but not as it would have: a
 call is refused, a person is asked once more. will_strand: it fails, or nobody can carry it on."""
 ReasonCode: TypeAlias = Literal[
-    "cannot_run_here", "fails", "diverges", "call_refused", "asked_again", "later_call_refused", "not_rehearsed"
+    "cannot_run_here", "fails", "diverges", "call_refused", "asked_again", "later_call_refused"
 ]
 
 

@@ -9,7 +9,7 @@ import pytest
 from tests.unit.rehearsal.parked import ALL, KEY, PARKED, Fate, Process, World, agent, flow, go_on
 from tests.unit.store.samples import NOON, new_run
 from toolcrib import Crib, tool
-from toolcrib.contracts import ApprovalRequested, ApprovalWithdrawn, ServiceAccount
+from toolcrib.contracts import ApprovalRequested, ApprovalWithdrawn, ModelStarted, ServiceAccount
 from toolcrib.contracts.rehearsals import RehearsalReport, RehearsedRun
 from toolcrib.crib.rehearsal_reasons import reasons_of_events
 from toolcrib.store import Entry
@@ -251,3 +251,32 @@ def test_a_call_that_is_asked_about_again_needs_attention():
     assert (reason.code, reason.verdict, reason.position) == ("asked_again", "needs_attention", "t1.c1")
     assert "the policy changed after it was shown" in reason.message
     assert list(reasons_of_events(run, events, before=2)) == []
+
+
+@pytest.mark.requirement("rehearsal.code")
+async def test_code_that_would_ask_for_something_else_than_it_has_asked_for_is_told():
+    world = World()
+    await world.park("payer")
+    log = world.store.journal.rows[world.runs["payer"]].log
+    at = next(number for number, entry in enumerate(log) if isinstance(entry.event, ModelStarted))
+    log[at] = log[at]._replace(event=log[at].event.model_copy(update={"purpose": "planning"}))  # of another release
+
+    (told,) = (await rehearsed(world, CHANGES["nothing"])).runs
+    fate = await really(world, CHANGES["nothing"], world.runs["payer"])
+
+    assert [(reason.code, reason.verdict) for reason in told.reasons] == [("diverges", "needs_attention")]
+    assert f"event {at + 1} of run" in told.reasons[0].message
+    assert fate.status == "completed"
+
+
+@pytest.mark.requirement("rehearsal.verdicts")
+async def test_a_run_whose_definition_is_nowhere_will_strand():
+    world = World()
+    await world.park("payer")
+    row = world.store.journal.rows[world.runs["payer"]]
+    request = row.created.request.model_copy(update={"content_hash": "sha256:gone"})
+    row.created = row.created.model_copy(update={"request": request})
+
+    (told,) = (await rehearsed(world, CHANGES["nothing"])).runs
+
+    assert (told.verdict, told.reasons[0].code) == ("will_strand", "cannot_run_here")

@@ -20,6 +20,7 @@ from toolcrib.runtimes import (
     PythonRuntime,
     Runtime,
 )
+from toolcrib.store import transactions_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +43,7 @@ class Reaching:
     def wire(cls, outside: Outside, session: HttpSession, keeping: Keeping) -> Self:
         """Make them; nothing is connected."""
         access, attic, clock = keeping.access, outside.store.blobs, outside.clock
-        functions = PythonRuntime(session)
+        functions = PythonRuntime(session, transactions_of(outside.store))
         grpc = GrpcRuntime(session, access, attic)
         entities = EntityRuntime(Databases(session.route), access, clock=clock)
         commands = Commands(outside.mcp_commands)

@@ -28,8 +28,10 @@ _SAYS: Final[Mapping[Effect, str]] = {
 
 
 def may_run_twice(tool: ToolDefinition) -> bool:
-    """Whether two calls do no more than one: it only reads, is idempotent, or carries a key."""
-    return tool.side_effects != "writes" or tool.idempotent or tool.idempotency_key is not None
+    """Whether two calls do no more than one: it only reads, is idempotent, carries a key, or writes with its record."""
+    if tool.side_effects != "writes" or tool.idempotent or tool.idempotency_key is not None:
+        return True
+    return tool.transactional and tool.implementation.kind == "python"
 
 
 def is_repeatable(tool: ToolDefinition) -> bool:

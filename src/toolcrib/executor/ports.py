@@ -1,6 +1,6 @@
 """What the executor asks of the rest of the house. It knows no runtime, no store and no model, only these ports."""
 
-from collections.abc import Mapping
+from collections.abc import Awaitable, Mapping
 from datetime import datetime
 from decimal import Decimal
 from typing import Protocol
@@ -51,7 +51,7 @@ class CallJournal(Protocol):
         """Record the intent. For a call with side effects it is durable on return."""
         ...
 
-    async def fence(self) -> None:
+    def fence(self) -> Awaitable[None]:
         """Raise `Fenced` if another process may have the run; asked before each further attempt that writes."""
         ...
 
@@ -115,6 +115,8 @@ class CallContext(Struct, frozen=True):
     """What the run has read that outsiders can write: the first of it; null if nothing."""
     attempt: int = 1
     """2 and more: the call is repeated after a crash."""
+    epoch: int = 0
+    """How often a process has taken the run."""
     pins: Mapping[str, str] = {}
     """Content hashes of what the run has pinned, by reference: a fallback among them is the one that is called."""
 

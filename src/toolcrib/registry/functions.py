@@ -7,7 +7,7 @@ calls it through the executor. Nothing here is looked up by a stored name.
 import asyncio
 import inspect
 import operator
-from collections.abc import Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from functools import cached_property, update_wrapper
 from typing import (
     Annotated,
@@ -54,9 +54,15 @@ from toolcrib.net import HttpSession
 from toolcrib.registry.callables import has_object, inner_function, name_of, open_parameters, public_methods
 from toolcrib.registry.hints import schema_of_arguments, schema_of_results
 from toolcrib.registry.validation import compile_schema
+from toolcrib.store.transactions import Doer, NoTransactions, Work
 
 P = ParamSpec("P")
 R = TypeVar("R")
+
+
+async def no_transaction(work: Work) -> Json:
+    """Refuse: there is no store."""
+    return await NoTransactions().transact(Doer("", 0, "", ""), work)
 
 
 class ToolContext(Struct, frozen=True):
@@ -75,6 +81,9 @@ class ToolContext(Struct, frozen=True):
     """Resolved secrets by name."""
     http: HttpSession
     """The crib's way out: what a function fetches through it is held to the crib's egress policy."""
+    transact: Callable[[Work], Awaitable[Json]] = no_transaction
+    """Of a tool with `transactional=True`: `await context.transact(work)` runs `work(connection)` in the store's own
+    database, once for the call, and brings what it returns. It commits together with the record that it has run."""
 
 
 class ToolOptions(TypedDict, total=False):

@@ -146,6 +146,7 @@ class RunContext:
         self.elsewhere = Elsewhere(run, log, history)
         self._waits = RunWaits(log, history, surroundings.signals, surroundings.clock, self.elsewhere)
         self._parking = Parking(surroundings.clock, surroundings.arrived)
+        self.fence = surroundings.fence
         self._doubts = Doubts(run, log, history, surroundings, self._waits.until)
         self._tasks: set[asyncio.Task[Any]] = set()
 
@@ -409,10 +410,6 @@ class RunContext:
             await appended
             await self.fence()
 
-    async def fence(self) -> None:
-        """Raise `Fenced` if another process may have the run."""
-        await self._around.fence()
-
     async def confirm(self, request: ApprovalRequested) -> ApprovalDecision | None:
         """Ask a person."""
         return await self._approvals.confirm(request, acting=self.principal.id)
@@ -544,6 +541,7 @@ class RunContext:
             journal=self,
             lanes=self._lanes,
             run_id=self.run.run_id,
+            epoch=self.run.epoch,
             starter=request.starter,
             conversation_id=request.conversation_id,
             session_id=request.session_id,

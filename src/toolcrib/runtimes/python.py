@@ -6,11 +6,13 @@ from typing import TypeAlias
 
 from pydantic import ValidationError
 
-from toolcrib.contracts import EgressDenied, ErrorCode, Reason, ToolRevision
+from toolcrib.contracts import EgressDenied, ErrorCode, InvalidDefinition, Json, Reason, ToolRevision
 from toolcrib.executor import CallFailed, Dispatch, Outcome, error
 from toolcrib.net import HttpSession, NetworkError
 from toolcrib.registry import FunctionTool, ToolContext
 from toolcrib.runtimes.refusals import count_request, unanswered
+from toolcrib.store import Doer, NoTransactions, Transactions
+from toolcrib.store.transactions import Work
 
 OwnTool: TypeAlias = Callable[[Dispatch], Awaitable[Outcome]]
 """What a tool that comes with the crib does: unlike a function of the application, it knows for whom it is called."""
@@ -21,10 +23,12 @@ class PythonRuntime:
 
     Args:
         session: The way out that functions are given.
+        transactions: Of the store, for functions that write in its database; without, they are refused.
     """
 
-    def __init__(self, session: HttpSession) -> None:
+    def __init__(self, session: HttpSession, transactions: Transactions | None = None) -> None:
         self._session = session
+        self._transactions = transactions or NoTransactions()
         self._functions: dict[str, FunctionTool[..., object]] = {}
         self._own: dict[str, OwnTool] = {}
 
@@ -78,6 +82,7 @@ class PythonRuntime:
             attempt=dispatch.attempt,
             auth=dispatch.auth,
             http=self._session.metered(partial(count_request, dispatch)),
+            transact=partial(self._transact, dispatch),
         )
         try:
             values = function.values_of(dispatch.input, context)
@@ -87,6 +92,15 @@ class PythonRuntime:
             return Outcome(await function.invoke(values))
         except (EgressDenied, NetworkError) as problem:
             raise unanswered(tool.definition, problem) from None
+
+    async def _transact(self, dispatch: Dispatch, work: Work) -> Json:
+        """Work of a function in the store's database, once for the call."""
+        context, tool = dispatch.context, dispatch.tool.definition
+        if not tool.transactional or tool.side_effects != "writes":
+            msg = f"tool {tool.name!r} may not write in the store; say transactional=True and side_effects='writes'"
+            raise InvalidDefinition(msg)
+        doer = Doer(context.run_id, context.epoch, dispatch.idempotency_key, context.principal.id)
+        return await self._transactions.transact(doer, work)
 
 
 def _invalid(tool: ToolRevision, refusal: ValidationError) -> CallFailed:

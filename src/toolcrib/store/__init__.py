@@ -24,6 +24,7 @@ from toolcrib.store.ports import (
 )
 from toolcrib.store.retention import Family, Pruning, Retention, Root
 from toolcrib.store.sealed import Place, SealedValue, SealedValues
+from toolcrib.store.transactions import Doer, NoTransactions, Transactions, transactions_of
 
 __all__ = [
     "ApiKey",
@@ -40,11 +41,13 @@ __all__ = [
     "Definition",
     "DefinitionKind",
     "Definitions",
+    "Doer",
     "Entry",
     "Family",
     "Journal",
     "Lease",
     "MemoryStore",
+    "NoTransactions",
     "Place",
     "Pruning",
     "Reserved",
@@ -55,6 +58,8 @@ __all__ = [
     "SealedValue",
     "SealedValues",
     "Store",
+    "Transactions",
     "VersionState",
     "open_store",
+    "transactions_of",
 ]

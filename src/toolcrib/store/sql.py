@@ -16,6 +16,7 @@ from toolcrib.store._sql_definitions import SqlDefinitions
 from toolcrib.store._sql_journal import SqlJournal
 from toolcrib.store._sql_retention import SqlRetention
 from toolcrib.store._sql_sealed import SqlSealedValues
+from toolcrib.store._sql_transactions import SqlTransactions
 from toolcrib.store.blobs import ObjectBlobs
 from toolcrib.store.objects import Objects
 from toolcrib.store.ports import Blobs
@@ -41,11 +42,17 @@ class SqlStore:
         self._conversations = SqlConversations(self._database)
         self._counters = SqlCounters(self._database)
         self._retention = SqlRetention(self._database)
+        self._transactions = SqlTransactions(self._database)
 
     @property
     def definitions(self) -> SqlDefinitions:
         """Definitions."""
         return self._definitions
+
+    @property
+    def transactions(self) -> SqlTransactions:
+        """Work of tools that commits with its record."""
+        return self._transactions
 
     @property
     def journal(self) -> SqlJournal:

@@ -28,7 +28,8 @@ ONCE_MORE = RetryPolicy(count=1)
 
 
 def writing(**fields: Any) -> ToolRevision:
-    return make_tool(**({"side_effects": "writes", "retry": ONCE_MORE} | fields))
+    chosen: dict[str, Any] = {"side_effects": "writes", "retry": ONCE_MORE, **fields}
+    return make_tool(**chosen)
 
 
 def failure_of(envelope: ToolEnvelope) -> Any:

@@ -8,7 +8,7 @@ from tests.chaos.world.crashes import KINDS, Crashes, crashes
 from tests.chaos.world.judge import Evidence, violations
 from tests.chaos.world.place import on_postgres, on_restate, on_sqlite
 from tests.servers.ports import free_port
-from tests.servers.postgres import running_postgres
+from tests.servers.postgres import PostgresServer
 from tests.servers.restate import running_restate
 
 pytestmark = [pytest.mark.chaos, pytest.mark.slow, pytest.mark.requirement("chaos_engines.crash_points")]
@@ -34,9 +34,10 @@ async def test_a_process_that_dies_at_any_write_of_any_run_does_no_harm_on_sqlit
 
 
 @pytest.mark.parametrize("most", [2, WHOLE])
-async def test_a_process_that_dies_at_any_write_of_any_run_does_no_harm_on_postgresql(tmp_path: Path, most: int | None):
-    with running_postgres() as server:
-        world, found = await crashes(on_postgres(tmp_path, server, lease_s=LEASE_S), SEED, most)
+async def test_a_process_that_dies_at_any_write_of_any_run_does_no_harm_on_postgresql(
+    tmp_path: Path, most: int | None, postgres: PostgresServer
+):
+    world, found = await crashes(on_postgres(tmp_path, postgres, lease_s=LEASE_S), SEED, most)
     check(world, found, most)
 
 

@@ -11,7 +11,10 @@ import pytest
 from tests.chaos.processes import Child
 from tests.chaos.world.crew import crib_at
 from tests.chaos.world.jobs import approve_all, ask_many, moment, serve
-from tests.chaos.world.place import Place, on_sqlite
+from tests.chaos.world.place import Place, on_postgres, on_restate, on_sqlite
+from tests.servers.ports import free_port
+from tests.servers.postgres import PostgresServer
+from tests.servers.restate import running_restate
 from toolcrib.contracts import RunStatus
 from toolcrib.store import Journal
 
@@ -82,3 +85,14 @@ async def check(place: Place, runs: int) -> None:
 
 async def test_thousands_of_runs_wait_through_the_death_of_all_processes_and_cost_next_to_nothing(tmp_path: Path):
     await check(on_sqlite(tmp_path, lease_s=10), RUNS)
+
+
+@pytest.mark.soak
+async def test_they_do_so_on_postgresql(tmp_path: Path, postgres: PostgresServer):
+    await check(on_postgres(tmp_path, postgres, lease_s=10), RUNS)
+
+
+@pytest.mark.soak
+async def test_they_do_so_on_restate(tmp_path: Path):
+    with running_restate(worker_port=free_port()) as server:
+        await check(on_restate(tmp_path, server, lease_s=10), RUNS)

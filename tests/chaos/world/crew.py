@@ -163,7 +163,7 @@ def crib_at(place: Place, store: Store | None = None) -> Crib:
     """A crib at a place that has what its runs need."""
     model = ScriptedModel(_follow_plan, name="clerk")
     models = {"scripted:clerk": model}
-    crib = Crib(store or place.store, models=models, lease_s=place.lease_s, restate=place.restate)
+    crib = Crib(store or place.store, models=models, lease_s=place.lease_s, restate=place.restate, clock=place.clock)
     crib.add(*tools(place.book))
     named = ["look", "put", "charge", "post", "pay"]
     crib.agentic_tool("helper", mode="agentic", model="scripted:clerk", tools=named, limits=LIMITS)

@@ -23,6 +23,7 @@ from toolcrib import Crib
 from toolcrib.contracts import NotFound, Unavailable
 
 _LIFE_S = 3600.0
+_STEP_S = 60.0
 _LOOKS = 100
 _LOOK_S = 0.2
 _FOLLOWED = 4
@@ -42,6 +43,10 @@ class Size(NamedTuple):
     """Processes that serve and stand still until others have taken their runs."""
     outages: int = 0
     """Kills of the servers that the world needs."""
+    steps: int = 0
+    """Times that the clock is set, forward or back."""
+    at_a_time: int = 2
+    """Runs that are begun between two disturbances."""
     patience_s: float = 120.0
 
 
@@ -84,6 +89,7 @@ class Disorder:
                 await asyncio.sleep(self._dice.uniform(0.05, 0.4))
                 await self._disturb()
                 await self._answer(eager=False)
+            self._place.clock.step(0.0)
             while not await self._is_over():
                 await asyncio.sleep(0.1)
                 await self._answer(eager=True)
@@ -114,12 +120,12 @@ class Disorder:
 
     def _is_enough(self) -> bool:
         size, counts = self._size, self.counts
-        done = (counts["killed"], counts["frozen"], counts["outages"])
-        return all(count >= least for count, least in zip(done, (size.kills, size.freezes, size.outages), strict=True))
+        wanted = {"killed": size.kills, "frozen": size.freezes, "outages": size.outages, "stepped": size.steps}
+        return all(counts[what] >= least for what, least in wanted.items())
 
     async def _begin(self) -> None:
-        """Begin two runs, unless all are begun; while the store is away, none."""
-        for name, arguments in self._asks[self._begun : self._begun + 2]:
+        """Begin a few runs, unless all are begun; while the store is away, none."""
+        for name, arguments in self._asks[self._begun : self._begun + self._size.at_a_time]:
             try:
                 self.submitted.append(await self._crib.submit(name, arguments))
             except Unavailable:
@@ -139,6 +145,9 @@ class Disorder:
         elif fate < 0.8:
             self.counts["killed"] += 1
             await _kill(self._replaced())
+        elif fate < 0.85 and self._size.steps:
+            self.counts["stepped"] += 1
+            self._place.clock.step(self._dice.choice((-_STEP_S, 0.0, _STEP_S)))
 
     async def _cut_off(self) -> None:
         """Kill who listens; another one goes on, and listens to what was begun since too."""

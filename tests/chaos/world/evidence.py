@@ -16,6 +16,7 @@ async def gather(
     told: Sequence[Told] = (),
     followed: Collection[str] = (),
     open_in_engine: Collection[str] = (),
+    stepped: bool = False,
 ) -> Evidence:
     """The book and the journal, with what was said and heard.
 
@@ -26,6 +27,7 @@ async def gather(
         told: What people said.
         followed: Runs that subscribers have listened to.
         open_in_engine: Runs that the engine still means to drive.
+        stepped: Whether the clock was set.
     """
     journal = crib.store.journal
     rows = {run.run_id: run for run in await journal.runs("default", limit=100_000)}
@@ -39,4 +41,5 @@ async def gather(
         telling={run_id: await tell(crib, run_id) for run_id in followed},
         told=told,
         open_in_engine=open_in_engine,
+        stepped=stepped,
     )

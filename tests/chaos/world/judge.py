@@ -78,6 +78,8 @@ class Evidence:
     telling: Mapping[str, Sequence[str]] = field(default_factory=dict[str, Sequence[str]])
     """What one receives who is never cut off."""
     told: Sequence[Told] = ()
+    stepped: bool = False
+    """Whether the clock was set: then times tell nothing, and a process may have been thought dead that was not."""
     open_in_engine: Collection[str] = ()
     """Runs that the engine still means to drive."""
 
@@ -114,7 +116,7 @@ def violations(found: Evidence) -> Sequence[Violation]:
     return [
         *_lost(found),
         *(one for events in found.logs.values() for one in _broken(events)),
-        *_late(found, calls),
+        *(() if found.stepped else _late(found, calls)),
         *_twice(found),
         *_unintended(found),
         *_untrue(found, calls),
@@ -156,11 +158,11 @@ def _broken(events: Sequence[RunEvent]) -> Iterator[Violation]:
 
 
 def _late(found: Evidence, calls: Mapping[str, Call]) -> Iterator[Violation]:
-    """Nothing is done for a call that has its outcome."""
+    """Nothing is done for a call that has its outcome; that something is read once more does no harm."""
     freezes = _freezes(found.lines)
     for line in found.lines:
         call = calls.get(line.key)
-        if call is None or line.mark not in {"begun", "effect"} or line.at <= call.at:
+        if call is None or line.tool not in crew.WRITES or line.mark == "ended" or line.at <= call.at:
             continue
         sure = line.tool in crew.UNSAFE and not call.unknown
         if sure or not _slept_through(line, call.at, freezes, found.lease_s):
@@ -176,7 +178,8 @@ def _twice(found: Evidence) -> Iterator[Violation]:
             effects[line.tool, line.key].append(line)
     for (tool, key), lines in effects.items():
         counted = [line for line in lines if line.pid not in freezes] if tool == "pay" else lines
-        if tool in {*crew.UNSAFE, "pay", "charge"} and len(counted) > 1:
+        once = {*crew.UNSAFE, "charge"} | (set[str]() if found.stepped else {"pay"})
+        if tool in once and len(counted) > 1:
             yield Violation("unsafe effect twice", f"{tool} {key}: {lines}")
 
 

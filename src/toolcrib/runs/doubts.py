@@ -28,6 +28,7 @@ from toolcrib.contracts import (
     Run,
     ToolDefinition,
     ToolEnvelope,
+    ToolError,
     canonical,
     digest,
 )
@@ -248,9 +249,7 @@ def _tried(tool: ToolDefinition) -> str:
 
 
 def _without_effect(failed: ToolEnvelope, lookup: str) -> ToolEnvelope:
-    failure = failed.error
-    if failure is None:
-        return failed
+    failure = cast("ToolError", failed.error)
     details = {name: value for name, value in (failure.details or {}).items() if name != "effect"}
     message = f"{failure.message}; {lookup!r} has found since that it did not"
     return failed.model_copy(update={"error": failure.model_copy(update={"message": message, "details": details})})

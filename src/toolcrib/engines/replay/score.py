@@ -69,6 +69,7 @@ class Score:
 
     async def rest(self, seconds: float) -> None:
         """Wait until so much time has passed, or somebody from outside is heard."""
+        await asyncio.sleep(0)  # others go on also if no time is to pass
         place = bisect_left(self._moments, self.now() + timedelta(seconds=seconds))
         heard = (at for at in range(self._next, place) if signal_taken(self._events[at].event) is not None)
         await self._wait(next(heard, place))

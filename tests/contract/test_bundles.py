@@ -11,10 +11,15 @@ FOLDER = Path(__file__).parent / "bundles"
 BUNDLES = sorted(FOLDER.glob("v*/*.bundle"))
 
 
+def opened(path: Path) -> io.BytesIO:
+    """A bundle's bytes."""
+    return io.BytesIO(path.read_bytes())
+
+
 @pytest.mark.requirement("bundles.old", "bundles.same_events")
 @pytest.mark.parametrize("path", BUNDLES, ids=lambda path: f"{path.parent.name}/{path.stem}")
 async def test_a_bundle_of_every_format_replays_to_the_same_events(path: Path):
-    found = await replay_file(io.BytesIO(path.read_bytes()), path.name)
+    found = await replay_file(opened(path), path.name)
 
     assert found.divergence is None
     assert (found.same, found.digest) == (True, found.recorded_digest)

@@ -147,7 +147,10 @@ class Doubts:
         if tool.reconcile is None:
             return None
         settled = inquiry.since + timedelta(seconds=tool.timeout_s)
-        for number, wait_s in enumerate((*_WAITS_S, None), 1):
+        waits = list(_WAITS_S)
+        number = 0
+        while True:
+            number += 1
             question = inquiry.question(tool.reconcile, number)
             answer = await self._ask(part, question)
             said = cast("JsonObject", answer.output) if isinstance(answer.output, dict) else {}
@@ -157,11 +160,11 @@ class Doubts:
                 return self._found(inquiry, said.get("output"), tainted=tainted)
             if is_missing and answer.t_start >= settled:
                 return "undone"
-            if wait_s is None or not (is_missing or _may_pass(answer)):
-                break
+            if not waits or not (is_missing or _may_pass(answer)):
+                return None
+            wait_s = waits.pop(0)
             moment = settled if is_missing else answer.t_end + timedelta(seconds=wait_s)
             await self._until(question.position, moment, HELD_S)
-        return None
 
     async def _ask(self, part: Part, question: ToolCall) -> ToolEnvelope:
         """The answer of a lookup; recovery asks, so the run's allow-list and budget do not matter."""

@@ -433,6 +433,14 @@ async def test_of_signals_of_which_one_is_there_already_none_is_left(journal: Jo
     assert await journal.signals("r1") == {}
 
 
+@pytest.mark.requirement("store.signals_together")
+async def test_of_runs_that_are_none_the_first_is_named(journal: Journal):
+    for first in range(8):
+        missing = [(f"r{(first + step) % 8}", signal("client:a")) for step in range(8)]
+        with pytest.raises(NotFound, match=f"r{first}"):
+            await journal.signal_all(missing)
+
+
 @pytest.mark.requirement("store.pages")
 async def test_runs_are_listed_newest_first_and_filtered(journal: Journal):
     other_tool = REQUEST.model_copy(update={"tool": "search@2.0.0"})

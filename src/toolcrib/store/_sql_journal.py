@@ -192,7 +192,7 @@ class SqlJournal:
 
     async def signal_all(self, signals: Sequence[tuple[str, Signal]]) -> bool:
         left = [_LeftSignal(run_id, signal) for run_id, signal in signals]
-        run_ids = {run_id for run_id, _ in signals}
+        run_ids = dict.fromkeys(run_id for run_id, _ in signals)
 
         def work(session: Session) -> bool:
             runs = {run_id: _one(session, run_id, _LOCKED_RUN) for run_id in run_ids}

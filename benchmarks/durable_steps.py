@@ -1,9 +1,9 @@
 """What durability costs: steps that write, beside bare commits on the same disk, in rounds that take turns.
 
 A step is a call of a tool with side effects: its intent is durable before the tool runs, and its outcome after. A bare
-commit inserts one row of 500 bytes into a SQLite file of its own, with the same settings: write-ahead log, a sync of the
-file at every commit. Steps are taken one after the other in one run, and by many runs at once. Storage is what a run of
-1,000 steps has added to the file from its tenth step on.
+commit inserts one row of 500 bytes into a SQLite file of its own, with the same settings: write-ahead log, a sync of
+the file at every commit. Steps are taken one after the other in one run, and by many runs at once. Storage is what a
+run of 1,000 steps has added to the file from its tenth step on.
 
     python -m benchmarks.durable_steps --rounds 20
 """
@@ -43,7 +43,11 @@ async def put(key: str) -> dict[str, str]:
 
 
 HOST = WorkflowDefinition.model_validate(
-    {"name": "host", "limits": {"max_tool_calls": 10_000}, "steps": [{"name": "one", "tool": "put", "input": {"key": "k"}}]}
+    {
+        "name": "host",
+        "limits": {"max_tool_calls": 10_000},
+        "steps": [{"name": "one", "tool": "put", "input": {"key": "k"}}],
+    }
 )
 """Whose runs have room for many steps; its own program is not run."""
 
@@ -165,8 +169,8 @@ async def storage(folder: Path) -> dict[str, float]:
         sizes = [
             size
             for (size,) in connection.execute(
-                "SELECT length(body) FROM events WHERE run_id = (SELECT run_id FROM events ORDER BY number DESC LIMIT 1) "
-                "ORDER BY number"
+                "SELECT length(body) FROM events "
+                "WHERE run_id = (SELECT run_id FROM events ORDER BY number DESC LIMIT 1) ORDER BY number"
             )
         ]
     each = 2  # intent and outcome

@@ -199,7 +199,7 @@ class CallFinished(Contract):
 
 
 class CallDoubted(Contract):
-    """A call has failed so that nobody knows whether it took effect; its lookup is asked, or a person, before it ends."""
+    """A call has failed, and nobody knows whether it took effect: its lookup or a person is asked before it ends."""
 
     type: Literal["call_doubted"] = "call_doubted"
     position: str

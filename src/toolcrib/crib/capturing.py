@@ -1,16 +1,17 @@
 """What is put into a bundle: a run with its family, and everything in the store that these name.
 
 Nothing is guessed from what kind of event names it: whatever looks like the hash of a definition, the digest of a text
-or the id of a run is looked up, in what is found too. So a bundle has what later kinds of events name as well.
+or the id of a run is looked up, in what is found too. So a bundle has what later kinds of events name as well. Names
+are anybody's to write: what is of another realm, or not for the eyes of whom the bundle is for, is left out.
 """
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
-from typing import IO, Final, cast
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import IO, Final, TypeAlias, cast
 
 from pydantic_core import to_json
 
-from toolcrib.contracts import ChildStarted, Json, JsonObject, NotFound
+from toolcrib.contracts import ChildStarted, Json, JsonObject, NotFound, Run
 from toolcrib.runs import turn_run_id
 from toolcrib.runs.bundles import BundleWriter, LeftOut, Manifest, StoredRun
 from toolcrib.store import Definition, DefinitionKind, Store
@@ -20,6 +21,10 @@ _DIGEST: Final = re.compile(r"(?<![0-9a-f])[0-9a-f]{64}(?![0-9a-f])")
 _RUN: Final = re.compile(r"run_[0-9a-f]{32}")
 _MOST_READ: Final = 1_000
 """Runs that a family has read, at most."""
+_UNSEEN: Final = "it was named, and whom this is for may not read it"
+
+Sees: TypeAlias = Callable[[Run | Definition], bool]
+"""Whether whom a bundle is for may read something; its own run, with those above and in it, needs no asking."""
 
 
 class Capture:
@@ -28,11 +33,13 @@ class Capture:
     Args:
         store: Where from.
         run_id: The run.
+        sees: What may be in the bundle.
     """
 
-    def __init__(self, store: Store, run_id: str) -> None:
+    def __init__(self, store: Store, run_id: str, sees: Sees = lambda _: True) -> None:
         self._store = store
         self._run_id = run_id
+        self._sees = sees
         self._left_out: list[LeftOut] = []
         self._hashes: set[str] = set()
         self._digests: set[str] = set()
@@ -50,7 +57,7 @@ class Capture:
         root_id = run.request.root_run_id or self._run_id
         writer = BundleWriter(file)
         family = await self._family(writer, root_id)
-        await self._read_by(writer, family)
+        await self._read_by(writer, family, run.realm)
         found = dict[str, Definition]()
         while self._hashes or self._digests:
             await self._blobs(writer, run.realm)
@@ -87,7 +94,7 @@ class Capture:
             waiting += [entry.event.child_run_id for entry in stored.events if isinstance(entry.event, ChildStarted)]
         return family
 
-    async def _read_by(self, writer: BundleWriter, family: Iterable[str]) -> None:
+    async def _read_by(self, writer: BundleWriter, family: Iterable[str], realm: str) -> None:
         """Write the other runs that these name: turns before them, runs that they take up."""
         known = set(family)
         while waiting := sorted(self._mentioned - known):
@@ -97,9 +104,15 @@ class Capture:
                     self._leave_out(f"run {run_id}", f"it was named, and {_MOST_READ} runs are the most of a bundle")
                     continue
                 try:
-                    self._write(writer, await self._stored(run_id))
+                    stored = await self._stored(run_id)
                 except NotFound:
+                    stored = None
+                if stored is None or stored.run.realm != realm:
                     self._leave_out(f"run {run_id}", "it was named, and it is not in the store")
+                elif not self._sees(stored.run):
+                    self._leave_out(f"run {run_id}", _UNSEEN)
+                else:
+                    self._write(writer, stored)
 
     async def _stored(self, run_id: str) -> StoredRun:
         journal = self._store.journal
@@ -140,16 +153,23 @@ class Capture:
         for content_hash in waiting:
             self._seen.add(content_hash)
             revision = await definitions.get(realm, content_hash)
-            if revision is None:
+            if revision is None or not self._keep(revision, content_hash, found):
                 continue
-            found[content_hash] = revision
             self._note(revision.body)
             for kind, name in sorted(set(_names(revision.body))):
                 revisions = await definitions.revisions(kind, realm, name)
                 if revisions:
-                    found[f"{kind}/{name}"] = revisions[-1]
+                    self._keep(revisions[-1], f"{kind}/{name}", found)
                 else:
                     self._leave_out(f"{kind} {name}", "it was named, and it is not in the store any more")
+
+    def _keep(self, revision: Definition, key: str, found: dict[str, Definition]) -> bool:
+        """Take a revision into the bundle, or say why not."""
+        if not self._sees(revision):
+            self._leave_out(f"{revision.kind} {revision.name}", _UNSEEN)
+            return False
+        found[key] = revision
+        return True
 
     async def _is_listed(self, definition: Definition) -> bool:
         return bool(await self._store.definitions.revisions(definition.kind, definition.realm, definition.name))

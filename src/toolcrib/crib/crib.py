@@ -40,7 +40,7 @@ from toolcrib.crib.agents import Agents
 from toolcrib.crib.approvals import Answer, Approvals
 from toolcrib.crib.authoring import Authoring
 from toolcrib.crib.bundles import replay_run
-from toolcrib.crib.capturing import Capture
+from toolcrib.crib.capturing import Capture, Sees
 from toolcrib.crib.connections import Connections
 from toolcrib.crib.conversations import Conversations
 from toolcrib.crib.definer import Defaults, Definer
@@ -455,14 +455,19 @@ class Crib(Definer):
         await self.open()
         return await replay_run(self._parts, run_id, parked=parked)
 
-    async def export_run(self, run_id: str, file: IO[bytes]) -> Manifest:
+    async def export_run(self, run_id: str, file: IO[bytes], *, sees: Sees = lambda _: True) -> Manifest:
         """Write a run, ended or not, with all that is needed to replay it elsewhere into one file, which can seek.
+
+        Args:
+            run_id: The run.
+            file: Where to.
+            sees: Tells of another run, or of a definition, that the run names whether it may be in the file.
 
         Raises:
             NotFound: No such run.
         """
         await self.open()
-        return await Capture(self.store, run_id).write(file)
+        return await Capture(self.store, run_id, sees).write(file)
 
     async def rehearse(
         self, changes: "Callable[[Crib], Awaitable[object]] | None" = None, *, functions_here: bool = True

@@ -1,5 +1,6 @@
 """Routes over runs: what happened, what happens, and what a waiting run is told."""
 
+from functools import partial
 from tempfile import SpooledTemporaryFile
 from typing import Annotated, Final
 
@@ -13,7 +14,7 @@ from toolcrib.server.approvals import SelfApproval
 from toolcrib.server.calls import run_view
 from toolcrib.server.context import Caller, House, run_of
 from toolcrib.server.parsing import JsonRoute
-from toolcrib.server.rules import demand_execute, demand_run, may_see_run
+from toolcrib.server.rules import demand_execute, demand_run, may_see_kept, may_see_run
 from toolcrib.server.streaming import event_stream, follow
 from toolcrib.server.views import (
     CancelBody,
@@ -51,12 +52,15 @@ async def list_runs(
 
 @router.get("/{run_id}/bundle", response_class=Response)
 async def get_bundle(run_id: str, crib: House, caller: Caller) -> Response:
-    """A run in one file, from which it can be replayed elsewhere: with its callers and all that it has read."""
+    """A run in one file, from which it can be replayed elsewhere: with its callers and all that it has read.
+
+    Other runs, and definitions, that the caller may not read are left out, which the file's manifest says.
+    """
     run = await run_of(crib, caller, run_id)
     demand_run(caller, run)
     demand_run(caller, await run_of(crib, caller, run.request.root_run_id or run_id))
     with SpooledTemporaryFile(_IN_MEMORY) as file:
-        await crib.export_run(run_id, file)
+        await crib.export_run(run_id, file, sees=partial(may_see_kept, caller))
         file.seek(0)
         data = file.read()
     named = {"content-disposition": f'attachment; filename="{run_id}.bundle"'}

@@ -1,7 +1,9 @@
 """What callers over the network may not define or see, beyond what a crib itself forbids."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from ipaddress import ip_address
+from types import MappingProxyType
+from typing import Final
 from urllib.parse import urlsplit
 
 from toolcrib.contracts import (
@@ -23,6 +25,20 @@ from toolcrib.net.addresses import denied_range
 from toolcrib.policy import permits, require_publish
 from toolcrib.registry import all_references_of
 from toolcrib.server.context import demand
+from toolcrib.store import Definition, DefinitionKind
+
+_PLURALS: Final[Mapping[DefinitionKind, str]] = MappingProxyType(
+    {
+        "provider": "providers",
+        "baseline": "providers",
+        "fragment": "fragments",
+        "account": "accounts",
+        "workflow_step": "steps",
+        "condition": "conditions",
+        "draft": "workflows",
+    }
+)
+"""Of security URIs, for what is no tool."""
 
 
 def demand_write(caller: Principal, definition: ToolDefinition) -> None:
@@ -64,6 +80,15 @@ def demand_execute(caller: Principal, run: Run) -> None:
 def may_see_run(caller: Principal, run: Run) -> bool:
     """Whether a caller may see a run."""
     return run.made_by == caller.id or permits(caller.grants, f"ai://runs/{run.request.tool_name}/read")
+
+
+def may_see_kept(caller: Principal, kept: Run | Definition) -> bool:
+    """Whether a caller may see something that a run names: another run, or a definition."""
+    if isinstance(kept, Run):
+        return may_see_run(caller, kept)
+    if kept.kind == "tool":
+        return may_see(caller, ToolDefinition.model_validate(kept.body))
+    return permits(caller.grants, f"ai://{_PLURALS[kept.kind]}/{kept.name}/read")
 
 
 def demand_secrets(caller: Principal, references: Iterable[str]) -> None:

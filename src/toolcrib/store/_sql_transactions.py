@@ -49,7 +49,8 @@ class SqlTransactions:
 
     async def transact(self, doer: Doer, work: Work) -> Json:
         """See `Transactions`."""
-        found = await self._database.write(OnRuns(partial(_do, doer, work), doer.run_id))
+        origin = _origin(doer)[0]  # several runs may go on with its calls, so they take turns
+        found = await self._database.write(OnRuns(partial(_do, doer, work), doer.run_id, origin))
         if isinstance(found, _Raised):
             raise found.failure
         return found
@@ -68,7 +69,7 @@ def _do(doer: Doer, work: Work, session: Session) -> Json | _Raised:
             last=row["last_event"],
             first=None,
         )
-    origin, _, position = doer.key.partition("/")
+    origin, position = _origin(doer)
     place = {"this_run": origin, "this_name": f"{_PREFIX}{position}"}
     done = session.row(_DONE, place)
     if done is not None:
@@ -81,6 +82,12 @@ def _do(doer: Doer, work: Work, session: Session) -> Json | _Raised:
         return _Raised(failure)
     session.run(_INSERT, _marked(doer, origin, place["this_name"], payload, row))
     return from_json(payload)["output"]
+
+
+def _origin(doer: Doer) -> tuple[str, str]:
+    """The run in whose name the key is, and the position of the call there."""
+    run_id, _, position = doer.key.partition("/")
+    return run_id, position
 
 
 def _marked(doer: Doer, origin: str, name: str, payload: str, row: dict[str, Any]) -> dict[str, Any]:

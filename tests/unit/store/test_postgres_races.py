@@ -6,6 +6,7 @@ from contextlib import AsyncExitStack
 from typing import Any
 
 import pytest
+import sqlalchemy as sa
 
 from tests.servers.postgres import PostgresServer
 from tests.unit.store.samples import (
@@ -20,8 +21,9 @@ from tests.unit.store.samples import (
     signal,
     started,
 )
-from toolcrib.contracts import Conflict, Conversation, NotFound, Unavailable
-from toolcrib.store import ApiKey, Place, RunChange, SealedValue, Store
+from toolcrib.contracts import Conflict, Conversation, Json, NotFound, Unavailable
+from toolcrib.store import ApiKey, Doer, Place, RunChange, SealedValue, Store
+from toolcrib.store.sql import SqlStore
 
 pytestmark = [pytest.mark.requirement("postgres.races"), pytest.mark.slow]
 
@@ -204,6 +206,29 @@ async def test_a_blob_is_read_in_its_realm_only_and_gone_when_it_was_removed(sto
     await stores[0].blobs.remove("default", [name], untouched_since=later(10**9))
     with pytest.raises(NotFound):
         await stores[1].blobs.get("default", name)
+
+
+@pytest.mark.requirement("effects.transactional")
+async def test_work_under_one_key_is_done_once_whichever_runs_ask_for_it(
+    stores: tuple[SqlStore, SqlStore], postgres: PostgresServer, postgres_store: str
+):
+    """Two runs take up the same one, each in a process of its own, and go on with a call of it."""
+    with postgres.connect(postgres_store.rpartition("/")[2]) as connection:
+        connection.execute("CREATE TABLE orders (item text)")
+    for run_id in ("r0", "r1", "r2"):
+        await started(stores[0].journal, run_id)
+
+    def work(connection: sa.Connection) -> Json:
+        connection.execute(sa.text("INSERT INTO orders VALUES ('x')"))
+        return True
+
+    for number in range(TIMES):
+        doers = [Doer(run_id, 1, f"r0/s{number}", "ann") for run_id in ("r1", "r2")]
+        assert await both(
+            *(store.transactions.transact(doer, work) for store, doer in zip(stores, doers, strict=True))
+        ) == [True, True]
+    with postgres.connect(postgres_store.rpartition("/")[2]) as connection:
+        assert connection.execute("SELECT count(*) FROM orders").fetchone() == (TIMES,)
 
 
 async def test_commits_that_touch_the_same_runs_in_any_order_never_wait_for_each_other(

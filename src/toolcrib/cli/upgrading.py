@@ -63,7 +63,7 @@ def rehearse(
     async def work(crib: "Crib") -> "RehearsalReport":
         return await crib.rehearse(changes, functions_here=application is not None)
 
-    report = with_crib(store, work) if application is None else asyncio.run(_in(application, work))
+    report = with_crib(store, work) if application is None else asyncio.run(_in(application, store, work))
     if as_json:
         print(report.model_dump_json(indent=2))
     else:
@@ -71,11 +71,13 @@ def rehearse(
     raise typer.Exit(1 if report.strands else 0)
 
 
-async def _in(application: str, work: "Callable[[Crib], Awaitable[RehearsalReport]]") -> "RehearsalReport":
+async def _in(
+    application: str, store: str | None, work: "Callable[[Crib], Awaitable[RehearsalReport]]"
+) -> "RehearsalReport":
     """Ask the application's own crib, which is not opened, so that nothing of it is saved."""
     from toolcrib.cli.applications import load_crib
 
-    crib = load_crib(application)
+    crib = load_crib(application, store=store)
     try:
         return await work(crib)
     finally:

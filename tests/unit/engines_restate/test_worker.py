@@ -5,17 +5,21 @@ import os
 import subprocess
 import sys
 from collections.abc import Generator
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
 
 from tests.servers.ports import free_port
 from tests.servers.restate import RestateServer, running_restate
+from tests.twins import ManualClock
+from tests.unit.agents.crm import Crm
 from tests.unit.cli.command import toolcrib
 from tests.unit.engines_restate.shop import until
 from toolcrib import Crib
 from toolcrib.cli.applications import load_crib
-from toolcrib.contracts import InvalidInput
+from toolcrib.contracts import InvalidInput, NotFound
+from toolcrib.engines.restate import RestateEngine
 
 pytestmark = pytest.mark.requirement("restate.command")
 
@@ -116,6 +120,28 @@ async def test_a_worker_of_the_local_engine_drives_what_others_have_begun(folder
         commands.stop()
 
 
+@pytest.mark.slow
+@pytest.mark.requirement("retention.schedule")
+@pytest.mark.parametrize("engine", ["local", "restate"])
+async def test_a_worker_prunes_as_the_settings_want_it(folder: Path, engine: str):
+    store = f"sqlite:///{folder}/crib.db"
+    async with Crib(store, clock=ManualClock(datetime(2020, 1, 1, tzinfo=UTC))) as crib:
+        crib.add(*Crm(1).tools)
+        old = await crib.invoke("search_deals", {"company": "Acme"})
+    commands = Commands(folder, {**os.environ, "TOOLCRIB_STORE": store, "TOOLCRIB_RETENTION_RUNS_DAYS": "30"})
+    arguments = ("worker", "--engine", engine, "--port", "0", "--no-register")
+    await asyncio.to_thread(commands.start, *arguments)
+    try:
+        async with Crib(store) as crib:
+            while not (prunings := await crib.store.retention.prunings("default")):
+                await crib.clock.sleep(0.05)
+            assert [pruning.counts.runs for pruning in prunings] == [1]
+            with pytest.raises(NotFound, match="may have been pruned"):
+                await crib.trace(old.run_id)
+    finally:
+        commands.stop()
+
+
 @pytest.mark.parametrize(
     ("name", "complaint"),
     [
@@ -128,6 +154,21 @@ async def test_a_worker_of_the_local_engine_drives_what_others_have_begun(folder
 def test_an_application_that_has_no_crib_is_refused(folder: Path, name: str, complaint: str):
     with pytest.raises(InvalidInput, match=complaint):
         load_crib(name)
+
+
+def databases(folder: Path) -> list[str]:
+    return [file.name for file in folder.glob("*.db")]
+
+
+async def test_an_application_that_asks_for_settings_has_what_the_command_line_says(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setenv("TOOLCRIB_STORE", f"sqlite:///{folder}/other.db")
+    async with load_crib("shop_app:make", store=f"sqlite:///{folder}/crib.db", engine="restate") as crib:
+        assert isinstance(crib.engine, RestateEngine)
+    assert databases(folder) == ["crib.db"]
+    assert os.environ["TOOLCRIB_STORE"].endswith("other.db")
+    assert "TOOLCRIB_ENGINE" not in os.environ
 
 
 def test_an_application_that_lacks_a_module_itself_says_which(folder: Path):

@@ -10,12 +10,12 @@ from toolcrib.crib.outside import Outside
 from toolcrib.crib.parts import Parts
 from toolcrib.crib.replays import replay_recording
 from toolcrib.engines import SystemClock
-from toolcrib.engines.replay import RecordedRun, Recording
+from toolcrib.engines.replay import RecordedFamily
 from toolcrib.llm.prices import Prices
 from toolcrib.net import EgressPolicy
 from toolcrib.plugins import NO_PLUGINS
-from toolcrib.runs import result_of
-from toolcrib.runs.bundles import Bundle, StoredRun, read_bundle
+from toolcrib.runs import StoredRun, result_of
+from toolcrib.runs.bundles import Bundle, read_bundle
 from toolcrib.sandbox import Sandbox
 from toolcrib.store import Entry, Lease, MemoryStore, RunChange, Store
 
@@ -80,8 +80,8 @@ async def replay_bundle(bundle: Bundle, outside: Outside) -> Replay:
     parts = Parts.wire(_quiet(outside, store), lease_s=60.0)
     try:
         await parts.catalogue.read(realm)
-        family = {run_id: _recorded(bundle.runs[run_id]) for run_id in bundle.manifest.nested}
-        recording = Recording(bundle.manifest.root_run_id, family)
+        family = {run_id: bundle.runs[run_id] for run_id in bundle.manifest.nested}
+        recording = RecordedFamily(bundle.manifest.root_run_id, family)
         return await replay_recording(parts, recording, bundle.manifest.run_id, past=store.journal)
     finally:
         await parts.close()
@@ -114,10 +114,6 @@ def _quiet(outside: Outside, store: Store) -> Outside:
         plugins=outside.plugins,
         model_services=outside.model_services,
     )
-
-
-def _recorded(stored: StoredRun) -> RecordedRun:
-    return RecordedRun(stored.run, stored.events, stored.signals)
 
 
 async def _fill(store: MemoryStore, bundle: Bundle) -> None:

@@ -12,8 +12,8 @@ from typing import IO, Final, TypeAlias, cast
 from pydantic_core import to_json
 
 from toolcrib.contracts import ChildStarted, Json, JsonObject, NotFound, Run
-from toolcrib.runs import turn_run_id
-from toolcrib.runs.bundles import BundleWriter, LeftOut, Manifest, StoredRun
+from toolcrib.runs import StoredRun, turn_run_id
+from toolcrib.runs.bundles import BundleWriter, LeftOut, Manifest
 from toolcrib.store import Definition, DefinitionKind, Store
 
 _HASH: Final = re.compile(r"sha256:[0-9a-f]{64}")

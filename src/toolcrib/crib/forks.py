@@ -33,7 +33,7 @@ from toolcrib.crib.parts import Parts
 from toolcrib.crib.requests import refusal_of_run
 from toolcrib.policy import permits, require_publish
 from toolcrib.registry import pins_of
-from toolcrib.runs import BEGIN, PastRun, as_asked, compare, step_at
+from toolcrib.runs import BEGIN, StoredRun, as_asked, compare, step_at
 from toolcrib.workflows.checks import near
 
 _STEP, _TURN = "step:", "turn:"
@@ -112,7 +112,7 @@ class Forks:
         """
         who = await self._enter(principal)
         one, other = [
-            PastRun(await self._executions.run_for(run_id, who, "read"), await self._journal.events(run_id))
+            StoredRun(await self._executions.run_for(run_id, who, "read"), await self._journal.events(run_id))
             for run_id in (before, after)
         ]
         return compare(one, other)

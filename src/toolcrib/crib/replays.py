@@ -7,7 +7,7 @@ from toolcrib.contracts import DELEGATES, InvalidSettings, LLMConfig, Replay, Ru
 from toolcrib.crib.parts import Parts
 from toolcrib.engines.replay import (
     Furniture,
-    Recording,
+    RecordedFamily,
     ReplayEngine,
     ReplayModels,
     ReplaySandbox,
@@ -18,12 +18,12 @@ from toolcrib.runs import Past, Program, confirmed
 from toolcrib.runtimes import DelegateRuntime, RuntimeDispatcher
 
 
-async def replay_recording(parts: Parts, recording: Recording, run_id: str, *, past: Past) -> Replay:
+async def replay_recording(parts: Parts, recording: RecordedFamily, run_id: str, *, past: Past) -> Replay:
     """Replay a recording with the code and the definitions of a crib.
 
     Args:
         parts: Of the crib.
-        recording: A family of runs.
+        recording: The family of runs.
         run_id: The one of them to tell about.
         past: Reads the other runs that it has read.
     """

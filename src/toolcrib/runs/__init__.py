@@ -3,7 +3,7 @@
 from toolcrib.runs.arguments import holds
 from toolcrib.runs.beginning import BEGIN, confirmed
 from toolcrib.runs.changed import as_asked, changed
-from toolcrib.runs.comparing import PastRun, compare
+from toolcrib.runs.comparing import compare
 from toolcrib.runs.context import Program, RunContext
 from toolcrib.runs.forking import forked
 from toolcrib.runs.handles import Place, calls_held, handle_missing, held_in, holding_pins, pinned_by, step_at
@@ -27,6 +27,7 @@ from toolcrib.runs.result import Result, result_of
 from toolcrib.runs.returns import signals_for
 from toolcrib.runs.shortening import clipped, shortened
 from toolcrib.runs.spent import spent_in
+from toolcrib.runs.stored import StoredRun
 from toolcrib.runs.surroundings import Nested, Surroundings
 from toolcrib.runs.takeover import TakenOver
 from toolcrib.runs.trace import trace_of
@@ -57,7 +58,6 @@ __all__ = [
     "ModelRefused",
     "Nested",
     "Past",
-    "PastRun",
     "Pending",
     "Place",
     "Program",
@@ -66,6 +66,7 @@ __all__ = [
     "RunContext",
     "RunLog",
     "StreamMessage",
+    "StoredRun",
     "Surroundings",
     "Suspended",
     "TakenOver",

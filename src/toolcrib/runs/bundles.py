@@ -18,6 +18,7 @@ from pydantic import AwareDatetime, Field, ValidationError
 from pydantic_core import from_json, to_json
 
 from toolcrib.contracts import Contract, InvalidInput, Json, JsonObject, LifeCycle, Run, RunEvent, Signal, digest
+from toolcrib.runs.stored import StoredRun
 from toolcrib.store import Definition, DefinitionKind
 
 FORMAT: Final = 1
@@ -62,14 +63,6 @@ class Manifest(Contract):
     removed: tuple[str, ...] = ()
     """Content hashes of the definitions whose names had been removed: found by hash, and by nothing else."""
     left_out: tuple[LeftOut, ...] = ()
-
-
-class StoredRun(Struct, frozen=True):
-    """A run with its log and what was left for it."""
-
-    run: Run
-    events: Sequence[RunEvent]
-    signals: Mapping[str, Signal] = {}
 
 
 class Bundle(Struct, frozen=True):

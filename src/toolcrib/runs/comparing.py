@@ -8,7 +8,6 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TypeVar, cast
 
 import orjson
-from msgspec import Struct
 
 from toolcrib.contracts import (
     ApprovalDecided,
@@ -22,7 +21,6 @@ from toolcrib.contracts import (
     ModelFailed,
     ModelFinished,
     ModelStarted,
-    Run,
     RunEvent,
     RunFinished,
     ToolEnvelope,
@@ -41,18 +39,12 @@ from toolcrib.contracts.run_diffs import (
 from toolcrib.llm import decode_response
 from toolcrib.runs.history import History
 from toolcrib.runs.spent import spent_in
+from toolcrib.runs.stored import StoredRun
 
 T = TypeVar("T")
 
 
-class PastRun(Struct, frozen=True):
-    """A run with its journal."""
-
-    run: Run
-    events: Sequence[RunEvent]
-
-
-def compare(before: PastRun, after: PastRun) -> RunDiff:
+def compare(before: StoredRun, after: StoredRun) -> RunDiff:
     """How two runs differ; one that goes on is read as far as it has come."""
     one, other = _Side(before), _Side(after)
     calls, answers = list(_calls(one, other)), list(_answers(one, other))
@@ -96,7 +88,7 @@ def _escaped(name: str) -> str:
 class _Side:
     """One of the runs, by position."""
 
-    def __init__(self, past: PastRun) -> None:
+    def __init__(self, past: StoredRun) -> None:
         self._run, self._events = past.run, past.events
         self.calls: dict[str, tuple[int, ToolEnvelope]] = {}
         self.asked: dict[str, Json] = {}

@@ -4,13 +4,12 @@ from toolcrib.engines.replay.code import ReplaySandbox
 from toolcrib.engines.replay.engine import Furniture, ReplayEngine
 from toolcrib.engines.replay.findings import replay_of
 from toolcrib.engines.replay.models import Price, ReplayModels
-from toolcrib.engines.replay.recording import RecordedRun, Recording
+from toolcrib.engines.replay.recording import RecordedFamily
 
 __all__ = [
     "Furniture",
     "Price",
-    "RecordedRun",
-    "Recording",
+    "RecordedFamily",
     "ReplayEngine",
     "ReplayModels",
     "ReplaySandbox",

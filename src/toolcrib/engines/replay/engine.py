@@ -31,7 +31,7 @@ from toolcrib.engines.outcomes import Driven
 from toolcrib.engines.replay.code import ReplaySandbox
 from toolcrib.engines.replay.journal import ReplayStore
 from toolcrib.engines.replay.models import Price, ReplayModels, ReplayScreens
-from toolcrib.engines.replay.recording import Life, Recording
+from toolcrib.engines.replay.recording import Life, RecordedFamily
 from toolcrib.engines.replay.score import never
 from toolcrib.engines.replay.stage import Part, Stage
 from toolcrib.engines.replay.world import RUN, Deadlines, Learning, ReplayClock, ReplayExecutor
@@ -45,7 +45,10 @@ from toolcrib.store import Claim, Entry
 
 
 class Furniture(Struct, frozen=True):
-    """What a replay needs of the house in which it is made: code and definitions, and texts to be read."""
+    """What a replay needs of the house in which it is made: code and definitions, and what is read of a store.
+
+    That store is in memory: a replay takes it for its end when nothing happens, and does not wait for any other.
+    """
 
     registry: Registry
     programs: Callable[[ReplayModels, ReplaySandbox], Mapping[RunKind, Program]]
@@ -69,7 +72,7 @@ class ReplayEngine:
         furniture: What it is made with.
     """
 
-    def __init__(self, recording: Recording, furniture: Furniture) -> None:
+    def __init__(self, recording: RecordedFamily, furniture: Furniture) -> None:
         stage = self.stage = Stage(recording)
         clock, store = ReplayClock(stage), ReplayStore(stage, furniture.past, furniture.blobs)
         self._deadlines = Deadlines(stage)

@@ -20,7 +20,7 @@ class ReplayStore:
 
     def __init__(self, stage: Stage, past: Past, blobs: Texts) -> None:
         self.journal = ReplayJournal(stage, past)
-        self.blobs = ReplayBlobs(stage, blobs)
+        self.blobs = ReplayBlobs(blobs)
 
 
 class ReplayJournal:
@@ -49,8 +49,7 @@ class ReplayJournal:
         """A run as it stands by now."""
         part = self._stage.parts.get(run_id)
         if part is None:
-            with self._stage.score.reading():
-                return await self._past.run(run_id)
+            return await self._past.run(run_id)
         events = self._stage.events(run_id)
         if not events:
             msg = f"run {run_id} has not begun yet"
@@ -74,22 +73,19 @@ class ReplayJournal:
         limit: int = 50,
     ) -> Sequence[Run]:
         """Runs that are not replayed."""
-        with self._stage.score.reading():
-            return await self._past.runs(realm, tool=tool, made_by=made_by, status=status, before=before, limit=limit)
+        return await self._past.runs(realm, tool=tool, made_by=made_by, status=status, before=before, limit=limit)
 
     async def events(self, run_id: str, *, after: int = 0, limit: int | None = None) -> Sequence[RunEvent]:
         """What was made again by now."""
         if run_id not in self._stage.parts:
-            with self._stage.score.reading():
-                return await self._past.events(run_id, after=after, limit=limit)
+            return await self._past.events(run_id, after=after, limit=limit)
         return [entry for entry in self._stage.events(run_id) if entry.number > after][:limit]
 
 
 class ReplayBlobs:
     """Large texts as they were kept; what is kept anew is held in memory."""
 
-    def __init__(self, stage: Stage, blobs: Texts) -> None:
-        self._stage = stage
+    def __init__(self, blobs: Texts) -> None:
         self._blobs = blobs
         self._kept: dict[str, bytes] = {}
 
@@ -107,8 +103,7 @@ class ReplayBlobs:
         """
         if digest in self._kept:
             return self._kept[digest]
-        with self._stage.score.reading():
-            return await self._blobs.get(realm, digest)
+        return await self._blobs.get(realm, digest)
 
 
 def _status(events: Sequence[RunEvent]) -> RunStatus:

@@ -28,7 +28,6 @@ from toolcrib.contracts import (
     ModelFinished,
     ModelStarted,
     ProgressMade,
-    Run,
     RunEvent,
     RunFinished,
     RunResumed,
@@ -40,26 +39,17 @@ from toolcrib.contracts import (
     approval_signal,
 )
 from toolcrib.contracts.events import CallDoubted
-from toolcrib.runs import client_signal
+from toolcrib.runs import StoredRun, client_signal
 
 Key: TypeAlias = tuple[str | int, ...]
 """What tells an event from the others of a life."""
 
 
-class RecordedRun(Struct, frozen=True):
-    """One run as a store or a bundle has it."""
-
-    run: Run
-    events: Sequence[RunEvent]
-    signals: Mapping[str, Signal] = {}
-    """What was left for it, taken up by it or not."""
-
-
-class Recording(Struct, frozen=True):
+class RecordedFamily(Struct, frozen=True):
     """A run that nobody called, and all that are nested in it, by their ids."""
 
     run_id: str
-    runs: Mapping[str, RecordedRun]
+    runs: Mapping[str, StoredRun]
 
 
 class Life(Struct):
@@ -126,7 +116,7 @@ class Life(Struct):
         return next((entry for entry in self.events if key_of(entry.event) == key), None)
 
 
-def lives_of(recorded: RecordedRun) -> list[Life]:
+def lives_of(recorded: StoredRun) -> list[Life]:
     """The lives of a run, in order."""
     starts = [index for index, entry in enumerate(recorded.events) if isinstance(entry.event, RunStarted | RunResumed)]
     ends = [*starts[1:], len(recorded.events)]
@@ -136,7 +126,7 @@ def lives_of(recorded: RecordedRun) -> list[Life]:
     ]
 
 
-def in_order(runs: Iterable[RecordedRun]) -> Iterator[RunEvent]:
+def in_order(runs: Iterable[StoredRun]) -> Iterator[RunEvent]:
     """The events of several runs by time; those of one run by number, whatever its clock said."""
     heads: list[tuple[datetime, int, str, int]] = []
     logs = {recorded.run.run_id: recorded for recorded in runs}
@@ -205,7 +195,7 @@ def place_of(event: Event) -> str:
     return str(key[1]) if len(key) > 1 else ""
 
 
-def _signals(recorded: RecordedRun) -> Mapping[str, Signal]:
+def _signals(recorded: StoredRun) -> Mapping[str, Signal]:
     """What was left for a run, and what it has taken up if that was not kept."""
     found = dict(recorded.signals)
     for entry in recorded.events:

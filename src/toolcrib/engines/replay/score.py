@@ -7,8 +7,7 @@ no such moment; then, when nothing else can go on, the earliest of those who wai
 
 import asyncio
 from bisect import bisect_left
-from collections.abc import Generator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from datetime import datetime, timedelta
 from heapq import heappop, heappush
 from itertools import count
@@ -40,8 +39,6 @@ class Score:
         self.divergence: Divergence | None = None
         """The first, after which nothing goes on."""
         self._stopped = asyncio.Event()
-        self._reading = 0
-        """How many texts and journals are being read, however long a store takes."""
 
     def made(self, entry: RunEvent) -> None:
         """An event was made again."""
@@ -88,22 +85,12 @@ class Score:
         """Whether nothing goes on any more."""
         return self._stopped.is_set()
 
-    @contextmanager
-    def reading(self) -> Generator[None]:
-        """Something is read from a store meanwhile: it goes on, although nothing happens here."""
-        self._reading += 1
-        try:
-            yield
-        finally:
-            self._reading -= 1
-            self._steps += 1
-
     async def conduct(self) -> None:
         """Let those through who wait, until nobody does and nothing happens any more, or it was stopped."""
         still, steps = 0, self._steps
         while still < _STILL and not self.stopped:
             await asyncio.sleep(0)
-            still = still + 1 if steps == self._steps and not self._reading else 0
+            still = still + 1 if steps == self._steps else 0
             steps = self._steps
             if still == _STILL and self._let_earliest_through():
                 still, steps = 0, self._steps

@@ -29,8 +29,7 @@ from toolcrib.engines.replay.given import adopted, differences
 from toolcrib.engines.replay.recording import (
     Key,
     Life,
-    RecordedRun,
-    Recording,
+    RecordedFamily,
     in_order,
     key_of,
     lives_of,
@@ -38,6 +37,7 @@ from toolcrib.engines.replay.recording import (
     signal_taken,
 )
 from toolcrib.engines.replay.score import Score
+from toolcrib.runs import StoredRun
 
 ASKED: Final[ContextVar[ModelStarted | None]] = ContextVar("ASKED", default=None)
 """The attempt of a model call that this part of a program has just begun."""
@@ -47,7 +47,7 @@ ASKED: Final[ContextVar[ModelStarted | None]] = ContextVar("ASKED", default=None
 class Part:
     """One run in a replay."""
 
-    recorded: RecordedRun
+    recorded: StoredRun
     lives: Sequence[Life]
     played: int = 0
     """Lives that were replayed, or are being so."""
@@ -97,7 +97,7 @@ class Stage:
         recording: What is replayed.
     """
 
-    def __init__(self, recording: Recording) -> None:
+    def __init__(self, recording: RecordedFamily) -> None:
         self.recording = recording
         self.parts = {run_id: Part(recorded, lives_of(recorded)) for run_id, recorded in recording.runs.items()}
         self.score = Score(list(in_order(recording.runs.values())))

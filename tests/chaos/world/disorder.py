@@ -23,7 +23,7 @@ from toolcrib import Crib
 from toolcrib.contracts import NotFound, Unavailable
 
 _LIFE_S = 3600.0
-_STEP_S = 60.0
+_STEP_S = 2.0  # twice a lease: longer steps back only make recovery take as much longer
 _LOOKS = 100
 _LOOK_S = 0.2
 _FOLLOWED = 4

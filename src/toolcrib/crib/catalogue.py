@@ -259,7 +259,7 @@ class Catalogue:
         """Store what has been checked; raises `Conflict` as the registry, and `PermissionDenied`."""
         if isinstance(checked.implementation, WorkflowImplementation):
             require_publish(who, checked.name)
-        self._check_account(checked, who)
+        self.check_accounts(checked, who)
         now = self._clock.now()
         if isinstance(checked.implementation, AgentImplementation) and checked.implementation.can_create_workflows:
             await self._have_authoring(who.realm, who.id)
@@ -268,19 +268,24 @@ class Catalogue:
         warnings = (*warnings_for(checked, self._registry, who.realm, now), *concerned)
         return saved.model_copy(update={"warnings": warnings}) if warnings else saved
 
+    def check_accounts(self, definition: ToolDefinition, who: Principal) -> None:
+        """Hold the accounts that an agent or a step would act as against what its author may give it.
+
+        Raises:
+            NotFound: There is no such account.
+            PermissionDenied: The author has no grant for one of them.
+        """
+        for name in _accounts_of(definition.implementation):
+            self._accounts.require(who.realm, name)
+        for problem in self._account_problems(definition, who):
+            raise PermissionDenied(problem)
+
     async def _have_authoring(self, realm: str, made_by: str) -> None:
         """Have the tools for writing workflows in a realm as this release has them."""
         for definition in authoring_tools():
             present = self._registry.named(realm, definition.name)
             if present is None or present.content_hash != definition.content_hash():
                 await self._registry.save(definition, realm=realm, made_by=made_by, at=self._clock.now())
-
-    def _check_account(self, definition: ToolDefinition, who: Principal) -> None:
-        """Hold the accounts that an agent or a step would act as against what its author may give it."""
-        for name in _accounts_of(definition.implementation):
-            self._accounts.require(who.realm, name)
-        for problem in self._account_problems(definition, who):
-            raise PermissionDenied(problem)
 
     def _account_problems(self, definition: ToolDefinition, who: Principal) -> Iterator[str]:
         kind = definition.implementation.kind

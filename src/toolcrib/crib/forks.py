@@ -134,6 +134,7 @@ class Forks:
             raise InvalidInput(msg)
         if wanted.of_definition:
             _check_may_change(who, tool)
+            self._parts.catalogue.check_accounts(tool.definition, who)
         if request.kind == "tool" and (wanted.model is not None or not wanted.changes.are_none):
             msg = (
                 f"run {run.run_id} is one call of {tool.ref!r}, whose definition it does not read; fork the nested run"

@@ -92,7 +92,7 @@ class _Journal:
     """
 
     def __init__(self, run: Run, events: Sequence[RunEvent], fork: Fork) -> None:
-        self._run_id = run.run_id
+        self._run_id, self._writes = run.run_id, fork.allow_writes
         cut_off = _cut_off(events)
         kept = [entry for entry in events if entry.number not in cut_off and not _is_other(entry.event, fork)]
         self._before = [entry for entry in kept if entry.number <= fork.at]
@@ -130,7 +130,7 @@ class _Journal:
                 case ApprovalRequested(step=str()) as event:
                     asked[event.position] = event
                 case ApprovalDecided(position=position) | ApprovalWithdrawn(position=position, for_good=True) as event:
-                    if position in asked:
+                    if position in asked and not (self._writes and _lets_through(event)):
                         yield asked[position]
                         yield event
                 case _:
@@ -231,6 +231,11 @@ def answered_before(event: ModelFinished, number: int) -> ModelFinished:
 def failed_before(event: ModelFailed) -> ModelFailed:
     """The last failure of a model call as a fork has it, likewise."""
     return event.model_copy(update={**_UNPAID, "attempt": 1})
+
+
+def _lets_through(event: ApprovalDecided | ApprovalWithdrawn) -> bool:
+    """Whether a person has said yes: to what that run did then, and not to what a fork may do once more."""
+    return isinstance(event, ApprovalDecided) and event.decision is not None and event.decision.approved
 
 
 def _is_other(event: Event, fork: Fork) -> bool:

@@ -1,0 +1,58 @@
+"""Ways to have a fork do what one may not do oneself: with old decisions, with another's account, or by oneself."""
+
+import pytest
+
+from tests.unit.agents.crm import MODEL, Crm, asks
+from tests.unit.agents.desk import agent
+from tests.unit.workflows.shop import Shop, calls, publish
+from toolcrib import Crib, ScriptedModel
+from toolcrib.contracts import JsonObject, PermissionDenied, Principal, ServiceAccount
+
+EVE = Principal(id="eve", grants=("ai://runs/*/read", "ai://workflows/*", "ai://tools/*", "ai://agents/*"))
+BOSS = Principal(id="boss", grants=("ai://approvals/*",))
+
+
+async def approved(crib: Crib, run_id: str) -> str:
+    """Have the boss approve the one thing that a run asks, and carry it on."""
+    (asked,) = (await crib.approvals.page(run_id=run_id)).items
+    await crib.approvals.decide(asked.approval_id, approve=True, principal=BOSS)
+    return (await crib.instances.resume(run_id)).run_id
+
+
+@pytest.mark.requirement("forks.people")
+@pytest.mark.parametrize("anew", [True, False])
+async def test_a_decision_lets_through_once_what_a_step_asked_for_and_no_fork_that_writes(anew: bool):
+    shop = Shop()
+    async with Crib("memory://") as crib:
+        shop.add_to(crib)
+        ship = {**calls("ship", "ship", "a"), "depends_on": ["ask"]}
+        await publish(crib, "pay", {"name": "ask", "approval": {"message": "Go?"}}, ship)
+        run_id = await approved(crib, (await crib.instances.start("pay", {}, principal=EVE)).run_id)
+        forks = [
+            await crib.fork(run_id, at=at, anew=anew, allow_writes=True, principal=EVE)
+            for at in range(1, len(await crib.store.journal.events(run_id)) + 1)
+        ]
+        assert {fork.status for fork in forks} == {"awaiting_approval"}
+        assert shop.done == ["ship a"]
+
+        dry = await crib.fork(run_id, at="step:ship", anew=True, principal=EVE)
+        again = await crib.fork(dry.run_id, at="step:ship", anew=True, allow_writes=True, principal=EVE)
+
+    assert (dry.status, again.status) == ("completed", "awaiting_approval")
+    assert shop.done == ["ship a"]
+
+
+@pytest.mark.requirement("forks.rights")
+@pytest.mark.parametrize("changes", [{"prompt": "Obey."}, {"policy": {"requires_approval": False}}, {"model": MODEL}])
+async def test_who_may_write_an_agent_and_not_act_as_its_account_forks_its_runs_unchanged_only(changes: JsonObject):
+    crm = Crm(1)
+    async with Crib("memory://", models={MODEL: ScriptedModel(["Ok.", asks(("search_deals", {})), "Ok."])}) as crib:
+        crib.add(*crm.tools)
+        await crib.accounts.save(ServiceAccount(name="bot", grants=("ai://tools/*",)))
+        await crib.agents.save(agent(tools=["search_deals"], principal_ref="bot"))
+        first = await crib.invoke("desk", {"message": "Hello"}, principal=EVE)
+
+        with pytest.raises(PermissionDenied, match="ai://accounts/bot/execute"):
+            await crib.fork(first.run_id, changes=changes, allow_writes=True, principal=EVE)
+
+        assert (await crib.fork(first.run_id, principal=EVE)).status == "completed"

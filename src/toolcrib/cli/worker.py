@@ -53,13 +53,14 @@ def worker(
     from toolcrib.settings import load_settings
 
     settings = load_settings({"store": store, "engine": engine}).settings
-    crib = Crib.from_settings(settings) if app is None else load_crib(app)
+    crib = Crib.from_settings(settings) if app is None else load_crib(app, store=store, engine=engine)
     terms = Terms(register=register, host=host, port=port, drain_s=settings.server.drain_s)
     asyncio.run(_work(crib, settings, terms))
 
 
 async def _work(crib: "Crib", settings: "Settings", terms: "Terms") -> None:
     from toolcrib.contracts import InvalidSettings
+    from toolcrib.crib.housekeeping import house_kept
     from toolcrib.engines.restate import RestateEngine
 
     engine = crib.engine
@@ -70,7 +71,7 @@ async def _work(crib: "Crib", settings: "Settings", terms: "Terms") -> None:
             "Crib.from_settings(), so that both have the same"
         )
         raise InvalidSettings(msg)
-    async with crib:
+    async with crib, house_kept(crib):
         if isinstance(engine, RestateEngine):
             await engine.worker.serve(terms, lambda url: print(f"A worker for Restate listens on {url}", flush=True))
         else:
@@ -82,9 +83,9 @@ async def _serve_alone(crib: "Crib", terms: "Terms") -> None:
     stop, loop = asyncio.Event(), asyncio.get_running_loop()
     for number in (signal.SIGINT, signal.SIGTERM):
         loop.add_signal_handler(number, stop.set)
-    serving = asyncio.create_task(crib.engine.serve())
-    print("A worker drives the runs of the store", flush=True)
-    await stop.wait()
-    await crib.engine.drain(terms.drain_s)
-    serving.cancel()
-    await asyncio.gather(serving, return_exceptions=True)
+    async with asyncio.TaskGroup() as beside:
+        serving = beside.create_task(crib.engine.serve())
+        print("A worker drives the runs of the store", flush=True)
+        await stop.wait()
+        await crib.engine.drain(terms.drain_s)
+        serving.cancel()

@@ -16,6 +16,7 @@ from starlette.middleware import Middleware
 from toolcrib.contracts import JsonSchema, ToolcribError
 from toolcrib.contracts.schemas import contract_schemas
 from toolcrib.crib import Crib
+from toolcrib.crib.housekeeping import house_kept
 from toolcrib.server import (
     agent_runs,
     agentic,
@@ -42,7 +43,6 @@ from toolcrib.server import (
 from toolcrib.server.context import BEARER
 from toolcrib.server.edge import Authentication, BodyCap, Failures
 from toolcrib.server.errors import ErrorView, on_http_error, on_invalid_request, on_toolcrib_error
-from toolcrib.server.housekeeping import keep_house
 from toolcrib.server.keys import Authenticator
 from toolcrib.server.views import Health
 
@@ -153,15 +153,14 @@ async def _schemas() -> dict[str, JsonSchema]:
 @contextlib.asynccontextmanager
 async def _life(app: FastAPI) -> AsyncGenerator[None]:
     crib: Crib = app.state.crib
-    async with crib:
-        tasks = [asyncio.create_task(_drive(crib)), asyncio.create_task(keep_house(crib))]
+    async with crib, house_kept(crib):
+        driving = asyncio.create_task(_drive(crib))
         try:
             yield
         finally:
             await crib.engine.drain(app.state.drain_s)
-            for task in tasks:
-                task.cancel()
-            await asyncio.gather(*tasks, return_exceptions=True)
+            driving.cancel()
+            await asyncio.gather(driving, return_exceptions=True)
 
 
 async def _drive(crib: Crib) -> None:

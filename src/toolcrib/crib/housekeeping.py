@@ -1,15 +1,17 @@
 """What a serving process does by the clock, beside driving runs: reading reference data, forgetting, pruning.
 
-Of several processes that serve one store, one does each piece of work. Nothing here is needed for a call to be right.
+`toolcrib up` and `toolcrib worker` do it alike. Of several processes that serve one store, one does each piece of work.
+Nothing here is needed for a call to be right.
 """
 
 import asyncio
+import contextlib
 import logging
-from collections.abc import Awaitable, Callable
+from collections.abc import AsyncGenerator, Awaitable, Callable
 from typing import Final
 
 from toolcrib.contracts import ToolcribError
-from toolcrib.crib import Crib
+from toolcrib.crib.crib import Crib
 
 _LOOK_S: Final = 5.0
 _PURGE_S: Final = 600.0
@@ -17,13 +19,23 @@ _PRUNE_S: Final = 3600.0
 _logger = logging.getLogger(__name__)
 
 
-async def keep_house(crib: Crib) -> None:
-    """Do it all, until cancelled."""
-    await asyncio.gather(
-        by_the_clock(crib, _LOOK_S, sync_reference_data),
-        by_the_clock(crib, _PURGE_S, forget_what_has_expired),
-        by_the_clock(crib, _PRUNE_S, prune_what_is_old),
-    )
+@contextlib.asynccontextmanager
+async def house_kept(crib: Crib) -> AsyncGenerator[None]:
+    """Do it all beside the block."""
+    keeping = [
+        asyncio.create_task(by_the_clock(crib, every_s, work))
+        for every_s, work in (
+            (_LOOK_S, sync_reference_data),
+            (_PURGE_S, forget_what_has_expired),
+            (_PRUNE_S, prune_what_is_old),
+        )
+    ]
+    try:
+        yield
+    finally:
+        for task in keeping:
+            task.cancel()
+        await asyncio.gather(*keeping, return_exceptions=True)
 
 
 async def sync_reference_data(crib: Crib) -> None:

@@ -46,7 +46,6 @@ SECRETS: Final = OWN_VARIABLES
 _RELEASABLE: Final = "TOOLCRIB_SECRET_*"
 _TESTS: Final = "TOOLCRIB_RECORDINGS"
 """Tells our own tests of more recordings; they may run commands with it set."""
-_IDENTITY_KEY: Final = re.compile(r"publickeyv1_[1-9A-HJ-NP-Za-km-z]{32,64}")
 _USER_INFO: Final = re.compile(r"(?<=://)[^/?#]*@")
 
 Origin: TypeAlias = Literal["argument", "environment", "file", "default"]
@@ -124,44 +123,6 @@ class SandboxSettings(Contract):
         )
 
 
-class RestateSettings(Contract):
-    """Where Restate is and how it reaches a worker, if `engine` is `restate`; `docs/restate.md` explains all of it."""
-
-    ingress_url: str = Field(default="http://127.0.0.1:8080", min_length=1)
-    """Where runs are handed over."""
-    admin_url: str = Field(default="http://127.0.0.1:9070", min_length=1)
-    """Where workers are registered."""
-    worker_host: str = Field(default="127.0.0.1", min_length=1)
-    """Where a worker listens."""
-    worker_port: int = Field(default=9080, ge=0, le=65535)
-    """Its port, which several workers of one machine share; 0 takes any free one."""
-    worker_url: str | None = None
-    """How Restate reaches the workers; where the worker listens, if null."""
-    sweep_s: float = Field(default=1.0, ge=0.1, le=600)
-    """Seconds between looks for runs that can go on and that nobody drives."""
-    inactivity_s: float = Field(default=60.0, ge=1)
-    """Seconds after which Restate asks a quiet worker to let go of an invocation."""
-    abort_s: float = Field(default=86_400.0, ge=1)
-    """Seconds after which it cuts that worker off."""
-    retention_s: float = Field(default=86_400.0, ge=0)
-    """Seconds for which it remembers an invocation that has ended."""
-    max_retry_s: float = Field(default=30.0, ge=0.1, le=3600)
-    """The longest that it waits between two attempts to reach a worker, in seconds."""
-    identity_keys: tuple[str, ...] = ()
-    """Public keys of which one must have signed what reaches a worker; none for no such check."""
-
-    @field_validator("identity_keys")
-    @classmethod
-    def _are_keys(cls, keys: tuple[str, ...]) -> tuple[str, ...]:
-        if odd := next((key for key in keys if not _IDENTITY_KEY.fullmatch(key)), None):
-            raise ValueError(f"{odd[:30]!r} is no public key of Restate, which looks like publickeyv1_…")
-        return keys
-
-    def options(self) -> RestateOptions:
-        """The cluster that these settings say."""
-        return RestateOptions(**self.model_dump())
-
-
 class Settings(Contract):
     """All settings. `docs/settings.md` explains each, and why some defaults are not those of the specification."""
 
@@ -197,7 +158,8 @@ class Settings(Contract):
     sandbox: SandboxSettings = SandboxSettings()
     server: ServerSettings = ServerSettings()
     retention: RetentionSettings = RetentionSettings()
-    restate: RestateSettings = RestateSettings()
+    restate: RestateOptions = RestateOptions()
+    """Where Restate is and how it reaches a worker, if `engine` is `restate`."""
 
     @field_validator("blobs", "redis")
     @classmethod

@@ -12,7 +12,6 @@ import subprocess
 import tempfile
 from collections.abc import Generator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import replace
 from pathlib import Path
 from signal import SIGKILL, SIGTERM, Signals
 from types import MappingProxyType
@@ -140,7 +139,7 @@ def running_restate(variables: Mapping[str, str] = NO_VARIABLES, **changes: Any)
         max_retry_s=1.0,
     )
     folder = Path(tempfile.mkdtemp(prefix="toolcrib-restate-"))
-    server = RestateServer(folder, replace(defaults, **changes), variables)
+    server = RestateServer(folder, defaults.model_copy(update=changes), variables)
     try:
         server.start()
         yield server

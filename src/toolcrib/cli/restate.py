@@ -18,4 +18,4 @@ def config(data: Data = Path("restate-data")) -> None:
     from toolcrib.engines.restate.config import server_config
     from toolcrib.settings import load_settings
 
-    print(server_config(load_settings().settings.restate.options(), data.absolute()), end="")
+    print(server_config(load_settings().settings.restate, data.absolute()), end="")

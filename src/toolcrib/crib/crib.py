@@ -232,7 +232,7 @@ class Crib(Definer):
             mcp_commands=settings.mcp_commands,
             plugins=load_plugins(settings.plugins),
             model_services=read_services(settings.model_services) if settings.model_services else None,
-            restate=settings.restate.options() if settings.engine == "restate" else None,
+            restate=settings.restate if settings.engine == "restate" else None,
             blobs=settings.blobs if store is None else None,
             redis=settings.redis,
             budgets=settings.budgets,

@@ -1,7 +1,6 @@
 """What becomes of runs when workers, Restate, its data, or the process that began them are lost, on a real server."""
 
 from collections.abc import Generator
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -233,7 +232,7 @@ async def test_a_worker_that_lacks_a_function_leaves_the_run_to_one_that_has_it(
 
 @pytest.mark.requirement("restate.connection")
 async def test_a_run_that_takes_longer_than_restate_is_patient_is_not_driven_twice(shop: Shop, server: RestateServer):
-    impatient = Shop(shop.folder, replace(server.options, inactivity_s=1, abort_s=1))
+    impatient = Shop(shop.folder, server.options.model_copy(update={"inactivity_s": 1, "abort_s": 1}))
     async with Crew(impatient, server) as crew, impatient.crib() as crib:
         await crew.hire()
         run_id = await crib.submit("post", {"what": MARK})

@@ -1,31 +1,44 @@
-"""What an operator says about a Restate cluster. Plain data."""
+"""What an operator says about a Restate cluster. Plain data, which is a part of the settings."""
 
-from dataclasses import dataclass
+import re
+from typing import Final
+
+from pydantic import Field, field_validator
+
+from toolcrib.contracts import Contract
+
+_IDENTITY_KEY: Final = re.compile(r"publickeyv1_[1-9A-HJ-NP-Za-km-z]{32,64}")
 
 
-@dataclass(frozen=True, slots=True)
-class RestateOptions:
-    """Where Restate is, how it reaches a worker, and how long it waits. All durations are seconds."""
+class RestateOptions(Contract):
+    """Where Restate is, how it reaches a worker, and how long it waits; `docs/restate.md` explains all of it."""
 
-    ingress_url: str = "http://127.0.0.1:8080"
+    ingress_url: str = Field(default="http://127.0.0.1:8080", min_length=1)
     """Where runs are handed over."""
-    admin_url: str = "http://127.0.0.1:9070"
+    admin_url: str = Field(default="http://127.0.0.1:9070", min_length=1)
     """Where workers are registered."""
-    worker_host: str = "127.0.0.1"
+    worker_host: str = Field(default="127.0.0.1", min_length=1)
     """Where a worker listens."""
-    worker_port: int = 9080
+    worker_port: int = Field(default=9080, ge=0, le=65535)
     """Its port, which several workers of one machine share; 0 takes any free one."""
     worker_url: str | None = None
     """How Restate reaches the workers; where this one listens, if null."""
-    sweep_s: float = 1.0
-    """Between looks for runs that can go on and that nobody drives."""
-    inactivity_s: float = 60.0
-    """After which Restate asks a quiet worker to let go of an invocation."""
-    abort_s: float = 86_400.0
-    """After which it cuts that worker off."""
-    retention_s: float = 86_400.0
-    """How long it remembers an invocation that has ended."""
-    max_retry_s: float = 30.0
-    """The longest it waits between two attempts to reach a worker."""
+    sweep_s: float = Field(default=1.0, ge=0.1, le=600)
+    """Seconds between looks for runs that can go on and that nobody drives."""
+    inactivity_s: float = Field(default=60.0, ge=1)
+    """Seconds after which Restate asks a quiet worker to let go of an invocation."""
+    abort_s: float = Field(default=86_400.0, ge=1)
+    """Seconds after which it cuts that worker off."""
+    retention_s: float = Field(default=86_400.0, ge=0)
+    """Seconds for which it remembers an invocation that has ended."""
+    max_retry_s: float = Field(default=30.0, ge=0.1, le=3600)
+    """The longest that it waits between two attempts to reach a worker, in seconds."""
     identity_keys: tuple[str, ...] = ()
     """Public keys (`publickeyv1_…`) of which one must have signed what reaches a worker; none for no such check."""
+
+    @field_validator("identity_keys")
+    @classmethod
+    def _are_keys(cls, keys: tuple[str, ...]) -> tuple[str, ...]:
+        if odd := next((key for key in keys if not _IDENTITY_KEY.fullmatch(key)), None):
+            raise ValueError(f"{odd[:30]!r} is no public key of Restate, which looks like publickeyv1_…")
+        return keys

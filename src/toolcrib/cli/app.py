@@ -40,6 +40,7 @@ from toolcrib.cli import (
     schema,
     secrets,
     settings,
+    settling,
     stores,
     tools,
     up,
@@ -117,6 +118,7 @@ for name, command in (
     ("diff", forks.diff),
     ("export", replaying.export),
     ("replay", replaying.replay_run),
+    ("settle", settling.settle),
 ):
     runs.app.command(name)(command)
 

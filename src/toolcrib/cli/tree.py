@@ -28,6 +28,7 @@ from toolcrib.contracts import (
     ToolStep,
     Trace,
 )
+from toolcrib.contracts.settlements import Settlement
 from toolcrib.runs import clipped, shortened
 
 Line: TypeAlias = tuple[str, str]
@@ -173,6 +174,8 @@ def _tool_lines(step: ToolStep) -> Iterator[Line]:
     if step.approved_parameters is not None:
         yield "Approved", _compact(step.approved_parameters)
     yield from _outcome_lines(step)
+    if step.settled is not None:
+        yield "Settled", _said(step.settled)
     paging = step.metadata.get("paging")
     if paging:
         yield "Pages", f"{paging['pages']}{'' if paging['complete'] else ', more were left'}"
@@ -222,6 +225,11 @@ def _outcome_lines(step: ToolStep | HandoffStep) -> Iterator[Line]:
         yield "Error", _error(step.error)
     elif step.status == "success":
         yield "Result", _gist(step.result)
+
+
+def _said(settled: Settlement) -> str:
+    told = f"it took effect: {_gist(settled.output)}" if settled.happened else "it did not take effect"
+    return f"{settled.made_by} has said since that {told}{f' ({settled.reason})' if settled.reason else ''}"
 
 
 def _labelled(label: str, text: str, style: str = "") -> Text:

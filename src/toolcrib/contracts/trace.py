@@ -17,6 +17,7 @@ from toolcrib.contracts.errors import ModelErrorKind, ToolError
 from toolcrib.contracts.events import ResumeCause
 from toolcrib.contracts.models import Usage
 from toolcrib.contracts.runs import Purpose, RunKind, RunStatus, StopReason
+from toolcrib.contracts.settlements import Settlement
 
 LLMStatus: TypeAlias = Literal["running", "success", "error"]
 ToolStepStatus: TypeAlias = CallStatus | Literal["running"]
@@ -90,6 +91,8 @@ class ToolStep(Contract):
     rule: str | None = None
     """The rule of the guard that allowed or denied the call."""
     idempotency_key: str | None = None
+    settled: Settlement | None = None
+    """What a person has said after the run, if the run did not know whether the call took effect."""
     attempts: int = 0
     repeats: int = 0
     """How often the call was started again after a crash."""

@@ -24,17 +24,17 @@ from toolcrib.contracts import (
     NotFound,
     Principal,
     Signal,
-    ToolRevision,
     approval_id,
     approval_signal,
 )
 from toolcrib.crib.entering import Enter
+from toolcrib.crib.involved import involved_in, told_output
 from toolcrib.crib.parts import Parts
 from toolcrib.crib.previews import preview_of
 from toolcrib.executor.plain import plain
 from toolcrib.policy import check_approver, check_grant, may_see_approval
 from toolcrib.registry import compile_schema
-from toolcrib.runs import decision_on, read_tree, tellers_of, waiting_approvals, waiting_at
+from toolcrib.runs import decision_on, waiting_approvals, waiting_at
 from toolcrib.store import ApprovalFilter
 from toolcrib.store.approvals import no_approval
 
@@ -191,7 +191,9 @@ class Approvals:
         """Leave the answer for the run; false if there was one."""
         principal = answer.principal
         if principal is not None:
-            check_approver(principal, approval, await self._involved(approval), allow_self=answer.allow_self)
+            involved = await involved_in(self._store.journal, approval.run_id)
+            involved |= {approval.requested_by, approval.acting}
+            check_approver(principal, approval, involved, allow_self=answer.allow_self)
         if approval.status != "waiting":
             raise _closed(approval)
         if approval.expires_at is not None and self._clock.now() >= approval.expires_at:
@@ -214,23 +216,6 @@ class Approvals:
         signal = Signal(name=approval.signal, payload=payload, made_by=by, at=self._clock.now())
         return await self._engine.signal(approval.run_id, signal)
 
-    async def _involved(self, approval: Approval) -> set[str]:
-        """Ids of all who started the runs above a call, act in them, are acted for, or told the tree something.
-
-        So have those a part who did that in the instance of a workflow that was taken up.
-        """
-        journal, found = self._store.journal, {approval.requested_by, approval.acting}
-        above: str | None = approval.run_id
-        while above is not None:
-            run_id, request = above, (await journal.run(above)).request
-            found |= {request.starter, request.principal.id, request.principal.user}
-            above = request.parent_run_id
-            if above is None:
-                for branch in await read_tree(journal, run_id, ended=True):
-                    found |= tellers_of(branch.signals.values())
-                above = None if request.rerun is None else request.rerun.run_id
-        return found
-
     async def _check_outcome(self, approval: Approval, answer: Answer) -> None:
         """Hold an answer against its question: whether a call took effect is asked of calls that were cut off only."""
         if approval.question == "permission" or not answer.approve:
@@ -249,7 +234,7 @@ class Approvals:
             raise InvalidInput(msg)
         if answer.happened:
             tool = await self._registry.pinned(approval.realm, approval.content_hash)
-            check_told_output(tool, answer.output)
+            told_output(tool, answer.output)
 
     async def _check_edit(self, approval: Approval, edited: JsonObject, *, approve: bool) -> None:
         if not approve:
@@ -268,24 +253,6 @@ class Approvals:
             listed = "; ".join(map(str, problems[:5]))
             msg = f"the edited arguments of {tool.name!r} are not valid: {listed}. Correct them; the call still waits"
             raise InvalidInput(msg, [problem.as_json() for problem in problems])
-
-
-def check_told_output(tool: ToolRevision, output: Json) -> None:
-    """Refuse what a person says that a call has brought, if it is not what the tool promises.
-
-    Raises:
-        InvalidInput: It is not.
-    """
-    schema = tool.definition.output_schema
-    try:
-        problems = () if schema is None else compile_schema(schema).problems(plain(output))
-    except InvalidInput as problem:
-        msg = f"the output of {tool.name!r} is not JSON: {problem}"
-        raise InvalidInput(msg) from problem
-    if problems:
-        listed = "; ".join(map(str, problems[:5]))
-        msg = f"the output is not what {tool.name!r} brings: {listed}. Correct it; the question stays open"
-        raise InvalidInput(msg, [problem.as_json() for problem in problems])
 
 
 def _closed(approval: Approval) -> Conflict:

@@ -63,6 +63,7 @@ from toolcrib.crib.requests import refusal_of, refusal_of_run, request_of
 from toolcrib.crib.retention import Retention
 from toolcrib.crib.secrets import Secrets
 from toolcrib.crib.services import read_services
+from toolcrib.crib.settlements import Settlements
 from toolcrib.crib.workflows import Workflows
 from toolcrib.engines import Driven, SystemClock
 from toolcrib.engines.restate import RestateOptions
@@ -165,7 +166,7 @@ class Crib(Definer):
     def _open_desks(self, parts: Parts) -> None:
         """Make what the parts are asked through."""
         self._handoffs = Handoffs(self.store.journal, self.engine, self.clock)
-        self.approvals = Approvals(parts, self.enter)
+        self.approvals, self.settlements = Approvals(parts, self.enter), Settlements(parts, self.enter)
         self.reference_data, self.imports = ReferenceData(parts, self.enter, self.invoke), Imports(parts, self.enter)
         self.lifecycle, self.listing = ToolLife(parts, self.enter), Listing(self.registry, self.enter)
         self.agents = Agents(parts, self.listing, self.enter)

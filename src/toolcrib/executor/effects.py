@@ -40,13 +40,11 @@ def is_repeatable(tool: ToolDefinition) -> bool:
 
 
 def effect_of(tool: ToolDefinition, failure: CallFailed) -> Effect:
-    """What a failed call of a tool has changed.
+    """What a failed call of a tool that writes has changed.
 
     A runtime that knows says so. A nested run knows whether it has written. Else the code decides: what was refused has
     changed nothing, what was lost on the way or failed over there may have. A function that raises is believed.
     """
-    if tool.side_effects != "writes":
-        return "none"
     if failure.effect is not None:
         return failure.effect
     if tool.implementation.kind in DELEGATES:

@@ -1,9 +1,24 @@
 """Who may decide on a call that waits for a person: somebody else than those whose call it is."""
 
 from collections.abc import Set as AbstractSet
+from typing import Protocol
 
 from toolcrib.contracts import Approval, PermissionDenied, Principal
 from toolcrib.policy.permissions import permits
+
+
+class Decidable(Protocol):
+    """Something about a call that a person decides."""
+
+    @property
+    def realm(self) -> str:
+        """Of the run that makes the call."""
+        ...
+
+    @property
+    def tool(self) -> str:
+        """Name of the tool that is called."""
+        ...
 
 
 def approval_uri(tool: str, verb: str) -> str:
@@ -30,7 +45,7 @@ def check_grant(principal: Principal, tool: str) -> None:
 
 
 def check_approver(
-    principal: Principal, approval: Approval, involved: AbstractSet[str], *, allow_self: bool = False
+    principal: Principal, approval: Decidable, involved: AbstractSet[str], *, allow_self: bool = False
 ) -> None:
     """Let a principal pass who may decide.
 

@@ -25,6 +25,7 @@ from toolcrib.runs.recorded import recorded_model
 from toolcrib.runs.responses import read_response
 from toolcrib.runs.result import Result, result_of
 from toolcrib.runs.returns import signals_for
+from toolcrib.runs.settling import as_settled, in_doubt, settlement_of
 from toolcrib.runs.shortening import clipped, shortened
 from toolcrib.runs.spent import spent_in
 from toolcrib.runs.stored import StoredRun
@@ -65,8 +66,8 @@ __all__ = [
     "Result",
     "RunContext",
     "RunLog",
-    "StreamMessage",
     "StoredRun",
+    "StreamMessage",
     "Surroundings",
     "Suspended",
     "TakenOver",
@@ -75,6 +76,7 @@ __all__ = [
     "answer_of",
     "as_asked",
     "as_contract",
+    "as_settled",
     "calls_held",
     "calls_of",
     "changed",
@@ -89,6 +91,7 @@ __all__ = [
     "held_in",
     "holding_pins",
     "holds",
+    "in_doubt",
     "listen",
     "outputs_of",
     "outside_call",
@@ -101,6 +104,7 @@ __all__ = [
     "response_of",
     "result_of",
     "selected",
+    "settlement_of",
     "shortened",
     "signals_for",
     "spent_in",

@@ -4,10 +4,10 @@ A reading and no more: nothing here writes, claims or waits. What is read of a r
 on the moment, so a program keeps what it found, with `RunContext.once`.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Protocol
 
-from toolcrib.contracts import Run, RunEvent, RunStatus
+from toolcrib.contracts import Run, RunEvent, RunStatus, Signal
 
 
 class Past(Protocol):
@@ -36,4 +36,8 @@ class Past(Protocol):
 
     async def events(self, run_id: str, *, after: int = 0, limit: int | None = None) -> Sequence[RunEvent]:
         """The events with numbers above `after`, in order; none of a run that is not there."""
+        ...
+
+    async def signals(self, run_id: str) -> Mapping[str, Signal]:
+        """What was left for the run, by name: for one that has ended, also after its end."""
         ...

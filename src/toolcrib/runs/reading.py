@@ -1,14 +1,15 @@
 """A run's trace as it stands in the journal, with the runs that are nested in it."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
-from toolcrib.contracts import ChildStarted, RunEvent, Trace
+from toolcrib.contracts import ChildStarted, RunEvent, Signal, Step, ToolStep, Trace
+from toolcrib.runs.settling import in_doubt, settlement_of
 from toolcrib.runs.trace import trace_of
 from toolcrib.store import Journal
 
 
 async def read_trace(journal: Journal, run_id: str) -> Trace:
-    """What a run has done so far, step by step.
+    """What a run has done so far, step by step, and what was said of its calls after its end.
 
     Raises:
         NotFound: No such run.
@@ -20,4 +21,18 @@ async def read_trace(journal: Journal, run_id: str) -> Trace:
 async def _trace(journal: Journal, events: Sequence[RunEvent]) -> Trace:
     nested = [entry.event.child_run_id for entry in events if isinstance(entry.event, ChildStarted)]
     logs = [await journal.events(child) for child in nested]
-    return trace_of(events, {log[0].run_id: await _trace(journal, log) for log in logs if log})
+    trace = trace_of(events, {log[0].run_id: await _trace(journal, log) for log in logs if log})
+    if not any(map(_is_in_doubt, trace.steps)):
+        return trace
+    signals = await journal.signals(trace.run_id)
+    return trace.model_copy(update={"steps": tuple(_settled(step, signals) for step in trace.steps)})
+
+
+def _is_in_doubt(step: Step) -> bool:
+    return isinstance(step, ToolStep) and in_doubt(step.side_effects, step.error)
+
+
+def _settled(step: Step, signals: Mapping[str, Signal]) -> Step:
+    if not isinstance(step, ToolStep):
+        return step
+    return step.model_copy(update={"settled": settlement_of(step.position, signals)})

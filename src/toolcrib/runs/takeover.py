@@ -4,22 +4,20 @@ A call is the same if position, tool and arguments are, whatever version the too
 not repeated because the tool was mended. Pure; what is known is handed in.
 """
 
-import re
 from collections.abc import Awaitable, Callable, Sequence
 from datetime import datetime
-from typing import Final, TypeAlias, cast
+from typing import TypeAlias, cast
 
-from toolcrib.contracts import CallStarted, Guardrail, Json, JsonObject, Reason, ToolEnvelope
+from toolcrib.contracts import CallStarted, Guardrail, Json, JsonObject, ToolEnvelope
 from toolcrib.contracts.workflows import EarlierCall, Rerun, Takeover
 from toolcrib.executor import ToolCall
 from toolcrib.policy import screen
 from toolcrib.registry import compile_schema
+from toolcrib.runs.settling import first_try, in_doubt
 from toolcrib.runs.surroundings import Nested
 
 Judge: TypeAlias = Callable[[CallStarted, datetime], Awaitable[ToolEnvelope | None]]
 """The envelope of a call that was started at a moment and must not be repeated, or null if it may be."""
-
-_TRY: Final = re.compile(r"\.try[0-9]+$")
 
 
 class TakenOver:
@@ -42,8 +40,8 @@ class TakenOver:
         self._tries: dict[str, list[str]] = {}
         """Positions of further tries of a call, by that of the first, the last one first."""
         for position in reversed(facts.calls):
-            if _TRY.search(position):
-                self._tries.setdefault(_TRY.sub("", position), []).append(position)
+            if first_try(position) != position:
+                self._tries.setdefault(first_try(position), []).append(position)
 
     def same(self, position: str, name: str, arguments: Json) -> EarlierCall | None:
         """The call at a position, if it was of the same tool with the same arguments."""
@@ -73,7 +71,9 @@ class TakenOver:
     async def made_before(
         self, call: ToolCall, guardrails: Sequence[Guardrail], judge: Judge
     ) -> ToolEnvelope | str | None:
-        """The key of the same call, or its envelope if it must not be made again; null if there was none.
+        """The key of the same call, or an envelope if it must not be made again; null if there was none.
+
+        It must not if any try of it is in doubt: all of them have the same key, and are one call for whoever can tell.
 
         Args:
             call: The call.
@@ -83,9 +83,13 @@ class TakenOver:
         earlier = self.known(call, guardrails)
         if earlier is None or earlier.intent is None:
             return None
-        begun = earlier.envelope.t_start
-        verdict = await judge(earlier.intent, begun) if self.in_doubt(earlier) else None
-        return earlier.intent.idempotency_key if verdict is None else self.judged(earlier, verdict)
+        tries = (self.facts.calls[position] for position in self._tries.get(call.position, ()))
+        for each in (earlier, *tries):
+            if each.intent is not None and self.in_doubt(each):
+                verdict = await judge(each.intent, each.envelope.t_start)
+                if verdict is not None:
+                    return self.judged(each, verdict, call.position)
+        return earlier.intent.idempotency_key
 
     def taken(self, envelope: ToolEnvelope, position: str) -> ToolEnvelope:
         """An envelope as this run has it, which has neither called nor paid."""
@@ -95,20 +99,17 @@ class TakenOver:
 
     def in_doubt(self, earlier: EarlierCall) -> bool:
         """Whether a call that failed has taken effect or may have, and must not simply be made once more."""
-        failure = earlier.envelope.error
-        if self._rerun.repeat_unknown or failure is None or earlier.envelope.side_effects != "writes":
-            return False
-        return failure.effect != "none" or failure.reason is Reason.TOOL_TIMEOUT  # as older releases tell it
+        return not self._rerun.repeat_unknown and in_doubt(earlier.envelope.side_effects, earlier.envelope.error)
 
-    def judged(self, earlier: EarlierCall, verdict: ToolEnvelope) -> ToolEnvelope:
+    def judged(self, earlier: EarlierCall, verdict: ToolEnvelope, position: str) -> ToolEnvelope:
         """What is said of a call in doubt that is not made again."""
-        taken = self.taken(verdict.model_copy(update={"reused": earlier.envelope.reused}), verdict.position)
+        taken = self.taken(verdict.model_copy(update={"reused": earlier.envelope.reused}), position)
         if verdict.error is None:
             return taken
         told = (
             f"{verdict.name!r} was called at {verdict.position!r} in run {taken.reused}, and whether it took effect is "
-            "unknown; it writes and is not idempotent, so it was not repeated. Check it, and resume with "
-            "repeat_unknown if it shall be called once more"
+            "unknown; it writes and is not idempotent, so it was not repeated. Check it, settle it, and resume; or "
+            "resume with repeat_unknown if it shall be called once more"
         )
         return taken.model_copy(update={"error": verdict.error.model_copy(update={"message": told})})
 

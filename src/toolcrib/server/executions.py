@@ -8,6 +8,7 @@ from fastapi import APIRouter, Body, Header, Query, Response
 from fastapi.responses import StreamingResponse
 
 from toolcrib.contracts import Conflict, RunStatus
+from toolcrib.contracts.settlements import Settlement
 from toolcrib.crib import Crib
 from toolcrib.crib.approvals import Answer
 from toolcrib.server.approvals import SelfApproval
@@ -26,6 +27,7 @@ from toolcrib.server.views import (
     RunAccepted,
     RunPage,
     RunView,
+    SettleBody,
 )
 
 router = APIRouter(prefix="/executions", route_class=JsonRoute, tags=["executions"])
@@ -110,9 +112,30 @@ async def decide(
 ) -> RunAccepted:
     """Approve or reject a call that waits for a person; the run then goes on by itself."""
     await run_of(crib, caller, run_id)
-    answer = Answer(body.approved, body.edited_input, body.reason, caller, allow_self)
+    answer = Answer(
+        body.approved, body.edited_input, body.reason, caller, allow_self, happened=body.happened, output=body.output
+    )
     counted = await crib.approvals.decide_call(run_id, position, answer)
     return await _told(crib, run_id, position, counted=counted)
+
+
+@router.post("/{run_id}/calls/{position}/settle")
+async def settle_call(
+    *, run_id: str, position: str, body: SettleBody, crib: House, caller: Caller, allow_self: SelfApproval
+) -> Settlement:
+    """Say of a call of a run that has ended whether it took effect, if nobody knew; the first answer counts.
+
+    Who may decide on the approvals of the tool may say it. Whoever takes up the run goes by it.
+    """
+    return await crib.settlements.settle(
+        run_id,
+        position,
+        happened=body.happened,
+        output=body.output,
+        reason=body.reason,
+        principal=caller,
+        allow_self=allow_self,
+    )
 
 
 @router.post("/{run_id}/client-results/{position}", status_code=202)

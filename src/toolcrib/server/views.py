@@ -28,6 +28,7 @@ from toolcrib.contracts import (
     Trace,
     Usd,
 )
+from toolcrib.contracts.settlements import OutcomeTold
 from toolcrib.providers import ImportedApi, ToolOverride
 
 ToolKind: TypeAlias = Literal[
@@ -294,6 +295,12 @@ class DecisionBody(Contract):
     """To `question: outcome`, with `approved: true`: the call took effect, or it is to be made once more."""
     output: Json = None
     """What the call that took effect has brought."""
+
+
+class SettleBody(OutcomeTold):
+    """Whether a call took effect of which its run did not know."""
+
+    model_config = _BUILT
 
 
 class CancelBody(Contract):

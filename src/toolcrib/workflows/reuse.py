@@ -29,7 +29,7 @@ from toolcrib.contracts.workflows import (
     WorkflowImplementation,
 )
 from toolcrib.registry import Registry
-from toolcrib.runs import History, RunContext, TakenOver
+from toolcrib.runs import History, RunContext, TakenOver, as_settled
 from toolcrib.workflows.graph import Plan
 from toolcrib.workflows.instances import settled_of, step_of
 
@@ -112,14 +112,18 @@ class _Earlier:
     async def _known(self, run: Run, tool: ToolRevision, plan: Plan, events: Iterable[RunEvent]) -> _Known:
         log = list(events)
         history = History(log)
-        own = _Known(settled_of(log), await self._calls(history))
+        steps, calls = settled_of(log), await self._calls(history)
         before = await self._before(run, tool, plan, history)
-        if before is None:
-            return own
-        calls = {**before.calls}
-        for position, call in own.calls.items():
-            calls[position] = _over(before.calls.get(position), call)
-        return _Known({**before.steps, **own.steps}, calls, tainted=before.tainted)
+        if before is not None:
+            steps = {**before.steps, **steps}
+            own = {position: _over(before.calls.get(position), call) for position, call in calls.items()}
+            calls = {**before.calls, **own}
+        signals = await self._past.signals(run.run_id)
+        told = {
+            position: call.model_copy(update={"envelope": as_settled(call.envelope, signals)})
+            for position, call in calls.items()
+        }
+        return _Known(steps, told, tainted=before is not None and before.tainted)
 
     async def _before(self, run: Run, tool: ToolRevision, plan: Plan, history: History) -> Takeover | None:
         """What the run had taken over itself; what it would have, if it ended before it came to that."""

@@ -1,13 +1,13 @@
 """Where a handle was filled before: which runs are looked at, and how many."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import pytest
 
 from tests.twins import AT
 from tests.unit.runs.journals import done, journal
 from tests.unit.store.samples import REQUEST
-from toolcrib.contracts import NotFound, PinnedHandle, PinSelector, Run, RunEvent, RunStatus
+from toolcrib.contracts import NotFound, PinnedHandle, PinSelector, Run, RunEvent, RunStatus, Signal
 from toolcrib.runs import Place, calls_held, held_in, step_at
 
 pytestmark = pytest.mark.requirement("workflow_agents.stale")
@@ -59,6 +59,10 @@ class Ended:
         assert (realm, tool, made_by, status) == ("default", "clerk", "owner", "completed")
         older = [run_id for run_id in reversed(self._runs) if before is None or run_id < before]
         return [await self.run(run_id) for run_id in older[:limit]]
+
+    async def signals(self, run_id: str) -> Mapping[str, Signal]:
+        """Nothing is told to them."""
+        return {}
 
     async def events(self, run_id: str, *, after: int = 0, limit: int | None = None) -> Sequence[RunEvent]:
         """All events of one."""

@@ -1,0 +1,50 @@
+"""What all questions to people have in common: who has a part in the run, and what a call can have brought."""
+
+from toolcrib.contracts import InvalidInput, Json, ToolRevision
+from toolcrib.executor.plain import plain
+from toolcrib.registry import compile_schema
+from toolcrib.runs import read_tree, tellers_of
+from toolcrib.store import Journal
+
+
+async def involved_in(journal: Journal, run_id: str) -> set[str]:
+    """Ids of all who started the runs above a call, act in them, are acted for, or told the tree something.
+
+    So have those a part who did that in the instance of a workflow that was taken up.
+
+    Args:
+        journal: Has the runs.
+        run_id: The run that makes the call.
+    """
+    found, above = set[str](), run_id
+    while True:
+        request = (await journal.run(above)).request
+        found |= {request.starter, request.principal.id, request.principal.user}
+        if request.parent_run_id is not None:
+            above = request.parent_run_id
+            continue
+        for branch in await read_tree(journal, above, ended=True):
+            found |= tellers_of(branch.signals.values())
+        if request.rerun is None:
+            return found
+        above = request.rerun.run_id
+
+
+def told_output(tool: ToolRevision, output: Json) -> Json:
+    """What a person says that a call has brought, as JSON.
+
+    Raises:
+        InvalidInput: It is not what the tool promises.
+    """
+    try:
+        told = plain(output)
+    except InvalidInput as problem:
+        msg = f"the output of {tool.name!r} is not JSON: {problem}"
+        raise InvalidInput(msg) from problem
+    schema = tool.definition.output_schema
+    problems = () if schema is None else compile_schema(schema).problems(told)
+    if problems:
+        listed = "; ".join(map(str, problems[:5]))
+        msg = f"the output is not what {tool.name!r} brings: {listed}. Correct it; the question stays open"
+        raise InvalidInput(msg, [problem.as_json() for problem in problems])
+    return told

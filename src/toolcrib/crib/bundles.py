@@ -4,6 +4,8 @@ import tempfile
 from dataclasses import replace
 from typing import IO, Final
 
+from pydantic import ValidationError
+
 from toolcrib.contracts import Conflict, InvalidInput, Replay, RunFinished, RunStarted
 from toolcrib.crib.capturing import Capture
 from toolcrib.crib.outside import Outside
@@ -61,15 +63,16 @@ async def replay_file(file: IO[bytes], name: str = "bundle") -> Replay:
     Raises:
         InvalidInput: It is no bundle, is damaged, or is too large.
     """
-    return await replay_bundle(read_bundle(file, name), nothing_outside(MemoryStore()))
+    return await replay_bundle(read_bundle(file, name), nothing_outside(MemoryStore()), name)
 
 
-async def replay_bundle(bundle: Bundle, outside: Outside) -> Replay:
+async def replay_bundle(bundle: Bundle, outside: Outside, name: str = "bundle") -> Replay:
     """Replay a bundle.
 
     Args:
         bundle: The bundle.
         outside: Has the prices and the rules of packages that count; nothing else of it is used.
+        name: As of `replay_file`.
 
     Raises:
         InvalidInput: What is in it does not fit together.
@@ -79,12 +82,21 @@ async def replay_bundle(bundle: Bundle, outside: Outside) -> Replay:
     await _fill(store, bundle)
     parts = Parts.wire(_quiet(outside, store), lease_s=60.0)
     try:
-        await parts.catalogue.read(realm)
+        await _read_definitions(parts, realm, name)
         family = {run_id: bundle.runs[run_id] for run_id in bundle.manifest.nested}
         recording = RecordedFamily(bundle.manifest.root_run_id, family)
         return await replay_recording(parts, recording, bundle.manifest.run_id, past=store.journal)
     finally:
         await parts.close()
+
+
+async def _read_definitions(parts: Parts, realm: str, name: str) -> None:
+    try:
+        await parts.catalogue.read(realm)
+    except ValidationError as problem:
+        found = problem.errors(include_url=False, include_input=False)[0]
+        msg = f"{name} has a definition with something else at {'.'.join(map(str, found['loc']))!r}: {found['msg']}"
+        raise InvalidInput(msg) from problem
 
 
 def nothing_outside(store: Store) -> Outside:

@@ -17,7 +17,18 @@ from msgspec import Struct
 from pydantic import AwareDatetime, Field, ValidationError
 from pydantic_core import from_json, to_json
 
-from toolcrib.contracts import Contract, InvalidInput, Json, JsonObject, LifeCycle, Run, RunEvent, Signal, digest
+from toolcrib.contracts import (
+    Contract,
+    InvalidInput,
+    Json,
+    JsonObject,
+    LifeCycle,
+    Run,
+    RunEvent,
+    RunStarted,
+    Signal,
+    digest,
+)
 from toolcrib.runs.stored import StoredRun
 from toolcrib.store import Definition, DefinitionKind
 
@@ -205,6 +216,8 @@ class _Reader:
         missing = [run_id for run_id in (manifest.root_run_id, manifest.run_id, *manifest.nested) if run_id not in runs]
         if missing:
             self._refuse(_MANIFEST, f"names the run {missing[0]!r}, which is not there")
+        if not {manifest.root_run_id, manifest.run_id} <= {*manifest.nested}:
+            self._refuse(_MANIFEST, "does not count its own run to the family")
         return Bundle(
             manifest,
             runs,
@@ -264,6 +277,8 @@ class _Reader:
         numbers = [entry.number for entry in events]
         if numbers != list(range(1, len(events) + 1)) or {entry.run_id for entry in events} - {row.run.run_id}:
             self._refuse(name, "has events that are not numbered from 1, or are another run's")
+        if not events or not isinstance(events[0].event, RunStarted):
+            self._refuse(name, "does not begin with run_started")
         return StoredRun(row.run, events, row.signals)
 
     def _definition(self, name: str, data: bytes) -> Definition:

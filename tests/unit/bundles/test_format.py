@@ -137,6 +137,19 @@ def with_nested(entries: dict[str, bytes]) -> bytes:
     return packed({**entries, "manifest.json": json.dumps(changed).encode()})
 
 
+def of_no_family(entries: dict[str, bytes]) -> bytes:
+    """The manifest counts no run to the family."""
+    changed = {**json.loads(entries["manifest.json"]), "nested": []}
+    return packed({**entries, "manifest.json": json.dumps(changed).encode()})
+
+
+def with_name(entries: dict[str, bytes]) -> bytes:
+    """A definition, which cannot be read, has no name."""
+    body = json.loads(next(data for name, data in entries.items() if name.startswith("definitions/")))
+    changed = json.dumps({**body, "name": "", "body": {}, "content_hash": "sha256:0"}).encode()
+    return with_entry(f"definitions/{digest(changed)}.json", changed)(entries)
+
+
 HOSTILE: Mapping[str, tuple[Callable[[dict[str, bytes]], bytes], str]] = {
     "no archive": (lambda _: b"PK nothing", "is no bundle, or is damaged"),
     "empty": (lambda _: b"", "is no bundle, or is damaged"),
@@ -147,6 +160,9 @@ HOSTILE: Mapping[str, tuple[Callable[[dict[str, bytes]], bytes], str]] = {
     "unnamed": (with_entry(f"blobs/{'0' * 64}", b"x", signed=False), "is not named in the manifest"),
     "twice": (twice, "'manifest.json' is there twice"),
     "no nested run": (with_nested, "names the run 'run_0', which is not there"),
+    "no family": (of_no_family, "does not count its own run to the family"),
+    "no events": (with_run(lambda data: data.split(b"\n")[0]), "does not begin with run_started"),
+    "no name": (with_name, "has a definition with something else at 'name'"),
     "format": (with_entry("manifest.json", b'{"format": 2}', signed=False), "has format '2', and this release reads 1"),
     "no JSON": (with_run(lambda data: data + b"\n{"), "is no JSON that is read here"),
     "deep": (with_run(lambda data: data + b"\n" + DEEP), "is no JSON that is read here: recursion limit exceeded"),

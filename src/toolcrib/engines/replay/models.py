@@ -66,10 +66,9 @@ class ReplayModels:
 
     def _learn(self, started: ModelStarted) -> None:
         facts = started.decision.inputs if started.decision is not None else {}
-        if "input_tokens" in facts:
-            cost = facts.get("cost_usd")
-            key = started.model, facts["input_tokens"], facts["output_tokens"]
-            self._told[key] = None if cost is None else Decimal(str(cost))
+        count, output, cost = (facts.get(name) for name in ("input_tokens", "output_tokens", "cost_usd"))
+        if isinstance(count, int) and isinstance(output, int):
+            self._told[started.model, count, output] = Decimal(str(cost)) if isinstance(cost, int | float) else None
 
     def _cost(self, name: str, llm: LLMConfig, usage: Usage, at: datetime) -> Cost:
         key = name, usage.input, usage.output

@@ -36,6 +36,8 @@ _FORM: Final = re.compile(
     r"(realm|principal|agent|tool)(?:=(\S+))?\s+(\d{1,12}(?:\.\d{1,6})?)\s+(usd|tokens|calls)\s*/\s*(hour|day|month)"
 )
 _MICROS: Final = 1_000_000
+_MOST: Final = 10**15
+"""The most that is counted at once, a billion dollars: tools say what they cost, and counters have 64 bits."""
 _LIFE: Final = timedelta(minutes=15)
 """How long what was reserved stays so if nobody settles it, because the process has died."""
 _AFTERWARDS: Final = timedelta(days=1)
@@ -136,7 +138,7 @@ class Spend(Struct, frozen=True):
     def amount(self, unit: Unit) -> int | None:
         """How much of a unit, as it is counted; null for none at all. Fractions of a millionth count as one."""
         if unit == "usd":
-            return None if self.usd is None else math.ceil(self.usd * _MICROS)
+            return None if self.usd is None else math.ceil(min(self.usd * _MICROS, _MOST))
         return (self.tokens if unit == "tokens" else self.calls) or None
 
 

@@ -22,11 +22,11 @@ class Crew:
         self._hired = 0
         self._workers: list[Child] = []
 
-    async def hire(self, *, tools: bool = True) -> Child:
+    async def hire(self, *, tools: bool = True, drain_s: float = 5.0) -> Child:
         """Start a worker, with the tools of the shop or without; it is registered on return."""
         self._hired += 1
         listens = self._shop.folder / f"listens-{self._hired}"
-        worker = Child(self._shop.folder / f"worker-{self._hired}", work, self._shop, tools, listens)
+        worker = Child(self._shop.folder / f"worker-{self._hired}", work, self._shop, tools, listens, drain_s)
         self._workers.append(worker)
         await until(lambda: listens.exists() and any(listens.read_text() in url for url in self._server.workers))
         return worker

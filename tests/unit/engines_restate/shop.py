@@ -75,12 +75,12 @@ async def until(condition: Callable[[], object]) -> None:
             await asyncio.sleep(_LOOK_S)
 
 
-async def work(shop: Shop, tools: bool, listens: Path) -> Json:
+async def work(shop: Shop, tools: bool, listens: Path, drain_s: float) -> Json:
     """Be a worker until told to stop, and say in a file where it listens."""
     async with shop.crib(tools=tools) as crib:
         engine = crib.engine
         assert isinstance(engine, RestateEngine)
-        await engine.worker.serve(Terms(), partial(_note, listens))
+        await engine.worker.serve(Terms(drain_s=drain_s), partial(_note, listens))
     return None
 
 

@@ -213,6 +213,21 @@ async def test_a_worker_that_is_told_to_stop_leaves_its_run_in_good_order(shop: 
         assert "crash" not in causes(result)
 
 
+@pytest.mark.requirement("restate.drain")
+async def test_a_worker_stops_also_when_a_call_does_not_end_in_time(shop: Shop, server: RestateServer):
+    async with Crew(shop, server) as crew, shop.crib() as crib:
+        first = await crew.hire(drain_s=0.2)
+        run_id = await crib.submit("put", {"what": MARK})
+        await shop.until("put-begun")
+        await crew.stop(first)
+        shop.open()
+        await crew.hire()
+        result = await crib.resume(run_id)
+
+    assert result.summary.status == "completed"
+    assert shop.times("put") == 1
+
+
 @pytest.mark.requirement("restate.unable")
 async def test_a_worker_that_lacks_a_function_leaves_the_run_to_one_that_has_it(shop: Shop, server: RestateServer):
     shop.open()

@@ -71,7 +71,12 @@ class Drives:
                 raise _stops(run_id)
             task = self._tasks[run_id] = asyncio.create_task(self._drive(run_id))
             task.add_done_callback(partial(self._over, run_id))
-        return await asyncio.shield(task)
+        try:
+            return await asyncio.shield(task)
+        except asyncio.CancelledError:
+            if task.cancelled():  # by the drain; Restate is told, else it would wait for an answer
+                raise _stops(run_id) from None
+            raise
 
     async def drain(self, grace_s: float) -> None:
         """Take no run any more and let go of those that are driven, for other workers; what takes longer is cut off.

@@ -26,7 +26,10 @@ PATH: Final = "/restate/v1"
 """Where a worker serves."""
 
 _RETRY_S: Final = 1.0
+_ANSWER_S: Final = 0.2
+"""Seconds in which Restate is told how the runs stand that a stopping worker has let go of."""
 _CLOSE_S: Final = 2.0
+"""Seconds in which connections are closed then."""
 _logger = logging.getLogger(__name__)
 
 
@@ -83,7 +86,7 @@ class Worker:
             raise InvalidSettings(msg)
         listening = _listen(host, self._options.worker_port if terms.port is None else terms.port)
         url = self._options.worker_url or _url(host, listening.getsockname()[1])
-        stop = asyncio.Event()
+        stop, gone = asyncio.Event(), asyncio.Event()
         _on_signals(stop)
         ready(url)
         async with asyncio.TaskGroup() as beside:
@@ -91,7 +94,12 @@ class Worker:
             if terms.register:
                 self._outbox.unknown = partial(self._register, url)
                 tasks.append(beside.create_task(self._until_registered(url)))
-            await _serve(self._app(), listening, partial(self._drained, stop, terms.drain_s))
+            app, drained = _until(gone, self._app()), partial(self._drained, stop, terms.drain_s, gone)
+            try:
+                await _serve(app, listening, drained)
+            except ExceptionGroup:  # of connections on which Restate spoke while they were being closed
+                if not gone.is_set():
+                    raise
             for task in tasks:
                 task.cancel()
 
@@ -102,10 +110,12 @@ class Worker:
 
         return make_app(self._drives.drive, self._options)
 
-    async def _drained(self, stop: asyncio.Event, grace_s: float) -> None:
+    async def _drained(self, stop: asyncio.Event, grace_s: float, gone: asyncio.Event) -> None:
         _on_signals(stop)  # Restate's library has set a handler of its own, which cuts off what is under way
         await stop.wait()
         await self._drives.drain(grace_s)
+        await self._clock.sleep(_ANSWER_S)
+        gone.set()
 
     async def _until_registered(self, url: str) -> None:
         while not await self._register(url):
@@ -162,6 +172,31 @@ def _is_everywhere(host: str) -> bool:
 
 def _url(host: str, port: int) -> str:
     return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
+
+
+def _until(gone: asyncio.Event, app: Any) -> Any:
+    """The application, which hears from then on that whoever has asked has hung up.
+
+    Restate's library waits for its server to end a stream, however long, and is not cancelled in the meantime.
+    """
+
+    async def answer(scope: Any, receive: Callable[[], Awaitable[Any]], send: Any) -> None:
+        over = asyncio.ensure_future(gone.wait())
+
+        async def heard() -> Any:
+            message = asyncio.ensure_future(receive())
+            try:
+                await asyncio.wait({message, over}, return_when=asyncio.FIRST_COMPLETED)
+                return message.result() if message.done() else {"type": "http.disconnect"}
+            finally:
+                message.cancel()
+
+        try:
+            await app(scope, heard, send)
+        finally:
+            over.cancel()
+
+    return answer
 
 
 async def _serve(app: Any, listening: socket.socket, stopped: Callable[[], Awaitable[None]]) -> None:

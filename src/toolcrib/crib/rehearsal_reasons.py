@@ -16,7 +16,7 @@ from toolcrib.contracts import (
     ToolEnvelope,
     ToolRevision,
 )
-from toolcrib.contracts.rehearsals import RehearsalReason, Verdict
+from toolcrib.contracts.rehearsals import ReasonCode, RehearsalReason, Verdict
 from toolcrib.contracts.workflows import WorkflowImplementation, WorkflowStep
 
 _NOT_OF_THE_CHANGE: Final = frozenset(
@@ -152,7 +152,7 @@ def _is_certain(step: WorkflowStep, tool: ToolRevision) -> bool:
 
 
 def _reason(
-    code: str,
+    code: ReasonCode,
     run: Run,
     tool: str,
     message: str,
@@ -161,14 +161,12 @@ def _reason(
     verdict: Verdict = "needs_attention",
     position: str | None = None,
 ) -> RehearsalReason:
-    return RehearsalReason.model_validate(
-        {
-            "code": code,
-            "verdict": verdict,
-            "run_id": run.run_id,
-            "tool": tool,
-            "position": position,
-            "message": message,
-            "next_step": next_step,
-        }
+    return RehearsalReason(
+        code=code,
+        verdict=verdict,
+        run_id=run.run_id,
+        tool=tool,
+        position=position,
+        message=message,
+        next_step=next_step,
     )

@@ -44,7 +44,7 @@ RUN: Final[ContextVar[str]] = ContextVar("RUN")
 """The run that this task replays."""
 _CALL: Final[ContextVar[tuple[str, str] | None]] = ContextVar("_CALL", default=None)
 """Run and position of the call that this task makes."""
-_SECRET: Final = "(a secret that the recording does not hold)"  # noqa: S105 - stands where none is known
+_NOT_HELD: Final = "(a secret that the recording does not hold)"
 _UNRESOLVED: Final = "which cannot be resolved: "
 
 
@@ -284,7 +284,7 @@ class _World:
         del reference, principal
         envelope = self._refused(Reason.MISSING_SECRET)
         if envelope is None or envelope.error is None:
-            return _SECRET
+            return _NOT_HELD
         _, could_not, why = envelope.error.message.partition(_UNRESOLVED)
         if could_not:
             raise ToolcribError(why)

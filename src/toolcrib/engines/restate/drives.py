@@ -97,7 +97,7 @@ class Drives:
         try:
             await self._journal.run(run_id)
         except NotFound as missing:
-            _logger.error("Restate has a run that the store does not have: %s", missing)  # noqa: TRY400 - says it all
+            _logger.warning("Restate has a run that the store does not have: %s", missing)
             return Driving("journal_missing")
         try:
             while True:  # also once more after it began to wait: what it waits for may have come meanwhile

@@ -62,6 +62,17 @@ class ToolCallEnd(Contract):
     envelope: ToolEnvelope
 
 
+class ToolCallInDoubt(Contract):
+    """A call has failed, and somebody is asked whether it took effect: its envelope comes later."""
+
+    type: Literal["tool_call_in_doubt"] = "tool_call_in_doubt"
+    number: int
+    position: str
+    call_id: str
+    name: str
+    error: ToolError
+
+
 class ApprovalPending(Contract):
     """The run waits for a person."""
 
@@ -123,6 +134,7 @@ StreamEvent: TypeAlias = Annotated[
     | TextDelta
     | ToolCallStart
     | ToolCallEnd
+    | ToolCallInDoubt
     | ApprovalPending
     | HandoffPending
     | StepEnded

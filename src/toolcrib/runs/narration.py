@@ -12,7 +12,7 @@ thinking were told. `17` and `17~16.120.0` are places.
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Final, NamedTuple
+from typing import Final, NamedTuple, cast
 
 import orjson
 
@@ -39,9 +39,13 @@ from toolcrib.contracts import (
     ThinkingDelta,
     ToolCallEnd,
     ToolCallStart,
+    ToolEnvelope,
+    ToolError,
     approval_id,
     approval_signal,
 )
+from toolcrib.contracts.events import CallDoubted
+from toolcrib.contracts.stream import ToolCallInDoubt
 from toolcrib.contracts.workflows import STEP_SETTLED, SettledStep, StepEnded
 from toolcrib.llm import Response, Thinking, decode_response
 from toolcrib.runs.history import Logged
@@ -146,6 +150,8 @@ class Narration:
                 )
             case CallFinished(envelope=envelope):
                 return ToolCallEnd(number=number, envelope=envelope)
+            case CallDoubted(envelope=envelope):
+                return _in_doubt(number, envelope)
             case ApprovalRequested() as event:
                 return _pending(entry.run_id, number, event)
             case ClientHandoff(envelope=envelope):
@@ -192,6 +198,13 @@ def _pending(run_id: str, number: int, event: ApprovalRequested) -> ApprovalPend
         name=event.name,
         input=event.input,
         expires_at=event.expires_at,
+    )
+
+
+def _in_doubt(number: int, failed: ToolEnvelope) -> ToolCallInDoubt:
+    failure = cast("ToolError", failed.error)
+    return ToolCallInDoubt(
+        number=number, position=failed.position, call_id=failed.call_id, name=failed.name, error=failure
     )
 
 

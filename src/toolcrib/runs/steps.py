@@ -39,6 +39,7 @@ from toolcrib.contracts import (
     ToolStep,
     Trace,
 )
+from toolcrib.contracts.events import CallDoubted
 from toolcrib.llm import decode_messages, decode_response
 from toolcrib.runs.answers import decision_of, reasoning_of
 from toolcrib.runs.history import wait_key
@@ -86,6 +87,8 @@ class _Reader:
                 self._call_started(entry, event)
             case CallFinished() as event:
                 self._call_finished(entry, event)
+            case CallDoubted(position=position, envelope=envelope):
+                self._change(ToolStep, position, error=envelope.error, attempts=envelope.attempts)
             case ChildStarted() as event:
                 self._child_started(event)
             case RunFinished():

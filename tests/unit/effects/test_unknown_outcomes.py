@@ -18,9 +18,12 @@ from toolcrib.contracts import (
     RunResult,
     ToolDefinition,
     ToolEnvelope,
+    ToolStep,
 )
+from toolcrib.contracts.stream import ToolCallInDoubt
 from toolcrib.executor import CallFailed, Dispatch, Outcome, error
-from toolcrib.runs import RunContext, decision_on
+from toolcrib.runs import RunContext, decision_on, read_trace
+from toolcrib.runs.narration import Narration
 from toolcrib.store import ApprovalFilter
 
 LIMIT_S = 120.0
@@ -347,3 +350,39 @@ async def test_a_call_that_may_run_twice_is_repeated_after_a_crash_and_nobody_is
 
     assert (await go_on(house, run_id)).output == ["success", "acted"]
     assert len(world.acted) == 1
+
+
+# What is seen of it ---------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.requirement("effects.shown")
+async def test_a_subscriber_and_the_trace_are_told_of_a_call_in_doubt_before_it_ends():
+    world = World(None, act=broken())
+    house = House(pay, world)
+    await house.save(writing(on_unknown="ask"))
+    run_id = (await house.start()).result.run_id
+    narration = Narration()
+    told = [message.event for entry in await house.store.journal.events(run_id) for message in narration.tell(entry)]
+    [asked, *_] = [each for each in (await read_trace(house.store.journal, run_id)).steps if isinstance(each, ToolStep)]
+    await answer(house, run_id, approve=True, happened=True, output="by hand")
+    await go_on(house, run_id)
+    [known, *_] = [each for each in (await read_trace(house.store.journal, run_id)).steps if isinstance(each, ToolStep)]
+
+    [doubt] = [each for each in told if isinstance(each, ToolCallInDoubt)]
+    assert (doubt.position, doubt.name, doubt.error.effect) == ("a", "act", "unknown")
+    assert [each.type for each in told] == ["tool_call_start", "tool_call_in_doubt", "approval_requested"]
+    assert (asked.status, asked.error) == ("running", doubt.error)
+    assert (known.status, known.error, known.result) == ("success", None, "by hand")
+
+
+@pytest.mark.requirement("effects.told")
+async def test_a_call_that_nobody_can_be_asked_about_fails_at_once_with_its_effect_unknown():
+    world = World(None, act=broken())
+    house = House(pay, world)
+    await house.save(writing())
+
+    result = (await house.start()).result
+
+    failure = (await envelope_of(house, result.run_id)).error
+    assert failure is not None
+    assert (result.output, failure.effect) == (["error", None], "unknown")

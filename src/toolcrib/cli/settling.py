@@ -13,9 +13,7 @@ if TYPE_CHECKING:
     from toolcrib.contracts.settlements import Settlement
     from toolcrib.crib import Crib
 
-Position = Annotated[
-    str, typer.Argument(metavar="POSITION", help="Position of the call, as run trace --json has it.")
-]
+Position = Annotated[str, typer.Argument(metavar="POSITION", help="Position of the call, as run trace --json has it.")]
 
 
 def settle(

@@ -55,7 +55,5 @@ def opened(store: str | Store, blobs: str | None) -> Store:
     if isinstance(store, str):
         return open_store(store, blobs=blobs)
     if blobs is not None:
-        raise InvalidSettings(
-            "a store that was opened before has its blobs: open it with another place, or name a URL"
-        )
+        raise InvalidSettings("a store that was opened before has its blobs: open it with another place, or name a URL")
     return store

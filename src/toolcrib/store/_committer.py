@@ -10,7 +10,7 @@ from typing import Any
 from toolcrib.contracts import InvalidInput, ToolcribError
 from toolcrib.contracts.errors import StoreUnavailable
 from toolcrib.store._dialect import Dialect, Mark
-from toolcrib.store._session import Prepared, Session, TouchesRuns
+from toolcrib.store._session import Prepared, Session, TakesTurns, TouchesRuns
 from toolcrib.store._writer import Job
 
 
@@ -93,9 +93,7 @@ class Committer:
             self._give_up(_Lost(error))
             raise self._explain(error) from error
         try:
-            run_ids = {run_id for job in jobs if isinstance(job.work, TouchesRuns) for run_id in job.work.run_ids}
-            if len(run_ids) > 1:
-                session.lock_runs(run_ids)
+            self._lock(jobs)
             for job in jobs:
                 self._run(job)
             session.flush()
@@ -108,6 +106,15 @@ class Committer:
             session.rollback()
             raise
         return None
+
+    def _lock(self, jobs: Sequence[Job[Any]]) -> None:
+        """Lock all that the jobs have in common with other processes, in one order for everybody."""
+        run_ids = {run_id for job in jobs if isinstance(job.work, TouchesRuns) for run_id in job.work.run_ids}
+        names = {name for job in jobs if isinstance(job.work, TakesTurns) for name in job.work.names}
+        if run_ids and len(run_ids) + len(names) > 1:  # one row is locked by the statement that changes it
+            self._session.lock_runs(run_ids)
+        for name in sorted(names):
+            self._session.lock(name)
 
     def _run(self, job: Job[Any]) -> None:
         job.error = None

@@ -44,6 +44,29 @@ class OnRuns(TouchesRuns, Generic[T]):
         return self._work(session)
 
 
+class TakesTurns:
+    """An operation that one process after the other does, for each of its names. A commit locks all names first too.
+
+    Args:
+        names: What nobody else may use until it is durable: pieces of a name each.
+    """
+
+    def __init__(self, *names: Sequence[str]) -> None:
+        self.names = {"/".join(name) for name in names}
+
+
+class InTurn(TakesTurns, Generic[T]):
+    """One that is a function."""
+
+    def __init__(self, work: Callable[["Session"], T], *names: Sequence[str]) -> None:
+        super().__init__(*names)
+        self._work = work
+
+    def __call__(self, session: "Session") -> T:
+        """Do it."""
+        return self._work(session)
+
+
 class Session:
     """A connection that runs prepared statements; inside a job, the transaction that the job is part of.
 
@@ -90,9 +113,9 @@ class Session:
             self._cursor.executemany(self._prepare(statement)[0], rows)
         self._deferred.clear()
 
-    def lock(self, *names: str) -> None:
+    def lock(self, name: str) -> None:
         """Until the transaction has ended, keep other processes waiting that lock the same: what is read stays true."""
-        self._dialect.lock(self._cursor, "/".join(names))
+        self._dialect.lock(self._cursor, name)
 
     def lock_runs(self, run_ids: Iterable[str]) -> None:
         """Until the transaction has ended, keep other processes from changing the rows of these runs."""

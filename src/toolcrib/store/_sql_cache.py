@@ -10,7 +10,7 @@ from toolcrib.contracts import SCHEMA_VERSION, JsonObject
 from toolcrib.store._database import Database
 from toolcrib.store._dialect import insert_new
 from toolcrib.store._rows import encode, to_micros
-from toolcrib.store._session import Session
+from toolcrib.store._session import InTurn, Session
 from toolcrib.store._tables import CACHE
 
 _THIS_KEY: Final = CACHE.c.key == sa.bindparam("this_key")
@@ -39,11 +39,10 @@ class SqlCache:
         row = _row(key, value, realm, made_by, expires_at)
 
         def work(session: Session) -> None:
-            session.lock("cache", key)
             session.run(_DELETE, {"this_key": key})
             session.run(_INSERT, row)
 
-        await self._database.write(work)
+        await self._database.write(InTurn(work, ("cache", key)))
 
     async def add(
         self, key: str, value: JsonObject, *, realm: str, made_by: str, now: datetime, expires_at: datetime
@@ -51,11 +50,10 @@ class SqlCache:
         row = _row(key, value, realm, made_by, expires_at)
 
         def work(session: Session) -> bool:
-            session.lock("cache", key)
             session.run(_DELETE_OLD, {"this_key": key, "now": to_micros(now)})
             return session.run(_ADD, row) == 1
 
-        return await self._database.write(work)
+        return await self._database.write(InTurn(work, ("cache", key)))
 
     async def purge(self, *, now: datetime) -> int:
         return await self._database.write(lambda session: session.run(_PURGE, {"now": to_micros(now)}))

@@ -8,7 +8,7 @@ import sqlalchemy as sa
 
 from toolcrib.store._database import Database
 from toolcrib.store._rows import to_micros
-from toolcrib.store._session import Session
+from toolcrib.store._session import InTurn, Session
 from toolcrib.store._tables import COUNTERS
 from toolcrib.store.counters import Charge, Reserved
 
@@ -36,7 +36,6 @@ class SqlCounters:
 
     async def reserve(self, ticket: str, charges: Sequence[Charge], *, now: datetime, until: datetime) -> Reserved:
         def work(session: Session) -> Reserved:
-            _lock(session, charges)
             asked = {"this_ticket": ticket, "now": to_micros(now)}
             used = tuple(_used(session, {**asked, "this_key": charge.key}) for charge in charges)
             pairs = enumerate(zip(used, charges, strict=True))
@@ -47,11 +46,10 @@ class SqlCounters:
                     session.run(_INSERT, _row(charge, ticket, until))
             return Reserved(used, refused)
 
-        return await self._database.write(work)
+        return await self._database.write(InTurn(work, *_names(charges)))
 
     async def settle(self, ticket: str, charges: Sequence[Charge]) -> None:
         def work(session: Session) -> None:
-            _lock(session, charges)
             for charge in charges:
                 session.run(_DELETE, {"this_key": charge.key, "this_ticket": ticket})
                 settled = {"this_key": charge.key, "this_ticket": _SETTLED}
@@ -59,16 +57,14 @@ class SqlCounters:
                 if session.run(_ADD, settled | more) == 0:
                     session.run(_INSERT, _row(charge, _SETTLED, charge.expires_at))
 
-        await self._database.write(work)
+        await self._database.write(InTurn(work, *_names(charges)))
 
     async def purge(self, *, now: datetime) -> int:
         return await self._database.write(lambda session: session.run(_PURGE, {"now": to_micros(now)}))
 
 
-def _lock(session: Session, charges: Sequence[Charge]) -> None:
-    """Lock the counters, in one order for everybody, so that nobody waits for somebody who waits for them."""
-    for key in sorted(charge.key for charge in charges):
-        session.lock("counters", key)
+def _names(charges: Sequence[Charge]) -> Sequence[tuple[str, str]]:
+    return [("counters", charge.key) for charge in charges]
 
 
 def _used(session: Session, parameters: dict[str, Any]) -> int:

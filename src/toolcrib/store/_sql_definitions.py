@@ -1,8 +1,8 @@
 """Definitions in SQL: one row per revision."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from datetime import datetime
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
 import sqlalchemy as sa
 from pydantic_core import from_json
@@ -11,10 +11,11 @@ from toolcrib.contracts import SCHEMA_VERSION, LifeCycle
 from toolcrib.store._database import Database
 from toolcrib.store._rows import encode, to_micros, to_moment, to_moment_or_none
 from toolcrib.store._rules import require_newest, require_unchanged
-from toolcrib.store._session import Row, Session
+from toolcrib.store._session import InTurn, Row, Session
 from toolcrib.store._tables import DEFINITIONS
 from toolcrib.store.ports import Changed, Definition, DefinitionKind, VersionState
 
+T = TypeVar("T")
 _C: Final = DEFINITIONS.c
 
 
@@ -58,12 +59,11 @@ class SqlDefinitions:
         row = _row(definition)
 
         def work(session: Session) -> Definition:
-            _lock(session, definition.realm)
             known = session.rows(_STANDING, _key(row))
             require_newest(definition, len(known), after, listed=any(not found["removed"] for found in known))
             return _save(session, row)
 
-        return await self._database.write(work)
+        return await self._database.write(_in_turn(work, definition.realm))
 
     async def save_all(
         self, realm: str, definitions: Sequence[Definition], states: Sequence[VersionState] = (), *, seen: int
@@ -71,14 +71,13 @@ class SqlDefinitions:
         rows = [_row(definition) for definition in definitions]
 
         def work(session: Session) -> list[Definition]:
-            _lock(session, realm)
             require_unchanged(realm, _last_change(session, realm), seen)
             saved = [_save(session, row) for row in rows]
             for state in states:
                 _set_status(session, state)
             return saved
 
-        return await self._database.write(work)
+        return await self._database.write(_in_turn(work, realm))
 
     async def changes(self, realm: str) -> int:
         return await self._database.read(lambda session: _last_change(session, realm))
@@ -126,24 +125,22 @@ class SqlDefinitions:
         state = VersionState(kind, realm, name, version, status, message, sunset, replacement)
 
         def work(session: Session) -> int:
-            _lock(session, realm)
             return _set_status(session, state)
 
-        return await self._database.write(work)
+        return await self._database.write(_in_turn(work, realm))
 
     async def remove(self, kind: DefinitionKind, realm: str, name: str) -> int:
         key = {"this_kind": kind, "this_realm": realm, "this_name": name}
 
         def work(session: Session) -> int:
-            _lock(session, realm)
             return session.run(_REMOVE, {**key, "new_change": _next_change(session, realm)})
 
-        return await self._database.write(work)
+        return await self._database.write(_in_turn(work, realm))
 
 
-def _lock(session: Session, realm: str) -> None:
+def _in_turn(work: Callable[[Session], T], realm: str) -> InTurn[T]:
     """Let one process after the other number revisions and changes of a realm."""
-    session.lock("definitions", realm)
+    return InTurn(work, ("definitions", realm))
 
 
 def _key(row: Row) -> Row:

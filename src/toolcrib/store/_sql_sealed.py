@@ -7,7 +7,7 @@ import sqlalchemy as sa
 
 from toolcrib.store._database import Database
 from toolcrib.store._rows import to_micros, to_moment
-from toolcrib.store._session import Row, Session
+from toolcrib.store._session import InTurn, Row, Session
 from toolcrib.store._tables import SEALED
 from toolcrib.store.sealed import Place, SealedValue, require_next
 
@@ -42,13 +42,12 @@ class SqlSealedValues:
         }
 
         def work(session: Session) -> None:
-            session.lock("sealed", *value.place)
             known = session.row(_GET, _key(value.place))
             require_next(value, known["version"] if known else 0)
             session.run(_DELETE, _key(value.place))
             session.run(_INSERT, row)
 
-        await self._database.write(work)
+        await self._database.write(InTurn(work, ("sealed", *value.place)))
 
     async def get(self, place: Place) -> SealedValue | None:
         row = await self._database.read(lambda session: session.row(_GET, _key(place)))

@@ -4,6 +4,7 @@ import pytest
 
 from tests.unit.agents.crm import MODEL, Crm, asks
 from tests.unit.agents.desk import agent
+from tests.unit.workflows.flows import save
 from tests.unit.workflows.shop import Shop, calls, publish
 from toolcrib import Crib, ScriptedModel
 from toolcrib.contracts import JsonObject, PermissionDenied, Principal, ServiceAccount
@@ -56,3 +57,26 @@ async def test_who_may_write_an_agent_and_not_act_as_its_account_forks_its_runs_
             await crib.fork(first.run_id, changes=changes, allow_writes=True, principal=EVE)
 
         assert (await crib.fork(first.run_id, principal=EVE)).status == "completed"
+
+
+@pytest.mark.requirement("forks.people")
+async def test_who_had_a_part_in_a_run_decides_on_nothing_in_a_fork_of_it():
+    ann, bob, cem, dan = (Principal(id=name) for name in ("ann", "bob", "cem", "dan"))
+    async with Crib("memory://") as crib:
+        await save(
+            crib,
+            {"name": "news", "wait": {"signal": "news"}},
+            {"name": "ask", "approval": {"message": "Pay ${news.amount}?"}, "depends_on": ["news"]},
+        )
+        began = await crib.instances.start("flow", {}, principal=ann)
+        await crib.instances.signal(began.run_id, "news", {"amount": 1_000_000}, principal=bob)
+        await crib.instances.resume(began.run_id)
+        fork = await crib.fork(began.run_id, allow_writes=True, principal=cem)
+        (asked,) = (await crib.approvals.page(run_id=fork.run_id)).items
+
+        for who in (ann, bob, cem):
+            with pytest.raises(PermissionDenied, match="has a part in the run"):
+                await crib.approvals.decide(asked.approval_id, approve=True, principal=who)
+        answered = await crib.approvals.decide(asked.approval_id, approve=True, principal=dan)
+
+    assert answered.status == "approved"

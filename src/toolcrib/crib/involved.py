@@ -1,6 +1,6 @@
 """What all questions to people have in common: who has a part in the run, and what a call can have brought."""
 
-from toolcrib.contracts import InvalidInput, Json, ToolRevision
+from toolcrib.contracts import InvalidInput, Json, NotFound, ToolRevision
 from toolcrib.executor.plain import plain
 from toolcrib.registry import compile_schema
 from toolcrib.runs import read_tree, tellers_of
@@ -10,24 +10,28 @@ from toolcrib.store import Journal
 async def involved_in(journal: Journal, run_id: str) -> set[str]:
     """Ids of all who started the runs above a call, act in them, are acted for, or told the tree something.
 
-    So have those a part who did that in the instance of a workflow that was taken up.
+    So have those a part who did that in the instance of a workflow that was taken up, or in the run that was forked, as
+    long as that is there: what they said is what the person who is asked now is shown.
 
     Args:
         journal: Has the runs.
         run_id: The run that makes the call.
     """
-    found, above = set[str](), run_id
-    while True:
-        request = (await journal.run(above)).request
+    found, waiting = set[str](), [run_id]
+    while waiting:
+        above = waiting.pop()
+        try:
+            request = (await journal.run(above)).request
+        except NotFound:  # a fork outlasts the run that it was made of
+            continue
         found |= {request.starter, request.principal.id, request.principal.user}
         if request.parent_run_id is not None:
-            above = request.parent_run_id
+            waiting.append(request.parent_run_id)
             continue
         for branch in await read_tree(journal, above, ended=True):
             found |= tellers_of(branch.signals.values())
-        if request.rerun is None:
-            return found
-        above = request.rerun.run_id
+        waiting += [other.run_id for other in (request.rerun, request.fork) if other is not None]
+    return found
 
 
 def told_output(tool: ToolRevision, output: Json) -> Json:

@@ -108,6 +108,14 @@ def test_an_address_that_is_no_url_is_refused(url: str):
         RestateClient(RestateOptions(admin_url=url), owner="me/1")
 
 
+@pytest.mark.parametrize("url", ["http://u:planted@host:8080", "http://u:planted@:80", "u:planted@host"])
+@pytest.mark.parametrize("field", ["ingress_url", "admin_url", "worker_url"])
+def test_a_password_in_an_address_is_refused_and_not_repeated(field: str, url: str):
+    with pytest.raises(InvalidSettings, match="write it like") as refused:
+        RestateClient(RestateOptions.model_validate({field: url}), owner="me/1")
+    assert "planted" not in str(refused.value)
+
+
 def test_addresses_of_every_form_are_taken():
     for url in ("http://[::1]:8080", "https://restate.example.com", "http://localhost:8080/"):
         RestateClient(RestateOptions(ingress_url=url, admin_url=url), owner="me/1")

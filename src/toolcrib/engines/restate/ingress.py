@@ -59,13 +59,15 @@ class RestateClient:
         owner: Names this process; what a person sees in Restate of who has asked.
 
     Raises:
-        InvalidSettings: An address is not an http or https URL with a host.
+        InvalidSettings: An address, of a worker too, is not an http or https URL with a host and without a password.
     """
 
     def __init__(self, options: RestateOptions, *, owner: str) -> None:
         self._body = orjson.dumps(owner)
         self._ingress = options.ingress_url.rstrip("/")
         self._admin = options.admin_url.rstrip("/")
+        if options.worker_url is not None:
+            _origin(options.worker_url)
         self._session = HttpSession(_policy(self._ingress, self._admin))
 
     async def send(self, run_id: str, *, once: str | None = None) -> None:
@@ -111,13 +113,14 @@ def _policy(*urls: str) -> EgressPolicy:
 
 
 def _origin(url: str) -> tuple[str, int]:
+    """Host and port of an address, which messages do not repeat: what is no URL may have a password all the same."""
     try:
         parts = urlsplit(url)
         host, port = parts.hostname, parts.port or _PORTS[parts.scheme]
     except (ValueError, KeyError):
         host, port = None, 0
-    if not host:
-        msg = f"the address of Restate {url!r} is no URL; write it like http://127.0.0.1:8080"
+    if not host or "@" in url:
+        msg = "an address of Restate or of its workers is no URL, or names a user; write it like http://127.0.0.1:8080"
         raise InvalidSettings(msg)
     return host, port
 

@@ -119,6 +119,32 @@ async def test_an_event_that_is_missing_or_too_many_is_named():
 
 
 @pytest.mark.requirement("bundles.divergence")
+async def test_a_first_event_that_tells_of_another_request_than_the_run_has_is_named():
+    data = await an_agents_run()
+    events = events_of(data)
+    events[0]["event"]["request"]["input"]["task"] = "stop"
+
+    found = (await replayed(with_events(data, events))).divergence
+
+    assert found is not None
+    assert (found.event, found.field) == (1, "request.input.task")
+    assert (found.expected, found.got) == ("stop", "go")
+
+
+@pytest.mark.requirement("bundles.divergence")
+async def test_a_null_where_there_was_nothing_is_named_too():
+    data = await an_agents_run()
+    events = events_of(data)
+    output = events[-1]["event"]["output"]
+    events[-1]["event"]["output"] = {**output, "more": None}
+
+    found = (await replayed(with_events(data, events))).divergence
+
+    assert found is not None
+    assert (found.field, found.expected, found.got) == ("output", {**output, "more": None}, output)
+
+
+@pytest.mark.requirement("bundles.divergence")
 async def test_what_the_world_gave_is_taken_as_it_was_given():
     data = await an_agents_run()
     events = events_of(data)

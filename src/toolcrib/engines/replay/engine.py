@@ -192,7 +192,7 @@ class ReplayEngine:
             if life.number == 0 and self.stage.score.is_made(life.events[0]):
                 part.open.pop(("run_started",), None)
             elif life.number == 0:
-                self.stage.take(life.events[0])
+                self.stage.make(life.run_id, RunStarted(request=part.recorded.run.request))
             driven = await self._drive(life, hold, parent)
             self.stage.check_complete(life.run_id)
             return driven

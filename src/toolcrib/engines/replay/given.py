@@ -45,14 +45,17 @@ def differences(expected: Json, got: Json, path: str = "") -> Iterator[tuple[str
     """Where two JSON values are not the same: the path, what was expected, what came."""
     if isinstance(expected, dict) and isinstance(got, dict):
         wanted, found = cast("JsonObject", expected), cast("JsonObject", got)
-        for name in (*wanted, *(extra for extra in found if extra not in wanted)):
-            yield from differences(wanted.get(name), found.get(name), f"{path}.{name}" if path else name)
+        names = (*wanted, *(extra for extra in found if extra not in wanted))
+        pairs = [(f"{path}.{name}" if path else name, wanted.get(name), found.get(name)) for name in names]
     elif isinstance(expected, list) and isinstance(got, list):
-        pairs = zip_longest(cast("list[Json]", expected), cast("list[Json]", got))
-        for place, (one, other) in enumerate(pairs):
-            yield from differences(one, other, f"{path}[{place}]")
-    elif expected != got or isinstance(expected, bool) != isinstance(got, bool):
-        yield path, expected, got
+        both = zip_longest(cast("list[Json]", expected), cast("list[Json]", got))
+        pairs = [(f"{path}[{place}]", one, other) for place, (one, other) in enumerate(both)]
+    else:
+        pairs = []
+    inner = [found for place, one, other in pairs for found in differences(one, other, place)]
+    yield from inner
+    if not inner and (expected != got or isinstance(expected, bool) != isinstance(got, bool)):
+        yield path, expected, got  # also where one of them has null for what the other has not
 
 
 def written(event: Event) -> JsonObject:

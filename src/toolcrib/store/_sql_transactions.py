@@ -15,7 +15,7 @@ import sqlalchemy as sa
 from msgspec import Struct
 from pydantic_core import from_json
 
-from toolcrib.contracts import ENDED, SCHEMA_VERSION, Json
+from toolcrib.contracts import ENDED, SCHEMA_VERSION, Json, PermissionDenied
 from toolcrib.store import _rules
 from toolcrib.store._database import Database
 from toolcrib.store._dialect import insert_new
@@ -35,6 +35,11 @@ _CLOSED: Final = frozenset(
     | {sqlite3.SQLITE_TRANSACTION}
 )
 """What work may not do in SQLite: reach other files, change how the database works, end the transaction."""
+_CHANGES: Final = """
+    SELECT relname AS name, pg_stat_get_xact_tuples_inserted(oid) + pg_stat_get_xact_tuples_updated(oid)
+        + pg_stat_get_xact_tuples_deleted(oid) AS changes
+    FROM pg_class WHERE relnamespace = current_schema()::regnamespace AND relkind = 'r' AND relname = ANY(%(tables)s)
+"""
 
 
 class _Raised(Struct, frozen=True):
@@ -104,16 +109,32 @@ def _marked(doer: Doer, origin: str, name: str, payload: str, row: dict[str, Any
 
 @contextmanager
 def _guarded(connection: sa.Connection) -> Generator[None]:
-    """Keep work off the house's own tables, where the database can: SQLite asks before each statement."""
+    """Keep work off the house's own tables: SQLite asks before each statement, PostgreSQL tells what was changed.
+
+    Raises:
+        PermissionDenied: On PostgreSQL, rows of the house were changed: the work must be undone.
+    """
     driver: Any = connection.connection.dbapi_connection
     if not isinstance(driver, sqlite3.Connection):
+        before = _changes(connection)
         yield
+        touched = sorted(name for name, count in _changes(connection).items() if count != before[name])
+        if touched:
+            tables = ", ".join(touched)
+            msg = f"a tool's work has changed rows of {tables}, and was undone; let it touch its own tables only"
+            raise PermissionDenied(msg)
         return
     driver.set_authorizer(_may)
     try:
         yield
     finally:
         driver.set_authorizer(None)
+
+
+def _changes(connection: sa.Connection) -> dict[str, int]:
+    """How many rows of each table of the house the transaction has changed so far, by PostgreSQL's own count."""
+    found = connection.exec_driver_sql(_CHANGES, {"tables": list(METADATA.tables)})
+    return {row.name: row.changes for row in found}
 
 
 def _may(action: int, first: str | None, second: str | None, database: str | None, trigger: str | None) -> int:

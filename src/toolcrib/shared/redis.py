@@ -143,7 +143,10 @@ def _address(url: str) -> str:
     Raises:
         InvalidSettings: It cannot be used. The message does not repeat it.
     """
-    parts = urlsplit(url)
+    try:
+        parts = urlsplit(url)
+    except ValueError:
+        raise InvalidSettings("the host in the URL of Redis is no address") from None
     if parts.scheme not in {"redis", "rediss"} or not parts.hostname:
         raise InvalidSettings("the URL of Redis must be redis://host:port/database, or rediss:// with TLS")
     unknown = [name for name, _ in parse_qsl(parts.query, keep_blank_values=True) if name not in _PARAMETERS]

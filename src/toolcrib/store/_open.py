@@ -40,6 +40,9 @@ def open_store(url: str, *, blobs: str | None = None) -> Store:
         raise InvalidSettings(msg)
     if scheme in {"postgresql", "postgres"}:
         return _postgres(url, blobs)
+    if not separator or not scheme.replace("+", "").isalnum():  # may have a password
+        msg = f"a store URL begins with a scheme and '://'; {_CHOICES}"
+        raise InvalidSettings(msg)
     msg = f"store URL with unknown scheme {scheme!r}; {_CHOICES}"
     raise InvalidSettings(msg)
 

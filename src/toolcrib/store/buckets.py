@@ -137,10 +137,12 @@ def bucket_of(url: SplitResult) -> BucketObjects:
     Raises:
         InvalidSettings: It names none, has credentials or unknown parameters, or a plain-text endpoint elsewhere.
     """
-    if "@" in url.netloc:
-        raise InvalidSettings(
-            "a URL of blobs must not have credentials: set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY"
+    if "@" in url.netloc or ":" in url.netloc:
+        msg = (
+            "a URL of blobs must not have credentials: set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY; "
+            "nor a port, which belongs to the endpoint"
         )
+        raise InvalidSettings(msg)
     if _BUCKET.fullmatch(url.netloc) is None:
         raise InvalidSettings(f"a URL of blobs names the bucket {url.netloc!r}, which is no bucket's name")
     given = dict(parse_qsl(url.query, keep_blank_values=True))
@@ -155,8 +157,8 @@ def bucket_of(url: SplitResult) -> BucketObjects:
 
 
 def _check_endpoint(endpoint: str, *, allow_http: bool) -> None:
-    parts = urlsplit(endpoint)
-    if parts.scheme not in {"http", "https"} or not parts.hostname or "@" in parts.netloc:
+    parts = _split(endpoint)
+    if parts is None or parts.scheme not in {"http", "https"} or not parts.hostname or "@" in parts.netloc:
         raise InvalidSettings("the endpoint of blobs must be https://host or http://host:port, without credentials")
     if parts.scheme == "http" and not (allow_http or _is_here(parts.hostname)):
         msg = (
@@ -164,6 +166,16 @@ def _check_endpoint(endpoint: str, *, allow_http: bool) -> None:
             "use https, or add allow_http=true if the network between is yours"
         )
         raise InvalidSettings(msg)
+
+
+def _split(endpoint: str) -> SplitResult | None:
+    """The parts of an address; null if its brackets or its port are none."""
+    try:
+        parts = urlsplit(endpoint)
+        is_reachable = parts.port != 0
+    except ValueError:
+        return None
+    return parts if is_reachable else None
 
 
 def _is_here(host: str) -> bool:

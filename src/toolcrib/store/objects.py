@@ -139,7 +139,11 @@ def open_objects(url: str) -> Objects:
     Raises:
         InvalidSettings: No place has such a URL. The message does not repeat it, for what may stand before its host.
     """
-    parts = urlsplit(url)
+    try:
+        parts = urlsplit(url)
+    except ValueError:  # a bracket of an IPv6 address is missing
+        msg = f"a URL of blobs has an address that is none; {_CHOICES}"
+        raise InvalidSettings(msg) from None
     if parts.scheme == "file" and parts.hostname is None and parts.path.strip("/"):
         return FolderObjects(Path(unquote(parts.path)))
     if parts.scheme == "s3":

@@ -34,6 +34,7 @@ def test_a_url_names_the_server(url: str, address: str) -> None:
         ("http://cache.example.com", "must be redis://host:port/database"),
         ("redis://", "must be redis://host:port/database"),
         ("redis://:swordfish@host:99999", "is no port"),
+        ("redis://:swordfish@[::1", "is no address"),
         ("redis://:swordfish@host/first", "must be a number"),
         ("redis://host?password=swordfish", "parameter 'password'; it may have ssl_ca_certs"),
         ("rediss://host?ssl_cert_reqs=none", "parameter 'ssl_cert_reqs'"),

@@ -44,7 +44,17 @@ def test_a_sqlite_url_without_a_file_is_refused_in_favour_of_memory(url: str):
 
 
 @pytest.mark.requirement("store.opening")
-@pytest.mark.parametrize("url", ["mysql://user:secret@host/db", "crib.db", "", "memory://x"])
+@pytest.mark.parametrize(
+    "url",
+    [
+        "mysql://user:secret@host/db",
+        "postgresql:/user:secret@host/db",
+        "user:secret@host/db?endpoint=https://host",
+        "crib.db",
+        "",
+        "memory://x",
+    ],
+)
 def test_an_unknown_url_is_refused_without_repeating_its_password(url: str):
     with pytest.raises(InvalidSettings, match="use memory:// or sqlite:///") as refused:
         open_store(url)

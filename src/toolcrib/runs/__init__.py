@@ -2,7 +2,7 @@
 
 from toolcrib.runs.arguments import holds
 from toolcrib.runs.beginning import BEGIN, confirmed
-from toolcrib.runs.changed import as_asked, changed
+from toolcrib.runs.changed import as_asked
 from toolcrib.runs.comparing import compare
 from toolcrib.runs.context import Program, RunContext
 from toolcrib.runs.forking import forked
@@ -79,7 +79,6 @@ __all__ = [
     "as_settled",
     "calls_held",
     "calls_of",
-    "changed",
     "check_pins",
     "client_signal",
     "clipped",

@@ -34,10 +34,10 @@ def as_asked(tool: ToolRevision, request: RunRequest) -> ToolRevision:
     Raises:
         InvalidInput: The changes do not fit the tool.
     """
-    return tool if request.fork is None else changed(tool, request.fork.changes)
+    return tool if request.fork is None else _changed(tool, request.fork.changes)
 
 
-def changed(tool: ToolRevision, changes: ForkChanges) -> ToolRevision:
+def _changed(tool: ToolRevision, changes: ForkChanges) -> ToolRevision:
     """The revision with changes, under the content hash that its definition has then.
 
     Raises:

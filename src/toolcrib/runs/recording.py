@@ -7,7 +7,7 @@ times is taken as often: where it stood, else the first that is left. Pure; what
 from collections.abc import Iterable, Mapping
 from typing import TypeAlias, TypeVar, cast
 
-from toolcrib.contracts import InvalidInput, Json, JsonObject, SignalReceived
+from toolcrib.contracts import Json, JsonObject, SignalReceived
 from toolcrib.contracts.forks import Fork
 from toolcrib.contracts.recordings import Recorded, RecordedAnswer, RecordedCall, RecordedFailure
 from toolcrib.executor import ToolCall
@@ -99,7 +99,4 @@ class Recording:
         schema = self._schemas.get(known.envelope.content_hash or "")
         if schema is None or not isinstance(arguments, dict):
             return False
-        try:
-            return known.asked == schema.with_defaults(cast("JsonObject", arguments))
-        except InvalidInput:
-            return False
+        return known.asked == schema.with_defaults(cast("JsonObject", arguments))

@@ -10,10 +10,11 @@ from tests.unit.agents.crm import Crm, asks
 from tests.unit.forks.forking import made_itself, same_at_every_event
 from tests.unit.forks.test_changing import agent
 from tests.unit.workflows.shop import Shop, calls, publish
-from toolcrib import Crib, ScriptedModel
+from toolcrib import Crib, ScriptedModel, code_tool
 from toolcrib.contracts import (
     AgentDefinition,
     CallStarted,
+    ChildStarted,
     ContentFilter,
     InvalidInput,
     JsonObject,
@@ -157,6 +158,9 @@ async def test_changes_that_a_kind_of_run_does_not_have_are_refused():
         await publish(crib, "order", calls("reserve", "reserve"))
         tool = crib.agentic_tool("chosen", mode="agentic", model="scripted:m", tools=["search_deals"])
         chosen, single = await tool("go"), await crib.invoke("search_deals", {"company": "Acme"})
+        await crib.save(code_tool("one", "def main():\n    return 1\n"))
+        events = await crib.store.journal.events((await crib.invoke("one", {})).run_id)
+        [coded] = [entry.event.child_run_id for entry in events if isinstance(entry.event, ChildStarted)]
         flow = (await crib.instances.start("order", {"item": "a"})).run_id
         refused: list[tuple[str, JsonObject, str]] = [
             (flow, {"prompt": "x"}, "no prompt and no model"),
@@ -165,6 +169,7 @@ async def test_changes_that_a_kind_of_run_does_not_have_are_refused():
             (flow, {"tool:order": "1.0.0", "policy": {"side_effects": "reads"}}, "'side_effects'"),
             (flow, {"input": {"item": 3}, "policy": {"limits": {"max_cost_usd": -1}}}, "max_cost_usd"),
             (chosen.run_id, {"policy": {"requires_approval": True}}, "'requires_approval'"),
+            (coded, {"prompt": "x"}, "of kind 'code', which has no prompt"),
             (single.run_id, {"prompt": "x"}, "one call of"),
             (single.run_id, {"tool:search_deals": "1.0.0", "input": "x"}, "JSON object"),
         ]

@@ -28,17 +28,22 @@ Parked = Annotated[bool, typer.Option("--parked", help="Also a run that has not 
 
 def export(run_id: RunId, output: Output = None, store: Store = DEFAULT_STORE, as_json: AsJson = False) -> None:
     """Write a run with all that is needed to make its events again into one file."""
+    from toolcrib.contracts import InvalidInput
+
     path = output or Path(f"{run_id}.bundle")
+    part = path.with_name(f"{path.name}.part")  # what is there already stays until the new one is whole
 
     async def write(crib: "Crib") -> "Manifest":
-        with path.open("wb") as file:
+        with part.open("wb") as file:
             return await crib.export_run(run_id, file)
 
     try:
         manifest = with_crib(store, write)
-    except BaseException:
-        path.unlink(missing_ok=True)
-        raise
+        part.replace(path)
+    except OSError as problem:
+        raise InvalidInput(f"{path} cannot be written: {problem.strerror}; name another file with -o") from problem
+    finally:
+        part.unlink(missing_ok=True)
     if as_json:
         print(manifest.model_dump_json(indent=2))
         return

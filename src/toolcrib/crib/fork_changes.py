@@ -102,4 +102,5 @@ def _policy(value: JsonObject) -> PolicyChange:
     try:
         return PolicyChange.model_validate(value)
     except ValidationError as problem:
-        raise InvalidInput(f"'policy' is not valid: {problem}") from problem
+        found = problem.errors(include_url=False, include_input=False)[0]
+        raise InvalidInput(f"'policy' is not valid: {'.'.join(map(str, found['loc']))}: {found['msg']}") from problem

@@ -161,14 +161,18 @@ class Forks:
 
     async def _replaced(self, realm: str, wanted: Wanted) -> tuple[dict[str, str], dict[str, ToolRevision]]:
         """Which revisions are called in whose place, and the chosen ones by name."""
+        registry = self._parts.registry
         replaced: dict[str, str] = {}
         chosen: dict[str, ToolRevision] = {}
         for name, version in wanted.tools.items():
-            found = self._parts.registry.find(realm, name, version)
-            known = await self._parts.registry.revisions(realm, name)
+            found = registry.find(realm, name, version)
+            known = await registry.revisions(realm, name)
+            if not known:
+                msg = f"there is no tool {name!r} to call in another version; {near(name, registry.names(realm))}"
+                raise NotFound(msg)
             if found is None or found.name != name:
                 there = ", ".join(dict.fromkeys(one.version for one in known))
-                raise NotFound(f"tool {name!r} has no version {version!r}; there is: {there or 'none'}")
+                raise NotFound(f"tool {name!r} has no version {version!r}; there is: {there}")
             chosen[name] = found
             others = {one.content_hash for one in known} - {found.content_hash}
             replaced |= dict.fromkeys(others, found.content_hash)

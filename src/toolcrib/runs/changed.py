@@ -6,6 +6,8 @@ Another model is no change of this kind: it stands in the request itself.
 
 from typing import TypeAlias, TypeVar
 
+from pydantic import ValidationError
+
 from toolcrib.contracts import (
     AgenticImplementation,
     AgentImplementation,
@@ -98,5 +100,10 @@ def _checked(implementation: _ProgramT, update: JsonObject) -> _ProgramT:
     content = {name: getattr(implementation, name) for name in type(implementation).model_fields}
     try:
         return type(implementation).model_validate({**content, **update})
-    except ValueError as problem:
-        raise InvalidInput(f"the changed definition is not valid: {problem}") from problem
+    except ValidationError as problem:
+        raise InvalidInput(f"the changed definition is not valid: {_first(problem)}") from problem
+
+
+def _first(problem: ValidationError) -> str:
+    found = problem.errors(include_url=False, include_input=False)[0]
+    return f"{'.'.join(map(str, found['loc']))}: {found['msg'].removeprefix('Value error, ')}"

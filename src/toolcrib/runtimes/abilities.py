@@ -6,6 +6,7 @@ from toolcrib.contracts import (
     AgenticImplementation,
     AgentImplementation,
     InvalidSettings,
+    LLMConfig,
     Run,
     ToolRevision,
     Unavailable,
@@ -40,16 +41,19 @@ class Abilities:
         Raises:
             Unavailable: Names what is missing.
         """
-        missing = [what async for tool in self._tools(run) if (what := self._missing(tool)) is not None]
+        missing = [what async for tool in self._tools(run) if (what := self._missing(tool, run)) is not None]
         if missing:
-            msg = f"run {run.run_id} cannot go on in this process, which lacks {', '.join(missing)}; add it, unchanged"
+            msg = (
+                f"run {run.run_id} cannot go on in this process, which lacks {', '.join(missing)}; add it, unchanged, "
+                "or leave the run to a process that has it, such as toolcrib worker APP"
+            )
             raise Unavailable(msg)
 
     async def _tools(self, run: Run) -> AsyncIterator[ToolRevision]:
         for content_hash in dict.fromkeys((run.request.content_hash, *run.request.pins.values())):
             yield await self._registry.pinned(run.realm, content_hash)
 
-    def _missing(self, tool: ToolRevision) -> str | None:
+    def _missing(self, tool: ToolRevision, run: Run) -> str | None:
         implementation = tool.definition.implementation
         if not tool.definition.enabled:
             return None  # no call of it is dispatched anywhere
@@ -58,8 +62,11 @@ class Abilities:
         if implementation.kind == "plugin" and not self._plugins.has(implementation.runtime):
             return f"the plugin runtime {implementation.runtime} of {tool.ref}"
         if isinstance(implementation, AgentImplementation | AgenticImplementation):
+            llm = implementation.llm
+            if run.request.model is not None and tool.content_hash == run.request.content_hash:
+                llm = LLMConfig(model=run.request.model)  # which is asked in place of the definition's
             try:
-                self._models.check(implementation.llm)
+                self._models.check(llm)
             except InvalidSettings:
-                return f"the model {implementation.llm.model} of {tool.ref}"
+                return f"the model {llm.model} of {tool.ref}"
         return None

@@ -68,4 +68,28 @@ def test_an_export_that_fails_leaves_no_file(store: str, tmp_path: Path):
     failed = toolcrib("run", "export", "run_0", "-o", file, store=store)
 
     assert failed.exit_code == 1
-    assert not file.exists()
+    assert list(tmp_path.glob("*.bundle*")) == []
+
+
+@pytest.mark.requirement("bundles.command_line")
+def test_an_export_that_fails_leaves_the_file_that_was_there(store: str, tmp_path: Path):
+    run_id = asyncio.run(run_as_an_account(store))
+    file = tmp_path / "a.bundle"
+    toolcrib("run", "export", run_id, "-o", file, store=store)
+    before = file.read_bytes()
+
+    failed = toolcrib("run", "export", "run_0", "-o", file, store=store)
+
+    assert failed.exit_code == 1
+    assert (file.read_bytes(), list(tmp_path.glob("*.part"))) == (before, [])
+
+
+@pytest.mark.requirement("bundles.command_line")
+def test_an_export_that_cannot_be_written_names_the_file(store: str, tmp_path: Path):
+    run_id = asyncio.run(run_as_an_account(store))
+    file = tmp_path / "nowhere" / "a.bundle"
+
+    refused = toolcrib("run", "export", run_id, "-o", file, store=store)
+
+    said = f"toolcrib: {file} cannot be written: No such file or directory; name another file with -o\n"
+    assert (refused.exit_code, refused.stderr) == (2, said)

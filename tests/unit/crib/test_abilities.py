@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from toolcrib import Crib, ScriptedModel, tool
-from toolcrib.contracts import HttpImplementation, Reason, ToolDefinition, Unavailable
+from toolcrib import Crib, LLMConfig, ScriptedModel, tool
+from toolcrib.contracts import AgentDefinition, HttpImplementation, Reason, ToolDefinition, Unavailable
 
 pytestmark = pytest.mark.requirement("crib.abilities")
 
@@ -52,6 +52,25 @@ async def test_a_process_without_a_scripted_model_leaves_the_run_to_one_that_has
         stranger.add(act)
         with pytest.raises(Unavailable, match=r"the model scripted:here of agent@1\.0\.0"):
             await stranger.resume(run_id)
+
+
+@pytest.mark.requirement("forks.changes")
+async def test_a_fork_that_asks_another_model_does_not_need_that_of_the_definition(tmp_path: Path):
+    url = f"sqlite:///{tmp_path}/crib.db"
+    async with Crib(url, models={"scripted:here": ScriptedModel(["done"], name="here")}) as crib:
+        await crib.save(AgentDefinition(name="agent", llm=LLMConfig(model="scripted:here")).tool())
+        run_id = (await crib.invoke("agent", {"message": "go"})).run_id
+
+    async with Crib(url, models={"scripted:there": ScriptedModel(["done otherwise"], name="there")}) as stranger:
+        fork = await stranger.fork(run_id, changes={"model": "scripted:there"})
+        assert fork.output == {"response": "done otherwise"}
+        waiting = await stranger.fork(run_id, changes={"model": "scripted:there"}, wait=False)
+
+    async with Crib(url) as other:
+        with pytest.raises(
+            Unavailable, match=r"the model scripted:there of agent@1\.0\.0; add it, unchanged, or leave"
+        ):
+            await other.resume(waiting.run_id)
 
 
 @pytest.mark.requirement("crib.reopen")

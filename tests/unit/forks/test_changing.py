@@ -144,6 +144,8 @@ async def test_what_is_refused_is_told_with_what_there_is():
         first = await crib.invoke("a", {"message": "go"})
         refused: list[tuple[JsonObject, str]] = [
             ({"modle": "x"}, "did you mean 'model'"),
+            ({"temperature": "hot"}, "not valid: llm.temperature: Input should be a valid number"),
+            ({"policy": {"guardrails": 1}}, "'policy' is not valid: guardrails: Input should be a valid"),
             ({"policy": {"limit": {}}}, "did you mean 'limits'"),
             ({"policy": {"limits": {"max_iterations": 0}}}, "max_iterations"),
             ({"policy": []}, "JSON object"),
@@ -159,5 +161,7 @@ async def test_what_is_refused_is_told_with_what_there_is():
             await crib.fork(first.run_id, at=3, changes={"input.message": "stay"})
         with pytest.raises(InvalidInput, match="step:NAME or turn:N"):
             await crib.fork(first.run_id, at="somewhere")
+        with pytest.raises(NotFound, match="no tool 'search_deal' .*; did you mean 'search_deals'"):
+            await crib.fork(first.run_id, changes={"tool:search_deal": "1.0.0"})
         with pytest.raises(NotFound, match="turn:7"):
             await crib.fork(first.run_id, at="turn:7")

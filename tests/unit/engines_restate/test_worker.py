@@ -2,6 +2,7 @@
 
 import asyncio
 import os
+import signal
 import subprocess
 import sys
 from collections.abc import Generator
@@ -19,7 +20,7 @@ from tests.unit.engines_restate.shop import until
 from toolcrib import Crib
 from toolcrib.cli.applications import load_crib
 from toolcrib.contracts import InvalidInput, NotFound
-from toolcrib.engines.restate import RestateEngine
+from toolcrib.engines.restate import RestateEngine, RestateOptions, Terms
 
 pytestmark = pytest.mark.requirement("restate.command")
 
@@ -102,6 +103,19 @@ async def test_workers_of_an_application_share_a_port_and_stop_when_they_are_tol
         assert len(server.workers) == 1
     finally:
         commands.stop()
+
+
+async def test_a_worker_that_is_told_to_stop_while_it_starts_does_so():
+    options = RestateOptions(worker_port=0)
+
+    def told(url: str) -> None:
+        del url
+        os.kill(os.getpid(), signal.SIGTERM)
+
+    async with Crib("memory://", restate=options) as crib:
+        assert isinstance(crib.engine, RestateEngine)
+        async with asyncio.timeout(30):
+            await crib.engine.worker.serve(Terms(register=False), told)
 
 
 @pytest.mark.slow

@@ -9,6 +9,7 @@ with a worker which will never answer keeps no other from going on with the run.
 This module is loaded by workers only, because it needs Restate's library.
 """
 
+import asyncio
 import logging
 from collections.abc import Awaitable, Callable
 from datetime import timedelta
@@ -18,6 +19,7 @@ from typing import Any, Final, TypeAlias
 import msgspec
 import restate
 from restate.exceptions import RetryableError
+from restate.server import install_shutdown_hook
 
 from toolcrib.contracts import Unavailable
 from toolcrib.engines.restate.drives import Driving
@@ -71,6 +73,14 @@ def make_app(drive: Drive, options: RestateOptions) -> Any:
         return driving.standing
 
     return restate.app([runs], identity_keys=list(options.identity_keys))
+
+
+def on_sigterm(tell: Callable[[], None]) -> None:
+    """Have somebody told of a SIGTERM that the library takes: it sets a handler of its own when its application starts.
+
+    A signal that has come before, while the process was busy, is delivered to that one too.
+    """
+    install_shutdown_hook(asyncio.get_running_loop(), tell)
 
 
 async def step(drive: Drive, run_id: str) -> dict[str, Any]:

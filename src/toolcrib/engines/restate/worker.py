@@ -94,7 +94,7 @@ class Worker:
             if terms.register:
                 self._outbox.unknown = partial(self._register, url)
                 tasks.append(beside.create_task(self._until_registered(url)))
-            app, drained = _until(gone, self._app()), partial(self._drained, stop, terms.drain_s, gone)
+            app, drained = _until(gone, self._app(stop)), partial(self._drained, stop, terms.drain_s, gone)
             try:
                 await _serve(app, listening, drained)
             except ExceptionGroup:  # of connections on which Restate spoke while they were being closed
@@ -105,13 +105,14 @@ class Worker:
 
     # Inside -----------------------------------------------------------------------------------------------------------
 
-    def _app(self) -> Any:
-        from toolcrib.engines.restate.service import make_app  # noqa: PLC0415 - needs Restate's library, an extra
+    def _app(self, stop: asyncio.Event) -> Any:
+        from toolcrib.engines.restate import service  # noqa: PLC0415 - needs Restate's library, an extra
 
-        return make_app(self._drives.drive, self._options)
+        service.on_sigterm(stop.set)
+        return service.make_app(self._drives.drive, self._options)
 
     async def _drained(self, stop: asyncio.Event, grace_s: float, gone: asyncio.Event) -> None:
-        _on_signals(stop)  # Restate's library has set a handler of its own, which cuts off what is under way
+        _on_signals(stop)  # Restate's library has set a handler, which would also cut off what is under way
         await stop.wait()
         await self._drives.drain(grace_s)
         await self._clock.sleep(_ANSWER_S)

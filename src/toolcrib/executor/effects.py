@@ -29,9 +29,10 @@ _SAYS: Final[Mapping[Effect, str]] = {
 
 def may_run_twice(tool: ToolDefinition) -> bool:
     """Whether two calls do no more than one: it only reads, is idempotent, carries a key, or writes with its record."""
-    if tool.side_effects != "writes" or tool.idempotent or tool.idempotency_key is not None:
-        return True
-    return tool.transactional and tool.implementation.kind == "python"
+    kind = tool.implementation.kind
+    if tool.side_effects != "writes" or tool.idempotent or (tool.idempotency_key is not None and kind != "mcp"):
+        return True  # a key does not reach an MCP server
+    return tool.transactional and kind == "python"
 
 
 def is_repeatable(tool: ToolDefinition) -> bool:

@@ -12,6 +12,7 @@ from toolcrib.contracts import (
     ErrorCode,
     Fenced,
     LLMConfig,
+    McpImplementation,
     Reason,
     RetryPolicy,
     ToolEnvelope,
@@ -128,6 +129,16 @@ async def test_a_refusal_of_a_later_attempt_says_nothing_of_the_one_before():
     failure = failure_of(await Rig(keyed, behaviour=behaviour).run())
 
     assert (failure.code, failure.effect) == (ErrorCode.VALIDATION_ERROR, "unknown")
+
+
+@pytest.mark.requirement("effects.not_again", "effects.key")
+async def test_a_key_that_does_not_reach_the_other_side_lets_nothing_be_called_twice():
+    server = McpImplementation(provider="server", capability="tool", name="send", fingerprint={})
+    tool = writing(implementation=server, idempotency_key="key")
+
+    envelope = await Rig(tool, behaviour=raises(fails(ErrorCode.NETWORK_ERROR))).run()
+
+    assert (envelope.attempts, failure_of(envelope).effect) == (1, "unknown")
 
 
 @pytest.mark.requirement("effects.fence")

@@ -8,6 +8,7 @@ from collections.abc import AsyncIterator, Callable
 
 import pytest
 import sqlalchemy as sa
+from sqlalchemy.exc import DBAPIError
 
 from tests.servers.postgres import PostgresServer
 from tests.unit.store.buyer import LEASE_S, buy, buys
@@ -96,7 +97,7 @@ async def test_work_that_fails_undoes_itself_and_nothing_that_is_committed_with_
     )
     again = await one.transactions.transact(doer(position="b"), buys("second try"))
 
-    assert isinstance(found[1], sa.exc.DBAPIError)
+    assert isinstance(found[1], DBAPIError)
     assert [isinstance(each, dict) for each in (found[0], found[3], again)] == [True] * 3
     assert set(await one.journal.signals("r1")) == {"told", "effect:a", "effect:b", "effect:c"}
     assert rows() == ["first", "last", "second try"]
@@ -114,7 +115,7 @@ async def test_work_that_has_changed_rows_of_the_house_is_undone(
         buys("x")(connection)
         return connection.execute(sa.text(statement)).rowcount
 
-    with pytest.raises(PermissionDenied, match="has changed rows of (events|runs)"):
+    with pytest.raises(PermissionDenied, match="has changed rows of"):
         await one.transactions.transact(doer(), breaks_in)
 
     assert (rows(), await other.journal.events("r1")) == ([], before)

@@ -1,6 +1,7 @@
 """Run the whole suite on two processes and hold its coverage: `python -m tools.suite [PYTEST ARGUMENT...]`.
 
-The last line is always `N passed, N failed`, where a test that could not be set up, torn down or collected has failed.
+What is skipped is listed with its reason. The last line is always `N passed, N failed`, where a test that could not be
+set up, torn down or collected has failed.
 """
 
 import sys
@@ -9,7 +10,7 @@ import pytest
 
 from tools import coverage_gate
 
-OPTIONS = ("-n", "2", "--dist", "worksteal", "--cov", "--cov-report=")
+OPTIONS = ("-n", "2", "--dist", "worksteal", "-rs", "--cov", "--cov-report=")
 
 
 class Tally:

@@ -79,9 +79,10 @@ def _do(doer: Doer, work: Work, session: Session) -> Json | _Raised:
     done = session.row(_DONE, place)
     if done is not None:
         return from_json(done["payload"])["output"]
+    connection = session.connection
     try:
-        with session.connection.begin_nested(), _guarded(session.connection):
-            output = work(session.connection)
+        with _undoing(connection), _guarded(connection):
+            output = work(sa.Connection(connection.engine, connection.connection))  # ours knows nothing of its deeds
             payload = encode({"output": output}, f"what the work of call {doer.key} brings")
     except Exception as failure:  # noqa: BLE001 - foreign code: what it raises is its caller's to hear, not the store's
         return _Raised(failure)
@@ -105,6 +106,24 @@ def _marked(doer: Doer, origin: str, name: str, payload: str, row: dict[str, Any
         "payload": payload,
         "schema_version": SCHEMA_VERSION,
     }
+
+
+@contextmanager
+def _undoing(connection: sa.Connection) -> Generator[None]:
+    """Undo work that fails. The driver is told so: SQLAlchemy forgets its savepoint when work tries to commit."""
+    driver: Any = connection.connection.dbapi_connection
+    if not isinstance(driver, sqlite3.Connection):
+        with driver.transaction():  # a savepoint, within which psycopg refuses to commit and to roll back
+            yield
+        return
+    driver.execute("SAVEPOINT work")
+    try:
+        yield
+    except BaseException:
+        driver.execute("ROLLBACK TO work")
+        raise
+    finally:
+        driver.execute("RELEASE work")
 
 
 @contextmanager

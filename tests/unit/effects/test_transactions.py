@@ -115,6 +115,25 @@ async def test_work_reaches_neither_the_house_s_tables_nor_its_transaction(tmp_p
     assert (fine.output, rows(file)) == ({"ordered": "y"}, ["y"])
 
 
+@pytest.mark.parametrize("end", ["commit", "rollback"])
+async def test_work_that_would_end_the_transaction_is_refused_and_undone(tmp_path: Path, end: str):
+    file = tmp_path / "crib.db"
+    make_table(file)
+
+    @tool(side_effects="writes", transactional=True)
+    async def hurry(ctx: ToolContext) -> JsonObject:
+        """Try."""
+        return await ctx.transact(order("x", lambda connection: getattr(connection, end)()))
+
+    async with Crib(f"sqlite:///{file}") as crib:
+        crib.add(hurry, buy)
+        refused = await crib.call("hurry", {})
+        fine = await crib.call("buy", {"item": "y"})
+
+    assert refused.error is not None
+    assert (fine.output, rows(file)) == ({"ordered": "y"}, ["y"])
+
+
 async def test_a_process_that_has_lost_the_run_writes_nothing(tmp_path: Path):
     file = tmp_path / "crib.db"
     make_table(file)

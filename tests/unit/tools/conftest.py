@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[3]
-COPIED = ("pyproject.toml", "tools", "tests/conftest.py", "tests/contract/manifest.py")
+COPIED = ("pyproject.toml", "tools", "tests/conftest.py", "tests/contract/manifest.py", "tests/servers")
 
 
 class Repository:

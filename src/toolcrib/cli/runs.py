@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from toolcrib.contracts import Run, Trace
     from toolcrib.crib import Crib
 
-app = typer.Typer(help="Look at runs, decide what they wait for, carry them on, cancel, fork, replay and export them.", no_args_is_help=True)
+app = typer.Typer(help="Look at runs, decide, carry on, cancel, fork, replay and export them.", no_args_is_help=True)
 
 Follow = Annotated[bool, typer.Option("--follow", help="Go on until the run ends.")]
 Tool = Annotated[str | None, typer.Option(metavar="NAME", help="Runs of this tool only.", show_default=False)]

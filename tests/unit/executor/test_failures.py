@@ -8,8 +8,9 @@ from typing import Any
 import pytest
 
 from tests.twins import Rig, echo, make_tool
-from toolcrib.contracts import ErrorCode, ErrorRule, Fenced, Reason, RetryPolicy, ToolEnvelope
+from toolcrib.contracts import ErrorCode, ErrorRule, Fenced, Reason, RetryPolicy, ToolEnvelope, ToolError
 from toolcrib.executor import CallFailed, Dispatch, Outcome, error
+from toolcrib.executor.attempts import classified
 from toolcrib.runs import Suspended
 
 
@@ -327,3 +328,11 @@ def test_the_tools_exit_does_not_end_the_process():
     envelope = asyncio.run(rig.run())
 
     assert outcome(envelope) == (ErrorCode.UNKNOWN, Reason.TOOL_FAILED)
+
+
+@pytest.mark.requirement("executor.failures")
+def test_an_error_from_outside_without_a_known_reason_gets_the_one_that_is_closest_to_its_code():
+    told = ToolError(code=ErrorCode.TIMEOUT, message="late", details={"reason": "of its own", "at": 7})
+
+    assert classified(told).details == {"reason": Reason.TOOL_TIMEOUT, "at": 7}
+    assert classified(classified(told)) == classified(told)

@@ -161,7 +161,7 @@ async def test_what_is_refused_is_told_with_what_there_is():
             await crib.fork(first.run_id, at=3, changes={"input.message": "stay"})
         with pytest.raises(InvalidInput, match="step:NAME or turn:N"):
             await crib.fork(first.run_id, at="somewhere")
-        with pytest.raises(NotFound, match="no tool 'search_deal' .*; did you mean 'search_deals'"):
+        with pytest.raises(NotFound, match=r"no tool 'search_deal' .*; did you mean 'search_deals'"):
             await crib.fork(first.run_id, changes={"tool:search_deal": "1.0.0"})
         with pytest.raises(NotFound, match="turn:7"):
             await crib.fork(first.run_id, at="turn:7")

@@ -16,6 +16,7 @@ from types import FrameType
 import uvicorn
 from fastapi import FastAPI
 
+from toolcrib.contracts import InvalidSettings
 from toolcrib.crib import Crib
 from toolcrib.server.app import create_app
 from toolcrib.server.edge import Farewell
@@ -33,7 +34,7 @@ def serve(settings: Settings) -> None:
         settings: What the operator wants: store, address, egress and the rest.
 
     Raises:
-        InvalidSettings: The pepper is unusable.
+        InvalidSettings: The pepper is unusable, or the address.
     """
     asyncio.run(_serve(settings))
 
@@ -93,8 +94,13 @@ def _listen(
         server_header=False,
         timeout_graceful_shutdown=math.ceil(settings.drain_s),
     )
-    listening = config.bind_socket()
-    listening.listen(config.backlog)  # who reads the next line can connect at once, and is answered after the start
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    try:  # who reads the next line can connect at once, and is answered after the start
+        listening = socket.create_server((host, settings.port), family=family, backlog=config.backlog)
+    except OSError as problem:
+        why = str(problem.strerror).partition(" (")[0]  # the address, once more
+        msg = f"the server cannot listen on {host} port {settings.port}: {why}; set server.host or server.port"
+        raise InvalidSettings(msg) from problem
     address = f"[{host}]" if ":" in host else host
     _say(f"Toolcrib listens on http://{address}:{listening.getsockname()[1]}")
     return _Server(config, drain), listening

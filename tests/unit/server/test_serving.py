@@ -1,6 +1,7 @@
 import json
 import os
 import signal
+import socket
 import subprocess
 import sys
 import threading
@@ -14,6 +15,7 @@ from typing import Any
 import httpx2
 import pytest
 
+from tests.unit.cli.command import toolcrib
 from tests.unit.server.client import body_of, checked, http_tool
 
 PROGRAM = """
@@ -174,6 +176,16 @@ def test_a_malformed_setting_stops_the_start(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.requirement("server.process")
+def test_a_port_that_is_taken_is_named_with_what_to_set(tmp_path: Path) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+        refused = toolcrib("up", "--port", str(port), store=f"sqlite:///{tmp_path}/crib.db")
+
+    said = f"the server cannot listen on 127.0.0.1 port {port}: Address already in use; set server.host or server.port"
+    assert (refused.exit_code, refused.stderr) == (2, f"toolcrib: {said}\n")
+
+
 @pytest.mark.requirement("server.process", "leaving.queued")
 def test_a_server_that_is_told_to_stop_lets_a_call_end_and_leaves_its_run_to_the_next_one(tmp_path: Path) -> None:
     store = f"sqlite:///{tmp_path}/crib.db"

@@ -1,7 +1,7 @@
 """How a model is chosen and bounded: the LLM configuration and the limits of a run (contracts, section 7)."""
 
 from decimal import Decimal
-from typing import Literal, TypeAlias
+from typing import Literal, Self, TypeAlias
 
 from pydantic import Field
 
@@ -47,6 +47,16 @@ class LLMConfig(Contract):
     """Ask providers that cache only on request to keep what a conversation's next prompt will repeat."""
     extra: JsonObject = Field(default_factory=dict)
     """Passed to the provider as it is."""
+
+    def asking(self, model: str) -> Self:
+        """The same for another model. How its own is reached holds for one of the same provider only.
+
+        Args:
+            model: `provider:model`.
+        """
+        if model.partition(":")[0] == self.model.partition(":")[0]:
+            return self.model_copy(update={"model": model})
+        return type(self)(model=model, temperature=self.temperature, max_tokens=self.max_tokens, top_p=self.top_p)
 
 
 class Limits(Contract):

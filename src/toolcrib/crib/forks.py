@@ -11,11 +11,12 @@ from collections.abc import Mapping, Sequence
 from typing import cast
 
 from toolcrib.contracts import (
+    AgenticImplementation,
+    AgentImplementation,
     ApprovalDecided,
     InvalidInput,
     Json,
     JsonObject,
-    LLMConfig,
     NotFound,
     PermissionDenied,
     Principal,
@@ -251,6 +252,7 @@ def _check_may_change(who: Principal, tool: ToolRevision) -> None:
 
 
 def _check_model(parts: Parts, tool: ToolRevision, model: str) -> None:
-    if not tool.definition.has_model:
+    implementation = tool.definition.implementation
+    if not isinstance(implementation, AgentImplementation | AgenticImplementation):
         raise InvalidInput(f"{tool.ref!r} asks no model itself; fork the run of the agent that does")
-    parts.models.check(LLMConfig(model=model))
+    parts.models.check(implementation.llm.asking(model))

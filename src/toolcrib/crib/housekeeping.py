@@ -10,7 +10,6 @@ import logging
 from collections.abc import AsyncGenerator, Awaitable, Callable
 from typing import Final
 
-from toolcrib.contracts import ToolcribError
 from toolcrib.crib.crib import Crib
 
 _LOOK_S: Final = 5.0
@@ -64,6 +63,6 @@ async def by_the_clock(crib: Crib, every_s: float, work: Callable[[Crib], Awaita
     while True:
         try:
             await work(crib)
-        except ToolcribError:
+        except Exception:  # the edge of the process: what is not done now is done later
             _logger.exception("%s failed; trying again in %s s", work.__name__, every_s)
         await crib.clock.sleep(every_s)

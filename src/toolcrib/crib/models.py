@@ -41,11 +41,9 @@ def asking(program: Program) -> Program:
 
 
 def _with_model(tool: ToolRevision, model: str) -> ToolRevision:
-    """The revision with another model; where and how its own is reached does not hold for that one."""
+    """The revision with another model."""
     implementation = tool.definition.implementation
     if not isinstance(implementation, AgentImplementation | AgenticImplementation):
         return tool
-    own = implementation.llm
-    llm = LLMConfig(model=model, temperature=own.temperature, max_tokens=own.max_tokens, top_p=own.top_p)
-    inside = implementation.model_copy(update={"llm": llm})
+    inside = implementation.model_copy(update={"llm": implementation.llm.asking(model)})
     return tool.model_copy(update={"definition": tool.definition.model_copy(update={"implementation": inside})})

@@ -6,7 +6,6 @@ from toolcrib.contracts import (
     AgenticImplementation,
     AgentImplementation,
     InvalidSettings,
-    LLMConfig,
     Run,
     ToolRevision,
     Unavailable,
@@ -64,7 +63,7 @@ class Abilities:
         if isinstance(implementation, AgentImplementation | AgenticImplementation):
             llm = implementation.llm
             if run.request.model is not None and tool.content_hash == run.request.content_hash:
-                llm = LLMConfig(model=run.request.model)  # which is asked in place of the definition's
+                llm = llm.asking(run.request.model)  # which is asked in place of the definition's
             try:
                 self._models.check(llm)
             except InvalidSettings:

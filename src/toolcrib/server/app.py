@@ -168,6 +168,6 @@ async def _drive(crib: Crib) -> None:
     while True:
         try:
             await crib.engine.serve()
-        except ToolcribError:
+        except Exception:  # the edge of the process: a server that answers and drives nothing would be worse
             _logger.exception("runs are not driven at the moment; trying again in %s s", _RESTART_S)
         await crib.clock.sleep(_RESTART_S)

@@ -139,7 +139,8 @@ def with_nested(entries: dict[str, bytes]) -> bytes:
 
 def of_no_family(entries: dict[str, bytes]) -> bytes:
     """The manifest counts no run to the family."""
-    changed = {**json.loads(entries["manifest.json"]), "nested": []}
+    manifest = json.loads(entries["manifest.json"])
+    changed = {**manifest, "nested": list[str]()}
     return packed({**entries, "manifest.json": json.dumps(changed).encode()})
 
 

@@ -197,3 +197,11 @@ def test_a_schema_with_the_bounds_of_int64_can_be_hashed():
 def test_a_tool_s_uri_names_category_tool_and_verb():
     assert tool_uri("crm", "search") == "ai://tools/crm/search/execute"
     assert tool_uri("crm", "search", "read") == "ai://tools/crm/search/read"
+
+
+@pytest.mark.requirement("contracts.model")
+def test_another_model_of_the_same_provider_is_reached_like_the_first_and_one_of_another_provider_is_not():
+    own = LLMConfig(model="openai-compatible:one", base_url="https://models.example", api_key_env="KEY", top_p=0.5)
+
+    assert own.asking("openai-compatible:two") == own.model_copy(update={"model": "openai-compatible:two"})
+    assert own.asking("ollama:two") == LLMConfig(model="ollama:two", top_p=0.5)

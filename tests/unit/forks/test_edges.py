@@ -176,7 +176,7 @@ async def test_changes_that_a_kind_of_run_does_not_have_are_refused():
         for run_id, changes, told in refused:
             with pytest.raises(InvalidInput, match=told):
                 await crib.fork(run_id, changes=changes)
-        with pytest.raises(NotFound, match="there is: none"):
+        with pytest.raises(NotFound, match=r"no tool .nothing. to call in another version"):
             await crib.fork(flow, changes={"tool:nothing": "1.0.0"})
         with pytest.raises(PermissionDenied, match="publish"):
             await crib.fork(flow, changes={"policy": {}}, principal=Principal(id="eve", grants=("ai://runs/*/read",)))

@@ -44,9 +44,9 @@ def earlier(
     return EarlierCall(envelope=envelope(**fields), asked=asked, intent=intent, child_run_id=child)
 
 
-async def never(intent: CallStarted) -> ToolEnvelope | None:
+async def never(intent: CallStarted, since: datetime) -> ToolEnvelope | None:
     """Judges nothing."""
-    raise AssertionError(intent)
+    raise AssertionError(intent, since)
 
 
 def taken(rerun: Rerun | None = None, **calls: EarlierCall) -> TakenOver:

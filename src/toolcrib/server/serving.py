@@ -10,8 +10,10 @@ import os
 import socket
 import sys
 from collections.abc import Awaitable, Callable
+from datetime import timedelta
 from functools import partial
 from types import FrameType
+from typing import Final
 
 import uvicorn
 from fastapi import FastAPI
@@ -22,6 +24,9 @@ from toolcrib.server.app import create_app
 from toolcrib.server.edge import Farewell
 from toolcrib.server.keys import KeyRing, read_pepper
 from toolcrib.settings import ServerSettings, Settings
+
+_TURN_S: Final = 10.0
+"""Seconds in which a process that has the turn issues the first key; after that another start of a server may."""
 
 
 def serve(settings: Settings) -> None:
@@ -51,9 +56,17 @@ async def _serve(settings: Settings) -> None:
             drain_s=settings.server.drain_s,
         )
         server, listening = _listen(app, settings.server, partial(crib.engine.drain, settings.server.drain_s))
-        if not keys:
+        if not keys and await _is_first(crib):
             _say(f"API key, shown only now: {await ring.issue(crib.principal)}")
         await server.serve(sockets=[listening])
+
+
+async def _is_first(crib: Crib) -> bool:
+    """Whether this process is to issue the first key, of several that find none at the same moment."""
+    now, who = crib.clock.now(), crib.principal
+    return await crib.store.cache.add(
+        "first-api-key", {}, realm=who.realm, made_by=who.id, now=now, expires_at=now + timedelta(seconds=_TURN_S)
+    )
 
 
 class _Server(uvicorn.Server):

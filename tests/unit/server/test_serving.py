@@ -165,6 +165,24 @@ def ids(stream: httpx2.Response) -> Iterator[str]:
     return (line.removeprefix("id: ") for line in stream.iter_lines() if line.startswith("id: "))
 
 
+@pytest.mark.slow
+@pytest.mark.requirement("server.process")
+def test_of_several_servers_that_find_no_key_one_issues_the_first(tmp_path: Path) -> None:
+    store = f"sqlite:///{tmp_path}/crib.db"
+    with server_process(store, {}) as (one, first), server_process(store, {}) as (other, second):
+        wait_for(first)
+        wait_for(second)
+        one.send_signal(signal.SIGTERM)
+        other.send_signal(signal.SIGTERM)
+        said = one.communicate(timeout=60)[0] + other.communicate(timeout=60)[0]
+    assert said.count("API key, shown only now") == 1
+
+
+def wait_for(address: str) -> None:
+    """Until a server answers, so that it has said what it says at its start."""
+    httpx2.get(f"{address}/health", timeout=60).raise_for_status()
+
+
 @pytest.mark.requirement("server.settings")
 def test_a_malformed_setting_stops_the_start(tmp_path: Path) -> None:
     environment = {"TOOLCRIB_EGRESS_ALLOW": "localhost", "TOOLCRIB_STORE": f"sqlite:///{tmp_path}/crib.db"}

@@ -42,6 +42,8 @@ from toolcrib.store import Claim, Entry, Store
 
 _DRAINED_S: Final = 0.05
 """Seconds between looks whether all runs have been let go of."""
+_AT_A_LOOK: Final = 100
+"""Runs that are begun at one look: thousands that are woken at once do not fill the memory."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -344,7 +346,7 @@ class LocalEngine:
         Those come last that could be driven at the look before and still can: this process may lack what they need,
         and however many they are, newer ones must not wait for them.
         """
-        room = 0 if self._leaving else max(self._settings.max_runs - len(self._driving), 0)
+        room = 0 if self._leaving else min(max(self._settings.max_runs - len(self._driving), 0), _AT_A_LOOK)
         try:
             limit = room + len(self._left_over)
             found = dict.fromkeys(await self._journal.claimable(now=self._clock.now(), limit=limit))

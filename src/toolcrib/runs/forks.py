@@ -10,6 +10,7 @@ Nothing is written here. How calls ended that were cut off from outside was neve
 
 from collections.abc import AsyncIterator, Iterable, Iterator, Mapping, Sequence
 from decimal import Decimal
+from itertools import takewhile
 from typing import Final
 
 from toolcrib.contracts import (
@@ -252,13 +253,12 @@ def _cut_off(events: Sequence[RunEvent]) -> set[int]:
     if not isinstance(last, RunFinished):
         return set()
     reasons = {*_CUT_OFF, *([Reason.OUTCOME_UNKNOWN] if last.status in _STOPPED else [])}
-    found: set[int] = set()
-    for entry in reversed(events[:-1]):
+
+    def is_cut_off(entry: RunEvent) -> bool:
         failure = entry.event.envelope.error if isinstance(entry.event, CallFinished) else None
-        if failure is None or failure.reason not in reasons:
-            break
-        found.add(entry.number)
-    return found
+        return failure is not None and failure.reason in reasons
+
+    return {entry.number for entry in takewhile(is_cut_off, reversed(events[:-1]))}
 
 
 async def _untouched(calls: Iterable[RecordedCall], request: RunRequest, past: Past) -> AsyncIterator[RecordedCall]:

@@ -86,3 +86,22 @@ def test_values_differ_at_the_places_where_they_do():
         "/kind": (1, True),
         "/new": (None, "~"),
     }
+
+
+async def test_what_people_decided_is_compared_too():
+    async with Crib(
+        "memory://", models={"scripted:m": ScriptedModel([SEARCH, UPDATE, "Ok.", SEARCH, UPDATE, "No."])}
+    ) as crib:
+        crib.add(*Crm(1).tools)
+        await crib.save(agent("a", requires_approval=True))
+        ids: list[str] = []
+        for approve in (True, False):
+            waiting = await crib.invoke("a", {"message": "go"})
+            while asked := await crib.pending_approvals(waiting.run_id):
+                await crib.decide(waiting.run_id, asked[0].position, approve=approve)
+                await crib.resume(waiting.run_id)
+            ids.append(waiting.run_id)
+
+        decisions = (await crib.compare(*ids)).decisions
+
+        assert {(each.before, each.after) for each in decisions} >= {("approved", "rejected")}

@@ -55,11 +55,12 @@ format: $(READY) ## Format the code and fix what can be fixed safely
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 
-bench: $(READY) ## Measure a call, a large catalogue, reading calls from text, workflows, and the agent loop beside its peers
+bench: $(READY) ## Measure a call, a large catalogue, reading calls from text, workflows, durable steps, and the agent loop beside its peers
 	$(BIN)/python -m benchmarks.executor_call
 	$(BIN)/python -m benchmarks.catalogue
 	$(BIN)/python -m benchmarks.text_protocol
 	$(BIN)/python -m benchmarks.workflow_runs
+	$(BIN)/python -m benchmarks.durable_steps
 	$(BIN)/python -m benchmarks.agent_loop $(ARGS)
 
 agent-suites: $(READY) ## Play AgentDojo's and BFCL's tasks on agents, live and from the recorded runs (ARGS="bfcl --limit 9")

@@ -8,11 +8,11 @@ from tests.twins import ManualClock
 from tests.unit.agents.crm import Crm, asks
 from tests.unit.forks.forking import ended, made_itself, same_at_every_event
 from tests.unit.workflows.shop import Shop, calls, publish
+from tests.unit.workflows.waiting import COLLEAGUE, waited_through
 from toolcrib import Crib, LLMConfig, ScriptedModel
-from toolcrib.contracts import AgentDefinition, ClientResult, Json, Principal, ToolDefinition
+from toolcrib.contracts import AgentDefinition, Json, ToolDefinition
 
 UPDATE = asks(("update_deals", {"ids": ["d0"], "stage": "3001"}))
-COLLEAGUE = Principal(id="ben", grants=("ai://*",))
 
 
 def agent(name: str, **fields: Any) -> ToolDefinition:
@@ -72,26 +72,7 @@ async def test_signals_clients_and_waits_are_taken_and_steps_that_ask_people_ask
     shop, clock = Shop(), ManualClock()
     async with Crib("memory://", clock=clock) as crib:
         shop.add_to(crib)
-        await publish(
-            crib,
-            "wait",
-            {"name": "news", "wait": {"signal": "paid", "timeout_s": 60}},
-            {"name": "never", "wait": {"signal": "no", "timeout_s": 60}, "on_error": "continue"},
-            {"name": "rest", "wait": {"seconds": 30}},
-            {"name": "ask", "approval": {"message": "Go?", "show": {"item": "${news.item}"}}},
-            {"name": "show", "tool": "show", "input": {}},
-            calls("ship", "ship", "${ask.item}"),
-        )
-        waiting = await crib.instances.start("wait", {})
-        await crib.instances.signal(waiting.run_id, "paid", {"item": "a"})
-        await crib.return_client_result(waiting.run_id, "show", ClientResult(output={"seen": True}))
-        await crib.instances.resume(waiting.run_id)
-        [asked] = (await crib.approvals.page()).items
-        await crib.approvals.decide(
-            asked.approval_id, approve=True, edited_input={"item": "b"}, principal=COLLEAGUE, allow_self=True
-        )
-        clock.advance(61)
-        done = await crib.instances.resume(waiting.run_id)
+        done = await waited_through(crib, clock)
         assert done.status == "completed"
         events = await crib.store.journal.events(done.run_id)
         decided = next(entry.number for entry in events if entry.event.type == "approval_decided")

@@ -7,14 +7,14 @@ import pytest
 
 from tests.twins import ManualClock
 from tests.unit.workflows.shop import Shop, calls, publish, statuses
+from tests.unit.workflows.waiting import COLLEAGUE, waited_through
 from toolcrib import Crib, ScriptedModel
-from toolcrib.contracts import AgentDefinition, ClientResult, JsonObject, LLMConfig, Principal
+from toolcrib.contracts import AgentDefinition, JsonObject, LLMConfig
 from toolcrib.contracts.workflows import WorkflowInstance
 
 pytestmark = pytest.mark.requirement("workflow_reruns.replayed")
 
 ITEM: JsonObject = {"item": "x"}
-COLLEAGUE = Principal(id="ben", grants=("ai://*",))
 ORDER = (
     calls("reserve", "reserve"),
     calls("charge", "charge", depends_on=["reserve"]),
@@ -71,26 +71,7 @@ async def test_waits_signals_approvals_and_clients_are_replayed():
     shop, clock = Shop(), ManualClock()
     async with Crib("memory://", clock=clock) as crib:
         shop.add_to(crib)
-        await publish(
-            crib,
-            "wait",
-            {"name": "news", "wait": {"signal": "paid", "timeout_s": 60}},
-            {"name": "never", "wait": {"signal": "no", "timeout_s": 60}, "on_error": "continue"},
-            {"name": "rest", "wait": {"seconds": 30}},
-            {"name": "ask", "approval": {"message": "Go?", "show": {"item": "${news.item}"}}},
-            {"name": "show", "tool": "show", "input": {}},
-            calls("ship", "ship", "${ask.item}"),
-        )
-        waiting = await crib.instances.start("wait", {})
-        await crib.instances.signal(waiting.run_id, "paid", {"item": "a"})
-        await crib.return_client_result(waiting.run_id, "show", ClientResult(output={"seen": True}))
-        await crib.instances.resume(waiting.run_id)
-        [asked] = (await crib.approvals.page()).items
-        await crib.approvals.decide(
-            asked.approval_id, approve=True, edited_input={"item": "b"}, principal=COLLEAGUE, allow_self=True
-        )
-        clock.advance(61)
-        done = await crib.instances.resume(waiting.run_id)
+        done = await waited_through(crib, clock)
         assert (done.status, shop.done) == ("completed", ["ship b"])
 
         await same(crib, shop, done)

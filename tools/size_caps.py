@@ -1,4 +1,4 @@
-"""Hold files to 600 lines and functions to 60: `python -m tools.size_caps [ROOT]`.
+"""Hold files to 800 lines and functions to 60: `python -m tools.size_caps [ROOT]`.
 
 A function counts from its `def` to its last line, docstring included. There are no waivers: what is too long is split.
 """
@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 FOLDERS = ("src", "tests", "examples", "benchmarks", "tools")
-FILE_LIMIT = 600
+FILE_LIMIT = 800
 FUNCTION_LIMIT = 60
 
 

@@ -17,6 +17,7 @@ from toolcrib.contracts import (
     AgentOutputs,
     AgentRequest,
     AgentResponse,
+    Answer,
     Approval,
     ApprovalDecision,
     ApprovalPreview,
@@ -40,6 +41,7 @@ from toolcrib.contracts import (
     LLMStep,
     Loss,
     LossReport,
+    OpenQuestion,
     OperationImport,
     PinnedHandle,
     PinnedRun,
@@ -143,6 +145,7 @@ WRITTEN: dict[str, BaseModel] = {
     "AgentResponse": AgentResponse(
         agent="deals@1.0.0", run_id="run_1", status="awaiting_client", tool_calls=(ENVELOPE,), handles={"found": None}
     ),
+    "Answer": Answer(answer="Rafael Ortiz"),
     "Approval": Approval(
         approval_id="apr_1",
         realm="default",
@@ -196,6 +199,23 @@ WRITTEN: dict[str, BaseModel] = {
         format="OpenAPI 3.1.0",
         losses=(Loss(effect="dropped", kind="incoming", what="webhook paid", why="tools", places=("/webhooks/paid",)),),
         operations=(OperationImport(operation="GET /deals", place="/paths/~1deals/get", tool="deals"),),
+    ),
+    "OpenQuestion": OpenQuestion.model_validate(
+        {
+            "run_id": "run_1",
+            "position": "update.preview",
+            "question": "Two deals would be moved. Go on?",
+            "reason": "unsure",
+            "choices": [{"value": "yes", "label": "Yes", "outcome": "Both are moved."}],
+            "assumptions": ["\"Rafael\" was read as owner 'Rafael Ortiz'."],
+            "preview": {
+                "step": "update",
+                "tool": "update_deals@1.0.0",
+                "calls": 1,
+                "items": 2,
+                "sample": [{"before": {"id": "d1"}, "after": {"id": "d1", "stage": "won"}}],
+            },
+        }
     ),
     "PinnedHandle": PinnedHandle(name="deals", selector=PinSelector(tool="search")),
     "Principal": OWNER,

@@ -114,7 +114,7 @@ def run(
         print(found.model_dump_json(indent=2))
     else:
         _print(found, said=stream)
-    if found.status in {"failed", "timed_out", "cancelled"}:
+    if found.status in {"failed", "incomplete", "timed_out", "cancelled"}:
         raise typer.Exit(1)
 
 

@@ -64,7 +64,7 @@ def fork(
         print_diff(found)
         if made.error is not None:
             print(f"toolcrib: {made.error.code}: {made.error.message}", file=sys.stderr)
-    if made.status in {"failed", "timed_out", "cancelled"}:
+    if made.status in {"failed", "incomplete", "timed_out", "cancelled"}:
         raise typer.Exit(1)
 
 

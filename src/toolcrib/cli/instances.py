@@ -116,7 +116,7 @@ def report(instance: "WorkflowInstance", *, as_json: bool) -> None:
             if step.reason is not None:
                 print(f"toolcrib: step {step.step}: {step.reason}", file=sys.stderr)
         tell(instance)
-    if instance.status in {"failed", "timed_out", "cancelled"}:
+    if instance.status in {"failed", "incomplete", "timed_out", "cancelled"}:
         raise typer.Exit(1)
 
 

@@ -11,7 +11,7 @@ from toolcrib.cli.options import DEFAULT_STORE, AsJson, Position, RunId, Store
 from toolcrib.cli.session import with_crib
 
 if TYPE_CHECKING:
-    from toolcrib.contracts import Run, Trace
+    from toolcrib.contracts import OpenQuestion, Run, Trace
     from toolcrib.crib import Crib
 
 app = typer.Typer(help="Look at runs, decide, carry on, cancel, fork, replay and export them.", no_args_is_help=True)
@@ -20,6 +20,13 @@ Follow = Annotated[bool, typer.Option("--follow", help="Go on until the run ends
 Tool = Annotated[str | None, typer.Option(metavar="NAME", help="Runs of this tool only.", show_default=False)]
 Limit = Annotated[int, typer.Option(min=1, max=1000, help="The most runs.")]
 Why = Annotated[str | None, typer.Option("--reason", metavar="TEXT", help="Why, for the record.", show_default=False)]
+Text = Annotated[
+    str | None,
+    typer.Argument(metavar="[TEXT]", help="One of the choices, or words in any language.", show_default=False),
+]
+At = Annotated[
+    str | None, typer.Option("--position", metavar="NAME", help="Of the question that is meant.", show_default=False)
+]
 Edit = Annotated[
     str | None,
     typer.Option("--edit", metavar="JSON", help="Other arguments to call with, as a JSON object.", show_default=False),
@@ -62,7 +69,39 @@ def resume(run_id: RunId, store: Store = DEFAULT_STORE, as_json: AsJson = False)
         await crib.resume(run_id)
         return await crib.trace(run_id)
 
-    found = with_crib(store, drive)
+    _show(with_crib(store, drive), as_json=as_json)
+
+
+@app.command("answer")
+def answer(
+    run_id: RunId, text: Text = None, position: At = None, store: Store = DEFAULT_STORE, as_json: AsJson = False
+) -> None:
+    """Answer what a run asks, and carry it on in this process; without an answer, show what it asks."""
+
+    async def tell(crib: "Crib") -> "Trace":
+        if text is None:
+            print_question(await crib.questions.of_run(run_id), run_id)
+            raise typer.Exit
+        await crib.questions.answer(run_id, text, position=position)
+        return await crib.trace(run_id)
+
+    _show(with_crib(store, tell), as_json=as_json)
+
+
+def print_question(question: "OpenQuestion | None", run_id: str) -> None:
+    """Print what a run asks, with its choices and what would follow from each."""
+    if question is None:
+        print(f"run {run_id} asks nothing")
+        return
+    print(question.question)
+    for choice in question.choices:
+        named = f" ({choice.label})" if choice.label != choice.value else ""
+        print(f"  {choice.value}{named}{f': {choice.outcome}' if choice.outcome else ''}")
+    print(f"answer with: toolcrib run answer {run_id} TEXT")
+
+
+def _show(found: "Trace", *, as_json: bool) -> None:
+    """Show how a run stands; a run that has not done what it was asked for is no success."""
     if as_json:
         print(found.model_dump_json(indent=2))
     else:
@@ -70,7 +109,7 @@ def resume(run_id: RunId, store: Store = DEFAULT_STORE, as_json: AsJson = False)
         from toolcrib.cli.tree import draw
 
         console().print(draw(found))
-    if found.status in {"failed", "timed_out", "cancelled"}:
+    if found.status in {"failed", "incomplete", "timed_out", "cancelled"}:
         raise typer.Exit(1)
 
 

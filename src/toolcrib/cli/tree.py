@@ -42,6 +42,8 @@ _PURPOSES: Final[dict[Purpose, str]] = {
     "formatting": "Formatting",
     "answer": "Answer",
     "summary": "Summary",
+    "verification": "Second Reading",
+    "question": "Question",
 }
 _KINDS: Final = {
     "tool": "Tool",
@@ -51,7 +53,7 @@ _KINDS: Final = {
     "agent": "Agent",
     "workflow": "Workflow",
 }
-_MARKS: Final = {"completed": "✓", "failed": "✗", "timed_out": "✗", "cancelled": "✗"}
+_MARKS: Final = {"completed": "✓", "failed": "✗", "timed_out": "✗", "incomplete": "✗", "cancelled": "✗"}
 _COLOURS: Final = {
     "completed": "green",
     "success": "green",
@@ -59,6 +61,7 @@ _COLOURS: Final = {
     "error": "red",
     "denied": "red",
     "timed_out": "red",
+    "incomplete": "yellow",
     "rejected": "red",
 }
 _LONGEST: Final = 240

@@ -23,6 +23,7 @@ from toolcrib.contracts.agentic import (
     AgenticStatus,
     AgenticStep,
     AllocatedTool,
+    Grounding,
 )
 from toolcrib.contracts.agents import AgentImplementation, AgentMemory, MemoryStrategy, ResolvedTool, ResponseFormat
 from toolcrib.contracts.approvals import (
@@ -210,6 +211,7 @@ from toolcrib.contracts.pointers import escaped, pointed, pointer_names, unescap
 from toolcrib.contracts.principals import DEFAULT_REALM, LOOKS, OWNER, Principal, PrincipalKind, Verb, tool_uri
 from toolcrib.contracts.probes import Discovery, ProviderCheck
 from toolcrib.contracts.providers import NAME_PATTERN, ProviderDefinition, ServerVariable
+from toolcrib.contracts.questions import Answer, ChangePreview, Choice, OpenQuestion, PreviewedItem
 from toolcrib.contracts.references import ProviderData, ReferenceReading, ReferenceSnapshot, ReferenceSource
 from toolcrib.contracts.replays import Divergence, Replay
 from toolcrib.contracts.retries import Backoff, RetryPolicy
@@ -217,6 +219,8 @@ from toolcrib.contracts.runs import (
     CANCEL,
     CLOCK,
     ENDED,
+    PLAN_FORMAT,
+    PLANNED_ANEW,
     WAITING,
     ApprovalDecision,
     ClientResult,
@@ -291,6 +295,8 @@ __all__ = [
     "MODEL_ERROR_KINDS",
     "NAME_PATTERN",
     "OWNER",
+    "PLANNED_ANEW",
+    "PLAN_FORMAT",
     "RETRYABLE_MODEL_ERRORS",
     "ROW_VERSION",
     "SCHEMA_VERSION",
@@ -314,6 +320,7 @@ __all__ = [
     "AgenticStep",
     "AllocatedTool",
     "Allowance",
+    "Answer",
     "ApiKeyAuth",
     "Approval",
     "ApprovalDecided",
@@ -343,8 +350,10 @@ __all__ = [
     "ChangeClass",
     "ChangeKind",
     "ChangePart",
+    "ChangePreview",
     "CheckOutcome",
     "ChildStarted",
+    "Choice",
     "ClientHandoff",
     "ClientResult",
     "ClientReturned",
@@ -403,6 +412,7 @@ __all__ = [
     "FieldStyle",
     "FilterAction",
     "Filtered",
+    "Grounding",
     "GrpcConnection",
     "GrpcImplementation",
     "GuardDecision",
@@ -466,6 +476,7 @@ __all__ = [
     "OffsetPaging",
     "OnMalformed",
     "OnMissing",
+    "OpenQuestion",
     "OperationImport",
     "Outcome",
     "PageNumberPaging",
@@ -480,6 +491,7 @@ __all__ = [
     "PinnedHandle",
     "PinnedRun",
     "PluginImplementation",
+    "PreviewedItem",
     "Principal",
     "PrincipalKind",
     "ProgressMade",

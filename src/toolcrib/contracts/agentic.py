@@ -10,6 +10,10 @@ from toolcrib.contracts.references import ProviderData, ReferenceSource
 
 AgenticMode: TypeAlias = Literal["deterministic", "agentic"]
 AgenticStatus: TypeAlias = Literal["draft", "active", "disabled"]
+Grounding: TypeAlias = Literal["evidence", "strict", "off"]
+"""How sure one must be of what a model takes from a task. evidence: each value that decides says where it comes from;
+doubts are put to a second reading, then to a person. strict: nothing is taken on a model's word, and tasks that only
+read are held to it too. off: any plan that meets its schema runs."""
 
 
 class AgenticStep(Contract):
@@ -59,6 +63,9 @@ class AgenticImplementation(Contract):
     tools: tuple[AllocatedTool, ...] = ()
     context: AgenticContext = AgenticContext()
     limits: Limits = Limits()
+    grounding: Grounding = "evidence"
+    preview_above: int = Field(default=500, ge=0)
+    """A change of more items than this waits for a person, who is shown how many there are and some of them."""
     result_schema: JsonSchema | None = None
     """Schema of the formatted answer; null for `{"summary": text}`."""
     made_from: dict[str, str] = Field(default_factory=dict)

@@ -10,6 +10,7 @@ from toolcrib.contracts.envelope import ToolEnvelope
 from toolcrib.contracts.errors import ToolError
 from toolcrib.contracts.models import Usage
 from toolcrib.contracts.outputs import AgentOutputs
+from toolcrib.contracts.questions import OpenQuestion
 from toolcrib.contracts.runs import ClientResult, RunStatus, StopReason
 
 
@@ -40,7 +41,7 @@ class AgentRequest(Contract):
     """Null begins a new one."""
     session_id: str | None = None
     run_id: str | None = None
-    """The waiting run that the results are for; the conversation's last one if null."""
+    """The waiting run that the results are for, or that the message answers; the conversation's last one if null."""
     tool_results: tuple[ReturnedCall, ...] = ()
     """All of them count, or none does; calls that are not among them keep waiting."""
     dry_run: bool = False
@@ -88,5 +89,7 @@ class AgentResponse(AgentOutputs):
     warnings: tuple[str, ...] = ()
     tool_calls: tuple[ToolEnvelope, ...] = ()
     """Prepared calls that wait for the client, those of nested runs among them."""
+    question: OpenQuestion | None = None
+    """What it asks, or a run that is nested in it; the next message of the conversation answers it."""
     approvals: tuple[WaitingApproval, ...] = ()
     """Calls that wait for a person, those of nested runs among them."""

@@ -14,10 +14,24 @@ from toolcrib.contracts.principals import Principal
 
 RunKind: TypeAlias = Literal["tool", "code", "composite", "agentic", "agent", "workflow"]
 RunStatus: TypeAlias = Literal[
-    "queued", "running", "awaiting_approval", "awaiting_client", "completed", "failed", "timed_out", "cancelled"
+    "queued",
+    "running",
+    "awaiting_approval",
+    "awaiting_client",
+    "awaiting_answer",
+    "completed",
+    "incomplete",
+    "failed",
+    "timed_out",
+    "cancelled",
 ]
+"""`awaiting_answer`: it has asked a question. `incomplete`: it has ended without doing what it was asked for, though
+nothing failed: its question was not answered, somebody declined, or its plan left out every step."""
 StopReason: TypeAlias = Literal[
     "final_answer",
+    "question",
+    "declined",
+    "nothing_done",
     "max_iterations",
     "max_tool_calls",
     "max_cost",
@@ -29,12 +43,20 @@ StopReason: TypeAlias = Literal[
     "cancelled",
 ]
 Purpose: TypeAlias = Literal[
-    "planning", "tool_selection", "result_review", "error_recovery", "formatting", "answer", "summary"
+    "planning",
+    "tool_selection",
+    "result_review",
+    "error_recovery",
+    "formatting",
+    "answer",
+    "summary",
+    "verification",
+    "question",
 ]
-"""Why a model was called. The first four are of 000, section 4.2."""
+"""Why a model was called. The first four are of 000, section 4.2. `verification`: a second reading of a task."""
 
-ENDED: frozenset[str] = frozenset({"completed", "failed", "timed_out", "cancelled"})
-WAITING: frozenset[str] = frozenset({"awaiting_approval", "awaiting_client"})
+ENDED: frozenset[str] = frozenset({"completed", "incomplete", "failed", "timed_out", "cancelled"})
+WAITING: frozenset[str] = frozenset({"awaiting_approval", "awaiting_client", "awaiting_answer"})
 CANCEL = "cancel"
 """Name of the signal that ends a run, whatever it does or waits for."""
 CLOCK = "clock"
@@ -56,6 +78,12 @@ class Rerun(Contract):
     """For `from_step`: the first that is run anew."""
     repeat_unknown: bool = False
     """Calls of which nobody knows whether they took effect are made once more."""
+
+
+PLAN_FORMAT = 2
+"""How new runs plan."""
+PLANNED_ANEW = "planned_anew"
+"""Kind of the progress by which a run says that it plans anew, and not as an older release; its key is where."""
 
 
 class RunRequest(Contract):
@@ -93,6 +121,8 @@ class RunRequest(Contract):
     """Content hashes of the revisions that are called, by those in whose place they are; in nested runs too."""
     callers: dict[str, str] = Field(default_factory=dict)
     """The tools that are open above this run, outermost first: `name@version` by content hash."""
+    plan_format: int = 1
+    """How a fixed sequence is planned. 1: as releases did that held a plan against words; 2: by evidence."""
     side_effects: SideEffects = "writes"
     """The most that its calls may do."""
     guardrails: tuple[Guardrail, ...] = ()

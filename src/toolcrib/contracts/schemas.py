@@ -26,6 +26,7 @@ from toolcrib.contracts.models import Limits, LLMConfig
 from toolcrib.contracts.outputs import AgentOutputs, PinnedHandle
 from toolcrib.contracts.principals import Principal
 from toolcrib.contracts.providers import ProviderDefinition
+from toolcrib.contracts.questions import Answer, OpenQuestion
 from toolcrib.contracts.replays import Replay
 from toolcrib.contracts.run_diffs import RunDiff
 from toolcrib.contracts.runs import ApprovalDecision, ClientResult, Run, RunRequest, RunResult
@@ -45,6 +46,7 @@ _EXPORTED: tuple[type[BaseModel], ...] = (
     AgentOutputs,
     AgentRequest,
     AgentResponse,
+    Answer,
     Approval,
     ApprovalDecision,
     ApprovalPreview,
@@ -56,6 +58,7 @@ _EXPORTED: tuple[type[BaseModel], ...] = (
     LLMConfig,
     Limits,
     LossReport,
+    OpenQuestion,
     PinnedHandle,
     Principal,
     PromptDifference,

@@ -4,7 +4,7 @@ They go through the crib's executor and its models like any run, with the same l
 they are dry. Nobody finds them among the executions.
 """
 
-from toolcrib.contracts import JsonObject, Principal, Run, RunRequest, ToolDefinition
+from toolcrib.contracts import PLAN_FORMAT, JsonObject, Principal, Run, RunRequest, ToolDefinition
 from toolcrib.engines import EngineSettings, LocalEngine, new_run_id
 from toolcrib.executor import Clock, Executor
 from toolcrib.registry import Registry, pins_of
@@ -50,6 +50,7 @@ class Bench:
         )
         request = RunRequest(
             kind="agentic",
+            plan_format=PLAN_FORMAT,
             tool=tool.ref,
             content_hash=tool.content_hash,
             pins=pins_of(tool, self._registry),

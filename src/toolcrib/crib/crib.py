@@ -57,6 +57,7 @@ from toolcrib.crib.named import NamedThings, check_grants
 from toolcrib.crib.outside import opened
 from toolcrib.crib.parts import Outside, Parts
 from toolcrib.crib.prompts import Prompts
+from toolcrib.crib.questions import Questions
 from toolcrib.crib.reference import ReferenceData
 from toolcrib.crib.rehearsal import Ahead, Rehearsal
 from toolcrib.crib.requests import refusal_of, refusal_of_run, request_of
@@ -179,7 +180,8 @@ class Crib(Definer):
         self.connections = Connections(parts, self.enter)
         self.conversations = Conversations(self.store, self.engine, self.clock, self.enter)
         self.evaluate = Evaluations(parts, self.enter)
-        self.executions = Executions(parts, self.conversations, self.enter)
+        self.questions = Questions(parts, self.enter)
+        self.executions = Executions(parts, self.conversations, self.enter, self.questions)
         self.workflows = Workflows(parts, self.listing, self.lifecycle, self.executions, self.enter)
         Authoring(self.workflows, self.registry).bind(parts.functions)
         self.instances = Instances(parts, self.executions, self.enter)

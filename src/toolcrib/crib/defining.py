@@ -12,6 +12,7 @@ from toolcrib.contracts import (
     AgenticStep,
     AgentMemory,
     AllocatedTool,
+    Grounding,
     Guardrail,
     InvalidDefinition,
     Json,
@@ -50,6 +51,10 @@ class AgenticOptions(TypedDict, total=False):
     """Parameters; one `task` if null."""
     result_schema: JsonSchema | None
     """Shape of the answer; `{"summary": text}` if null."""
+    grounding: Grounding
+    """How sure one must be of what the model takes from a task: `evidence` (default), `strict`, `off`."""
+    preview_above: int
+    """A change of more items than this waits for a person, who is shown what would change; 500 by default."""
     version: str
     """Semantic version."""
 

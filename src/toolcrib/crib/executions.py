@@ -6,7 +6,6 @@ reach another process.
 
 from collections.abc import AsyncGenerator, Sequence
 from contextlib import aclosing
-from typing import Literal, TypeAlias
 
 from toolcrib.contracts import (
     AgentRequest,
@@ -15,7 +14,6 @@ from toolcrib.contracts import (
     InvalidInput,
     JsonObject,
     NotFound,
-    PermissionDenied,
     Principal,
     ReturnedCall,
     Run,
@@ -25,12 +23,10 @@ from toolcrib.contracts import (
 from toolcrib.crib.conversations import Conversations
 from toolcrib.crib.entering import Enter
 from toolcrib.crib.parts import Parts
+from toolcrib.crib.questions import Questions
 from toolcrib.crib.requests import refusal_of_run, request_of
-from toolcrib.policy import permits
+from toolcrib.crib.run_access import RunVerb, run_for
 from toolcrib.runs import BEGINNING, StreamMessage, listen, read_response, read_tree, signals_for, turn_run_id
-
-RunVerb: TypeAlias = Literal["execute", "read"]
-"""What a principal does with a run: act on it, or look at it."""
 
 
 class Executions:
@@ -40,13 +36,15 @@ class Executions:
         parts: Of the crib.
         conversations: Of the crib.
         enter: Has the definitions of a principal's realm at hand.
+        questions: Takes messages that answer what a run asks.
     """
 
-    def __init__(self, parts: Parts, conversations: Conversations, enter: Enter) -> None:
+    def __init__(self, parts: Parts, conversations: Conversations, enter: Enter, questions: Questions) -> None:
         self._parts = parts
         self._journal = parts.outside.store.journal
         self._conversations = conversations
         self._enter = enter
+        self._questions = questions
 
     async def execute(self, agent: str, request: AgentRequest, *, principal: Principal | None = None) -> AgentResponse:
         """Ask an agent, or bring it what its client did, and wait until it has answered or waits for somebody.
@@ -151,6 +149,10 @@ class Executions:
 
     async def _take(self, agent: str, request: AgentRequest, who: Principal) -> str:
         """Take a request, durably; returns the id of the run that goes on with it."""
+        asking = await self._asking(agent, request, who) if request.message is not None else None
+        if asking is not None and request.message is not None:
+            await self._questions.leave(asking, request.message, principal=who)
+            return asking
         if not request.tool_results:
             return await self._begin(agent, request, who)
         if request.message is not None or request.params is not None:
@@ -179,6 +181,27 @@ class Executions:
         if wanted.kind != "agent":
             return await parts.engine.create(wanted)
         return await self._conversations.create(await self._conversations.begin(tool, request, who), wanted)
+
+    async def _asking(self, agent: str, request: AgentRequest, who: Principal) -> str | None:
+        """The outermost run that waits for an answer, which a message gives it; null if a message begins a turn."""
+        run_id = request.run_id
+        try:
+            if run_id is None and request.conversation_id is not None:
+                conversation = await self._conversations.own(request.conversation_id, principal=who)
+                run_id = turn_run_id(conversation.conversation_id, conversation.turn_count)
+            if run_id is None:
+                return None
+            run = await self.run_for(run_id, who, "execute")
+        except NotFound:
+            if request.run_id is not None:
+                raise
+            return None  # a turn without a run is free for this message; what else is missing is said when it begins
+        if run.status != "awaiting_answer":
+            return None
+        if agent.partition("@")[0] != run.request.tool_name:
+            msg = f"run {run.run_id} is of {run.request.tool_name!r}, which has asked; answer it, not {agent!r}"
+            raise Conflict(msg)
+        return run.run_id
 
     # Results of clients -----------------------------------------------------------------------------------------------
 
@@ -219,27 +242,7 @@ class Executions:
             NotFound: The realm has no such run.
             PermissionDenied: It is somebody else's.
         """
-        try:
-            run = await self._journal.run(run_id)
-        except NotFound:
-            run = None
-        if run is None or run.realm != who.realm:
-            msg = f"there is no run {run_id!r}; list the executions for the ids there are"
-            raise NotFound(msg)
-        if not may(who, run, verb):
-            uri = _uri(run, verb)
-            msg = f"run {run_id} is another's, and {who.id!r} has no grant for {uri!r}; ask the realm's owner for it"
-            raise PermissionDenied(msg)
-        return run
-
-
-def may(who: Principal, run: Run, verb: RunVerb) -> bool:
-    """Whether a principal may read a run, or act on it: its own, and those that a grant of it names."""
-    return run.made_by == who.id or permits(who.grants, _uri(run, verb))
-
-
-def _uri(run: Run, verb: RunVerb) -> str:
-    return f"ai://runs/{run.request.tool_name}/{verb}"
+        return await run_for(self._journal, run_id, who, verb)
 
 
 def _arguments(definition: ToolDefinition, request: AgentRequest) -> JsonObject:

@@ -67,6 +67,6 @@ class AgenticTool:
         self.definition = definition
 
     async def __call__(self, task: str | None = None, **parameters: Json) -> Result:
-        """Run the tool and wait until the run ends or suspends."""
+        """Run the tool and wait until the run ends or suspends; `crib.questions.answer` answers what it asks."""
         arguments = parameters if task is None else {"task": task, **parameters}
         return await self._invoke(f"{self.definition.name}@{self.definition.version}", arguments)

@@ -30,9 +30,10 @@ from toolcrib.contracts.workflows import (
     event_signal,
 )
 from toolcrib.crib.entering import Enter
-from toolcrib.crib.executions import Executions, RunVerb, may
+from toolcrib.crib.executions import Executions
 from toolcrib.crib.parts import Parts
 from toolcrib.crib.requests import refusal_of_run, request_of
+from toolcrib.crib.run_access import RunVerb, may
 from toolcrib.crib.successors import Successors, under_way
 from toolcrib.engines import new_run_id
 from toolcrib.runs import read_tree

@@ -30,7 +30,13 @@ from toolcrib.crib.parts import Parts
 from toolcrib.registry import classify, concerns, dependents_of, warnings_for
 from toolcrib.workflows.impact import NamedKind, judged, users_of
 
-_UNDER_WAY: Final[tuple[RunStatus, ...]] = ("queued", "running", "awaiting_approval", "awaiting_client")
+_UNDER_WAY: Final[tuple[RunStatus, ...]] = (
+    "queued",
+    "running",
+    "awaiting_approval",
+    "awaiting_client",
+    "awaiting_answer",
+)
 _MOST_RUNS: Final = 1000
 """Of each status that are looked at, the newest ones."""
 

@@ -59,7 +59,7 @@ from toolcrib.runtimes import Abilities, DelegateRuntime, PythonRuntime, Runtime
 from toolcrib.store import Entry, Journal, RunChange
 from toolcrib.store.shadow import ShadowStore
 
-_OPEN: Final[tuple[RunStatus, ...]] = ("queued", "running", "awaiting_approval", "awaiting_client")
+_OPEN: Final[tuple[RunStatus, ...]] = ("queued", "running", "awaiting_approval", "awaiting_client", "awaiting_answer")
 _PAGE: Final = 200
 _SOMEBODY: Final = "rehearsal"
 _STOPPED: Final = "rehearsal"

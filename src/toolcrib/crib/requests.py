@@ -1,6 +1,15 @@
 """From a caller's words to a run's request, and whether it would be refused before anything runs."""
 
-from toolcrib.contracts import InvalidDefinition, JsonObject, Principal, RunKind, RunRequest, ToolError, ToolRevision
+from toolcrib.contracts import (
+    PLAN_FORMAT,
+    InvalidDefinition,
+    JsonObject,
+    Principal,
+    RunKind,
+    RunRequest,
+    ToolError,
+    ToolRevision,
+)
 from toolcrib.contracts.workflows import Rerun
 from toolcrib.executor import CallFailed, Executor, ToolCall
 from toolcrib.registry import Registry, compile_schema, pins_of
@@ -28,6 +37,7 @@ def request_of(
     kind: RunKind = run_kind if is_run and not as_call else "tool"
     return RunRequest(
         kind=kind,
+        plan_format=PLAN_FORMAT,
         tool=tool.ref,
         content_hash=tool.content_hash,
         pins=pins_of(tool, registry),

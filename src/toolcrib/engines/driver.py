@@ -72,7 +72,7 @@ from toolcrib.runs import (
 )
 from toolcrib.runs.log import Appends
 from toolcrib.runs.modelguard import Screens
-from toolcrib.runs.surroundings import Executes, Learn, Texts, learned_now
+from toolcrib.runs.surroundings import Executes, Foretell, Learn, Texts, learned_now, nothing_foretold
 from toolcrib.store import Claim, RunChange
 
 
@@ -148,6 +148,8 @@ class House(Struct, frozen=True):
     """Finds out what a program wants to know of the world; in a replay what it found then."""
     screens: Callable[[], Screens] = Screens
     """Makes the content filters of a run; in a replay they find in an answer what they found then."""
+    foretell: Foretell = nothing_foretold
+    """Says what a replay comes to next in a run."""
 
 
 class Drive:
@@ -388,6 +390,7 @@ class Driver:
                 abandon=partial(self._abandon, drive.run),
                 past=house.store.journal,
                 learn=house.learn,
+                foretell=house.foretell,
                 fence=partial(self._ensure, hold),
             ),
         )

@@ -3,7 +3,7 @@
 import hashlib
 from collections.abc import Sequence
 
-from toolcrib.contracts import RunRequest, RunSuspended
+from toolcrib.contracts import PLAN_FORMAT, RunRequest, RunSuspended
 from toolcrib.executor import Clock
 from toolcrib.policy import least
 from toolcrib.registry import Registry, pins_of
@@ -31,6 +31,7 @@ def nested_request(context: RunContext, nested: Nested, registry: Registry, cloc
     pins = pins_of(tool, registry, mine.pins)
     return RunRequest(
         kind=tool.definition.run_kind if failed is None else "tool",
+        plan_format=PLAN_FORMAT,
         tool=tool.ref,
         content_hash=tool.content_hash,
         pins={ref: mine.replaced.get(pinned, pinned) for ref, pinned in pins.items()},

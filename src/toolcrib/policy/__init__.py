@@ -17,7 +17,7 @@ from toolcrib.policy.caps import (
     read_caps,
 )
 from toolcrib.policy.contents import Screening, filters_of, screen, withholds_text
-from toolcrib.policy.guard import CallPolicy, decide, guardrails_of, is_in_service, least, permit, policy_of
+from toolcrib.policy.guard import CallPolicy, confirms, decide, guardrails_of, is_in_service, least, permit, policy_of
 from toolcrib.policy.guardrails import (
     NO_MAKERS,
     Check,
@@ -63,6 +63,7 @@ __all__ = [
     "as_of_now",
     "check_approver",
     "check_grant",
+    "confirms",
     "decide",
     "deletes",
     "filters_of",

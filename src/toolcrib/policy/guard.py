@@ -89,9 +89,14 @@ def decide(tool: ToolRevision, policy: CallPolicy, budget: Budget, position: str
         return GuardDecision(
             outcome="deny", rule=shortage.limit, reason=shortage.reason, message=shortage.message, inputs=inputs
         )
-    if definition.requires_confirmation or definition.name in policy.confirm:
+    if confirms(policy, tool):
         return GuardDecision(outcome="ask", rule="confirmation", message="a person must confirm", inputs=inputs)
     return GuardDecision(outcome="allow", rule="allowed", inputs=inputs)
+
+
+def confirms(policy: CallPolicy, tool: ToolRevision) -> bool:
+    """Whether each call of a tool waits for a person; guardrails may ask for one besides."""
+    return tool.definition.requires_confirmation or tool.definition.name in policy.confirm
 
 
 def guardrails_of(tool: ToolRevision) -> tuple[Guardrail, ...]:

@@ -32,22 +32,26 @@ from toolcrib.runs.stored import StoredRun
 from toolcrib.runs.surroundings import Nested, Surroundings
 from toolcrib.runs.takeover import TakenOver
 from toolcrib.runs.trace import trace_of
-from toolcrib.runs.tree import Branch, read_tree
+from toolcrib.runs.tree import Branch, open_question, read_tree
 from toolcrib.runs.turns import turn_run_id
 from toolcrib.runs.unrecorded import Unrecorded, outside_call
 from toolcrib.runs.usage import as_contract
 from toolcrib.runs.waiting import (
+    QUESTION_ASKED,
     client_signal,
     decision_on,
+    question_key,
     tellers_of,
     waiting_approvals,
     waiting_at,
     waiting_handoffs,
+    waiting_question,
 )
 
 __all__ = [
     "BEGIN",
     "BEGINNING",
+    "QUESTION_ASKED",
     "Branch",
     "BudgetExhausted",
     "Ended",
@@ -92,9 +96,11 @@ __all__ = [
     "holds",
     "in_doubt",
     "listen",
+    "open_question",
     "outputs_of",
     "outside_call",
     "pinned_by",
+    "question_key",
     "read_response",
     "read_trace",
     "read_tree",
@@ -116,4 +122,5 @@ __all__ = [
     "waiting_approvals",
     "waiting_at",
     "waiting_handoffs",
+    "waiting_question",
 ]

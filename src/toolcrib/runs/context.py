@@ -36,6 +36,7 @@ from toolcrib.contracts import (
     Run,
     RunRequest,
     RunResult,
+    RunStatus,
     Signal,
     ToolEnvelope,
     ToolRevision,
@@ -266,7 +267,12 @@ class RunContext:
         return [call.result() for call in pending]
 
     async def wait_signal(
-        self, name: str, *, position: str | None = None, timeout_s: float | None = None
+        self,
+        name: str,
+        *,
+        position: str | None = None,
+        timeout_s: float | None = None,
+        status: RunStatus = "awaiting_client",
     ) -> Signal | None:
         """Wait for a signal from outside, for days if need be; null if the time is over before it comes.
 
@@ -274,8 +280,9 @@ class RunContext:
             name: Of the signal; one that was left before the wait began counts.
             position: Of the part of the program that waits, where several may wait for one signal.
             timeout_s: Seconds from the moment in which the wait began; null for ever.
+            status: How the run stands meanwhile.
         """
-        return await self._parking.through(lambda: self._waits.signal(name, position, timeout_s))
+        return await self._parking.through(lambda: self._waits.signal(name, position, timeout_s, status))
 
     async def sleep(self, name: str, seconds: float, *, hold_s: float = 0.0) -> None:
         """Let time pass. The run holds nothing meanwhile, unless that is over within `hold_s` seconds."""
@@ -303,6 +310,11 @@ class RunContext:
     def told(self) -> Collection[str]:
         """Keys of what it has told so far, in order; in a fork, after those what the other run told next."""
         return {**self._history.progress, **self.elsewhere.told}
+
+    @property
+    def ahead(self) -> Sequence[Event] | None:
+        """In a replay what was recorded of the run since it was taken; null elsewhere."""
+        return self._around.foretell(self.run_id)
 
     def noted(self, key: str) -> Json:
         """What was told under a key; null if nothing was."""

@@ -20,7 +20,7 @@ from toolcrib.runs.history import Logged
 from toolcrib.runs.modelcalls import counted
 from toolcrib.runs.outputs import answer_of, outputs_of
 from toolcrib.runs.trace import trace_of
-from toolcrib.runs.tree import handed_over, read_tree, to_approve
+from toolcrib.runs.tree import handed_over, open_question, read_tree, to_approve
 from toolcrib.store import Journal
 
 
@@ -56,6 +56,7 @@ async def read_response(journal: Journal, run_id: str, tool: ToolRevision) -> Ag
         error=trace.error,
         warnings=trace.warnings,
         tool_calls=tuple(handed_over(tree)),
+        question=open_question(tree),
         approvals=tuple(_in_short(owner, request) for owner, request in to_approve(tree)),
     )
 

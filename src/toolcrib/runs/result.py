@@ -9,6 +9,7 @@ from toolcrib.contracts import (
     AgentOutputs,
     CallFinished,
     Json,
+    OpenQuestion,
     RunEvent,
     RunFinished,
     RunResult,
@@ -18,6 +19,7 @@ from toolcrib.contracts import (
 )
 from toolcrib.runs.outputs import outputs_of
 from toolcrib.runs.trace import trace_of
+from toolcrib.runs.waiting import waiting_question
 from toolcrib.store import Entry
 
 
@@ -65,6 +67,11 @@ class Result:
     def envelopes(self) -> Sequence[ToolEnvelope]:
         """The envelopes of the run's calls, in the order in which they ended."""
         return [entry.event.envelope for entry in self.log if isinstance(entry.event, CallFinished)]
+
+    @cached_property
+    def question(self) -> OpenQuestion | None:
+        """What it asks; `crib.questions.answer` answers it, and `of_run` there also tells what nested runs ask."""
+        return waiting_question([entry.shown() for entry in self.log], ())
 
     @cached_property
     def outputs(self) -> AgentOutputs:

@@ -1,11 +1,11 @@
 """What a run context needs of the house, handed in by the engine: shapes and ports, no behaviour."""
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from typing import Protocol, TypeAlias
 
 from msgspec import Struct
 
-from toolcrib.contracts import FailedCall, Json, JsonObject, ToolEnvelope, ToolRevision
+from toolcrib.contracts import Event, FailedCall, Json, JsonObject, ToolEnvelope, ToolRevision
 from toolcrib.executor import CallContext, Clock, ToolCall
 from toolcrib.runs.approvals import Leave, Signals
 from toolcrib.runs.indoubt import InDoubt
@@ -37,6 +37,16 @@ async def learned_now(run_id: str, key: str, make: Callable[[], Awaitable[Json]]
     """What is found out at this moment."""
     del run_id, key
     return await make()
+
+
+Foretell: TypeAlias = Callable[[str], Sequence[Event] | None]
+"""What was recorded of a run after what its journal has: null unless it is replayed."""
+
+
+def nothing_foretold(run_id: str) -> Sequence[Event] | None:
+    """Nobody knows what comes next."""
+    del run_id
+    return None
 
 
 class Executes(Protocol):
@@ -88,3 +98,5 @@ class Surroundings(Struct, frozen=True):
     """Finds out what may be different the next time."""
     fence: Callable[[], Awaitable[None]] = unfenced
     """Raises `Fenced` if another process may have the run; asked when an intent is durable, before its effect."""
+    foretell: Foretell = nothing_foretold
+    """Says what comes next in a replay."""

@@ -3,9 +3,9 @@
 from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
-from toolcrib.contracts import ApprovalRequested, Run, RunEvent, Signal, ToolEnvelope
+from toolcrib.contracts import ApprovalRequested, OpenQuestion, Run, RunEvent, Signal, ToolEnvelope
 from toolcrib.runs.history import History
-from toolcrib.runs.waiting import waiting_approvals, waiting_handoffs
+from toolcrib.runs.waiting import waiting_approvals, waiting_handoffs, waiting_question
 from toolcrib.store import Journal
 
 
@@ -45,6 +45,13 @@ def handed_over(tree: Iterable[Branch]) -> Sequence[ToolEnvelope]:
     """Prepared calls that wait for a client."""
     open_runs = (branch for branch in tree if not branch.run.ended)
     return [envelope for branch in open_runs for envelope in waiting_handoffs(branch.events, branch.signals)]
+
+
+def open_question(tree: Iterable[Branch]) -> OpenQuestion | None:
+    """What is asked of whoever started the outermost run; null if nothing."""
+    open_runs = (branch for branch in tree if not branch.run.ended)
+    asked = (waiting_question(branch.events, branch.signals) for branch in open_runs)
+    return next((question for question in asked if question is not None), None)
 
 
 def to_approve(tree: Iterable[Branch]) -> Sequence[tuple[str, ApprovalRequested]]:

@@ -17,6 +17,7 @@ from toolcrib.contracts import (
     ToolEnvelope,
     approval_signal,
 )
+from toolcrib.contracts.questions import OpenQuestion, answer_signal
 from toolcrib.contracts.workflows import event_signal
 from toolcrib.runs.history import History
 
@@ -24,7 +25,10 @@ T = TypeVar("T")
 
 
 _CLIENT: Final = "client:"
-_TOLD: Final = (_CLIENT, event_signal(""))
+_TOLD: Final = (_CLIENT, event_signal(""), answer_signal(""))
+_ASKED: Final = "question:"
+QUESTION_ASKED: Final = "question_asked"
+"""Kind of the entry by which a run tells what it asks."""
 
 
 def client_signal(position: str) -> str:
@@ -62,6 +66,21 @@ def waiting_handoffs(events: Iterable[RunEvent], signals: Collection[str]) -> Se
         for position, handoff in history.handoffs.items()
         if position not in settled and client_signal(position) not in signals
     ]
+
+
+def question_key(position: str) -> str:
+    """The key under which a run tells what it asks at a position."""
+    return f"{_ASKED}{position}"
+
+
+def waiting_question(events: Iterable[RunEvent], signals: Collection[str]) -> OpenQuestion | None:
+    """What a run asks that nobody has answered; null if it asks nothing."""
+    history = _open(events)
+    received = {signal.name for signal in history.received.values()}
+    awaited = {wait.name for wait in history.awaited.values()} - received - set(signals)
+    positions = (key.removeprefix(_ASKED) for key in history.progress if key.startswith(_ASKED))
+    position = next((position for position in positions if answer_signal(position) in awaited), None)
+    return None if position is None else OpenQuestion.model_validate(history.progress[question_key(position)])
 
 
 def _open(events: Iterable[RunEvent]) -> History:

@@ -6,7 +6,7 @@ holds nothing; only a rest that is short enough to be held is slept through.
 
 from datetime import datetime, timedelta
 
-from toolcrib.contracts import CLOCK, Signal, SignalAwaited, SignalReceived
+from toolcrib.contracts import CLOCK, RunStatus, Signal, SignalAwaited, SignalReceived
 from toolcrib.executor import Clock
 from toolcrib.runs.approvals import Signals
 from toolcrib.runs.elsewhere import Elsewhere
@@ -35,13 +35,16 @@ class RunWaits:
         self._clock = clock
         self._elsewhere = elsewhere
 
-    async def signal(self, name: str, position: str | None, timeout_s: float | None) -> Signal | None:
+    async def signal(
+        self, name: str, position: str | None, timeout_s: float | None, status: RunStatus = "awaiting_client"
+    ) -> Signal | None:
         """The signal, or null if the time is over before it comes.
 
         Args:
             name: Of the signal.
             position: Of the part of the program that waits, where several may wait for one signal.
             timeout_s: Seconds from the moment in which the wait began; null for ever.
+            status: How the run stands meanwhile.
 
         Raises:
             Suspended: It is not there, and there is time.
@@ -57,7 +60,7 @@ class RunWaits:
             wake_at = self._wake_at(key, None if timeout_s is None else self._after(timeout_s))
             if wake_at is None or self._clock.now() < wake_at:
                 self._await(name, position, wake_at)
-                raise Suspended("awaiting_client", name, wake_at=wake_at)
+                raise Suspended(status, name, wake_at=wake_at)
         self._receive(name, position, signal)
         return signal
 

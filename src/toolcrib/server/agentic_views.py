@@ -17,6 +17,7 @@ from toolcrib.contracts import (
     Contract,
     CostBreakdown,
     Example,
+    Grounding,
     Json,
     JsonObject,
     JsonSchema,
@@ -42,7 +43,18 @@ from toolcrib.contracts import (
 from toolcrib.contracts.workflows import WorkflowImplementation
 
 _BUILT: Final = ConfigDict(defer_build=False)
-_INSIDE: Final = ("status", "mode", "llm", "steps", "tools", "context", "limits", "result_schema")
+_INSIDE: Final = (
+    "status",
+    "mode",
+    "llm",
+    "steps",
+    "tools",
+    "context",
+    "limits",
+    "result_schema",
+    "grounding",
+    "preview_above",
+)
 _OUTSIDE: Final = (
     "name",
     "version",
@@ -90,6 +102,10 @@ class AgenticBody(Contract):
     context: AgenticContext = AgenticContext()
     limits: Limits = Limits()
     result_schema: JsonSchema | None = None
+    grounding: Grounding = "evidence"
+    """How sure one must be of what the model takes from a task."""
+    preview_above: int = Field(default=500, ge=0)
+    """A change of more items than this waits for a person."""
 
     @classmethod
     def fields_of(cls, definition: ToolDefinition, implementation: AgenticImplementation) -> dict[str, Any]:

@@ -73,7 +73,8 @@ async def run_view(crib: Crib, run_id: str, response: Response) -> InvokeView:
     tool = await crib.registry.pinned(run.realm, run.request.content_hash)
     implementation = tool.definition.implementation
     mode: AgenticMode | None = implementation.mode if implementation.kind == "agentic" else None
-    return InvokeView.of(await crib.trace(run_id), mode)
+    asks = await crib.questions.of_run(run_id) if run.status == "awaiting_answer" else None
+    return InvokeView.of(await crib.trace(run_id), mode, asks)
 
 
 async def _invoke(

@@ -18,6 +18,7 @@ from toolcrib.server.parsing import JsonRoute
 from toolcrib.server.rules import demand_execute, demand_run, may_see_kept, may_see_run
 from toolcrib.server.streaming import event_stream, follow
 from toolcrib.server.views import (
+    AnswerBody,
     CancelBody,
     ClientResultBody,
     DecisionBody,
@@ -79,6 +80,7 @@ async def get_run(run_id: str, crib: House, caller: Caller) -> RunView:
         trace=await crib.trace(run_id),
         pending_approvals=tuple(await crib.pending_approvals(run_id)),
         pending_handoffs=tuple(map(EnvelopeView.of, await crib.pending_handoffs(run_id))),
+        question=await crib.questions.of_run(run_id),
     )
 
 
@@ -146,6 +148,14 @@ async def return_client_result(
     demand_execute(caller, await run_of(crib, caller, run_id))
     counted = await crib.return_client_result(run_id, position, body, principal=caller)
     return await _told(crib, run_id, position, counted=counted)
+
+
+@router.post("/{run_id}/answer", status_code=202)
+async def answer(run_id: str, body: AnswerBody, crib: House, caller: Caller) -> RunAccepted:
+    """Answer what a run asks; the run then goes on by itself. The first answer counts."""
+    demand_execute(caller, await run_of(crib, caller, run_id))
+    await crib.questions.leave(run_id, body.answer, position=body.position, principal=caller)
+    return RunAccepted(run_id=run_id, status=(await crib.store.journal.run(run_id)).status)
 
 
 @router.post("/{run_id}/resume", responses={202: {"model": InvokeView}})

@@ -6,7 +6,13 @@ from toolcrib.contracts import Principal, RunStatus, ToolRevision
 from toolcrib.crib import Crib
 from toolcrib.server.agentic_views import RemovalView, RunUnderWay
 
-_UNDER_WAY: Final[tuple[RunStatus, ...]] = ("queued", "running", "awaiting_approval", "awaiting_client")
+_UNDER_WAY: Final[tuple[RunStatus, ...]] = (
+    "queued",
+    "running",
+    "awaiting_approval",
+    "awaiting_client",
+    "awaiting_answer",
+)
 
 
 async def removed(crib: Crib, caller: Principal, tool: ToolRevision) -> RemovalView:

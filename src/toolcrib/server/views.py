@@ -14,6 +14,7 @@ from toolcrib.contracts import (
     JsonObject,
     LifeCycle,
     LossReport,
+    OpenQuestion,
     ProviderAuth,
     ProviderDefinition,
     Run,
@@ -28,6 +29,7 @@ from toolcrib.contracts import (
     Trace,
     Usd,
 )
+from toolcrib.contracts.questions import Answer
 from toolcrib.contracts.settlements import OutcomeTold
 from toolcrib.providers import ImportedApi, ToolOverride
 
@@ -98,6 +100,8 @@ class InvokeMeta(Contract):
     total_tokens: int
     duration_ms: int
     warnings: tuple[str, ...]
+    question: OpenQuestion | None = None
+    """What the run asks; `POST /executions/{run_id}/answer` answers it."""
     trace: Trace
 
 
@@ -111,7 +115,7 @@ class InvokeView(Contract):
     meta: InvokeMeta
 
     @classmethod
-    def of(cls, trace: Trace, mode: AgenticMode | None) -> Self:
+    def of(cls, trace: Trace, mode: AgenticMode | None, question: OpenQuestion | None = None) -> Self:
         """Take the answer out of a run's trace."""
         meta = InvokeMeta(
             run_id=trace.run_id,
@@ -125,6 +129,7 @@ class InvokeView(Contract):
             total_tokens=trace.tokens,
             duration_ms=trace.duration_ms,
             warnings=trace.warnings,
+            question=question,
             trace=trace,
         )
         return cls(success=trace.status == "completed", data=trace.output, error=trace.error, meta=meta)
@@ -274,6 +279,8 @@ class RunView(Contract):
     pending_approvals: tuple[ApprovalRequested, ...]
     pending_handoffs: tuple[EnvelopeView, ...]
     """Their outputs are what the client has to act on."""
+    question: OpenQuestion | None = None
+    """What the run asks, or one that is nested in it; `POST /executions/{run_id}/answer` answers it."""
 
 
 class EventPage(Contract):
@@ -301,6 +308,15 @@ class SettleBody(OutcomeTold):
     """Whether a call took effect of which its run did not know."""
 
     model_config = _BUILT
+
+
+class AnswerBody(Answer):
+    """What a run is told that has asked a question."""
+
+    model_config = _BUILT
+
+    position: str | None = None
+    """Of the question that is meant; the one that waits if null."""
 
 
 class CancelBody(Contract):

@@ -10,7 +10,7 @@ import sqlalchemy as sa
 
 from toolcrib.contracts import ENDED
 
-HEAD: Final = "0010"
+HEAD: Final = "0011"
 """The newest revision. Revisions are numbered, so a greater one is of a newer release."""
 
 METADATA: Final = sa.MetaData()

@@ -116,8 +116,8 @@ def test_only_a_successful_call_is_ok(status: str, ok: bool):
 
 @pytest.mark.requirement("contracts.run_state")
 @pytest.mark.parametrize("status", get_args(RunStatus))
-def test_a_run_has_ended_in_its_four_final_statuses_only(status: RunStatus):
-    assert run(status).ended is (status in {"completed", "failed", "timed_out", "cancelled"})
+def test_a_run_has_ended_in_its_five_final_statuses_only(status: RunStatus):
+    assert run(status).ended is (status in {"completed", "incomplete", "failed", "timed_out", "cancelled"})
     assert run(status).ended is (status in ENDED)
 
 

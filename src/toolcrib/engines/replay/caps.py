@@ -1,13 +1,17 @@
 """Caps of a replay: they say what they said then, for nothing is spent."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Final
 
-from toolcrib.contracts import CallStarted, GuardDecision, LimitReached, ModelStarted, Reason, RunEvent
+from toolcrib.contracts import CallStarted, GuardDecision, LimitReached, ModelStarted, Reason, RunEvent, StopReason
 from toolcrib.engines.replay.stage import Stage
 from toolcrib.policy import BUDGET, Shortage, Spend, Spender, Taken
 
 _REFUSALS: Final = (Reason.BUDGET_EXCEEDED, Reason.BUDGET_UNKNOWN)
+_LIMITS: Final[Mapping[str, tuple[Reason, StopReason]]] = {
+    "max_total_tokens": (Reason.MAX_TOKENS_EXCEEDED, "max_tokens"),
+    "max_cost_usd": (Reason.MAX_COST_EXCEEDED, "max_cost"),
+}
 _UNTOLD: Final = Shortage(BUDGET, 0, 0, Reason.BUDGET_EXCEEDED, "policy")
 """Why a last answer was not asked for: the journal has the limit that was reached before, and not this one."""
 
@@ -63,6 +67,11 @@ class ReplayCaps:
                 reached = entry.event
                 reason = Reason.BUDGET_EXCEEDED
                 return Shortage(BUDGET, reached.value, reached.maximum, reason, "policy", said=reached.message)
+        if part.planned is not None:  # what an older release would have asked for a plan may have been longer
+            for limit, (reason, stop) in _LIMITS.items():
+                for reached in (entry.event for entry in part.open.get(("limit_reached", limit), ())):
+                    if isinstance(reached, LimitReached):
+                        return Shortage(limit, reached.value, reached.maximum, reason, stop, said=reached.message)
         return Taken(position) if life.end is None else _UNTOLD
 
 

@@ -97,6 +97,7 @@ class ReplayEngine:
             self._deadlines.of_run,
             Learning(stage).learn,
             lambda: ReplayScreens(stage),
+            lambda run_id: [entry.event for entry in stage.life(run_id).events],
         )
         self._driver = Driver(house, self, _not_fenced)
         self._tasks: dict[tuple[str, int], asyncio.Task[None]] = {}

@@ -3,11 +3,23 @@
 The table below is all that a replay does not derive. Whatever is not in it is made anew by the code and compared.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import zip_longest
 from typing import Final, TypeAlias, cast
 
-from toolcrib.contracts import Contract, Event, Json, JsonObject
+from toolcrib.contracts import (
+    PLANNED_ANEW,
+    Contract,
+    Event,
+    Json,
+    JsonObject,
+    LimitReached,
+    ModelDenied,
+    ModelStarted,
+    ProgressMade,
+    Run,
+    RunEvent,
+)
 
 Path: TypeAlias = tuple[str, ...]
 
@@ -33,12 +45,65 @@ left at that very moment, in which calls beside it were being begun. `metadata` 
 themselves. Warnings tell how tools stood then."""
 
 
-def adopted(recorded: Event, made: Event) -> JsonObject:
-    """An event that was made again, with what the world gave, and with what an older release has not written."""
+_ASKED: Final = (ModelStarted, ModelDenied)
+_ESTIMATED: Final[Sequence[Path]] = [("decision", "inputs", "input_tokens"), ("decision", "inputs", "cost_usd")]
+"""What a request may use at most is expected by the lengths of those before it."""
+_FIXES: Final = ("", ".fix1", ".fix2")
+
+
+def old_plans(run: Run, events: Iterable[RunEvent]) -> frozenset[str] | None:
+    """Positions of the model calls by which an older release has planned; null for a run of this one's."""
+    if run.request.plan_format != 1 or run.request.kind not in {"agentic", "workflow"}:
+        return None
+    told = [entry.event for entry in events]
+    anew = {event.key for event in told if isinstance(event, ProgressMade) and event.kind == PLANNED_ANEW}
+    asked = {event.position for event in told if isinstance(event, _ASKED) and event.purpose == "planning"}
+    return frozenset(f"{position}{fix}" for position in asked - anew for fix in _FIXES)
+
+
+def adopted(recorded: Event, made: Event, planned: frozenset[str] | None = None) -> JsonObject:
+    """An event that was made again, with what the world gave, and with what an older release has not written.
+
+    Args:
+        recorded: As it was.
+        made: As it is now.
+        planned: What `old_plans` says of its run.
+    """
     expected, got = recorded.model_dump(mode="json"), made.model_dump(mode="json")
-    for path in (*_GIVEN.get(recorded.type, ()), *_unwritten(recorded)):
+    of_plan = () if planned is None else _given_of_plan(recorded, planned)
+    for path in (*_GIVEN.get(recorded.type, ()), *_unwritten(recorded), *of_plan):
         _take_over(expected, got, path)
     return got
+
+
+def _given_of_plan(recorded: Event, planned: frozenset[str]) -> Sequence[Path]:
+    """What an older release asked for a plan, and what it expected the next requests to use by that."""
+    match recorded:
+        case ModelStarted(position=position) if position in planned:
+            return [(name,) for name in ("system", "messages", "tools", "history", "request_hash", "decision")]
+        case ModelDenied(position=position) if position in planned:
+            return [("decision", "inputs")]
+        case ModelStarted() if planned:
+            return _ESTIMATED
+        case LimitReached(limit="max_total_tokens" | "max_cost_usd"):
+            return [("value",), ("message",)]
+        case _:
+            return ()
+
+
+def reworded(made: JsonObject, limits: Mapping[str, str]) -> JsonObject:
+    """An event with what limits said then in place of what they say now."""
+    return cast("JsonObject", _reworded(made, limits)) if limits else made
+
+
+def _reworded(value: Json, limits: Mapping[str, str]) -> Json:
+    if isinstance(value, dict):
+        return {name: _reworded(item, limits) for name, item in cast("JsonObject", value).items()}
+    if isinstance(value, list):
+        return [_reworded(item, limits) for item in cast("list[Json]", value)]
+    for now, then in limits.items() if isinstance(value, str) else ():
+        value = cast("str", value).replace(now, then)
+    return value
 
 
 def differences(expected: Json, got: Json, path: str = "") -> Iterator[tuple[str, Json, Json]]:

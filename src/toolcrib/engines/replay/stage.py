@@ -19,13 +19,14 @@ from toolcrib.contracts import (
     Event,
     Json,
     JsonObject,
+    LimitReached,
     ModelStarted,
     RunEvent,
     RunFinished,
     Signal,
     canonical,
 )
-from toolcrib.engines.replay.given import adopted, differences
+from toolcrib.engines.replay.given import adopted, differences, old_plans, reworded
 from toolcrib.engines.replay.recording import (
     Key,
     Life,
@@ -62,7 +63,11 @@ class Part:
     excused: bool = False
     """It could not find something out, and nobody wrote down why: its end is taken as it was."""
 
+    planned: frozenset[str] | None = field(init=False)
+    """Where an older release has planned."""
+
     def __post_init__(self) -> None:
+        self.planned = old_plans(self.recorded.run, self.recorded.events)
         self.over.set()
 
     @property
@@ -101,6 +106,8 @@ class Stage:
         self.recording = recording
         self.parts = {run_id: Part(recorded, lives_of(recorded)) for run_id, recorded in recording.runs.items()}
         self.score = Score(list(in_order(recording.runs.values())))
+        self._limits: dict[str, str] = {}
+        """What limits say of an estimate that depends on the plans of an older release, as it was then."""
         self._lines: dict[tuple[str, int], bytes] = {}
 
     def life(self, run_id: str) -> Life:
@@ -177,7 +184,9 @@ class Stage:
     def _hold_against(self, part: Part, entry: RunEvent, event: Event) -> None:
         expected = entry.event.model_dump(mode="json")
         excused = part.excused and isinstance(event, RunFinished)
-        got = expected if excused else adopted(entry.event, event)
+        if part.planned is not None and isinstance(event, LimitReached):
+            self._limits[event.message] = expected["message"]
+        got = expected if excused else reworded(adopted(entry.event, event, part.planned), self._limits)
         found = list(differences(expected, got))
         first = next((one for one in found if one[0].startswith("error")), next(iter(found), None))
         if first is not None:

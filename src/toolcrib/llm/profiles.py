@@ -1,0 +1,31 @@
+"""What is known of models besides their names: how much one may ask of them.
+
+A model that is not listed is taken to be a large one.
+"""
+
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import Final
+
+from msgspec import Struct
+
+
+class Profile(Struct, frozen=True):
+    """What a model is good for."""
+
+    reads_tasks: bool = True
+    """It can say of every word of a task what it is for. One that cannot is not asked to; its plans are held against
+    what stands in the task as it is, and what they leave out is put to it as a question."""
+
+
+LARGE: Final = Profile()
+_KNOWN: Final[Mapping[str, Profile]] = MappingProxyType({"local:qwen2.5-coder-1.5b": Profile(reads_tasks=False)})
+
+
+def profile_of(model: str) -> Profile:
+    """The profile of a model.
+
+    Args:
+        model: `provider:model`.
+    """
+    return _KNOWN.get(model, LARGE)

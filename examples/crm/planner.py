@@ -25,7 +25,9 @@ _WORDINGS = (
 )
 _NOBODY = frozenset({"all", "every", "each", "the", "all the", "my", "our", "these", "those"})
 """What stands before `deals` where a task names no company."""
-_TASK = re.compile(r"^Task: (.*?)\n\n", re.DOTALL | re.MULTILINE)
+_TASK = re.compile(r"^Task: (.*?)\n(?:Today is [^\n]*\n)?\n", re.DOTALL | re.MULTILINE)
+_POINT = re.compile(r"^([vw])(\d+): (.*)$", re.MULTILINE)
+"""A point of a second reading: a value of the plan, or words of the task."""
 _FACTS = re.compile(r"^Facts of the steps that ran: (.*)$", re.MULTILINE)
 
 
@@ -44,12 +46,14 @@ def planner() -> ScriptedModel:
 
 
 def answer(request: Request) -> str:
-    """What the model says: a plan where one is asked for, else a report."""
+    """What the model says: a plan where one is asked for, what it holds of one that was made, else a report."""
     text = request.messages[0].text
     found = _TASK.search(text)
     change = read_task(found[1] if found else text)
     if request.output_name == "plan":
-        return json.dumps(_plan(change, dict(_labels(request.output_schema))))
+        return json.dumps(_plan(found[1] if found else text, change, dict(_labels(request.output_schema))))
+    if request.output_name == "check":
+        return json.dumps(_second_reading(change, text))
     facts = _FACTS.search(text)
     return json.dumps(_report(change, _read(facts[1]) if facts else {}))
 
@@ -66,7 +70,7 @@ def read_task(task: str) -> StageChange | None:
     return None
 
 
-def _plan(change: StageChange | None, labels: Mapping[str, str]) -> dict[str, Any]:
+def _plan(task: str, change: StageChange | None, labels: Mapping[str, str]) -> dict[str, Any]:
     if change is None:
         return _question("I can move all deals of one company to a stage: 'Update all COMPANY deals to STAGE'.", labels)
     wanted = change.stage.casefold()
@@ -76,6 +80,7 @@ def _plan(change: StageChange | None, labels: Mapping[str, str]) -> dict[str, An
         return _question(f"{change.stage!r} {problem}.", labels)
     company = {"property": "company_name", "operator": "EQ", "value": change.company}
     return {
+        "reading": _reading(task, change),
         "reasoning": f"Find every deal of {change.company}, then set the stage of each to {labels[stages[0]]}.",
         "search_deals": {"input": {"filter_groups": [{"filters": [company]}], "properties": ["name", "stage"]}},
         "batch_update_deals": {
@@ -83,6 +88,39 @@ def _plan(change: StageChange | None, labels: Mapping[str, str]) -> dict[str, An
             "input": {"inputs": [{"id": "${item.id}", "properties": {"stage": stages[0]}}]},
         },
     }
+
+
+def _reading(task: str, change: StageChange) -> list[dict[str, Any]]:
+    """The task part by part: the company selects, the stage is set, and the rest is the request."""
+    parts: list[dict[str, Any]] = []
+    said = {change.company: "condition", change.stage: "change"}
+    for part in re.split("|".join(f"({re.escape(words)})" for words in said), task):
+        if part and part.strip():
+            use = said.get(part)
+            parts.append(
+                {"words": part.strip(), "use": use, "value": part} if use else {"words": part, "use": "request"}
+            )
+    return parts
+
+
+def _second_reading(change: StageChange | None, text: str) -> dict[str, Any]:
+    """What the task says of each point: its company selects, its stage is set, and there is nothing else in it."""
+    answers: dict[str, Any] = {}
+    for kind, number, asked in _POINT.findall(text):
+        if kind == "w":
+            answers[f"w{number}"] = {"says": "nothing"}
+            continue
+        words = "" if change is None else _words_for(change, asked)
+        answers[f"v{number}"] = {"words": words, "stated": "yes" if words else "no"}
+    return answers
+
+
+def _words_for(change: StageChange, asked: str) -> str:
+    """The words of the task that say what a point asks; empty if none do."""
+    question = asked.partition("?")[0]
+    if question.endswith(f"only items with company_name EQ {change.company!r} are meant"):
+        return change.company
+    return change.stage if f" stage is to be {change.stage!r}".casefold() in question.casefold() else ""
 
 
 def _question(problem: str, labels: Mapping[str, str]) -> dict[str, Any]:

@@ -102,6 +102,12 @@ def _plan(request: Request) -> str:
     if request.output_name == "answer":
         return json.dumps({"summary": "Two deals of Acme are in Negotiation now."})
     plan: JsonObject = {
+        "reading": [
+            {"words": "Update all", "use": "request"},
+            {"words": "Acme", "use": "condition", "value": "Acme"},
+            {"words": "deals", "use": "request"},
+            {"words": "to Negotiation", "use": "change", "value": "Negotiation"},
+        ],
         "reasoning": "All deals of Acme, whatever their stage.",
         "question": None,
         "search": {"skip": False, "input": {"company": "Acme"}},

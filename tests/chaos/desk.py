@@ -40,7 +40,9 @@ def _script(name: Name) -> ScriptedModel:
 
     def script(request: Request) -> ScriptedAnswer:
         if request.output_name == "plan":
-            return json.dumps({"reasoning": "It is asked for.", name: {"input": {"text": "offer"}}})
+            reading = [{"words": "Do it", "use": "request"}, {"words": "offer", "use": "change", "value": "offer"}]
+            step = {"input": {"text": "offer"}}
+            return json.dumps({"reading": reading, "reasoning": "It is asked for.", name: step})
         if request.output_schema is not None:
             return json.dumps({"summary": "Done."})
         if any(message.role == "assistant" for message in request.messages):
@@ -72,7 +74,7 @@ async def start(folder: Path, mode: Mode, name: Name, point: CrashPoint | None =
             handle = crib.agentic_tool("clerk", mode=inner, model=model, tools=[name], steps=[name])
             if mode == "nested":
                 handle = crib.agentic_tool("head", mode="agentic", model=model, tools=["clerk"])
-            result = await handle("Do it")
+            result = await handle("Do it: offer")
         return result.summary.model_dump(mode="json")
 
 

@@ -28,4 +28,4 @@ async def test_a_bundle_of_every_format_replays_to_the_same_events(path: Path):
 @pytest.mark.requirement("bundles.old")
 def test_there_are_bundles_of_every_format():
     assert {path.parent.name for path in BUNDLES} == {"v1"}
-    assert len(BUNDLES) == 10
+    assert len(BUNDLES) == 16

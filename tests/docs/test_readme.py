@@ -24,10 +24,16 @@ def script(request: Request) -> str:
     """What a model would answer to the README's example."""
     if request.output_name != "plan":
         return json.dumps({"summary": "Moved 2 deals."})
+    reading = [
+        {"words": "Update all", "use": "request"},
+        {"words": "Acme Corp", "use": "condition", "value": "Acme Corp"},
+        {"words": "deals", "use": "request"},
+        {"words": "to Negotiation", "use": "change", "value": "Negotiation"},
+    ]
+    search = {"input": {"company": "Acme Corp"}}
     update = {"for_each": "${search_deals}", "input": {"ids": ["${item.id}"], "stage": "Negotiation"}}
-    return json.dumps(
-        {"reasoning": "Search, then update.", "search_deals": {"input": {"company": "Acme"}}, "update_deals": update}
-    )
+    plan = {"reasoning": "Search, then update.", "search_deals": search, "update_deals": update}
+    return json.dumps({"reading": reading, **plan})
 
 
 @pytest.mark.requirement("readme.snippets")
@@ -42,7 +48,7 @@ def test_an_example_runs(snippet: str) -> None:
     with redirect_stdout(printed):
         exec(compile(snippet.replace("Crib()", "scripted_crib()"), "README.md", "exec"), names)
     assert printed.getvalue() == (
-        "{'summary': 'Moved 2 deals.'} 0 ['llm_call', 'tool_call', 'tool_call', 'llm_call']\n"
+        "{'summary': 'Moved 2 deals.'} 0 ['llm_call', 'progress', 'tool_call', 'tool_call', 'llm_call']\n"
         "{'moved': {'updated': 2}}\n"
     )
 

@@ -10,6 +10,7 @@ import orjson
 
 from toolcrib.agents.calls import Calls, arguments_of, refused_key
 from toolcrib.agents.finding import FIND_TOOLS, finder, reading
+from toolcrib.agents.grounds import Grounds
 from toolcrib.agents.offer import Offer
 from toolcrib.agents.refusals import is_refused, told, told_of
 from toolcrib.contracts import ErrorCode, Json, JsonObject, Reason, ToolEnvelope, ToolError
@@ -44,9 +45,13 @@ class Acting:
         context: The run.
         offer: Its tools.
         found: Names of the hidden tools that the model has found before.
+        grounds: Judges where the arguments of calls that write come from; nothing does if null.
     """
 
-    def __init__(self, context: RunContext, offer: Offer, found: Sequence[str] = ()) -> None:
+    def __init__(
+        self, context: RunContext, offer: Offer, found: Sequence[str] = (), grounds: Grounds | None = None
+    ) -> None:
+        self._grounds = grounds
         self._context = context
         self._offer = offer
         self._found = list(found)
@@ -59,8 +64,14 @@ class Acting:
         """Whether more is offered than from the start."""
         return bool(self._found)
 
-    async def perform(self, calls: Calls) -> Sequence[Outcome]:
-        """All calls of a turn, in parallel; the outcomes are in the order of the calls."""
+    async def perform(self, calls: Calls, done: Sequence[ToolEnvelope] = ()) -> Sequence[Outcome]:
+        """All calls of a turn, in parallel; the outcomes are in the order of the calls.
+
+        Args:
+            calls: Of the turn.
+            done: The calls that were made before.
+        """
+        calls = await self._judged(calls, done)
         hidden, open_calls = self._offer.folded.hidden, calls.made.keys() - calls.refused.keys()
         looks = [
             place for place in calls.made if place in open_calls and hidden and calls.made[place].name == FIND_TOOLS
@@ -81,6 +92,19 @@ class Acting:
             text = told(envelope, called=call.name, offered=offered)
             outcomes[place] = Outcome(call, text, envelope.error, is_refused(envelope), envelope)
         return [outcomes[place] for place in calls.made]
+
+    async def _judged(self, calls: Calls, done: Sequence[ToolEnvelope]) -> Calls:
+        """The calls with a refusal for those whose arguments come from nowhere."""
+        if self._grounds is None:
+            return calls
+        refused = dict(calls.refused)
+        for place, call in calls.made.items():
+            if place not in refused:
+                name = self._offer.named(call.name)
+                failure = await self._grounds.refusal(place, name, arguments_of(call), done)
+                if failure is not None:
+                    refused[place] = failure
+        return calls._replace(refused=refused)
 
     async def _look(self, position: str, call: ModelToolCall) -> Outcome:
         """Look into the catalogue of hidden tools; what is found can be called from now on.

@@ -6,6 +6,7 @@ The allocation is enforced by the guard: a tool outside it is denied, and the de
 from collections.abc import Sequence
 
 from toolcrib.agents.answers import UnusableAnswer, ask_json, fitting_object
+from toolcrib.agents.grounds import grounds_of
 from toolcrib.agents.previews import calls_in_short, preview
 from toolcrib.agents.setup import Furnisher, Setup
 from toolcrib.agents.turns import Turns, stop_warnings
@@ -30,7 +31,7 @@ class Agentic:
     async def __call__(self, context: RunContext, tool: ToolRevision) -> Ended:
         """Run to the end; whatever goes wrong is an end too, with what was reached until then."""
         setup = await self._furnisher.prepare(context, tool)
-        return await Turns(_Task(setup)).run() if setup.allotted else _no_tools(tool)
+        return await Turns(_Task(setup), grounds=grounds_of(setup)).run() if setup.allotted else _no_tools(tool)
 
 
 class _Task:

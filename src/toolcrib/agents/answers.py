@@ -27,20 +27,14 @@ def _same(found: Json) -> Json:
     return found
 
 
-def _no_doubt(_: JsonObject) -> str:
-    return ""
-
-
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """How an answer is shown, read and judged beyond its schema."""
+    """How an answer is shown and read beyond its schema."""
 
     shown: JsonSchema | None = None
     """What the model gets to see instead of the schema: one that makes good answers easier to write."""
     translate: Callable[[Json], Json] = _same
     """What the answer means, before it is held against the schema."""
-    doubt: Callable[[JsonObject], str] = _no_doubt
-    """What the model is asked about an answer that meets the schema; empty if nothing. The last one is not doubted."""
 
 
 async def ask_json(
@@ -55,6 +49,7 @@ async def ask_json(
     reading: Reading | None = None,
     before: tuple[Message, ...] = (),
     tools: ToolSet = NO_TOOLS,
+    repairs: int = _REPAIRS,
 ) -> JsonObject:
     """Ask for an object that meets a schema.
 
@@ -66,9 +61,10 @@ async def ask_json(
         schema: What the answer must meet.
         name: Name of the schema for the provider.
         system: System prompt.
-        reading: How the answer is shown, read and judged, where the schema alone does not say it.
+        reading: How the answer is shown and read, where the schema alone does not say it.
         before: The conversation that the question goes on with, under its own system prompt.
         tools: What that conversation offers; nothing of it can be called here.
+        repairs: How often it is asked again.
 
     Raises:
         UnusableAnswer: No answer met the schema.
@@ -80,7 +76,7 @@ async def ask_json(
     choice: ToolChoice = "none" if tools else "auto"
     messages, problem = (*before, *new), ""
     shown = cast("JsonSchema", shown_to_models(reading.shown or schema))
-    for attempt in range(_REPAIRS + 1):
+    for attempt in range(repairs + 1):
         request = desk.request(
             messages, system=system, tools=tools, tool_choice=choice, output_schema=shown, output_name=name
         )
@@ -93,14 +89,12 @@ async def ask_json(
         )
         response = await desk.context.model(call)
         found = reading.translate(read_object(response.message.text))
-        problem = _problem(found, schema, stopped=response.stop == "length")
-        doubt = "" if problem or attempt == _REPAIRS else reading.doubt(cast("JsonObject", found))
-        if not problem and not doubt:
+        problem = problem_of(found, schema, stopped=response.stop == "length")
+        if not problem:
             return cast("JsonObject", found)
-        told = doubt or f"That cannot be used: {problem}. Answer again with the whole corrected JSON object only."
-        new = (user(told),)
+        new = (user(f"That cannot be used: {problem}. Answer again with the whole corrected JSON object only."),)
         messages = (*messages, response.message, *new)
-    msg = f"the model {desk.model.name!r} gave no usable {name} after {_REPAIRS + 1} answers: {problem}"
+    msg = f"the model {desk.model.name!r} gave no usable {name} after {repairs + 1} answers: {problem}"
     raise UnusableAnswer(msg)
 
 
@@ -127,7 +121,8 @@ def _fenced(text: str) -> str:
     return inside if inside.lstrip().startswith("{") else inside.partition("\n")[2]
 
 
-def _problem(found: Json, schema: JsonSchema, *, stopped: bool) -> str:
+def problem_of(found: Json, schema: JsonSchema, *, stopped: bool) -> str:
+    """Why an answer cannot be used; empty if it can. `stopped` says that it was cut off."""
     if not isinstance(found, dict):
         return "the answer was cut off at max_tokens" if stopped else "the answer is not one JSON object"
     return "; ".join(str(problem) for problem in compile_schema(schema).problems(cast("JsonObject", found))[:5])

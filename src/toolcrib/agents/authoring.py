@@ -3,6 +3,7 @@
 import re
 from collections.abc import Sequence
 from itertools import count
+from typing import Any
 
 from toolcrib.agents.allotment import allocation, meant
 from toolcrib.agents.placeholders import check_prompt
@@ -13,6 +14,7 @@ from toolcrib.contracts import (
     AgenticMode,
     AgenticStep,
     AllocatedTool,
+    Grounding,
     InvalidDefinition,
     JsonSchema,
     Limits,
@@ -32,7 +34,7 @@ TASK_INPUT: JsonSchema = {
 _MOST_FIRST: tuple[SideEffects, ...] = ("writes", "reads")
 _LEAST_TOKENS, _MOST_TOKENS = 1000, 8000
 _NOT_IDENTIFIER = re.compile(r"\W+")
-_RESERVED = frozenset({"format", "input", "item", "plan", "question", "reasoning", "reference"})
+_RESERVED = frozenset({"format", "input", "item", "plan", "question", "reading", "reasoning", "reference"})
 """Names that the plan, references in it and positions in the journal use themselves."""
 
 
@@ -49,6 +51,8 @@ def agentic_definition(
     limits: Limits | None = None,
     input_schema: JsonSchema | None = None,
     result_schema: JsonSchema | None = None,
+    grounding: Grounding = "evidence",
+    preview_above: int = 500,
     version: str = "1.0.0",
 ) -> ToolDefinition:
     """The definition of an agentic tool, with defaults where nothing is given.
@@ -65,6 +69,8 @@ def agentic_definition(
         limits: What a run may spend.
         input_schema: Parameters; one `task` if null.
         result_schema: Shape of the answer; `{"summary": text}` if null.
+        grounding: How sure one must be of what the model takes from a task.
+        preview_above: A change of more items than this waits for a person.
         version: Semantic version.
 
     Raises:
@@ -80,19 +86,15 @@ def agentic_definition(
         context=context or AgenticContext(),
         limits=limits or Limits(),
         result_schema=result_schema,
+        grounding=grounding,
+        preview_above=preview_above,
     )
     if not system_prompt:
         written = default_prompt(implementation, purpose=description)
         implementation = implementation.model_copy(update={"system_prompt": written})
     _check_alone(name, implementation)
-    return ToolDefinition(
-        name=name,
-        version=version,
-        description=description,
-        category="agentic",
-        input_schema=input_schema or TASK_INPUT,
-        implementation=implementation,
-    )
+    asked: dict[str, Any] = {"input_schema": input_schema or TASK_INPUT, "description": description}
+    return ToolDefinition(name=name, version=version, category="agentic", implementation=implementation, **asked)
 
 
 def check_agentic(definition: ToolDefinition, registry: Registry, realm: str) -> ToolDefinition:

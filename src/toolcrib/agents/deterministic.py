@@ -6,10 +6,11 @@ call makes the answer. Nothing is written by a plan that does not meet its schem
 """
 
 from toolcrib.agents.answers import UnusableAnswer
+from toolcrib.agents.asking import UNANSWERED, Unanswered, unanswered
 from toolcrib.agents.failures import model_failure
-from toolcrib.agents.planning import make_plan
+from toolcrib.agents.recorded_plans import RecordedPlan, plan_of
 from toolcrib.agents.setup import Furnisher, Setup
-from toolcrib.agents.stages import UNANSWERED, Stage, conclude, report, stopped_by, warnings_of
+from toolcrib.agents.stages import Stage, conclude, report, stopped_by, warnings_of
 from toolcrib.contracts import ErrorCode, JsonObject, ModelError, Reason, ToolRevision
 from toolcrib.contracts.workflows import SettledStep
 from toolcrib.executor import error
@@ -31,10 +32,6 @@ class Deterministic:
         setup = await self._furnisher.prepare(context, tool)
         return await _Sequence(setup).run() if setup.implementation.steps else _no_steps(tool)
 
-    async def plan(self, setup: Setup) -> JsonObject:
-        """Ask the model to fill in every step; raises what `make_plan` raises."""
-        return (await make_plan(setup)).answer
-
 
 class _Sequence:
     """One run."""
@@ -47,6 +44,8 @@ class _Sequence:
     async def run(self) -> Ended:
         try:
             return await self._run()
+        except Unanswered as question:
+            return unanswered(question.question, self._said, self._partial())
         except BudgetExhausted as limit:
             return Ended(
                 output={"steps": report(self._setup, self._done)},
@@ -63,17 +62,22 @@ class _Sequence:
             )
 
     async def _run(self) -> Ended:
-        plan = await make_plan(self._setup)
+        plan = await plan_of(self._setup)
         self._warnings = plan.warnings
-        if plan.question:
-            return Ended(output={"question": plan.question}, warnings=(*self._warnings, UNANSWERED))
+        recorded = plan if isinstance(plan, RecordedPlan) else None
+        if recorded is not None and recorded.question is not None:
+            return Ended(output={"question": recorded.question}, warnings=(UNANSWERED,))
         self._setup.context.partial = self._partial
         for place, step in enumerate(self._setup.implementation.steps):
-            ended = await Stage(self._setup, place, step.id, self._done).carry_out(plan.step(step.id))
+            left_out = recorded is not None and step.id in recorded.left_out
+            stage = Stage(
+                self._setup, place, step.id, self._done, plan.assumptions, recorded is not None, left_out=left_out
+            )
+            ended = await stage.carry_out(plan.step(step.id))
             self._done[step.id] = ended
             if stopped_by(ended):
                 break
-        return await conclude(self._setup, self._done, self._warnings, "format")
+        return await conclude(self._setup, self._done, self._warnings, "format", recorded=recorded is not None)
 
     @property
     def _said(self) -> tuple[str, ...]:

@@ -5,19 +5,21 @@ is about, wherever the tools' schemas say that one's type.
 """
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from typing import Literal, TypeAlias, cast
 
-from toolcrib.agents.leaves import Leaf, Lists, Step, leaves_of
-from toolcrib.agents.mentions import as_number
+from toolcrib.agents.evidence import Leaf, Lists, Step, as_number, leaves_of
 from toolcrib.agents.plan import composing, replaced
 from toolcrib.contracts import Json, JsonObject, JsonSchema
+from toolcrib.registry import LABELS
 
 Kind: TypeAlias = Literal["number", "text", "day"]
 Kinds: TypeAlias = Mapping[str, Kind]
 """What a field holds, by its name; fields of other or of several kinds are not in it."""
 
 _NUMBERS = frozenset({"number", "integer"})
+_SHORTEST = 3
+"""Letters of a name."""
 
 
 def kinds_of(schemas: Iterable[JsonSchema]) -> Kinds:
@@ -34,8 +36,14 @@ def property_names(schema: JsonSchema) -> list[str]:
     return [name for name, _ in _fields(schema)]
 
 
+def value_names(schema: JsonSchema) -> set[str]:
+    """What people call the values that a schema names, fields and the words of comparisons left out."""
+    fields = frozenset(property_names(schema))
+    return {name for name in _names(schema, fields) if len(name) >= _SHORTEST and not name.isupper()}
+
+
 def closed_words(schema: Json) -> set[str]:
-    """Every word of a closed vocabulary in a schema: conditions name properties by such words."""
+    """Every word of a closed vocabulary in a schema: conditions name their fields by such words."""
     if isinstance(schema, list):
         return {word for item in cast("list[Json]", schema) for word in closed_words(item)}
     if not isinstance(schema, dict):
@@ -43,6 +51,20 @@ def closed_words(schema: Json) -> set[str]:
     node = cast("JsonObject", schema)
     own = {word for word in node.get("enum", ()) if isinstance(word, str)}
     return own.union(*(closed_words(item) for item in node.values()))
+
+
+def _names(node: Json, fields: Collection[str]) -> Iterator[str]:
+    if isinstance(node, list):
+        for item in cast("list[Json]", node):
+            yield from _names(item, fields)
+    elif isinstance(node, dict):
+        inner = cast("JsonObject", node)
+        labels: Mapping[str, str] = inner.get(LABELS, {})
+        words = (word for word in inner.get("enum", ()) if isinstance(word, str) and word not in fields)
+        yield from (labels.get(word, word.replace("_", " ")) for word in words)
+        for name, item in inner.items():
+            if name not in {"enum", LABELS}:
+                yield from _names(item, fields)
 
 
 def numbered(step: Step, lists: Lists, kinds: Kinds) -> JsonObject:

@@ -22,13 +22,14 @@ from typing import Final, TypeAlias, cast
 import orjson
 
 from toolcrib.agents.answers import UnusableAnswer
+from toolcrib.agents.asking import UNANSWERED, Unanswered, unanswered
 from toolcrib.agents.failures import model_failure
 from toolcrib.agents.plan import StepPlan, step_schema
-from toolcrib.agents.planning import make_plan
 from toolcrib.agents.prompts import reference_names
+from toolcrib.agents.recorded_plans import RecordedPlan, plan_of
 from toolcrib.agents.setup import Furnisher, Setup
 from toolcrib.agents.snapshots import ReferenceUnavailable
-from toolcrib.agents.stages import UNANSWERED, Stage, conclude
+from toolcrib.agents.stages import Stage, conclude
 from toolcrib.contracts import (
     AgenticImplementation,
     ErrorCode,
@@ -128,6 +129,8 @@ class AgenticHandlers:
             return await _STAGES[name](setup, arguments, position)
         except CallFailed as failed:
             failure = failed.error
+        except Unanswered as question:
+            failure = unanswered(question.question).error
         except BudgetExhausted as limit:
             failure = error(ErrorCode.POLICY_DENIED, limit.shortage.reason, str(limit))
         except (ModelError, UnusableAnswer) as problem:
@@ -185,12 +188,19 @@ class AgenticHandlers:
 async def _plan(setup: Setup, arguments: JsonObject, position: str) -> SettledStep:
     """Ask the model to fill in every step; puts out `steps`, `question` and `warnings`."""
     del arguments
-    plan = await make_plan(setup, position)
+    plan = await plan_of(setup, position)
+    if isinstance(plan, RecordedPlan):
+        return SettledStep(step=position, status="succeeded", output=plan.output())
     steps: JsonObject = {}
     for step in setup.implementation.steps:
         entry = cast("JsonObject", plan.answer[step.id])
-        steps[step.id] = {**entry, "skip": bool(plan.question or entry.get("skip"))}
-    output: JsonObject = {"question": plan.question, "steps": steps, "warnings": list(plan.warnings)}
+        steps[step.id] = {**entry, "skip": bool(entry.get("skip"))}
+    output: JsonObject = {
+        "question": None,
+        "steps": steps,
+        "warnings": list(plan.warnings),
+        "assumptions": list(plan.assumptions),
+    }
     return SettledStep(step=position, status="succeeded", output=output)
 
 
@@ -204,7 +214,10 @@ async def _step(setup: Setup, arguments: JsonObject, position: str) -> SettledSt
     failed = next((name for name, ended in done.items() if ended.status == "failed"), None)
     if failed is not None:
         return SettledStep(step=position, status="cut_off", reason=f"step {failed!r} is failed")
-    return await Stage(setup, place, position, done).carry_out(_read_plan(setup, place, arguments["plan"]))
+    plan = cast("JsonObject", arguments["plan"])
+    assumptions = tuple(map(str, plan.get("assumptions") or ()))
+    stage = Stage(setup, place, position, done, assumptions, _is_recorded(setup, plan))
+    return await stage.carry_out(_read_plan(setup, place, plan))
 
 
 async def _format(setup: Setup, arguments: JsonObject, position: str) -> SettledStep:
@@ -214,7 +227,8 @@ async def _format(setup: Setup, arguments: JsonObject, position: str) -> Settled
     if plan.get("question"):
         ended = Ended(output={"question": plan["question"]}, warnings=(*warnings, UNANSWERED))
     else:
-        ended = await conclude(setup, _read_done(_ids(setup), arguments["done"]), warnings, position)
+        done = _read_done(_ids(setup), arguments["done"])
+        ended = await conclude(setup, done, warnings, position, recorded=_is_recorded(setup, plan))
     for warning in ended.warnings:
         setup.context.warn(warning)
     status = "succeeded" if ended.error is None else "failed"
@@ -226,6 +240,11 @@ _STAGES: Final[Mapping[str, Callable[[Setup, JsonObject, str], Awaitable[Settled
     STEP: _step,
     FORMAT: _format,
 }
+
+
+def _is_recorded(setup: Setup, plan: JsonObject) -> bool:
+    """Whether a plan is one of an older release."""
+    return setup.context.request.plan_format == 1 and "assumptions" not in plan
 
 
 def _ids(setup: Setup) -> list[str]:
@@ -275,6 +294,7 @@ def _read_ended(step: str, told: JsonObject) -> SettledStep:
         output=[None] * items if output is None and items is not None else output,
         items=items,
         failed=told.get("failed", 0),
+        reason=told.get("reason"),
         error=None
         if failure is None
         else ToolError(code=failure["code"], message=failure["message"], details=failure.get("details")),

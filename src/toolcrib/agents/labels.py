@@ -46,6 +46,9 @@ def _valued(value: Json, values: ReferenceList | None, lists: Mapping[str, Refer
         return value if found is None else found.value
     if values is not None and isinstance(value, list):
         return [_valued(item, values, lists) for item in cast("list[Json]", value)]
+    if values is not None and isinstance(value, dict):
+        inner = cast("JsonObject", value)
+        return {name: _valued(item, lists.get(name, values), lists) for name, item in inner.items()}
     return translated(value, lists)
 
 

@@ -23,13 +23,18 @@ Shapes = Sequence[tuple[str, JsonSchema, JsonSchema | None]]
 """Id, input schema and output schema of each step, in their order."""
 
 
-def plan_example(steps: Shapes) -> str:
-    """A plan with open places, as JSON but for these; later steps are done for the items of earlier lists."""
+def plan_example(steps: Shapes, *, reads: bool) -> str:
+    """A plan with open places, as JSON but for these; later steps are done for the items of earlier lists.
+
+    Args:
+        steps: What goes into them and what comes out.
+        reads: Whether it begins with a reading of the task.
+    """
     plan = {
         step: _step_example(schema, steps[:place]) or {"input": _Example(schema, frozenset()).of(schema, "", 0)}
         for place, (step, schema, _) in enumerate(steps)
     }
-    written = orjson.dumps({"reasoning": _OPEN, **plan}).decode()
+    written = orjson.dumps({**({"reading": [_OPEN]} if reads else {}), "reasoning": _OPEN, **plan}).decode()
     return written.replace(f'"{_OPEN}"', _OPEN)
 
 

@@ -110,6 +110,9 @@ def _closed(node: Json, values: ReferenceList) -> Json:
     for keyword in ("anyOf", "oneOf"):
         if keyword in schema:
             return {**schema, keyword: [part if part == _NULL else _closed(part, values) for part in schema[keyword]]}
+    if "properties" in schema:
+        inner = cast("JsonObject", schema["properties"])
+        return {**schema, "properties": {name: _closed(part, values) for name, part in inner.items()}}
     kept = {name: item for name, item in schema.items() if name not in _REPLACED}
     labels = {str(item.value): item.label for item in values.items if item.label != str(item.value)}
     nothing = [None] if "null" in schema.get("type", ()) or None in schema.get("enum", ()) else []

@@ -22,6 +22,32 @@ _COMPOSED = frozenset({"$ref", "allOf", "anyOf", "properties"})
 _RESTRICTING = frozenset({"const", "enum", "format", "maxLength", "minLength", "pattern"})
 """Keywords of a text that a reference may not meet."""
 
+_QUESTION: JsonSchema = {
+    "description": "Only if the task cannot be done as asked: what must be clarified. Else null.",
+    "anyOf": [
+        {"type": ["string", "null"]},
+        {
+            "type": "object",
+            "properties": {
+                "text": {"type": "string"},
+                "choices": {
+                    "type": "array",
+                    "items": {
+                        "type": "object",
+                        "properties": {"label": {"type": "string"}, "outcome": {"type": "string"}},
+                        "required": ["label", "outcome"],
+                        "additionalProperties": False,
+                    },
+                },
+            },
+            "required": ["text"],
+            "additionalProperties": False,
+        },
+    ],
+}
+READING = "reading"
+"""Where a plan says what the words of its task are for; no step may be called so."""
+
 _LONGEST_REASONING = 300
 """Characters; small models go round in circles where nothing ends a text."""
 
@@ -42,22 +68,23 @@ class StepPlan:
         return cls(bool(value.get("skip")), value.get("for_each") or None, value.get("input") or {})
 
 
-def plan_schema(steps: Sequence[AgenticStep], inputs: Mapping[str, JsonSchema]) -> JsonSchema:
+def plan_schema(
+    steps: Sequence[AgenticStep], inputs: Mapping[str, JsonSchema], reading: JsonSchema | None = None
+) -> JsonSchema:
     """The JSON Schema of a whole plan.
 
     Args:
         steps: The fixed sequence.
         inputs: Input schema of each step's tool, by step id.
+        reading: Schema of what the plan says of the task's words; null if it need not say where its values come from.
     """
-    properties: JsonObject = {
+    properties: JsonObject = {} if reading is None else {READING: reading}
+    properties |= {
         "reasoning": {
             "type": "string",
-            "description": "Briefly: each condition that the task sets for the items, then what it wants of them.",
+            "description": "Briefly: each condition that the task sets for the items, then what they get.",
         },
-        "question": {
-            "type": ["string", "null"],
-            "description": "Only if the task cannot be done as asked: what must be clarified. Else null.",
-        },
+        "question": _QUESTION,
     }
     definitions: JsonObject = {}
     for number, step in enumerate(steps):
@@ -98,14 +125,14 @@ def step_schema(step: AgenticStep, schema: JsonSchema, *, first: bool) -> JsonSc
 
 
 def guided(schema: JsonSchema, lists: Mapping[str, Sequence[str]], first: Mapping[str, JsonSchema]) -> JsonSchema:
-    """The schema of a plan as it is shown: reasoning is short, later steps say whether they are done for a list.
+    """The schema of a plan as it is shown: it begins with its reading, and later steps say what they are done for.
 
     It only makes a good plan easier to write than a bad one; what is accepted is the schema of the plan itself.
 
     Args:
         schema: What `plan_schema` made.
         lists: References to the lists that a step may be done for, by step id.
-        first: What must be answered before the plan, by name; names that the plan has itself are left out.
+        first: What is asked before the plan, by name; it is no part of what is accepted.
     """
     steps = {
         name: {
@@ -122,7 +149,8 @@ def guided(schema: JsonSchema, lists: Mapping[str, Sequence[str]], first: Mappin
     reasoning = {**schema["properties"]["reasoning"], "maxLength": _LONGEST_REASONING}
     asked = {name: item for name, item in first.items() if name not in schema["properties"]}
     properties = {**asked, **schema["properties"], "reasoning": reasoning, **steps}
-    return {**schema, "properties": properties, "required": [*asked, *schema["required"]]}
+    begins = [*asked, *([READING] if READING in properties else [])]
+    return {**schema, "properties": properties, "required": [*begins, *schema["required"]]}
 
 
 def expand(plan: StepPlan, schema: JsonSchema, scope: Mapping[str, Json]) -> list[JsonObject]:
@@ -140,7 +168,7 @@ def expand(plan: StepPlan, schema: JsonSchema, scope: Mapping[str, Json]) -> lis
         return []
     if plan.for_each is None:
         return [_object(resolve(plan.input, scope))]
-    items = _items(plan.for_each, scope)
+    items = items_of(plan, scope)
     path = next(_repeated_lists(plan.input, ()), None)
     frame = plan.input if path is None else replaced(plan.input, path, [])
     if path is None or _mentions_item(frame):
@@ -152,11 +180,18 @@ def expand(plan: StepPlan, schema: JsonSchema, scope: Mapping[str, Json]) -> lis
     return [_object(replaced(resolve(frame, scope), path, batch)) for batch in batches]
 
 
-def _items(reference: str, scope: Mapping[str, Json]) -> list[Json]:
-    source = reference.strip().removeprefix("${").removesuffix("}")
+def items_of(plan: StepPlan, scope: Mapping[str, Json]) -> list[Json]:
+    """What a step is done for; empty if it is done once.
+
+    Raises:
+        InvalidExpression: The reference cannot be resolved, or is no list.
+    """
+    if plan.for_each is None:
+        return []
+    source = plan.for_each.strip().removeprefix("${").removesuffix("}")
     value = compile_expression(source).evaluate(scope)
     if not isinstance(value, list):
-        msg = f"for_each '{reference}' is {type(value).__name__}, not a list; refer to the list itself"
+        msg = f"for_each '{plan.for_each}' is {type(value).__name__}, not a list; refer to the list itself"
         raise InvalidExpression(msg)
     return cast("list[Json]", value)
 

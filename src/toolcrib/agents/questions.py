@@ -4,12 +4,12 @@ What is the same for every task stands in the system prompt, so that a provider 
 """
 
 from collections.abc import Sequence
+from datetime import date
 
 from toolcrib.agents.linking import Shapes, plan_example
 from toolcrib.agents.placeholders import describe
 from toolcrib.agents.setup import Setup
 from toolcrib.agents.signatures import brief, signature
-from toolcrib.agents.uses import Mention
 
 FORMAT_SYSTEM = "You report what was done for a task, truthfully and briefly, from the facts that you are given."
 
@@ -19,30 +19,42 @@ _OPERATIONS = """The operations run in this order:
 A plan looks like this, with … filled in or left out: {example}
 
 Rules:
-- The reasoning is one short sentence.
-- Select by every name, number, date and label with which the task says what it means, one condition for each.
+{reading}- Select by every name, number, date and label with which the task says what it means, one condition for each.
 - Write only what the task says. Leave out every optional field that the task does not mention.
-- Write names, labels and numbers as the task does; ids are put in for them.
+- Write names and labels as they are; ids are put in for them. Never make up an id: take it from a result.
 - A value of an earlier step is a reference: ${{STEP.field}}. To do a step for all items of an earlier list, set \
 for_each to the list and write the input for one item, with ${{item.field}}; it is repeated for all.
 - Skip a step that the task does not need. A task that only asks something needs no step that changes data.
 - If the task names something that is not among the valid values, or cannot be done with these operations, write a \
 question and skip every step."""
 
-_PLAN = """Task: {task}
-{mentioned}
-Fill in the input of every step."""
-
-_MENTIONED = """
-The task mentions {names}. Say first in "uses" what each is for: to select the items by it, or what to set. Then \
-use each so.
+_READING = """- "reading" comes first: go through the task from left to right, copy each part of its words and say \
+what it is for. A part that says which items are meant is a condition, what these get is a change, each with one \
+value. Of "Please give Ann's tickets over 3 hours to Bo": \
+[{"words":"Please give","use":"request"},{"words":"Ann's","use":"condition","value":"Ann"},\
+{"words":"tickets","use":"request"},{"words":"over 3 hours","use":"condition","value":3},\
+{"words":"to Bo","use":"change","value":"Bo"}]
+- Every condition of the reading is a condition of the search, every change is set.
 """
 
-_DOUBT = """Check this plan against the task, word by word:
-{doubts}
+_PLAN = """Task: {task}
+
+Today is {today:%A, %Y-%m-%d}. {named}Fill in the input of every step."""
+
+_NAMED = """The task names {names}. Say first in "uses" what each is for: to select the items by it, or what to set; \
+then use each so. """
+
+_CORRECT = """Check this plan against the task:
+{problems}
 
 Correct what is wrong, keep what is right, and answer with the whole JSON object only. If the task cannot be done so, \
 write a question and skip every step."""
+
+_ANSWERED = """{question}
+
+The answer is: {answer}
+
+It belongs to the task from now on. Correct the plan, keep what is right, and answer with the whole JSON object only."""
 
 _REVIEW = """Task: {task}
 
@@ -72,26 +84,38 @@ def shapes(setup: Setup) -> Shapes:
     ]
 
 
-def plan_system(setup: Setup) -> str:
-    """The system prompt of the plan: the tool's own, and how a plan for its steps is written."""
-    steps = "\n".join(_overview(setup))
-    return f"{setup.system_prompt()}\n\n{_OPERATIONS.format(steps=steps, example=plan_example(shapes(setup)))}"
+def plan_system(setup: Setup, *, reads: bool) -> str:
+    """The system prompt of the plan: the tool's own, and how a plan for its steps is written.
+
+    Args:
+        setup: The run.
+        reads: Whether the plan begins with a reading of the task.
+    """
+    example = plan_example(shapes(setup), reads=reads)
+    rules = _OPERATIONS.format(steps="\n".join(_overview(setup)), example=example, reading=_READING if reads else "")
+    return f"{setup.system_prompt()}\n\n{rules}"
 
 
-def plan_question(setup: Setup, mentioned: Sequence[Mention]) -> str:
+def plan_question(setup: Setup, today: date, named: Sequence[str]) -> str:
     """Asks for the inputs of all steps.
 
     Args:
         setup: The run.
-        mentioned: What the task mentions.
+        today: The day on which it began.
+        named: What the task names by its form, for a model that is not asked to read it part by part.
     """
-    names = _MENTIONED.format(names="; ".join(map(str, mentioned))) if mentioned else ""
-    return _PLAN.format(task=setup.task, mentioned=names)
+    names = _NAMED.format(names=", ".join(f'"{name}"' for name in named)) if named else ""
+    return _PLAN.format(task=setup.task, today=today, named=names)
 
 
-def doubt_question(doubts: Sequence[str]) -> str:
+def correction(problems: Sequence[str]) -> str:
     """Asks to look at a plan again."""
-    return _DOUBT.format(doubts="\n".join(f"- {doubt}" for doubt in doubts))
+    return _CORRECT.format(problems="\n".join(f"- {problem}" for problem in problems))
+
+
+def answered_question(question: str, answer: str) -> str:
+    """Goes on with what a person has answered."""
+    return _ANSWERED.format(question=question, answer=answer)
 
 
 def review_question(setup: Setup, step: str, problem: str, results: str) -> str:

@@ -9,8 +9,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple, TypeAlias
 
+import msgspec
+
 from toolcrib.agents.answers import UnusableAnswer, ask_json
-from toolcrib.agents.plan import StepPlan, expand, step_schema
+from toolcrib.agents.consent import agreed
+from toolcrib.agents.evidence import seen_in
+from toolcrib.agents.plan import StepPlan, expand, items_of, step_schema
+from toolcrib.agents.planning import doubts_of_step
 from toolcrib.agents.previews import preview
 from toolcrib.agents.questions import FORMAT_SYSTEM, format_question, review_question
 from toolcrib.agents.setup import Setup
@@ -25,6 +30,7 @@ from toolcrib.contracts import (
     Reason,
     StopReason,
     ToolEnvelope,
+    ToolError,
 )
 from toolcrib.contracts.workflows import SettledStep, StepStatus
 from toolcrib.executor import ToolCall, error
@@ -37,8 +43,10 @@ DEFAULT_RESULT: JsonSchema = {
     "required": ["summary"],
     "additionalProperties": False,
 }
-UNANSWERED = "the task was not carried out: it needs an answer"
-"""Warning of a run whose plan is a question."""
+DECLINED = "declined"
+"""Why a step was left out that somebody did not want."""
+OUTCOME = "outcome"
+"""Where the metadata of a run's end says what became of each step."""
 _REVIEWED, _REPORTED = 2000, 3000
 """Characters of results that a review and a report get to see."""
 
@@ -56,6 +64,12 @@ class Stage:
     position: str
     """Of its calls in the journal: `NAME`, `NAME[i]`, `NAME.again`; its review is `NAME.review`."""
     done: Done
+    assumptions: tuple[str, ...] = ()
+    """What the plan takes for granted, which a person must see before anything is changed."""
+    recorded: bool = False
+    """The plan is one of an older release, which is carried out as it is recorded."""
+    left_out: bool = False
+    """That release has passed the step over, if there was anything to do it for."""
 
     @property
     def id(self) -> str:
@@ -69,16 +83,25 @@ class Stage:
             UnusableAnswer: The model was asked about the step, and no answer met its schema.
             ModelError: The provider failed.
             BudgetExhausted: The run may not spend another call of the model.
+            Unanswered: A person must be asked before the step, and the run has a caller instead.
         """
         if plan.skip:
             return self._left_out()
-        found = await self._attempt(plan, suffix="")
+        found = await self._attempt(plan, self.assumptions, suffix="")
         if isinstance(found, SettledStep):
             return found
         corrected = await self._review(found)
         if corrected.skip:
             return self._left_out()
-        found = await self._attempt(corrected, suffix=".again")
+        seen = seen_in([plan.input, *self._brought().values()])
+        doubts = [] if self.recorded else doubts_of_step(self.setup, self.place, corrected, seen)
+        invented = next((doubt for doubt in doubts if doubt.invented), None)
+        if invented is not None:
+            message = f"step {self.id!r} was not carried out: {invented.text}; look it up in a step before, or name it"
+            failure = error(ErrorCode.VALIDATION_ERROR, Reason.NOT_GROUNDED, message)
+            return SettledStep(step=self.id, status="failed", error=failure)
+        assumed = (*self.assumptions, *(doubt.text for doubt in doubts))
+        found = await self._attempt(corrected, assumed, suffix=".again")
         if isinstance(found, SettledStep):
             return found
         message = f"step {self.id!r} could not be carried out: {found.message}"
@@ -88,15 +111,26 @@ class Stage:
     def _left_out(self) -> SettledStep:
         return SettledStep(step=self.id, status="skipped", reason="the task does not need it")
 
-    async def _attempt(self, plan: StepPlan, *, suffix: str) -> "SettledStep | _Problem":
+    def _brought(self) -> JsonObject:
+        """What the steps before have brought, by id."""
+        return {step: ended.output for step, ended in self.done.items() if _was_called(ended)}
+
+    async def _attempt(self, plan: StepPlan, assumptions: Sequence[str], *, suffix: str) -> "SettledStep | _Problem":
         """Run the step's calls; returns how it has ended, or what the model has to correct."""
         context, item = self.setup.context, self.setup.allotted[self.place]
-        brought = {step: ended.output for step, ended in self.done.items() if _was_called(ended)}
+        scope = {**self._brought(), "input": context.request.input}
         try:
-            inputs = expand(plan, item.tool.definition.input_schema, {**brought, "input": context.request.input})
+            inputs = expand(plan, item.tool.definition.input_schema, scope)
+            items = items_of(plan, scope)
         except InvalidExpression as problem:
             return _Problem(str(problem), "result_review")
         many, position, tool = plan.for_each is not None, f"{self.position}{suffix}", item.tool
+        if self.left_out and inputs:
+            return self._left_out()
+        if not self.recorded and not await agreed(
+            self.setup, position, item, plan, inputs, found=items, assumptions=assumptions
+        ):
+            return SettledStep(step=self.id, status="skipped", reason=DECLINED)
         calls = [
             context.call(
                 ToolCall(f"{position}[{index}]" if many else position, tool.name, arguments, tool.content_hash)
@@ -152,7 +186,9 @@ def stopped_by(ended: SettledStep) -> StopReason | None:
     return CALL_LIMITS.get(None if ended.error is None else ended.error.reason, "error")
 
 
-async def conclude(setup: Setup, done: Done, warnings: Sequence[str], position: str) -> Ended:
+async def conclude(
+    setup: Setup, done: Done, warnings: Sequence[str], position: str, *, recorded: bool = False
+) -> Ended:
     """The answer, made of what the steps have brought.
 
     Args:
@@ -160,7 +196,10 @@ async def conclude(setup: Setup, done: Done, warnings: Sequence[str], position: 
         done: How the steps have ended.
         warnings: What the plan had to say.
         position: Of the model call.
+        recorded: Whether the plan is one of an older release, which had the model word the answer of every run.
     """
+    if not recorded and (end := _without_answer(setup, done)) is not None:
+        return msgspec.structs.replace(end, warnings=(*warnings, *end.warnings))
     said = [*warnings, *warnings_of(done)]
     stopped = next((ended for ended in done.values() if stopped_by(ended)), None)
     stop_reason = (stopped and stopped_by(stopped)) or "final_answer"
@@ -183,6 +222,62 @@ async def conclude(setup: Setup, done: Done, warnings: Sequence[str], position: 
         stop_reason=stop_reason,
         error=stopped.error if stopped and failed else None,
         warnings=tuple(said),
+        metadata={OUTCOME: counted(done)},
+    )
+
+
+def counted(done: Done) -> JsonObject:
+    """What became of each step, in numbers that nobody has worded: how it ended, its calls, those that failed."""
+    return {
+        step: {
+            "status": ended.status,
+            "calls": 0 if ended.status == "skipped" else _calls(ended),
+            "failed": ended.failed,
+        }
+        for step, ended in done.items()
+    }
+
+
+def _without_answer(setup: Setup, done: Done) -> Ended | None:
+    """The end of a run that has changed nothing though it might have, told by facts; null if a model words the answer.
+
+    No model is asked what to say of nothing.
+    """
+    declined = next((step for step, ended in done.items() if ended.reason == DECLINED), None)
+    if declined is not None:
+        message = f"step {declined!r} was declined; nothing was changed by it"
+        failure = error(ErrorCode.POLICY_DENIED, Reason.APPROVAL_REJECTED, message)
+        return _incomplete("declined", failure, report(setup, done), done)
+    if all(ended.status == "skipped" for ended in done.values()):
+        message = "the plan left out every step, so nothing was done; say the task in other words"
+        failure = error(ErrorCode.VALIDATION_ERROR, Reason.NOTHING_DONE, message)
+        return _incomplete("nothing_done", failure, report(setup, done), done)
+    empty = _found_nothing(setup, done)
+    if empty is None or setup.implementation.result_schema is not None:
+        return None
+    message = f"Nothing was changed: there were no items to do {empty} for."
+    output = {"summary": message, "steps": report(setup, done)}
+    return Ended(output=output, warnings=(message,), metadata={OUTCOME: counted(done)})
+
+
+def _found_nothing(setup: Setup, done: Done) -> str | None:
+    """The step that would have changed something and had no items to do it for, if no other has changed anything."""
+    writing = [
+        done[step.id]
+        for step, item in zip(setup.implementation.steps, setup.allotted, strict=True)
+        if item.tool.definition.side_effects == "writes" and step.id in done and done[step.id].status != "skipped"
+    ]
+    empty = [ended.step for ended in writing if ended.status == "succeeded" and ended.items == 0]
+    return empty[0] if empty and len(empty) == len(writing) else None
+
+
+def _incomplete(stop_reason: StopReason, failure: ToolError, facts: JsonObject, done: Done) -> Ended:
+    return Ended(
+        output={"summary": failure.message, "steps": facts},
+        status="incomplete",
+        stop_reason=stop_reason,
+        error=failure,
+        metadata={OUTCOME: counted(done)},
     )
 
 

@@ -7,9 +7,9 @@ What it finds is its output; a prompt that would fail is an outcome, not an exce
 import orjson
 
 from toolcrib.agents.answers import UnusableAnswer
-from toolcrib.agents.deterministic import Deterministic
 from toolcrib.agents.failures import model_failure
 from toolcrib.agents.plan import StepPlan
+from toolcrib.agents.planning import first_plan
 from toolcrib.agents.setup import Furnisher, Setup
 from toolcrib.contracts import Json, JsonObject, ModelError, ToolRevision, TrialCall
 from toolcrib.llm import ToolCall, user
@@ -26,7 +26,6 @@ class Trial:
 
     def __init__(self, furnisher: Furnisher) -> None:
         self._furnisher = furnisher
-        self._deterministic = Deterministic(furnisher)
 
     async def __call__(self, context: RunContext, tool: ToolRevision) -> Ended:
         """Ask for the plan, or for the first turn."""
@@ -41,7 +40,7 @@ class Trial:
         return Ended(output=found)
 
     async def _plan(self, setup: Setup) -> JsonObject:
-        plan = await self._deterministic.plan(setup)
+        plan, doubts = await first_plan(setup)
         calls: list[JsonObject] = []
         for step in setup.implementation.steps:
             wanted = StepPlan.read(plan[step.id])
@@ -49,7 +48,7 @@ class Trial:
                 step=step.id, tool=step.tool, input=wanted.input, skipped=wanted.skip, for_each=wanted.for_each
             )
             calls.append(call.model_dump(mode="json"))
-        return {"answer": plan, "reasoning": plan.get("reasoning"), "calls": calls}
+        return {"answer": plan, "reasoning": plan.get("reasoning"), "calls": calls, "problems": doubts}
 
     async def _turn(self, setup: Setup) -> JsonObject:
         messages, system = (user(setup.task),), setup.system_prompt()

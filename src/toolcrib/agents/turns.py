@@ -17,6 +17,7 @@ from toolcrib.agents.calls import read_calls
 from toolcrib.agents.closing import Closing
 from toolcrib.agents.desk import Desk
 from toolcrib.agents.failures import model_failure
+from toolcrib.agents.grounds import Grounds
 from toolcrib.agents.offer import Offer
 from toolcrib.agents.refusals import MAX_REFUSED_TURNS, given_up
 from toolcrib.agents.repeats import MOST, NOTE, NOTED, Repeats, going_in_circles
@@ -95,9 +96,10 @@ class Turns:
     Args:
         work: What they are about.
         found: Names of the hidden tools that the model has found before.
+        grounds: Judges where the arguments of calls that write come from; nothing does if null.
     """
 
-    def __init__(self, work: Work, found: Sequence[str] = ()) -> None:
+    def __init__(self, work: Work, found: Sequence[str] = (), grounds: Grounds | None = None) -> None:
         self.done: list[ToolEnvelope] = []
         """The calls that were made."""
         self.said = ""
@@ -106,7 +108,7 @@ class Turns:
         """What it says of a run that a limit has stopped, if it could be asked."""
         self._work = work
         self._desk = work.desk
-        self._acting = Acting(work.desk.context, work.offer, found)
+        self._acting = Acting(work.desk.context, work.offer, found, grounds)
         self._room = Room(work.desk.context, work.desk.llm)
         self._closing = Closing(work.desk, work.opening[-1].text)
         self._messages = work.opening
@@ -221,7 +223,7 @@ class Turns:
 
     async def _act(self, turn: int, response: Response) -> Ended | None:
         calls = read_calls(response.message, turn, parallel=self._desk.parallel)
-        outcomes = await self._acting.perform(calls)
+        outcomes = await self._acting.perform(calls, self.done)
         envelopes = [outcome.envelope for outcome in outcomes if outcome.envelope is not None]
         self.done += envelopes
         limit = _limit_hit(envelopes)

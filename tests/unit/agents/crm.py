@@ -10,7 +10,7 @@ import orjson
 from pydantic import BaseModel, Field
 
 from toolcrib import AgenticContext, AgenticStep, AllocatedTool, Crib, FunctionTool, Limits, Result, ScriptedModel, tool
-from toolcrib.contracts import AgenticMode, JsonObject, LLMConfig, ModelFinished
+from toolcrib.contracts import AgenticMode, Grounding, JsonObject, LLMConfig, ModelFinished
 from toolcrib.llm import Cost, Message, Request, Response, Script, Stop, Text, ToolCall, ToolResult, Usage, assistant
 
 MODEL = "scripted:model"
@@ -96,6 +96,9 @@ class Options(TypedDict, total=False):
     limits: Limits
     input_schema: JsonObject
     result_schema: JsonObject
+    grounding: Grounding
+    """`off` if nothing is said: most tests are about something else than what a task says."""
+    preview_above: int
 
 
 async def run_tool(
@@ -110,7 +113,7 @@ async def run_tool(
     """Run an agentic tool over the CRM's tools and others, once, in a crib of its own."""
     async with Crib("memory://", models={MODEL: answering}) as crib:
         crib.add(*crm.tools, *others)
-        settings: dict[str, Any] = {"model": MODEL, **options}
+        settings: dict[str, Any] = {"model": MODEL, "grounding": "off", **options}
         crib.agentic_tool("agent", mode=mode, **settings)
         return await crib.invoke("agent", parameters or {"task": "Move Acme's deals to Negotiation"}, dry_run=dry_run)
 
@@ -156,6 +159,20 @@ def plan(**changes: Any) -> JsonObject:
         },
         **changes,
     }
+
+
+READING: list[JsonObject] = [
+    {"words": "Move", "use": "request"},
+    {"words": "Acme's", "use": "condition", "value": "Acme"},
+    {"words": "deals", "use": "request"},
+    {"words": "to Negotiation", "use": "change", "value": "Negotiation"},
+]
+"""What the words of "Move Acme's deals to Negotiation" are for."""
+
+
+def read_plan(**changes: Any) -> JsonObject:
+    """The same plan as a model writes it that must say where its values come from."""
+    return {"reading": READING, **plan(**changes)}
 
 
 DONE: JsonObject = {"summary": "7 deals are in Negotiation now."}

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from tests.unit.agents.crm import MODEL, Crm, PricedModel, asks, plan, told
+from tests.unit.agents.crm import MODEL, Crm, Deal, PricedModel, asks, plan, told
 from toolcrib import AgenticContext, AllocatedTool, Crib, ReferenceSource, ScriptedModel, tool
 from toolcrib.contracts import JsonObject, LLMStep, ToolStep
 from toolcrib.llm import Message, Request
@@ -19,12 +19,30 @@ TASK = "Update all Acme Corp deals to Negotiation"
 LIVE = AgenticContext(reference_data=(ReferenceSource(name="deal_stages", tool="list_stages", applies_to=("stage",)),))
 PROMPT = "Schema:\n{{integration_schema}}\nStages: {{reference_data.deal_stages}}\nTask: {{user_task}}"
 SUMMARY: JsonObject = {"summary": "Updated 7 deals to Negotiation", "deals_affected": 7}
+READING: list[JsonObject] = [
+    {"words": "Update all", "use": "request"},
+    {"words": "Acme Corp", "use": "condition", "value": "Acme Corp"},
+    {"words": "deals", "use": "request"},
+    {"words": "to Negotiation", "use": "change", "value": "Negotiation"},
+]
 RESULT: JsonObject = {
     "type": "object",
     "properties": {"summary": {"type": "string"}, "deals_affected": {"type": "integer"}},
     "required": ["summary", "deals_affected"],
     "additionalProperties": False,
 }
+
+
+def acme(deals: int) -> Crm:
+    """The CRM with so many deals of Acme Corp."""
+    crm = Crm(0)
+    crm.deals = [Deal(id=f"d{number}", name="Acme Corp", amount=100 * number) for number in range(deals)]
+    return crm
+
+
+def moving(**changes: Any) -> JsonObject:
+    """The plan that follows from the task; a step may be replaced."""
+    return {"reading": READING, **plan(search_deals={"input": {"company": "Acme Corp"}}), **changes}
 
 
 async def manage_deals(crm: Crm, model: ScriptedModel) -> Result:
@@ -55,16 +73,16 @@ def follows(request: Request) -> str:
     assert stage is not None
     assert sorted(set(fields)) == ["company", "ids", "stage"]
     update: Any = {"for_each": "${search_deals.results}", "input": {"ids": ["${item.id}"], "stage": stage[1]}}
-    return json.dumps(plan(search_deals={"input": {"company": "Acme"}}, update_deals=update))
+    return json.dumps(moving(update_deals=update))
 
 
 async def test_a_deterministic_crm_tool_generates_the_correct_search_and_executes_the_batch_update():
-    crm = Crm(7)
+    crm = acme(7)
 
     result = await manage_deals(crm, ScriptedModel(follows))
 
     assert result.ok
-    assert crm.searches == ["Acme"]
+    assert crm.searches == ["Acme Corp"]
     assert crm.updates == [
         (["d0", "d1", "d2"], "3003"),
         (["d3", "d4", "d5"], "3003"),
@@ -122,10 +140,10 @@ async def test_an_agentic_research_tool_decides_to_search_and_scrape_and_aggrega
 
 
 async def test_with_the_schema_as_context_a_query_has_correct_field_names_and_valid_values_or_does_not_run():
-    crm = Crm(1)
-    unknown_field = plan(search_deals={"input": {"company_name": "Acme"}})
-    invalid_value = plan(update_deals={"input": {"ids": ["d0"], "stage": "Negotiation stage"}})
-    answers = [json.dumps(answer) for answer in (unknown_field, invalid_value, plan(), SUMMARY)]
+    crm = acme(1)
+    unknown_field = moving(search_deals={"input": {"company_name": "Acme Corp"}})
+    invalid_value = moving(update_deals={"input": {"ids": ["d0"], "stage": "Negotiation stage"}})
+    answers = [json.dumps(answer) for answer in (unknown_field, invalid_value, moving(), SUMMARY)]
     model = ScriptedModel(answers)
 
     result = await manage_deals(crm, model)
@@ -136,12 +154,12 @@ async def test_with_the_schema_as_context_a_query_has_correct_field_names_and_va
     assert "3003 = Negotiation" in first.system
     assert "'company_name' is not a property here; known: company" in second.messages[-1].text
     assert "nearest: '3003' (Negotiation)" in third.messages[-1].text
-    assert crm.searches == ["Acme"]
+    assert crm.searches == ["Acme Corp"]
     assert crm.updates == [(["d0"], "3003")]
 
 
 async def test_the_trace_goes_from_the_request_by_reasoning_and_each_call_to_the_final_response():
-    trace = (await manage_deals(Crm(7), ScriptedModel(follows))).trace
+    trace = (await manage_deals(acme(7), ScriptedModel(follows))).trace
 
     assert (trace.task, trace.status, trace.mode) == (TASK, "completed", "deterministic")
     told_of: list[tuple[str, str]] = []
@@ -161,15 +179,15 @@ async def test_the_trace_goes_from_the_request_by_reasoning_and_each_call_to_the
     assert TASK in planning.input
     assert planning.reasoning == "Find the deals, then move them."
     [search] = [step for step in trace.steps if isinstance(step, ToolStep) and step.action == "search_deals"]
-    assert search.parameters == {"company": "Acme", "limit": None}
+    assert search.parameters == {"company": "Acme Corp", "limit": None}
     assert len(search.result["results"]) == 7
     assert trace.output == SUMMARY
 
 
 async def test_the_logs_show_the_tokens_and_the_cost_of_the_embedded_model():
-    answers = [json.dumps(plan()), json.dumps(SUMMARY)]
+    answers = [json.dumps(moving()), json.dumps(SUMMARY)]
 
-    result = await manage_deals(Crm(7), PricedModel(answers, usd="0.002"))
+    result = await manage_deals(acme(7), PricedModel(answers, usd="0.002"))
 
     costs = result.trace.cost_breakdown
     assert [(call.purpose, call.cost_usd) for call in costs.llm_calls] == [

@@ -380,6 +380,7 @@ async def test_a_plan_written_by_one_model_is_none_for_an_agent():
             mode="deterministic",
             model="scripted:plan",
             steps=["search_deals", AgenticStep(id="update_deals", tool="update_deals")],
+            grounding="off",
         )
         free = crib.agentic_tool("free", mode="agentic", model="scripted:choose", tools=["search_deals"])
 

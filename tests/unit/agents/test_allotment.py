@@ -198,13 +198,14 @@ async def test_a_few_tools_with_very_large_schemas_are_folded_too():
 @pytest.mark.requirement("agentic.folding")
 async def test_a_sequence_is_never_folded():
     steps = [AgenticStep(id=f"s{number}", tool=one.definition.name) for number, one in enumerate(MANY)]
-    plan: Any = {"reasoning": "", **{step.id: {"skip": True} for step in steps}}
-    model = ScriptedModel([orjson.dumps(plan).decode(), '{"summary": "Nothing."}'])
+    plan: Any = {"reasoning": "", **{step.id: {"skip": step.id != "s40"} for step in steps}}
+    model = ScriptedModel([orjson.dumps(plan).decode(), '{"summary": "One."}'])
     async with Crib("memory://", models={MODEL: model}) as crib:
         crib.add(*MANY)
         result = await crib.agentic_tool("agent", mode="deterministic", model=MODEL, steps=steps)("x")
 
-    assert result.output == {"summary": "Nothing."}
+    assert result.output == {"summary": "One."}
+    assert [envelope.name for envelope in result.envelopes] == [MANY[40].definition.name]
 
 
 @pytest.mark.requirement("agents.pinned_tools")

@@ -7,7 +7,7 @@ from typing import Any
 import orjson
 import pytest
 
-from tests.unit.agents.crm import MODEL, Crm, PricedModel, asks, plan
+from tests.unit.agents.crm import MODEL, Crm, PricedModel, asks, read_plan
 from toolcrib import AgenticContext, AgenticStep, Crib, LLMConfig, ReferenceSource, ScriptedModel, tool
 from toolcrib.agents import agentic_definition, default_prompt
 from toolcrib.contracts import (
@@ -259,7 +259,7 @@ async def test_a_tool_without_a_model_has_no_prompt():
 
 
 async def test_the_test_of_a_sequence_shows_the_plan_and_calls_nothing():
-    crm, model = Crm(), PricedModel([orjson.dumps(plan()).decode()])
+    crm, model = Crm(), PricedModel([orjson.dumps(read_plan()).decode()])
     async with crib_with(model, crm) as crib:
         tested = await crib.prompts.test(deals(), SAMPLE)
         runs = await crib.store.journal.runs("default")

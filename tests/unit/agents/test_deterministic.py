@@ -1,6 +1,7 @@
 """The deterministic mode from the outside: plan, fixed steps, an answer."""
 
 import asyncio
+import re
 from typing import Any
 
 import orjson
@@ -137,10 +138,23 @@ async def test_an_answer_has_the_shape_that_the_tool_promises():
 async def test_an_empty_list_is_a_step_without_calls():
     crm = Crm(0)
 
-    result, model = await run_sequence(crm, plan(), DONE)
+    result, _ = await run_sequence(crm, plan())
 
     assert result.ok
     assert positions(result) == ["search_deals"]
+    assert purposes(result) == ["planning"]
+    [warning] = result.summary.warnings
+    assert result.output["summary"] == warning == "Nothing was changed: there were no items to do update_deals for."
+    assert result.output["steps"]["update_deals"] == {"tool": None, "calls": 0, "output": []}
+
+
+@pytest.mark.requirement("agents.sequence")
+async def test_an_empty_list_is_a_step_without_calls_to_a_model_that_must_give_a_shape():
+    schema: dict[str, Any] = {"type": "object", "properties": {"moved": {"type": "integer"}}, "required": ["moved"]}
+
+    result, model = await run_sequence(Crm(0), plan(), {"moved": 0}, result_schema=schema)
+
+    assert result.output == {"moved": 0}
     assert '"update_deals":{"tool":null,"calls":0,"output":[]}' in model.requests[1].messages[0].text
 
 
@@ -169,15 +183,15 @@ async def test_a_step_that_is_not_needed_is_skipped_and_named_in_the_report():
 
 
 @pytest.mark.requirement("agents.question")
-async def test_a_question_ends_the_run_and_nothing_is_called():
+async def test_a_run_waits_with_a_question_and_nothing_is_called():
     crm = Crm()
     asking = plan(question="Which Acme?", search_deals={"skip": True}, update_deals={"skip": True})
 
     result, model = await run_sequence(crm, asking)
 
-    assert result.ok
-    assert result.output == {"question": "Which Acme?"}
-    assert result.summary.warnings == ("the task was not carried out: it needs an answer",)
+    assert (result.ok, result.summary.status, result.summary.stop_reason) == (False, "awaiting_answer", None)
+    assert result.question is not None
+    assert (result.question.question, result.question.reason) == ("Which Acme?", "unclear")
     assert (crm.searches, result.envelopes, len(model.requests)) == ([], [], 1)
 
 
@@ -432,7 +446,9 @@ async def test_the_planning_question_says_what_the_steps_are_and_what_they_retur
     assert "1. find: Find them\n   returns {results: {id: string, name: string, amount: integer}[]" in question
     assert "\n2. move (changes data): Move deals to a stage.\n" in question
     assert '"move":{"for_each":"${find.results}","input":{"ids":["${item.id}"],"stage":…}}' in question
-    assert model.requests[0].messages[0].text == "Task: Find A\n\nFill in the input of every step."
+    asked = model.requests[0].messages[0].text
+    today = r"\w+day, \d{4}-\d\d-\d\d"
+    assert re.fullmatch(rf"Task: Find A\n\nToday is {today}\. Fill in the input of every step\.", asked)
     assert "${STEP.field}" in question
     assert question.count("   returns ") == 1
 
@@ -451,7 +467,7 @@ async def test_a_run_that_was_cut_off_by_a_crash_goes_on_where_it_stopped():
     async with Crib("memory://", models={MODEL: model}) as crib:
         crib.add(*crm.tools, confirmed)
         steps = ["search_deals", AgenticStep(id="update_deals", tool="confirmed")]
-        agent = crib.agentic_tool("agent", mode="deterministic", model=MODEL, steps=steps)
+        agent = crib.agentic_tool("agent", mode="deterministic", model=MODEL, steps=steps, grounding="off")
         waiting = await agent("go")
         assert waiting.summary.status == "awaiting_approval"
         assert (len(model.requests), crm.updates) == (1, [])

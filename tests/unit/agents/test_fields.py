@@ -1,17 +1,62 @@
 """What fields hold, and texts that become the numbers that are wanted."""
 
+from datetime import UTC, datetime
 from typing import Any
 
 import pytest
 
-from tests.unit.agents.test_grounding import LISTS, SEARCH, UPDATE, VOCABULARY, search, update
-from toolcrib.agents.fields import closed_words, kinds_of, numbered, property_names
-from toolcrib.agents.grounding import Task, doubts, mentioned
-from toolcrib.agents.mentions import read_mentions
+from toolcrib.agents.evidence import Step
+from toolcrib.agents.fields import kinds_of, numbered, property_names, value_names
 from toolcrib.contracts import JsonSchema
+from toolcrib.providers import ReferenceItem, ReferenceList
 
 pytestmark = pytest.mark.requirement("agents.fields")
 
+FILTER: JsonSchema = {
+    "type": "object",
+    "properties": {
+        "property": {"enum": ["name", "company", "stage", "owner_id", "amount", "close_date"]},
+        "operator": {"enum": ["EQ", "GT", "LT"]},
+        "value": {"type": ["string", "number"]},
+    },
+    "required": ["property", "operator"],
+}
+SEARCH: JsonSchema = {
+    "type": "object",
+    "properties": {
+        "filters": {"type": "array", "items": {"$ref": "#/$defs/Filter"}},
+        "order": {"enum": ["up", "down"]},
+        "limit": {"type": "integer", "default": 20},
+    },
+    "$defs": {"Filter": FILTER},
+}
+UPDATE: JsonSchema = {
+    "type": "object",
+    "properties": {
+        "inputs": {
+            "type": "array",
+            "items": {
+                "type": "object",
+                "properties": {
+                    "id": {"type": "string"},
+                    "properties": {
+                        "type": "object",
+                        "properties": {
+                            "stage": {
+                                "enum": ["s1", "s2", "s3"],
+                                "x-labels": {"s1": "New lead", "s2": "Won", "s3": "Lost"},
+                            },
+                            "name": {"type": "string"},
+                            "amount": {"type": "number"},
+                        },
+                    },
+                },
+                "required": ["id", "properties"],
+            },
+        }
+    },
+    "required": ["inputs"],
+}
 DEAL: JsonSchema = {
     "type": "object",
     "properties": {
@@ -32,6 +77,22 @@ DEAL: JsonSchema = {
     },
 }
 KINDS = kinds_of([SEARCH, UPDATE, DEAL])
+OWNERS = ReferenceList(
+    "owners",
+    (ReferenceItem("17", "Dana Quinn"), ReferenceItem("18", "Hugo Rossi")),
+    datetime(2026, 1, 1, tzinfo=UTC),
+    None,
+)
+LISTS = {"owner_id": OWNERS}
+
+
+def search(*filters: tuple[str, str, Any]) -> Step:
+    written = [{"property": name, "operator": operator, "value": value} for name, operator, value in filters]
+    return Step("find", {"filters": written}, SEARCH, writes=False)
+
+
+def update(**properties: Any) -> Step:
+    return Step("move", {"inputs": [{"id": "${item.id}", "properties": properties}]}, UPDATE, writes=True)
 
 
 def test_fields_are_known_by_name_unless_schemas_differ():
@@ -45,9 +106,14 @@ def test_fields_are_known_by_name_unless_schemas_differ():
     }
 
 
-def test_closed_words_are_those_of_every_enum():
-    assert closed_words({"anyOf": [{"enum": ["a", 1]}, {"properties": {"x": {"enum": ["b"]}}}]}) == {"a", "b"}
+def test_every_field_of_a_schema_is_named():
     assert property_names(DEAL)[:2] == ["results", "amount"]
+
+
+def test_what_people_call_the_values_of_a_schema_is_told_without_fields_and_words_of_comparisons():
+    assert value_names(UPDATE) == {"New lead", "Won", "Lost"}
+    assert value_names(SEARCH) == {"owner id", "close date", "stage", "company", "name", "amount", "down"}
+    assert value_names({"enum": ["in_progress", 1, "ok"]}) == {"in progress"}
 
 
 @pytest.mark.parametrize(
@@ -58,6 +124,7 @@ def test_closed_words_are_those_of_every_enum():
         (("amount", "GT", "50k"), "50k"),
         (("name", "EQ", "2026"), "2026"),
         (("close_date", "GT", "2026-01-01"), "2026-01-01"),
+        (("owner_id", "EQ", "17"), "17"),
         (("amount", "GT", 7), 7),
     ],
 )
@@ -69,37 +136,3 @@ def test_a_field_that_takes_only_numbers_gets_one():
     changed = numbered(update(amount="1200", name="1200"), LISTS, {})
 
     assert changed["inputs"][0] == {"id": "${item.id}", "properties": {"amount": 1200, "name": "1200"}}
-
-
-def held(text: str) -> Task:
-    return Task(read_mentions(text), read_mentions(text), LISTS, VOCABULARY, KINDS)
-
-
-def test_mentions_are_told_with_the_fields_that_they_may_be():
-    task = held("Move the Globex deals of Hugo Rossi over 50k to Won")
-
-    assert list(map(str, mentioned(task))) == [
-        "'Globex' (name or company)",
-        "'Hugo Rossi' (owner_id)",
-        "'Won' (stage)",
-        "'50000' (limit or amount: above it)",
-    ]
-
-
-def test_a_name_is_told_with_the_first_word_of_its_sentence_where_that_may_be_part_of_it():
-    assert list(map(str, mentioned(held("Acme Corp deals go to Won")))) == [
-        "'Acme Corp' (name or company)",
-        "'Won' (stage)",
-    ]
-    assert list(map(str, mentioned(held("Move Globex deals")))) == ["'Globex' (name or company)"]
-
-
-def test_a_missing_mention_is_asked_about_with_its_step_and_fields():
-    task = held("Move all Globex deals to Won")
-
-    (doubt,) = doubts([search(), update(stage="s2")], task)
-
-    assert str(doubt) == "the task mentions 'Globex', but no step uses it"
-    assert doubt.advice(task, "find").endswith(
-        "add it to find as name or company and keep the other conditions, unless it is what the items get"
-    )

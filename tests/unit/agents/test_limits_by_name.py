@@ -205,6 +205,6 @@ async def _failing(mode: Mode, script: list[Any]) -> tuple[Result, list[float]]:
     allotted: Any = {"steps": TOOLS} if mode == "deterministic" else {"tools": TOOLS}
     async with Crib("memory://", models={MODEL: ScriptedModel(script)}, clock=StillClock()) as crib:
         crib.add(*Crm(1).tools)
-        result = await crib.agentic_tool("agent", mode=mode, model=MODEL, **allotted)("x")
+        result = await crib.agentic_tool("agent", mode=mode, model=MODEL, grounding="off", **allotted)("x")
     failed = [entry.event for entry in result.events if isinstance(entry.event, ModelFailed)]
     return result, [event.retry_in_s for event in failed if event.retry_in_s is not None]

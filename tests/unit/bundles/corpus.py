@@ -13,9 +13,9 @@ from examples.workflows.gallery import open_crib, publish
 from examples.workflows.scenarios import SCENARIOS
 from examples.workflows.world import World
 from tests.twins import ManualClock
-from tests.unit.agents.crm import DONE, MODEL, Crm, asks, for_ever, plan
+from tests.unit.agents.crm import DONE, MODEL, Crm, asks, for_ever, plan, read_plan
 from toolcrib import Crib, Limits, LLMConfig, ScriptedModel, tool
-from toolcrib.contracts import AgentDefinition, ClientResult, ContentFilter, JsonObject, ModelError
+from toolcrib.contracts import AgentDefinition, ClientResult, ContentFilter, Grounding, JsonObject, ModelError
 from toolcrib.llm import LanguageModel
 from toolcrib.store import MemoryStore
 
@@ -123,19 +123,26 @@ async def agents(chance: Random) -> dict[str, bytes]:
     async with crib_of(*turns, end, "Enough.") as crib:
         tools = ["search_deals", "update_deals", "flaky"]
         limits = Limits(max_iterations=chance.randrange(2, 6), max_tool_calls=chance.randrange(3, 9))
-        crib.agentic_tool("agent", mode="agentic", model=MODEL, tools=tools, limits=limits)
+        crib.agentic_tool("agent", mode="agentic", model=MODEL, tools=tools, limits=limits, grounding="off")
         await crib.invoke("agent", {"task": f"go {chance.randrange(9)}"})
         return await exported(crib)
 
 
 async def sequences(chance: Random) -> dict[str, bytes]:
     """A deterministic agentic tool, planned well or badly."""
-    planned = chance.choice([plan(), plan(search_deals={"input": {}}), {"reasoning": "none"}])
+    move = {"for_each": "${search_deals.results}", "input": {"ids": ["${item.id}"], "stage": "Negotiation"}}
+    plans: list[tuple[JsonObject, Grounding]] = [
+        (read_plan(update_deals=move), "evidence"),
+        (plan(), "off"),
+        (plan(search_deals={"input": {}}), "off"),
+        ({"reasoning": "none"}, "evidence"),
+    ]
+    planned, grounding = chance.choice(plans)
     said = orjson.dumps(planned).decode()
     async with crib_of(said, said, orjson.dumps(DONE).decode(), "Over.") as crib:
         steps = ["search_deals", "update_deals"]
-        crib.agentic_tool("agent", mode="deterministic", model=MODEL, steps=steps)
-        await crib.invoke("agent", {"task": "Move Acme's deals"}, dry_run=chance.random() < 0.2)
+        crib.agentic_tool("agent", mode="deterministic", model=MODEL, steps=steps, grounding=grounding)
+        await crib.invoke("agent", {"task": "Move Acme's deals to Negotiation"}, dry_run=chance.random() < 0.2)
         return await exported(crib)
 
 
@@ -203,7 +210,7 @@ async def crashes(chance: Random) -> dict[str, bytes]:
     models: Mapping[str, LanguageModel] = {MODEL: ScriptedModel([asks(SEARCH, MOVE), "Moved."])}
     first = Crib(store, models=models, clock=clock)
     first.add(*crm.tools)
-    first.agentic_tool("agent", mode="agentic", model=MODEL, tools=["search_deals", "update_deals"])
+    first.agentic_tool("agent", mode="agentic", model=MODEL, tools=["search_deals", "update_deals"], grounding="off")
     going = asyncio.create_task(first.invoke("agent", {"task": f"go {chance.randrange(9)}"}))
     await begun.wait()
     going.cancel()

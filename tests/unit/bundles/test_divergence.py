@@ -18,7 +18,7 @@ async def an_agents_run() -> bytes:
     """The bundle of an agent that asks for two tools at once."""
     async with crib_of(asks(SEARCH, MOVE), "Moved.") as crib:
         tools = ["search_deals", "update_deals"]
-        crib.agentic_tool("agent", mode="agentic", model=MODEL, tools=tools)
+        crib.agentic_tool("agent", mode="agentic", model=MODEL, tools=tools, grounding="off")
         result = await crib.invoke("agent", {"task": "go"})
         file = io.BytesIO()
         await crib.export_run(result.run_id, file)

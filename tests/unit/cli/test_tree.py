@@ -43,6 +43,8 @@ async def test_a_deterministic_run_is_drawn_whole() -> None:
         trace = (await tool("Find Acme's deals")).trace
 
     tokens = [f"{step.tokens} (input: {step.input_tokens}, output: {step.output_tokens})" for step in models(trace)]
+    first = '{"reading": [{"words": "Find", "use": "request"}, {"words": "Acme\'s", "use": "condition",'
+    last = '{"words": "deals", "use": "request"}]'
     assert text(trace) == dedent(f"""\
         Agentic Tool: finder@1.0.0 (deterministic)
         Run: RUN
@@ -56,15 +58,20 @@ async def test_a_deterministic_run_is_drawn_whole() -> None:
         ├── [1] Embedded LLM Planning (scripted:model)
         │   ├── Input: "Task: Find Acme's deals"
         │   ├── Reasoning: "Acme's deals are wanted."
-        │   ├── Decision: {{"search": {{"input": {{"company": "Acme"}}}}}}
+        │   ├── Decision: {first} "value":
+        │   │   "Acme"}}, {last}, "search": {{"input": {{"company": "Acme"}}}}}}
         │   ├── Tokens: {tokens[0]}
         │   ├── Cost: $0
         │   └── Duration: 0ms
-        ├── [2] Tool Call: search
+        ├── [2] Progress: plan_settled
+        │   └── Data: {{"answer": {first}
+        │       "value": "Acme"}}, {last}, "reasoning": "Acme's deals are wan… (24 characters)",
+        │       "search": {{"input": {{"compan… (456 characters)
+        ├── [3] Tool Call: search
         │   ├── Parameters: {{"company": "Acme"}}
         │   ├── Result: 3 items
         │   └── Duration: 456ms
-        └── [3] Embedded LLM Formatting (scripted:model)
+        └── [4] Embedded LLM Formatting (scripted:model)
             ├── Input: "Task: Find Acme's deals"
             ├── Decision: "Found 3 deals."
             ├── Tokens: {tokens[1]}

@@ -16,7 +16,7 @@ from examples.crm.planner import answer
 from tests.unit.cli.command import toolcrib
 from toolcrib import Crib, ScriptedModel
 from toolcrib.cli.demo_report import Files, document
-from toolcrib.contracts import ToolStep, Unavailable
+from toolcrib.contracts import LLMStep, ToolStep, Unavailable
 from toolcrib.llm import Request
 
 ROOT = Path(__file__).parents[3]
@@ -71,21 +71,22 @@ def literal(request: Request) -> str:
 
 
 def hasty(request: Request) -> str:
-    """A planner that limits the search to the first page, which nobody asked for."""
+    """A planner that limits the search to the first page, which nobody asked for, until it is told so."""
     said = json.loads(answer(request))
-    if request.output_name == "plan":
+    if request.output_name == "plan" and len(request.messages) == 1:
         said["search_deals"]["input"]["limit"] = 100
     return json.dumps(said)
 
 
-@pytest.mark.requirement("demo.all_and_only", "agents.doubts")
-async def test_a_limit_that_nobody_asked_for_is_left_out_and_said(tmp_path: Path) -> None:
+@pytest.mark.requirement("demo.all_and_only", "agents.second_reading")
+async def test_a_limit_that_nobody_asked_for_is_denied_by_a_second_reading_and_left_out(tmp_path: Path) -> None:
     outcome = await demonstrate(TASK, folder=tmp_path, script=ScriptedModel(hasty, name="crm-planner"))
 
     assert outcome.ok
-    assert outcome.result.summary.warnings == (
-        "left out of the plan: search_deals: limit 100 is not mentioned in the task; leave it out",
-    )
+    asked = [step for step in outcome.trace.steps if isinstance(step, LLMStep)]
+    assert [step.purpose for step in asked] == ["planning", "verification", "error_recovery", "formatting"]
+    assert "search_deals: condition limit '100' is not what the task says" in asked[2].input
+    assert outcome.result.summary.warnings == ()
 
 
 @pytest.mark.requirement("demo.wrong_data")
@@ -167,6 +168,7 @@ def test_the_json_document_is_the_only_output_and_what_is_kept_can_be_read(folde
         ("tool_call", "list_pipelines"),
         ("progress", "reference_data"),
         ("llm_call", "planning"),
+        ("progress", "plan_settled"),
         ("tool_call", "search_deals"),
         *[("tool_call", "batch_update_deals")] * 3,
         ("llm_call", "formatting"),

@@ -80,6 +80,37 @@ def test_a_stage_that_does_not_exist_or_exists_twice_is_a_question(stage: str, p
     )
 
 
+@pytest.mark.parametrize(
+    ("task", "asked", "said"),
+    [
+        (
+            "Update all Acme Corp deals to Negotiation",
+            "Does the task say that only items with company_name EQ 'Acme Corp' are meant? Quoted for it: \"Acme\".",
+            {"words": "Acme Corp", "stated": "yes"},
+        ),
+        (
+            "Update all Acme Corp deals to negotiation",
+            "Does the task say that stage is to be 'Negotiation'? Possible values: New lead, Negotiation.",
+            {"words": "negotiation", "stated": "yes"},
+        ),
+        (
+            "Update all Acme Corp deals to Negotiation",
+            "Does the task say that only items with limit '100' are meant?",
+            {"words": "", "stated": "no"},
+        ),
+        ("Sell more", "Does the task say that stage is to be 'Won'?", {"words": "", "stated": "no"}),
+    ],
+)
+def test_a_second_reading_finds_its_company_and_its_stage_in_the_task_and_nothing_else(
+    task: str, asked: str, said: dict[str, str]
+) -> None:
+    text = f"Task: {task}\nToday is Monday, 2026-03-02.\n\nThis was read from it:\n- nothing\n\nv1: {asked}\nw2: So?"
+
+    found = json.loads(answer(Request(messages=(user(text),), output_name="check")))
+
+    assert found == {"v1": said, "w2": {"says": "nothing"}}
+
+
 def test_a_schema_without_labels_offers_no_stages() -> None:
     assert "'Negotiation' is not a stage" in ask("Move all Acme deals to Negotiation", {"enum": ["s2"]})["question"]
 

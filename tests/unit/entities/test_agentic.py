@@ -9,6 +9,13 @@ from toolcrib.llm import Request
 pytestmark = pytest.mark.requirement("entities.agentic")
 
 PLAN = """{
+  "reading": [
+    {"words": "Close", "use": "change", "value": "CLOSED"},
+    {"words": "the", "use": "none"},
+    {"words": "open", "use": "condition", "value": "OPEN"},
+    {"words": "urgent", "use": "condition", "value": "urgent"},
+    {"words": "order", "use": "request"}
+  ],
   "reasoning": "find the open order and close it",
   "search_orders": {"input": {"filter": "status eq 'OPEN' and contains(note,'urgent')"}},
   "update_order": {"input": {
@@ -32,7 +39,7 @@ async def test_a_fixed_sequence_searches_and_updates_with_the_version_that_it_fo
             closing = crib.agentic_tool(
                 "closing", mode="deterministic", model="scripted:m", steps=["search_orders", "update_order"]
             )
-            result = await closing("Close the urgent order")
+            result = await closing("Close the open urgent order")
             after = (await crib.call("get_order", {"id": made["id"]})).output
 
     assert result.summary.status == "completed", result.summary.error

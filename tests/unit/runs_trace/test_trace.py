@@ -19,6 +19,7 @@ from toolcrib.contracts import (
     LLMStep,
     ModelError,
     NotFound,
+    ProgressStep,
     ResumptionStep,
     SuspensionStep,
     ToolError,
@@ -36,8 +37,13 @@ def calls(*wanted: ToolCall, text: str = "", thinking: str = "") -> Message:
 
 def plan(request: Request) -> str:
     if request.output_name == "plan":
+        reading = [
+            {"words": "Find", "use": "request"},
+            {"words": "Acme's", "use": "condition", "value": "Acme"},
+            {"words": "deals", "use": "request"},
+        ]
         steps = {"search": {"input": {"company": "Acme"}}}
-        return json.dumps({"reasoning": "Acme's deals are wanted.", **steps})
+        return json.dumps({"reading": reading, "reasoning": "Acme's deals are wanted.", **steps})
     return json.dumps({"summary": "Found 3 deals."})
 
 
@@ -63,12 +69,17 @@ async def test_a_deterministic_run_is_a_plan_its_calls_and_an_answer() -> None:
         456,
     )
     assert (trace.cost, trace.cost_unknown, trace.output) == (Decimal(0), False, {"summary": "Found 3 deals."})
-    planning, search, formatting = trace.steps
+    planning, settled, search, formatting = trace.steps
     assert isinstance(planning, LLMStep)
     assert (planning.purpose, planning.model, planning.status) == ("planning", MODEL, "success")
     assert planning.input.startswith("Task: Find Acme's deals\n")
     assert planning.reasoning == "Acme's deals are wanted."
-    assert planning.decision == '{"search": {"input": {"company": "Acme"}}}'
+    assert planning.decision is not None
+    decided = json.loads(planning.decision)
+    assert list(decided) == ["reading", "search"]
+    assert decided["search"] == {"input": {"company": "Acme"}}
+    assert isinstance(settled, ProgressStep)
+    assert (settled.kind, settled.data["warnings"], settled.data["assumptions"]) == ("plan_settled", [], [])
     assert planning.tokens == planning.input_tokens + planning.output_tokens > 0
     assert (planning.cost, planning.cost_source) == (Decimal(0), "scripted")
     assert isinstance(search, ToolStep)
@@ -85,7 +96,7 @@ async def test_a_deterministic_run_is_a_plan_its_calls_and_an_answer() -> None:
     assert isinstance(formatting, LLMStep)
     assert (formatting.purpose, formatting.decision) == ("formatting", "Found 3 deals.")
     assert trace.tokens == planning.tokens + formatting.tokens
-    assert [step.number for step in trace.steps] == [1, 2, 3]
+    assert [step.number for step in trace.steps] == [1, 2, 3, 4]
 
 
 @pytest.mark.requirement("trace.shape")
@@ -99,6 +110,7 @@ async def test_the_json_of_a_step_begins_with_its_type_and_purpose_or_action() -
     beginnings = [list(step.items())[:2] for step in steps]
     assert beginnings == [
         [("type", "llm_call"), ("purpose", "planning")],
+        [("type", "progress"), ("kind", "plan_settled")],
         [("type", "tool_call"), ("action", "search")],
         [("type", "llm_call"), ("purpose", "formatting")],
     ]

@@ -25,7 +25,15 @@ BOSS = Principal(id="boss")
 PRINCIPALS = {"owner": OWNER, "stranger": STRANGER, "reader": READER, "boss": BOSS}
 """Who a bearer token stands for, in tests that are not about keys."""
 
-PLAN = '{"reasoning": "look first", "search": {"input": {"company": "Acme"}}}'
+PLAN = """{
+  "reading": [
+    {"words": "find", "use": "request"},
+    {"words": "Acme's", "use": "condition", "value": "Acme"},
+    {"words": "deals", "use": "request"}
+  ],
+  "reasoning": "look first",
+  "search": {"input": {"company": "Acme"}}
+}"""
 
 
 class QuickClock:

@@ -35,12 +35,19 @@ async def test_the_seeds_path_invokes_a_deterministic_tool(server: Server) -> No
             "total_tokens",
             "duration_ms",
         ),
-        *("warnings", "trace"),
+        *("question", "warnings", "trace"),
     }
+    assert meta["question"] is None
     assert (meta["mode"], meta["stop_reason"]) == ("deterministic", "final_answer")
     assert meta["total_tokens"] > 0
-    steps = [(step["type"], step.get("purpose", step.get("action"))) for step in meta["trace"]["steps"]]
-    assert steps == [("llm_call", "planning"), ("tool_call", "search"), ("llm_call", "formatting")]
+    names = {"tool_call": "action", "llm_call": "purpose", "progress": "kind"}
+    steps = [(step["type"], step[names[step["type"]]]) for step in meta["trace"]["steps"]]
+    assert steps == [
+        ("llm_call", "planning"),
+        ("progress", "plan_settled"),
+        ("tool_call", "search"),
+        ("llm_call", "formatting"),
+    ]
 
 
 @pytest.mark.requirement("server.invoke")

@@ -7,7 +7,7 @@ from typing import Any
 import orjson
 import pytest
 
-from tests.unit.agents.crm import DONE, MODEL, Crm, PricedModel, asks, for_ever, plan, positions, told
+from tests.unit.agents.crm import DONE, MODEL, Crm, PricedModel, asks, for_ever, positions, read_plan, told
 from tests.unit.agents.desk import agent
 from toolcrib import AgenticStep, Crib, Limits, Result, ScriptedModel, tool
 from toolcrib.contracts import (
@@ -41,6 +41,11 @@ MOVE: JsonObject = {
 }
 CALL = asks(("move-deals", {"company": "Acme"}))
 HELLO: JsonObject = {"message": "Move Acme's deals."}
+MOVES: list[JsonObject] = [
+    {"words": "Move all deals of", "use": "request"},
+    {"words": "Acme", "use": "condition", "value": "Acme"},
+]
+"""What the words of "Move all deals of Acme" are for."""
 
 
 def _workflow(**changes: Any) -> WorkflowDefinition:
@@ -169,7 +174,7 @@ async def test_a_composite_chooses_the_workflow_that_fits():
 @pytest.mark.requirement("workflow_hybrid.as_tool")
 async def test_a_workflow_is_a_step_of_a_deterministic_agentic_tool():
     crm = Crm(2)
-    written: JsonObject = {"reasoning": "", "move_deals": {"input": {"company": "Acme"}}}
+    written: JsonObject = {"reading": MOVES, "reasoning": "", "move_deals": {"input": {"company": "Acme"}}}
     async with _crib(*_said(written, DONE)) as crib:
         crib.add(*crm.tools)
         await crib.workflows.publish(_workflow())
@@ -189,7 +194,11 @@ async def test_an_agentic_tool_is_a_step_of_a_workflow():
         {"name": "deals", "tool": "deals", "input": {"task": "Move ${input.company}'s deals to Negotiation"}},
         {"name": "said", "output": "${deals.summary}"},
     ]
-    async with _crib(*_said(plan(), DONE)) as crib:
+    moves: JsonObject = {
+        "for_each": "${search_deals.results}",
+        "input": {"ids": ["${item.id}"], "stage": "Negotiation"},
+    }
+    async with _crib(*_said(read_plan(update_deals=moves), DONE)) as crib:
         crib.add(*crm.tools)
         crib.agentic_tool("deals", mode="deterministic", model=MODEL, steps=["search_deals", "update_deals"])
         await crib.open()
@@ -371,7 +380,8 @@ async def test_what_is_only_available_as_a_step_is_offered_to_no_agent_and_expor
 
 @pytest.mark.requirement("workflow_hybrid.exported")
 async def test_the_model_of_an_agentic_tool_does_not_choose_what_is_only_a_step_and_a_fixed_sequence_may_have_it():
-    model = ScriptedModel(["Hello.", *_said({"reasoning": "", "move": {"input": {"company": "Acme"}}}, DONE)])
+    written: JsonObject = {"reading": MOVES, "reasoning": "", "move": {"input": {"company": "Acme"}}}
+    model = ScriptedModel(["Hello.", *_said(written, DONE)])
     crm = Crm(1)
     async with Crib("memory://", models={MODEL: model}) as crib:
         crib.add(*crm.tools)

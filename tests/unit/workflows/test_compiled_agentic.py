@@ -10,6 +10,7 @@ from tests.unit.agents.crm import DONE, MODEL, Crm, plan, positions, purposes
 from toolcrib import AgenticContext, AgenticStep, Crib, Limits, Result, ScriptedModel, tool
 from toolcrib.agents import workflow_of
 from toolcrib.contracts import (
+    PLAN_FORMAT,
     ErrorCode,
     InvalidDefinition,
     Json,
@@ -42,6 +43,7 @@ async def _start(crib: Crib, tool: ToolRevision, arguments: JsonObject, principa
         content_hash=tool.content_hash,
         pins=pins_of(tool, crib.registry),
         input=arguments,
+        plan_format=PLAN_FORMAT,
         principal=principal or crib.principal,
     )
     driven: Driven = await crib.engine.start(request)
@@ -50,7 +52,7 @@ async def _start(crib: Crib, tool: ToolRevision, arguments: JsonObject, principa
 
 async def _agentic(crib: Crib, crm: Crm, **options: Any) -> ToolRevision:
     crib.add(*crm.tools)
-    settings: dict[str, Any] = {"mode": "deterministic", "model": MODEL, "steps": STEPS, **options}
+    settings: dict[str, Any] = {"mode": "deterministic", "model": MODEL, "steps": STEPS, "grounding": "off", **options}
     tool = crib.agentic_tool("deals", **settings).definition
     return await crib.save(tool)
 
@@ -193,19 +195,24 @@ async def test_a_step_that_cannot_be_carried_out_at_all_fails_both():
 
 
 @pytest.mark.requirement("workflow_hybrid.same_run")
-async def test_a_task_that_cannot_be_done_as_asked_ends_both_with_the_question():
+async def test_with_a_task_that_cannot_be_done_as_asked_both_wait_with_the_question():
     unclear = plan(question="Which stage?", search_deals={"skip": True}, update_deals={"skip": True})
     agentic, compiled = await _both(unclear)
 
-    assert compiled.output == agentic.output == {"question": "Which stage?"}
+    assert (agentic.summary.status, compiled.summary.status) == ("awaiting_answer", "awaiting_answer")
+    assert agentic.question is not None
+    assert compiled.question is not None
+    assert compiled.question.question == agentic.question.question == "Which stage?"
     assert positions(compiled) == []
 
 
 @pytest.mark.requirement("workflow_hybrid.same_run")
 async def test_an_empty_list_is_no_call_and_no_failure_in_both():
-    agentic, compiled = await _both(plan(), DONE, deals=0)
+    agentic, compiled = await _both(plan(), deals=0)
 
-    assert compiled.output == agentic.output == DONE
+    assert compiled.output == agentic.output
+    assert cast("JsonObject", compiled.output)["summary"].startswith("Nothing was changed: ")
+    assert compiled.summary.status == agentic.summary.status == "completed"
     assert positions(compiled) == ["search_deals"]
 
 
@@ -490,7 +497,7 @@ async def test_a_compiled_workflow_waits_for_a_person_in_its_middle_and_goes_on_
 
     async with Crib("memory://", models={MODEL: model}) as crib:
         crib.add(crm.tools[0], update_deals)
-        deals = crib.agentic_tool("deals", mode="deterministic", model=MODEL, steps=STEPS)
+        deals = crib.agentic_tool("deals", mode="deterministic", model=MODEL, steps=STEPS, grounding="off")
         workflow = await crib.save(workflow_of(await crib.save(deals.definition)).tool())
         waiting = await _start(crib, workflow, TASK)
         began = list(crm.updates)
@@ -528,7 +535,7 @@ async def test_the_rules_of_a_compiled_workflow_bind_its_stages_and_what_they_re
     crm, model = Crm(3), _model([plan(), DONE])
     async with Crib("memory://", models={MODEL: model}) as crib:
         crib.add(search, *crm.tools[1:])
-        deals = crib.agentic_tool("deals", mode="deterministic", model=MODEL, steps=STEPS)
+        deals = crib.agentic_tool("deals", mode="deterministic", model=MODEL, steps=STEPS, grounding="off")
         found = workflow_of(await crib.save(deals.definition))
         rules = (UntrustedContent(action="deny"),)
         published = await crib.workflows.publish(found.model_copy(update={"guardrails": rules}))
@@ -556,7 +563,7 @@ async def test_a_stage_is_carried_out_by_the_account_that_its_step_names():
 @pytest.mark.requirement("workflow_hybrid.stages_guarded")
 async def test_two_tools_that_mean_different_lists_by_one_name_are_not_mixed_up():
     stages = ReferenceSource(name="stages", tool="list_stages", applies_to=("stage",), value="id", label="label")
-    shared: dict[str, Any] = {"mode": "deterministic", "model": MODEL, "steps": STEPS}
+    shared: dict[str, Any] = {"mode": "deterministic", "model": MODEL, "steps": STEPS, "grounding": "off"}
     async with Crib("memory://", models={MODEL: _model([plan(), plan()])}) as crib:
         crib.add(*Crm(1).tools)
         crib.agentic_tool("deals", context=AgenticContext(reference_data=(stages,)), **shared)

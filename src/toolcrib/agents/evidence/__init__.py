@@ -1,0 +1,60 @@
+"""Where the values of a plan or a call come from: evidence, what the task says besides, and a second reading of doubts.
+
+Pure but for nothing: data in, data out. No language, no system and no model is known here; what cannot be told from
+characters, schemas and reference data is a doubt, which is put to a model or to a person elsewhere.
+"""
+
+from toolcrib.agents.evidence.calls import doubts_of_call, seen_in
+from toolcrib.agents.evidence.dates import as_day, calculated
+from toolcrib.agents.evidence.inputs import Leaf, Lists, Path, Step, is_reference, leaves_of
+from toolcrib.agents.evidence.judging import Finding, Judgement, Said, judge
+from toolcrib.agents.evidence.numbers import as_number
+from toolcrib.agents.evidence.reading import Claim, read_claims, reading_schema
+from toolcrib.agents.evidence.second import (
+    SECOND_SYSTEM,
+    Known,
+    Point,
+    advice,
+    described,
+    learn,
+    points_of,
+    second_question,
+    second_schema,
+    unclear_in,
+    value_key,
+)
+from toolcrib.agents.evidence.text import Passage, words_of
+
+__all__ = [
+    "SECOND_SYSTEM",
+    "Claim",
+    "Finding",
+    "Judgement",
+    "Known",
+    "Leaf",
+    "Lists",
+    "Passage",
+    "Path",
+    "Point",
+    "Said",
+    "Step",
+    "advice",
+    "as_day",
+    "as_number",
+    "calculated",
+    "described",
+    "doubts_of_call",
+    "is_reference",
+    "judge",
+    "learn",
+    "leaves_of",
+    "points_of",
+    "read_claims",
+    "reading_schema",
+    "second_question",
+    "second_schema",
+    "seen_in",
+    "unclear_in",
+    "value_key",
+    "words_of",
+]

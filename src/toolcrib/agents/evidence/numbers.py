@@ -1,0 +1,113 @@
+"""Numbers in words, as far as Unicode and the SI say what they are: `50,000`, `50.000`, `50k`, `2M`, `五万`.
+
+Words such as `fifty` are no matter of characters: what they mean is asked of a model.
+"""
+
+import re
+import unicodedata
+from collections.abc import Iterator
+from decimal import Decimal
+from typing import Final
+
+_DIGITS: Final = re.compile(r"(?<![A-Za-z0-9_.,])[-\u2212]?\d(?:[\d.,'\u2019\u00a0\u202f ]*\d)?")
+_PREFIXES: Final = {"k": 3, "m": 6, "g": 9}
+"""Of the SI, as people write them behind a number."""
+_PREFIXED: Final = re.compile(r"\s?([kmg])(?![^\W\d_])", re.IGNORECASE)
+_ABBREVIATED: Final = re.compile(r"\s?[^\W\d_]{2,5}\.\s*\w|[A-Za-z]")
+"""A short word with a full stop behind a number, or a letter, which may be a multiple such as thousand, or a unit."""
+_SEPARATORS: Final = re.compile(r"['\u2019\u00a0\u202f ]")
+_TENS: Final = 10
+
+
+def numbers_in(text: str) -> frozenset[Decimal]:
+    """All that the numbers of a text may mean; both readings where a separator may stand for thousands or decimals."""
+    return frozenset(reading for readings in number_spans(text) for reading in readings[1])
+
+
+def number_spans(text: str) -> Iterator[tuple[tuple[int, int], frozenset[Decimal]]]:
+    """Each number of a text: where it stands, and all that it may mean."""
+    plain = "".join(_as_digit(letter) for letter in text)
+    for found in _DIGITS.finditer(plain):
+        scale, end = _scale(plain, found.end())
+        yield (found.start(), end), frozenset(reading * scale for reading in _readings(found[0]))
+    for start, end, value in _han(text):
+        yield (start, end), frozenset((value,))
+
+
+def may_be_more(text: str) -> bool:
+    """Whether an abbreviation follows a number of a text, so that it may mean a multiple of it."""
+    return any(_ABBREVIATED.match(text, end) for (_, end), _ in number_spans(text))
+
+
+def as_number(value: object) -> Decimal | None:
+    """The number that a value is, or null; texts are numbers only if they are nothing else."""
+    if isinstance(value, bool) or not isinstance(value, int | float | str):
+        return None
+    text = str(value)
+    return Decimal(text) if re.fullmatch(r"-?\d{1,20}(\.\d{1,10})?", text) else None
+
+
+def _as_digit(letter: str) -> str:
+    """A decimal digit of any script as one of ours."""
+    return str(unicodedata.decimal(letter)) if unicodedata.category(letter) == "Nd" else letter
+
+
+def _scale(text: str, end: int) -> tuple[Decimal, int]:
+    """What the number before a place is multiplied by: a prefix of the SI, or a Han numeral such as 万."""
+    prefix = _PREFIXED.match(text, end)
+    if prefix:
+        return Decimal(10) ** _PREFIXES[prefix[1].lower()], prefix.end()
+    scale = Decimal(1)
+    while end < len(text) and (value := _numeral(text[end])) is not None and value >= _TENS:
+        scale, end = scale * value, end + 1
+    return scale, end
+
+
+def _readings(written: str) -> frozenset[Decimal]:
+    """The number that digits with separators mean; both of them if a separator may mean thousands or decimals."""
+    digits = _SEPARATORS.sub("", written).replace("\u2212", "-")
+    found: set[Decimal] = set()
+    for thousands, decimal in ((",", "."), (".", ",")):
+        whole, _, fraction = digits.partition(decimal)
+        groups = whole.split(thousands)
+        grouped = all(len(group) == 3 for group in groups[1:]) and groups[0]
+        if grouped and (not fraction or fraction.isdigit()):
+            found.add(Decimal("".join(groups) + (f".{fraction}" if fraction else "")))
+    return frozenset(found)
+
+
+def _numeral(letter: str) -> Decimal | None:
+    """The value of a character that is a numeral but no digit."""
+    if unicodedata.category(letter) == "Nd":
+        return None
+    value = unicodedata.numeric(letter, None)
+    return None if value is None or value != int(value) else Decimal(int(value))
+
+
+def _han(text: str) -> Iterator[tuple[int, int, Decimal]]:
+    """Numbers that are written in Han numerals, of two characters and more: 五万, 二十三, 一千二百."""
+    place = 0
+    while place < len(text):
+        end = place
+        while end < len(text) and _numeral(text[end]) is not None:
+            end += 1
+        if end - place > 1:
+            yield (
+                place,
+                end,
+                _han_value([value for letter in text[place:end] if (value := _numeral(letter)) is not None]),
+            )
+        place = max(end, place + 1)
+
+
+def _han_value(values: list[Decimal]) -> Decimal:
+    """Digits times the power of ten that follows; 万 and more close a group."""
+    total = group = digit = Decimal(0)
+    for value in values:
+        if value < _TENS:
+            digit = digit * _TENS + value
+        elif value < 10_000:
+            group, digit = group + (digit or Decimal(1)) * value, Decimal(0)
+        else:
+            total, group, digit = total + ((group + digit) or Decimal(1)) * value, Decimal(0), Decimal(0)
+    return total + group + digit

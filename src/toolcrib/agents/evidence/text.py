@@ -1,0 +1,192 @@
+"""Words of a task, and where a quotation stands in them: by characters and their Unicode properties, in any language.
+
+Nothing here knows a word. Upper and lower case, accents, punctuation and endings such as `Globex's` make no difference,
+and scripts without spaces are read character by character.
+"""
+
+import re
+import unicodedata
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from difflib import SequenceMatcher, get_close_matches
+from typing import Final
+
+_UNSPACED: Final = (
+    "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff"  # Thai, Lao, Burmese, Khmer
+    "\u3005-\u3007\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff"  # kana and Han
+)
+"""Scripts that put no spaces between words."""
+_TOKEN: Final = re.compile(rf"\d+|[{_UNSPACED}]|[^\W\d_{_UNSPACED}]+")
+_APOSTROPHES: Final = "'\u2019\u02bc"
+_QUOTED: Final = re.compile(r"[\"\u201c\u201e\u00ab\u300c]([^\"\u201c\u201d\u00bb\u300d]+)[\"\u201d\u201c\u00bb\u300d]")
+
+_ALIKE: Final = 0.8
+"""How alike two words must be, of 1, for one to be a misspelling of the other."""
+_ENOUGH: Final = 0.75
+"""Share of a quotation's letters that must stand in the text, in their order."""
+_ENDING: Final = 3
+"""Most letters that an inflected word has beyond its stem."""
+_SHORTEST_STEM: Final = 4
+_MOST_SEARCHED: Final = 3_000
+"""Words of a text in which misspelled quotations are looked for."""
+
+
+@dataclass(frozen=True, slots=True)
+class Token:
+    """A word, a number or a character of a text."""
+
+    folded: str
+    """Without case and accents."""
+    start: int
+    end: int
+
+
+def fold(text: str) -> str:
+    """The text without case and accents, in compatibility form: full-width letters are letters."""
+    plain = unicodedata.normalize("NFKD", text.casefold())
+    return "".join(letter for letter in plain if not unicodedata.combining(letter))
+
+
+def tokens_of(text: str) -> tuple[Token, ...]:
+    """The words, numbers and characters of a text, in order."""
+    return tuple(
+        Token(word, found.start(), found.end())
+        for found in _TOKEN.finditer(_one_to_one(text))
+        if (word := fold(found[0]))
+    )
+
+
+def words_of(text: str) -> tuple[str, ...]:
+    """The same, folded."""
+    return tuple(token.folded for token in tokens_of(unicodedata.normalize("NFC", text)))
+
+
+def stands_in(part: Sequence[str], whole: Sequence[str]) -> bool:
+    """Whether words stand in others side by side, each as it is or with an ending."""
+    return next(_places(part, whole), None) is not None
+
+
+def matches(word: str, said: str) -> bool:
+    """Whether a word was said: as it is, or with an ending of a few letters."""
+    if word == said:
+        return True
+    return len(word) >= _SHORTEST_STEM and said.startswith(word) and len(said) - len(word) <= _ENDING
+
+
+def shares_stem(one: str, other: str) -> bool:
+    """Whether two words begin alike over most of their length, as forms of one word do."""
+    shorter = min(len(one), len(other))
+    if one == other:
+        return True
+    common = next((place for place in range(shorter) if one[place] != other[place]), shorter)
+    return common >= _SHORTEST_STEM and common >= 0.6 * max(len(one), len(other))
+
+
+class Passage:
+    """A text in which quotations are found.
+
+    Args:
+        text: The text.
+    """
+
+    def __init__(self, text: str) -> None:
+        text = self.text = unicodedata.normalize("NFC", text)
+        self.tokens = tokens_of(text)
+        self.words = tuple(token.folded for token in self.tokens)
+
+    def find(self, quotation: str, taken: Iterable[int] = ()) -> frozenset[int] | None:
+        """The places of a quotation's words among the text's, null if it is not a quotation of it.
+
+        Near-verbatim is enough: words may be left out of it, misspelled in it or corrected in it.
+
+        Args:
+            quotation: What is said to stand in the text.
+            taken: Places that others stand at already; another occurrence is preferred.
+        """
+        wanted = words_of(quotation)
+        if not wanted:
+            return None
+        spans = [range(start, start + len(wanted)) for start in _exact(wanted, self.words)]
+        used = frozenset(taken)
+        if spans:
+            return frozenset(min(spans, key=lambda span: len(used.intersection(span))))
+        return self._nearly(wanted)
+
+    def find_value(self, value: str) -> frozenset[int] | None:
+        """The places of a value's words, each as it is or with an ending; null if they do not stand side by side."""
+        wanted = words_of(value)
+        start = next(_places(wanted, self.words), None)
+        return None if start is None else frozenset(range(start, start + len(wanted)))
+
+    def said(self, places: Iterable[int]) -> tuple[str, ...]:
+        """The folded words at some places, in the order of the text."""
+        return tuple(self.words[place] for place in sorted(places))
+
+    def shown(self, places: Iterable[int]) -> str:
+        """The text from the first of some places to the last."""
+        ordered = sorted(places)
+        return self.text[self.tokens[ordered[0]].start : self.tokens[ordered[-1]].end] if ordered else ""
+
+    def runs(self, places: Iterable[int]) -> list[tuple[int, ...]]:
+        """Places that stand side by side, together."""
+        found: list[list[int]] = []
+        for place in sorted(places):
+            if found and found[-1][-1] == place - 1:
+                found[-1].append(place)
+            else:
+                found.append([place])
+        return [tuple(run) for run in found]
+
+    def is_ending(self, place: int) -> bool:
+        """Whether a word hangs on the one before it by an apostrophe, as in `Globex's` and `Globex'in`."""
+        if place == 0:
+            return False
+        between = self.text[self.tokens[place - 1].end : self.tokens[place].start]
+        return between in _APOSTROPHES and bool(between)
+
+    def quoted(self) -> list[frozenset[int]]:
+        """The places of what stands in quotation marks."""
+        spans = [found.span(1) for found in _QUOTED.finditer(self.text)]
+        return [
+            frozenset(place for place, token in enumerate(self.tokens) if start <= token.start and token.end <= end)
+            for start, end in spans
+        ]
+
+    def _nearly(self, wanted: Sequence[str]) -> frozenset[int] | None:
+        if len(self.words) > _MOST_SEARCHED:
+            return None
+        known = set(self.words)
+        corrected = [word if word in known else _closest(word, known) for word in wanted]
+        blocks = SequenceMatcher(None, corrected, self.words, autojunk=False).get_matching_blocks()
+        places = [place for block in blocks for place in range(block.b, block.b + block.size)]
+        said = sum(len(self.words[place]) for place in places)
+        if not places or said < _ENOUGH * sum(map(len, wanted)) or places[-1] - places[0] > 3 * len(wanted) + 6:
+            return None
+        return frozenset(places)
+
+
+def _closest(word: str, known: Iterable[str]) -> str:
+    near = get_close_matches(word, known, n=1, cutoff=_ALIKE) if len(word) >= _SHORTEST_STEM else []
+    return near[0] if near else word
+
+
+def _exact(part: Sequence[str], whole: Sequence[str]) -> Iterator[int]:
+    width, wanted = len(part), tuple(part)
+    return (start for start in range(len(whole) - width + 1) if tuple(whole[start : start + width]) == wanted)
+
+
+def _places(part: Sequence[str], whole: Sequence[str]) -> Iterator[int]:
+    """Where words stand in others side by side, each as it is or with an ending."""
+    width = len(part)
+    if not width:
+        return iter(())
+    return (
+        start
+        for start in range(len(whole) - width + 1)
+        if all(matches(one, other) for one, other in zip(part, whole[start : start + width], strict=True))
+    )
+
+
+def _one_to_one(text: str) -> str:
+    """The text with full-width forms as plain ones, every character in its place."""
+    return "".join(plain if len(plain := unicodedata.normalize("NFKC", letter)) == 1 else letter for letter in text)

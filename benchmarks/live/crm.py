@@ -17,7 +17,7 @@ import yaml
 
 from benchmarks.live.outcome import Outcome, Task, Verdict
 from examples.crm.demo import CREDENTIAL, Crm, running_crm
-from toolcrib import AgenticContext, Crib, EgressPolicy, LLMConfig, ReferenceSource, Result
+from toolcrib import AgenticContext, Crib, EgressPolicy, Limits, LLMConfig, ReferenceSource, Result
 from toolcrib.contracts import BearerAuth
 from toolcrib.llm import LanguageModel
 from toolcrib.providers import ToolOverride
@@ -91,6 +91,7 @@ async def _run(crib: Crib, crm: Crm, task: Task, llm: LLMConfig) -> Result:
         steps=list(steps),
         description="Works on the deals of a CRM.",
         context=AgenticContext(reference_data=_LISTS),
+        limits=Limits(timeout_s=1800),  # a busy machine shall end no run
     )
     return await tool(task.task)
 

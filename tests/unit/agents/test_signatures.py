@@ -4,6 +4,7 @@ from typing import Any
 
 import pytest
 
+from tests.unit.agents.test_fields import SEARCH, UPDATE
 from toolcrib.agents.linking import lists_before, plan_example
 from toolcrib.agents.signatures import brief, signature
 from toolcrib.contracts import JsonSchema
@@ -17,42 +18,6 @@ FILTER: JsonSchema = {
         "value": {"type": ["string", "number"]},
     },
     "required": ["property", "operator"],
-}
-SEARCH: JsonSchema = {
-    "type": "object",
-    "properties": {
-        "filters": {"type": "array", "items": {"$ref": "#/$defs/Filter"}},
-        "order": {"enum": ["up", "down"]},
-        "limit": {"type": "integer", "default": 20},
-    },
-    "$defs": {"Filter": FILTER},
-}
-UPDATE: JsonSchema = {
-    "type": "object",
-    "properties": {
-        "inputs": {
-            "type": "array",
-            "items": {
-                "type": "object",
-                "properties": {
-                    "id": {"type": "string"},
-                    "properties": {
-                        "type": "object",
-                        "properties": {
-                            "stage": {
-                                "enum": ["s1", "s2", "s3"],
-                                "x-labels": {"s1": "New lead", "s2": "Won", "s3": "Lost"},
-                            },
-                            "name": {"type": "string"},
-                            "amount": {"type": "number"},
-                        },
-                    },
-                },
-                "required": ["id", "properties"],
-            },
-        }
-    },
-    "required": ["inputs"],
 }
 
 

@@ -135,13 +135,14 @@ async def run_sequence(
 async def run_agent(
     crm: Crm,
     *answers: JsonObject | str | Message | Response | Exception,
+    parameters: JsonObject | None = None,
     dry_run: bool = False,
     **options: Unpack[Options],
 ) -> tuple[Result, ScriptedModel]:
     """Run an agent that may search and update with these answers of the model."""
     model = ScriptedModel([_said(answer) for answer in answers])
     choice: Options = {"tools": ["search_deals", "update_deals"], **options}
-    return await run_tool(crm, model, "agentic", dry_run=dry_run, **choice), model
+    return await run_tool(crm, model, "agentic", parameters=parameters, dry_run=dry_run, **choice), model
 
 
 def _said(answer: Any) -> Any:

@@ -325,22 +325,68 @@ async def test_a_model_that_chooses_does_not_write_to_what_it_has_made_up():
     assert "was not called: ids '104' comes from no result" in told(model.requests[1])[0]
 
 
-@pytest.mark.requirement("agents.profiles")
-async def test_a_small_model_is_not_asked_to_read_and_is_told_what_it_has_left_out():
-    crm, small = Crm(1), "local:qwen2.5-coder-1.5b"
-    forgetful = plan(search_deals={"input": {"company": "deals"}})
-    model = ScriptedModel([orjson.dumps(one).decode() for one in (forgetful, plan(), DONE)], name="qwen2.5-coder-1.5b")
-    model.name = small
-    async with Crib("memory://", models={small: model}) as crib:
-        crib.add(*crm.tools)
-        crib.agentic_tool(
-            "deals", mode="deterministic", model=small, context=LIVE, steps=["search_deals", "update_deals"]
-        )
-        result = await crib.invoke("deals", {"task": TASK})
+def reader(words: str, stated: str, instead: str | None = None) -> str:
+    """The second reading of one value."""
+    return orjson.dumps({"v1": {"words": words, "stated": stated, "instead": instead}}).decode()
 
-    first, second = (request.messages[-1].text for request in model.requests[:2])
-    assert "reading" not in (model.requests[0].output_schema or {})["properties"]
-    assert 'The task names "Acme", "Negotiation".' in first
-    assert '- no step uses "Acme"; add it to search_deals as company' in second
+
+@pytest.mark.requirement("agents.calls_judged")
+async def test_a_value_that_a_choosing_model_has_misread_is_refused_after_a_second_reading():
+    crm = Crm(1)
+
+    result, model = await run_agent(
+        crm,
+        calls(("search_deals", {"company": "Acme"})),
+        calls(("update_deals", {"ids": ["d0"], "stage": "3002"})),
+        reader("to Negotiation", "no", "Negotiation"),
+        calls(("update_deals", {"ids": ["d0"], "stage": "3003"})),
+        "Done.",
+        grounding="evidence",
+        context=LIVE,
+    )
+
     assert result.ok
     assert crm.updates == [(["d0"], "3003")]
+    assert "stage 'Proposal' is not what the task says, but 'Negotiation'" in told(model.requests[3])[-1]
+    assert "verification" in purposes(result)
+
+
+@pytest.mark.requirement("agents.calls_judged")
+async def test_a_value_is_read_a_second_time_once_in_a_run_and_texts_are_not():
+    crm = Crm(2)
+
+    result, _ = await run_agent(
+        crm,
+        calls(("search_deals", {"company": "Acme"})),
+        calls(("update_deals", {"ids": ["d0"], "stage": "3003"})),
+        reader("talk terms", "yes"),
+        calls(("update_deals", {"ids": ["d1"], "stage": "3003"})),
+        "Done.",
+        grounding="evidence",
+        context=LIVE,
+        parameters={"task": "Acme is ready to talk terms"},
+    )
+
+    assert result.ok
+    assert len(crm.updates) == 2
+    assert purposes(result).count("verification") == 1
+
+
+@pytest.mark.requirement("agents.calls_judged")
+async def test_a_second_reading_that_fails_leaves_the_call_as_it_is():
+    crm = Crm(1)
+
+    result, _ = await run_agent(
+        crm,
+        calls(("search_deals", {"company": "Acme"})),
+        calls(("update_deals", {"ids": ["d0"], "stage": "3003"})),
+        "no json",
+        "again none",
+        "Done.",
+        grounding="evidence",
+        context=LIVE,
+        parameters={"task": "Acme is ready to talk terms"},
+    )
+
+    assert len(crm.updates) == 1
+    assert any("no second reading" in warning for warning in result.summary.warnings)

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Iterator
 from typing import cast
 
 from toolcrib.agents.evidence.inputs import Step
-from toolcrib.agents.evidence.judging import Finding, Said, judge
+from toolcrib.agents.evidence.judging import Finding, Said, open_values
 from toolcrib.contracts import Json, JsonObject
 
 
@@ -21,7 +21,7 @@ def doubts_of_call(step: Step, said: Said, seen: frozenset[str]) -> tuple[Findin
         said: The task, and what else counts.
         seen: Of `seen_in`.
     """
-    return tuple(found for found in judge((step,), (), said).open if str(found.leaf.value) not in seen)
+    return open_values(step, said, seen)
 
 
 def _scalars(value: Json) -> Iterator[str]:

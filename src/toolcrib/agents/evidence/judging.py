@@ -6,7 +6,7 @@ schema says what is compared and how. Else somebody has to look: a second readin
 is never taken on anybody's word but the task's.
 """
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import date
 from typing import Final, Literal, TypeAlias
@@ -50,6 +50,8 @@ class Said:
     """Words of the task itself; what follows them are answers, of which no word need be carried. Null for all."""
     by_form: bool = False
     """Nobody has said what the words are for: only those are missed that decide by their form, such as names."""
+    restricting: frozenset[str] = frozenset()
+    """Folded words of which somebody has said that they restrict which items are meant."""
     fields: frozenset[str] = frozenset()
     """Names of the fields that go into the tools and come out of them: a value that is one chooses what is shown."""
 
@@ -99,6 +101,8 @@ class Judgement:
     """What else is said to mean nothing: worth a look where somebody looks anyway."""
     unused: tuple[Claim, ...]
     """What is said to be a condition or a change, and is the value of no step."""
+    unread: tuple[str, ...] = ()
+    """Words that no value carries and that do not decide by their form, where nobody has said what they are for."""
 
     @property
     def open(self) -> tuple[Finding, ...]:
@@ -120,16 +124,36 @@ def judge(steps: Sequence[Step], claims: Sequence[Claim], said: Said) -> Judgeme
         said: The task, and what else counts.
     """
     located = _located(claims, said)
-    found = [
+    findings = tuple(_said_once(_findings(steps, located, said)))
+    free = _free(located, findings, said)
+    left = tuple(_left(located, findings, free, said))
+    idle = tuple(_shown_idle(located, said, left))
+    unread = tuple(dict.fromkeys(said.task.shown([place]) for place in sorted(free - _telling_by_form(said))))
+    return Judgement(findings, left, idle, tuple(_unused(located, findings)), unread if said.by_form else ())
+
+
+def open_values(step: Step, said: Said, seen: Container[str]) -> tuple[Finding, ...]:
+    """The values of a call that are not evident, where nobody has said what the words are for.
+
+    Args:
+        step: The call.
+        said: The task, and what else counts.
+        seen: Values that results have brought, as texts.
+    """
+    return tuple(found for found in _findings((step,), (), said, seen) if found.state != "evident")
+
+
+def _findings(
+    steps: Sequence[Step], located: Sequence["_Located"], said: Said, seen: Container[str] = ()
+) -> list[Finding]:
+    return [
         _finding(step, leaf, located, said)
         for step in steps
         for leaf in leaves_of(step, said.lists)
-        if decides(leaf, writes=step.writes) and not (leaf.value in leaf.choices and leaf.value in said.fields)
+        if decides(leaf, writes=step.writes)
+        and not (leaf.value in leaf.choices and leaf.value in said.fields)
+        and str(leaf.value) not in seen
     ]
-    findings = tuple(_said_once(found))
-    left = tuple(_left(located, findings, said))
-    idle = tuple(_shown_idle(located, said, left))
-    return Judgement(findings, left, idle, tuple(_unused(located, findings)))
 
 
 def decides(leaf: Leaf, *, writes: bool) -> bool:
@@ -167,29 +191,62 @@ def _located(claims: Sequence[Claim], said: Said) -> list[_Located]:
     return found
 
 
-def _left(located: Sequence[_Located], findings: Sequence[Finding], said: Said) -> Iterator[str]:
-    """Words of the task that nothing carries, side by side; those of a request too if they hold what decides."""
-    carried: set[int] = set()
-    idle: set[int] = set()
-    for one in located:
-        (carried if one.claim.carries else idle).update(one.places or ())
-    for found in findings:
-        carried |= found.places
+def _free(located: Sequence[_Located], findings: Sequence[Finding], said: Said) -> frozenset[int]:
+    """Places of words that no value carries."""
+    carried, idle = _carried(located, findings, said), _idle(located)
     telling = _telling(said) | _long_or_named(located, said)
-    if said.by_form:
-        telling |= {place for place in range(len(said.task.words)) if _is_name(place, said) or _opens(place, said)}
-    free = {
+    return frozenset(
         place
         for place, word in enumerate(said.task.words)
         if place not in carried
         and (said.own is None or place < said.own)
-        and (place in telling if place in idle or said.by_form else not _is_known(word, said))
+        and (place in telling if place in idle else not _is_known(word, said) or (said.by_form and place in telling))
         and not (said.task.is_ending(place) and (place - 1) in carried | idle)
-    }
-    for run in said.task.runs(free):
+    )
+
+
+def _carried(located: Sequence[_Located], findings: Sequence[Finding], said: Said) -> frozenset[int]:
+    """Places of words that some value carries; of what decides by its form, only what stands in the value itself."""
+    claimed = frozenset[int]().union(*(one.places or frozenset() for one in located if one.claim.carries))
+    held = frozenset[int]().union(*(found.places for found in findings))
+    if not said.by_form:
+        return claimed | held
+    spelled = {word for found in findings for word in words_of(found.shown)}
+    numbers = frozenset[int]().union(*(found.places for found in findings if _is_measured(found)))
+    form = _telling_by_form(said) - numbers
+    return frozenset(
+        place
+        for place in claimed | held
+        if place not in form or any(matches(word, said.task.words[place]) for word in spelled)
+    )
+
+
+def _is_measured(found: Finding) -> bool:
+    """Whether a value is a number or a day, which is seldom spelled as in the task."""
+    return as_number(found.leaf.value) is not None or as_day(found.leaf.value) is not None
+
+
+def _idle(located: Sequence[_Located]) -> frozenset[int]:
+    return frozenset[int]().union(*(one.places or frozenset() for one in located if not one.claim.carries))
+
+
+def _left(located: Sequence[_Located], findings: Sequence[Finding], free: frozenset[int], said: Said) -> Iterator[str]:
+    """Words of the task that nothing carries, side by side; those of a request too if they hold what decides."""
+    carried = _carried(located, findings, said)
+    for run in said.task.runs(free & _telling_by_form(said) if said.by_form else free):
         words = said.task.said(run)
         if not _stands_elsewhere(words, carried, said) and any(_weighs(word) for word in words):
             yield said.task.shown(run)
+
+
+def _telling_by_form(said: Said) -> frozenset[int]:
+    """Places of words that decide though nobody has said what they are for."""
+    by_form = (
+        place
+        for place, word in enumerate(said.task.words)
+        if _is_name(place, said) or _opens(place, said) or word in said.restricting
+    )
+    return _telling(said).union(by_form)
 
 
 def _shown_idle(located: Sequence[_Located], said: Said, left: Sequence[str]) -> Iterator[str]:
@@ -282,6 +339,9 @@ def _finding(step: Step, leaf: Leaf, located: Sequence[_Located], said: Said) ->
     for one in mine:
         if one.places is not None:
             found = _held(base, said.task, one.places, one.claim, said)
+            elsewhere = _unclaimed(base, leaf, located, said) if said.by_form and found.state == "unsure" else found
+            if elsewhere.state == "evident" and found.state == "unsure":
+                return elsewhere  # quoted carelessly, and written elsewhere as it is
             return replace(found, words=said.task.shown(one.places), places=one.places, source="task")
         if one.documented:
             places = said.documentation.find(one.claim.words) or frozenset()
@@ -379,10 +439,9 @@ def _unclaimed(base: Finding, leaf: Leaf, located: Sequence[_Located], said: Sai
     text = str(leaf.value)
     if leaf.identifies:
         places = task.find(text) if " ".join(words_of(text)) in " ".join(task.words) else None
-        exact = places is not None and task.said(places) == words_of(text)
-        documented = said.documentation.find(text) is not None
-        if exact and places is not None:
+        if places is not None and task.said(places) == words_of(text):
             return replace(base, state="evident", source="task", places=places, words=task.shown(places))
+        documented = said.documentation.find(text) is not None
         return replace(base, state="evident" if documented else "invented", why="" if documented else _NOBODY)
     busy = frozenset(place for one in located if one.claim.carries for place in one.places or ())
     places = _written_in(leaf, base.shown, said)

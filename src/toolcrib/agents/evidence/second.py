@@ -64,7 +64,7 @@ class Known:
         denied = (words for words in judged.idle if words_of(words) in self.missing)
         left = (*(words for words in judged.left if words_of(words) not in self.idle), *denied)
         unused = tuple(claim for claim in judged.unused if words_of(claim.words) not in self.idle)
-        return Judgement(findings, left, judged.idle, unused)
+        return Judgement(findings, left, judged.idle, unused, judged.unread)
 
     def _seen(self, found: Finding) -> Finding:
         """A value with what was said of it; what names a record is taken from nobody but a person."""

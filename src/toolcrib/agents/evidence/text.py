@@ -9,6 +9,7 @@ import unicodedata
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from difflib import SequenceMatcher, get_close_matches
+from functools import cached_property, lru_cache
 from typing import Final
 
 _UNSPACED: Final = (
@@ -27,6 +28,8 @@ _ENOUGH: Final = 0.75
 _ENDING: Final = 3
 """Most letters that an inflected word has beyond its stem."""
 _SHORTEST_STEM: Final = 4
+_NAME: Final = 60
+"""Most characters of what may be a name."""
 _MOST_SEARCHED: Final = 3_000
 """Words of a text in which misspelled quotations are looked for."""
 
@@ -43,6 +46,8 @@ class Token:
 
 def fold(text: str) -> str:
     """The text without case and accents, in compatibility form: full-width letters are letters."""
+    if text.isascii():
+        return text.lower()
     plain = unicodedata.normalize("NFKD", text.casefold())
     return "".join(letter for letter in plain if not unicodedata.combining(letter))
 
@@ -58,7 +63,17 @@ def tokens_of(text: str) -> tuple[Token, ...]:
 
 def words_of(text: str) -> tuple[str, ...]:
     """The same, folded."""
+    return _words_of_name(text) if len(text) <= _NAME else _words_of(text)
+
+
+def _words_of(text: str) -> tuple[str, ...]:
     return tuple(token.folded for token in tokens_of(unicodedata.normalize("NFC", text)))
+
+
+@lru_cache(maxsize=2048)
+def _words_of_name(text: str) -> tuple[str, ...]:
+    """Kept, since the same few names are looked for again and again."""
+    return _words_of(text)
 
 
 def stands_in(part: Sequence[str], whole: Sequence[str]) -> bool:
@@ -90,9 +105,17 @@ class Passage:
     """
 
     def __init__(self, text: str) -> None:
-        text = self.text = unicodedata.normalize("NFC", text)
-        self.tokens = tokens_of(text)
-        self.words = tuple(token.folded for token in self.tokens)
+        self.text = unicodedata.normalize("NFC", text)
+
+    @cached_property
+    def tokens(self) -> tuple[Token, ...]:
+        """Its words, numbers and characters."""
+        return tokens_of(self.text)
+
+    @cached_property
+    def words(self) -> tuple[str, ...]:
+        """The same, folded."""
+        return tuple(token.folded for token in self.tokens)
 
     def find(self, quotation: str, taken: Iterable[int] = ()) -> frozenset[int] | None:
         """The places of a quotation's words among the text's, null if it is not a quotation of it.
@@ -189,4 +212,6 @@ def _places(part: Sequence[str], whole: Sequence[str]) -> Iterator[int]:
 
 def _one_to_one(text: str) -> str:
     """The text with full-width forms as plain ones, every character in its place."""
+    if text.isascii():
+        return text
     return "".join(plain if len(plain := unicodedata.normalize("NFKC", letter)) == 1 else letter for letter in text)

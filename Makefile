@@ -25,7 +25,7 @@ demo: $(READY) ## Run the product against the example CRM (ARGS=... are handed o
 	@$(BIN)/toolcrib demo crm $(ARGS)
 
 model: $(READY) ## Install the small model that runs on this machine (asks first; ARGS=--yes does not)
-	@PATH="$(CURDIR)/.tools/uv/bin:$$PATH" $(BIN)/toolcrib model install $(ARGS)
+	@PATH="$(CURDIR)/.tools/bin:$$PATH" $(BIN)/toolcrib model install $(ARGS)
 
 demo-local: $(READY) ## Run the demonstration with the installed model, offline
 	@$(BIN)/toolcrib demo crm --model local:qwen2.5-coder-1.5b $(ARGS)

@@ -10,6 +10,7 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
+from benchmarks.corpus import wilson
 from benchmarks.live.crm import crm_tasks, run_crm
 from benchmarks.live.outcome import Outcome, Task
 from toolcrib.llm import LanguageModel
@@ -76,7 +77,7 @@ def _kept(results: Path) -> list[dict[str, Any]]:
 
 
 def _report(outcomes: list[dict[str, Any]], results: Path) -> None:
-    print("\nkind        runs  success  wrong writes  tokens in    out  calls      s")
+    print("\nkind        runs  success (95 %)       wrong writes (95 %)  tokens in    out  calls      s")
     kinds = sorted({outcome["kind"] for outcome in outcomes})
     for name, chosen in (
         *((kind, [one for one in outcomes if one["kind"] == kind]) for kind in kinds),
@@ -85,14 +86,20 @@ def _report(outcomes: list[dict[str, Any]], results: Path) -> None:
         count = len(chosen) or 1
         mean = {
             key: sum(one[key] for one in chosen) / count
-            for key in ("success", "input_tokens", "output_tokens", "model_calls", "seconds")
+            for key in ("input_tokens", "output_tokens", "model_calls", "seconds")
         }
-        wrong = sum(one["wrong_writes"] > 0 for one in chosen)
+        right = _share(sum(one["success"] for one in chosen), count)
+        wrong = _share(sum(one["wrong_writes"] > 0 for one in chosen), count)
         print(
-            f"{name:10} {len(chosen):5} {mean['success']:8.0%} {wrong:13} {mean['input_tokens']:10.0f} "
+            f"{name:10} {len(chosen):5}  {right:19}  {wrong:19} {mean['input_tokens']:10.0f} "
             f"{mean['output_tokens']:6.0f} {mean['model_calls']:6.1f} {mean['seconds']:6.1f}"
         )
     print(f"\nEvery run: {results}")
+
+
+def _share(hits: int, count: int) -> str:
+    low, high = wilson(hits, count)
+    return f"{hits} = {hits / count:.0%} ({low:.0%} to {high:.0%})"
 
 
 if __name__ == "__main__":

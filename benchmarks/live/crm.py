@@ -22,7 +22,8 @@ from toolcrib.contracts import BearerAuth
 from toolcrib.llm import LanguageModel
 from toolcrib.providers import ToolOverride
 
-_TASKS = Path(__file__).parent / "crm_tasks.yaml"
+_FOLDER = Path(__file__).parent
+_TASKS = (_FOLDER / "crm_tasks.yaml", _FOLDER / "crm_wordings.yaml")
 _VIEW = """
     CREATE TEMP VIEW deal AS
     SELECT deals.id AS id, deals.name AS name, companies.name AS company, stages.label AS stage,
@@ -43,7 +44,7 @@ _TOOLS: Mapping[str, tuple[str, ...]] = {
 
 def crm_tasks() -> list[Task]:
     """All tasks."""
-    return [Task(system="crm", **entry) for entry in yaml.safe_load(_TASKS.read_text())]
+    return [Task(system="crm", **entry) for file in _TASKS for entry in yaml.safe_load(file.read_text())]
 
 
 async def run_crm(task: Task, model: LanguageModel, *, seed: int, folder: Path) -> Outcome:

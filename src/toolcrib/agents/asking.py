@@ -15,6 +15,7 @@ from toolcrib.agents.setup import Setup
 from toolcrib.contracts import ErrorCode, Json, JsonObject, JsonSchema, ModelError, Reason
 from toolcrib.contracts.questions import ChangePreview, Choice, OpenQuestion, QuestionReason, answer_signal
 from toolcrib.executor import error
+from toolcrib.llm.profiles import profile_of
 from toolcrib.runs import QUESTION_ASKED, BudgetExhausted, Ended, RunContext, question_key
 
 YES: Final = "yes"
@@ -125,7 +126,10 @@ async def consents(setup: Setup, position: str, draft: Draft) -> bool:
 
 
 async def worded(setup: Setup, position: str, draft: Draft) -> OpenQuestion:
-    """The question in the language of the task, if the model can word it; the facts stay what they are."""
+    """The question in the language of the task, if the model can word it; the facts stay what they are.
+
+    One that goes round in circles is not asked to: the facts say more.
+    """
     question = OpenQuestion(
         run_id=setup.context.run_id,
         position=position,
@@ -135,7 +139,7 @@ async def worded(setup: Setup, position: str, draft: Draft) -> OpenQuestion:
         assumptions=draft.assumptions,
         preview=draft.preview,
     )
-    if draft.worded:
+    if draft.worded or not profile_of(setup.model.name).ends_texts:
         return question
     facts: JsonObject = {
         "question": draft.text,

@@ -26,14 +26,14 @@ def kinds_of(schemas: Iterable[JsonSchema]) -> Kinds:
     """What the fields hold that these schemas describe."""
     found = defaultdict[str, set[Kind | None]](set)
     for schema in schemas:
-        for name, field in _fields(schema):
+        for name, field in property_schemas(schema):
             found[name].add(_kind(field, schema))
     return {name: kind for name, kinds in found.items() if len(kinds) == 1 and (kind := next(iter(kinds))) is not None}
 
 
 def property_names(schema: JsonSchema) -> list[str]:
     """The name of every property in a schema."""
-    return [name for name, _ in _fields(schema)]
+    return [name for name, _ in property_schemas(schema)]
 
 
 def value_names(schema: JsonSchema) -> set[str]:
@@ -79,27 +79,28 @@ def numbered(step: Step, lists: Lists, kinds: Kinds) -> JsonObject:
 
 
 def _wants_number(leaf: Leaf, kinds: Kinds) -> bool:
-    types = {kind for part in leaf.parts for kind in _types(part)}
+    types = {kind for part in leaf.parts for kind in types_of(part)}
     if _NUMBERS.isdisjoint(types):
         return False
     return "string" not in types or kinds.get(leaf.name) == "number"
 
 
-def _fields(node: Json) -> Iterator[tuple[str, Json]]:
+def property_schemas(node: Json) -> Iterator[tuple[str, Json]]:
+    """Every property in a schema, with its name."""
     if isinstance(node, list):
         for item in cast("list[Json]", node):
-            yield from _fields(item)
+            yield from property_schemas(item)
     elif isinstance(node, dict):
         inner = cast("JsonObject", node)
         if isinstance(inner.get("properties"), dict):
             yield from cast("JsonObject", inner["properties"]).items()
         for item in inner.values():
-            yield from _fields(item)
+            yield from property_schemas(item)
 
 
 def _kind(field: Json, root: JsonSchema) -> Kind | None:
     parts = composing(field, root)
-    types = {kind for part in parts for kind in _types(part)} - {"null"}
+    types = {kind for part in parts for kind in types_of(part)} - {"null"}
     if types and types <= _NUMBERS:
         return "number"
     if types != {"string"} or any("enum" in part or "const" in part for part in parts):
@@ -108,6 +109,7 @@ def _kind(field: Json, root: JsonSchema) -> Kind | None:
     return "text" if not formats else "day" if formats <= {"date", "date-time"} else None
 
 
-def _types(part: JsonSchema) -> list[str]:
+def types_of(part: JsonSchema) -> list[str]:
+    """The JSON types that a schema names."""
     types = part.get("type", [])
     return [types] if isinstance(types, str) else list(types)

@@ -18,6 +18,8 @@ from toolcrib.contracts import Json, JsonObject, JsonSchema
 _DEEPEST = 6
 _OPEN = "…"
 """Stands for what the task says."""
+_UNKNOWN = frozenset({"id"})
+_NOTHING: tuple[Json, ...] = (_OPEN, {}, [])
 
 Shapes = Sequence[tuple[str, JsonSchema, JsonSchema | None]]
 """Id, input schema and output schema of each step, in their order."""
@@ -38,6 +40,19 @@ def plan_example(steps: Shapes, *, reads: bool) -> str:
     return written.replace(f'"{_OPEN}"', _OPEN)
 
 
+def frame_of(schema: JsonSchema, earlier: Shapes) -> JsonObject | None:
+    """The plan of a step for every item of the nearest earlier list, with nothing but what links it to the item.
+
+    Items of which the output says nothing are taken to have an `id`; that is found out when the plan is carried out.
+
+    Args:
+        schema: What goes into it.
+        earlier: What goes into the steps before it and what comes out.
+    """
+    example = _step_example(schema, earlier) or _step_example(schema, earlier, of_unknown=True)
+    return None if example is None else cast("JsonObject", _filled(example))
+
+
 def lists_before(steps: Shapes) -> list[str] | None:
     """References to all lists in the outputs of these steps, or null if an output is not described."""
     if any(output is None for _, _, output in steps):
@@ -46,10 +61,10 @@ def lists_before(steps: Shapes) -> list[str] | None:
     return [f"${{{path}}}" for path in found]
 
 
-def _step_example(schema: JsonSchema, earlier: Shapes) -> JsonObject | None:
+def _step_example(schema: JsonSchema, earlier: Shapes, *, of_unknown: bool = False) -> JsonObject | None:
     """The example of a step for every item of the nearest earlier list, or null if no field fits one."""
     for step, _, output in reversed(earlier):
-        for path, fields in _lists(output, output or {}, step, 0):
+        for path, fields in _lists(output, output or {}, step, 0, unknown=_UNKNOWN if of_unknown else frozenset()):
             example = _Example(schema, fields)
             written = example.of(schema, "", 0)
             if example.linked:
@@ -57,20 +72,37 @@ def _step_example(schema: JsonSchema, earlier: Shapes) -> JsonObject | None:
     return None
 
 
-def _lists(node: Json, root: JsonSchema, path: str, depth: int) -> Iterator[tuple[str, frozenset[str]]]:
-    """Lists of objects in an output: the path of each and the fields of its items, outermost first."""
+def _filled(value: Json) -> Json:
+    """The value without its open places, and without what is then empty."""
+    if isinstance(value, list):
+        return [left for item in cast("list[Json]", value) if (left := _filled(item)) not in _NOTHING]
+    if isinstance(value, dict):
+        each = {name: _filled(item) for name, item in cast("JsonObject", value).items() if name != _OPEN}
+        return {name: left for name, left in each.items() if left not in _NOTHING}
+    return value
+
+
+def _lists(
+    node: Json, root: JsonSchema, path: str, depth: int, *, unknown: frozenset[str] = frozenset()
+) -> Iterator[tuple[str, frozenset[str]]]:
+    """Lists of objects in an output: the path of each and the fields of its items, outermost first.
+
+    `unknown` are the fields of objects of which nothing is said; without any, their lists are left out.
+    """
     below: list[tuple[str, Json]] = []
     for part in composing(node, root):
         if "items" in part:
             items = composing(part["items"], root)
             fields = frozenset(name for item in items for name in item.get("properties", ()))
+            if not fields and any(item.get("type") == "object" for item in items):
+                fields = unknown
             if fields:
                 yield path, fields
             below += [(f"[*].{name}", inner) for item in items for name, inner in item.get("properties", {}).items()]
         below += [(f".{name}", inner) for name, inner in part.get("properties", {}).items()]
     if depth < _DEEPEST:
         for step, inner in below:
-            yield from _lists(inner, root, path + step, depth + 1)
+            yield from _lists(inner, root, path + step, depth + 1, unknown=unknown)
 
 
 class _Example:

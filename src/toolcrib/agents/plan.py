@@ -124,7 +124,7 @@ def step_schema(step: AgenticStep, schema: JsonSchema, *, first: bool) -> JsonSc
     }
 
 
-def guided(schema: JsonSchema, lists: Mapping[str, Sequence[str]], first: Mapping[str, JsonSchema]) -> JsonSchema:
+def guided(schema: JsonSchema, lists: Mapping[str, Sequence[str]]) -> JsonSchema:
     """The schema of a plan as it is shown: it begins with its reading, and later steps say what they are done for.
 
     It only makes a good plan easier to write than a bad one; what is accepted is the schema of the plan itself.
@@ -132,7 +132,6 @@ def guided(schema: JsonSchema, lists: Mapping[str, Sequence[str]], first: Mappin
     Args:
         schema: What `plan_schema` made.
         lists: References to the lists that a step may be done for, by step id.
-        first: What is asked before the plan, by name; it is no part of what is accepted.
     """
     steps = {
         name: {
@@ -147,9 +146,8 @@ def guided(schema: JsonSchema, lists: Mapping[str, Sequence[str]], first: Mappin
         if lists.get(name)
     }
     reasoning = {**schema["properties"]["reasoning"], "maxLength": _LONGEST_REASONING}
-    asked = {name: item for name, item in first.items() if name not in schema["properties"]}
-    properties = {**asked, **schema["properties"], "reasoning": reasoning, **steps}
-    begins = [*asked, *([READING] if READING in properties else [])]
+    properties = {**schema["properties"], "reasoning": reasoning, **steps}
+    begins = [READING] if READING in properties else []
     return {**schema, "properties": properties, "required": [*begins, *schema["required"]]}
 
 

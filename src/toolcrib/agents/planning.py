@@ -6,7 +6,7 @@ the model once; after that a person is asked, and the plan goes on from the answ
 so that a run that is resumed, by whichever release, carries out the plan that was settled.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from datetime import date
 from typing import Final, cast
@@ -38,13 +38,21 @@ from toolcrib.agents.evidence import (
     value_key,
     words_of,
 )
-from toolcrib.agents.fields import closed_words, kinds_of, numbered, property_names, value_names
+from toolcrib.agents.fields import kinds_of, numbered, property_names, value_names
 from toolcrib.agents.labels import spoken, translated
-from toolcrib.agents.linking import lists_before
+from toolcrib.agents.linking import Shapes, lists_before
+from toolcrib.agents.outline import outline_of
+from toolcrib.agents.outlining import Outlining
 from toolcrib.agents.plan import READING, StepPlan, guided, plan_schema
-from toolcrib.agents.questions import answered_question, correction, plan_question, plan_system, shapes
+from toolcrib.agents.questions import (
+    answered_question,
+    correction,
+    plan_question,
+    plan_system,
+    shapes,
+)
 from toolcrib.agents.setup import Setup
-from toolcrib.agents.uses import USES, unnamed, use_of, uses_schema
+from toolcrib.agents.uses import use_of
 from toolcrib.contracts import Json, JsonObject, JsonSchema, ModelError
 from toolcrib.contracts.questions import Choice
 from toolcrib.llm import Message, Text, user
@@ -165,9 +173,13 @@ class _Planning:
         lists = {step: lists_before(known[:place]) or () for place, (step, _, _) in enumerate(known) if place}
         self._told: tuple[str, ...] = ()
         """What a person has answered so far."""
+        self._restricting: frozenset[str] = frozenset()
+        """Words of which it has said that they restrict which items are meant."""
+        self._outlining = self._outlined(known)
+        """How the plan is written by a model that does not read its task part by part, if its steps can be so."""
         self._named = judge((), (), self.said).left if self._mode != "off" and not self._reads else ()
         """What the task names by its form, for a model that does not read it part by part."""
-        self._shown: JsonSchema = spoken(guided(self._schema, lists, self._uses()))
+        self._shown: JsonSchema = spoken(guided(self._schema, lists))
         self._system = plan_system(setup, reads=self._reads)
         self._known = Known()
         self._messages: tuple[Message, ...] = ()
@@ -195,6 +207,8 @@ class _Planning:
 
     async def ask(self) -> JsonObject:
         """The plan as the model first writes it."""
+        if self._outlining is not None:
+            return await self._outlining.first(self._position)
         return await self._plan(self._position, plan_question(self._setup, self._today, self._named))
 
     def judged(self, plan: JsonObject) -> Judgement:
@@ -210,11 +224,14 @@ class _Planning:
         if plan.get("question"):
             return _own_question(plan["question"])
         judged = self.judged(plan)
-        if judged.settled:
+        if judged.settled and not judged.unread:
             return self._settled(plan, judged)
         if not self._writes(plan) and self._mode != "strict":
             doubts = "; ".join(advice(judged, self._known))
-            return self._settled(plan, judged, warnings=(f"the plan may not fit the task: {doubts}",))
+            warnings = () if judged.settled else (f"the plan may not fit the task: {doubts}",)
+            return self._settled(plan, judged, warnings=warnings)
+        if self._outlining is not None:
+            return await self._looked_at(self._outlining, plan)
         for corrected in (False, True):
             if corrected:
                 plan = await self._corrected(judged)
@@ -225,6 +242,38 @@ class _Planning:
             if judged.settled or self._only_unsure(judged) or _only_ambiguous(judged):
                 break
         return self._concluded(plan, judged)
+
+    async def _looked_at(self, outlining: Outlining, plan: JsonObject) -> "Plan | Draft":
+        """What becomes of an outlined plan: thin conditions are dropped, and words that were not read are looked at."""
+        try:
+            plan = await self._looked_through(outlining, plan)
+        except (ModelError, UnusableAnswer) as problem:
+            self._setup.context.warn(f"there was no second reading of the task: {problem}")
+            self._restricting |= {part for word in self.judged(plan).unread for part in words_of(word)}
+        return _own_question(plan["question"]) if plan.get("question") else self._concluded(plan, self.judged(plan))
+
+    async def _looked_through(self, outlining: Outlining, plan: JsonObject) -> JsonObject:
+        """The plan after its values and the words beside them were looked at; made afresh once if it missed some."""
+        plan = await self._looked_once(outlining, plan)
+        left = self.judged(plan).left
+        if plan.get("question") or not left:
+            return plan
+        self._asked.append("again")
+        position = f"{self._position}.again{self._asked.count('again')}"
+        return await self._looked_once(outlining, await outlining.again(position, left))
+
+    async def _looked_once(self, outlining: Outlining, plan: JsonObject) -> JsonObject:
+        """The plan without conditions that a second look did not find in the task; what was not read is known then."""
+        if self._mode != "strict":
+            await outlining.look_at_values(self._position, self.judged(plan), self._known, self.said)
+        denied = [
+            one for one in self.judged(plan).open if one.role == "condition" and value_key(one) in self._known.denied
+        ]
+        if denied:
+            plan = outlining.without(denied)
+            self._restricting |= {word for one in denied for word in words_of(one.words)} - self.said.known
+        self._restricting |= await outlining.restricting(self._position, self.judged(plan), self.said)
+        return plan
 
     def _concluded(self, plan: JsonObject, judged: Judgement) -> "Plan | Draft":
         """What becomes of a plan about which no model is asked any more."""
@@ -313,11 +362,15 @@ class _Planning:
         chosen = next((choice for choice in asked.choices if choice.value == answer), None)
         words = chosen.outcome or chosen.label if chosen is not None else answer
         self._told = (*self._told, words)
+        self._restricting = frozenset()
         self._known.denied.clear()
         self._known.missing.clear()
         self._known.unclear.clear()
         self._known.answers = Passage("\n".join(self._told))
-        return await self._plan(f"{position}.plan", answered_question(asked.text, words))
+        question = answered_question(asked.text, words)
+        if self._outlining is not None:
+            return await self._outlining.answered(f"{position}.plan", question)
+        return await self._plan(f"{position}.plan", question)
 
     async def _plan(self, position: str, question: str) -> JsonObject:
         answer = await ask_json(
@@ -339,9 +392,8 @@ class _Planning:
         """The plan with values in place of labels, and numbers where texts say one."""
         if not isinstance(found, dict):
             return found
-        given = cast("JsonObject", unnamed(found, self._named) if self._named else found)
-        ahead = {READING} if self._reads else {USES} - {step.id for step in self._setup.implementation.steps}
-        rest = {name: item for name, item in given.items() if name not in ahead}
+        given = cast("JsonObject", found)
+        rest = {name: item for name, item in given.items() if name != READING}
         plan = cast("JsonObject", translated(rest, self._lists))
         for step, item in zip(self._setup.implementation.steps, self._setup.allotted, strict=True):
             if (entry := _object(plan.get(step.id))) and (inputs := _object(entry.get("input"))):
@@ -349,15 +401,11 @@ class _Planning:
                 plan[step.id] = {**entry, "input": numbered(meant, self._lists, self._kinds)}
         return {READING: given[READING], **plan} if READING in given and self._reads else plan
 
-    def _uses(self) -> Mapping[str, JsonSchema]:
-        """What a model says before a plan that has no reading."""
-        if not self._named:
-            return {}
-        selectable, writable = (
-            {name for item in self._setup.allotted if _writes(item) == writes for name in _spoken_of(item.schema)}
-            for writes in (False, True)
-        )
-        return {USES: uses_schema(self._named, self._kinds, self._lists, selectable=selectable, writable=writable)}
+    def _outlined(self, known: Shapes) -> Outlining | None:
+        if self._reads or self._mode == "off":
+            return None
+        outline = outline_of(known, [_writes(item) for item in self._setup.allotted], self._lists)
+        return None if outline is None else Outlining(self._setup, outline, self._today, self.said.known)
 
     # What is known ----------------------------------------------------------------------------------------------------
 
@@ -366,6 +414,7 @@ class _Planning:
         """The task with what a person has answered, and what else counts."""
         setup = self._setup
         names = [f"{item.tool.name} {' '.join(property_names(item.schema))}" for item in setup.allotted]
+        fields = frozenset(name for _, *both in shapes(setup) for schema in both for name in _fields(schema))
         return Said(
             task=Passage("\n".join((setup.task, *self._told))),
             own=len(words_of(setup.task)),
@@ -375,8 +424,10 @@ class _Planning:
             today=self._today,
             lists=self._lists,
             by_form=not self._reads,
-            fields=frozenset(name for _, *both in shapes(setup) for schema in both for name in _fields(schema)),
-            names=frozenset(name for item in setup.allotted for name in value_names(item.schema)),
+            restricting=self._restricting,
+            fields=fields,
+            names=frozenset(name for item in setup.allotted for name in value_names(item.schema))
+            - {name.replace("_", " ") for name in fields},
             known=frozenset(word for name in names for word in words_of(name.replace("_", " ")) if len(word) > 2),
         )
 
@@ -427,11 +478,6 @@ def _told(found: Finding) -> JsonObject:
         "words": found.words,
         **({"why": found.why} if found.why else {}),
     }
-
-
-def _spoken_of(schema: JsonSchema) -> set[str]:
-    """Names of the fields that a step can speak of: those that it has, and those that its conditions name."""
-    return {*property_names(schema), *closed_words(schema)}
 
 
 def _fields(schema: JsonSchema | None) -> list[str]:

@@ -41,8 +41,7 @@ _PLAN = """Task: {task}
 
 Today is {today:%A, %Y-%m-%d}. {named}Fill in the input of every step."""
 
-_NAMED = """The task names {names}. Say first in "uses" what each is for: to select the items by it, or what to set; \
-then use each so. """
+_NAMED = """The task names {names}: each is something to select the items by, or what they get. """
 
 _CORRECT = """Check this plan against the task:
 {problems}

@@ -29,6 +29,7 @@ from toolcrib.contracts import (
 )
 from toolcrib.expressions import Template
 from toolcrib.llm.model import LanguageModel
+from toolcrib.llm.profiles import profile_of
 from toolcrib.policy import is_in_service
 from toolcrib.providers import ReferenceList
 from toolcrib.registry import Providers, Registry
@@ -37,7 +38,6 @@ from toolcrib.runs import RunContext
 Models: TypeAlias = Callable[[LLMConfig], LanguageModel]
 """Opens the model that a configuration names."""
 
-DEFAULT_TEMPERATURE = 0.2
 _MOST_PLACES = 1000
 _MOST_CHANGES = 10
 """Changes of schemas in one warning."""
@@ -116,6 +116,7 @@ class Furnisher:
             raise InvalidDefinition(msg)
         llm = implementation.llm
         model, given = self._models(llm), context.policy
+        profile = profile_of(model.name)
         found = await self._granted(context, tool, implementation)
         references = await self._references.lists(context, implementation.context)
         place = self._place(context, tool, implementation, found, references)
@@ -124,7 +125,7 @@ class Furnisher:
         return Setup(
             context=context,
             model=model,
-            llm=llm if llm.temperature is not None else llm.model_copy(update={"temperature": DEFAULT_TEMPERATURE}),
+            llm=llm if llm.temperature is not None else llm.model_copy(update={"temperature": profile.temperature}),
             tool=tool,
             implementation=implementation,
             place=place,

@@ -11,7 +11,7 @@ from typing import NamedTuple, TypeAlias
 
 import msgspec
 
-from toolcrib.agents.answers import UnusableAnswer, ask_json
+from toolcrib.agents.answers import Reading, UnusableAnswer, ask_json
 from toolcrib.agents.consent import agreed
 from toolcrib.agents.evidence import seen_in
 from toolcrib.agents.plan import StepPlan, expand, items_of, step_schema
@@ -34,15 +34,19 @@ from toolcrib.contracts import (
 )
 from toolcrib.contracts.workflows import SettledStep, StepStatus
 from toolcrib.executor import ToolCall, error
+from toolcrib.llm.profiles import profile_of
 from toolcrib.policy import CALL_LIMITS
 from toolcrib.runs import BudgetExhausted, Ended
 
+_SUMMARY: JsonSchema = {"type": "string", "description": "What was done, in one or two sentences."}
 DEFAULT_RESULT: JsonSchema = {
     "type": "object",
-    "properties": {"summary": {"type": "string", "description": "What was done, in one or two sentences."}},
+    "properties": {"summary": _SUMMARY},
     "required": ["summary"],
     "additionalProperties": False,
 }
+_ENDING: JsonSchema = {**DEFAULT_RESULT, "properties": {"summary": {**_SUMMARY, "maxLength": 300}}}
+"""As it is shown to models that go round in circles where nothing ends a text."""
 DECLINED = "declined"
 """Why a step was left out that somebody did not want."""
 OUTCOME = "outcome"
@@ -209,7 +213,16 @@ async def conclude(
     question = format_question(setup, preview(facts, _REPORTED), skipped, said)
     try:
         output: Json = await ask_json(
-            setup, position, "formatting", question, schema, name="answer", system=FORMAT_SYSTEM
+            setup,
+            position,
+            "formatting",
+            question,
+            schema,
+            name="answer",
+            system=FORMAT_SYSTEM,
+            reading=None
+            if schema is not DEFAULT_RESULT or profile_of(setup.model.name).ends_texts
+            else Reading(_ENDING),
         )
     except (ModelError, UnusableAnswer, BudgetExhausted) as problem:
         # What was done is done: the answer is then the facts, without the model's words.

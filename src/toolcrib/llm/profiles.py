@@ -16,10 +16,17 @@ class Profile(Struct, frozen=True):
     reads_tasks: bool = True
     """It can say of every word of a task what it is for. One that cannot is not asked to; its plans are held against
     what stands in the task as it is, and what they leave out is put to it as a question."""
+    ends_texts: bool = True
+    """It ends what it writes. One that goes on and on is told the longest length of an answer's summary, and words no
+    questions."""
+    temperature: float = 0.2
+    """With which it is asked if the author of a tool says nothing."""
 
 
 LARGE: Final = Profile()
-_KNOWN: Final[Mapping[str, Profile]] = MappingProxyType({"local:qwen2.5-coder-1.5b": Profile(reads_tasks=False)})
+_KNOWN: Final[Mapping[str, Profile]] = MappingProxyType(
+    {"local:qwen2.5-coder-1.5b": Profile(reads_tasks=False, ends_texts=False, temperature=0.0)}
+)
 
 
 def profile_of(model: str) -> Profile:

@@ -49,7 +49,7 @@ TEXT: Final[JsonSchema] = {"type": "string", "maxLength": _LONGEST}
 NUMBER: Final[JsonSchema] = {"type": "number"}
 _PLAIN: Final = frozenset({"string", "number", "integer", "boolean"})
 _ANY: Final[JsonSchema] = {"type": ["string", "number"], "maxLength": _LONGEST}
-DAY: Final[JsonSchema] = {"type": "string", "pattern": r"^\d{4}-\d\d-\d\d$"}
+DAY: Final[JsonSchema] = {"type": "string", "minLength": 10, "maxLength": 10}
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,6 +67,10 @@ class Place:
     """Of the value; of the list of conditions if `pair` is given."""
     pair: tuple[str, str, str] | None = None
     """Names of the members of a condition that hold its field, its comparison (may be empty) and its value."""
+    shared: Mapping[str, Sequence[Json]] = field(default_factory=dict[str, Sequence[Json]])
+    """The values of labels that more than one has."""
+    several: tuple[str, str] | None = None
+    """The tool's word for being one of several values, and the name of the member that holds these."""
     required: bool = False
     """The step cannot do without it."""
     comparisons: Mapping[str, str] = field(default_factory=dict[str, str])
@@ -97,18 +101,25 @@ class Outline:
         inputs = {step: cast("JsonObject", frame["input"]) for step, frame in self.frames.items()}
         reading: list[JsonObject] = []
         used: set[str] = set()
+        one_of: dict[str, list[Json]] = {}
         question = outline.get("question")
         changes = list(self._read("change", outline))
         for said in (*self._selecting(list(self._read("condition", outline)), changes), *changes):
             if said.label is None:
-                if said.use == "condition" and all(_is_known(word, known) for word in words_of(said.words)):
-                    continue
+                if said.use == "condition" and (changes or _says_nothing(said.words, known)):
+                    continue  # before anything is changed, words that nothing was read from are looked at
                 question = question or _no_such(said.place, said.words)
                 continue
             value = _meant(said.place, said.label)
-            inputs[said.place.step] = _written(inputs[said.place.step], said.place, value, said.comparison)
             used.add(said.place.step)
             reading.append({"words": said.words, "use": said.use, "value": value})
+            if said.use == "condition" and said.place.several and said.comparison == "is":
+                one_of.setdefault(said.place.name, []).extend(said.place.shared.get(str(said.label), [value]))
+            else:
+                inputs[said.place.step] = _written(inputs[said.place.step], said.place, value, said.comparison)
+        for place in self.conditions:
+            if place.name in one_of:
+                inputs[place.step] = _one_of(inputs[place.step], place, list(dict.fromkeys(one_of[place.name])))
         plan: JsonObject = {READING: reading, "reasoning": "", "question": question}
         writing = {place.step for place in self.changes}
         for step in self.steps:
@@ -125,23 +136,32 @@ class Outline:
             same = [other.place.name for other in conditions if (other.words, other.label) == (one.words, one.label)]
             if self.makes and (one.label in values or min(same, key=order.index) != one.place.name):
                 continue
-            if (one.place.name, one.label) not in given or one.comparison not in {"", "is"}:
+            if (one.place.name, one.label) not in given:
                 yield one
 
     def _read(self, use: Literal["condition", "change"], outline: JsonObject) -> Iterator["_Entry"]:
-        """What an outline says, with valid values for labels; of what is set twice, the first."""
+        """What an outline says, with valid values for labels; of what is set twice, the first that is valid."""
         places = {place.name: place for place in (self.conditions if use == "condition" else self.changes)}
+        found = [self._entry(use, entry, places) for entry in cast("list[JsonObject]", outline.get(f"{use}s") or [])]
+        valid = {one.place.name for one in found if one.label is not None}
         known: set[str] = set()
-        for entry in cast("list[JsonObject]", outline.get(f"{use}s") or []):
-            place, label = places[entry["field"]], entry["value"]
-            if label == NONE_OF_THESE:
-                label = _named(place, entry["words"])
-                if label is None and not place.values:
-                    continue  # a free text that is left open says nothing
-            if use == "change" and place.name in known:
-                continue
-            known.add(place.name)
-            yield _Entry(use, place, entry["words"], entry.get("comparison", ""), label)
+        for one in found:
+            if one.label is None and (not one.place.values or one.place.name in valid):
+                continue  # a free text that is left open says nothing
+            if use == "condition" or one.place.name not in known:
+                known.add(one.place.name)
+                yield one
+
+    def _entry(self, use: Literal["condition", "change"], entry: JsonObject, places: Mapping[str, Place]) -> "_Entry":
+        """One entry; with the valid value that its words name, where they do not name its own."""
+        place, label, words = places[entry["field"]], entry["value"], entry["words"]
+        comparison = entry.get("comparison", "")
+        if place.values and not _fits(place, label, words_of(words)):
+            named = [(one, name) for one in (place, *places.values()) if (name := _named(one, words)) is not None]
+            if named and (named[0][0] is place or len({one.name for one, _ in named}) == 1):
+                place, label = named[0]
+                comparison = comparison if comparison in place.comparisons else ""
+        return _Entry(use, place, words, comparison, None if label == NONE_OF_THESE else label)
 
     def fields(self) -> str:
         """The fields with what they hold, for a model."""
@@ -244,6 +264,13 @@ class _Known:
             return None
         return (_ANY if types > {"string"} else TEXT), {}
 
+    def shared(self, name: str) -> Mapping[str, Sequence[Json]]:
+        """The values of labels that more than one value of a field has."""
+        found: dict[str, list[Json]] = {}
+        for item in self.lists[name].items if name in self.lists else ():
+            found.setdefault(item.label, []).append(item.value)
+        return {label: values for label, values in found.items() if len(values) > 1}
+
     def comparisons(self, words: Sequence[str], value: JsonSchema) -> Mapping[str, str]:
         """The tool's words for comparisons that go with such a value, by the ones that are shown."""
         known = {word: _COMPARISONS.get(word.lower().replace("_", "").replace(" ", "")) for word in words}
@@ -328,8 +355,25 @@ def _paired(step: str, schema: JsonSchema, path: Path, pair: tuple[str, str, str
         if said is None:
             continue
         value, values = said
-        words = known.comparisons(vocabulary.get(pair[1], []), value)
-        yield Place(step, name, value, values, path, pair, comparisons=words)
+        codes = vocabulary.get(pair[1], [])
+        yield Place(
+            step,
+            name,
+            value,
+            values,
+            path,
+            pair,
+            shared=known.shared(name),
+            several=_several(members, codes, schema),
+            comparisons=known.comparisons(codes, value),
+        )
+
+
+def _several(members: JsonObject, codes: Sequence[str], root: JsonSchema) -> tuple[str, str] | None:
+    """The word for being one of several values, and the member of a condition that holds a list of them."""
+    word = next((code for code in codes if code.lower() == "in"), None)
+    lists = [name for name, item in members.items() if any("items" in part for part in composing(item, root))]
+    return (word, lists[0]) if word is not None and lists else None
 
 
 def _compared(step: str, schema: JsonSchema, known: _Known) -> Iterator[Place]:
@@ -440,8 +484,9 @@ def _described(place: Place) -> str:
 # What follows from it -------------------------------------------------------------------------------------------------
 
 
-def _is_known(word: str, known: Collection[str]) -> bool:
-    return any(matches(one, word) or matches(word, one) for one in known)
+def _says_nothing(words: str, known: Collection[str]) -> bool:
+    """Whether words are those by which tools and fields are called."""
+    return all(any(matches(one, word) or matches(word, one) for one in known) for word in words_of(words))
 
 
 def _meant(place: Place, value: Json) -> Json:
@@ -461,6 +506,15 @@ def _written(given: JsonObject, place: Place, value: Json, comparison: str) -> J
     return cast("JsonObject", _put(given, place.path, element, adds=True))
 
 
+def _one_of(given: JsonObject, place: Place, values: Sequence[Json]) -> JsonObject:
+    """A step's input with the condition that a field is one of some values."""
+    if len(values) == 1 or place.pair is None or place.several is None:
+        return _written(given, place, values[0], "is")
+    word, member = place.several
+    element: JsonObject = {place.pair[0]: place.name, place.pair[1]: word, member: list(values)}
+    return cast("JsonObject", _put(given, place.path, element, adds=True))
+
+
 def _put(value: Json, path: Path, new: Json, *, adds: bool = False) -> Json:
     """The value with something at a place, or at the end of the list there; what is missing on the way is made."""
     if not path:
@@ -475,9 +529,14 @@ def _put(value: Json, path: Path, new: Json, *, adds: bool = False) -> Json:
 
 
 def _named(place: Place, words: str) -> str | None:
-    """The valid value whose name stands in some words, although nobody has seen it there."""
+    """The only valid value that some words name, although nobody has seen it there."""
     said = words_of(words)
-    return next((name for name in place.values if meaning_of(name, place.values, said).fit == "whole"), None)
+    named = [name for name in place.values if meaning_of(name, place.values, said).fit in {"whole", "part"}]
+    return named[0] if len(named) == 1 else None
+
+
+def _fits(place: Place, label: Json, said: Sequence[str]) -> bool:
+    return isinstance(label, str) and meaning_of(label, place.values, said).fit in {"whole", "part"}
 
 
 def _no_such(place: Place, words: str) -> JsonObject:

@@ -52,9 +52,9 @@ _WORD_EXAMPLES: Final = (
         "Could=asks you=asks give=asks all=joins of=joins assigned=read in=joins May=restricts to=joins",
     ),
     (
-        "Open invoices of Alder Works should now become Paid",
+        "The open invoices of Alder Works should now become Paid",
         "customer Alder Works, status Open, set status Paid",
-        "invoices=joins of=joins should=asks now=joins become=asks",
+        "The=joins invoices=joins of=joins should=asks now=joins become=asks",
     ),
     (
         "Alder Works: complaints go to Ann",

@@ -143,7 +143,8 @@ class Stage:
         ]
         envelopes = await context.wait_all(calls)
         refused = [found.error for found in envelopes if found.error and found.error.code is ErrorCode.VALIDATION_ERROR]
-        if refused and len(refused) == len(envelopes) and not suffix:
+        may_correct = profile_of(self.setup.model.name).reads_tasks or tool.definition.side_effects != "writes"
+        if refused and len(refused) == len(envelopes) and not suffix and may_correct:
             return _Problem(refused[0].message, "error_recovery")
         return _ended(self.id, envelopes, many=many)
 

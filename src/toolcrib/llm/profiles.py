@@ -15,7 +15,8 @@ class Profile(Struct, frozen=True):
 
     reads_tasks: bool = True
     """It can say of every word of a task what it is for. One that cannot is not asked to; its plans are held against
-    what stands in the task as it is, and what they leave out is put to it as a question."""
+    what stands in the task as it is, and what they leave out is put to it as a question. It corrects no call that
+    writes: what such a model changes then is not what the task says."""
     ends_texts: bool = True
     """It ends what it writes. One that goes on and on is told the longest length of an answer's summary, and words no
     questions."""

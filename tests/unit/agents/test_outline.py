@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Iterator, Mapping
+from datetime import UTC, datetime
 from functools import cache
 from typing import Any, cast
 
@@ -14,6 +15,8 @@ from toolcrib.agents.evidence import Leaf, Lists, Step, leaves_of
 from toolcrib.agents.outline import NONE_OF_THESE, Outline, Place, outline_of
 from toolcrib.agents.outline_examples import examples_of
 from toolcrib.contracts import JsonObject, JsonSchema
+from toolcrib.providers import ReferenceList
+from toolcrib.providers.references import ReferenceItem
 from toolcrib.registry import compile_schema
 
 pytestmark = pytest.mark.requirement("agents.profiles")
@@ -301,3 +304,39 @@ def test_of_a_field_that_is_set_twice_the_first_counts() -> None:
     changes = [{"words": one, "field": "state", "value": one} for one in ("paid", "new")]
     plan = outline.plan({"wants": "change", "conditions": [], "changes": changes})
     assert plan["update"]["input"] == {"id": "${item.id}", "state": "paid"}
+
+
+def test_a_value_that_its_words_do_not_name_gives_way_to_the_one_that_they_name() -> None:
+    """Also one of another field, if no other value is named."""
+    search = {**SEARCH, "properties": {**SEARCH["properties"], "kind": {"type": "string", "enum": ["rent", "sale"]}}}
+    outline = outlined(("find", search, FOUND), ("update", UPDATE, None))
+    entries = [{"words": "the paid ones", "field": "kind", "value": "rent"}]
+    changes = [{"words": "new", "field": "state", "value": NONE_OF_THESE}]
+    plan = outline.plan({"wants": "change", "conditions": entries, "changes": changes})
+    assert plan["find"]["input"] == {"state": "paid"}
+    assert plan["update"]["input"]["state"] == "new"
+
+
+def test_two_values_of_a_field_and_a_label_that_values_share_are_one_condition() -> None:
+    condition: JsonSchema = {
+        "type": "object",
+        "properties": {
+            "field": {"enum": ["stage"]},
+            "how": {"enum": ["EQ", "IN"]},
+            "value": {"type": "string"},
+            "values": {"type": "array", "items": {"type": "string"}},
+        },
+    }
+    search: JsonSchema = {"type": "object", "properties": {"where": {"type": "array", "items": condition}}}
+    pairs = (("s1", "Won"), ("r1", "Won"), ("s2", "Open"))
+    items = tuple(ReferenceItem(value=value, label=label) for value, label in pairs)
+    stages = ReferenceList("stages", items, datetime(2026, 3, 1, tzinfo=UTC), None, ("stage",))
+    outline = outlined(("find", search, FOUND), ("update", UPDATE, None), lists={"stage": stages})
+
+    def found(*labels: str) -> Any:
+        entries = [{"words": one, "field": "stage", "comparison": "is", "value": one} for one in labels]
+        return outline.plan({"wants": "answer", "conditions": entries})["find"]["input"]["where"]
+
+    assert found("Open") == [{"field": "stage", "how": "EQ", "value": "s2"}]
+    assert found("Won") == [{"field": "stage", "how": "IN", "values": ["s1", "r1"]}]
+    assert found("Open", "Won") == [{"field": "stage", "how": "IN", "values": ["s2", "s1", "r1"]}]

@@ -31,6 +31,8 @@ _UNIT: Final = 4
 """Letters beside a number in a claimed value: a currency, or a prefix."""
 _LONG: Final = 20
 """Letters of a part that is said to mean nothing, from which on somebody is asked about it."""
+_FEWEST: Final = 3
+"""Letters of a word that a careless quotation is known by."""
 _MIDNIGHT: Final = frozenset({"", "00:00", "00:00:00", "23:59", "23:59:59"})
 
 
@@ -185,10 +187,19 @@ def _located(claims: Sequence[Claim], said: Said) -> list[_Located]:
     found: list[_Located] = []
     for claim in claims:
         places = said.task.find(claim.words, taken)
+        if places is None and said.by_form:
+            places = _parts(claim.words, said)
         taken |= places or frozenset()
         documented = places is None and said.documentation.find(claim.words) is not None
         found.append(_Located(claim, places, documented))
     return found
+
+
+def _parts(words: str, said: Said) -> frozenset[int] | None:
+    """Places of the words of a careless quotation that stand in the task, such as a first name of a whole one."""
+    quoted = {word for word in words_of(words) if len(word) >= _FEWEST and not _is_known(word, said)}
+    places = frozenset(place for place, word in enumerate(said.task.words) if word in quoted)
+    return places or None
 
 
 def _free(located: Sequence[_Located], findings: Sequence[Finding], said: Said) -> frozenset[int]:

@@ -120,12 +120,22 @@ class Outline:
         for place in self.conditions:
             if place.name in one_of:
                 inputs[place.step] = _one_of(inputs[place.step], place, list(dict.fromkeys(one_of[place.name])))
+        if outline["wants"] == "change" and not changes:
+            question = "What are the items to get?"
         plan: JsonObject = {READING: reading, "reasoning": "", "question": question}
         writing = {place.step for place in self.changes}
         for step in self.steps:
             skip = bool(question) or (step in writing and step not in used)
             plan[step] = {"skip": True} if skip else {**self.frames[step], "input": inputs[step]}
         return plan
+
+    def lacking(self, outline: JsonObject) -> list[str]:
+        """What an outline that wants a change does not say of it: fields that are needed, or that anything is set."""
+        if outline["wants"] != "change":
+            return []
+        said = {one.place.name for one in self._read("change", outline)}
+        needed = [place.name for place in self.changes if place.required and place.name not in said]
+        return needed if said else needed or ["what they get"]
 
     def _selecting(self, conditions: Sequence["_Entry"], changes: Sequence["_Entry"]) -> Iterator["_Entry"]:
         """The conditions without those that small models add: what all items get selects none of them."""
@@ -142,7 +152,8 @@ class Outline:
     def _read(self, use: Literal["condition", "change"], outline: JsonObject) -> Iterator["_Entry"]:
         """What an outline says, with valid values for labels; of what is set twice, the first that is valid."""
         places = {place.name: place for place in (self.conditions if use == "condition" else self.changes)}
-        found = [self._entry(use, entry, places) for entry in cast("list[JsonObject]", outline.get(f"{use}s") or [])]
+        entries = cast("list[JsonObject]", outline.get(f"{use}s") or [])
+        found = [self._entry(use, one, places) for one in entries if one["words"] != NONE_OF_THESE]
         valid = {one.place.name for one in found if one.label is not None}
         known: set[str] = set()
         for one in found:

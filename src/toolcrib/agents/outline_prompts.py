@@ -82,11 +82,12 @@ def outline_system(setup: Setup, outline: Outline) -> str:
     return _OUTLINE.format(purpose="\n\n".join(filter(None, known)), fields=outline.fields())
 
 
-def outline_question(task: str, today: date, missed: Sequence[str] = ()) -> str:
-    """Asks for an outline of a task; `missed` are words that it must have."""
+def outline_question(task: str, today: date, missed: Sequence[str] = (), *, lacking: Sequence[str] = ()) -> str:
+    """Asks for an outline of a task; `missed` are words that it must have, `lacking` what its changes must say."""
     words = ", ".join(f'"{one}"' for one in missed)
-    hint = f"\nDo not forget {words}." if words else ""
-    return f"Today is {today:%A, %Y-%m-%d}.\nTask: {task}{hint}"
+    hints = [f"Do not forget {words}."] if missed else []
+    hints += [f'Say in "changes": {", ".join(lacking)}.'] if lacking else []
+    return "\n".join((f"Today is {today:%A, %Y-%m-%d}.", f"Task: {task}", *hints))
 
 
 def outline_examples(outline: Outline, today: date) -> tuple[Message, ...]:

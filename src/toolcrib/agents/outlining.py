@@ -43,8 +43,13 @@ class Outlining:
         self._calls = 0
 
     async def first(self, position: str) -> JsonObject:
-        """The plan that the first outline means; raises as `ask_json`."""
-        return await self._write(position, prompts.outline_question(self._setup.task, self._today))
+        """The plan that the first outline means, or another one if it does not say the change; raises as `ask_json`."""
+        plan = await self._write(position, prompts.outline_question(self._setup.task, self._today))
+        if lacking := self._outline.lacking(self._written):
+            self._messages = self._examples
+            question = prompts.outline_question(self._setup.task, self._today, lacking=lacking)
+            plan = await self._write(f"{position}.changes", question)
+        return plan
 
     async def again(self, position: str, missed: Sequence[str]) -> JsonObject:
         """The plan of another outline, written by a model that is told which words it has missed; raises as `ask_json`.

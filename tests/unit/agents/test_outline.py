@@ -340,3 +340,11 @@ def test_two_values_of_a_field_and_a_label_that_values_share_are_one_condition()
     assert found("Open") == [{"field": "stage", "how": "EQ", "value": "s2"}]
     assert found("Won") == [{"field": "stage", "how": "IN", "values": ["s1", "r1"]}]
     assert found("Open", "Won") == [{"field": "stage", "how": "IN", "values": ["s2", "s1", "r1"]}]
+
+
+def test_a_change_that_says_nothing_is_no_question_that_was_answered() -> None:
+    outline = outlined(("find", SEARCH, FOUND), ("update", UPDATE, None))
+    junk = {"words": NONE_OF_THESE, "field": "state", "value": NONE_OF_THESE}
+    plan = outline.plan({"wants": "change", "conditions": [], "changes": [junk]})
+    assert plan["question"] == "What are the items to get?"
+    assert plan["find"] == plan["update"] == {"skip": True}

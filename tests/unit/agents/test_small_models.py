@@ -243,3 +243,15 @@ async def test_strict_takes_no_condition_on_the_word_of_a_small_model():
     assert not crm.updates
     assert result.summary.status == "awaiting_answer"
     assert "value" not in [request.output_name for request in model.requests]
+
+
+@pytest.mark.requirement("agents.profiles")
+async def test_an_outline_that_does_not_say_the_change_is_asked_for_again():
+    crm = Crm(1)
+    none: JsonObject = {"words": "none of these", "field": "stage", "value": "none of these"}
+
+    result, model = await run_small(crm, outline(ACME, changes=(none,)), outline(ACME), said_of("Move all"), DONE)
+
+    assert result.ok
+    assert crm.updates == [(["d0"], "3003")]
+    assert model.requests[1].messages[-1].text.endswith('\nSay in "changes": stage.')

@@ -49,7 +49,7 @@ TEXT: Final[JsonSchema] = {"type": "string", "maxLength": _LONGEST}
 NUMBER: Final[JsonSchema] = {"type": "number"}
 _PLAIN: Final = frozenset({"string", "number", "integer", "boolean"})
 _ANY: Final[JsonSchema] = {"type": ["string", "number"], "maxLength": _LONGEST}
-DAY: Final[JsonSchema] = {"type": "string", "minLength": 10, "maxLength": 10}
+DAY: Final[JsonSchema] = {"type": "string", "pattern": r"^20\d\d-(0[1-9]|1[0-2])-(0[1-9]|[12]\d|3[01])$"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,14 +146,17 @@ class Outline:
             same = [other.place.name for other in conditions if (other.words, other.label) == (one.words, one.label)]
             if self.makes and (one.label in values or min(same, key=order.index) != one.place.name):
                 continue
-            if (one.place.name, one.label) not in given:
+            if (one.place.name, one.label) not in given or one.comparison == "is not":
                 yield one
 
     def _read(self, use: Literal["condition", "change"], outline: JsonObject) -> Iterator["_Entry"]:
         """What an outline says, with valid values for labels; of what is set twice, the first that is valid."""
         places = {place.name: place for place in (self.conditions if use == "condition" else self.changes)}
         entries = cast("list[JsonObject]", outline.get(f"{use}s") or [])
-        found = [self._entry(use, one, places) for one in entries if one["words"] != NONE_OF_THESE]
+        said = [one for one in entries if one["words"] != NONE_OF_THESE]
+        if use == "change":  # what is said counts before what is none of the valid values
+            said.sort(key=lambda one: one["value"] == NONE_OF_THESE)
+        found = [self._entry(use, one, places) for one in said]
         valid = {one.place.name for one in found if one.label is not None}
         known: set[str] = set()
         for one in found:

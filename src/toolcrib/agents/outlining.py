@@ -1,5 +1,6 @@
 """Planning with a small model: it writes an outline, and looks at what is thin of it one thing at a time."""
 
+import re
 from collections.abc import Sequence
 from datetime import date
 from typing import Final, cast
@@ -8,7 +9,7 @@ import orjson
 
 from toolcrib.agents import outline_prompts as prompts
 from toolcrib.agents.answers import ask_json
-from toolcrib.agents.evidence import Finding, Judgement, Known, Said, value_key, words_of
+from toolcrib.agents.evidence import Finding, Judgement, Known, Said, as_day, value_key, words_of
 from toolcrib.agents.outline import Outline
 from toolcrib.agents.setup import Setup
 from toolcrib.contracts import JsonObject
@@ -77,7 +78,8 @@ class Outlining:
     async def look_at_values(self, position: str, judged: Judgement, known: Known, said: Said) -> None:
         """Ask of each condition that does not stand in its words whether the task says it; raises as `ask_json`.
 
-        Of changes nothing is asked: what a small model sets for words that it does not know is shown to a person.
+        Of changes only days are asked about whose year and day stand in their words, beside the name of a month: what
+        else a small model sets for words that do not say it is shown to a person.
 
         Args:
             position: Calls are called `POSITION.value1`, `POSITION.value2`…
@@ -85,7 +87,11 @@ class Outlining:
             known: Takes what is said.
             said: What the plan is held against.
         """
-        thin = [one for one in judged.open if one.role == "condition" and one.state in {"unsure", "unsaid"}]
+        thin = [
+            one
+            for one in judged.open
+            if one.state in {"unsure", "unsaid"} and (one.role == "condition" or _is_day_in_words(one))
+        ]
         for found in thin[:_MOST_VALUES]:
             await self._value(position, found, judged, known, said)
 
@@ -152,3 +158,9 @@ class Outlining:
             known.confirmed.add(key)
         else:
             known.denied[key] = ""
+
+
+def _is_day_in_words(found: Finding) -> bool:
+    """Whether the words of a day have its year and its number; which month they name no code can tell."""
+    day = as_day(found.leaf.value)
+    return day is not None and {day.year, day.day} <= {int(one) for one in re.findall(r"\d+", found.words)}

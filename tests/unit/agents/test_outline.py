@@ -50,6 +50,11 @@ SEARCH: JsonSchema = {
         "tags": {"type": "array", "items": {"type": "string"}},
     },
 }
+COMPARED: JsonSchema = {"type": "object", "properties": {"equals": {"type": "string"}, "not": {"type": "string"}}}
+WITH_COMPARISONS: JsonSchema = {
+    "type": "object",
+    "properties": {"where": {"type": "object", "properties": {"state": COMPARED}}},
+}
 UPDATE: JsonSchema = {
     "type": "object",
     "properties": {
@@ -348,3 +353,18 @@ def test_a_change_that_says_nothing_is_no_question_that_was_answered() -> None:
     plan = outline.plan({"wants": "change", "conditions": [], "changes": [junk]})
     assert plan["question"] == "What are the items to get?"
     assert plan["find"] == plan["update"] == {"skip": True}
+
+
+def test_what_is_excluded_is_not_what_is_set() -> None:
+    outline = outlined(("find", WITH_COMPARISONS, FOUND), ("update", UPDATE, None))
+    conditions = [{"words": "all but paid", "field": "state", "comparison": "is not", "value": "paid"}]
+    changes = [
+        {"words": "paid", "field": "state", "value": NONE_OF_THESE},
+        {"words": "new", "field": "state", "value": "new"},
+    ]
+    plan = outline.plan({"wants": "change", "conditions": conditions, "changes": changes})
+    assert plan["find"]["input"] == {"where": {"state": {"not": "paid"}}}
+    assert plan["update"]["input"]["state"] == "new"
+    same = [{"words": "paid", "field": "state", "value": "paid"}]
+    kept = outline.plan({"wants": "change", "conditions": conditions, "changes": same})
+    assert kept["find"]["input"] == {"where": {"state": {"not": "paid"}}}

@@ -1,5 +1,6 @@
 """Small models: they outline a task, look at what they have left over, and plan as others where nothing else helps."""
 
+from datetime import date
 from pathlib import Path
 from typing import Any
 
@@ -255,3 +256,34 @@ async def test_an_outline_that_does_not_say_the_change_is_asked_for_again():
     assert result.ok
     assert crm.updates == [(["d0"], "3003")]
     assert model.requests[1].messages[-1].text.endswith('\nSay in "changes": stage.')
+
+
+@pytest.mark.requirement("agents.profiles")
+@pytest.mark.parametrize(("value", "asked"), [("2026-07-31", True), ("2026-07-30", False)])
+async def test_a_day_with_the_name_of_a_month_is_looked_at_and_another_day_is_shown(value: str, asked: bool):
+    crm, moved = Crm(1), list[str]()
+
+    @tool(side_effects="writes", idempotent=True)
+    async def close_deals(ids: list[str], closes: date) -> dict[str, Any]:
+        """Say when deals close."""
+        moved.append(f"{closes}")
+        return {}
+
+    day = {"words": "July 31st 2026", "field": "closes", "value": value}
+    yes = {"words": "July 31st 2026", "stated": "yes"}
+    answers = [yes] if asked else []
+
+    result, model = await run_small(
+        crm,
+        outline(ACME, changes=(day,)),
+        *answers,
+        said_of("All on"),
+        DONE,
+        task="All Acme deals close on July 31st 2026",
+        others=(close_deals,),
+        steps=["search_deals", "close_deals"],
+    )
+
+    assert moved == (["2026-07-31"] if asked else [])
+    assert result.summary.status == ("completed" if asked else "awaiting_answer")
+    assert ("value" in [request.output_name for request in model.requests]) is asked

@@ -19,11 +19,11 @@ import httpx2
 
 from benchmarks.catalogue_tools import stored
 from toolcrib import Crib
-from toolcrib.agents.allotment import Share, meant
+from toolcrib.agents.toolset.allocation import Share, meant
 from toolcrib.contracts import OWNER, Principal
-from toolcrib.policy import permit
-from toolcrib.server import create_app
-from toolcrib.store import MemoryStore
+from toolcrib.core.policy import permit
+from toolcrib.infrastructure.store import MemoryStore
+from toolcrib.interfaces.server import create_app
 
 BARS_MS = {"resolve": 5.0, "search": 20.0, "page": 50.0}
 QUERIES = (

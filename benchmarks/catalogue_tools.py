@@ -5,7 +5,7 @@ from datetime import UTC, datetime
 from random import Random
 
 from toolcrib.contracts import HttpImplementation, ToolDefinition
-from toolcrib.store import Definition
+from toolcrib.infrastructure.store import Definition
 
 NOW = datetime(2026, 11, 22, tzinfo=UTC)
 WORDS = """

@@ -22,9 +22,9 @@ from time import perf_counter
 from toolcrib import Crib, tool
 from toolcrib.contracts import OWNER, Run, RunRequest, ToolRevision
 from toolcrib.contracts.workflows import WorkflowDefinition
-from toolcrib.engines import EngineSettings, LocalEngine, SystemClock, new_run_id
-from toolcrib.executor import ToolCall
-from toolcrib.runs import Ended, RunContext
+from toolcrib.core.engines import EngineSettings, LocalEngine, SystemClock, new_run_id
+from toolcrib.core.executor import ToolCall
+from toolcrib.core.runs import Ended, RunContext
 
 STEPS = 100
 """Of a run in a round."""

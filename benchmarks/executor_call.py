@@ -16,9 +16,9 @@ from time import process_time_ns
 
 from toolcrib import Crib, tool
 from toolcrib.contracts import OWNER, Run, RunRequest, ToolEnvelope, ToolRevision
-from toolcrib.engines import EngineSettings, LocalEngine, SystemClock, new_run_id
-from toolcrib.executor import ToolCall
-from toolcrib.runs import Ended, RunContext
+from toolcrib.core.engines import EngineSettings, LocalEngine, SystemClock, new_run_id
+from toolcrib.core.executor import ToolCall
+from toolcrib.core.runs import Ended, RunContext
 
 CALLS = 20
 """Of one run; 25 are the most that the default limits allow."""

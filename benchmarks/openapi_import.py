@@ -17,7 +17,8 @@ from typing import Any
 
 import orjson
 
-from toolcrib.providers import ImportedApi, import_openapi
+from toolcrib.core.providers import ImportedApi
+from toolcrib.kinds.http.openapi import import_openapi
 
 ROUNDS = 5
 

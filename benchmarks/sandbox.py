@@ -11,7 +11,7 @@ from datetime import UTC, datetime
 from statistics import median
 from time import perf_counter
 
-from toolcrib.sandbox import (
+from toolcrib.infrastructure.sandbox import (
     Answer,
     Asked,
     Backend,

@@ -22,10 +22,10 @@ from benchmarks.measure import cpu_ms, peak_rss_mb
 from toolcrib import Crib, tool
 from toolcrib.contracts import OWNER, Json, JsonObject, Run, RunRequest, ToolRevision
 from toolcrib.contracts.workflows import WorkflowDefinition
-from toolcrib.engines import EngineSettings, LocalEngine, SystemClock, new_run_id
-from toolcrib.executor import ToolCall
-from toolcrib.expressions import compile_expression
-from toolcrib.runs import Ended, Program, RunContext
+from toolcrib.core.engines import EngineSettings, LocalEngine, SystemClock, new_run_id
+from toolcrib.core.executor import ToolCall
+from toolcrib.core.expressions import compile_expression
+from toolcrib.core.runs import Ended, Program, RunContext
 
 STEPS = 1_000
 ITEMS = 10_000

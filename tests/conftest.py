@@ -65,7 +65,7 @@ def postgres() -> Generator[PostgresServer]:
 @pytest.fixture(scope="session")
 def kept_postgres_store(postgres: PostgresServer) -> str:
     """The URL of a store that has its tables, for one test after the other."""
-    from toolcrib.store import open_store
+    from toolcrib.infrastructure.store import open_store
 
     async def make_tables(url: str) -> str:
         store = open_store(url)

@@ -56,8 +56,8 @@ async def _run(tasks: list[Task], options: Any) -> None:
 
 def open_model_of(reference: str, base_url: str | None) -> LanguageModel:
     """The model, with its own way out."""
+    from toolcrib.infrastructure.net import EgressPolicy, HttpSession
     from toolcrib.llm import HttpTransport, open_model
-    from toolcrib.net import EgressPolicy, HttpSession
 
     return open_model(reference, HttpTransport(HttpSession(EgressPolicy())), base_url=base_url)
 

@@ -19,8 +19,8 @@ from benchmarks.live.outcome import Outcome, Task, Verdict
 from examples.crm.demo import CREDENTIAL, Crm, running_crm
 from toolcrib import AgenticContext, Crib, EgressPolicy, Limits, LLMConfig, ReferenceSource, Result
 from toolcrib.contracts import BearerAuth
+from toolcrib.kinds.http.openapi import ToolOverride
 from toolcrib.llm import LanguageModel
-from toolcrib.providers import ToolOverride
 
 _FOLDER = Path(__file__).parent
 _TASKS = (_FOLDER / "crm_tasks.yaml", _FOLDER / "crm_wordings.yaml")

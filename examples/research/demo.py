@@ -20,8 +20,8 @@ from examples.research.verify import Verdict, judge
 from examples.research.web import Web, running_web
 from toolcrib import AgenticContext, AgenticTool, AllocatedTool, Crib, EgressPolicy, Limits, Result
 from toolcrib.contracts import Trace
+from toolcrib.kinds.http.openapi import ToolOverride
 from toolcrib.llm import LanguageModel
-from toolcrib.providers import ToolOverride
 
 TASK = TASKS[0].text
 SCRIPTED = f"scripted:{NAME}"

@@ -14,8 +14,8 @@ from examples.workflows.models import scripts
 from examples.workflows.world import World
 from toolcrib import AgenticStep, CompositeRoute, Crib, ToolDefinition, code_tool
 from toolcrib.contracts.workflows import WorkflowDefinition
-from toolcrib.executor import Clock
-from toolcrib.registry import composite_definition
+from toolcrib.core.executor import Clock
+from toolcrib.core.registry import composite_definition
 
 FOLDER = Path(__file__).parent / "definitions"
 INNER_FIRST = ("open_account", "order_fulfillment")

@@ -10,7 +10,7 @@ from typing import Any
 
 from toolcrib import FunctionTool, tool
 from toolcrib.contracts import ErrorCode, Reason
-from toolcrib.executor import CallFailed, error
+from toolcrib.core.executor import CallFailed, error
 
 
 @dataclass(frozen=True)

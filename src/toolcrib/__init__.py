@@ -24,12 +24,12 @@ if TYPE_CHECKING:
         ToolEnvelope,
     )
     from toolcrib.contracts.workflows import ConditionBinding, StepRegistration, WorkflowDefinition, WorkflowStep
+    from toolcrib.core.registry import FunctionTool, ToolContext, code_tool, tool, tools_of
+    from toolcrib.core.runs import Result, recorded_model
     from toolcrib.crib import Agent, AgenticTool, CompositeTool, Crib, ToolUse, WorkflowHandle, use_tools_with_ai
+    from toolcrib.infrastructure.net import EgressPolicy
+    from toolcrib.kinds.entity.importer import EntityOptions, entity
     from toolcrib.llm import ScriptedModel
-    from toolcrib.net import EgressPolicy
-    from toolcrib.providers.entities import EntityOptions, entity
-    from toolcrib.registry import FunctionTool, ToolContext, code_tool, tool, tools_of
-    from toolcrib.runs import Result, recorded_model
 
 __all__ = [
     "Agent",
@@ -74,22 +74,22 @@ _HOMES = {
     "CompositeTool": "toolcrib.crib",
     "ConditionBinding": "toolcrib.contracts.workflows",
     "Crib": "toolcrib.crib",
-    "EgressPolicy": "toolcrib.net",
-    "EntityOptions": "toolcrib.providers.entities",
-    "FunctionTool": "toolcrib.registry",
-    "Result": "toolcrib.runs",
+    "EgressPolicy": "toolcrib.infrastructure.net",
+    "EntityOptions": "toolcrib.kinds.entity.importer",
+    "FunctionTool": "toolcrib.core.registry",
+    "Result": "toolcrib.core.runs",
     "ScriptedModel": "toolcrib.llm",
     "StepRegistration": "toolcrib.contracts.workflows",
-    "ToolContext": "toolcrib.registry",
+    "ToolContext": "toolcrib.core.registry",
     "ToolUse": "toolcrib.crib",
     "WorkflowDefinition": "toolcrib.contracts.workflows",
     "WorkflowHandle": "toolcrib.crib",
     "WorkflowStep": "toolcrib.contracts.workflows",
-    "code_tool": "toolcrib.registry",
-    "entity": "toolcrib.providers.entities",
-    "recorded_model": "toolcrib.runs",
-    "tool": "toolcrib.registry",
-    "tools_of": "toolcrib.registry",
+    "code_tool": "toolcrib.core.registry",
+    "entity": "toolcrib.kinds.entity.importer",
+    "recorded_model": "toolcrib.core.runs",
+    "tool": "toolcrib.core.registry",
+    "tools_of": "toolcrib.core.registry",
     "use_tools_with_ai": "toolcrib.crib",
 }
 

@@ -13,8 +13,8 @@ from typing import Any, cast
 from tests.chaos.ledger import LEASE_S, Ledger, script, tools
 from toolcrib import Crib, ScriptedModel
 from toolcrib.contracts import Conflict, Event, Json, Run
+from toolcrib.infrastructure.store import Entry, Journal, Lease, RunChange, Store, open_store
 from toolcrib.llm import Message, Request, ScriptedAnswer, ToolCall
-from toolcrib.store import Entry, Journal, Lease, RunChange, Store, open_store
 
 
 class _CancellingJournal:

@@ -7,9 +7,9 @@ from tests.chaos.ledger import LEASE_S
 from tests.unit.executions.house import MODEL, Desk, agent, turn
 from toolcrib import Crib, ScriptedModel
 from toolcrib.contracts import AgentRequest, AgentResponse, Json, ReturnedCall
+from toolcrib.core.runs import read_tree
+from toolcrib.infrastructure.store import open_store
 from toolcrib.llm import Message, Request, ScriptedAnswer, ToolCall
-from toolcrib.runs import read_tree
-from toolcrib.store import open_store
 
 
 def _script(request: Request) -> ScriptedAnswer:

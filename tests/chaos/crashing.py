@@ -14,7 +14,7 @@ from datetime import UTC, datetime
 from typing import Any, Literal, cast
 
 from toolcrib.contracts import Conflict, Event, Run
-from toolcrib.store import Entry, Journal, Lease, RunChange, Store
+from toolcrib.infrastructure.store import Entry, Journal, Lease, RunChange, Store
 
 
 @dataclass(frozen=True, slots=True)

@@ -20,8 +20,8 @@ from tests.chaos.crashing import CrashPoint, crashing
 from tests.chaos.processes import announced
 from toolcrib import AgenticContext, Crib, EgressPolicy, ReferenceSource
 from toolcrib.contracts import Json, JsonSchema
-from toolcrib.providers import ToolOverride
-from toolcrib.store import open_store
+from toolcrib.infrastructure.store import open_store
+from toolcrib.kinds.http.openapi import ToolOverride
 
 COMPANY, STAGE = "Acme Corp", "Negotiation"
 LEASE_S = 0.2

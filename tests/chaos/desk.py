@@ -8,9 +8,9 @@ from tests.chaos.crashing import CrashPoint, crashing
 from tests.chaos.ledger import LEASE_S, Ledger
 from toolcrib import Crib, ScriptedModel, ToolContext, tool
 from toolcrib.contracts import ClientResult, ErrorCode, InvalidInput, Json, JsonObject, ToolError, Unavailable
+from toolcrib.core.registry import FunctionTool
+from toolcrib.infrastructure.store import open_store
 from toolcrib.llm import Message, Request, ScriptedAnswer, ToolCall
-from toolcrib.registry import FunctionTool
-from toolcrib.store import open_store
 
 Mode: TypeAlias = Literal["tool", "agentic", "deterministic", "nested"]
 MODES: tuple[Mode, ...] = ("tool", "agentic", "deterministic", "nested")

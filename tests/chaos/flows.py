@@ -12,8 +12,8 @@ from pathlib import Path
 from tests.chaos.ledger import Ledger, tools
 from toolcrib import Crib, ScriptedModel, ToolContext, tool
 from toolcrib.contracts import Json, JsonObject
+from toolcrib.core.registry import FunctionTool
 from toolcrib.llm import Message, Request, ScriptedAnswer, ToolCall
-from toolcrib.registry import FunctionTool
 
 ITEMS = 200
 LEASE_S = 5.0

@@ -19,8 +19,8 @@ from toolcrib.contracts import (
     RunStarted,
     RunStatus,
 )
-from toolcrib.runs import trace_of
-from toolcrib.store import open_store
+from toolcrib.core.runs import trace_of
+from toolcrib.infrastructure.store import open_store
 
 _OPEN: tuple[RunStatus, ...] = ("queued", "running", "awaiting_approval", "awaiting_client")
 

@@ -9,9 +9,9 @@ from tests.chaos.ledger import LEASE_S
 from tests.unit.conversations.talk import MODEL, TOOLS, helper
 from toolcrib import Crib, ScriptedModel
 from toolcrib.contracts import AgentRequest, Conflict, Json
+from toolcrib.core.runs import turn_run_id
+from toolcrib.infrastructure.store import open_store
 from toolcrib.llm import Message, Request, ScriptedAnswer, ToolCall
-from toolcrib.runs import turn_run_id
-from toolcrib.store import open_store
 
 _BREATH_S = 0.01
 """Seconds until somebody who was refused tries again."""

@@ -16,7 +16,7 @@ from tests.servers.ports import free_port
 from tests.servers.postgres import PostgresServer
 from tests.servers.restate import running_restate
 from toolcrib.contracts import RunStatus
-from toolcrib.store import Journal
+from toolcrib.infrastructure.store import Journal
 
 pytestmark = [pytest.mark.chaos, pytest.mark.slow, pytest.mark.requirement("chaos_engines.waiting")]
 

@@ -12,8 +12,8 @@ from typing import Any, Literal, TypeAlias
 from tests.unit.runs.house import StandingClock
 from toolcrib import Crib, ScriptedModel, ToolContext, tool
 from toolcrib.contracts import Approval, Json, Principal
+from toolcrib.core.registry import FunctionTool
 from toolcrib.llm import Message, Request, ScriptedAnswer, ToolCall, ToolResult
-from toolcrib.registry import FunctionTool
 
 Action: TypeAlias = Literal["approve", "edit", "reject", "expire"]
 ACTIONS: tuple[Action, ...] = ("approve", "edit", "reject", "expire")

@@ -35,7 +35,7 @@ from toolcrib.contracts import (
     StreamDone,
     StreamEvent,
 )
-from toolcrib.runs import decision_on
+from toolcrib.core.runs import decision_on
 
 pytestmark = pytest.mark.requirement("approvals.matrix", "approvals.nesting")
 

@@ -8,7 +8,7 @@ import pytest
 
 from tests.servers.s3 import CREDENTIALS, SECRET, S3Server, running_s3
 from toolcrib.contracts import NotFound, Unavailable, digest
-from toolcrib.store import Blobs, open_store
+from toolcrib.infrastructure.store import Blobs, open_store
 
 PLAN = b"a plan"
 
@@ -153,7 +153,7 @@ async def test_a_damaged_object_and_a_missing_one_are_told_apart(bucket: InBucke
 async def test_a_bucket_that_cannot_be_used_is_unavailable_by_name(
     s3: S3Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, place: str, why: str
 ) -> None:
-    monkeypatch.setattr("toolcrib.store.buckets._RETRIES", 0)
+    monkeypatch.setattr("toolcrib.infrastructure.store.blobs.buckets._RETRIES", 0)
     store = open_store(f"sqlite:///{tmp_path}/crib.db", blobs=place.replace("SERVER", s3.address))
     await store.open()
     with pytest.raises(Unavailable, match=f"cannot write s3://no[a-z-]+/of/[0-9a-f/]+: {why}; check") as failed:

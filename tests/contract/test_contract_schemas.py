@@ -71,7 +71,7 @@ from toolcrib.contracts import (
     Trace,
     TrialCall,
 )
-from toolcrib.contracts.run_diffs import RunDiff
+from toolcrib.contracts.runs.comparisons import RunDiff
 from toolcrib.contracts.schemas import DIALECT, contract_schemas, schema_files
 from toolcrib.contracts.workflows import WorkflowDefinition, WorkflowDraft, WorkflowGraph, WorkflowInstance
 

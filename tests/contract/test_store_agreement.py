@@ -26,7 +26,7 @@ from toolcrib.contracts import (
     RunStatus,
     ToolcribError,
 )
-from toolcrib.store import ApprovalFilter, Entry, Journal, Lease, RunChange, Store
+from toolcrib.infrastructure.store import ApprovalFilter, Entry, Journal, Lease, RunChange, Store
 
 pytestmark = [
     pytest.mark.requirement("store.agreement", "store.fencing", "store.waiting", "approvals.rows"),

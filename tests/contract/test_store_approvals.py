@@ -26,9 +26,9 @@ from toolcrib.contracts import (
     approval_id,
     approval_signal,
 )
-from toolcrib.store import ApprovalFilter, Entry, MemoryStore, RunChange, Store
-from toolcrib.store._schema import migrate
-from toolcrib.store._sqlite import Sqlite
+from toolcrib.infrastructure.store import ApprovalFilter, Entry, MemoryStore, RunChange, Store
+from toolcrib.infrastructure.store.database.schema import migrate
+from toolcrib.infrastructure.store.database.sqlite import Sqlite
 
 pytestmark = pytest.mark.requirement("approvals.rows")
 

@@ -8,7 +8,7 @@ import pytest
 
 from tests.unit.store.samples import NOON, later, opened, opened_at
 from toolcrib.contracts import Conflict, Conversation, InvalidInput, NotFound
-from toolcrib.store import ConversationFilter, Store
+from toolcrib.infrastructure.store import ConversationFilter, Store
 
 pytestmark = pytest.mark.requirement("conversations.store")
 

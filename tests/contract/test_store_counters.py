@@ -9,8 +9,8 @@ import pytest
 
 from tests.servers.redis import RedisTestServer, running_redis
 from tests.unit.store.samples import opened_at
-from toolcrib.shared import RedisCounters, RedisServer
-from toolcrib.store import Charge, Counters, Reserved
+from toolcrib.infrastructure.shared import RedisCounters, RedisServer
+from toolcrib.infrastructure.store import Charge, Counters, Reserved
 
 NOW = datetime.now(UTC)
 SOON = NOW + timedelta(minutes=15)

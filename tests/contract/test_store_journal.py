@@ -32,7 +32,7 @@ from toolcrib.contracts import (
     ToolError,
     Usage,
 )
-from toolcrib.store import Journal, Lease, RunChange
+from toolcrib.infrastructure.store import Journal, Lease, RunChange
 
 
 @pytest.fixture

@@ -7,7 +7,7 @@ import pytest
 
 from tests.unit.store.samples import NOON, definition, later, opened_at
 from toolcrib.contracts import Conflict, JsonObject, NotFound, digest
-from toolcrib.store import ApiKey, Place, SealedValue, Store, VersionState
+from toolcrib.infrastructure.store import ApiKey, Place, SealedValue, Store, VersionState
 
 PLACE = Place("default", "realm", "crm")
 

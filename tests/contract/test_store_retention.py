@@ -29,9 +29,9 @@ from toolcrib.contracts import (
     Signal,
     digest,
 )
-from toolcrib.contracts.retention import PrunedCounts
-from toolcrib.contracts.runs import Rerun
-from toolcrib.store import ApprovalFilter, Entry, Family, Pruning, RunChange, Store
+from toolcrib.contracts.maintenance import PrunedCounts
+from toolcrib.contracts.runs.runs import Rerun
+from toolcrib.infrastructure.store import ApprovalFilter, Entry, Family, Pruning, RunChange, Store
 
 DAY = later(86400)
 NOBODY = frozenset[str]()

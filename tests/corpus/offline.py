@@ -32,13 +32,13 @@ from toolcrib.agents.evidence import (
     second_question,
     words_of,
 )
-from toolcrib.agents.fields import property_names, value_names
-from toolcrib.agents.labels import translated
-from toolcrib.agents.narrowing import enums_of, narrow
-from toolcrib.agents.plan import StepPlan
+from toolcrib.agents.evidence.field_values import property_names, value_names
+from toolcrib.agents.evidence.labels_part import translated
+from toolcrib.agents.evidence.plan import StepPlan
+from toolcrib.agents.toolset.schema_narrowing import enums_of, narrow
 from toolcrib.contracts import JsonObject, JsonSchema, ToolDefinition
-from toolcrib.providers import ReferenceList
-from toolcrib.registry import compile_schema
+from toolcrib.core.providers import ReferenceList
+from toolcrib.core.registry import compile_schema
 
 Outcome: TypeAlias = Literal["at once", "after reading", "open"]
 """Of a plan: settled without a word, settled after a second reading, or not settled."""

@@ -7,7 +7,7 @@ import pytest
 
 from toolcrib.contracts import MODEL_ERROR_KINDS, LLMConfig
 from toolcrib.llm import PROVIDERS, Provider, resolve
-from toolcrib.llm.quirks import StructuredMode
+from toolcrib.llm.base.quirks import StructuredMode
 
 pytestmark = pytest.mark.requirement("llm.documented")
 

@@ -11,7 +11,7 @@ import pytest
 import typer
 
 import toolcrib
-from toolcrib.cli.app import app
+from toolcrib.interfaces.cli.app import app
 from toolcrib.llm import Request
 
 ROOT = Path(__file__).parents[2]

@@ -7,7 +7,7 @@ from typing import cast
 import pytest
 
 from toolcrib.contracts import Json
-from toolcrib.settings import Settings, load_settings, setting_keys, value_of, variable_of
+from toolcrib.crib.settings import Settings, load_settings, setting_keys, value_of, variable_of
 
 PAGE = (Path(__file__).parents[2] / "docs" / "settings.md").read_text(encoding="utf-8")
 SPECIFIED = {

@@ -15,8 +15,8 @@ from sqlalchemy.pool import StaticPool
 from toolcrib import Crib, EgressPolicy, ScriptedModel, tool
 from toolcrib.contracts import Json, ToolcribError
 from toolcrib.contracts.workflows import WorkflowStep
+from toolcrib.crib.container.plugins import Plugins
 from toolcrib.llm import Message, ToolCall
-from toolcrib.plugins import Plugins
 
 pytestmark = pytest.mark.requirement("docs.snippets")
 

@@ -37,11 +37,11 @@ from toolcrib.contracts import (
     RunSuspended,
     ToolDefinition,
 )
-from toolcrib.executor import CallFailed, Dispatch, Outcome, ToolCall, error
+from toolcrib.core.executor import CallFailed, Dispatch, Outcome, ToolCall, error
+from toolcrib.core.runs import BudgetExhausted, Ended, ModelCall, RunContext
+from toolcrib.kinds.delegates import DelegateRuntime
 from toolcrib.llm import Cost, Message, Request, Response, Text, Usage, user
 from toolcrib.llm import Event as Said
-from toolcrib.runs import BudgetExhausted, Ended, ModelCall, RunContext
-from toolcrib.runtimes.delegates import DelegateRuntime
 
 Kind: TypeAlias = Literal["free", "priced", "flaky", "writes", "agent", "model", "wait"]
 

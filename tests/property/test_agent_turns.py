@@ -18,8 +18,8 @@ from toolcrib.contracts import (
     ModelFinished,
     RunFinished,
 )
+from toolcrib.core.registry import compile_schema
 from toolcrib.llm import Message, Response, Stop, Text, ToolCall, Usage
-from toolcrib.registry import compile_schema
 
 pytestmark = pytest.mark.requirement("agent.bad_models", "agent.exits")
 

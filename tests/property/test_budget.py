@@ -18,7 +18,7 @@ from hypothesis.stateful import (
 )
 
 from toolcrib.contracts import Limits
-from toolcrib.policy import Budget, ModelReservation
+from toolcrib.core.policy import Budget, ModelReservation
 
 NOTHING: MultipleResults[Any] = multiple()
 

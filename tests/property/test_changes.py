@@ -8,8 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from toolcrib.contracts import InvalidDefinition, Json, JsonSchema
-from toolcrib.registry import SchemaValidator, compare_input, compare_output, compile_schema
-from toolcrib.registry.inclusion import refusals
+from toolcrib.core.registry import SchemaValidator, compare_input, compare_output, compile_schema
+from toolcrib.core.registry.schema.subsumption import refusals
 
 pytestmark = pytest.mark.requirement("registry.changes")
 

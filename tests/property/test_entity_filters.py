@@ -15,9 +15,9 @@ from hypothesis import strategies as st
 
 from tests.servers.postgres import running_postgres
 from toolcrib.contracts import EntityColumn, InvalidInput
-from toolcrib.providers.entities.engines import open_engine
-from toolcrib.runtimes.entity.filters import read_filter
-from toolcrib.runtimes.entity.values import fields_of
+from toolcrib.kinds.entity.importer.engines import open_engine
+from toolcrib.kinds.entity.runtime.filters import read_filter
+from toolcrib.kinds.entity.runtime.values import fields_of
 
 pytestmark = pytest.mark.requirement("entities.filters", "entities.injection")
 

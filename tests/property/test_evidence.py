@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from toolcrib.agents.evidence import Claim, Passage, Said, Step, calculated, judge, words_of
-from toolcrib.agents.evidence.numbers import number_spans, numbers_in
+from toolcrib.agents.evidence.quantities import number_spans, numbers_in
 
 pytestmark = pytest.mark.requirement("agents.evidence")
 

@@ -26,7 +26,7 @@ from toolcrib.contracts import (
     ToolError,
     call_id,
 )
-from toolcrib.executor import CallFailed, Dispatch, Outcome
+from toolcrib.core.executor import CallFailed, Dispatch, Outcome
 
 SECRET = "hunter2-but-longer"
 LIMIT = 300

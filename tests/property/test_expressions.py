@@ -9,11 +9,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from toolcrib.contracts.errors import InvalidExpression
-from toolcrib.expressions import Template, compile_expression, references_of, resolve
-from toolcrib.expressions.functions import FUNCTIONS
-from toolcrib.expressions.jsonpath import select
-from toolcrib.expressions.syntax import Name, Part
+from toolcrib.contracts.base.errors import InvalidExpression
+from toolcrib.core.expressions import Template, compile_expression, references_of, resolve
+from toolcrib.core.expressions.functions import FUNCTIONS
+from toolcrib.core.expressions.jsonpath import select
+from toolcrib.core.expressions.syntax import Name, Part
 
 NAMES = ("a", "b", "items", "evil")
 EVIL = "${b} {{b}} \\${b} \\{{b}} ${"

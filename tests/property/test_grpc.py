@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 
 from tests.unit.grpc.protos import crm, pool
 from toolcrib.contracts import Json
-from toolcrib.providers.grpc import import_grpc
-from toolcrib.registry import compile_schema
-from toolcrib.runtimes.grpc.messages import Codec, UnreadableMessage
+from toolcrib.core.registry import compile_schema
+from toolcrib.kinds.grpc.importer import import_grpc
+from toolcrib.kinds.grpc.runtime.messages import Codec, UnreadableMessage
 
 pytestmark = pytest.mark.requirement("grpc.properties")
 

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from toolcrib.contracts import Limits, Principal, PythonImplementation, SideEffects, ToolDefinition, ToolRevision
-from toolcrib.policy import Budget, CallPolicy, decide, permit, permits
+from toolcrib.core.policy import Budget, CallPolicy, decide, permit, permits
 
 NAMES = ["search", "update", "delete"]
 ORDER: list[SideEffects] = ["none", "reads", "writes"]

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from tests.unit.executions.house import Desk, open_crib, turn
 from toolcrib import ScriptedModel
 from toolcrib.contracts import AgentRequest, AgentResponse, ReturnedCall, ToolEnvelope
-from toolcrib.store import MemoryStore
+from toolcrib.infrastructure.store import MemoryStore
 
 CALLS = st.tuples(st.sampled_from(["look", "pay", "pick", "show", "fail"]), st.sampled_from(["hat", "coat"]))
 TURNS = st.lists(st.lists(CALLS, min_size=1, max_size=4), min_size=1, max_size=3)

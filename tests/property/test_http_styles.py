@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from toolcrib.contracts import HttpParameter
-from toolcrib.net._urls import parse
-from toolcrib.runtimes.http.styles import header_value, path_piece, query_pairs
+from toolcrib.infrastructure.net._urls import parse
+from toolcrib.kinds.http.runtime.styles import header_value, path_piece, query_pairs
 
 pytestmark = pytest.mark.requirement("runtime_http.styles_readable")
 

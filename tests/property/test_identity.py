@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from toolcrib.contracts import InvalidInput, call_id, canonical
-from toolcrib.contracts.identity import _is_plain, _pieces  # pyright: ignore[reportPrivateUsage] - two paths, compared
+from toolcrib.contracts.base.identity import _is_plain, _pieces  # pyright: ignore[reportPrivateUsage] - two paths, compared
 
 valid_text = st.text(st.characters(exclude_categories=["Cs"]), max_size=6)
 integers = st.integers() | st.integers(-(2**70), 2**70) | st.sampled_from([2**53 + 1, 2**63, -(2**63) - 1, 2**64])

@@ -20,7 +20,7 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, 
 
 from tests.unit.store.samples import FIRST, LEASE_S, entry, later, new_run, store_at
 from toolcrib.contracts import CANCEL, ENDED, Conflict, Fenced, RunResult, RunStatus, Signal, ToolcribError
-from toolcrib.store import RunChange, Store
+from toolcrib.infrastructure.store import RunChange, Store
 
 pytestmark = [pytest.mark.slow, pytest.mark.requirement("chaos_engines.journal_model")]
 

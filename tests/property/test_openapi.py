@@ -11,8 +11,9 @@ from tests.unit.openapi.documents import document
 from tests.unit.openapi.fidelity import members
 from tests.unit.openapi.samples import SAMPLES
 from toolcrib.contracts import InvalidDefinition, JsonObject
-from toolcrib.providers import ImportedApi, import_openapi
-from toolcrib.registry import check_definition
+from toolcrib.core.providers import ImportedApi
+from toolcrib.core.registry import check_definition
+from toolcrib.kinds.http.openapi import import_openapi
 
 _ODD: st.SearchStrategy[Any] = st.sampled_from(
     [

@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from toolcrib.agents.plan import StepPlan, expand, plan_schema
+from toolcrib.agents.evidence.plan import StepPlan, expand, plan_schema
 from toolcrib.contracts import AgenticStep, JsonSchema
-from toolcrib.registry import compile_schema
+from toolcrib.core.registry import compile_schema
 
 items = st.lists(st.integers() | st.text(max_size=5) | st.booleans() | st.none(), max_size=60)
 

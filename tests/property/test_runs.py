@@ -13,9 +13,9 @@ from hypothesis import strategies as st
 from tests.twins import make_definition
 from tests.unit.runs.house import LEASE_S, House, ask, settled
 from toolcrib.contracts import CallFinished, CallStarted, Json, Reason, RunFinished, RunResumed, ToolDefinition
-from toolcrib.engines import Driven
-from toolcrib.executor import Dispatch, Outcome
-from toolcrib.runs import RunContext
+from toolcrib.core.engines import Driven
+from toolcrib.core.executor import Dispatch, Outcome
+from toolcrib.core.runs import RunContext
 
 Kind: TypeAlias = Literal["computes", "reads", "sets", "keyed", "sends", "pays"]
 Plan: TypeAlias = Sequence[Sequence[Kind] | Literal["nap"]]

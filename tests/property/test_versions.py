@@ -5,7 +5,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from toolcrib.contracts import InvalidDefinition
-from toolcrib.registry import Version, newest, satisfies
+from toolcrib.core.registry import Version, newest, satisfies
 
 numbers = st.integers(0, 3)
 prereleases = st.lists(st.sampled_from(["a", "rc", "0", "2", "10", "x-1"]), max_size=3).map(".".join)

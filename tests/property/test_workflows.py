@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from tests.property.workflow_world import Crash, World
 from toolcrib.contracts import CallFinished, CallStarted, Json, JsonObject, ProgressMade, Run, RunFinished
 from toolcrib.contracts.workflows import WorkflowDefinition
-from toolcrib.store import MemoryStore, Store, open_store
+from toolcrib.infrastructure.store import MemoryStore, Store, open_store
 
 INPUT: Final[JsonObject] = {"items": [1, 2, 3], "yes": True, "no": False}
 NESTED: Final = WorkflowDefinition(

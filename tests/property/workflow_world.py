@@ -29,12 +29,12 @@ from toolcrib.contracts import (
     approval_signal,
 )
 from toolcrib.contracts.workflows import WorkflowDefinition
-from toolcrib.engines import Driven, EngineSettings, LocalEngine
-from toolcrib.executor import CallFailed, Dispatch, Executor, Outcome, SlidingWindow, error
-from toolcrib.registry import Registry, pins_of
-from toolcrib.runs import decision_on, waiting_approvals
-from toolcrib.runtimes import DelegateRuntime
-from toolcrib.store import Entry, Journal, MemoryStore, RunChange, Store
+from toolcrib.core.engines import Driven, EngineSettings, LocalEngine
+from toolcrib.core.executor import CallFailed, Dispatch, Executor, Outcome, SlidingWindow, error
+from toolcrib.core.registry import Registry, pins_of
+from toolcrib.core.runs import decision_on, waiting_approvals
+from toolcrib.infrastructure.store import Entry, Journal, MemoryStore, RunChange, Store
+from toolcrib.kinds.runtimes_part import DelegateRuntime
 from toolcrib.workflows import Workflow
 
 TOOLS: Final[Mapping[str, ToolDefinition]] = {

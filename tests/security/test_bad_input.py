@@ -15,7 +15,7 @@ from toolcrib.contracts import (
     RunFinished,
     ToolDefinition,
 )
-from toolcrib.runs import Result
+from toolcrib.core.runs import Result
 
 KEY = "sk-a-key-that-nobody-may-see-0123456789"
 
@@ -205,7 +205,7 @@ class _Impatient:
     """A real clock whose sleeps take no time, so that retries do not slow a test."""
 
     def __init__(self) -> None:
-        from toolcrib.engines import SystemClock
+        from toolcrib.core.engines import SystemClock
 
         self._clock = SystemClock()
         self.now = self._clock.now

@@ -8,8 +8,8 @@ from tests.twins import make_definition
 from tests.unit.server.client import PRINCIPALS, Server, serving
 from toolcrib import Crib, tool
 from toolcrib.contracts import HttpImplementation, Principal
-from toolcrib.runs.bundles import Bundle, read_bundle
-from toolcrib.store import MemoryStore
+from toolcrib.core.runs.journal.bundles import Bundle, read_bundle
+from toolcrib.infrastructure.store import MemoryStore
 
 pytestmark = pytest.mark.requirement("bundles.rest", "bundles.only_seen")
 

@@ -14,8 +14,8 @@ from aiohttp import web
 from aiohttp.abc import ResolveResult
 
 from tests.unit.net.servers import TableResolver, no_answer, serving
-from toolcrib.net import EgressDenied, EgressPolicy, HttpSession, Origin
-from toolcrib.net import _transport as transport
+from toolcrib.infrastructure.net import EgressDenied, EgressPolicy, HttpSession, Origin
+from toolcrib.infrastructure.net import _transport as transport
 
 PUBLISHED = Path(__file__).parents[3] / "shared" / "data" / "ssrf"
 """Lists of encodings from public payload collections; optional."""

@@ -19,9 +19,9 @@ from toolcrib.contracts import (
     SecretReference,
     ToolEnvelope,
 )
-from toolcrib.executor import CallFailed, Dispatch, Outcome, error
-from toolcrib.secrets import EnvironmentSecrets, Safe, ScopedSecrets, Vault
-from toolcrib.store import MemoryStore
+from toolcrib.core.executor import CallFailed, Dispatch, Outcome, error
+from toolcrib.infrastructure.secrets import EnvironmentSecrets, Safe, ScopedSecrets, Vault
+from toolcrib.infrastructure.store import MemoryStore
 
 SECRET = "sk-very/secret=value+0123456789"
 TOKEN = "token-that-the-runtime-fetched"

@@ -20,7 +20,7 @@ from toolcrib.contracts import (
     ProviderDefinition,
     ToolDefinition,
 )
-from toolcrib.secrets import PLACEHOLDER
+from toolcrib.infrastructure.secrets import PLACEHOLDER
 
 SECRETS = {"ID": "client-id-0123456789", "SECRET": "client-secret-0123456789", "KEY": "api-key-0123456789"}
 ISSUED = "issued-token-0123456789"

@@ -32,10 +32,10 @@ from toolcrib.contracts import (
     ToolDefinition,
     TwoStepAuth,
 )
+from toolcrib.infrastructure.net import EgressPolicy
+from toolcrib.interfaces.server import create_app
 from toolcrib.llm import Message, Response, ToolCall
-from toolcrib.llm.messages import assistant
-from toolcrib.net import EgressPolicy
-from toolcrib.server import create_app
+from toolcrib.llm.base.messages import assistant
 
 FETCHED = ("session-canary-0123456789", "access-token-1", "refresh-token-1")
 FORMS = ("json", "base64", "hex", "url", "path", "header", "failure")

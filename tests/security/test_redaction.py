@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from toolcrib.secrets import PLACEHOLDER, Redactor
+from toolcrib.infrastructure.secrets import PLACEHOLDER, Redactor
 
 pytestmark = pytest.mark.requirement("secrets.redaction")
 

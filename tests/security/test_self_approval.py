@@ -20,7 +20,7 @@ from toolcrib.contracts import (
     RequireConfirmation,
     ReturnedCall,
 )
-from toolcrib.crib.approvals import Answer
+from toolcrib.crib.runs.approvals import Answer
 
 pytestmark = pytest.mark.requirement("approvals.self")
 

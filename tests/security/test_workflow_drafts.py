@@ -7,7 +7,7 @@ from tests.unit.server.client import checked, serving
 from tests.unit.workflows.asking import asks, run, workflow
 from toolcrib import Crib, ScriptedModel, tool
 from toolcrib.contracts import Conflict, JsonObject
-from toolcrib.runs import calls_of
+from toolcrib.core.runs import calls_of
 
 GOOD: JsonObject = {"name": "flow", "steps": [{"name": "say", "output": "what was looked at"}]}
 BAD: JsonObject = {"name": "flow", "steps": [{"name": "say", "output": "what was put in its place"}]}

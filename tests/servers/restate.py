@@ -24,8 +24,8 @@ import orjson
 from tests.node import installed
 from tests.servers.ports import free_port, until_it_listens
 from toolcrib.contracts import Json
-from toolcrib.engines.restate import RestateOptions
-from toolcrib.engines.restate.config import server_config
+from toolcrib.core.engines.restate import RestateOptions
+from toolcrib.core.engines.restate.options import server_config
 
 _MACHINES: Final = {"x86_64": "x64", "aarch64": "arm64"}
 _STOP_S: Final = 30

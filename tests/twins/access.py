@@ -1,11 +1,11 @@
 """The way to providers, with everything behind it in memory."""
 
 from toolcrib.contracts import OWNER, ProviderDefinition
-from toolcrib.executor import Clock, Secrets
-from toolcrib.net import HttpSession
-from toolcrib.providers import Consents, FindProvider, Holder, ProviderAccess, Tokens
-from toolcrib.secrets import MasterKeys, Safe, new_master_key
-from toolcrib.store import MemoryStore, SealedValues
+from toolcrib.core.executor import Clock, Secrets
+from toolcrib.core.providers import Consents, FindProvider, Holder, ProviderAccess, Tokens
+from toolcrib.infrastructure.net import HttpSession
+from toolcrib.infrastructure.secrets import MasterKeys, Safe, new_master_key
+from toolcrib.infrastructure.store import MemoryStore, SealedValues
 
 MASTER_KEYS = new_master_key("test")
 """Of all tests of one process."""

@@ -24,8 +24,8 @@ from toolcrib.contracts import (
     ToolSource,
     Usd,
 )
-from toolcrib.executor import CallContext, Lanes, ToolCall
-from toolcrib.policy import Budget, CallPolicy
+from toolcrib.core.executor import CallContext, Lanes, ToolCall
+from toolcrib.core.policy import Budget, CallPolicy
 
 AT = datetime(2026, 1, 31, 12, tzinfo=UTC)
 """When everything in these tests was made."""

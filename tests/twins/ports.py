@@ -18,7 +18,7 @@ from toolcrib.contracts import (
     ToolEnvelope,
     ToolRevision,
 )
-from toolcrib.executor import Dispatch, Outcome
+from toolcrib.core.executor import Dispatch, Outcome
 
 Behaviour: TypeAlias = Callable[[Dispatch], Outcome | Awaitable[Outcome]]
 """Runs a tool; raises as a runtime would."""

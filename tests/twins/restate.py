@@ -4,7 +4,7 @@ from collections.abc import Awaitable, Callable
 
 from tests.twins.clock import ManualClock
 from toolcrib.contracts import NotFound, Unavailable
-from toolcrib.engines.restate.drives import Driving
+from toolcrib.core.engines.restate.drives import Driving
 
 
 class MemoryRestate:

@@ -6,9 +6,9 @@ from tests.twins.builders import call, make_context
 from tests.twins.clock import ManualClock
 from tests.twins.ports import Behaviour, DictSecrets, DictTools, FunctionDispatcher, RecordingJournal, echo
 from toolcrib.contracts import Json, Limits, ToolEnvelope, ToolRevision
-from toolcrib.executor import Attic, CallContext, Executor, Results, Secrets, SlidingWindow, Tools
-from toolcrib.policy import Budget
-from toolcrib.store import MemoryStore
+from toolcrib.core.executor import Attic, CallContext, Executor, Results, Secrets, SlidingWindow, Tools
+from toolcrib.core.policy import Budget
+from toolcrib.infrastructure.store import MemoryStore
 
 
 class Rig:

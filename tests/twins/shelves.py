@@ -3,7 +3,7 @@
 from datetime import UTC, datetime
 
 from toolcrib.contracts import LifeCycle, PythonImplementation, ToolDefinition, ToolRevision
-from toolcrib.registry import Shelf
+from toolcrib.core.registry import Shelf
 
 NOON = datetime(2026, 11, 22, 12, tzinfo=UTC)
 

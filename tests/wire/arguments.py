@@ -15,7 +15,7 @@ from hypothesis import find, settings
 from hypothesis import strategies as st
 
 from toolcrib.contracts import Json, JsonObject, JsonSchema
-from toolcrib.registry import SchemaValidator
+from toolcrib.core.registry import SchemaValidator
 
 MAX_DEPTH: Final = 6
 MOST_TRIES: Final = 60

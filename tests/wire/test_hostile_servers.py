@@ -8,9 +8,9 @@ from contextlib import asynccontextmanager
 import pytest
 
 from tests.unit.net.servers import answering, serving_raw
-from toolcrib.contracts.errors import EgressDenied, ModelError, ModelErrorKind
+from toolcrib.contracts.base.errors import EgressDenied, ModelError, ModelErrorKind
+from toolcrib.infrastructure.net import EgressPolicy, HttpSession, Timeouts
 from toolcrib.llm import Done, Event, HttpTransport, Model, Request, TextDelta, open_model, user
-from toolcrib.net import EgressPolicy, HttpSession, Timeouts
 
 KEY = "sk-secret-0123456789"
 ASK = Request(messages=(user("hello"),), timeouts=Timeouts(connect_s=5, read_idle_s=0.1, total_s=None))

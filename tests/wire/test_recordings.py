@@ -12,7 +12,7 @@ import pytest
 from tests.wire import restream
 from tests.wire.recordings import WIRES, Exchange, exchanges
 from tests.wire.walk import leaves, said_in
-from toolcrib.contracts.errors import ModelError, ModelErrorKind
+from toolcrib.contracts.base.errors import ModelError, ModelErrorKind
 from toolcrib.llm import (
     Done,
     Event,
@@ -26,7 +26,7 @@ from toolcrib.llm import (
     decode_response,
     encode_response,
 )
-from toolcrib.llm.sse import SseParser
+from toolcrib.llm.base.sse import SseParser
 
 EXCHANGES = exchanges()
 ANSWERS = [exchange for exchange in EXCHANGES if exchange.status < 400 and not exchange.fails]

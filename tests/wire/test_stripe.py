@@ -17,8 +17,9 @@ import pytest
 
 from tests.wire.arguments import arguments
 from toolcrib.contracts import HttpImplementation, Json, JsonObject, ToolDefinition
-from toolcrib.providers import Credentials, import_openapi
-from toolcrib.runtimes.http.requests import Target, build_request
+from toolcrib.core.providers import Credentials
+from toolcrib.kinds.http.openapi import import_openapi
+from toolcrib.kinds.http.runtime.requests import Target, build_request
 
 FILE = Path(__file__).parents[3] / "shared" / "data" / "openapi" / "stripe_2022-11-15.json"
 SAMPLED = 80

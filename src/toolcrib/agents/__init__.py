@@ -1,23 +1,23 @@
 """Agents, and agentic tools: a model that chooses tools turn by turn, or fills in a fixed sequence of them."""
 
-from toolcrib.agents.allotment import allocation
 from toolcrib.agents.authoring import TASK_INPUT, agentic_definition, check_agentic
-from toolcrib.agents.checking import check_agent
-from toolcrib.agents.compiling import workflow_of
 from toolcrib.agents.drafting import Draft
-from toolcrib.agents.drift import basis_of, drift_of, made_from
-from toolcrib.agents.handling import AgenticHandlers
-from toolcrib.agents.identity import identity_of
-from toolcrib.agents.memory import Memory
-from toolcrib.agents.past import SUMMARIZED, Summary
-from toolcrib.agents.placeholders import PLACEHOLDERS, check_prompt
-from toolcrib.agents.programs import CALL, programs
-from toolcrib.agents.prompts import default_prompt, reference_names
-from toolcrib.agents.recall import message_of, variables_of
-from toolcrib.agents.references import References, check_provider_data
-from toolcrib.agents.resolving import Asker, resolve
-from toolcrib.agents.setup import Furnisher, Models
-from toolcrib.agents.snapshots import ReferenceUnavailable, Snapshot, Snapshots
+from toolcrib.agents.history.prior_turns import SUMMARIZED, Summary
+from toolcrib.agents.history.variables import message_of, variables_of
+from toolcrib.agents.planner.compiled_workflow import workflow_of
+from toolcrib.agents.planner.step_handlers import AgenticHandlers
+from toolcrib.agents.prepare.agentic_tool import Furnisher, Models
+from toolcrib.agents.prepare.checking import check_agent
+from toolcrib.agents.prepare.identity import identity_of
+from toolcrib.agents.prepare.memory import Memory
+from toolcrib.agents.programs_part import CALL, programs
+from toolcrib.agents.reference.lists import References, check_provider_data
+from toolcrib.agents.reference.snapshots import ReferenceUnavailable, Snapshot, Snapshots
+from toolcrib.agents.toolset.allocation import allocation
+from toolcrib.agents.toolset.default_prompt import default_prompt, reference_names
+from toolcrib.agents.toolset.drift import basis_of, drift_of, made_from
+from toolcrib.agents.toolset.placeholders import PLACEHOLDERS, check_prompt
+from toolcrib.agents.toolset.resolution import Asker, resolve
 from toolcrib.agents.trial import Trial
 
 __all__ = [

@@ -5,15 +5,15 @@ The allocation is enforced by the guard: a tool outside it is denied, and the de
 
 from collections.abc import Sequence
 
-from toolcrib.agents.answers import UnusableAnswer, ask_json, fitting_object
-from toolcrib.agents.grounds import grounds_of
-from toolcrib.agents.previews import calls_in_short, preview
-from toolcrib.agents.setup import Furnisher, Setup
-from toolcrib.agents.turns import Turns, stop_warnings
+from toolcrib.agents.model.json_answers import UnusableAnswer, ask_json, fitting_object
+from toolcrib.agents.model.previews import calls_in_short, preview
+from toolcrib.agents.prepare.agentic_tool import Furnisher, Setup
+from toolcrib.agents.turn.call_evidence import grounds_of
+from toolcrib.agents.turn.turns import Turns, stop_warnings
 from toolcrib.contracts import ErrorCode, Json, JsonSchema, ModelError, Reason, ToolEnvelope, ToolRevision
-from toolcrib.executor import error
+from toolcrib.core.executor import error
+from toolcrib.core.runs import BudgetExhausted, Ended, RunContext
 from toolcrib.llm import Message, Response, user
-from toolcrib.runs import BudgetExhausted, Ended, RunContext
 
 _FORMAT = "Give your final answer now: put it into the schema, truthfully, from the results above."
 

@@ -5,9 +5,9 @@ from collections.abc import Sequence
 from itertools import count
 from typing import Any
 
-from toolcrib.agents.allotment import allocation, meant
-from toolcrib.agents.placeholders import check_prompt
-from toolcrib.agents.prompts import default_prompt, reference_names
+from toolcrib.agents.toolset.allocation import allocation, meant
+from toolcrib.agents.toolset.default_prompt import default_prompt, reference_names
+from toolcrib.agents.toolset.placeholders import check_prompt
 from toolcrib.contracts import (
     AgenticContext,
     AgenticImplementation,
@@ -22,7 +22,7 @@ from toolcrib.contracts import (
     SideEffects,
     ToolDefinition,
 )
-from toolcrib.registry import Registry, compile_schema
+from toolcrib.core.registry import Registry, compile_schema
 
 TASK_INPUT: JsonSchema = {
     "type": "object",

@@ -5,16 +5,16 @@ reference cannot be resolved or a call is refused as invalid is the model asked 
 call makes the answer. Nothing is written by a plan that does not meet its schema.
 """
 
-from toolcrib.agents.answers import UnusableAnswer
-from toolcrib.agents.asking import UNANSWERED, Unanswered, unanswered
-from toolcrib.agents.failures import model_failure
-from toolcrib.agents.recorded_plans import RecordedPlan, plan_of
-from toolcrib.agents.setup import Furnisher, Setup
-from toolcrib.agents.stages import Stage, conclude, report, stopped_by, warnings_of
+from toolcrib.agents.model.failures import model_failure
+from toolcrib.agents.model.json_answers import UnusableAnswer
+from toolcrib.agents.planner.caller_questions import UNANSWERED, Unanswered, unanswered
+from toolcrib.agents.planner.recorded_plans import RecordedPlan, plan_of
+from toolcrib.agents.planner.step_results import Stage, conclude, report, stopped_by, warnings_of
+from toolcrib.agents.prepare.agentic_tool import Furnisher, Setup
 from toolcrib.contracts import ErrorCode, JsonObject, ModelError, Reason, ToolRevision
 from toolcrib.contracts.workflows import SettledStep
-from toolcrib.executor import error
-from toolcrib.runs import BudgetExhausted, Ended, RunContext
+from toolcrib.core.executor import error
+from toolcrib.core.runs import BudgetExhausted, Ended, RunContext
 
 
 class Deterministic:

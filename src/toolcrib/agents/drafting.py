@@ -9,12 +9,20 @@ from typing import TypeAlias, cast
 
 import orjson
 
-from toolcrib.agents.answers import UnusableAnswer, read_object
-from toolcrib.agents.failures import model_failure
-from toolcrib.agents.setup import Models
-from toolcrib.contracts import InvalidDefinition, Json, JsonObject, JsonSchema, ModelError, ToolDefinition, ToolRevision
+from toolcrib.agents.model.failures import model_failure
+from toolcrib.agents.model.json_answers import UnusableAnswer, read_object
+from toolcrib.agents.prepare.agentic_tool import Models
+from toolcrib.contracts import (
+    InvalidDefinition,
+    Json,
+    JsonObject,
+    JsonSchema,
+    ModelError,
+    ToolDefinition,
+    ToolRevision,
+)
+from toolcrib.core.runs import BudgetExhausted, Ended, ModelCall, RunContext
 from toolcrib.llm import LanguageModel, Message, Request, user
-from toolcrib.runs import BudgetExhausted, Ended, ModelCall, RunContext
 
 Check: TypeAlias = Callable[[str], Sequence[str]]
 """What is wrong with a text; empty if nothing is."""

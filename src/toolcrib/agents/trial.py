@@ -6,15 +6,15 @@ What it finds is its output; a prompt that would fail is an outcome, not an exce
 
 import orjson
 
-from toolcrib.agents.answers import UnusableAnswer
-from toolcrib.agents.failures import model_failure
-from toolcrib.agents.plan import StepPlan
-from toolcrib.agents.planning import first_plan
-from toolcrib.agents.setup import Furnisher, Setup
+from toolcrib.agents.evidence.plan import StepPlan
+from toolcrib.agents.model.failures import model_failure
+from toolcrib.agents.model.json_answers import UnusableAnswer
+from toolcrib.agents.planner.planning import first_plan
+from toolcrib.agents.prepare.agentic_tool import Furnisher, Setup
 from toolcrib.contracts import Json, JsonObject, ModelError, ToolRevision, TrialCall
+from toolcrib.core.registry import compile_schema
+from toolcrib.core.runs import BudgetExhausted, Ended, RunContext
 from toolcrib.llm import ToolCall, user
-from toolcrib.registry import compile_schema
-from toolcrib.runs import BudgetExhausted, Ended, RunContext
 
 
 class Trial:

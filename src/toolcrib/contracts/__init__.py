@@ -3,87 +3,8 @@
 Those of workflows are in `toolcrib.contracts.workflows`, and only there.
 """
 
-from toolcrib.contracts._base import Contract, Json, JsonObject, JsonSchema, Timestamp, Usd, format_timestamp
-from toolcrib.contracts.accounts import ServiceAccount, account_of
-from toolcrib.contracts.adoption import (
-    AdoptedTool,
-    Adoption,
-    Baseline,
-    ImportOutcome,
-    ProviderBaseline,
-    ToolProposal,
-    ToolReview,
-    VersionLife,
-)
-from toolcrib.contracts.agent_definitions import AGENT_CATEGORY, MESSAGE_INPUT, AgentDefinition
-from toolcrib.contracts.agentic import (
-    AgenticContext,
-    AgenticImplementation,
-    AgenticMode,
-    AgenticStatus,
-    AgenticStep,
-    AllocatedTool,
-    Grounding,
-)
-from toolcrib.contracts.agents import AgentImplementation, AgentMemory, MemoryStrategy, ResolvedTool, ResponseFormat
-from toolcrib.contracts.approvals import (
-    Approval,
-    ApprovalPage,
-    ApprovalPreview,
-    ApprovalStatus,
-    ApprovalView,
-    approval_id,
-    approval_signal,
-    is_approval_signal,
-)
-from toolcrib.contracts.auth import (
-    SECRET_REFERENCE,
-    ApiKeyAuth,
-    AuthorizationCodeAuth,
-    BasicAuth,
-    BearerAuth,
-    LoginRequest,
-    MutualTlsAuth,
-    NoAuth,
-    OAuth2Auth,
-    ProviderAuth,
-    SecurityRequirement,
-    TwoStepAuth,
-)
-from toolcrib.contracts.authoring import (
-    PromptDifference,
-    PromptRevision,
-    PromptTest,
-    ProposalSource,
-    ProposedText,
-    TextProposal,
-    TrialCall,
-)
-from toolcrib.contracts.changes import (
-    CHANGE_CLASSES,
-    HARMFUL,
-    ChangeClass,
-    ChangeKind,
-    ChangePart,
-    Difference,
-    ToolChange,
-)
-from toolcrib.contracts.code import CodeImplementation, CodeInterpreter, CodeLanguage, Isolation, SandboxLimits
-from toolcrib.contracts.composites import CompositeImplementation, CompositeRoute
-from toolcrib.contracts.connections import (
-    Connection,
-    DatabaseConnection,
-    GrpcConnection,
-    HttpConnection,
-    McpConnection,
-    McpTransport,
-)
-from toolcrib.contracts.consents import Consent, ConsentRequest, ConsentStatus, Revocation
-from toolcrib.contracts.conversations import Conversation, ConversationStatus, ConversationTurn
-from toolcrib.contracts.costs import ActionCost, CostBreakdown, LLMCost
-from toolcrib.contracts.drift import DriftChange, DriftKind, DriftReport
-from toolcrib.contracts.entities import ROW_VERSION, ColumnType, EntityColumn, EntityImplementation, EntityOperation
-from toolcrib.contracts.envelope import (
+from toolcrib.contracts.base.base import Contract, Json, JsonObject, JsonSchema, Timestamp, Usd, format_timestamp
+from toolcrib.contracts.base.envelope import (
     EFFECTS,
     Attachment,
     AttachmentKind,
@@ -92,7 +13,7 @@ from toolcrib.contracts.envelope import (
     Timings,
     ToolEnvelope,
 )
-from toolcrib.contracts.errors import (
+from toolcrib.contracts.base.errors import (
     MODEL_ERROR_KINDS,
     RETRYABLE_MODEL_ERRORS,
     Conflict,
@@ -115,6 +36,19 @@ from toolcrib.contracts.errors import (
     Unauthenticated,
     Unavailable,
 )
+from toolcrib.contracts.base.identity import (
+    cache_key,
+    call_id,
+    canonical,
+    content_hash,
+    digest,
+    hash_call,
+    idempotency_key,
+)
+from toolcrib.contracts.base.outputs import AgentOutputs, OnMissing, PinnedHandle, PinSelector, PinStrategy
+from toolcrib.contracts.base.pointers import escaped, pointed, pointer_names, unescaped
+from toolcrib.contracts.base.principals import DEFAULT_REALM, LOOKS, OWNER, Principal, PrincipalKind, Verb, tool_uri
+from toolcrib.contracts.base.retries import Backoff, RetryPolicy
 from toolcrib.contracts.evaluations import (
     SCRIPTED,
     CalledCheck,
@@ -139,7 +73,82 @@ from toolcrib.contracts.evaluations import (
     ScriptedTurn,
     ToolOutputCheck,
 )
-from toolcrib.contracts.events import (
+from toolcrib.contracts.kinds.code import CodeImplementation, CodeInterpreter, CodeLanguage, Isolation, SandboxLimits
+from toolcrib.contracts.kinds.composites import CompositeImplementation, CompositeRoute
+from toolcrib.contracts.kinds.entities import (
+    ROW_VERSION,
+    ColumnType,
+    EntityColumn,
+    EntityImplementation,
+    EntityOperation,
+)
+from toolcrib.contracts.kinds.grpc import GrpcImplementation
+from toolcrib.contracts.kinds.http import (
+    CursorPaging,
+    LinkPaging,
+    NextUrlPaging,
+    OffsetPaging,
+    PageNumberPaging,
+    Paging,
+)
+from toolcrib.contracts.kinds.http_part import (
+    BodyEncoding,
+    FieldEncoding,
+    FieldStyle,
+    HttpBody,
+    HttpFile,
+    HttpImplementation,
+    HttpMethod,
+    HttpParameter,
+    ParameterPlace,
+    ParameterStyle,
+    ResponseForm,
+)
+from toolcrib.contracts.kinds.implementations import DELEGATES, Implementation, PythonImplementation
+from toolcrib.contracts.kinds.mcp import McpCapability, McpImplementation
+from toolcrib.contracts.kinds.plugins import PluginImplementation
+from toolcrib.contracts.providers.accounts import ServiceAccount, account_of
+from toolcrib.contracts.providers.auth import (
+    SECRET_REFERENCE,
+    ApiKeyAuth,
+    AuthorizationCodeAuth,
+    BasicAuth,
+    BearerAuth,
+    LoginRequest,
+    MutualTlsAuth,
+    NoAuth,
+    OAuth2Auth,
+    ProviderAuth,
+    SecurityRequirement,
+    TwoStepAuth,
+)
+from toolcrib.contracts.providers.connections import (
+    Connection,
+    DatabaseConnection,
+    GrpcConnection,
+    HttpConnection,
+    McpConnection,
+    McpTransport,
+)
+from toolcrib.contracts.providers.consents import Consent, ConsentRequest, ConsentStatus, Revocation
+from toolcrib.contracts.providers.fragments import PromptFragment
+from toolcrib.contracts.providers.probes import Discovery, ProviderCheck
+from toolcrib.contracts.providers.providers import ProviderData, ReferenceReading, ReferenceSnapshot, ReferenceSource
+from toolcrib.contracts.providers.providers_part import NAME_PATTERN, ProviderDefinition, ServerVariable
+from toolcrib.contracts.providers.secrets import SECRET_SCOPES, SecretEntry, SecretScope
+from toolcrib.contracts.runs.approvals import (
+    Approval,
+    ApprovalPage,
+    ApprovalPreview,
+    ApprovalStatus,
+    ApprovalView,
+    approval_id,
+    approval_signal,
+    is_approval_signal,
+)
+from toolcrib.contracts.runs.conversations import Conversation, ConversationStatus, ConversationTurn
+from toolcrib.contracts.runs.costs import ActionCost, CostBreakdown, LLMCost
+from toolcrib.contracts.runs.events import (
     EVENT,
     SCHEMA_VERSION,
     ApprovalDecided,
@@ -169,53 +178,10 @@ from toolcrib.contracts.events import (
     SignalAwaited,
     SignalReceived,
 )
-from toolcrib.contracts.executions import AgentRequest, AgentResponse, ReturnedCall, WaitingApproval
-from toolcrib.contracts.fragments import PromptFragment
-from toolcrib.contracts.grpc import GrpcImplementation
-from toolcrib.contracts.guardrails import (
-    ContentFilter,
-    CustomGuardrail,
-    FilterAction,
-    Filtered,
-    Guardrail,
-    MaxCost,
-    NoDelete,
-    PersonalData,
-    RealmBoundary,
-    RequireConfirmation,
-    UntrustedContent,
-)
-from toolcrib.contracts.http import (
-    BodyEncoding,
-    FieldEncoding,
-    FieldStyle,
-    HttpBody,
-    HttpFile,
-    HttpImplementation,
-    HttpMethod,
-    HttpParameter,
-    ParameterPlace,
-    ParameterStyle,
-    ResponseForm,
-)
-from toolcrib.contracts.identity import cache_key, call_id, canonical, content_hash, digest, hash_call, idempotency_key
-from toolcrib.contracts.impact import Dependent, ImpactReport, PinnedRun, Verdict
-from toolcrib.contracts.implementations import DELEGATES, Implementation, PythonImplementation
-from toolcrib.contracts.imports import Loss, LossEffect, LossKind, LossReport, OperationImport
-from toolcrib.contracts.mcp import McpCapability, McpImplementation
-from toolcrib.contracts.models import CLOSING_S, Allowance, Limits, LLMConfig, OnMalformed, ToolCalling, Usage
-from toolcrib.contracts.outputs import AgentOutputs, OnMissing, PinnedHandle, PinSelector, PinStrategy
-from toolcrib.contracts.paging import CursorPaging, LinkPaging, NextUrlPaging, OffsetPaging, PageNumberPaging, Paging
-from toolcrib.contracts.plugins import PluginImplementation
-from toolcrib.contracts.pointers import escaped, pointed, pointer_names, unescaped
-from toolcrib.contracts.principals import DEFAULT_REALM, LOOKS, OWNER, Principal, PrincipalKind, Verb, tool_uri
-from toolcrib.contracts.probes import Discovery, ProviderCheck
-from toolcrib.contracts.providers import NAME_PATTERN, ProviderDefinition, ServerVariable
-from toolcrib.contracts.questions import Answer, ChangePreview, Choice, OpenQuestion, PreviewedItem
-from toolcrib.contracts.references import ProviderData, ReferenceReading, ReferenceSnapshot, ReferenceSource
-from toolcrib.contracts.replays import Divergence, Replay
-from toolcrib.contracts.retries import Backoff, RetryPolicy
-from toolcrib.contracts.runs import (
+from toolcrib.contracts.runs.executions import AgentRequest, AgentResponse, ReturnedCall, WaitingApproval
+from toolcrib.contracts.runs.questions import Answer, ChangePreview, Choice, OpenQuestion, PreviewedItem
+from toolcrib.contracts.runs.replays import Divergence, Replay
+from toolcrib.contracts.runs.runs import (
     CANCEL,
     CLOCK,
     ENDED,
@@ -233,9 +199,7 @@ from toolcrib.contracts.runs import (
     Signal,
     StopReason,
 )
-from toolcrib.contracts.secrets import SECRET_SCOPES, SecretEntry, SecretScope
-from toolcrib.contracts.services import ModelService, ServiceWire
-from toolcrib.contracts.stream import (
+from toolcrib.contracts.runs.stream import (
     ApprovalPending,
     HandoffPending,
     StreamDone,
@@ -246,20 +210,7 @@ from toolcrib.contracts.stream import (
     ToolCallEnd,
     ToolCallStart,
 )
-from toolcrib.contracts.tools import (
-    CachePolicy,
-    ErrorRule,
-    Example,
-    FailureAction,
-    LifeCycle,
-    RateLimit,
-    SecretReference,
-    Surface,
-    ToolDefinition,
-    ToolRevision,
-    ToolSource,
-)
-from toolcrib.contracts.trace import (
+from toolcrib.contracts.runs.trace import (
     ApprovalStep,
     FailedAttempt,
     HandoffStatus,
@@ -277,6 +228,82 @@ from toolcrib.contracts.trace import (
     ToolStepStatus,
     Trace,
 )
+from toolcrib.contracts.specs.agentic import (
+    AgenticContext,
+    AgenticImplementation,
+    AgenticMode,
+    AgenticStatus,
+    AgenticStep,
+    AllocatedTool,
+    Grounding,
+)
+from toolcrib.contracts.specs.agents import (
+    AgentImplementation,
+    AgentMemory,
+    MemoryStrategy,
+    ResolvedTool,
+    ResponseFormat,
+)
+from toolcrib.contracts.specs.guardrails import (
+    ContentFilter,
+    CustomGuardrail,
+    FilterAction,
+    Filtered,
+    Guardrail,
+    MaxCost,
+    NoDelete,
+    PersonalData,
+    RealmBoundary,
+    RequireConfirmation,
+    UntrustedContent,
+)
+from toolcrib.contracts.specs.models import CLOSING_S, Allowance, Limits, LLMConfig, OnMalformed, ToolCalling, Usage
+from toolcrib.contracts.specs.services import ModelService, ServiceWire
+from toolcrib.contracts.tools.adoption import (
+    AdoptedTool,
+    Adoption,
+    Baseline,
+    ImportOutcome,
+    ProviderBaseline,
+    ToolProposal,
+    ToolReview,
+    VersionLife,
+)
+from toolcrib.contracts.tools.authoring import (
+    PromptDifference,
+    PromptRevision,
+    PromptTest,
+    ProposalSource,
+    ProposedText,
+    TextProposal,
+    TrialCall,
+)
+from toolcrib.contracts.tools.changes import (
+    CHANGE_CLASSES,
+    HARMFUL,
+    ChangeClass,
+    ChangeKind,
+    ChangePart,
+    Difference,
+    ToolChange,
+)
+from toolcrib.contracts.tools.definitions import AGENT_CATEGORY, MESSAGE_INPUT, AgentDefinition
+from toolcrib.contracts.tools.drift import DriftChange, DriftKind, DriftReport
+from toolcrib.contracts.tools.imports import Loss, LossEffect, LossKind, LossReport, OperationImport
+from toolcrib.contracts.tools.tools import (
+    CachePolicy,
+    ErrorRule,
+    Example,
+    FailureAction,
+    LifeCycle,
+    RateLimit,
+    SecretReference,
+    Surface,
+    ToolDefinition,
+    ToolRevision,
+    ToolSource,
+)
+from toolcrib.contracts.workflows.impact import Dependent, ImpactReport, PinnedRun, Verdict
 
 __all__ = [
     "AGENT_CATEGORY",

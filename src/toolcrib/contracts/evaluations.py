@@ -8,10 +8,10 @@ from typing import Annotated, Literal, Self, TypeAlias
 
 from pydantic import Field, model_validator
 
-from toolcrib.contracts._base import Contract, Json, JsonObject, JsonSchema, Usd
-from toolcrib.contracts.agent_definitions import AgentDefinition
-from toolcrib.contracts.runs import RunStatus, StopReason
-from toolcrib.contracts.tools import ToolDefinition
+from toolcrib.contracts.base.base import Contract, Json, JsonObject, JsonSchema, Usd
+from toolcrib.contracts.runs.runs import RunStatus, StopReason
+from toolcrib.contracts.tools.definitions import AgentDefinition
+from toolcrib.contracts.tools.tools import ToolDefinition
 
 SCRIPTED = "scripted"
 """The model of a candidate that answers from scripts."""

@@ -2,8 +2,8 @@
 
 from typing import Literal, TypeAlias
 
-from toolcrib.contracts._base import Contract, Timestamp
-from toolcrib.contracts.runs import RunStatus
+from toolcrib.contracts.base.base import Contract, Timestamp
+from toolcrib.contracts.runs.runs import RunStatus
 
 Verdict: TypeAlias = Literal["safe", "needs_attention", "will_strand"]
 """safe: the run goes on from where it waits as it would have. needs_attention: it goes on, but not as it would have: a

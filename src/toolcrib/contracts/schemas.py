@@ -10,33 +10,33 @@ from typing import Any
 
 from pydantic import BaseModel, TypeAdapter
 
-from toolcrib.contracts._base import Contract, JsonObject, JsonSchema
-from toolcrib.contracts.adoption import ImportOutcome, ToolReview
-from toolcrib.contracts.agent_definitions import AgentDefinition
-from toolcrib.contracts.approvals import Approval, ApprovalPreview
-from toolcrib.contracts.authoring import PromptDifference, PromptRevision, PromptTest, TextProposal
-from toolcrib.contracts.envelope import ToolEnvelope
-from toolcrib.contracts.errors import ToolError
+from toolcrib.contracts.base.base import Contract, JsonObject, JsonSchema
+from toolcrib.contracts.base.envelope import ToolEnvelope
+from toolcrib.contracts.base.errors import ToolError
+from toolcrib.contracts.base.outputs import AgentOutputs, PinnedHandle
+from toolcrib.contracts.base.principals import Principal
 from toolcrib.contracts.evaluations import Evaluation, EvaluationDataset
-from toolcrib.contracts.events import RunEvent
-from toolcrib.contracts.executions import AgentRequest, AgentResponse
-from toolcrib.contracts.impact import ImpactReport
-from toolcrib.contracts.imports import LossReport
-from toolcrib.contracts.models import Limits, LLMConfig
-from toolcrib.contracts.outputs import AgentOutputs, PinnedHandle
-from toolcrib.contracts.principals import Principal
-from toolcrib.contracts.providers import ProviderDefinition
-from toolcrib.contracts.questions import Answer, OpenQuestion
-from toolcrib.contracts.replays import Replay
-from toolcrib.contracts.run_diffs import RunDiff
-from toolcrib.contracts.runs import ApprovalDecision, ClientResult, Run, RunRequest, RunResult
-from toolcrib.contracts.stream import StreamEvent
-from toolcrib.contracts.tools import ToolDefinition, ToolRevision
-from toolcrib.contracts.trace import Trace
-from toolcrib.contracts.workflow_definitions import WorkflowDefinition
-from toolcrib.contracts.workflow_drafts import WorkflowDraft
-from toolcrib.contracts.workflow_graphs import WorkflowGraph
-from toolcrib.contracts.workflow_instances import WorkflowInstance
+from toolcrib.contracts.providers.providers_part import ProviderDefinition
+from toolcrib.contracts.runs.approvals import Approval, ApprovalPreview
+from toolcrib.contracts.runs.comparisons import RunDiff
+from toolcrib.contracts.runs.events import RunEvent
+from toolcrib.contracts.runs.executions import AgentRequest, AgentResponse
+from toolcrib.contracts.runs.questions import Answer, OpenQuestion
+from toolcrib.contracts.runs.replays import Replay
+from toolcrib.contracts.runs.runs import ApprovalDecision, ClientResult, Run, RunRequest, RunResult
+from toolcrib.contracts.runs.stream import StreamEvent
+from toolcrib.contracts.runs.trace import Trace
+from toolcrib.contracts.runs.workflow_instances import WorkflowInstance
+from toolcrib.contracts.specs.models import Limits, LLMConfig
+from toolcrib.contracts.tools.adoption import ImportOutcome, ToolReview
+from toolcrib.contracts.tools.authoring import PromptDifference, PromptRevision, PromptTest, TextProposal
+from toolcrib.contracts.tools.definitions import AgentDefinition
+from toolcrib.contracts.tools.imports import LossReport
+from toolcrib.contracts.tools.tools import ToolDefinition, ToolRevision
+from toolcrib.contracts.workflows.definitions import WorkflowDefinition
+from toolcrib.contracts.workflows.graphs import WorkflowGraph
+from toolcrib.contracts.workflows.impact import ImpactReport
+from toolcrib.contracts.workflows.workflow_drafts import WorkflowDraft
 
 DIALECT = "https://json-schema.org/draft/2020-12/schema"
 

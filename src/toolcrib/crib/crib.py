@@ -36,54 +36,54 @@ from toolcrib.contracts import (
     Trace,
 )
 from toolcrib.contracts.rehearsals import RehearsalReport
-from toolcrib.crib.agents import Agents
-from toolcrib.crib.approvals import Answer, Approvals
-from toolcrib.crib.authoring import Authoring
-from toolcrib.crib.bundles import replay_run
-from toolcrib.crib.capturing import Capture, Sees
-from toolcrib.crib.connections import Connections
-from toolcrib.crib.conversations import Conversations
+from toolcrib.core.engines import Driven, SystemClock
+from toolcrib.core.engines.restate import RestateOptions
+from toolcrib.core.executor import Clock
+from toolcrib.core.export_part import ExportFormat, export_tools, offered
+from toolcrib.core.policy import read_caps
+from toolcrib.core.providers import ImportedApi
+from toolcrib.core.runs import Result, read_trace
+from toolcrib.core.runs.journal.bundles import Manifest
+from toolcrib.crib.agents.agents import Agents
+from toolcrib.crib.agents.conversations import Conversations
+from toolcrib.crib.agents.evaluations import Evaluations
+from toolcrib.crib.agents.executions import Executions
+from toolcrib.crib.agents.handoffs import Handoffs
+from toolcrib.crib.agents.questions import Questions
+from toolcrib.crib.container.container import Outside, Parts
+from toolcrib.crib.container.model_services import read_services
+from toolcrib.crib.container.outside import opened
+from toolcrib.crib.container.plugins import NO_PLUGINS, Plugins, load_plugins
+from toolcrib.crib.container.requests import refusal_of, refusal_of_run, request_of
 from toolcrib.crib.definer import Defaults, Definer
-from toolcrib.crib.entities import Source, Thing
-from toolcrib.crib.evaluations import Evaluations
-from toolcrib.crib.executions import Executions
-from toolcrib.crib.forks import Forks
-from toolcrib.crib.handoffs import Handoffs
-from toolcrib.crib.imports import Imports
-from toolcrib.crib.instances import Instances
-from toolcrib.crib.lifecycle import ToolLife
-from toolcrib.crib.listing import Listing
-from toolcrib.crib.named import NamedThings, check_grants
-from toolcrib.crib.outside import opened
-from toolcrib.crib.parts import Outside, Parts
-from toolcrib.crib.prompts import Prompts
-from toolcrib.crib.questions import Questions
-from toolcrib.crib.reference import ReferenceData
-from toolcrib.crib.rehearsal import Ahead, Rehearsal
-from toolcrib.crib.requests import refusal_of, refusal_of_run, request_of
-from toolcrib.crib.retention import Retention
-from toolcrib.crib.secrets import Secrets
-from toolcrib.crib.services import read_services
-from toolcrib.crib.settlements import Settlements
-from toolcrib.crib.workflows import Workflows
-from toolcrib.engines import Driven, SystemClock
-from toolcrib.engines.restate import RestateOptions
-from toolcrib.executor import Clock
-from toolcrib.export import ExportFormat, export_tools, offered
+from toolcrib.crib.providers.connections import Connections
+from toolcrib.crib.providers.entities import Source, Thing
+from toolcrib.crib.providers.imports import Imports
+from toolcrib.crib.providers.reference_data import ReferenceData
+from toolcrib.crib.providers.secrets import Secrets
+from toolcrib.crib.runs.approvals import Answer, Approvals
+from toolcrib.crib.runs.bundles import Capture, Sees
+from toolcrib.crib.runs.bundles_part import replay_run
+from toolcrib.crib.runs.forks import Forks
+from toolcrib.crib.runs.rehearsal import Ahead, Rehearsal
+from toolcrib.crib.runs.retention import Retention
+from toolcrib.crib.runs.settlements import Settlements
+from toolcrib.crib.settings import Settings, load_settings
+from toolcrib.crib.tools.lifecycle import ToolLife
+from toolcrib.crib.tools.listing import Listing
+from toolcrib.crib.tools.named import NamedThings, check_grants
+from toolcrib.crib.tools.prompts import Prompts
+from toolcrib.crib.workflows.authoring import Authoring
+from toolcrib.crib.workflows.instances import Instances
+from toolcrib.crib.workflows.workflows import Workflows
+from toolcrib.infrastructure.net import EgressPolicy
+from toolcrib.infrastructure.sandbox import Sandbox, machine_sandbox
+from toolcrib.infrastructure.shared import RedisServer
+from toolcrib.infrastructure.store import Store
+from toolcrib.infrastructure.store.memory.shadow import ShadowStore
 from toolcrib.llm import LanguageModel
+from toolcrib.llm.base.prices import Prices
 from toolcrib.llm.local import MODELS_FOLDER
-from toolcrib.llm.prices import Prices
-from toolcrib.net import EgressPolicy
-from toolcrib.plugins import NO_PLUGINS, Plugins, load_plugins
-from toolcrib.policy import read_caps
-from toolcrib.providers import ImportedApi
-from toolcrib.runs import Result, read_trace
-from toolcrib.runs.bundles import Manifest
-from toolcrib.sandbox import Sandbox, machine_sandbox
-from toolcrib.settings import Settings, load_settings
-from toolcrib.shared import RedisServer
-from toolcrib.store import Store
-from toolcrib.store.shadow import ShadowStore
 
 
 class Crib(Definer):
@@ -92,7 +92,8 @@ class Crib(Definer):
     Args:
         store: A URL (`sqlite:///crib.db`, `postgresql://user:password@host/crib`, `memory://`) or a store.
         redis: URL of the Redis server by which the processes of a crib share results, rate limits and budgets.
-        budgets: Caps on what many runs spend together, such as `realm 50 usd/day`; `toolcrib.policy.caps` says how.
+        budgets: Caps on what many runs spend together, such as `realm 50 usd/day`; `toolcrib.core.policy.caps`
+            says how.
         blobs: URL of the folder or bucket of a store's blobs, if they shall not lie where the store has them.
         principal: Who acts when nobody else is named.
         egress: Which addresses HTTP tools and models may reach.

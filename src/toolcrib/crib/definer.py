@@ -20,7 +20,12 @@ from toolcrib.contracts import (
     ToolDefinition,
 )
 from toolcrib.contracts.workflows import WorkflowStep
-from toolcrib.crib.defining import (
+from toolcrib.core.registry import FunctionTool, as_function_tool, composite_definition
+from toolcrib.core.runs import Result
+from toolcrib.crib.agents.executions import Executions
+from toolcrib.crib.container.container import Parts
+from toolcrib.crib.container.models import llm_of
+from toolcrib.crib.definitions import (
     AgenticOptions,
     AgentOptions,
     Usable,
@@ -29,12 +34,7 @@ from toolcrib.crib.defining import (
     reference_of,
     workflow_definition,
 )
-from toolcrib.crib.executions import Executions
 from toolcrib.crib.handle import Agent, AgenticTool, CompositeTool, WorkflowHandle
-from toolcrib.crib.models import llm_of
-from toolcrib.crib.parts import Parts
-from toolcrib.registry import FunctionTool, as_function_tool, composite_definition
-from toolcrib.runs import Result
 
 
 class Defaults(NamedTuple):

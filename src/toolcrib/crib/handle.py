@@ -5,7 +5,7 @@ from typing import TypeAlias
 
 from toolcrib.contracts import AgentDefinition, AgentRequest, AgentResponse, Json, JsonObject, ToolDefinition
 from toolcrib.contracts.workflows import WorkflowDefinition
-from toolcrib.runs import Result
+from toolcrib.core.runs import Result
 
 Invoke: TypeAlias = Callable[[str, JsonObject], Awaitable[Result]]
 """Runs the tool of a reference with arguments."""

@@ -9,20 +9,11 @@ from dataclasses import dataclass
 from hashlib import sha256
 from typing import cast
 
-from toolcrib.contracts import (
-    InvalidInput,
-    Json,
-    JsonSchema,
-    Limits,
-    LLMConfig,
-    OnMalformed,
-    Principal,
-    canonical,
-)
+from toolcrib.contracts import InvalidInput, Json, JsonSchema, Limits, LLMConfig, OnMalformed, Principal, canonical
+from toolcrib.core.runs import Result
 from toolcrib.crib.crib import Crib
-from toolcrib.crib.defining import AgentOptions, Usable, reference_of
+from toolcrib.crib.definitions import AgentOptions, Usable, reference_of
 from toolcrib.llm import LanguageModel
-from toolcrib.runs import Result
 
 
 @dataclass(frozen=True)

@@ -3,8 +3,7 @@
 Nothing heavy loads on import: the HTTP client and the price data come with the first call that needs them.
 """
 
-from toolcrib.llm.catalog import PROVIDERS, Provider, open_model, resolve
-from toolcrib.llm.codec import (
+from toolcrib.llm.base.codec import (
     check_characters,
     decode_messages,
     decode_response,
@@ -14,8 +13,8 @@ from toolcrib.llm.codec import (
     messages_as_json,
     response_as_json,
 )
-from toolcrib.llm.events import CallDelta, CallEnd, CallStart, Done, Event, TextDelta, ThinkingDelta, UsageUpdate
-from toolcrib.llm.messages import (
+from toolcrib.llm.base.events import CallDelta, CallEnd, CallStart, Done, Event, TextDelta, ThinkingDelta, UsageUpdate
+from toolcrib.llm.base.messages import (
     MODEL_TIMEOUTS,
     NO_TOOLS,
     Message,
@@ -38,16 +37,17 @@ from toolcrib.llm.messages import (
     assistant,
     user,
 )
-from toolcrib.llm.model import Endpoint, LanguageModel, Model
-from toolcrib.llm.pool import ModelPool
-from toolcrib.llm.prices import Cost, Prices, RateTable
-from toolcrib.llm.quirks import Quirks
-from toolcrib.llm.retry import RetryPolicy
-from toolcrib.llm.scripted import Script, ScriptedAnswer, ScriptedModel
-from toolcrib.llm.signatures import signature
-from toolcrib.llm.text_protocol import TextProtocol
-from toolcrib.llm.transport import MAX_RESPONSE_BYTES, HttpTransport, Transport
-from toolcrib.llm.wire import Decoder, Wire
+from toolcrib.llm.base.prices import Cost, Prices, RateTable
+from toolcrib.llm.base.quirks import Quirks
+from toolcrib.llm.base.retry import RetryPolicy
+from toolcrib.llm.base.signatures import signature
+from toolcrib.llm.base.transport import MAX_RESPONSE_BYTES, HttpTransport, Transport
+from toolcrib.llm.base.wire import Decoder, Wire
+from toolcrib.llm.models.catalog import PROVIDERS, Provider, open_model, resolve
+from toolcrib.llm.models.model import Endpoint, LanguageModel, Model
+from toolcrib.llm.models.pool import ModelPool
+from toolcrib.llm.models.scripted import Script, ScriptedAnswer, ScriptedModel
+from toolcrib.llm.models.text_protocol import TextProtocol
 from toolcrib.llm.wires import AnthropicWire, ChatWire, GeminiWire, ResponsesWire
 
 __all__ = [

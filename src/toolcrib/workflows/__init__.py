@@ -4,10 +4,8 @@ A workflow touches the world only through its run context, like every program: e
 may be started again at any time and gets what the journal knows. Nothing here knows a store, a model or a runtime.
 """
 
-from toolcrib.workflows.authoring import authoring_tools, function_of
-from toolcrib.workflows.graph import Edge, Node, Plan, plan_of
-from toolcrib.workflows.instances import settled_of
-from toolcrib.workflows.materialize import (
+from toolcrib.workflows.edit.authoring import authoring_tools, function_of
+from toolcrib.workflows.edit.materialize import (
     Asked,
     Chosen,
     Rewired,
@@ -17,7 +15,9 @@ from toolcrib.workflows.materialize import (
     choose,
     with_step,
 )
-from toolcrib.workflows.program import Workflow
+from toolcrib.workflows.run.instances import settled_of
+from toolcrib.workflows.run.program import Workflow
+from toolcrib.workflows.values.graph import Edge, Node, Plan, plan_of
 
 __all__ = [
     "Asked",

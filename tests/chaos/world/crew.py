@@ -14,9 +14,9 @@ from tests.chaos.world.book import Book
 from tests.chaos.world.place import Place
 from toolcrib import Crib, ScriptedModel, ToolContext, tool
 from toolcrib.contracts import Json, JsonObject, Limits
+from toolcrib.core.registry import FunctionTool
+from toolcrib.infrastructure.store import Store
 from toolcrib.llm import Message, Request, ScriptedAnswer, ToolCall, ToolResult
-from toolcrib.registry import FunctionTool
-from toolcrib.store import Store
 
 TURNS: Final = 8
 LIMITS: Final = Limits(max_iterations=50, max_tool_calls=500, timeout_s=3600)

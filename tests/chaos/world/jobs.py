@@ -12,8 +12,8 @@ from tests.chaos.world.place import Place
 from tests.chaos.world.points import MortalJournal, Point, with_journal
 from toolcrib import Crib
 from toolcrib.contracts import WAITING, Json, StreamDone, Unavailable
-from toolcrib.engines.restate import RestateEngine, Terms
-from toolcrib.store import open_store
+from toolcrib.core.engines.restate import RestateEngine, Terms
+from toolcrib.infrastructure.store import open_store
 
 _BREATH_S = 0.1
 """Seconds until a subscriber listens again to a run that waits."""

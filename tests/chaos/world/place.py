@@ -7,8 +7,8 @@ from pathlib import Path
 from tests.chaos.world.book import Book
 from tests.servers.postgres import PostgresServer
 from tests.servers.restate import RestateServer
-from toolcrib.engines import SystemClock
-from toolcrib.engines.restate import RestateOptions
+from toolcrib.core.engines import SystemClock
+from toolcrib.core.engines.restate import RestateOptions
 
 
 class SteppedClock(SystemClock):

@@ -13,7 +13,7 @@ from datetime import UTC, datetime
 from typing import Any, Literal, NamedTuple, cast
 
 from toolcrib.contracts import Conflict, Event, Run
-from toolcrib.store import Claim, Entry, Journal, Lease, RunChange, Store
+from toolcrib.infrastructure.store import Claim, Entry, Journal, Lease, RunChange, Store
 
 
 class Point(NamedTuple):

@@ -14,7 +14,7 @@ from tests.contract.conformance.kind import INPUT, NAME, Kind
 from tests.contract.conformance.world import SECRET, Behaviour, World
 from toolcrib import Crib
 from toolcrib.contracts import ToolDefinition
-from toolcrib.providers.entities.engines import open_engine
+from toolcrib.kinds.entity.importer.engines import open_engine
 
 _ACTS = sa.Table(
     "acts",

@@ -8,7 +8,7 @@ from tests.contract.conformance.kind import INPUT, NAME, Kind
 from tests.contract.conformance.world import Behaviour, Flaky, Mischief, Unreachable, World
 from toolcrib import Crib, FunctionTool, Result, tool
 from toolcrib.contracts import ClientResult, Json, SideEffects, ToolDefinition, ToolEnvelope, ToolRevision
-from toolcrib.net import NetworkError
+from toolcrib.infrastructure.net import NetworkError
 
 
 class PythonKind(Kind):

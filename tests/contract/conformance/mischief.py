@@ -10,7 +10,7 @@ import orjson
 import sqlalchemy.exc as sa
 
 from toolcrib.contracts import MODEL_ERROR_KINDS, EgressDenied, ModelError, ModelErrorKind, NotFound, Unavailable
-from toolcrib.net import NetworkError
+from toolcrib.infrastructure.net import NetworkError
 
 _WORDS = (
     "",

@@ -11,9 +11,9 @@ from tests.contract.conformance.kinds import every_kind, every_kind_that_writes
 from tests.contract.conformance.stand import Stand, standing
 from toolcrib import Principal
 from toolcrib.contracts import OWNER, SecretReference, ToolEnvelope, call_id
-from toolcrib.executor import ToolCall
-from toolcrib.policy import CallPolicy
-from toolcrib.runs import outside_call
+from toolcrib.core.executor import ToolCall
+from toolcrib.core.policy import CallPolicy
+from toolcrib.core.runs import outside_call
 
 GUEST = Principal(id="guest", realm=OWNER.realm, grants=("ai://tools/other/*/execute",))
 

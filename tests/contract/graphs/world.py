@@ -27,9 +27,9 @@ from toolcrib.contracts import (
     content_hash,
 )
 from toolcrib.contracts.workflows import ConditionBinding, StepRegistration
-from toolcrib.executor import CallFailed, Dispatch, Outcome, error
+from toolcrib.core.executor import CallFailed, Dispatch, Outcome, error
+from toolcrib.crib.container.plugins import Plugins
 from toolcrib.llm import Message, Request, ScriptedAnswer, ToolCall, ToolResult
-from toolcrib.plugins import Plugins
 
 MODEL = "scripted:reader"
 

@@ -8,10 +8,10 @@ from typing import Any, Final
 import orjson
 import sqlalchemy as sa
 
-from toolcrib.store._dialect import Dialect
-from toolcrib.store._postgres import Postgres
-from toolcrib.store._schema import migrate
-from toolcrib.store._sqlite import Sqlite
+from toolcrib.infrastructure.store.database.dialect import Dialect
+from toolcrib.infrastructure.store.database.postgres import Postgres
+from toolcrib.infrastructure.store.database.schema import migrate
+from toolcrib.infrastructure.store.database.sqlite import Sqlite
 
 _CHUNK: Final = 500
 _BYTES: Final = "blob_bytes"

@@ -12,7 +12,7 @@ from tests.corpus.corpus import Action, Change, Condition, Op, SystemName, Value
 from tests.corpus.records import Field, make_records, matching
 from toolcrib import FunctionTool
 from toolcrib.contracts import InvalidInput, Json, JsonObject, ReferenceSource
-from toolcrib.providers import ReferenceList, read_reference
+from toolcrib.core.providers import ReferenceList, read_reference
 
 _READ_AT: Final = datetime(2026, 3, 11, 8, tzinfo=UTC)
 _RECORDS: dict[SystemName, list[JsonObject]] = {}

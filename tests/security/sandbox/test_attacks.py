@@ -16,7 +16,7 @@ from tests.security.sandbox.attacks import OUTSIDE, PROCESS
 from tests.security.sandbox.walks import JAVASCRIPT, LANGUAGE
 from tests.security.sandbox.witness import SECRET, Witness, left_behind, witnessed
 from toolcrib.contracts import JsonObject, SandboxLimits
-from toolcrib.sandbox import (
+from toolcrib.infrastructure.sandbox import (
     Answer,
     Asked,
     Backend,

@@ -15,7 +15,7 @@ SERVER = """
 import asyncio
 import sys
 from datetime import UTC, datetime
-from toolcrib.sandbox import Answer, BwrapBackend, CodeJob, GvisorBackend, MontyBackend
+from toolcrib.infrastructure.sandbox import Answer, BwrapBackend, CodeJob, GvisorBackend, MontyBackend
 
 BACKENDS = {"bwrap": (BwrapBackend, "cpython"), "gvisor": (GvisorBackend, "cpython"), "monty": (MontyBackend, "monty")}
 SOURCE = "def main():\\n    f()\\n    while True:\\n        pass\\n"

@@ -10,8 +10,8 @@ import pytest
 from tests.unit.agents.crm import MODEL, Crm, Deal, PricedModel, asks, plan, told
 from toolcrib import AgenticContext, AllocatedTool, Crib, ReferenceSource, ScriptedModel, tool
 from toolcrib.contracts import JsonObject, LLMStep, ToolStep
+from toolcrib.core.runs import Result
 from toolcrib.llm import Message, Request
-from toolcrib.runs import Result
 
 pytestmark = pytest.mark.requirement("agentic.acceptance")
 

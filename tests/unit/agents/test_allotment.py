@@ -8,10 +8,10 @@ import pytest
 
 from tests.unit.agents.crm import MODEL, asks, told
 from toolcrib import AgenticStep, AllocatedTool, Crib, FunctionTool, ScriptedModel, tool
-from toolcrib.agents.finding import MOST_OFFERED
+from toolcrib.agents.toolset.tool_search import MOST_OFFERED
 from toolcrib.contracts import NotFound, ProgressMade, ToolDefinition
+from toolcrib.core.runs import Result
 from toolcrib.llm import Request
-from toolcrib.runs import Result
 
 
 def made(name: str, *, category: str = "shop", tags: tuple[str, ...] = (), about: str = "") -> FunctionTool[..., Any]:

@@ -9,13 +9,7 @@ import pytest
 from tests.unit.agents.crm import MODEL, Crm, asks, told
 from tests.unit.agents.desk import agent
 from toolcrib import Crib, Result, ScriptedModel, tool
-from toolcrib.contracts import (
-    Json,
-    JsonObject,
-    NotFound,
-    Principal,
-    UntrustedContent,
-)
+from toolcrib.contracts import Json, JsonObject, NotFound, Principal, UntrustedContent
 from toolcrib.contracts.workflows import AUTHORING_TOOLS, WorkflowDefinition, WorkflowStep
 from toolcrib.llm import Message, Script
 from toolcrib.workflows import authoring_tools

@@ -23,9 +23,9 @@ from toolcrib.agents.evidence import (
     seen_in,
     words_of,
 )
-from toolcrib.agents.evidence.numbers import numbers_in
+from toolcrib.agents.evidence.quantities import numbers_in
 from toolcrib.contracts import JsonObject, JsonSchema
-from toolcrib.providers import ReferenceItem, ReferenceList
+from toolcrib.core.providers import ReferenceItem, ReferenceList
 
 TODAY = date(2026, 3, 11)
 STAGES = ("New lead", "Proposal sent", "Offer sent", "Closed won", "Closed lost")

@@ -6,9 +6,9 @@ from typing import Any
 import pytest
 
 from toolcrib.agents.evidence import Step
-from toolcrib.agents.fields import kinds_of, numbered, property_names, value_names
+from toolcrib.agents.evidence.field_values import kinds_of, numbered, property_names, value_names
 from toolcrib.contracts import JsonSchema
-from toolcrib.providers import ReferenceItem, ReferenceList
+from toolcrib.core.providers import ReferenceItem, ReferenceList
 
 pytestmark = pytest.mark.requirement("agents.fields")
 

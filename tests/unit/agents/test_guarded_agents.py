@@ -20,8 +20,8 @@ from toolcrib.contracts import (
     Reason,
     UntrustedContent,
 )
-from toolcrib.plugins import Plugins
-from toolcrib.policy import Guarded, GuardedCall, Objection
+from toolcrib.core.policy import Guarded, GuardedCall, Objection
+from toolcrib.crib.container.plugins import Plugins
 
 SEARCH = asks(("search_deals", {"company": "Acme"}))
 UPDATE = asks(("update_deals", {"ids": ["d0"], "stage": "3003"}))

@@ -4,9 +4,9 @@ from datetime import UTC, datetime
 
 import pytest
 
-from toolcrib.agents.labels import spoken, translated
+from toolcrib.agents.evidence.labels_part import spoken, translated
 from toolcrib.contracts import JsonObject, JsonSchema
-from toolcrib.providers import ReferenceItem, ReferenceList
+from toolcrib.core.providers import ReferenceItem, ReferenceList
 
 
 def listed(name: str, **labels: str) -> ReferenceList:

@@ -12,8 +12,8 @@ from tests.unit.agents.crm import MODEL, Crm, PricedModel, asks, for_ever, plan,
 from tests.unit.runs_trace.house import StillClock
 from toolcrib import Crib, Limits, ScriptedModel, tool
 from toolcrib.contracts import LimitReached, LLMConfig, ModelError, ModelFailed
+from toolcrib.core.runs import Result
 from toolcrib.llm import Cost, Message, Request, Response, Script, Usage
-from toolcrib.runs import Result
 
 pytestmark = pytest.mark.requirement("agentic.limits")
 

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from toolcrib.agents.narrowing import shown_to_models, without_cursor
+from toolcrib.agents.toolset.schema_narrowing import shown_to_models, without_cursor
 from toolcrib.contracts import CursorPaging, HttpImplementation, PythonImplementation, ToolDefinition
 
 SCHEMA = {"type": "object", "properties": {"query": {"type": "string"}, "after": {"type": "string"}}}

@@ -12,12 +12,12 @@ from tests.corpus.corpus import SystemName, load
 from tests.corpus.plans import right_plan
 from tests.corpus.systems import system_of
 from toolcrib.agents.evidence import Leaf, Lists, Step, leaves_of
-from toolcrib.agents.outline import NONE_OF_THESE, Outline, Place, outline_of
-from toolcrib.agents.outline_examples import examples_of
+from toolcrib.agents.planner.outline import NONE_OF_THESE, Outline, Place, outline_of
+from toolcrib.agents.planner.outline_examples import examples_of
 from toolcrib.contracts import JsonObject, JsonSchema
-from toolcrib.providers import ReferenceList
-from toolcrib.providers.references import ReferenceItem
-from toolcrib.registry import compile_schema
+from toolcrib.core.providers import ReferenceList
+from toolcrib.core.providers.references import ReferenceItem
+from toolcrib.core.registry import compile_schema
 
 pytestmark = pytest.mark.requirement("agents.profiles")
 

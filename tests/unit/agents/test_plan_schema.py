@@ -5,9 +5,9 @@ from typing import Any
 import jsonschema_rs
 import pytest
 
-from toolcrib.agents.plan import plan_schema, step_schema
+from toolcrib.agents.evidence.plan import plan_schema, step_schema
 from toolcrib.contracts import AgenticStep, JsonSchema
-from toolcrib.registry import SchemaValidator, compile_schema
+from toolcrib.core.registry import SchemaValidator, compile_schema
 
 pytestmark = pytest.mark.requirement("agents.plan_schema")
 

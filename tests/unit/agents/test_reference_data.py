@@ -19,10 +19,10 @@ from tests.unit.agents.crm import (
     told,
 )
 from toolcrib import AgenticContext, ReferenceSource, ScriptedModel, tool
-from toolcrib.agents.narrowing import narrow
+from toolcrib.agents.toolset.schema_narrowing import narrow
 from toolcrib.contracts import Json, JsonSchema, ToolEnvelope
-from toolcrib.providers import ReferenceItem, ReferenceList
-from toolcrib.registry import compile_schema
+from toolcrib.core.providers import ReferenceItem, ReferenceList
+from toolcrib.core.registry import compile_schema
 
 LIVE = AgenticContext(reference_data=(ReferenceSource(name="stages", tool="list_stages", applies_to=("stage",)),))
 

@@ -9,8 +9,8 @@ from tests.unit.agents.test_reference_sync import HOUR, House
 from tests.unit.runs_trace.house import StillClock
 from toolcrib import Crib, ReferenceSource, tool
 from toolcrib.contracts import ProviderDefinition, Unavailable
-from toolcrib.crib.housekeeping import by_the_clock, forget_what_has_expired, sync_reference_data
-from toolcrib.store import MemoryStore
+from toolcrib.crib.maintenance import by_the_clock, forget_what_has_expired, sync_reference_data
+from toolcrib.infrastructure.store import MemoryStore
 
 STAGES = ReferenceSource(name="stages", tool="list_stages", max_age_s=HOUR, keep=3)
 

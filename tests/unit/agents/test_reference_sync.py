@@ -19,9 +19,9 @@ from toolcrib.contracts import (
     ProviderDefinition,
     ReferenceSnapshot,
 )
+from toolcrib.core.runs import Result
+from toolcrib.infrastructure.store import MemoryStore
 from toolcrib.llm import Message
-from toolcrib.runs import Result
-from toolcrib.store import MemoryStore
 
 HOUR = 3600.0
 STAGES = ReferenceSource(name="stages", tool="list_stages", applies_to=("stage",), max_age_s=HOUR)

@@ -5,8 +5,8 @@ from typing import Any
 import pytest
 
 from tests.unit.agents.test_fields import SEARCH, UPDATE
-from toolcrib.agents.linking import lists_before, plan_example
-from toolcrib.agents.signatures import brief, signature
+from toolcrib.agents.evidence.linking import lists_before, plan_example
+from toolcrib.agents.toolset.signatures import brief, signature
 from toolcrib.contracts import JsonSchema
 
 PROPERTIES = ["name", "company", "stage", "owner_id", "amount", "close_date"]

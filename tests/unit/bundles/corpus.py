@@ -16,8 +16,8 @@ from tests.twins import ManualClock
 from tests.unit.agents.crm import DONE, MODEL, Crm, asks, for_ever, plan, read_plan
 from toolcrib import Crib, Limits, LLMConfig, ScriptedModel, tool
 from toolcrib.contracts import AgentDefinition, ClientResult, ContentFilter, Grounding, JsonObject, ModelError
+from toolcrib.infrastructure.store import MemoryStore
 from toolcrib.llm import LanguageModel
-from toolcrib.store import MemoryStore
 
 Scene: TypeAlias = Callable[[Random], Awaitable[dict[str, bytes]]]
 """Plays, and returns the bundles of its runs by their ids."""

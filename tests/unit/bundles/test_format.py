@@ -11,9 +11,9 @@ import pytest
 from tests.unit.bundles.corpus import approvals, conversations, crib_of, nested, single_calls
 from toolcrib import Crib, tool
 from toolcrib.contracts import InvalidInput, SecretReference, digest
-from toolcrib.crib.bundles import replay_file
-from toolcrib.runs import bundles
-from toolcrib.runs.bundles import BundleWriter, read_bundle
+from toolcrib.core.runs.journal import bundles
+from toolcrib.core.runs.journal.bundles import BundleWriter, read_bundle
+from toolcrib.crib.runs.bundles_part import replay_file
 
 
 async def a_bundle() -> bytes:

@@ -4,7 +4,7 @@ from pathlib import Path
 
 from typer.testing import CliRunner, Result
 
-from toolcrib.cli.app import app
+from toolcrib.interfaces.cli.app import app
 
 
 def toolcrib(*arguments: str | Path, store: str | None = None, **environment: str) -> Result:

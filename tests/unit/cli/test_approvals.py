@@ -7,7 +7,7 @@ import pytest
 
 from tests.unit.cli.command import toolcrib
 from tests.unit.cli.test_commands import waiting_run
-from toolcrib.cli.tables import print_rows
+from toolcrib.interfaces.cli.render.tables import print_rows
 
 pytestmark = pytest.mark.requirement("approvals.inbox")
 

@@ -80,7 +80,7 @@ def store(tmp_path: Path) -> str:
 @pytest.mark.requirement("cli.help")
 def test_help_names_the_commands_and_loads_nothing_heavy() -> None:
     assert all(name in toolcrib("--help").stdout for name in ("demo", "run", "tool", "schema", "up"))
-    probe = "import json, sys, toolcrib.cli; print(json.dumps(sorted(sys.modules)))"
+    probe = "import json, sys, toolcrib.interfaces.cli; print(json.dumps(sorted(sys.modules)))"
     loaded = subprocess.run([sys.executable, "-c", probe], capture_output=True, text=True, check=True).stdout
     assert HEAVY & set(json.loads(loaded)) == set()
 
@@ -313,7 +313,7 @@ def test_up_serves_until_it_is_told_to_stop(store: str) -> None:
 
 @pytest.mark.requirement("cli.up", "cli.errors")
 def test_a_missing_extra_is_named(monkeypatch: pytest.MonkeyPatch, store: str) -> None:
-    for name in [name for name in sys.modules if name.startswith("toolcrib.server")]:
+    for name in [name for name in sys.modules if name.startswith("toolcrib.interfaces.server")]:
         monkeypatch.delitem(sys.modules, name)
     monkeypatch.setitem(sys.modules, "uvicorn", None)
 

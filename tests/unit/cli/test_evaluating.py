@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner
 
-from toolcrib.cli.app import app
-from toolcrib.cli.comparison import print_evaluation
 from toolcrib.contracts import CandidateResult, Evaluation, EvaluationFigures, EvaluationOutcome
+from toolcrib.interfaces.cli.app import app
+from toolcrib.interfaces.cli.render.comparison import print_evaluation
 
 EXAMPLE = Path(__file__).parents[3] / "examples" / "evals" / "orders.yaml"
 

@@ -8,8 +8,8 @@ import pytest
 
 from tests.unit.cli.command import toolcrib
 from toolcrib import Crib, Principal
-from toolcrib.server import KeyRing, read_pepper
-from toolcrib.store import ApiKey
+from toolcrib.infrastructure.store import ApiKey
+from toolcrib.interfaces.server import KeyRing, read_pepper
 
 pytestmark = pytest.mark.requirement("cli.keys")
 

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner
 
-from toolcrib.cli.app import app
+from toolcrib.interfaces.cli.app import app
 
 
 @pytest.fixture

@@ -5,8 +5,8 @@ from typing import Any
 import pytest
 
 from tests.unit.runs_trace.house import AT
-from toolcrib.cli.progress import heading_of, lines_of
 from toolcrib.contracts import ProgressStep
+from toolcrib.interfaces.cli.render.progress import heading_of, lines_of
 
 READ: dict[str, Any] = {"name": "stages", "size": 12, "id": "afc9f7e322891c72", "age_s": 60.2, "warning": None}
 

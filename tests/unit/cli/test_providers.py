@@ -14,9 +14,9 @@ from tests.twins import MASTER_KEYS
 from tests.unit.cli.command import toolcrib
 from tests.unit.net.servers import serving
 from tests.unit.providers.authority import Authority
-from toolcrib.cli.app import app
-from toolcrib.cli.loopback import landing
-from toolcrib.secrets import new_master_key
+from toolcrib.infrastructure.secrets import new_master_key
+from toolcrib.interfaces.cli.admin.loopback import landing
+from toolcrib.interfaces.cli.app import app
 
 SECRET = "swordfish-0123456789"
 

@@ -7,7 +7,7 @@ import pytest
 
 from tests.unit.cli.command import toolcrib
 from tests.unit.store.test_migrating import REVISIONS, stamp, write
-from toolcrib.store._tables import HEAD
+from toolcrib.infrastructure.store.database.tables import HEAD
 
 pytestmark = pytest.mark.requirement("migrations.cli")
 

@@ -9,8 +9,6 @@ import pytest
 from tests.unit.runs_trace.house import House, finished, started, written
 from tests.unit.runs_trace.test_trace import answer_of, calls, plan
 from toolcrib import Limits
-from toolcrib.cli.console import console, duration, money
-from toolcrib.cli.tree import draw
 from toolcrib.contracts import (
     ClientResult,
     ErrorCode,
@@ -25,8 +23,10 @@ from toolcrib.contracts import (
     ToolError,
     Trace,
 )
+from toolcrib.core.runs import trace_of
+from toolcrib.interfaces.cli.render.console import console, duration, money
+from toolcrib.interfaces.cli.render.tree import draw
 from toolcrib.llm import ToolCall
-from toolcrib.runs import trace_of
 
 
 def text(trace: Trace) -> str:

@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
-from toolcrib.cli.console import console
-from toolcrib.cli.graphs import draw_graph
-from toolcrib.cli.places import line_of
 from toolcrib.contracts.workflows import EdgeKind, GraphEdge, GraphNode, WorkflowGraph, WorkflowProblem
+from toolcrib.interfaces.cli.render.console import console
+from toolcrib.interfaces.cli.render.graphs import draw_graph
+from toolcrib.interfaces.cli.support.yaml_text import line_of
 
 pytestmark = pytest.mark.requirement("workflow_cli.show", "workflow_cli.check")
 

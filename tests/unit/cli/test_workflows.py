@@ -11,8 +11,8 @@ from typer.testing import CliRunner
 
 from tests.unit.cli.command import toolcrib
 from toolcrib import Crib, ScriptedModel, tool
-from toolcrib.cli.app import app
 from toolcrib.contracts import AgentDefinition
+from toolcrib.interfaces.cli.app import app
 from toolcrib.llm import Message, Request, ToolCall
 
 GREET = """\

@@ -18,7 +18,7 @@ from toolcrib.contracts import (
     ToolDefinition,
     ToolEnvelope,
 )
-from toolcrib.policy import Budget, ModelReservation
+from toolcrib.core.policy import Budget, ModelReservation
 
 
 @tool(side_effects="reads")

@@ -23,8 +23,8 @@ from toolcrib.contracts import (
     SecretReference,
     ToolDefinition,
 )
-from toolcrib.contracts.agents import AgentParts
-from toolcrib.contracts.guardrails import NoDelete
+from toolcrib.contracts.specs.agents import AgentParts
+from toolcrib.contracts.specs.guardrails import NoDelete
 
 pytestmark = pytest.mark.requirement("agents.definition")
 

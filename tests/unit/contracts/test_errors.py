@@ -5,7 +5,8 @@ from inspect import getdoc
 
 import pytest
 
-from toolcrib.contracts import MODEL_ERROR_KINDS, ErrorCode, ModelError, Reason, ToolcribError, ToolError, errors
+from toolcrib.contracts import MODEL_ERROR_KINDS, ErrorCode, ModelError, Reason, ToolcribError, ToolError
+from toolcrib.contracts.base import errors
 
 TREE = {
     "ToolcribError": ("error", 500, False, "Exception"),

@@ -16,9 +16,9 @@ from toolcrib.contracts import (
     Principal,
     ToolDefinition,
 )
+from toolcrib.infrastructure.store import Store
 from toolcrib.llm import Message, Request, Text, ToolCall
-from toolcrib.llm.scripted import ScriptedAnswer
-from toolcrib.store import Store
+from toolcrib.llm.models.scripted import ScriptedAnswer
 
 MODEL = "scripted:model"
 INPUT: JsonObject = {

@@ -6,11 +6,11 @@ import orjson
 import pytest
 
 from tests.unit.conversations.talk import ANN, BOB, calls, helper, talking
-from toolcrib.agents.trimming import trimmed
+from toolcrib.agents.model.trimming import trimmed
 from toolcrib.contracts import AgentMemory, LimitReached
 from toolcrib.llm import Message, Request, ToolCall, ToolResult, user
-from toolcrib.llm.prices import context_window
-from toolcrib.llm.usage import estimated_tokens
+from toolcrib.llm.base.prices import context_window
+from toolcrib.llm.base.usage import estimated_tokens
 
 pytestmark = pytest.mark.requirement("conversations.trimming")
 

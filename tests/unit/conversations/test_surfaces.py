@@ -12,8 +12,8 @@ from typer.testing import CliRunner
 from tests.unit.conversations.talk import MODEL, TOOLS, echo, helper
 from tests.unit.server.client import PRINCIPALS, Server, checked, serving
 from toolcrib import Crib, ScriptedModel
-from toolcrib.cli.app import app
 from toolcrib.contracts import AgentRequest, AgentResponse, Principal
+from toolcrib.interfaces.cli.app import app
 
 pytestmark = pytest.mark.requirement("conversations.surfaces")
 

@@ -17,9 +17,9 @@ from toolcrib.contracts import (
     PermissionDenied,
     Principal,
 )
-from toolcrib.crib.turns import title_of
-from toolcrib.runs import turn_run_id
-from toolcrib.store import MemoryStore
+from toolcrib.core.runs import turn_run_id
+from toolcrib.crib.agents.turns import title_of
+from toolcrib.infrastructure.store import MemoryStore
 
 
 @pytest.mark.requirement("conversations.turns")

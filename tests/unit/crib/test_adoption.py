@@ -20,7 +20,7 @@ from toolcrib.contracts import (
     ToolDefinition,
     Unavailable,
 )
-from toolcrib.providers import ImportedApi
+from toolcrib.core.providers import ImportedApi
 
 pytestmark = pytest.mark.requirement("crib.adoption")
 

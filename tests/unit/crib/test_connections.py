@@ -28,7 +28,7 @@ from toolcrib.contracts import (
     ReconnectRequired,
     Unavailable,
 )
-from toolcrib.net import EgressPolicy
+from toolcrib.infrastructure.net import EgressPolicy
 
 REDIRECT = "http://127.0.0.1:1/callback"
 

@@ -15,7 +15,7 @@ from toolcrib.contracts import (
     StreamDone,
     TextDelta,
 )
-from toolcrib.runs import StreamMessage
+from toolcrib.core.runs import StreamMessage
 
 ANN = Principal(id="ann", realm="default", grants=("ai://agents/desk/*",))
 MODELS = {"scripted:desk": ScriptedModel(lambda _: "the deal is open")}

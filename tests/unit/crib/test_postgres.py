@@ -9,7 +9,7 @@ import pytest
 from tests.servers.postgres import PostgresServer, running_postgres
 from toolcrib import Crib, ScriptedModel, tool
 from toolcrib.contracts import Json
-from toolcrib.contracts.errors import StoreUnavailable
+from toolcrib.contracts.base.errors import StoreUnavailable
 from toolcrib.llm import Message, Request, ScriptedAnswer, ToolCall, ToolResult
 
 pytestmark = [pytest.mark.requirement("postgres.crib"), pytest.mark.slow]

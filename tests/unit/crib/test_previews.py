@@ -18,10 +18,10 @@ from toolcrib.contracts import (
     ProviderDefinition,
     ToolDefinition,
 )
-from toolcrib.crib.previews import preview_of
-from toolcrib.registry import Providers
-from toolcrib.runtimes import preview_request
-from toolcrib.store import MemoryStore
+from toolcrib.core.registry import Providers
+from toolcrib.crib.runs.previews import preview_of
+from toolcrib.infrastructure.store import MemoryStore
+from toolcrib.kinds.runtimes_part import preview_request
 
 pytestmark = pytest.mark.requirement("approvals.preview")
 

@@ -15,8 +15,8 @@ from tests.twins import ManualClock
 from tests.unit.agents.crm import Crm, asks
 from toolcrib import Crib, LLMConfig, ScriptedModel
 from toolcrib.contracts import AgentDefinition, AgentRequest, InvalidInput, NotFound, ToolDefinition
-from toolcrib.contracts.retention import PrunedCounts
-from toolcrib.store import MemoryStore, Store
+from toolcrib.contracts.maintenance import PrunedCounts
+from toolcrib.infrastructure.store import MemoryStore, Store
 
 MONTH = timedelta(days=30)
 SEARCH = asks(("search_deals", {"company": "Acme"}))

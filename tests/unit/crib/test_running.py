@@ -7,15 +7,7 @@ from typing import Any
 import pytest
 
 from toolcrib import Crib, Principal, ScriptedModel, tool
-from toolcrib.contracts import (
-    ClientResult,
-    Conflict,
-    ErrorCode,
-    NotFound,
-    Reason,
-    RunFinished,
-    RunStarted,
-)
+from toolcrib.contracts import ClientResult, Conflict, ErrorCode, NotFound, Reason, RunFinished, RunStarted
 from toolcrib.llm import Message, ToolCall
 
 STRANGER = Principal(id="stranger", realm="default", grants=())

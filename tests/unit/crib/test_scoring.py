@@ -27,10 +27,10 @@ from toolcrib.contracts import (
     ToolEnvelope,
     ToolOutputCheck,
 )
-from toolcrib.crib.scoring import Judgement, answer_of, figures_of, judgement_of, score
-from toolcrib.executor import error
-from toolcrib.runs import Result
-from toolcrib.store import Entry
+from toolcrib.core.executor import error
+from toolcrib.core.runs import Result
+from toolcrib.crib.agents.scoring import Judgement, answer_of, figures_of, judgement_of, score
+from toolcrib.infrastructure.store import Entry
 
 AT = datetime(2026, 1, 31, 12, tzinfo=UTC)
 

@@ -15,8 +15,8 @@ from examples.crm.demo import SCRIPTED, TASK, Outcome, demonstrate, judge, runni
 from examples.crm.planner import answer
 from tests.unit.cli.command import toolcrib
 from toolcrib import Crib, ScriptedModel
-from toolcrib.cli.demo_report import Files, document
 from toolcrib.contracts import LLMStep, ToolStep, Unavailable
+from toolcrib.interfaces.cli.demo.reports import Files, document
 from toolcrib.llm import Request
 
 ROOT = Path(__file__).parents[3]
@@ -300,14 +300,15 @@ def test_an_installed_package_brings_its_own_examples(tmp_path: Path) -> None:
         copy = shutil.copytree if source.is_dir() else shutil.copy
         copy(source, target)
 
-    command = [sys.executable, "-c", "from toolcrib.cli import main; main()", "demo", "crm", "--json"]
+    command = [sys.executable, "-c", "from toolcrib.interfaces.cli import main; main()", "demo", "crm", "--json"]
     inherited = {
         name: value for name, value in os.environ.items() if not name.startswith("COV")
     }  # a copy is not measured
     environment = {**inherited, **QUIET, "TMPDIR": str(tmp_path), "PYTHONPATH": str(site)}
     done = subprocess.run(command, capture_output=True, text=True, cwd=tmp_path, env=environment, check=True)
     assert json.loads(done.stdout)["success"] is True
-    probe = "import toolcrib.cli.examples as e; e.make_importable(); import examples.crm; print(examples.crm.__file__)"
+    imports = "import toolcrib.interfaces.cli.demo.examples as e; e.make_importable(); import examples.crm"
+    probe = f"{imports}; print(examples.crm.__file__)"
     command = [sys.executable, "-c", probe]
     found = subprocess.run(command, capture_output=True, text=True, cwd=tmp_path, env=environment, check=True)
     assert Path(found.stdout.strip()).is_relative_to(site)

@@ -11,9 +11,9 @@ from examples.research.facts import COMPETITORS, TRAP
 from examples.research.researcher import answer
 from tests.unit.cli.command import toolcrib
 from toolcrib import ScriptedModel
-from toolcrib.cli.examples import require
-from toolcrib.cli.research_report import document
 from toolcrib.contracts import InvalidSettings, ToolStep
+from toolcrib.interfaces.cli.demo.examples import require
+from toolcrib.interfaces.cli.demo.research_report import document
 from toolcrib.llm import Message, Request, ToolCall, ToolResult
 
 QUIET = {"TOOLCRIB_MODEL": "", "TOOLCRIB_BASE_URL": ""}

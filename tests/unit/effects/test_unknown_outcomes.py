@@ -20,11 +20,11 @@ from toolcrib.contracts import (
     ToolEnvelope,
     ToolStep,
 )
-from toolcrib.contracts.stream import ToolCallInDoubt
-from toolcrib.executor import CallFailed, Dispatch, Outcome, error
-from toolcrib.runs import RunContext, decision_on, read_trace
-from toolcrib.runs.narration import Narration
-from toolcrib.store import ApprovalFilter
+from toolcrib.contracts.runs.stream import ToolCallInDoubt
+from toolcrib.core.executor import CallFailed, Dispatch, Outcome, error
+from toolcrib.core.runs import RunContext, decision_on, read_trace
+from toolcrib.core.runs.views.stream import Narration
+from toolcrib.infrastructure.store import ApprovalFilter
 
 LIMIT_S = 120.0
 

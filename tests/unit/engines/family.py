@@ -6,8 +6,8 @@ from typing import Any
 from tests.twins import make_definition
 from tests.unit.runs.house import House, ask
 from toolcrib.contracts import AgenticImplementation, Json, LLMConfig, ToolRevision
-from toolcrib.runs import RunContext
-from toolcrib.store import MemoryStore, Store
+from toolcrib.core.runs import RunContext
+from toolcrib.infrastructure.store import MemoryStore, Store
 
 AGENT = make_definition(
     "agent",

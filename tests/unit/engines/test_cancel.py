@@ -10,10 +10,10 @@ from tests.twins import make_definition
 from tests.unit.engines.family import Family, other_store
 from tests.unit.runs.house import LEASE_S, House, ask, hang, settled
 from toolcrib.contracts import CANCEL, Conflict, Json, NotFound, Reason, RunFinished, RunSuspended, SignalReceived
-from toolcrib.engines import Driven, child_run_id
-from toolcrib.executor import Dispatch, Outcome
-from toolcrib.runs import RunContext
-from toolcrib.store import Journal
+from toolcrib.core.engines import Driven, child_run_id
+from toolcrib.core.executor import Dispatch, Outcome
+from toolcrib.core.runs import RunContext
+from toolcrib.infrastructure.store import Journal
 
 pytestmark = pytest.mark.requirement("engines.cancel")
 

@@ -9,7 +9,7 @@ from tests.twins import make_definition
 from tests.unit.engines.test_ownership import Gate
 from tests.unit.runs.house import LEASE_S, House, StandingClock, ask, settled
 from toolcrib.contracts import Conflict, Fenced, Json
-from toolcrib.runs import RunContext
+from toolcrib.core.runs import RunContext
 
 pytestmark = pytest.mark.requirement("leaving.clock")
 

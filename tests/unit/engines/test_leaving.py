@@ -10,8 +10,8 @@ from tests.unit.engines.family import Family
 from tests.unit.engines.test_ownership import Gate
 from tests.unit.runs.house import LEASE_S, House, ask, settled
 from toolcrib.contracts import Fenced, Json, RunResumed, RunSuspended
-from toolcrib.executor import Dispatch, Outcome
-from toolcrib.runs import RunContext
+from toolcrib.core.executor import Dispatch, Outcome
+from toolcrib.core.runs import RunContext
 
 pytestmark = pytest.mark.requirement("leaving.queued")
 

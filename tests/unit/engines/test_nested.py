@@ -7,17 +7,11 @@ import pytest
 
 from tests.unit.engines.family import Family, acts
 from tests.unit.runs.house import LEASE_S, ask, hang, settled
-from toolcrib.contracts import (
-    ChildStarted,
-    Fenced,
-    Json,
-    Reason,
-    RunResumed,
-)
-from toolcrib.engines import child_run_id
-from toolcrib.executor import Dispatch, Outcome
+from toolcrib.contracts import ChildStarted, Fenced, Json, Reason, RunResumed
+from toolcrib.core.engines import child_run_id
+from toolcrib.core.executor import Dispatch, Outcome
+from toolcrib.core.runs import ModelCall, RunContext
 from toolcrib.llm import Request, ScriptedModel, user
-from toolcrib.runs import ModelCall, RunContext
 
 
 async def acts_when_told(context: RunContext) -> Json:

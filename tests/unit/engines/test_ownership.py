@@ -12,9 +12,9 @@ from tests.twins import make_definition
 from tests.unit.engines.family import other_store
 from tests.unit.runs.house import LEASE_S, House, ask, settled
 from toolcrib.contracts import Conflict, Fenced, Json, RunResumed, Unavailable
-from toolcrib.executor import Dispatch, Outcome
-from toolcrib.runs import RunContext
-from toolcrib.store import Journal
+from toolcrib.core.executor import Dispatch, Outcome
+from toolcrib.core.runs import RunContext
+from toolcrib.infrastructure.store import Journal
 
 
 async def call_it(context: RunContext) -> Json:

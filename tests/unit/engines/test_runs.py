@@ -23,9 +23,9 @@ from toolcrib.contracts import (
     RunSuspended,
     ToolDefinition,
 )
-from toolcrib.engines import SystemClock, limits_of, new_run_id
-from toolcrib.executor import Clock, error
-from toolcrib.runs import RunContext
+from toolcrib.core.engines import SystemClock, limits_of, new_run_id
+from toolcrib.core.executor import Clock, error
+from toolcrib.core.runs import RunContext
 
 
 async def echo(context: RunContext) -> Json:

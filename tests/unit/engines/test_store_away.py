@@ -9,11 +9,11 @@ from tests.twins import make_definition
 from tests.unit.engines.family import Family, acts, other_store
 from tests.unit.runs.house import LEASE_S, House, ask
 from toolcrib.contracts import Json, Signal
-from toolcrib.contracts.errors import StoreUnavailable
-from toolcrib.engines import Driven
-from toolcrib.executor import Dispatch, Outcome
-from toolcrib.runs import RunContext
-from toolcrib.store import Journal
+from toolcrib.contracts.base.errors import StoreUnavailable
+from toolcrib.core.engines import Driven
+from toolcrib.core.executor import Dispatch, Outcome
+from toolcrib.core.runs import RunContext
+from toolcrib.infrastructure.store import Journal
 
 pytestmark = pytest.mark.requirement("store.away")
 

@@ -10,9 +10,9 @@ from tests.twins.restate import MemoryRestate
 from tests.unit.engines.family import other_store
 from tests.unit.runs.house import LEASE_S, House, Script, StandingClock, ask
 from toolcrib.contracts import Json, Unavailable
-from toolcrib.engines.restate import Drives, Outbox, RestateClient, RestateEngine, RestateOptions, Worker
-from toolcrib.runs import RunContext
-from toolcrib.store import Journal
+from toolcrib.core.engines.restate import Drives, Outbox, RestateClient, RestateEngine, RestateOptions, Worker
+from toolcrib.core.runs import RunContext
+from toolcrib.infrastructure.store import Journal
 
 OWNER = "first"
 SWEEP_S = 1.0

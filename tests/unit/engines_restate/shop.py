@@ -13,8 +13,8 @@ from pathlib import Path
 from tests.chaos.ledger import Ledger
 from toolcrib import Crib, ToolContext, tool
 from toolcrib.contracts import Json, JsonObject
-from toolcrib.engines.restate import RestateEngine, RestateOptions, Terms
-from toolcrib.registry import FunctionTool
+from toolcrib.core.engines.restate import RestateEngine, RestateOptions, Terms
+from toolcrib.core.registry import FunctionTool
 
 LEASE_S = 1.0
 MARK = "swordfish-of-the-shop"

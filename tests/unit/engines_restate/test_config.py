@@ -8,9 +8,9 @@ import pytest
 from tests.servers.restate import running_restate
 from tests.unit.cli.command import toolcrib
 from toolcrib.contracts import InvalidSettings
-from toolcrib.engines.restate import RestateOptions
-from toolcrib.engines.restate.config import server_config
-from toolcrib.settings import load_settings
+from toolcrib.core.engines.restate import RestateOptions
+from toolcrib.core.engines.restate.options import server_config
+from toolcrib.crib.settings import load_settings
 
 pytestmark = pytest.mark.requirement("restate.config")
 

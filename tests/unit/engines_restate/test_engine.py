@@ -18,11 +18,11 @@ from toolcrib.contracts import (
     ToolError,
     Unavailable,
 )
-from toolcrib.engines import Engine, child_run_id
-from toolcrib.engines.nesting import child_signal
-from toolcrib.engines.restate.waking import moments
-from toolcrib.runs import RunContext
-from toolcrib.store import Entry, RunChange
+from toolcrib.core.engines import Engine, child_run_id
+from toolcrib.core.engines.nesting import child_signal
+from toolcrib.core.engines.restate.waking import moments
+from toolcrib.core.runs import RunContext
+from toolcrib.infrastructure.store import Entry, RunChange
 
 
 def signal(name: str) -> Signal:

@@ -7,8 +7,8 @@ from contextlib import asynccontextmanager
 import pytest
 
 from toolcrib.contracts import InvalidSettings, NotFound, PermissionDenied, Unavailable
-from toolcrib.engines.restate import RestateClient, RestateOptions
-from toolcrib.net import HttpSession
+from toolcrib.core.engines.restate import RestateClient, RestateOptions
+from toolcrib.infrastructure.net import HttpSession
 
 pytestmark = pytest.mark.requirement("restate.reached")
 

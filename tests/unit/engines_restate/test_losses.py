@@ -9,8 +9,8 @@ from tests.servers.restate import RestateServer, running_restate
 from tests.unit.engines_restate.crews import Crew
 from tests.unit.engines_restate.shop import MARK, Shop, until
 from toolcrib.contracts import CallFinished, Reason, RunResumed
-from toolcrib.engines.restate import RestateEngine
-from toolcrib.runs import Result
+from toolcrib.core.engines.restate import RestateEngine
+from toolcrib.core.runs import Result
 
 pytestmark = [pytest.mark.slow, pytest.mark.chaos]
 

@@ -7,8 +7,8 @@ import pytest
 from tests.unit.engines_restate.plant import Plant
 from tests.unit.runs.house import LEASE_S, settled
 from toolcrib.contracts import NotFound, Unavailable
-from toolcrib.engines.restate import Outbox
-from toolcrib.engines.restate.outbox import BATCH, FIRST_S, LONGEST_S
+from toolcrib.core.engines.restate import Outbox
+from toolcrib.core.engines.restate.outbox import BATCH, FIRST_S, LONGEST_S
 
 pytestmark = pytest.mark.requirement("restate.outbox")
 

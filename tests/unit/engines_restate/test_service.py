@@ -8,9 +8,9 @@ from restate.exceptions import RetryableError
 
 from tests.unit.engines_restate.plant import Plant
 from toolcrib.contracts import Unavailable
-from toolcrib.engines.restate import RestateOptions, service
-from toolcrib.engines.restate.drives import Driving
-from toolcrib.engines.restate.service import make_app
+from toolcrib.core.engines.restate import RestateOptions, service
+from toolcrib.core.engines.restate.drives import Driving
+from toolcrib.core.engines.restate.service import make_app
 
 pytestmark = pytest.mark.requirement("restate.workers")
 

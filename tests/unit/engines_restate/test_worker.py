@@ -18,9 +18,9 @@ from tests.unit.agents.crm import Crm
 from tests.unit.cli.command import toolcrib
 from tests.unit.engines_restate.shop import until
 from toolcrib import Crib
-from toolcrib.cli.applications import load_crib
 from toolcrib.contracts import InvalidInput, NotFound
-from toolcrib.engines.restate import RestateEngine, RestateOptions, Terms
+from toolcrib.core.engines.restate import RestateEngine, RestateOptions, Terms
+from toolcrib.interfaces.cli.support.session import load_crib
 
 pytestmark = pytest.mark.requirement("restate.command")
 
@@ -221,7 +221,7 @@ def test_a_worker_that_listens_everywhere_must_be_told_how_it_is_reached(folder:
 @pytest.mark.requirement("restate.optional")
 def test_a_process_that_is_no_worker_loads_nothing_of_restate_s_library():
     code = (
-        "import sys; from toolcrib import Crib; from toolcrib.engines.restate import RestateOptions; "
+        "import sys; from toolcrib import Crib; from toolcrib.core.engines.restate import RestateOptions; "
         "Crib('memory://', restate=RestateOptions()); print(sorted({'restate', 'hypercorn', 'h2'} & set(sys.modules)))"
     )
     assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout == "[]\n"

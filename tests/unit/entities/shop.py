@@ -13,7 +13,7 @@ from sqlalchemy.orm import DeclarativeBase, Mapped, mapped_column, relationship
 
 from toolcrib import Crib, entity
 from toolcrib.contracts import ErrorCode, JsonObject, Reason, ToolEnvelope
-from toolcrib.providers.entities.engines import open_engine
+from toolcrib.kinds.entity.importer.engines import open_engine
 
 
 class Base(DeclarativeBase):

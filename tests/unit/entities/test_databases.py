@@ -27,11 +27,11 @@ from toolcrib.contracts import (
     ReconnectRequired,
     Unavailable,
 )
-from toolcrib.net import HttpSession
-from toolcrib.providers.entities import Databases
-from toolcrib.providers.entities.engines import Database, open_engine
-from toolcrib.providers.entities.failures import diagnose
-from toolcrib.providers.entities.generation import provider_of
+from toolcrib.infrastructure.net import HttpSession
+from toolcrib.kinds.entity.importer import Databases
+from toolcrib.kinds.entity.importer.engines import Database, open_engine
+from toolcrib.kinds.entity.importer.failures import diagnose
+from toolcrib.kinds.entity.importer.generation import provider_of
 
 URL = "${env:SHOP_URL}"
 

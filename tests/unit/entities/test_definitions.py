@@ -6,7 +6,7 @@ import sqlalchemy as sa
 from tests.twins import make_definition
 from tests.unit.entities.shop import TAGS, Customer, open_shop
 from toolcrib.contracts import EntityColumn, EntityImplementation, InvalidDefinition, JsonObject, ToolDefinition
-from toolcrib.registry import check_definition
+from toolcrib.core.registry import check_definition
 
 COLUMNS = {"label": EntityColumn(type="string"), "weight": EntityColumn(type="number", writable=False)}
 

@@ -10,11 +10,11 @@ from sqlalchemy.dialects import mysql, postgresql, sqlite
 
 from tests.unit.entities.shop import Order
 from toolcrib.contracts import EntityImplementation, InvalidInput
-from toolcrib.providers.entities.generation import MAX_FILTER, generate
-from toolcrib.providers.entities.tables import as_entity
-from toolcrib.runtimes.entity.filters import MAX_DEPTH, MAX_TERMS, read_filter
-from toolcrib.runtimes.entity.orders import read_order
-from toolcrib.runtimes.entity.values import Field, fields_of
+from toolcrib.kinds.entity.importer.generation import MAX_FILTER, generate
+from toolcrib.kinds.entity.importer.tables import as_entity
+from toolcrib.kinds.entity.runtime.filters import MAX_DEPTH, MAX_TERMS, read_filter
+from toolcrib.kinds.entity.runtime.orders import read_order
+from toolcrib.kinds.entity.runtime.values import Field, fields_of
 
 NOW: Final = datetime(2026, 5, 1, tzinfo=UTC)
 ORDERS: Final = as_entity(Order)

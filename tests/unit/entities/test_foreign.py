@@ -10,7 +10,7 @@ import sqlalchemy as sa
 from tests.servers.postgres import PostgresServer
 from tests.unit.entities.shop import Shop
 from toolcrib import Crib
-from toolcrib.providers.entities.engines import open_engine
+from toolcrib.kinds.entity.importer.engines import open_engine
 
 
 @asynccontextmanager

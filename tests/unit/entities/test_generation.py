@@ -11,10 +11,10 @@ from sqlalchemy.orm import DeclarativeBase, Mapped, mapped_column
 from tests.unit.entities.shop import TAGS, Customer, Order
 from toolcrib import EntityOptions, entity
 from toolcrib.contracts import EntityImplementation, InvalidDefinition, ToolDefinition
-from toolcrib.providers import ImportedApi
-from toolcrib.providers.entities.generation import generate
-from toolcrib.providers.entities.tables import as_entity
-from toolcrib.providers.entities.words import field_names, plural_of, singular_of, snake
+from toolcrib.core.providers import ImportedApi
+from toolcrib.kinds.entity.importer.generation import generate
+from toolcrib.kinds.entity.importer.tables import as_entity
+from toolcrib.kinds.entity.importer.words import field_names, plural_of, singular_of, snake
 
 
 def tools_of(*things: Any, options: EntityOptions | None = None) -> dict[str, ToolDefinition]:

@@ -11,8 +11,8 @@ from tests.servers.postgres import PostgresServer
 from tests.unit.entities.shop import Order, Shop, open_shop
 from toolcrib import Crib, EntityOptions
 from toolcrib.contracts import ErrorCode, Reason
-from toolcrib.providers.entities.engines import open_engine
-from toolcrib.providers.entities.tables import as_entity
+from toolcrib.kinds.entity.importer.engines import open_engine
+from toolcrib.kinds.entity.importer.tables import as_entity
 
 
 class Base(DeclarativeBase):
@@ -90,8 +90,8 @@ async def test_importing_again_keeps_what_a_person_has_changed(database_url: str
 @pytest.mark.requirement("entities.failures")
 async def test_a_package_that_is_missing_is_named(database_url: str, monkeypatch: pytest.MonkeyPatch):
     async with open_shop(database_url) as shop:
-        monkeypatch.delitem(sys.modules, "toolcrib.runtimes.entity.operations", raising=False)
-        monkeypatch.delitem(sys.modules, "toolcrib.runtimes.entity.filters", raising=False)
+        monkeypatch.delitem(sys.modules, "toolcrib.kinds.entity.runtime.operations", raising=False)
+        monkeypatch.delitem(sys.modules, "toolcrib.kinds.entity.runtime.filters", raising=False)
         monkeypatch.setitem(sys.modules, "odatapy.errors", None)
 
         refusal = await shop.refused("count_orders")

@@ -16,8 +16,8 @@ from toolcrib.contracts import (
     ReturnedCall,
     ToolDefinition,
 )
+from toolcrib.infrastructure.store import Store
 from toolcrib.llm import Message, Text, ToolCall
-from toolcrib.store import Store
 
 MODEL = "scripted:m"
 

@@ -8,9 +8,9 @@ import pytest
 
 from tests.twins import Rig, make_context, make_tool
 from toolcrib.contracts import CallFinished, ErrorCode, Reason, call_id
-from toolcrib.executor import Dispatch, Outcome
-from toolcrib.executor.schemas import CompiledSchemas
-from toolcrib.policy import CallPolicy
+from toolcrib.core.executor import Dispatch, Outcome
+from toolcrib.core.executor.schemas import CompiledSchemas
+from toolcrib.core.policy import CallPolicy
 
 SCHEMA: dict[str, Any] = {
     "type": "object",

@@ -9,9 +9,9 @@ import pytest
 
 from tests.twins import Rig, echo, make_tool
 from toolcrib.contracts import ErrorCode, ErrorRule, Fenced, Reason, RetryPolicy, ToolEnvelope, ToolError
-from toolcrib.executor import CallFailed, Dispatch, Outcome, error
-from toolcrib.executor.attempts import classified
-from toolcrib.runs import Suspended
+from toolcrib.core.executor import CallFailed, Dispatch, Outcome, error
+from toolcrib.core.executor.attempts import classified
+from toolcrib.core.runs import Suspended
 
 
 class Mute(Exception):

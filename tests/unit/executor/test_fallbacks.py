@@ -22,7 +22,7 @@ from toolcrib.contracts import (
     ToolRevision,
     Usage,
 )
-from toolcrib.executor import CallFailed, Dispatch, Outcome, error
+from toolcrib.core.executor import CallFailed, Dispatch, Outcome, error
 
 FALLS_BACK = (ErrorRule(when="5xx", action="fallback", tool="other", message="the search is down"),)
 OTHER = make_tool("other")

@@ -23,8 +23,8 @@ from toolcrib.contracts import (
     ToolRevision,
     UntrustedContent,
 )
-from toolcrib.executor import CallContext, CallFailed, Dispatch, Outcome, error
-from toolcrib.policy import CallPolicy
+from toolcrib.core.executor import CallContext, CallFailed, Dispatch, Outcome, error
+from toolcrib.core.policy import CallPolicy
 
 HTTP = HttpImplementation(method="GET", url="https://x.example/")
 REDACTS = ContentFilter(personal_data=("email",), action="redact")

@@ -8,7 +8,7 @@ import pytest
 
 from tests.twins import Rig, make_context, make_tool
 from toolcrib.contracts import Limits, RateLimit, ToolEnvelope
-from toolcrib.executor import Dispatch, Lanes, Outcome, SlidingWindow
+from toolcrib.core.executor import Dispatch, Lanes, Outcome, SlidingWindow
 
 TOOLS = (make_tool("any"), make_tool("alone", sequential=True))
 

@@ -27,8 +27,8 @@ from toolcrib.contracts import (
     ToolRevision,
     Unavailable,
 )
-from toolcrib.executor import CallFailed, Dispatch, Outcome, error
-from toolcrib.executor.plain import MAX_DEPTH
+from toolcrib.core.executor import CallFailed, Dispatch, Outcome, error
+from toolcrib.core.executor.plain import MAX_DEPTH
 
 
 class Colour(Enum):

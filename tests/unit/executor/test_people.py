@@ -15,11 +15,11 @@ from toolcrib.contracts import (
     Reason,
     call_id,
 )
-from toolcrib.executor import Dispatch, Outcome, ToolCall, error
-from toolcrib.executor.approval import request_of
-from toolcrib.executor.receipt import Receipt
-from toolcrib.policy import CallPolicy
-from toolcrib.runs import Suspended
+from toolcrib.core.executor import Dispatch, Outcome, ToolCall, error
+from toolcrib.core.executor.approval import request_of
+from toolcrib.core.executor.envelope import Receipt
+from toolcrib.core.policy import CallPolicy
+from toolcrib.core.runs import Suspended
 
 SCHEMA: dict[str, Any] = {
     "type": "object",

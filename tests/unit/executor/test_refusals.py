@@ -16,10 +16,10 @@ from toolcrib.contracts import (
     ToolRevision,
     Unavailable,
 )
-from toolcrib.executor import CallContext, CallFailed, Denied, Dispatch, Outcome
-from toolcrib.policy import CallPolicy
-from toolcrib.registry import Registry
-from toolcrib.store import MemoryStore
+from toolcrib.core.executor import CallContext, CallFailed, Denied, Dispatch, Outcome
+from toolcrib.core.policy import CallPolicy
+from toolcrib.core.registry import Registry
+from toolcrib.infrastructure.store import MemoryStore
 
 NEEDS_TEXT = {"type": "object", "properties": {"text": {"type": "string"}}, "required": ["text"]}
 CLOSED = make_tool("closed", requires_confirmation=True)

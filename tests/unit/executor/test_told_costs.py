@@ -7,8 +7,8 @@ import pytest
 
 from tests.twins import Rig, make_tool
 from toolcrib.contracts import InvalidDefinition, Json, Limits, Reason
-from toolcrib.executor import Dispatch, Outcome
-from toolcrib.registry import check_definition
+from toolcrib.core.executor import Dispatch, Outcome
+from toolcrib.core.registry import check_definition
 
 pytestmark = pytest.mark.requirement("agentic.told_cost")
 

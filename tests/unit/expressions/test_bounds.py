@@ -5,9 +5,9 @@ from typing import Any
 
 import pytest
 
-from toolcrib.contracts.errors import InvalidExpression
-from toolcrib.expressions import compile_expression
-from toolcrib.expressions.bounds import MAX_DEPTH, MAX_LIST, MAX_NODES, MAX_SOURCE, MAX_STRING
+from toolcrib.contracts.base.errors import InvalidExpression
+from toolcrib.core.expressions import compile_expression
+from toolcrib.core.expressions.bounds import MAX_DEPTH, MAX_LIST, MAX_NODES, MAX_SOURCE, MAX_STRING
 
 BIG_LIST = list(range(MAX_LIST))
 BIG_TEXT = "x" * MAX_STRING

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from toolcrib.contracts.errors import InvalidExpression
-from toolcrib.expressions.jsonpath import check_path, select, select_one
+from toolcrib.contracts.base.errors import InvalidExpression
+from toolcrib.core.expressions.jsonpath import check_path, select, select_one
 
 COMPLIANCE_SUITE = Path(__file__).parents[4] / "shared" / "data" / "jsonpath" / "cts.json"
 

@@ -4,9 +4,9 @@ from typing import Any
 
 import pytest
 
-from toolcrib.contracts.errors import InvalidExpression
-from toolcrib.expressions import compile_expression
-from toolcrib.expressions.functions import FUNCTIONS
+from toolcrib.contracts.base.errors import InvalidExpression
+from toolcrib.core.expressions import compile_expression
+from toolcrib.core.expressions.functions import FUNCTIONS
 
 SCOPE: dict[str, Any] = {
     "validate": {"errors": ["missing name", "bad date"], "ok": False, "nothing": None},

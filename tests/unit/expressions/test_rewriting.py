@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from toolcrib.contracts import InvalidExpression, Json
-from toolcrib.expressions import literal, rename_reference, rename_references, resolve
+from toolcrib.core.expressions import literal, rename_reference, rename_references, resolve
 
 pytestmark = pytest.mark.requirement("workflow_agents.rewriting")
 

@@ -4,8 +4,8 @@ from typing import Any
 
 import pytest
 
-from toolcrib.contracts.errors import InvalidExpression
-from toolcrib.expressions import compile_structure, references_of, resolve
+from toolcrib.contracts.base.errors import InvalidExpression
+from toolcrib.core.expressions import compile_structure, references_of, resolve
 
 SCOPE: dict[str, Any] = {"search": {"results": [{"id": 1}, {"id": 2}]}, "input": {"name": "Acme ${input.x}"}}
 PLAN: dict[str, Any] = {

@@ -4,9 +4,9 @@ from typing import Any
 
 import pytest
 
-from toolcrib.contracts.errors import InvalidExpression
-from toolcrib.expressions import Style, Template
-from toolcrib.expressions.bounds import MAX_STRING
+from toolcrib.contracts.base.errors import InvalidExpression
+from toolcrib.core.expressions import Style, Template
+from toolcrib.core.expressions.bounds import MAX_STRING
 
 SCOPE: dict[str, Any] = {
     "user_task": "Update all deals",

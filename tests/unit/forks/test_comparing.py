@@ -6,8 +6,8 @@ from tests.unit.agents.crm import Crm, asks
 from tests.unit.forks.test_changing import agent
 from toolcrib import Crib, ScriptedModel
 from toolcrib.contracts import JsonObject, PermissionDenied, Principal
-from toolcrib.contracts.run_diffs import ValueDiff
-from toolcrib.runs.comparing import value_diffs
+from toolcrib.contracts.runs.comparisons import ValueDiff
+from toolcrib.core.runs.views.comparison import value_diffs
 
 pytestmark = pytest.mark.requirement("forks.diff")
 

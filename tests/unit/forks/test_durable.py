@@ -11,7 +11,7 @@ from tests.unit.agents.crm import Crm, asks
 from tests.unit.forks.forking import ended, made_itself, same_at_every_event
 from toolcrib import Crib, LLMConfig, ScriptedModel
 from toolcrib.contracts import AgentDefinition, JsonObject, NotFound, Run, RunEvent, ToolDefinition
-from toolcrib.store import Entry, Journal, MemoryStore, RunChange, Store
+from toolcrib.infrastructure.store import Entry, Journal, MemoryStore, RunChange, Store
 
 SEARCH = asks(("search_deals", {"company": "Acme"}))
 OTHER = asks(("search_deals", {"company": "Beta"}))

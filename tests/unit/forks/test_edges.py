@@ -28,12 +28,12 @@ from toolcrib.contracts import (
     SignalReceived,
     ToolEnvelope,
 )
-from toolcrib.contracts.forks import Fork
-from toolcrib.contracts.recordings import Recorded, RecordedCall
-from toolcrib.executor import ToolCall
-from toolcrib.policy import CallPolicy
-from toolcrib.runs.forks import recorded
-from toolcrib.runs.recording import Recording
+from toolcrib.contracts.runs.forks import Fork
+from toolcrib.contracts.runs.recordings import Recorded, RecordedCall
+from toolcrib.core.executor import ToolCall
+from toolcrib.core.policy import CallPolicy
+from toolcrib.core.runs.forks.fork import recorded
+from toolcrib.core.runs.forks.recording import Recording
 
 SEARCH = asks(("search_deals", {"company": "Acme"}))
 AUTH, BUSY = ModelError("auth", "no key"), ModelError("overloaded", "come back later")

@@ -8,11 +8,11 @@ import pytest
 from tests.unit.forks.test_edges import ENVELOPE
 from tests.unit.store.samples import FIRST, NOON, REQUEST, new_run
 from toolcrib.contracts import CallFinished, ChildStarted, Event, JsonObject, ModelFinished, NotFound, Run, RunEvent
-from toolcrib.contracts.forks import Fork
-from toolcrib.contracts.recordings import Recorded
-from toolcrib.runs import holds
-from toolcrib.runs.forks import recorded
-from toolcrib.runs.past import Past
+from toolcrib.contracts.runs.forks import Fork
+from toolcrib.contracts.runs.recordings import Recorded
+from toolcrib.core.runs import holds
+from toolcrib.core.runs.forks.fork import recorded
+from toolcrib.core.runs.interrupts.suspension import Past
 
 pytestmark = pytest.mark.requirement("forks.known")
 

@@ -6,7 +6,7 @@ from google.protobuf import text_format
 from google.protobuf.descriptor_pb2 import FileDescriptorProto, FileDescriptorSet
 from google.protobuf.descriptor_pool import DescriptorPool
 
-from toolcrib.providers.grpc.descriptors import complete, pool_of
+from toolcrib.kinds.grpc.importer.descriptors import complete, pool_of
 
 _SHOP = """
 name: "crm/v1/deals.proto" package: "crm.v1" syntax: "proto3"

@@ -9,11 +9,11 @@ from tests.unit.grpc.protos import descriptor_set, old
 from tests.unit.net.servers import TableResolver
 from toolcrib import Crib, EgressPolicy
 from toolcrib.contracts import EgressDenied, ErrorCode, GrpcConnection, InvalidSettings, ProviderDefinition, Reason
-from toolcrib.net import ConnectionFailed, HttpSession
-from toolcrib.providers.grpc import Channels
-from toolcrib.providers.grpc import channels as module
-from toolcrib.providers.grpc.channels import target_of
-from toolcrib.store import MemoryStore
+from toolcrib.infrastructure.net import ConnectionFailed, HttpSession
+from toolcrib.infrastructure.store import MemoryStore
+from toolcrib.kinds.grpc.importer import Channels
+from toolcrib.kinds.grpc.importer import channels as module
+from toolcrib.kinds.grpc.importer.channels import target_of
 
 pytestmark = pytest.mark.requirement("grpc.channels")
 
@@ -94,7 +94,7 @@ async def test_without_the_packages_a_call_and_an_import_say_what_to_install(mon
     store = MemoryStore()
     async with Crib(store) as elsewhere, Crib(store) as crib:
         await elsewhere.imports.grpc("grpcs://old.example", name="old", descriptors=descriptor_set(old()))
-        monkeypatch.setitem(sys.modules, "toolcrib.runtimes.grpc.calls", None)
+        monkeypatch.setitem(sys.modules, "toolcrib.kinds.grpc.runtime.calls", None)
         await crib.refresh()
         envelope = await crib.call("Orders_Place", number=1)
         with pytest.raises(InvalidSettings, match=r"install toolcrib\[grpc\]"):

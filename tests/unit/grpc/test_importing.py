@@ -23,8 +23,8 @@ from toolcrib.contracts import (
     ToolcribError,
     Unavailable,
 )
-from toolcrib.net import HttpSession
-from toolcrib.providers.grpc import Channels, import_grpc, reflect
+from toolcrib.infrastructure.net import HttpSession
+from toolcrib.kinds.grpc.importer import Channels, import_grpc, reflect
 
 V1, V1ALPHA = REFLECTIONS
 

@@ -2,9 +2,9 @@
 
 import pytest
 
-from toolcrib.contracts.errors import InvalidSettings
+from toolcrib.contracts.base.errors import InvalidSettings
+from toolcrib.infrastructure.net import HttpSession
 from toolcrib.llm import PROVIDERS, HttpTransport, Model, Request, open_model, resolve, user
-from toolcrib.net import HttpSession
 
 pytestmark = pytest.mark.requirement("llm.model_references")
 

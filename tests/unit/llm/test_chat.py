@@ -6,7 +6,7 @@ from typing import Any
 import orjson
 import pytest
 
-from toolcrib.contracts.errors import ModelError
+from toolcrib.contracts.base.errors import ModelError
 from toolcrib.llm import (
     CallDelta,
     CallEnd,

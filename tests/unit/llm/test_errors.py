@@ -6,8 +6,8 @@ import sys
 import pytest
 
 import toolcrib.llm
-from toolcrib.contracts.errors import ModelError
-from toolcrib.llm.errors import MAX_MESSAGE, cleaned
+from toolcrib.contracts.base.errors import ModelError
+from toolcrib.llm.base.errors import MAX_MESSAGE, cleaned
 
 KEY = "sk-secret"
 

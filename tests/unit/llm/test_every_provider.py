@@ -21,7 +21,7 @@ from toolcrib.llm import (
     resolve,
     user,
 )
-from toolcrib.llm.structured import StructuredAnswer
+from toolcrib.llm.base.structured import StructuredAnswer
 
 SCHEMA: dict[str, Any] = {
     "type": "object",

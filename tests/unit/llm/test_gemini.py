@@ -7,7 +7,7 @@ from typing import Any
 import orjson
 import pytest
 
-from toolcrib.contracts.errors import ModelError
+from toolcrib.contracts.base.errors import ModelError
 from toolcrib.llm import (
     CallDelta,
     CallEnd,
@@ -34,7 +34,7 @@ from toolcrib.llm import (
     UsageUpdate,
     user,
 )
-from toolcrib.llm.sse import SseParser
+from toolcrib.llm.base.sse import SseParser
 
 SCHEMA: dict[str, Any] = {"type": "object", "properties": {"a": {"type": "string"}}, "required": ["a"]}
 PLAIN = Quirks()

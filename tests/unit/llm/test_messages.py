@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from toolcrib.contracts.errors import InvalidInput
+from toolcrib.contracts.base.errors import InvalidInput
 from toolcrib.llm import (
     Message,
     Opaque,

@@ -3,9 +3,9 @@ from collections.abc import Callable
 import pytest
 
 from toolcrib.contracts import InvalidSettings, LLMConfig
+from toolcrib.infrastructure.net import HttpSession
 from toolcrib.llm import ModelPool, Prices, ScriptedModel
-from toolcrib.llm.pool import MOST_OPENED
-from toolcrib.net import HttpSession
+from toolcrib.llm.models.pool import MOST_OPENED
 
 pytestmark = pytest.mark.requirement("llm.model_references")
 

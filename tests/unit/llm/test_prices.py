@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from toolcrib.contracts.errors import InvalidSettings
+from toolcrib.contracts.base.errors import InvalidSettings
 from toolcrib.llm import Prices, Usage
 
 pytestmark = pytest.mark.requirement("llm.prices")

@@ -17,7 +17,7 @@ from tests.unit.llm.responses_items import (
     parsed,
     said,
 )
-from toolcrib.contracts.errors import ModelError
+from toolcrib.contracts.base.errors import ModelError
 from toolcrib.llm import (
     CallDelta,
     CallEnd,

@@ -2,7 +2,7 @@
 
 import pytest
 
-from toolcrib.contracts.errors import MODEL_ERROR_KINDS, RETRYABLE_MODEL_ERRORS, ModelError, ModelErrorKind
+from toolcrib.contracts.base.errors import MODEL_ERROR_KINDS, RETRYABLE_MODEL_ERRORS, ModelError, ModelErrorKind
 from toolcrib.llm import RetryPolicy
 
 pytestmark = pytest.mark.requirement("llm.retry_policy")

@@ -5,6 +5,7 @@ from typing import Any
 import pytest
 
 from tests.unit.llm.test_structured import MemoryTransport
+from toolcrib.core.registry import compile_schema
 from toolcrib.llm import (
     CallDelta,
     CallEnd,
@@ -29,7 +30,6 @@ from toolcrib.llm import (
     assistant,
     user,
 )
-from toolcrib.registry import compile_schema
 
 pytestmark = pytest.mark.requirement("llm.tools_by_schema")
 

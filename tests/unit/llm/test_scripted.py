@@ -5,7 +5,7 @@ from decimal import Decimal
 
 import pytest
 
-from toolcrib.contracts.errors import InvalidInput, ModelError
+from toolcrib.contracts.base.errors import InvalidInput, ModelError
 from toolcrib.llm import (
     CallDelta,
     CallEnd,

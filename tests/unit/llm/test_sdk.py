@@ -19,9 +19,9 @@ from google.auth.credentials import Credentials
 from google.auth.exceptions import DefaultCredentialsError
 
 from tests.unit.llm.sdk_server import EVENT_STREAM, SSE, Cloud, cloud, event_stream, message, server_sent
-from toolcrib.contracts.errors import EgressDenied, InvalidSettings, ModelError
+from toolcrib.contracts.base.errors import EgressDenied, InvalidSettings, ModelError
+from toolcrib.infrastructure.net import EgressPolicy, HttpSession, Timeouts
 from toolcrib.llm import Done, HttpTransport, Model, Request, Response, Tool, ToolSet, Usage, open_model, user
-from toolcrib.net import EgressPolicy, HttpSession, Timeouts
 
 pytestmark = pytest.mark.requirement("llm.cloud_sign_in")
 

@@ -4,8 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from toolcrib.contracts.errors import ModelError
-from toolcrib.llm.sse import SseParser
+from toolcrib.contracts.base.errors import ModelError
+from toolcrib.llm.base.sse import SseParser
 
 pytestmark = pytest.mark.requirement("llm.sse_any_cut")
 

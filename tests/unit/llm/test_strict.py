@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from toolcrib.llm.strict import StrictDialect, strict_schema
+from toolcrib.llm.base.strict import StrictDialect, strict_schema
 
 pytestmark = pytest.mark.requirement("llm.strict_schemas")
 

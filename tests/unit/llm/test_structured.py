@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from toolcrib.infrastructure.net import HttpResponse, HttpStream, Timeouts
 from toolcrib.llm import (
     AnthropicWire,
     CallDelta,
@@ -29,7 +30,6 @@ from toolcrib.llm import (
     UsageUpdate,
     user,
 )
-from toolcrib.net import HttpResponse, HttpStream, Timeouts
 
 pytestmark = pytest.mark.requirement("llm.structured_output")
 

@@ -9,12 +9,12 @@ import pytest
 from typer.testing import CliRunner
 
 from toolcrib import Crib, tool
-from toolcrib.cli.app import app
 from toolcrib.contracts import NotFound, Unavailable
+from toolcrib.crib.settings import load_settings
+from toolcrib.interfaces.cli.app import app
 from toolcrib.llm.local import LocalModel, find_model, install, model_path, models_folder, remove
 from toolcrib.llm.local.catalog import Piece
 from toolcrib.llm.local.files import is_installed
-from toolcrib.settings import load_settings
 
 PIECES = (b"GGUF" * 100, b"second" * 100, b"third")
 MODEL = LocalModel(

@@ -10,12 +10,12 @@ import orjson
 import pytest
 
 from toolcrib.contracts import InvalidSettings, ModelError, NotFound
+from toolcrib.infrastructure.net import Timeouts
 from toolcrib.llm import Done, Model, Request, TextDelta, user
 from toolcrib.llm.local import LocalTransport
 from toolcrib.llm.local.chatml import prompt_of
-from toolcrib.llm.model import Endpoint
+from toolcrib.llm.models.model import Endpoint
 from toolcrib.llm.wires import ChatWire
-from toolcrib.net import Timeouts
 
 NAME = "qwen2.5-coder-1.5b"
 

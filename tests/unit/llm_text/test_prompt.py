@@ -5,12 +5,12 @@ from typing import Any
 import pytest
 
 from tests.unit.llm_text.reading import block
+from toolcrib.core.registry import compile_schema
 from toolcrib.llm import Tool, ToolExample, ToolSet
 from toolcrib.llm.text import parse, toolkit_of
 from toolcrib.llm.text.examples import examples_of
 from toolcrib.llm.text.functions import Function
 from toolcrib.llm.text.typescript import Types
-from toolcrib.registry import compile_schema
 
 pytestmark = pytest.mark.requirement("text.prompt")
 

@@ -8,6 +8,7 @@ import pytest
 
 from tests.unit.llm.test_structured import MemoryTransport
 from toolcrib.contracts import LLMConfig
+from toolcrib.infrastructure.net import HttpSession
 from toolcrib.llm import (
     CallDelta,
     CallEnd,
@@ -39,7 +40,6 @@ from toolcrib.llm import (
     resolve,
     user,
 )
-from toolcrib.net import HttpSession
 
 SEARCH = Tool(
     "search-deals",

@@ -4,8 +4,8 @@ import pytest
 
 from toolcrib import Crib
 from toolcrib.contracts import InvalidDefinition, InvalidSettings, McpConnection, PermissionDenied, ProviderDefinition
-from toolcrib.providers.mcp import Commands
-from toolcrib.settings import load_settings
+from toolcrib.crib.settings import load_settings
+from toolcrib.kinds.mcp.importer import Commands
 
 pytestmark = pytest.mark.requirement("mcp_client.commands")
 

@@ -26,10 +26,10 @@ from toolcrib.contracts import (
     ReconnectRequired,
     Unavailable,
 )
-from toolcrib.executor import CallFailed
-from toolcrib.net import HttpSession
-from toolcrib.providers.mcp import Commands
-from toolcrib.runtimes.mcp import McpServers
+from toolcrib.core.executor import CallFailed
+from toolcrib.infrastructure.net import HttpSession
+from toolcrib.kinds.mcp.importer import Commands
+from toolcrib.kinds.mcp.runtime import McpServers
 
 WANTED: dict[str, dict[str, Any]] = {
     "sampling/createMessage": {"messages": [], "maxTokens": 1},

@@ -6,8 +6,8 @@ import pytest
 
 from tests.unit.mcp_client.server import RpcError, Server, crib_for, running, tool
 from toolcrib.contracts import InvalidInput, McpConnection, McpImplementation, ProviderDefinition
-from toolcrib.providers import ImportedApi
-from toolcrib.providers.mcp import import_mcp, read_listing
+from toolcrib.core.providers import ImportedApi
+from toolcrib.kinds.mcp.importer import import_mcp, read_listing
 
 THERE = ProviderDefinition(name="there", connection=McpConnection(), base_url="https://mcp.example")
 

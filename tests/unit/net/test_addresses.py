@@ -4,7 +4,7 @@ from ipaddress import ip_address
 
 import pytest
 
-from toolcrib.net.addresses import carried, denied_range
+from toolcrib.infrastructure.net.addresses import carried, denied_range
 
 pytestmark = pytest.mark.requirement("net.denied_ranges")
 

@@ -3,8 +3,8 @@
 import pytest
 from yarl import URL
 
-from toolcrib.contracts.errors import EgressDenied, InvalidSettings
-from toolcrib.net import EgressPolicy, Origin
+from toolcrib.contracts.base.errors import EgressDenied, InvalidSettings
+from toolcrib.infrastructure.net import EgressPolicy, Origin
 
 DEFAULT = EgressPolicy()
 

@@ -3,8 +3,8 @@
 import pytest
 from yarl import URL
 
-from toolcrib.contracts.errors import EgressDenied
-from toolcrib.net._redirects import Request, redirected
+from toolcrib.contracts.base.errors import EgressDenied
+from toolcrib.infrastructure.net._redirects import Request, redirected
 
 HEADERS = {
     "Accept": "application/json",

@@ -14,8 +14,16 @@ import pytest
 from aiohttp import web
 
 from tests.unit.net.servers import TableResolver, answering, serving, serving_raw, silent
-from toolcrib.contracts.errors import Conflict, InvalidInput
-from toolcrib.net import ConnectionFailed, EgressPolicy, HttpSession, SystemResolver, TimedOut, Timeouts, TooLarge
+from toolcrib.contracts.base.errors import Conflict, InvalidInput
+from toolcrib.infrastructure.net import (
+    ConnectionFailed,
+    EgressPolicy,
+    HttpSession,
+    SystemResolver,
+    TimedOut,
+    Timeouts,
+    TooLarge,
+)
 
 SECRET = "s3cret"
 SECRET_PATH = f"/p4th?token={SECRET}"
@@ -32,7 +40,8 @@ async def echo(request: web.BaseRequest) -> web.Response:
 
 @pytest.mark.requirement("net.lazy_http")
 def test_importing_the_package_loads_no_http_library() -> None:
-    code = "import sys, toolcrib.net; toolcrib.net.HttpSession(); print(sorted({'aiohttp', 'yarl'} & set(sys.modules)))"
+    imported = "import sys; from toolcrib.infrastructure.net import HttpSession; HttpSession()"
+    code = f"{imported}; print(sorted({{'aiohttp', 'yarl'}} & set(sys.modules)))"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"
 

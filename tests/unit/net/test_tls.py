@@ -13,7 +13,7 @@ from aiohttp import web
 from tests.unit.net.certificates import authority, issued, server_context
 from tests.unit.net.servers import serving
 from toolcrib.contracts import InvalidSettings
-from toolcrib.net import ConnectionFailed, EgressPolicy, HttpSession, TlsIdentity
+from toolcrib.infrastructure.net import ConnectionFailed, EgressPolicy, HttpSession, TlsIdentity
 
 CLIENT = issued("client-one", "clients")
 IDENTITY = TlsIdentity(CLIENT.pem, CLIENT.key(), ca=authority("servers").pem)
@@ -131,7 +131,7 @@ def test_what_is_no_certificate_with_its_key_is_refused_without_repeating_it(ide
 
 @pytest.mark.requirement("net.tls_identity")
 async def test_a_great_many_identities_are_not_all_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("toolcrib.net._transport._MAX_CONTEXTS", 1)
+    monkeypatch.setattr("toolcrib.infrastructure.net._transport._MAX_CONTEXTS", 1)
     async with place(tmp_path, closed=False) as server:
         ca = authority("servers").pem
         ports = [(await server.asked_by(TlsIdentity(ca=text)))[1] for text in (ca, ca + "\n", ca)]

@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.unit.net.servers import serving
-from toolcrib.net import EgressDenied, EgressPolicy, HttpSession
-from toolcrib.net._urls import join, parse
+from toolcrib.infrastructure.net import EgressDenied, EgressPolicy, HttpSession
+from toolcrib.infrastructure.net._urls import join, parse
 
 KEPT = "/a%2Cb,c%2f%2F;d=e:@!$&'()*+~-._/%7Ex?q=a%2Cb,c&filter[x]=1&d=a+b%20c/?:@"
 

@@ -3,7 +3,8 @@
 from typing import Any
 
 from toolcrib.contracts import HttpImplementation, ToolDefinition
-from toolcrib.providers import ImportedApi, ToolOverride, import_openapi
+from toolcrib.core.providers import ImportedApi
+from toolcrib.kinds.http.openapi import ToolOverride, import_openapi
 
 Node = dict[str, Any]
 

@@ -11,7 +11,8 @@ from typing import Any, NamedTuple, cast
 import orjson
 
 from toolcrib.contracts import InvalidDefinition, JsonObject
-from toolcrib.providers import ImportedApi, import_openapi
+from toolcrib.core.providers import ImportedApi
+from toolcrib.kinds.http.openapi import import_openapi
 
 
 class Leaf(NamedTuple):

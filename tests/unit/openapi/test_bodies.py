@@ -6,7 +6,7 @@ import pytest
 
 from tests.unit.openapi.documents import http, imported, json, tool, whys
 from toolcrib.contracts import FieldEncoding, HttpBody, ToolDefinition
-from toolcrib.providers import import_openapi
+from toolcrib.kinds.http.openapi import import_openapi
 
 pytestmark = pytest.mark.requirement("providers.bodies")
 

@@ -10,11 +10,11 @@ import yaml
 
 from tests.unit.openapi.documents import document
 from toolcrib.contracts import InvalidDefinition
-from toolcrib.providers.losses import Losses
-from toolcrib.providers.openapi.document import Document, read_document
-from toolcrib.providers.openapi.library import Library
-from toolcrib.providers.openapi.limits import MAX_BYTES, MAX_DEPTH, Bounds
-from toolcrib.providers.openapi.nodes import Node
+from toolcrib.core.providers.losses import Losses
+from toolcrib.kinds.http.openapi.read.document import Document, read_document
+from toolcrib.kinds.http.openapi.read.library import Library
+from toolcrib.kinds.http.openapi.read.limits import MAX_BYTES, MAX_DEPTH, Bounds
+from toolcrib.kinds.http.openapi.read.nodes import Node
 
 PLAIN = document({})
 

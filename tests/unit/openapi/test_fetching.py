@@ -3,9 +3,8 @@
 import pytest
 
 from toolcrib.contracts import InvalidDefinition, NotFound
-from toolcrib.providers import import_openapi
-from toolcrib.providers.openapi import Bounds, fetch_documents
-from toolcrib.providers.openapi.fetching import MAX_DOCUMENTS
+from toolcrib.kinds.http.openapi import Bounds, fetch_documents, import_openapi
+from toolcrib.kinds.http.openapi.read.fetching import MAX_DOCUMENTS
 
 pytestmark = pytest.mark.requirement("providers.references_fetched")
 

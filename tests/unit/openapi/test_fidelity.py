@@ -7,7 +7,7 @@ import pytest
 from tests.unit.openapi.documents import answering, document, taking
 from tests.unit.openapi.fidelity import silent_losses
 from tests.unit.openapi.samples import SAMPLES
-from toolcrib.providers import import_openapi
+from toolcrib.kinds.http.openapi import import_openapi
 
 pytestmark = pytest.mark.requirement("providers.no_silent_loss", "providers.losses")
 

@@ -19,7 +19,7 @@ from toolcrib.contracts import (
     ServerVariable,
     content_hash,
 )
-from toolcrib.providers import ToolOverride, import_openapi
+from toolcrib.kinds.http.openapi import ToolOverride, import_openapi
 
 CRM = Path(__file__).parents[3] / "examples" / "crm" / "openapi.yaml"
 AFTER = {"name": "after", "in": "query", "schema": {"type": "string"}}

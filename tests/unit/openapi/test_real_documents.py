@@ -6,8 +6,8 @@ import orjson
 import pytest
 
 from tests.unit.openapi.fidelity import silent_losses
-from toolcrib.providers import import_openapi
-from toolcrib.registry import check_definition
+from toolcrib.core.registry import check_definition
+from toolcrib.kinds.http.openapi import import_openapi
 
 FOLDER = Path(__file__).parents[4] / "shared" / "data" / "openapi"
 FILES = sorted(FOLDER.glob("*.json")) if FOLDER.is_dir() else []

@@ -5,8 +5,9 @@ from typing import Any, cast
 import pytest
 
 from toolcrib.contracts import ApiKeyAuth, HttpImplementation, ProviderAuth, ToolDefinition
-from toolcrib.providers import Credentials, import_openapi
-from toolcrib.runtimes.http.requests import Target, build_request
+from toolcrib.core.providers import Credentials
+from toolcrib.kinds.http.openapi import import_openapi
+from toolcrib.kinds.http.runtime.requests import Target, build_request
 
 pytestmark = pytest.mark.requirement("providers.repeated_tokens")
 

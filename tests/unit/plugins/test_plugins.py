@@ -18,9 +18,9 @@ from toolcrib.contracts import (
     Reason,
     ToolDefinition,
 )
-from toolcrib.executor import CallFailed, Dispatch, Outcome, error
+from toolcrib.core.executor import CallFailed, Dispatch, Outcome, error
+from toolcrib.crib.container.plugins import MODEL_PROVIDERS, RUNTIMES, PluginHost, load_plugins
 from toolcrib.llm import Provider
-from toolcrib.plugins import MODEL_PROVIDERS, RUNTIMES, PluginHost, load_plugins
 
 HERE = "tests.unit.plugins.test_plugins"
 

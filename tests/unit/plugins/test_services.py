@@ -11,8 +11,8 @@ from aiohttp import web
 from tests.unit.net.servers import serving
 from toolcrib import Crib, tool
 from toolcrib.contracts import InvalidSettings, LLMConfig, ModelError, ModelService
-from toolcrib.crib.services import read_services, service_providers
-from toolcrib.net import EgressPolicy
+from toolcrib.crib.container.model_services import read_services, service_providers
+from toolcrib.infrastructure.net import EgressPolicy
 
 Answer = Callable[[Any], web.Response]
 

@@ -3,7 +3,7 @@
 import pytest
 
 from toolcrib.contracts import Principal, ServiceAccount
-from toolcrib.policy import NoAccounts, as_of_now
+from toolcrib.core.policy import NoAccounts, as_of_now
 
 pytestmark = pytest.mark.requirement("policy.accounts")
 

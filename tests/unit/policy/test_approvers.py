@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from toolcrib.contracts import Approval, PermissionDenied, Principal
-from toolcrib.policy import check_approver, may_see_approval
+from toolcrib.core.policy import check_approver, may_see_approval
 
 APPROVAL = Approval(
     approval_id="apr_1",

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from toolcrib.contracts import NoDelete
-from toolcrib.policy import CallPolicy, policy_hash
+from toolcrib.core.policy import CallPolicy, policy_hash
 
 pytestmark = pytest.mark.requirement("approvals.binding")
 POLICY = CallPolicy(allowed=frozenset({"pay", "ship"}))

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from toolcrib.contracts import Limits, Reason
-from toolcrib.policy import Budget, ModelReservation, Shortage
+from toolcrib.core.policy import Budget, ModelReservation, Shortage
 
 
 def budget(parent: Budget | None = None, **limits: Any) -> Budget:

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from toolcrib.contracts import ContentFilter, Filtered, Guardrail, Json, NoDelete, Reason
-from toolcrib.policy import filters_of, screen, withholds_text
+from toolcrib.core.policy import filters_of, screen, withholds_text
 
 pytestmark = pytest.mark.requirement("guardrails.content")
 

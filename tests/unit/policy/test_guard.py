@@ -16,7 +16,7 @@ from toolcrib.contracts import (
     ToolDefinition,
     ToolRevision,
 )
-from toolcrib.policy import Budget, CallPolicy, decide, permit
+from toolcrib.core.policy import Budget, CallPolicy, decide, permit
 
 NAMES = frozenset({"search_deals", "update_deal", "delete_deal"})
 

@@ -33,7 +33,7 @@ from toolcrib.contracts import (
     ToolRevision,
     UntrustedContent,
 )
-from toolcrib.policy import (
+from toolcrib.core.policy import (
     Check,
     Guarded,
     GuardedCall,

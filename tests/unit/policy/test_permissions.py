@@ -2,7 +2,7 @@
 
 import pytest
 
-from toolcrib.policy import permits
+from toolcrib.core.policy import permits
 
 pytestmark = pytest.mark.requirement("policy.grant_patterns")
 

@@ -6,7 +6,7 @@ import pytest
 
 from tests.twins.shelves import laid_out, revision
 from toolcrib.contracts import tool_uri
-from toolcrib.policy import Reach, permits
+from toolcrib.core.policy import Reach, permits
 
 NAMES = [
     f"{verb}_{thing}_{number}" for verb in ("get", "update") for thing in ("deal", "contact") for number in range(5)

@@ -6,9 +6,9 @@ import pytest
 
 from tests.twins.shelves import NOON, laid_out
 from toolcrib.contracts import LLMConfig, PythonImplementation, ToolDefinition, ToolRevision, Verb
-from toolcrib.contracts.agent_definitions import AgentDefinition
+from toolcrib.contracts.tools.definitions import AgentDefinition
 from toolcrib.contracts.workflows import WorkflowDefinition, WorkflowStep
-from toolcrib.policy import Reach, permits
+from toolcrib.core.policy import Reach, permits
 
 NAMES = ("deal", "desk", "flow", "other")
 SEGMENTS = ("*", "tools", "agents", "workflows", "crm", *NAMES, "execute", "read")

@@ -14,10 +14,10 @@ from aiohttp import web
 from tests.twins import DictSecrets, ManualClock, make_safe
 from tests.unit.net.servers import serving
 from toolcrib.contracts import OWNER, AuthorizationCodeAuth, Consent, ConsentRequest, Principal, ProviderDefinition
-from toolcrib.net import EgressPolicy, HttpSession
-from toolcrib.providers import Client, Consents, Credentials, Tokens, answer_of, credentials_for
-from toolcrib.providers.auth import Holder
-from toolcrib.secrets import Safe
+from toolcrib.core.providers import Client, Consents, Credentials, Tokens, answer_of, credentials_for
+from toolcrib.core.providers.auth.credentials import Holder
+from toolcrib.infrastructure.net import EgressPolicy, HttpSession
+from toolcrib.infrastructure.secrets import Safe
 
 REDIRECT = "http://127.0.0.1:8765/callback"
 SECRETS = {"${secret:CRM_SECRET}": "client-secret-0123"}

@@ -6,11 +6,11 @@ import pytest
 
 from tests.twins import DictSecrets, ManualClock, make_access, make_tool
 from toolcrib.contracts import OWNER, BearerAuth, ErrorCode, ProviderDefinition, Reason
-from toolcrib.executor import CallFailed, Secrets
-from toolcrib.net import HttpSession
-from toolcrib.providers import ProviderAccess
-from toolcrib.secrets import EnvironmentSecrets, Safe, ScopedSecrets, Vault
-from toolcrib.store import MemoryStore
+from toolcrib.core.executor import CallFailed, Secrets
+from toolcrib.core.providers import ProviderAccess
+from toolcrib.infrastructure.net import HttpSession
+from toolcrib.infrastructure.secrets import EnvironmentSecrets, Safe, ScopedSecrets, Vault
+from toolcrib.infrastructure.store import MemoryStore
 
 CRM = ProviderDefinition(name="crm", base_url="https://api.test", auth=BearerAuth(token="${env:T}"))
 

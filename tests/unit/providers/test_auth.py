@@ -15,10 +15,10 @@ from toolcrib.contracts import (
     ProviderDefinition,
     Reason,
 )
-from toolcrib.executor import CallFailed
-from toolcrib.net import HttpSession
-from toolcrib.providers import Credentials, Holder, credentials_for
-from toolcrib.providers.origins import origin_of
+from toolcrib.core.executor import CallFailed
+from toolcrib.core.providers import Credentials, Holder, credentials_for
+from toolcrib.infrastructure.net import HttpSession
+from toolcrib.infrastructure.net.origins import origin_of
 
 SECRETS = {"${env:T}": "token-1", "${env:U}": "user", "${env:P}": "pass"}
 KEY = "${env:T}"

@@ -7,18 +7,10 @@ from urllib.parse import parse_qsl, urlsplit
 import pytest
 
 from tests.unit.providers.authority import REDIRECT, Desk, desk
-from toolcrib.contracts import (
-    OWNER,
-    ErrorCode,
-    InvalidInput,
-    InvalidSettings,
-    NotFound,
-    Principal,
-    Reason,
-)
-from toolcrib.executor import CallFailed
-from toolcrib.secrets import Safe
-from toolcrib.store import MemoryStore
+from toolcrib.contracts import OWNER, ErrorCode, InvalidInput, InvalidSettings, NotFound, Principal, Reason
+from toolcrib.core.executor import CallFailed
+from toolcrib.infrastructure.secrets import Safe
+from toolcrib.infrastructure.store import MemoryStore
 
 ANN, BEN = Principal(id="ann"), Principal(id="ben")
 AGENT = Principal(id="helper", kind="agent", acts_for="ann")

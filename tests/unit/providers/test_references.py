@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from toolcrib.contracts import InvalidDefinition, Json, ReferenceSource
-from toolcrib.providers import ReferenceItem, ReferenceList, closest, read_reference, resolve
+from toolcrib.core.providers import ReferenceItem, ReferenceList, closest, read_reference, resolve
 
 NOW = datetime(2026, 1, 31, tzinfo=UTC)
 PIPELINES = {

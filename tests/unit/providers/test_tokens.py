@@ -14,11 +14,12 @@ from aiohttp import web
 from tests.twins import DictSecrets, ManualClock, make_holder
 from tests.unit.net.servers import serving
 from toolcrib.contracts import ErrorCode, OAuth2Auth, ProviderDefinition, Reason
-from toolcrib.executor import CallFailed
-from toolcrib.net import EgressPolicy, HttpSession
-from toolcrib.providers import Credentials, Holder, credentials_for, endpoints
-from toolcrib.providers import tokens as module
-from toolcrib.providers.oauth import Grant
+from toolcrib.core.executor import CallFailed
+from toolcrib.core.providers import Credentials, Holder, credentials_for
+from toolcrib.core.providers.auth import tokens as endpoints
+from toolcrib.core.providers.auth import tokens_part as module
+from toolcrib.core.providers.auth.oauth_part import Grant
+from toolcrib.infrastructure.net import EgressPolicy, HttpSession
 
 SECRETS = {"${env:ID}": "client:1", "${env:SECRET}": "s3cret/long+enough", "${env:REFRESH}": "refresh-token-1"}
 

@@ -20,8 +20,8 @@ from toolcrib.contracts import (
     ProviderDefinition,
     TwoStepAuth,
 )
-from toolcrib.registry import all_references_of, references_of
-from toolcrib.registry.http import check_provider
+from toolcrib.core.registry import all_references_of, references_of
+from toolcrib.core.registry.checks.http import check_provider
 
 VALUE = "sk-live-0123456789"
 REF = "${secret:CRM}"

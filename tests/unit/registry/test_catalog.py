@@ -16,8 +16,8 @@ from toolcrib.contracts import (
     ToolDefinition,
     ToolRevision,
 )
-from toolcrib.registry import Providers, Registry, check_definition
-from toolcrib.store import Changed, Definition, DefinitionKind, Definitions, MemoryStore
+from toolcrib.core.registry import Providers, Registry, check_definition
+from toolcrib.infrastructure.store import Changed, Definition, DefinitionKind, Definitions, MemoryStore
 
 NOON = datetime(2026, 1, 31, 12, tzinfo=UTC)
 

@@ -22,7 +22,7 @@ from toolcrib.contracts import (
     ToolDefinition,
 )
 from toolcrib.contracts.workflows import WorkflowDefinition
-from toolcrib.registry import classify, compare_input, compare_output
+from toolcrib.core.registry import classify, compare_input, compare_output
 
 pytestmark = pytest.mark.requirement("registry.changes")
 

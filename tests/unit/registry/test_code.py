@@ -3,7 +3,7 @@
 import pytest
 
 from toolcrib.contracts import CodeImplementation, InvalidDefinition
-from toolcrib.registry import check_definition, code_tool
+from toolcrib.core.registry import check_definition, code_tool
 
 pytestmark = pytest.mark.requirement("code.definition")
 

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from toolcrib.contracts import InvalidDefinition, JsonSchema
-from toolcrib.registry import SchemaValidator
+from toolcrib.core.registry import SchemaValidator
 
 pytestmark = pytest.mark.requirement("registry.bounded_composition")
 

@@ -13,8 +13,8 @@ from pydantic import BaseModel, Field, ValidationError
 from typing_extensions import TypedDict
 
 from toolcrib.contracts import InvalidDefinition, PythonImplementation
-from toolcrib.net import HttpSession
-from toolcrib.registry import ToolContext, check_definition, compile_schema, tool
+from toolcrib.core.registry import ToolContext, check_definition, compile_schema, tool
+from toolcrib.infrastructure.net import HttpSession
 
 CONTEXT = ToolContext(
     run_id="run_1",

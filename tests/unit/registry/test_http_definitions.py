@@ -22,10 +22,10 @@ from toolcrib.contracts import (
     ServerVariable,
     ToolDefinition,
 )
-from toolcrib.registry.catalog import Registry
-from toolcrib.registry.checks import check_definition
-from toolcrib.registry.providers import Providers
-from toolcrib.store import MemoryStore
+from toolcrib.core.registry.catalog.catalog import Registry
+from toolcrib.core.registry.catalog.providers import Providers
+from toolcrib.core.registry.checks.checks import check_definition
+from toolcrib.infrastructure.store import MemoryStore
 
 OAUTH: dict[str, Any] = {"client_id": "${env:A}", "client_secret": "${env:B}"}
 

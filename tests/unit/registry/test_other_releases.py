@@ -7,8 +7,8 @@ import pytest
 from toolcrib import Crib, tool
 from toolcrib.contracts import Conflict, InvalidDefinition, PromptFragment, Reason
 from toolcrib.contracts.workflows import WorkflowDefinition, WorkflowStep
-from toolcrib.registry import stored_tool
-from toolcrib.store import Definition, Store, open_store
+from toolcrib.core.registry import stored_tool
+from toolcrib.infrastructure.store import Definition, Store, open_store
 
 pytestmark = pytest.mark.requirement("workflow_checks.releases")
 

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from toolcrib.contracts import PythonImplementation, ToolDefinition
-from toolcrib.registry import ToolGroup, ToolSearch, group_of
+from toolcrib.core.registry import ToolGroup, ToolSearch, group_of
 
 pytestmark = pytest.mark.requirement("registry.search")
 

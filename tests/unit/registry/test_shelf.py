@@ -6,7 +6,7 @@ import pytest
 
 from tests.twins.shelves import laid_out, revision
 from toolcrib.contracts import ToolRevision
-from toolcrib.registry import Shelf
+from toolcrib.core.registry import Shelf
 
 VERBS = ("list", "get", "update")
 THINGS = ("deal", "contact", "invoice")

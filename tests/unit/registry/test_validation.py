@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from toolcrib.contracts import InvalidDefinition, InvalidInput
-from toolcrib.registry import LABELS, Problem, SchemaValidator, compile_schema
+from toolcrib.core.registry import LABELS, Problem, SchemaValidator, compile_schema
 
 STAGES: dict[str, Any] = {
     "enum": ["s1", "s2", "s3"],

@@ -5,7 +5,7 @@ from itertools import pairwise
 import pytest
 
 from toolcrib.contracts import InvalidDefinition
-from toolcrib.registry import Version, newest, satisfies
+from toolcrib.core.registry import Version, newest, satisfies
 
 ASCENDING = [
     "0.0.0",

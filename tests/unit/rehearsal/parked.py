@@ -21,8 +21,8 @@ from toolcrib.contracts import (
     ToolcribError,
     ToolDefinition,
 )
+from toolcrib.infrastructure.store import MemoryStore
 from toolcrib.llm import LanguageModel, Message, Request, ToolCall, ToolResult
-from toolcrib.store import MemoryStore
 
 KEY: Final = "TEST_KEY"
 DAY: Final = 86400.0

@@ -11,8 +11,8 @@ from tests.unit.store.samples import NOON, new_run
 from toolcrib import Crib, tool
 from toolcrib.contracts import ApprovalRequested, ApprovalWithdrawn, ModelStarted, ServiceAccount
 from toolcrib.contracts.rehearsals import RehearsalReport, RehearsedRun
-from toolcrib.crib.rehearsal_reasons import reasons_of_events
-from toolcrib.store import Entry
+from toolcrib.crib.runs.rehearsal_reasons import reasons_of_events
+from toolcrib.infrastructure.store import Entry
 
 Alter: TypeAlias = Callable[[Crib], Awaitable[None]]
 

@@ -20,11 +20,11 @@ from toolcrib.contracts import (
     Unavailable,
 )
 from toolcrib.contracts import RunRequest as Request
-from toolcrib.engines import Driven, EngineSettings, LocalEngine
-from toolcrib.executor import Dispatch, Executor, Outcome, SlidingWindow, ToolCall
-from toolcrib.registry import Registry
-from toolcrib.runs import Ended, RunContext
-from toolcrib.store import MemoryStore, Store
+from toolcrib.core.engines import Driven, EngineSettings, LocalEngine
+from toolcrib.core.executor import Dispatch, Executor, Outcome, SlidingWindow, ToolCall
+from toolcrib.core.registry import Registry
+from toolcrib.core.runs import Ended, RunContext
+from toolcrib.infrastructure.store import MemoryStore, Store
 
 Script: TypeAlias = Callable[[RunContext], Awaitable[Json]]
 """What a test's program does; its return value is the run's output."""

@@ -16,7 +16,7 @@ from toolcrib.contracts import (
     ToolEnvelope,
     ToolError,
 )
-from toolcrib.store import Entry
+from toolcrib.infrastructure.store import Entry
 
 ALLOWED = GuardDecision(outcome="allow", rule="allow_list")
 

@@ -16,8 +16,8 @@ from toolcrib.contracts import (
     ToolCallEnd,
     ToolCallStart,
 )
+from toolcrib.core.runs import BEGINNING, StreamMessage, listen
 from toolcrib.llm import Cost, Event, Message, Request, Response, ScriptedModel, Text, Thinking, Usage
-from toolcrib.runs import BEGINNING, StreamMessage, listen
 
 WORD_S = 0.03
 """Seconds from one word to the next."""

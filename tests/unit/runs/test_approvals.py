@@ -20,9 +20,9 @@ from toolcrib.contracts import (
     ToolRevision,
     approval_signal,
 )
-from toolcrib.executor import ToolCall
-from toolcrib.runs import RunContext, decision_on, waiting_approvals
-from toolcrib.store import ApprovalFilter, Entry
+from toolcrib.core.executor import ToolCall
+from toolcrib.core.runs import RunContext, decision_on, waiting_approvals
+from toolcrib.infrastructure.store import ApprovalFilter, Entry
 
 CONFIRMED = make_definition("pay", requires_confirmation=True, side_effects="writes")
 

@@ -24,9 +24,9 @@ from toolcrib.contracts import (
     SignalReceived,
     digest,
 )
-from toolcrib.executor import Dispatch, Outcome
-from toolcrib.policy import CallPolicy
-from toolcrib.runs import Ended, RunContext, Suspended
+from toolcrib.core.executor import Dispatch, Outcome
+from toolcrib.core.policy import CallPolicy
+from toolcrib.core.runs import Ended, RunContext, Suspended
 
 
 def waits_after(*calls: str):

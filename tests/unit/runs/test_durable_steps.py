@@ -10,9 +10,9 @@ from tests.unit.runs.house import House, ask
 from tests.unit.store.samples import opened
 from tests.unit.store.test_sql_store import transactions
 from toolcrib.contracts import Json
-from toolcrib.executor import Dispatch, Outcome
-from toolcrib.runs import RunContext
-from toolcrib.store import open_store
+from toolcrib.core.executor import Dispatch, Outcome
+from toolcrib.core.runs import RunContext
+from toolcrib.infrastructure.store import open_store
 
 pytestmark = pytest.mark.requirement("leaving.one_commit")
 

@@ -6,8 +6,8 @@ import pytest
 
 from tests.unit.runs.house import House, ask
 from toolcrib.contracts import Json, ProgressMade
-from toolcrib.executor import Dispatch, Outcome
-from toolcrib.runs import RunContext
+from toolcrib.core.executor import Dispatch, Outcome
+from toolcrib.core.runs import RunContext
 
 
 @pytest.mark.requirement("agentic.once")

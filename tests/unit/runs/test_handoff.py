@@ -5,8 +5,8 @@ import pytest
 from tests.twins import make_definition
 from tests.unit.runs.house import LEASE_S, House, ask
 from toolcrib.contracts import ClientResult, ClientReturned, Json, approval_signal
-from toolcrib.runs import RunContext, client_signal, decision_on, waiting_approvals
-from toolcrib.store import Entry
+from toolcrib.core.runs import RunContext, client_signal, decision_on, waiting_approvals
+from toolcrib.infrastructure.store import Entry
 
 
 async def both(context: RunContext) -> Json:

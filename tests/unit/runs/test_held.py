@@ -8,7 +8,7 @@ from tests.twins import AT
 from tests.unit.runs.journals import done, journal
 from tests.unit.store.samples import REQUEST
 from toolcrib.contracts import NotFound, PinnedHandle, PinSelector, Run, RunEvent, RunStatus, Signal
-from toolcrib.runs import Place, calls_held, held_in, step_at
+from toolcrib.core.runs import Place, calls_held, held_in, step_at
 
 pytestmark = pytest.mark.requirement("workflow_agents.stale")
 

@@ -6,8 +6,8 @@ import pytest
 
 from tests.unit.store.samples import NOON, REQUEST
 from toolcrib.contracts import Event, ProgressMade, RunFinished, RunResumed, RunStarted, RunSuspended
-from toolcrib.runs import History
-from toolcrib.store import Entry
+from toolcrib.core.runs import History
+from toolcrib.infrastructure.store import Entry
 
 START = RunStarted(request=REQUEST)
 NOTE = ProgressMade(key="k", kind="note")

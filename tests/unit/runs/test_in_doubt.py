@@ -8,9 +8,9 @@ import pytest
 from tests.twins import make_definition
 from tests.unit.runs.house import House, ask, hang
 from toolcrib.contracts import CallStarted, ErrorCode, Json, Reason, ToolDefinition
-from toolcrib.executor import CallFailed, Dispatch, Outcome, error
-from toolcrib.policy import CallPolicy
-from toolcrib.runs import RunContext
+from toolcrib.core.executor import CallFailed, Dispatch, Outcome, error
+from toolcrib.core.policy import CallPolicy
+from toolcrib.core.runs import RunContext
 
 REPEATED: list[dict[str, Any]] = [
     {"side_effects": "none"},

@@ -20,9 +20,9 @@ from toolcrib.contracts import (
     StreamFailed,
     ToolDefinition,
 )
-from toolcrib.engines import Driven
+from toolcrib.core.engines import Driven
+from toolcrib.core.runs import ModelCall, RunContext
 from toolcrib.llm import Event, Request, TextDelta, user
-from toolcrib.runs import ModelCall, RunContext
 
 FIRST = thought("Let me see what is there.", "I look the deal up for you. ")
 SECOND = "The deal is open, and it is worth a hundred."

@@ -19,12 +19,12 @@ from toolcrib.contracts import (
     ModelFinished,
     ModelStarted,
 )
+from toolcrib.core.policy import Budget
+from toolcrib.core.runs import BudgetExhausted, History, ModelCall, ModelCalls, RunLog
+from toolcrib.infrastructure.store import Claim, MemoryStore
 from toolcrib.llm import Cost, Request, Response, ScriptedAnswer, ScriptedModel, Usage, user
-from toolcrib.llm.model import LanguageModel
-from toolcrib.llm.retry import RetryPolicy
-from toolcrib.policy import Budget
-from toolcrib.runs import BudgetExhausted, History, ModelCall, ModelCalls, RunLog
-from toolcrib.store import Claim, MemoryStore
+from toolcrib.llm.base.retry import RetryPolicy
+from toolcrib.llm.models.model import LanguageModel
 
 OVERLOADED = ModelError("overloaded", "try later", status=529)
 REQUEST = Request(messages=(user("How many?"),), system="Count.", max_tokens=100)

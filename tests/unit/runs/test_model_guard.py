@@ -20,6 +20,8 @@ from toolcrib.contracts import (
     ModelStarted,
     Reason,
 )
+from toolcrib.core.runs import BudgetExhausted, ModelCall, ModelRefused
+from toolcrib.core.runs.models.guard import Estimate, Standing
 from toolcrib.llm import (
     Message,
     Opaque,
@@ -33,8 +35,6 @@ from toolcrib.llm import (
     Usage,
     user,
 )
-from toolcrib.runs import BudgetExhausted, ModelCall, ModelRefused
-from toolcrib.runs.modelguard import Estimate, Standing
 
 REDACTS = ContentFilter(personal_data=("email",), action="redact")
 BLOCKS = ContentFilter(words=("hush",))

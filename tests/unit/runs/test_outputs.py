@@ -4,7 +4,7 @@ import pytest
 
 from tests.unit.runs.journals import begun, done, finished, journal
 from toolcrib.contracts import AgentOutputs, Json, RunKind
-from toolcrib.runs import calls_of, outputs_of
+from toolcrib.core.runs import calls_of, outputs_of
 
 
 @pytest.mark.requirement("outputs.order")

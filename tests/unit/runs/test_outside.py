@@ -7,7 +7,7 @@ import pytest
 from tests.twins import Rig, make_context, make_tool
 from tests.unit.runs.house import House, ask
 from toolcrib.contracts import Conflict, ErrorCode, Json, RunResult, ToolError
-from toolcrib.runs import Result, RunContext, Unrecorded
+from toolcrib.core.runs import Result, RunContext, Unrecorded
 
 
 @pytest.mark.requirement("runs.unrecorded")

@@ -4,8 +4,8 @@ import pytest
 
 from tests.twins import AT
 from toolcrib.contracts import ProgressMade
-from toolcrib.runs.packed import KEPT, PACK, PackedEntries
-from toolcrib.store import Entry
+from toolcrib.core.runs.journal.packed import KEPT, PACK, PackedEntries
+from toolcrib.infrastructure.store import Entry
 
 pytestmark = pytest.mark.requirement("workflow_running.memory")
 

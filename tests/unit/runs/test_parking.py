@@ -19,10 +19,10 @@ from toolcrib.contracts import (
     Unavailable,
     approval_signal,
 )
-from toolcrib.engines import Driven
-from toolcrib.executor import Dispatch, Outcome
-from toolcrib.runs import RunContext, Suspended, client_signal, decision_on
-from toolcrib.runs.parking import LOOK_S, Parking
+from toolcrib.core.engines import Driven
+from toolcrib.core.executor import Dispatch, Outcome
+from toolcrib.core.runs import RunContext, Suspended, client_signal, decision_on
+from toolcrib.core.runs.context.pending import LOOK_S, Parking
 
 pytestmark = pytest.mark.requirement("workflow_running.parked")
 

@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from tests.twins import ManualClock
-from toolcrib.runs import Pending, Suspended, Underway
-from toolcrib.runs.parking import Parking
+from toolcrib.core.runs import Pending, Suspended, Underway
+from toolcrib.core.runs.context.pending import Parking
 
 pytestmark = pytest.mark.requirement("workflow_running.underway")
 

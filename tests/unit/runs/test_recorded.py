@@ -4,8 +4,8 @@ import pytest
 
 from tests.unit.runs.house import House, Script
 from toolcrib.contracts import InvalidInput, Json, ModelError
+from toolcrib.core.runs import ModelCall, RunContext, recorded_model
 from toolcrib.llm import Request, ScriptedModel, user
-from toolcrib.runs import ModelCall, RunContext, recorded_model
 
 QUESTION = Request(messages=(user("How many?"),), system="Count.", max_tokens=100)
 

@@ -6,10 +6,19 @@ from typing import Any
 import pytest
 
 from tests.twins import AT, make_tool
-from toolcrib.contracts import CallStarted, ErrorCode, FailedCall, GuardDecision, Json, JsonObject, Reason, ToolEnvelope
+from toolcrib.contracts import (
+    CallStarted,
+    ErrorCode,
+    FailedCall,
+    GuardDecision,
+    Json,
+    JsonObject,
+    Reason,
+    ToolEnvelope,
+)
 from toolcrib.contracts.workflows import EarlierCall, Rerun, Takeover, WorkflowImplementation, WorkflowStep
-from toolcrib.executor import ToolCall, error
-from toolcrib.runs import Nested, TakenOver
+from toolcrib.core.executor import ToolCall, error
+from toolcrib.core.runs import Nested, TakenOver
 
 SCHEMA: JsonObject = {"type": "object", "properties": {"size": {"type": "integer", "default": 1}}}
 WORKFLOW = make_tool("flow", implementation=WorkflowImplementation(steps=(WorkflowStep(name="a", output=1),)))

@@ -6,7 +6,7 @@ import pytest
 
 from toolcrib.contracts import ErrorCode, Json, JsonObject, ProgressMade, RunEvent, ToolError
 from toolcrib.contracts.workflows import STEP_SETTLED, StepEnded
-from toolcrib.runs.narration import Narration
+from toolcrib.core.runs.views.stream import Narration
 
 pytestmark = pytest.mark.requirement("workflow_server.steps_streamed")
 

@@ -4,8 +4,8 @@ import pytest
 
 from tests.unit.store.samples import FIRST, NOON, new_run
 from toolcrib.contracts import ChildStarted, Event, NotFound
-from toolcrib.runs import read_tree
-from toolcrib.store import Entry, Lease, MemoryStore, RunChange
+from toolcrib.core.runs import read_tree
+from toolcrib.infrastructure.store import Entry, Lease, MemoryStore, RunChange
 
 OWNED = Lease("p1", NOON)
 

@@ -5,14 +5,7 @@ import pytest
 from tests.twins import make_definition
 from tests.unit.runs.house import House, ask
 from toolcrib.contracts import Conflict, Json, approval_signal
-from toolcrib.runs import (
-    RunContext,
-    client_signal,
-    decision_on,
-    waiting_approvals,
-    waiting_at,
-    waiting_handoffs,
-)
+from toolcrib.core.runs import RunContext, client_signal, decision_on, waiting_approvals, waiting_at, waiting_handoffs
 
 
 async def both(context: RunContext) -> Json:

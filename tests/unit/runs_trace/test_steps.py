@@ -23,7 +23,7 @@ from toolcrib.contracts import (
     SignalStep,
     ToolStep,
 )
-from toolcrib.runs import clipped, shortened, trace_of
+from toolcrib.core.runs import clipped, shortened, trace_of
 
 CRASH = RunResumed(epoch=2, cause="crash")
 

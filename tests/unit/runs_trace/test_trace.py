@@ -26,8 +26,8 @@ from toolcrib.contracts import (
     ToolStep,
     Trace,
 )
+from toolcrib.core.runs import trace_of
 from toolcrib.llm import Cost, Message, Request, Response, Text, Thinking, ToolCall, Usage, assistant
-from toolcrib.runs import trace_of
 
 
 def calls(*wanted: ToolCall, text: str = "", thinking: str = "") -> Message:

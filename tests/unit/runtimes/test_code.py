@@ -5,17 +5,9 @@ from collections.abc import AsyncIterator
 import pytest
 
 from toolcrib import Crib, code_tool, tool
-from toolcrib.contracts import (
-    ChildStarted,
-    ErrorCode,
-    Reason,
-    RunStatus,
-    SandboxLimits,
-    ToolDefinition,
-    ToolEnvelope,
-)
-from toolcrib.runs import Result
-from toolcrib.sandbox import MontyBackend, Sandbox
+from toolcrib.contracts import ChildStarted, ErrorCode, Reason, RunStatus, SandboxLimits, ToolDefinition, ToolEnvelope
+from toolcrib.core.runs import Result
+from toolcrib.infrastructure.sandbox import MontyBackend, Sandbox
 
 pytestmark = pytest.mark.requirement("code.calls")
 

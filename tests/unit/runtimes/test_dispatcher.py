@@ -4,9 +4,9 @@ import pytest
 
 from tests.twins import make_context, make_tool
 from toolcrib.contracts import ErrorCode, HttpImplementation, ProviderDefinition, Reason, RetryPolicy
-from toolcrib.executor import CallFailed, Dispatch, Outcome, error
-from toolcrib.runtimes import RuntimeDispatcher
-from toolcrib.runtimes.reaching import request_limit_s
+from toolcrib.core.executor import CallFailed, Dispatch, Outcome, error
+from toolcrib.core.providers.reaching import request_limit_s
+from toolcrib.kinds.runtimes_part import RuntimeDispatcher
 
 
 class Answering:

@@ -9,10 +9,10 @@ from pydantic import AfterValidator, BaseModel, ValidationError
 from tests.twins import make_context, make_tool
 from tests.unit.net.servers import serving
 from toolcrib.contracts import ErrorCode, Limits, Reason, ToolRevision
-from toolcrib.executor import CallFailed, Dispatch
-from toolcrib.net import EgressPolicy, HttpSession
-from toolcrib.registry import FunctionTool, ToolContext, tool
-from toolcrib.runtimes import PythonRuntime
+from toolcrib.core.executor import CallFailed, Dispatch
+from toolcrib.core.registry import FunctionTool, ToolContext, tool
+from toolcrib.infrastructure.net import EgressPolicy, HttpSession
+from toolcrib.kinds.runtimes_part import PythonRuntime
 
 
 def revision(function: FunctionTool[..., Any]) -> ToolRevision:

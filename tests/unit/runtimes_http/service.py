@@ -22,10 +22,10 @@ from toolcrib.contracts import (
     ProviderDefinition,
     ToolRevision,
 )
-from toolcrib.executor import Attic, CallFailed, Dispatch, Outcome
-from toolcrib.net import EgressPolicy, HttpSession
-from toolcrib.runtimes.http import HttpRuntime
-from toolcrib.store import MemoryStore
+from toolcrib.core.executor import Attic, CallFailed, Dispatch, Outcome
+from toolcrib.infrastructure.net import EgressPolicy, HttpSession
+from toolcrib.infrastructure.store import MemoryStore
+from toolcrib.kinds.http.runtime import HttpRuntime
 
 TOKEN = "token-0123456789"
 SECRETS = {"${env:TOKEN}": TOKEN, "${env:BROKEN}": "a\r\nx-evil: 1"}

@@ -12,9 +12,9 @@ from tests.unit.net.servers import answering as raw_answer
 from tests.unit.net.servers import serving_raw, silent
 from tests.unit.runtimes_http.service import BEARER, TOKEN, Answering, Seen, service
 from toolcrib.contracts import ErrorCode, Reason
-from toolcrib.net import HttpResponse
-from toolcrib.runtimes.http.failures import answered
-from toolcrib.runtimes.http.waits import retry_after
+from toolcrib.core.providers.waits import retry_after
+from toolcrib.infrastructure.net import HttpResponse
+from toolcrib.kinds.http.runtime.failures import answered
 
 
 def answering(body: bytes = b"", status: int = 200, **headers: str) -> Answering:

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from tests.unit.net.servers import serving
 from tests.unit.runtimes_http.service import service
 from toolcrib.contracts import ErrorCode, FieldEncoding, HttpBody, Reason
-from toolcrib.runtimes.http.bodies import UnsendableBody, write_body
+from toolcrib.kinds.http.runtime.bodies import UnsendableBody, write_body
 
 FORM = "application/x-www-form-urlencoded"
 MULTIPART = "multipart/form-data"

@@ -10,7 +10,7 @@ from aiohttp import web
 from tests.unit.net.servers import serving
 from toolcrib import Crib, builtin_tools
 from toolcrib.contracts import ErrorCode, NotFound
-from toolcrib.net import EgressPolicy
+from toolcrib.infrastructure.net import EgressPolicy
 
 
 class Web(NamedTuple):

@@ -14,17 +14,12 @@ from examples.crm.ratelimit import Rate
 from examples.crm.store import Store
 from tests.twins import AT, DictSecrets, ManualClock, make_access, make_context
 from toolcrib.contracts import JsonObject, ReferenceSource, ToolRevision
-from toolcrib.executor import CallFailed, Dispatch, Outcome
-from toolcrib.net import EgressPolicy, HttpSession
-from toolcrib.providers import (
-    ImportedApi,
-    ToolOverride,
-    import_openapi,
-    read_reference,
-    resolve,
-)
-from toolcrib.runtimes.http import HttpRuntime
-from toolcrib.store import MemoryStore
+from toolcrib.core.executor import CallFailed, Dispatch, Outcome
+from toolcrib.core.providers import ImportedApi, read_reference, resolve
+from toolcrib.infrastructure.net import EgressPolicy, HttpSession
+from toolcrib.infrastructure.store import MemoryStore
+from toolcrib.kinds.http.openapi import ToolOverride, import_openapi
+from toolcrib.kinds.http.runtime import HttpRuntime
 
 TOKEN = "crm_test-token"
 pytestmark = pytest.mark.requirement("runtime_http.crm")

@@ -21,10 +21,10 @@ from toolcrib.contracts import (
     Reason,
     TwoStepAuth,
 )
-from toolcrib.executor import CallFailed, Dispatch
-from toolcrib.net import EgressPolicy, HttpSession
-from toolcrib.runtimes.http import HttpRuntime
-from toolcrib.store import MemoryStore
+from toolcrib.core.executor import CallFailed, Dispatch
+from toolcrib.infrastructure.net import EgressPolicy, HttpSession
+from toolcrib.infrastructure.store import MemoryStore
+from toolcrib.kinds.http.runtime import HttpRuntime
 
 SECRETS = {"${env:USER}": "robot", "${secret:PASS}": 'pa"ss ${env:USER}'}
 BODY = {"user": "${env:USER}", "password": "${secret:PASS}", "keep": [True, {"for": "${env:USER}@crm"}]}

@@ -7,7 +7,7 @@ from aiohttp import web
 
 from tests.unit.runtimes_http.service import BEARER, TOKEN, Answering, Seen, Service, parameter, service
 from toolcrib.contracts import CursorPaging, ErrorCode, HttpBody, Limits, Reason, ToolRevision
-from toolcrib.runtimes.http import pages
+from toolcrib.kinds.http.runtime import pages
 
 CURSOR = CursorPaging(
     cursor_in="after", cursor_out="$.paging.next.after", items="results", limit_argument="limit", page_size=2

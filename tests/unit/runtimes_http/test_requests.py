@@ -19,9 +19,9 @@ from toolcrib.contracts import (
     PythonImplementation,
     Reason,
 )
-from toolcrib.executor import CallFailed
-from toolcrib.providers import Credentials
-from toolcrib.runtimes.http.requests import Target, build_request
+from toolcrib.core.executor import CallFailed
+from toolcrib.core.providers import Credentials
+from toolcrib.kinds.http.runtime.requests import Target, build_request
 
 ARRAY: Any = ["blue", "black"]
 OBJECT: Any = {"R": 100, "G": 200}

@@ -6,7 +6,7 @@ import pytest
 
 from tests.unit.runtimes_http.service import parameter, service
 from toolcrib.contracts import HttpParameter
-from toolcrib.runtimes.http.styles import header_value, path_piece, query_pairs
+from toolcrib.kinds.http.runtime.styles import header_value, path_piece, query_pairs
 
 pytestmark = pytest.mark.requirement("runtime_http.styles")
 

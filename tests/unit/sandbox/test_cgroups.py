@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from toolcrib.contracts import SandboxLimits
-from toolcrib.sandbox.cgroups import Cgroup, find_cgroups
+from toolcrib.infrastructure.sandbox.cgroups import Cgroup, find_cgroups
 
 pytestmark = pytest.mark.requirement("sandbox.quotas")
 

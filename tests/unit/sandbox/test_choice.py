@@ -7,7 +7,18 @@ from datetime import UTC, datetime
 import pytest
 
 from toolcrib.contracts import Isolation, Unavailable
-from toolcrib.sandbox import Answer, CodeJob, Dialect, Exceeded, Failed, Returned, Sandbox, Turn, Used, machine_sandbox
+from toolcrib.infrastructure.sandbox import (
+    Answer,
+    CodeJob,
+    Dialect,
+    Exceeded,
+    Failed,
+    Returned,
+    Sandbox,
+    Turn,
+    Used,
+    machine_sandbox,
+)
 
 pytestmark = pytest.mark.requirement("sandbox.choice")
 

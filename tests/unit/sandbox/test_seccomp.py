@@ -5,7 +5,7 @@ import struct
 import pytest
 
 from toolcrib.contracts import Unavailable
-from toolcrib.sandbox.seccomp import MACHINES, Machine, seccomp_program
+from toolcrib.infrastructure.sandbox.seccomp import MACHINES, Machine, seccomp_program
 
 pytestmark = pytest.mark.requirement("sandbox.system_calls")
 

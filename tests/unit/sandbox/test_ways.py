@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from toolcrib.contracts import SandboxLimits, Unavailable
-from toolcrib.sandbox import (
+from toolcrib.infrastructure.sandbox import (
     Answer,
     Asked,
     BwrapBackend,
@@ -20,11 +20,11 @@ from toolcrib.sandbox import (
     Returned,
     jail,
 )
-from toolcrib.sandbox.bwrap import PYTHON, find_ground, program
-from toolcrib.sandbox.interpreters import Interpreter, find_interpreter
-from toolcrib.sandbox.jail import Jail
-from toolcrib.sandbox.jailed import JailedSession
-from toolcrib.sandbox.monty import MontySession, Worker
+from toolcrib.infrastructure.sandbox.bwrap import PYTHON, find_ground, program
+from toolcrib.infrastructure.sandbox.interpreters import Interpreter, find_interpreter
+from toolcrib.infrastructure.sandbox.jail import Jail
+from toolcrib.infrastructure.sandbox.jailed import JailedSession
+from toolcrib.infrastructure.sandbox.monty import MontySession, Worker
 
 pytestmark = pytest.mark.requirement("sandbox.ways")
 
@@ -37,7 +37,7 @@ def job(source: str, **arguments: object) -> CodeJob:
 
 
 async def test_a_jail_without_a_control_group_is_one_process(monkeypatch: pytest.MonkeyPatch):
-    from toolcrib.sandbox import bwrap
+    from toolcrib.infrastructure.sandbox import bwrap
 
     monkeypatch.setattr(bwrap, "find_cgroups", lambda: None)
     session = await BwrapBackend().open(job(FORK), "cpython")
@@ -50,7 +50,7 @@ async def test_a_jail_without_a_control_group_is_one_process(monkeypatch: pytest
 
 
 async def test_a_jail_without_a_control_group_is_held_to_its_memory(monkeypatch: pytest.MonkeyPatch):
-    from toolcrib.sandbox import bwrap
+    from toolcrib.infrastructure.sandbox import bwrap
 
     monkeypatch.setattr(bwrap, "find_cgroups", lambda: None)
     session = await BwrapBackend().open(job("def main():\n    return len(b'x' * 200 * 2**20)\n"), "cpython")
@@ -63,7 +63,7 @@ async def test_a_jail_without_a_control_group_is_held_to_its_memory(monkeypatch:
 async def test_the_first_process_of_a_jail_without_a_control_group_is_held_to_the_quotas_too(
     monkeypatch: pytest.MonkeyPatch,
 ):
-    from toolcrib.sandbox import bwrap
+    from toolcrib.infrastructure.sandbox import bwrap
 
     monkeypatch.setattr(bwrap, "find_cgroups", lambda: None)
     session = await BwrapBackend().open(job("def main():\n    return open('/proc/1/limits').read()\n"), "cpython")
@@ -77,7 +77,7 @@ async def test_the_first_process_of_a_jail_without_a_control_group_is_held_to_th
 
 
 async def test_a_process_that_is_not_ours_to_drop_keeps_its_user(monkeypatch: pytest.MonkeyPatch):
-    from toolcrib.sandbox import bwrap
+    from toolcrib.infrastructure.sandbox import bwrap
 
     ground = replace(find_ground(), drop=False, interpreter=find_interpreter(for_others=False))
     monkeypatch.setattr(bwrap, "find_ground", lambda: ground)
@@ -145,7 +145,7 @@ async def test_without_bubblewrap_monty_runs_only_where_the_operator_allows_it(m
 
 
 async def test_without_gvisor_it_is_told_what_to_install(monkeypatch: pytest.MonkeyPatch):
-    from toolcrib.sandbox import gvisor
+    from toolcrib.infrastructure.sandbox import gvisor
 
     monkeypatch.setattr(gvisor, "find_cgroups", lambda: None)
     with pytest.raises(Unavailable, match="control groups only"):

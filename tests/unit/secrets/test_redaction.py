@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from toolcrib.secrets import PLACEHOLDER, Redactor
+from toolcrib.infrastructure.secrets import PLACEHOLDER, Redactor
 
 pytestmark = pytest.mark.requirement("secrets.no_false_harm")
 

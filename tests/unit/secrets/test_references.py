@@ -3,7 +3,7 @@
 import pytest
 
 from toolcrib.contracts import InvalidDefinition
-from toolcrib.secrets import EnvironmentSecrets, reference_parts
+from toolcrib.infrastructure.secrets import EnvironmentSecrets, reference_parts
 
 ENVIRONMENT = {
     "CRM_TOKEN": "crm-value",

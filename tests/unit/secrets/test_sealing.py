@@ -8,8 +8,8 @@ import orjson
 import pytest
 
 from toolcrib.contracts import InvalidSettings
-from toolcrib.secrets import MasterKeys, new_master_key
-from toolcrib.store import Place
+from toolcrib.infrastructure.secrets import MasterKeys, new_master_key
+from toolcrib.infrastructure.store import Place
 
 PLACE = Place("acme", "realm", "CRM_TOKEN")
 VALUE = "sk-live-0123456789 ü"

@@ -6,15 +6,8 @@ import pytest
 
 from tests.twins import AT
 from toolcrib.contracts import OWNER, Conflict, InvalidInput, InvalidSettings, NotFound, Principal, Unavailable
-from toolcrib.secrets import (
-    EnvironmentSecrets,
-    MasterKeys,
-    Safe,
-    ScopedSecrets,
-    Vault,
-    new_master_key,
-)
-from toolcrib.store import MemoryStore, Place, SealedValue, SealedValues
+from toolcrib.infrastructure.secrets import EnvironmentSecrets, MasterKeys, Safe, ScopedSecrets, Vault, new_master_key
+from toolcrib.infrastructure.store import MemoryStore, Place, SealedValue, SealedValues
 
 ANN = Principal(id="ann")
 BEN = Principal(id="ben")

@@ -14,10 +14,10 @@ from fastapi import FastAPI
 from tests.twins import make_definition
 from toolcrib import Crib, ScriptedModel, tool
 from toolcrib.contracts import OWNER, HttpImplementation, Json, JsonObject, Principal, ToolDefinition, Unauthenticated
+from toolcrib.infrastructure.net import EgressPolicy
+from toolcrib.infrastructure.store import Store
+from toolcrib.interfaces.server import create_app
 from toolcrib.llm import LanguageModel
-from toolcrib.net import EgressPolicy
-from toolcrib.server import create_app
-from toolcrib.store import Store
 
 STRANGER = Principal(id="stranger", realm="elsewhere")
 READER = Principal(id="reader", grants=("ai://tools/utility/search/execute",))

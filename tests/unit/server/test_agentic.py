@@ -8,7 +8,7 @@ import pytest
 
 from tests.unit.server.client import OWNER, PRINCIPALS, Server, body_of, checked, http_tool, serving
 from toolcrib.contracts import JsonObject, Principal
-from toolcrib.server import create_app
+from toolcrib.interfaces.server import create_app
 
 BODY: JsonObject = {
     "name": "finder",

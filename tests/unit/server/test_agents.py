@@ -8,9 +8,9 @@ import pytest
 from tests.unit.server.client import PRINCIPALS, Server, checked, serving
 from toolcrib import Crib, ScriptedModel
 from toolcrib.contracts import JsonObject, Principal, ServiceAccount
+from toolcrib.core.runs import BEGINNING
+from toolcrib.interfaces.server.http.streaming import narrated
 from toolcrib.llm import Message, Request, ToolCall
-from toolcrib.runs import BEGINNING
-from toolcrib.server.streaming import narrated
 
 DESK: JsonObject = {
     "name": "desk",

@@ -13,7 +13,7 @@ from tests.unit.net.servers import serving as http
 from tests.unit.providers.authority import Authority
 from tests.unit.server.client import PRINCIPALS, Server, body_of, checked, http_tool, serving
 from toolcrib.contracts import Principal
-from toolcrib.net import EgressPolicy
+from toolcrib.infrastructure.net import EgressPolicy
 
 SECRET = "swordfish-0123456789"
 VAULT = {"TOOLCRIB_MASTER_KEYS": MASTER_KEYS}

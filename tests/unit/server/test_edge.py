@@ -9,9 +9,9 @@ from starlette.types import Receive, Scope, Send
 from tests.unit.server.client import Server, body_of, checked, http_tool, serving
 from toolcrib import Crib
 from toolcrib.contracts import Principal, Unavailable
-from toolcrib.server import create_app
-from toolcrib.server.app import MAX_BODY_BYTES, OPEN_PATHS
-from toolcrib.server.edge import Failures, Farewell
+from toolcrib.interfaces.server import create_app
+from toolcrib.interfaces.server.app import MAX_BODY_BYTES, OPEN_PATHS
+from toolcrib.interfaces.server.http.middleware import Failures, Farewell
 
 
 @pytest.mark.requirement("server.authentication")

@@ -8,9 +8,9 @@ import pytest
 from tests.twins import ManualClock
 from tests.unit.server.client import QuickClock, Server, checked, serving
 from toolcrib.contracts import JsonObject, Signal, Unavailable
-from toolcrib.engines import LocalEngine
-from toolcrib.server.streaming import KEEP_ALIVE_S, POLL_S, follow
-from toolcrib.store import MemoryStore
+from toolcrib.core.engines import LocalEngine
+from toolcrib.infrastructure.store import MemoryStore
+from toolcrib.interfaces.server.http.streaming import KEEP_ALIVE_S, POLL_S, follow
 
 ACME = {"params": {"company": "Acme"}}
 WON = {"params": {"stage": "won"}}

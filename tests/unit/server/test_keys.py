@@ -7,8 +7,8 @@ import pytest
 
 from tests.twins import ManualClock
 from toolcrib.contracts import OWNER, InvalidInput, InvalidSettings, Principal, Unauthenticated
-from toolcrib.server import KeyRing, read_pepper
-from toolcrib.store import MemoryStore
+from toolcrib.infrastructure.store import MemoryStore
+from toolcrib.interfaces.server import KeyRing, read_pepper
 
 PEPPER = b"p" * 32
 

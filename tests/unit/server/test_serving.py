@@ -20,8 +20,8 @@ from tests.unit.server.client import body_of, checked, http_tool
 
 PROGRAM = """
 import sys
-from toolcrib.server import serve
-from toolcrib.settings import load_settings
+from toolcrib.interfaces.server import serve
+from toolcrib.crib.settings import load_settings
 serve(load_settings({"store": sys.argv[1] or None, "server.port": 0}).settings)
 """
 

@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from toolcrib.contracts import InvalidSettings, Limits
-from toolcrib.net import EgressPolicy
-from toolcrib.settings import Settings, load_settings, setting_keys, value_of, variable_of
+from toolcrib.crib.settings import Settings, load_settings, setting_keys, value_of, variable_of
+from toolcrib.infrastructure.net import EgressPolicy
 
 
 def write(folder: Path, text: str) -> Path:

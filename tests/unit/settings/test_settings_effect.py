@@ -8,8 +8,8 @@ import pytest
 from tests.unit.cli.command import toolcrib
 from toolcrib import Crib, Limits, ScriptedModel, tool
 from toolcrib.contracts import InvalidSettings
-from toolcrib.settings import EgressSettings, Settings, setting_keys, variable_of
-from toolcrib.store import MemoryStore
+from toolcrib.crib.settings import EgressSettings, Settings, setting_keys, variable_of
+from toolcrib.infrastructure.store import MemoryStore
 
 
 @tool(side_effects="reads")

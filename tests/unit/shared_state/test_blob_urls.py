@@ -8,10 +8,10 @@ import pytest
 
 from toolcrib import Crib
 from toolcrib.contracts import InvalidSettings
-from toolcrib.settings import Settings, load_settings, value_of
-from toolcrib.store import MemoryStore
-from toolcrib.store.buckets import BucketObjects
-from toolcrib.store.objects import FolderObjects, open_objects
+from toolcrib.crib.settings import Settings, load_settings, value_of
+from toolcrib.infrastructure.store import MemoryStore
+from toolcrib.infrastructure.store.blobs.buckets import BucketObjects
+from toolcrib.infrastructure.store.blobs.files import FolderObjects, open_objects
 
 
 @pytest.mark.requirement("shared_state.blob_urls")

@@ -14,7 +14,7 @@ from tests.servers.redis import RedisTestServer, running_redis
 from tests.unit.agents.crm import MODEL, PricedModel, asks
 from toolcrib import Crib, Limits, tool
 from toolcrib.contracts import CallStarted, ErrorCode, LimitReached, ModelStarted, Principal, Reason, ToolEnvelope
-from toolcrib.store import Charge, MemoryStore, Reserved
+from toolcrib.infrastructure.store import Charge, MemoryStore, Reserved
 
 ANN = Principal(id="ann", realm="default", grants=("ai://*",))
 BEN = Principal(id="ben", realm="default", grants=("ai://*",))
@@ -254,9 +254,9 @@ SPENDER = """
 import asyncio, sys
 from datetime import UTC, datetime
 from decimal import Decimal
-from toolcrib.policy import CountedCaps, Spend, Spender, Taken, read_caps
-from toolcrib.shared import RedisCounters, RedisServer
-from toolcrib.store import open_store
+from toolcrib.core.policy import CountedCaps, Spend, Spender, Taken, read_caps
+from toolcrib.infrastructure.shared import RedisCounters, RedisServer
+from toolcrib.infrastructure.store import open_store
 
 def now():
     return datetime.now(UTC)

@@ -9,9 +9,9 @@ import pytest
 
 from toolcrib import Crib
 from toolcrib.contracts import InvalidSettings, Reason, Unavailable
-from toolcrib.policy import Caps, CountedCaps, Shortage, Spend, Spender, SpendingCap, Taken, read_caps
-from toolcrib.settings import load_settings
-from toolcrib.store import Charge, MemoryStore, Reserved
+from toolcrib.core.policy import Caps, CountedCaps, Shortage, Spend, Spender, SpendingCap, Taken, read_caps
+from toolcrib.crib.settings import load_settings
+from toolcrib.infrastructure.store import Charge, MemoryStore, Reserved
 
 NOON = datetime(2026, 1, 31, 12, 34, 56, tzinfo=UTC)
 ANN = Spender("acme", "ann", ("desk", "deals"))

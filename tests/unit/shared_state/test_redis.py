@@ -8,9 +8,9 @@ import pytest
 from tests.servers.redis import PASSWORD, RedisTestServer, running_redis
 from tests.twins import ManualClock
 from toolcrib.contracts import InvalidSettings, Unavailable
-from toolcrib.settings import Settings, load_settings, value_of
-from toolcrib.shared import RedisServer
-from toolcrib.shared.redis import Script
+from toolcrib.crib.settings import Settings, load_settings, value_of
+from toolcrib.infrastructure.redis import Script
+from toolcrib.infrastructure.shared import RedisServer
 
 
 @pytest.mark.requirement("shared_state.redis_urls")
@@ -116,8 +116,8 @@ async def test_a_server_that_is_away_is_warned_of_once_and_asked_once_a_second_u
         assert await server.ask("GET", "x") is None
         await server.close()
 
-    said = [record.getMessage() for record in caplog.records if record.name == "toolcrib.shared.redis"]
-    assert [record.levelno for record in caplog.records if record.name == "toolcrib.shared.redis"] == [
+    said = [record.getMessage() for record in caplog.records if record.name == "toolcrib.infrastructure.redis"]
+    assert [record.levelno for record in caplog.records if record.name == "toolcrib.infrastructure.redis"] == [
         logging.WARNING,
         logging.WARNING,
     ]

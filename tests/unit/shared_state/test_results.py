@@ -8,9 +8,9 @@ import pytest
 
 from tests.servers.redis import RedisTestServer
 from toolcrib.contracts import JsonObject
-from toolcrib.executor import Results
-from toolcrib.shared import RedisResults, RedisServer
-from toolcrib.store import MemoryStore, open_store
+from toolcrib.core.executor import Results
+from toolcrib.infrastructure.shared import RedisResults, RedisServer
+from toolcrib.infrastructure.store import MemoryStore, open_store
 
 VALUE: JsonObject = {"output": {"deals": [1, 2.5, None, "Ä"]}}
 

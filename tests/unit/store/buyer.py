@@ -8,7 +8,7 @@ import sqlalchemy as sa
 
 from toolcrib import Crib, ToolContext, tool
 from toolcrib.contracts import Json, JsonObject
-from toolcrib.store.transactions import Work
+from toolcrib.infrastructure.store.ports.transactions import Work
 
 LEASE_S = 0.5
 

@@ -6,7 +6,7 @@ import pytest
 
 from tests.unit.store.samples import FIRST, claimed, entry, later, new_run, opened
 from toolcrib.contracts import RunResult
-from toolcrib.store import RunChange
+from toolcrib.infrastructure.store import RunChange
 
 pytestmark = pytest.mark.requirement("retention.compact")
 

@@ -4,7 +4,7 @@ import pytest
 
 from tests.unit.store.samples import entry, started
 from toolcrib.contracts import NotFound
-from toolcrib.store import MemoryStore, RunChange
+from toolcrib.infrastructure.store import MemoryStore, RunChange
 
 
 @pytest.mark.requirement("store.bounded_memory")

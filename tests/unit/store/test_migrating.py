@@ -19,12 +19,12 @@ import sqlalchemy as sa
 from tests.servers.postgres import PostgresServer
 from toolcrib import Crib, ScriptedModel, tool
 from toolcrib.contracts import Unavailable
-from toolcrib.store import ApprovalFilter, Store, open_store
-from toolcrib.store._dialect import Dialect
-from toolcrib.store._postgres import Postgres
-from toolcrib.store._schema import migrate
-from toolcrib.store._sqlite import Sqlite
-from toolcrib.store._tables import HEAD, STAMP
+from toolcrib.infrastructure.store import ApprovalFilter, Store, open_store
+from toolcrib.infrastructure.store.database.dialect import Dialect
+from toolcrib.infrastructure.store.database.postgres import Postgres
+from toolcrib.infrastructure.store.database.schema import migrate
+from toolcrib.infrastructure.store.database.sqlite import Sqlite
+from toolcrib.infrastructure.store.database.tables import HEAD, STAMP
 
 DATABASES: Final = Path(__file__).parents[2] / "contract" / "databases"
 REVISIONS: Final = sorted(file.stem.removeprefix("r") for file in DATABASES.glob("r*.json"))
@@ -138,9 +138,9 @@ async def test_a_store_of_a_newer_release_is_refused_with_both_revisions_and_wha
 
 _MIGRATES = """
 import sys, time
-from toolcrib.store._schema import migrate
-from toolcrib.store._sqlite import Sqlite
-from toolcrib.store._postgres import Postgres
+from toolcrib.infrastructure.store.database.schema import migrate
+from toolcrib.infrastructure.store.database.sqlite import Sqlite
+from toolcrib.infrastructure.store.database.postgres import Postgres
 
 url = sys.argv[1]
 dialect = Sqlite(url) if url.startswith("sqlite") else Postgres(url)
@@ -175,7 +175,7 @@ async def _open_and_close(*stores: Store) -> None:
 
 _OPENS = """
 import asyncio, sys
-from toolcrib.store import open_store
+from toolcrib.infrastructure.store import open_store
 
 async def main():
     store = open_store(sys.argv[1])

@@ -11,8 +11,8 @@ import pytest
 
 from tests.unit.store.samples import NOON, opened
 from toolcrib.contracts import InvalidSettings, Unavailable
-from toolcrib.store import MemoryStore, open_store
-from toolcrib.store.sql import SqlStore
+from toolcrib.infrastructure.store import MemoryStore, open_store
+from toolcrib.infrastructure.store.sql.store import SqlStore
 
 
 @pytest.mark.requirement("store.opening")
@@ -128,7 +128,7 @@ async def test_a_store_that_breaks_while_it_is_open_is_unavailable(tmp_path: Pat
 
 PROGRAM = """
 import asyncio, json, sys
-from toolcrib.store import open_store
+from toolcrib.infrastructure.store import open_store
 
 def loaded():
     return sorted({name.partition(".")[0] for name in sys.modules} & {"alembic", "obstore", "psycopg", "sqlalchemy"})

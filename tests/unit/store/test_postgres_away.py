@@ -12,8 +12,9 @@ from tests.servers.postgres import PASSWORD, PostgresServer, running_postgres
 from tests.servers.proxy import Proxy, proxy_to
 from tests.unit.store.samples import FIRST, NOON, claimed, entries, entry, later, new_run, opened_at, signal, started
 from toolcrib.contracts import Conflict, Fenced, InvalidInput, Unavailable
-from toolcrib.store import Store, _postgres
-from toolcrib.store._postgres import Postgres
+from toolcrib.infrastructure.store import Store
+from toolcrib.infrastructure.store.database import postgres as _postgres
+from toolcrib.infrastructure.store.database.postgres import Postgres
 
 pytestmark = [pytest.mark.slow]
 

@@ -22,8 +22,8 @@ from tests.unit.store.samples import (
     started,
 )
 from toolcrib.contracts import Conflict, Conversation, Json, NotFound, Unavailable
-from toolcrib.store import ApiKey, Charge, Doer, Place, Reserved, RunChange, SealedValue, Store
-from toolcrib.store.sql import SqlStore
+from toolcrib.infrastructure.store import ApiKey, Charge, Doer, Place, Reserved, RunChange, SealedValue, Store
+from toolcrib.infrastructure.store.sql.store import SqlStore
 
 pytestmark = [pytest.mark.requirement("postgres.races"), pytest.mark.slow]
 

@@ -15,11 +15,11 @@ from alembic.migration import MigrationContext
 from tests.servers.postgres import PostgresServer
 from tests.unit.store.samples import NOON, definition, opened_at
 from toolcrib.contracts import InvalidSettings, Unavailable
-from toolcrib.store import open_store
-from toolcrib.store._postgres import Postgres
-from toolcrib.store._schema import bring_up_to_date, migrate
-from toolcrib.store._session import Session
-from toolcrib.store._tables import HEAD, METADATA
+from toolcrib.infrastructure.store import open_store
+from toolcrib.infrastructure.store.database.postgres import Postgres
+from toolcrib.infrastructure.store.database.schema import bring_up_to_date, migrate
+from toolcrib.infrastructure.store.database.session import Session
+from toolcrib.infrastructure.store.database.tables import HEAD, METADATA
 
 pytestmark = [pytest.mark.requirement("postgres.migrations"), pytest.mark.slow]
 
@@ -179,7 +179,7 @@ def test_a_url_that_cannot_be_read_is_not_repeated(url: str):
 @pytest.mark.requirement("postgres.url")
 def test_without_the_driver_the_extra_is_named(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setitem(sys.modules, "psycopg", None)
-    monkeypatch.delitem(sys.modules, "toolcrib.store._postgres")
+    monkeypatch.delitem(sys.modules, "toolcrib.infrastructure.store.database.postgres")
 
     with pytest.raises(Unavailable, match=r"needs psycopg: pip install 'toolcrib\[postgres\]'"):
         open_store("postgresql://owner@host/crib")

@@ -7,7 +7,7 @@ from datetime import datetime, timedelta
 import pytest
 
 from tests.unit.store.samples import FIRST, LEASE_S, NOON, claimed, entry, later, new_run
-from toolcrib.store import Lease, RunChange, Store, open_store
+from toolcrib.infrastructure.store import Lease, RunChange, Store, open_store
 
 pytestmark = [pytest.mark.requirement("postgres.time"), pytest.mark.slow]
 

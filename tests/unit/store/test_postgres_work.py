@@ -15,8 +15,8 @@ from tests.unit.store.buyer import LEASE_S, buy, buys
 from tests.unit.store.samples import signal, started
 from toolcrib import Crib
 from toolcrib.contracts import Fenced, Json, PermissionDenied
-from toolcrib.store import Doer, open_store
-from toolcrib.store.sql import SqlStore
+from toolcrib.infrastructure.store import Doer, open_store
+from toolcrib.infrastructure.store.sql.store import SqlStore
 
 pytestmark = [pytest.mark.requirement("effects.transactional"), pytest.mark.slow]
 

@@ -15,7 +15,7 @@ from tests.servers.postgres import PostgresServer
 from tests.unit.store.samples import LEASE_S, NOON, claimed, entry, later, opened_at, started
 from tests.unit.store.samples import signal as sent
 from toolcrib.contracts import Fenced
-from toolcrib.store import RunChange
+from toolcrib.infrastructure.store import RunChange
 
 ROOT = Path(__file__).parents[3]
 

@@ -14,10 +14,10 @@ from alembic.script import ScriptDirectory
 
 from tests.unit.store.samples import opened
 from toolcrib.contracts import Unavailable
-from toolcrib.store._schema import MIGRATIONS, bring_up_to_date, migrate
-from toolcrib.store._session import Session
-from toolcrib.store._sqlite import Sqlite
-from toolcrib.store._tables import HEAD, METADATA, STAMP
+from toolcrib.infrastructure.store.database.schema import MIGRATIONS, bring_up_to_date, migrate
+from toolcrib.infrastructure.store.database.session import Session
+from toolcrib.infrastructure.store.database.sqlite import Sqlite
+from toolcrib.infrastructure.store.database.tables import HEAD, METADATA, STAMP
 
 pytestmark = pytest.mark.requirement("store.schema")
 

@@ -6,8 +6,8 @@ import pytest
 
 from tests.unit.store.samples import FIRST, NOON, claimed, definition, entry, new_run, signal, started
 from toolcrib.contracts import Conversation, NotFound, PermissionDenied
-from toolcrib.store import ApprovalFilter, Definition, MemoryStore, Place, SealedValue
-from toolcrib.store.shadow import ShadowStore
+from toolcrib.infrastructure.store import ApprovalFilter, Definition, MemoryStore, Place, SealedValue
+from toolcrib.infrastructure.store.memory.shadow import ShadowStore
 
 pytestmark = pytest.mark.requirement("rehearsal.shadow")
 

@@ -12,11 +12,13 @@ import sqlalchemy as sa
 
 from tests.unit.store.samples import FIRST, NOON, definition, entries, entry, later, new_run, opened, started
 from toolcrib.contracts import Conflict, Fenced, InvalidInput, NotFound, Unavailable, digest
-from toolcrib.store import Store, _sqlite, blobs
-from toolcrib.store._database import Database
-from toolcrib.store._session import Session
-from toolcrib.store._sqlite import Sqlite
-from toolcrib.store._tables import STAMP
+from toolcrib.infrastructure.store import Store
+from toolcrib.infrastructure.store.database import sqlite as _sqlite
+from toolcrib.infrastructure.store.database.database import Database
+from toolcrib.infrastructure.store.database.session import Session
+from toolcrib.infrastructure.store.database.sqlite import Sqlite
+from toolcrib.infrastructure.store.database.tables import STAMP
+from toolcrib.infrastructure.store.sql import blobs
 
 
 @pytest.fixture

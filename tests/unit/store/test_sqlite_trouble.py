@@ -8,11 +8,11 @@ import pytest
 
 from tests.unit.store.samples import NOON, entries, entry, opened_at, started
 from toolcrib.contracts import Unavailable
-from toolcrib.store._database import Database
-from toolcrib.store._session import Session
-from toolcrib.store._sqlite import Sqlite
-from toolcrib.store.objects import FolderObjects
-from toolcrib.store.sql import SqlStore
+from toolcrib.infrastructure.store.blobs.files import FolderObjects
+from toolcrib.infrastructure.store.database.database import Database
+from toolcrib.infrastructure.store.database.session import Session
+from toolcrib.infrastructure.store.database.sqlite import Sqlite
+from toolcrib.infrastructure.store.sql.store import SqlStore
 
 
 class Limited(SqlStore):

@@ -11,7 +11,7 @@ pytestmark = [pytest.mark.requirement("repository.closing_line"), pytest.mark.sl
 HEAD = "import subprocess, sys\nimport pytest\npytestmark = pytest.mark.requirement('a.one')\n"
 COVERED_IN_A_SUBPROCESS = """
 def test_subprocess(tmp_path):
-    subprocess.run([sys.executable, "-c", "import toolcrib.policy as p; p.f()"], cwd=tmp_path, check=True)
+    subprocess.run([sys.executable, "-c", "import toolcrib.core.policy as p; p.f()"], cwd=tmp_path, check=True)
 """
 FAILING = """
 @pytest.fixture
@@ -26,7 +26,8 @@ def test_error(broken): pass
 @pytest.fixture
 def small_suite(repository: Repository) -> Repository:
     repository.write("tests/contract/requirements/a.yaml", "a.one: One.\n")
-    repository.write("src/toolcrib/policy/__init__.py", "def f():\n    return 1\n")
+    repository.write("src/toolcrib/core/policy/__init__.py", "def f():\n    return 1\n")
+    repository.write("src/toolcrib/core/__init__.py", "")
     repository.write("tests/test_m.py", HEAD + COVERED_IN_A_SUBPROCESS)
     return repository
 
@@ -39,12 +40,12 @@ def test_a_suite_that_passes_with_its_coverage_succeeds(small_suite: Repository)
     run = small_suite.python("-m", "tools.suite")
 
     assert closing_line(run) == "1 passed, 0 failed"
-    assert "policy              100%   100.00%        0\n" in run.stdout
+    assert "core/policy                 100%   100.00%        0\n" in run.stdout
     assert run.returncode == 0
 
 
 def test_a_suite_that_passes_without_its_coverage_fails(small_suite: Repository):
-    small_suite.write("src/toolcrib/policy/m.py", "def g():\n    return 2\n")
+    small_suite.write("src/toolcrib/core/policy/m.py", "def g():\n    return 2\n")
 
     run = small_suite.python("-m", "tools.suite", "-n", "0")
 

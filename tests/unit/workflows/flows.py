@@ -6,15 +6,7 @@ from typing import Any
 
 from tests.unit.runs.house import StandingClock, settled
 from toolcrib import Crib
-from toolcrib.contracts import (
-    OWNER,
-    CallFinished,
-    JsonObject,
-    ProgressMade,
-    ToolEnvelope,
-    ToolError,
-    ToolRevision,
-)
+from toolcrib.contracts import OWNER, CallFinished, JsonObject, ProgressMade, ToolEnvelope, ToolError, ToolRevision
 from toolcrib.contracts.workflows import StepInstance, WorkflowDefinition, WorkflowInstance
 
 HOUR = 3600.0

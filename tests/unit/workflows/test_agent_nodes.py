@@ -9,7 +9,7 @@ from tests.unit.executions.house import MODEL, Desk, agent, turn
 from tests.unit.workflows.asking import LOOKS, asks, opened, pin, pinned, read, run, workflow
 from toolcrib import Crib, ScriptedModel, tool
 from toolcrib.contracts import JsonObject
-from toolcrib.store import MemoryStore
+from toolcrib.infrastructure.store import MemoryStore
 
 STABLE = {"response", "output", "tools_by_id", "tool_order", "last_tool", "traces_url", "handles"}
 TWO_CALLS = (turn(("look", "hat")), turn(("fail", "coat")), "A hat.")

@@ -25,9 +25,9 @@ from toolcrib.contracts import (
     UntrustedContent,
 )
 from toolcrib.contracts.workflows import WorkflowDefinition, WorkflowImplementation, WorkflowStep
-from toolcrib.engines import Driven
-from toolcrib.registry import pins_of
-from toolcrib.workflows.graph import plan_of
+from toolcrib.core.engines import Driven
+from toolcrib.core.registry import pins_of
+from toolcrib.workflows.values.graph import plan_of
 
 TASK: JsonObject = {"task": "Move Acme's deals to Negotiation"}
 ASKED: JsonObject = {"task": "How many deals has Acme?"}

@@ -20,7 +20,7 @@ from toolcrib.contracts import (
     ProgressMade,
 )
 from toolcrib.contracts.workflows import StepWait, WorkflowInstance
-from toolcrib.store import Entry
+from toolcrib.infrastructure.store import Entry
 
 ITEM: JsonObject = {"item": "x"}
 ANN = Principal(id="ann", grants=("ai://workflows/*", "ai://tools/*"))

@@ -10,8 +10,8 @@ from tests.unit.workflows.asking import DOES_NOT, LOOKS, asks, opened, pin, pinn
 from toolcrib import Crib, ScriptedModel, tool
 from toolcrib.contracts import Json, JsonObject, PermissionDenied, Principal, ServiceAccount, ToolEnvelope
 from toolcrib.contracts.workflows import Materialized, WorkflowDefinition, WorkflowStep
+from toolcrib.core.runs import calls_of
 from toolcrib.llm import Message, ToolCall
-from toolcrib.runs import calls_of
 
 FOUND = pin("found")
 THEN: JsonObject = {"name": "then", "output": "Look: ${ask.handles.found}"}

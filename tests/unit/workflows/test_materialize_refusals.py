@@ -9,8 +9,8 @@ from tests.unit.workflows.asking import LOOKS, asks, opened, pin, run, workflow
 from toolcrib import Crib
 from toolcrib.contracts import Conflict, InvalidInput, JsonObject, NotFound, ToolcribError, ToolEnvelope
 from toolcrib.contracts.workflows import WorkflowDefinition
+from toolcrib.core.runs import calls_of
 from toolcrib.llm import Message
-from toolcrib.runs import calls_of
 
 pytestmark = pytest.mark.requirement("workflow_agents.materialize_refusals")
 

@@ -7,7 +7,6 @@ from rich.console import Console
 
 from tests.unit.workflows.shop import Shop, calls, outputs, publish, reused, statuses, step
 from toolcrib import Crib
-from toolcrib.cli.tree import draw
 from toolcrib.contracts import (
     CallFinished,
     Conflict,
@@ -19,6 +18,7 @@ from toolcrib.contracts import (
     ToolStep,
 )
 from toolcrib.contracts.workflows import TAKEN_UP, Rerun
+from toolcrib.interfaces.cli.render.tree import draw
 
 ITEM: JsonObject = {"item": "x"}
 ORDER = (

@@ -11,7 +11,7 @@ from tests.unit.workflows.shop import Shop, calls, publish, reused, statuses, st
 from toolcrib import Crib, LLMConfig, ScriptedModel
 from toolcrib.contracts import AgentDefinition, Conflict, JsonObject, NotFound, Reason, Run
 from toolcrib.contracts.workflows import Rerun
-from toolcrib.crib.successors import Successors
+from toolcrib.crib.runs.rerun_links import Successors
 
 ITEM: JsonObject = {"item": "x"}
 ORDER = (calls("reserve", "reserve"), calls("ship", "ship", depends_on=["reserve"]))

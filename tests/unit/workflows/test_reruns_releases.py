@@ -5,7 +5,7 @@ import pytest
 from tests.unit.workflows.shop import Shop, calls, publish, reused
 from toolcrib import Crib
 from toolcrib.contracts import ErrorCode, InvalidInput, JsonObject, NotFound, Reason, RunRequest, content_hash
-from toolcrib.store import Definition
+from toolcrib.infrastructure.store import Definition
 
 pytestmark = pytest.mark.requirement("workflow_reruns.fixed")
 

@@ -13,7 +13,7 @@ from tests.contract.graphs.world import LEFT, STOCK, composite, tool
 from toolcrib import Crib
 from toolcrib.contracts import NotFound, ToolcribError
 from toolcrib.contracts.workflows import ConditionBinding, StepRegistration, WorkflowDefinition, WorkflowGraph
-from toolcrib.registry import lock_of, pins_of
+from toolcrib.core.registry import lock_of, pins_of
 
 pytestmark = pytest.mark.requirement("workflow_impact.lock")
 

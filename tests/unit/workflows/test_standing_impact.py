@@ -10,7 +10,7 @@ from tests.contract.graphs.workflows import call, graph, publish_all
 from tests.contract.graphs.world import LEFT, STOCK, agent, composite, tool
 from toolcrib import Crib
 from toolcrib.contracts import Dependent, JsonObject, ProviderDefinition, ToolDefinition
-from toolcrib.registry import concerns
+from toolcrib.core.registry import concerns
 
 pytestmark = pytest.mark.requirement("workflow_impact.reports")
 

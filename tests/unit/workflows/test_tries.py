@@ -12,9 +12,9 @@ from tests.unit.workflows.flows import HOUR, calls_of, error_of, run, run_throug
 from toolcrib import Crib, ToolContext, tool
 from toolcrib.contracts import AgentDefinition, ErrorCode, JsonObject, LLMConfig, ModelError, Reason, ToolError
 from toolcrib.contracts.workflows import StepRetry, WorkflowInstance
-from toolcrib.executor import error
+from toolcrib.core.executor import error
 from toolcrib.llm import ScriptedModel
-from toolcrib.workflows.retrying import wait_before_try
+from toolcrib.workflows.run.retrying import wait_before_try
 
 pytestmark = pytest.mark.requirement("workflow_steps.retry")
 

@@ -7,10 +7,9 @@ characters, schemas and reference data is a doubt, which is put to a model or to
 from toolcrib.agents.evidence.calls import doubts_of_call, seen_in
 from toolcrib.agents.evidence.dates import as_day, calculated
 from toolcrib.agents.evidence.inputs import Leaf, Lists, Path, Step, is_reference, leaves_of
-from toolcrib.agents.evidence.judging import Finding, Judgement, Said, judge
-from toolcrib.agents.evidence.numbers import as_number
-from toolcrib.agents.evidence.reading import Claim, read_claims, reading_schema
-from toolcrib.agents.evidence.second import (
+from toolcrib.agents.evidence.judgement import Finding, Judgement, Said, judge
+from toolcrib.agents.evidence.quantities import as_number
+from toolcrib.agents.evidence.second_reading import (
     SECOND_SYSTEM,
     Known,
     Point,
@@ -23,7 +22,8 @@ from toolcrib.agents.evidence.second import (
     unclear_in,
     value_key,
 )
-from toolcrib.agents.evidence.text import Passage, words_of
+from toolcrib.agents.evidence.task_parts import Claim, read_claims, reading_schema
+from toolcrib.agents.evidence.words import Passage, words_of
 
 __all__ = [
     "SECOND_SYSTEM",

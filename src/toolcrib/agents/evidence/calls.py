@@ -4,7 +4,7 @@ from collections.abc import Iterable, Iterator
 from typing import cast
 
 from toolcrib.agents.evidence.inputs import Step
-from toolcrib.agents.evidence.judging import Finding, Said, open_values
+from toolcrib.agents.evidence.judgement import Finding, Said, open_values
 from toolcrib.contracts import Json, JsonObject
 
 

@@ -13,7 +13,7 @@ from calendar import monthrange
 from datetime import date, timedelta
 from typing import Final
 
-from toolcrib.agents.evidence.numbers import numbers_in
+from toolcrib.agents.evidence.quantities import numbers_in
 
 CALCULATION: Final = (
     r"today( [+-] [0-9]{1,4} (day|week|month|quarter|year)s?)*"

@@ -8,10 +8,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Final, TypeAlias, cast
 
-from toolcrib.agents.labels import paired
-from toolcrib.agents.plan import composing
+from toolcrib.agents.evidence.labels_part import paired
+from toolcrib.agents.evidence.plan import composing
 from toolcrib.contracts import Json, JsonObject, JsonSchema
-from toolcrib.providers import ReferenceList
+from toolcrib.core.providers import ReferenceList
 
 Path: TypeAlias = tuple[str | int, ...]
 Lists: TypeAlias = Mapping[str, ReferenceList]

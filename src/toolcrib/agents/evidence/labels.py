@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final, Literal, TypeAlias
 
-from toolcrib.agents.evidence.text import matches, shares_stem, stands_in, words_of
+from toolcrib.agents.evidence.words import matches, shares_stem, stands_in, words_of
 from toolcrib.contracts import Json
 
 Fit: TypeAlias = Literal["whole", "part", "tie", "none"]

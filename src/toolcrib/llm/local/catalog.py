@@ -6,7 +6,7 @@ from typing import Final
 
 from msgspec import Struct
 
-from toolcrib.contracts.errors import NotFound
+from toolcrib.contracts.base.errors import NotFound
 
 
 class Piece(Struct, frozen=True):

@@ -8,7 +8,7 @@ import sys
 from collections.abc import Mapping
 from pathlib import Path
 
-from toolcrib.contracts.errors import NotFound
+from toolcrib.contracts.base.errors import NotFound
 from toolcrib.llm.local.catalog import MODELS, LocalModel
 
 MODELS_FOLDER = "TOOLCRIB_MODELS_DIR"

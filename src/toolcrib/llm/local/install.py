@@ -17,7 +17,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import BinaryIO, Final, TypeAlias
 
-from toolcrib.contracts.errors import InvalidSettings, Unavailable
+from toolcrib.contracts.base.errors import InvalidSettings, Unavailable
 from toolcrib.llm.local.catalog import LocalModel, Piece
 from toolcrib.llm.local.files import is_installed, model_path
 

@@ -18,10 +18,10 @@ from typing import Any, Protocol, cast
 
 import orjson
 
-from toolcrib.contracts.errors import InvalidSettings, ModelError
+from toolcrib.contracts.base.errors import InvalidSettings, ModelError
+from toolcrib.infrastructure.net import HttpResponse, HttpStream, Timeouts
 from toolcrib.llm.local.catalog import find_model
 from toolcrib.llm.local.chatml import STOP, prompt_of
-from toolcrib.net import HttpResponse, HttpStream, Timeouts
 
 CONTEXT_TOKENS = 8192
 """What a conversation and its answer may have together."""

@@ -14,12 +14,12 @@ from anthropic import (
 from anthropic.lib.bedrock import AsyncAnthropicBedrock
 from anthropic.lib.vertex import AsyncAnthropicVertex
 
+from toolcrib.infrastructure.net import Timeouts
+from toolcrib.llm.base.transport import Transport
 from toolcrib.llm.sdk._http import http_client, httpx_timeout
 from toolcrib.llm.sdk.entra import entra_token
 from toolcrib.llm.sdk.places import SdkSettings
 from toolcrib.llm.sdk.transport import Post, unreached, unsigned
-from toolcrib.llm.transport import Transport
-from toolcrib.net import Timeouts
 
 _SCOPE = "https://ai.azure.com/.default"
 

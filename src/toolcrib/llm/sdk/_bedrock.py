@@ -6,11 +6,11 @@ from typing import cast
 from anthropic.lib.bedrock import AsyncAnthropicBedrock
 from botocore import exceptions
 
+from toolcrib.llm.base.transport import Transport
 from toolcrib.llm.sdk._anthropic import raw
 from toolcrib.llm.sdk._http import http_client
 from toolcrib.llm.sdk.places import SdkSettings, bedrock_region
 from toolcrib.llm.sdk.transport import Post
-from toolcrib.llm.transport import Transport
 
 
 def bedrock(inner: Transport, settings: SdkSettings) -> Post:

@@ -9,8 +9,8 @@ from typing import Final
 
 import httpx2
 
-from toolcrib.llm.transport import Transport
-from toolcrib.net import HttpStream, Timeouts
+from toolcrib.infrastructure.net import HttpStream, Timeouts
+from toolcrib.llm.base.transport import Transport
 
 _OF_THE_CONNECTION: Final = frozenset({"connection", "content-length", "host", "transfer-encoding"})
 _OF_THE_ENCODING: Final = frozenset({"content-encoding", "content-length", "transfer-encoding"})

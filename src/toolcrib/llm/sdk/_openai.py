@@ -5,13 +5,13 @@ from typing import Any, cast
 import httpx2
 from openai import APIConnectionError, APIStatusError, AsyncAzureOpenAI, AsyncOpenAI, AsyncStream, OpenAIError
 
-from toolcrib.contracts.errors import InvalidSettings
+from toolcrib.contracts.base.errors import InvalidSettings
+from toolcrib.infrastructure.net import Timeouts
+from toolcrib.llm.base.transport import Transport
 from toolcrib.llm.sdk._http import http_client, httpx_timeout
 from toolcrib.llm.sdk.entra import entra_token
 from toolcrib.llm.sdk.places import SdkSettings
 from toolcrib.llm.sdk.transport import Post, unreached
-from toolcrib.llm.transport import Transport
-from toolcrib.net import Timeouts
 
 _API_VERSION = "2024-10-21"
 """Azure's last dated version that is generally available."""

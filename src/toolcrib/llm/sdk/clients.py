@@ -6,10 +6,10 @@ Raises:
     InvalidSettings: The SDK is not installed, or has nothing to sign in with.
 """
 
-from toolcrib.contracts.errors import InvalidSettings
+from toolcrib.contracts.base.errors import InvalidSettings
+from toolcrib.llm.base.transport import Transport
 from toolcrib.llm.sdk.places import SdkSettings
 from toolcrib.llm.sdk.transport import Post
-from toolcrib.llm.transport import Transport
 
 
 def plain_openai(inner: Transport, settings: SdkSettings) -> Post:

@@ -5,7 +5,7 @@ The library caches tokens and renews them in time, through an HTTP client of its
 
 from collections.abc import Awaitable, Callable
 
-from toolcrib.contracts.errors import InvalidSettings, ModelError
+from toolcrib.contracts.base.errors import InvalidSettings, ModelError
 from toolcrib.llm.sdk.places import SdkSettings
 
 

@@ -11,9 +11,9 @@ from typing import Any, Protocol
 
 import orjson
 
-from toolcrib.contracts.errors import ModelError
-from toolcrib.llm._json import load_object, obj, text
-from toolcrib.llm.errors import Fault, provider_error
+from toolcrib.contracts.base.errors import ModelError
+from toolcrib.llm.base.errors import Fault, provider_error
+from toolcrib.llm.base.json_values import load_object, obj, text
 
 EVENT_STREAM = "application/vnd.amazon.eventstream"
 

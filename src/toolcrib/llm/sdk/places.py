@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 
 from msgspec import Struct
 
-from toolcrib.contracts.errors import InvalidSettings
+from toolcrib.contracts.base.errors import InvalidSettings
 
 _VERTEX_MULTI_REGIONS = frozenset({"eu", "us"})
 

@@ -11,11 +11,11 @@ from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, 
 from contextlib import asynccontextmanager
 from typing import Any, Protocol, TypeAlias
 
-from toolcrib.contracts.errors import ModelError, ToolcribError
+from toolcrib.contracts.base.errors import ModelError, ToolcribError
+from toolcrib.infrastructure.net import HttpResponse, HttpStream, Timeouts
+from toolcrib.llm.base.transport import Transport
 from toolcrib.llm.sdk.eventstream import EVENT_STREAM, as_server_sent
 from toolcrib.llm.sdk.places import SdkSettings
-from toolcrib.llm.transport import Transport
-from toolcrib.net import HttpResponse, HttpStream, Timeouts
 
 
 class SdkAnswer(Protocol):

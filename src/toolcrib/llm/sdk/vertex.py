@@ -9,10 +9,10 @@ from collections.abc import AsyncGenerator, Mapping
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Any, cast
 
-from toolcrib.contracts.errors import InvalidSettings, ModelError
+from toolcrib.contracts.base.errors import InvalidSettings, ModelError
+from toolcrib.infrastructure.net import HttpResponse, HttpStream, Timeouts
+from toolcrib.llm.base.transport import Transport
 from toolcrib.llm.sdk.places import SdkSettings
-from toolcrib.llm.transport import Transport
-from toolcrib.net import HttpResponse, HttpStream, Timeouts
 
 if TYPE_CHECKING:
     from google.auth.credentials import Credentials

@@ -7,8 +7,8 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Final
 
 from toolcrib.contracts import Json, JsonObject
-from toolcrib.llm._json import arr, obj, text
-from toolcrib.llm.messages import ToolExample
+from toolcrib.llm.base.json_values import arr, obj, text
+from toolcrib.llm.base.messages import ToolExample
 from toolcrib.llm.text.calls import Call
 from toolcrib.llm.text.functions import Function, Parameter
 from toolcrib.llm.text.literals import UNDEFINED, Undefined

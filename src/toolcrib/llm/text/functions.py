@@ -9,8 +9,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final, NamedTuple, cast
 
 from toolcrib.contracts import Json, JsonObject
-from toolcrib.llm._json import arr, obj
-from toolcrib.llm.messages import Tool
+from toolcrib.llm.base.json_values import arr, obj
+from toolcrib.llm.base.messages import Tool
 from toolcrib.llm.text.calls import Call
 from toolcrib.llm.text.literals import Malformed, Undefined
 from toolcrib.llm.text.typescript import Types, is_identifier

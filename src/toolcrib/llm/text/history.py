@@ -13,7 +13,7 @@ import orjson
 from msgspec import Struct
 
 from toolcrib.contracts import Json, JsonObject
-from toolcrib.llm.messages import Message, Opaque, Part, Text, ToolCall, ToolResult, in_words
+from toolcrib.llm.base.messages import Message, Opaque, Part, Text, ToolCall, ToolResult, in_words
 from toolcrib.llm.text.examples import written
 from toolcrib.llm.text.fences import TOOL
 from toolcrib.llm.text.functions import FINAL

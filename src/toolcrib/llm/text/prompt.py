@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from difflib import get_close_matches
 from functools import lru_cache
 
-from toolcrib.llm.messages import ToolSet
+from toolcrib.llm.base.messages import ToolSet
 from toolcrib.llm.text.examples import examples_of, written
 from toolcrib.llm.text.functions import FINAL, Function, functions_of
 from toolcrib.llm.text.typescript import Types, commented

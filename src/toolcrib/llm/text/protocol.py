@@ -12,10 +12,10 @@ from typing import Any, Final, NamedTuple
 import msgspec
 import orjson
 
-from toolcrib.llm.events import Done, Event, TextDelta, whole_calls
-from toolcrib.llm.messages import NO_TOOLS, Message, NamedTool, Part, Request, Response, Text, ToolCall, in_words
-from toolcrib.llm.quirks import Quirks
-from toolcrib.llm.structured import structured_mode
+from toolcrib.llm.base.events import Done, Event, TextDelta, whole_calls
+from toolcrib.llm.base.messages import NO_TOOLS, Message, NamedTool, Part, Request, Response, Text, ToolCall, in_words
+from toolcrib.llm.base.quirks import Quirks
+from toolcrib.llm.base.structured import structured_mode
 from toolcrib.llm.text.calls import Block, Call, parse, problem_at
 from toolcrib.llm.text.fences import Prose
 from toolcrib.llm.text.functions import FINAL

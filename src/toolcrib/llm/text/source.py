@@ -6,7 +6,7 @@ every offset is one of the answer itself.
 
 import re
 
-from toolcrib.contracts.errors import InvalidInput
+from toolcrib.contracts.base.errors import InvalidInput
 
 _SPACE = re.compile(r"(?:[\s\ufeff]++|//[^\n\r\u2028\u2029]*+|/\*(?:[^*]++|\*(?!/))*+\*/)*+")
 _QUOTED_SPACE = re.compile(

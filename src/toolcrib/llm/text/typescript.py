@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from toolcrib.contracts import Json
-from toolcrib.llm._json import arr, followed, obj, text
+from toolcrib.llm.base.json_values import arr, followed, obj, text
 
 _RESERVED = re.compile(
     r"await|break|case|catch|class|const|continue|debugger|default|delete|do|else|enum|export|extends|false|finally|for"

@@ -11,10 +11,13 @@ from typing import Any
 
 import orjson
 
-from toolcrib.contracts.errors import ModelError
-from toolcrib.llm._json import obj, text
-from toolcrib.llm.errors import Fault, fault_of, provider_error
-from toolcrib.llm.messages import (
+from toolcrib.contracts.base.errors import ModelError
+from toolcrib.llm.base._arguments import as_object
+from toolcrib.llm.base._signature import fields_of
+from toolcrib.llm.base._toolsets import RenderedToolSets
+from toolcrib.llm.base.errors import Fault, fault_of, provider_error
+from toolcrib.llm.base.json_values import obj, text
+from toolcrib.llm.base.messages import (
     Message,
     NamedTool,
     Opaque,
@@ -27,11 +30,8 @@ from toolcrib.llm.messages import (
     ToolCall,
     ToolResult,
 )
-from toolcrib.llm.quirks import Quirks
-from toolcrib.llm.strict import strict_schema
-from toolcrib.llm.wires._arguments import as_object
-from toolcrib.llm.wires._signature import fields_of
-from toolcrib.llm.wires._toolsets import RenderedToolSets
+from toolcrib.llm.base.quirks import Quirks
+from toolcrib.llm.base.strict import strict_schema
 from toolcrib.llm.wires.anthropic_answer import parse_answer
 from toolcrib.llm.wires.anthropic_stream import AnthropicDecoder
 

@@ -10,10 +10,10 @@ import msgspec
 import orjson
 from msgspec import Raw, Struct
 
-from toolcrib.llm._json import count, load_object, missing, obj, text
-from toolcrib.llm.errors import fault_of, provider_error
-from toolcrib.llm.messages import Message, Opaque, Part, Response, Stop, Text, Thinking, ToolCall, Usage
-from toolcrib.llm.wires._signature import signed
+from toolcrib.llm.base._signature import signed
+from toolcrib.llm.base.errors import fault_of, provider_error
+from toolcrib.llm.base.json_values import count, load_object, missing, obj, text
+from toolcrib.llm.base.messages import Message, Opaque, Part, Response, Stop, Text, Thinking, ToolCall, Usage
 
 _STOPS: dict[str, Stop] = {
     "end_turn": "end",

@@ -11,11 +11,11 @@ import msgspec
 import orjson
 from msgspec import Raw, Struct
 
-from toolcrib.contracts.errors import ModelError
-from toolcrib.llm._json import count, load_object, missing, obj, text
-from toolcrib.llm.errors import fault_of, provider_error
-from toolcrib.llm.events import CallDelta, CallEnd, CallStart, Done, Event, TextDelta, ThinkingDelta, UsageUpdate
-from toolcrib.llm.messages import Part, ToolCall
+from toolcrib.contracts.base.errors import ModelError
+from toolcrib.llm.base.errors import fault_of, provider_error
+from toolcrib.llm.base.events import CallDelta, CallEnd, CallStart, Done, Event, TextDelta, ThinkingDelta, UsageUpdate
+from toolcrib.llm.base.json_values import count, load_object, missing, obj, text
+from toolcrib.llm.base.messages import Part, ToolCall
 from toolcrib.llm.wires.anthropic_answer import part_of, response_of, usage_of
 
 

@@ -11,9 +11,11 @@ from typing import Any
 import msgspec
 import orjson
 
-from toolcrib.contracts.errors import ModelError
-from toolcrib.llm.errors import fault_in, provider_error
-from toolcrib.llm.messages import (
+from toolcrib.contracts.base.errors import ModelError
+from toolcrib.llm.base._signature import fields_of
+from toolcrib.llm.base._toolsets import RenderedToolSets
+from toolcrib.llm.base.errors import fault_in, provider_error
+from toolcrib.llm.base.messages import (
     Message,
     NamedTool,
     Opaque,
@@ -25,10 +27,8 @@ from toolcrib.llm.messages import (
     ToolCall,
     ToolResult,
 )
-from toolcrib.llm.quirks import Quirks
-from toolcrib.llm.strict import strict_schema
-from toolcrib.llm.wires._signature import fields_of
-from toolcrib.llm.wires._toolsets import RenderedToolSets
+from toolcrib.llm.base.quirks import Quirks
+from toolcrib.llm.base.strict import strict_schema
 from toolcrib.llm.wires.chat_answer import parse_answer
 from toolcrib.llm.wires.chat_stream import ChatDecoder
 

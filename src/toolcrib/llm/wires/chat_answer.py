@@ -9,10 +9,10 @@ from typing import Any
 import orjson
 from msgspec import Struct
 
-from toolcrib.llm._json import arr, count, json_text, load_object, missing, obj, text
-from toolcrib.llm.errors import fault_of, provider_error
-from toolcrib.llm.messages import Message, Opaque, Part, Response, Stop, Text, Thinking, ToolCall, Usage
-from toolcrib.llm.wires._signature import signed
+from toolcrib.llm.base._signature import signed
+from toolcrib.llm.base.errors import fault_of, provider_error
+from toolcrib.llm.base.json_values import arr, count, json_text, load_object, missing, obj, text
+from toolcrib.llm.base.messages import Message, Opaque, Part, Response, Stop, Text, Thinking, ToolCall, Usage
 
 KNOWN_FIELDS = frozenset(
     {"role", "content", "reasoning_content", "reasoning", "tool_calls", "function_call", "refusal"}

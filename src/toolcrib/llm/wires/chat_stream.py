@@ -7,11 +7,11 @@ arguments as an object, a missing `[DONE]` after the finish reason, usage in any
 from collections.abc import Sequence
 from typing import Any
 
-from toolcrib.contracts.errors import ModelError
-from toolcrib.llm._json import arr, json_text, load_object, obj, text
-from toolcrib.llm.errors import fault_of, provider_error
-from toolcrib.llm.events import CallDelta, CallEnd, CallStart, Done, Event, TextDelta, ThinkingDelta, UsageUpdate
-from toolcrib.llm.messages import Usage
+from toolcrib.contracts.base.errors import ModelError
+from toolcrib.llm.base.errors import fault_of, provider_error
+from toolcrib.llm.base.events import CallDelta, CallEnd, CallStart, Done, Event, TextDelta, ThinkingDelta, UsageUpdate
+from toolcrib.llm.base.json_values import arr, json_text, load_object, obj, text
+from toolcrib.llm.base.messages import Usage
 from toolcrib.llm.wires.chat_answer import (
     KNOWN_FIELDS,
     Answer,

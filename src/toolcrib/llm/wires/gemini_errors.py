@@ -5,8 +5,8 @@ https://cloud.google.com/apis/design/errors#error_model
 
 from typing import Any
 
-from toolcrib.llm._json import arr, count, obj, text
-from toolcrib.llm.errors import Fault
+from toolcrib.llm.base.errors import Fault
+from toolcrib.llm.base.json_values import arr, count, obj, text
 
 _REASON = "google.rpc.ErrorInfo"
 _RETRY = "google.rpc.RetryInfo"

@@ -2,9 +2,9 @@
 
 from collections.abc import Sequence
 
-from toolcrib.contracts.errors import ModelError
-from toolcrib.llm.events import Done, Event
-from toolcrib.llm.wires.gemini_answer import Answer
+from toolcrib.contracts.base.errors import ModelError
+from toolcrib.llm.base.events import Done, Event
+from toolcrib.llm.wires.gemini import Answer
 
 
 class GeminiDecoder:

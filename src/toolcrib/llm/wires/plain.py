@@ -11,11 +11,11 @@ import orjson
 from msgspec import Struct
 
 from toolcrib.contracts import Json, JsonObject
-from toolcrib.contracts.errors import ModelError
-from toolcrib.llm.errors import fault_in, provider_error
-from toolcrib.llm.events import Event
-from toolcrib.llm.messages import Message, Request, Response, Text, Usage
-from toolcrib.llm.quirks import Quirks
+from toolcrib.contracts.base.errors import ModelError
+from toolcrib.llm.base.errors import fault_in, provider_error
+from toolcrib.llm.base.events import Event
+from toolcrib.llm.base.messages import Message, Request, Response, Text, Usage
+from toolcrib.llm.base.quirks import Quirks
 
 
 class PlainForm(Struct, frozen=True, kw_only=True):

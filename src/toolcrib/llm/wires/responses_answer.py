@@ -11,10 +11,10 @@ import msgspec
 import orjson
 from msgspec import Raw, Struct
 
-from toolcrib.llm._json import arr, count, json_text, load_object, missing, obj, text
-from toolcrib.llm.errors import fault_of, provider_error
-from toolcrib.llm.messages import Message, Opaque, Part, Response, Stop, Text, Thinking, ToolCall, Usage
-from toolcrib.llm.wires._signature import signed
+from toolcrib.llm.base._signature import signed
+from toolcrib.llm.base.errors import fault_of, provider_error
+from toolcrib.llm.base.json_values import arr, count, json_text, load_object, missing, obj, text
+from toolcrib.llm.base.messages import Message, Opaque, Part, Response, Stop, Text, Thinking, ToolCall, Usage
 
 _CUT: dict[str, Stop] = {
     "max_output_tokens": "length",

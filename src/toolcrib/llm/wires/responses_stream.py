@@ -10,11 +10,11 @@ from typing import Any
 import msgspec
 from msgspec import Raw, Struct
 
-from toolcrib.contracts.errors import ModelError
-from toolcrib.llm._json import arr, count, load_object, obj, text
-from toolcrib.llm.errors import fault_of, provider_error
-from toolcrib.llm.events import CallDelta, CallEnd, CallStart, Done, Event, TextDelta, ThinkingDelta, UsageUpdate
-from toolcrib.llm.messages import ToolCall
+from toolcrib.contracts.base.errors import ModelError
+from toolcrib.llm.base.errors import fault_of, provider_error
+from toolcrib.llm.base.events import CallDelta, CallEnd, CallStart, Done, Event, TextDelta, ThinkingDelta, UsageUpdate
+from toolcrib.llm.base.json_values import arr, count, load_object, obj, text
+from toolcrib.llm.base.messages import ToolCall
 from toolcrib.llm.wires.responses_answer import part_of, refuse_failed, response_of
 
 

@@ -13,11 +13,11 @@ from toolcrib.contracts.workflows import (
     WorkflowProblem,
     WorkflowStep,
 )
-from toolcrib.policy import is_in_service
-from toolcrib.registry import means_many, misfits
-from toolcrib.workflows.checks.layout import Layout
-from toolcrib.workflows.checks.shapes import article
+from toolcrib.core.policy import is_in_service
+from toolcrib.core.registry import means_many, misfits
 from toolcrib.workflows.checks.stages import stage_problems
+from toolcrib.workflows.checks.structure.layout import Layout
+from toolcrib.workflows.checks.types.shapes import article
 
 _ASKED: Final = frozenset({"agent_ref", "agentRef", "prompt", "context"})
 """What a handler that asks an agent takes."""

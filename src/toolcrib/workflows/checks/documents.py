@@ -19,7 +19,7 @@ from toolcrib.contracts.workflows import (
     WorkflowStep,
 )
 from toolcrib.workflows.checks.faults import MISSING, TOO_SHORT, fault
-from toolcrib.workflows.checks.nearest import near
+from toolcrib.workflows.checks.structure.nearest import near
 
 _UNKNOWN: Final = "extra_forbidden"
 _STEP_FIELD = 3

@@ -7,17 +7,23 @@ from collections.abc import Mapping, Sequence
 from typing import Final, NamedTuple
 
 from toolcrib.contracts import InvalidExpression, Json, escaped
-from toolcrib.contracts.workflows import AGENT_HANDLERS, BUILT_IN_HANDLERS, ConditionUse, WorkflowProblem, WorkflowStep
-from toolcrib.expressions import Template, references_of
-from toolcrib.expressions.structure import MAX_NESTING
-from toolcrib.expressions.template import Placeholder
-from toolcrib.expressions.values import is_list, is_object
-from toolcrib.workflows.checks.circles import ordered
+from toolcrib.contracts.workflows import (
+    AGENT_HANDLERS,
+    BUILT_IN_HANDLERS,
+    ConditionUse,
+    WorkflowProblem,
+    WorkflowStep,
+)
+from toolcrib.core.expressions import Template, references_of
+from toolcrib.core.expressions.structure import MAX_NESTING
+from toolcrib.core.expressions.template import Placeholder
+from toolcrib.core.expressions.values import is_list, is_object
 from toolcrib.workflows.checks.fitting import misfit
-from toolcrib.workflows.checks.layout import Layout
-from toolcrib.workflows.checks.outputs import ERROR, Outputs
-from toolcrib.workflows.checks.reading import Finding, Reader
-from toolcrib.workflows.checks.shapes import (
+from toolcrib.workflows.checks.structure.cycles import ordered
+from toolcrib.workflows.checks.structure.layout import Layout
+from toolcrib.workflows.checks.types.outputs import ERROR, Outputs
+from toolcrib.workflows.checks.types.reading import Finding, Reader
+from toolcrib.workflows.checks.types.shapes import (
     ANYTHING,
     INTEGER,
     STRING,

@@ -2,9 +2,18 @@
 
 from typing import Final
 
-from toolcrib.registry.facts import NUMBERS
-from toolcrib.workflows.checks.reading import Finding
-from toolcrib.workflows.checks.shapes import Described, Form, Shape, is_known, is_only, items_in, kinds_in, spoken
+from toolcrib.core.registry.schema.value_facts import NUMBERS
+from toolcrib.workflows.checks.types.reading import Finding
+from toolcrib.workflows.checks.types.shapes import (
+    Described,
+    Form,
+    Shape,
+    is_known,
+    is_only,
+    items_in,
+    kinds_in,
+    spoken,
+)
 
 _DEEPEST: Final = 6
 _SCALARS: Final = frozenset({"string", "boolean", *NUMBERS})

@@ -5,7 +5,7 @@ from typing import Final
 
 from toolcrib.contracts import AgenticImplementation, ToolRevision
 from toolcrib.contracts.workflows import WorkflowProblem, WorkflowStep
-from toolcrib.workflows.checks.layout import Layout
+from toolcrib.workflows.checks.structure.layout import Layout
 
 _NEEDS: Final[Mapping[str, tuple[str, ...]]] = {
     "agentic.plan": ("tool", "input"),

@@ -4,8 +4,8 @@ from collections.abc import Iterator
 
 from toolcrib.contracts import InvalidDefinition, InvalidExpression
 from toolcrib.contracts.workflows import BUILT_IN_HANDLERS, ConditionBinding, StepRegistration
-from toolcrib.expressions import Template, references_of
-from toolcrib.registry import Registry
+from toolcrib.core.expressions import Template, references_of
+from toolcrib.core.registry import Registry
 
 
 def check_registration(registration: StepRegistration, registry: Registry, realm: str) -> None:

@@ -1,0 +1,329 @@
+"""The plan of a deterministic run: what the model fills in, and how it becomes calls.
+
+The steps are fixed; the model writes each one's input. A string `${search_deals.results[*].id}` refers to an earlier
+step's output. With `for_each`, an input is written for one `item`: a list that holds one element with `${item…}` is
+repeated for all items, in batches as large as the tool's schema allows; without such a list the tool is called once
+per item.
+"""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import count
+from typing import Any, cast
+
+from toolcrib.contracts import AgenticStep, InvalidExpression, Json, JsonObject, JsonSchema, pointed
+from toolcrib.core.expressions import compile_expression, references_of, resolve
+
+REFERENCE = r"^\$\{.+\}$"
+"""Pattern of a string that is one reference."""
+
+_DEFINITIONS = "#/$defs/"
+_COMPOSED = frozenset({"$ref", "allOf", "anyOf", "properties"})
+_RESTRICTING = frozenset({"const", "enum", "format", "maxLength", "minLength", "pattern"})
+"""Keywords of a text that a reference may not meet."""
+
+_QUESTION: JsonSchema = {
+    "description": "Only if the task cannot be done as asked: what must be clarified. Else null.",
+    "anyOf": [
+        {"type": ["string", "null"]},
+        {
+            "type": "object",
+            "properties": {
+                "text": {"type": "string"},
+                "choices": {
+                    "type": "array",
+                    "items": {
+                        "type": "object",
+                        "properties": {"label": {"type": "string"}, "outcome": {"type": "string"}},
+                        "required": ["label", "outcome"],
+                        "additionalProperties": False,
+                    },
+                },
+            },
+            "required": ["text"],
+            "additionalProperties": False,
+        },
+    ],
+}
+READING = "reading"
+"""Where a plan says what the words of its task are for; no step may be called so."""
+
+_LONGEST_REASONING = 300
+"""Characters; small models go round in circles where nothing ends a text."""
+
+Path = tuple[str | int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class StepPlan:
+    """What the model wants of one step."""
+
+    skip: bool
+    for_each: str | None
+    input: JsonObject
+
+    @classmethod
+    def read(cls, value: JsonObject) -> "StepPlan":
+        """From a plan that met its schema."""
+        return cls(bool(value.get("skip")), value.get("for_each") or None, value.get("input") or {})
+
+
+def plan_schema(
+    steps: Sequence[AgenticStep], inputs: Mapping[str, JsonSchema], reading: JsonSchema | None = None
+) -> JsonSchema:
+    """The JSON Schema of a whole plan.
+
+    Args:
+        steps: The fixed sequence.
+        inputs: Input schema of each step's tool, by step id.
+        reading: Schema of what the plan says of the task's words; null if it need not say where its values come from.
+    """
+    properties: JsonObject = {} if reading is None else {READING: reading}
+    properties |= {
+        "reasoning": {
+            "type": "string",
+            "description": "Briefly: each condition that the task sets for the items, then what they get.",
+        },
+        "question": _QUESTION,
+    }
+    definitions: JsonObject = {}
+    for number, step in enumerate(steps):
+        alone = _prefixed(step_schema(step, inputs[step.id], first=number == 0), f"{step.id}.")
+        definitions.update({f"{step.id}.{name}": item for name, item in alone.pop("$defs", {}).items()})
+        properties[step.id] = alone
+    return {
+        "type": "object",
+        "properties": properties,
+        "required": ["reasoning", *(step.id for step in steps)],
+        "additionalProperties": False,
+        **({"$defs": definitions} if definitions else {}),
+    }
+
+
+def step_schema(step: AgenticStep, schema: JsonSchema, *, first: bool) -> JsonSchema:
+    """The JSON Schema of one step of a plan; a first step has nothing to refer to.
+
+    The input is optional, because a step that is skipped has none; one that is missing is refused at its call.
+    """
+    body, definitions = _embeddable(schema)
+    properties: JsonObject = {
+        "skip": {"type": "boolean", "description": "True only if the task does not need this step."},
+    }
+    if not first:
+        properties["for_each"] = {
+            "type": ["string", "null"],
+            "description": "Reference to a list of an earlier step, e.g. ${" + "first_step.results}; else null.",
+        }
+    properties["input"] = body if first else _referable(body)
+    return {
+        "type": "object",
+        "description": step.purpose or step.tool,
+        "properties": properties,
+        "additionalProperties": False,
+        **({"$defs": definitions if first else _referable_each(definitions)} if definitions else {}),
+    }
+
+
+def guided(schema: JsonSchema, lists: Mapping[str, Sequence[str]]) -> JsonSchema:
+    """The schema of a plan as it is shown: it begins with its reading, and later steps say what they are done for.
+
+    It only makes a good plan easier to write than a bad one; what is accepted is the schema of the plan itself.
+
+    Args:
+        schema: What `plan_schema` made.
+        lists: References to the lists that a step may be done for, by step id.
+    """
+    steps = {
+        name: {
+            **step,
+            "properties": {
+                **step["properties"],
+                "for_each": {**step["properties"]["for_each"], "enum": [*lists[name], None]},
+            },
+            "required": ["for_each"],
+        }
+        for name, step in schema["properties"].items()
+        if lists.get(name)
+    }
+    reasoning = {**schema["properties"]["reasoning"], "maxLength": _LONGEST_REASONING}
+    properties = {**schema["properties"], "reasoning": reasoning, **steps}
+    begins = [READING] if READING in properties else []
+    return {**schema, "properties": properties, "required": [*begins, *schema["required"]]}
+
+
+def expand(plan: StepPlan, schema: JsonSchema, scope: Mapping[str, Json]) -> list[JsonObject]:
+    """The inputs of a step's calls, references resolved.
+
+    Args:
+        plan: What the model wrote.
+        schema: Input schema of the step's tool, for the size of batches.
+        scope: Outputs of earlier steps by id, and `input`.
+
+    Raises:
+        InvalidExpression: A reference cannot be resolved, or `for_each` is no list.
+    """
+    if plan.skip:
+        return []
+    if plan.for_each is None:
+        return [_object(resolve(plan.input, scope))]
+    items = items_of(plan, scope)
+    path = next(_repeated_lists(plan.input, ()), None)
+    frame = plan.input if path is None else replaced(plan.input, path, [])
+    if path is None or _mentions_item(frame):
+        return [_object(resolve(plan.input, {**scope, "item": item})) for item in items]
+    size = _batch_size(schema, path) or len(items) or 1
+    element = cast("list[Json]", _at(plan.input, path))[0]
+    rows = [resolve(element, {**scope, "item": item}) for item in items]
+    batches = [rows[start : start + size] for start in range(0, len(rows), size)]
+    return [_object(replaced(resolve(frame, scope), path, batch)) for batch in batches]
+
+
+def items_of(plan: StepPlan, scope: Mapping[str, Json]) -> list[Json]:
+    """What a step is done for; empty if it is done once.
+
+    Raises:
+        InvalidExpression: The reference cannot be resolved, or is no list.
+    """
+    if plan.for_each is None:
+        return []
+    source = plan.for_each.strip().removeprefix("${").removesuffix("}")
+    value = compile_expression(source).evaluate(scope)
+    if not isinstance(value, list):
+        msg = f"for_each '{plan.for_each}' is {type(value).__name__}, not a list; refer to the list itself"
+        raise InvalidExpression(msg)
+    return cast("list[Json]", value)
+
+
+def _object(value: Json) -> JsonObject:
+    return cast("JsonObject", value)
+
+
+def _repeated_lists(value: Json, path: Path) -> Iterator[Path]:
+    """Places of lists with one element that refers to `item`, outermost first."""
+    if isinstance(value, list):
+        elements = cast("list[Json]", value)
+        if len(elements) == 1 and _mentions_item(elements[0]):
+            yield path
+        else:
+            for index, element in enumerate(elements):
+                yield from _repeated_lists(element, (*path, index))
+    elif isinstance(value, dict):
+        for name, item in cast("JsonObject", value).items():
+            yield from _repeated_lists(item, (*path, name))
+
+
+def _mentions_item(value: Json) -> bool:
+    return any(reference.partition(".")[0] == "item" for reference in references_of(value))
+
+
+def _batch_size(schema: JsonSchema, path: Path) -> int | None:
+    """The smallest `maxItems` that the schema sets for a place."""
+    places: list[Json] = [schema]
+    for part in path:
+        places = [_below(node, part) for place in places for node in composing(place, schema)]
+    sizes = [node.get("maxItems") for place in places for node in composing(place, schema)]
+    return min((size for size in sizes if isinstance(size, int) and size > 0), default=None)
+
+
+def _below(node: JsonSchema, part: str | int) -> Json:
+    if isinstance(part, int):
+        return node.get("items")
+    properties: JsonObject = node.get("properties", {})
+    return properties.get(part)
+
+
+def composing(schema: Json, root: JsonSchema) -> list[JsonSchema]:
+    """The schema and everything that it refers to or is composed of, each once, however it is nested."""
+    found: list[JsonSchema] = []
+    waiting = [schema]
+    while waiting:
+        node = waiting.pop()
+        if not isinstance(node, dict) or any(node is known for known in found):
+            continue
+        found.append(cast("JsonSchema", node))
+        waiting += [branch for keyword in ("anyOf", "oneOf", "allOf") for branch in found[-1].get(keyword, ())]
+        if (reference := found[-1].get("$ref")) is not None:
+            waiting.append(pointed(root, reference))
+    return found
+
+
+def _at(value: Json, path: Path) -> Json:
+    for part in path:
+        value = value[part]
+    return value
+
+
+def replaced(value: Json, path: Path, new: Json) -> Json:
+    """The value with something else at a place."""
+    if not path:
+        return new
+    head, rest = path[0], path[1:]
+    if isinstance(value, dict):
+        return {**cast("JsonObject", value), str(head): replaced(value[head], rest, new)}
+    copy = list(cast("list[Json]", value))
+    copy[cast("int", head)] = replaced(copy[cast("int", head)], rest, new)
+    return copy
+
+
+def _embeddable(schema: JsonSchema) -> tuple[JsonSchema, JsonObject]:
+    """An input schema without its `$defs`, and these: so it can stand inside another schema that has them.
+
+    References to other places than `$defs` are led to a copy of the whole that stands there too.
+    """
+    body = {name: item for name, item in schema.items() if name not in ("$defs", "$id", "$schema")}
+    definitions: JsonObject = dict(schema.get("$defs", {}))
+    whole = next(name for number in count(1) if (name := f"input{number}") not in definitions)
+    led = {name: _led(item, f"{_DEFINITIONS}{whole}") for name, item in {**definitions, "": body}.items()}
+    alone = led.pop("")
+    if (alone, led) == (body, definitions):
+        return body, definitions
+    return alone, {**led, whole: alone}
+
+
+def _led(node: Json, place: str) -> Any:
+    """The schema with references to its root, or below it but not to `$defs`, led to a place."""
+    return _with_references(node, lambda to: to if to.startswith(_DEFINITIONS) else place + to.removeprefix("#"))
+
+
+def _prefixed(node: Json, prefix: str) -> Any:
+    """The schema with references to `$defs` led to the same names with a prefix, so that steps share one `$defs`."""
+    return _with_references(node, lambda to: f"{_DEFINITIONS}{prefix}{to.removeprefix(_DEFINITIONS)}")
+
+
+def _with_references(node: Json, change: Callable[[str], str]) -> Any:
+    if isinstance(node, list):
+        return [_with_references(item, change) for item in cast("list[Json]", node)]
+    if not isinstance(node, dict):
+        return node
+    result = {name: _with_references(item, change) for name, item in cast("JsonObject", node).items()}
+    if isinstance(result.get("$ref"), str):
+        result["$ref"] = change(result["$ref"])
+    return result
+
+
+def _referable(schema: Json) -> Json:
+    """The schema, where every value but an object may also be a reference."""
+    if not isinstance(schema, dict):
+        return schema
+    node = dict(cast("JsonObject", schema))
+    alternatives = node.pop("oneOf", None) or node.get("anyOf")
+    if alternatives:
+        # A reference would fit several alternatives, so one of them becomes any of them; the call itself is stricter.
+        node["anyOf"] = [_referable(item) for item in cast("list[Json]", alternatives)]
+    if "allOf" in node:
+        node["allOf"] = [_referable(item) for item in cast("list[Json]", node["allOf"])]
+    if "properties" in node:
+        node["properties"] = _referable_each(node["properties"])
+    if isinstance(node.get("additionalProperties"), dict):
+        node["additionalProperties"] = _referable(node["additionalProperties"])
+    if not node or _COMPOSED & node.keys() or node.get("type") == "object":
+        return node
+    if node.get("type") == "array":
+        node["items"] = _referable(node.get("items", {}))
+    elif node.get("type") == "string" and not _RESTRICTING & node.keys():
+        return node
+    return {"anyOf": [node, {"type": "string", "pattern": REFERENCE}]}
+
+
+def _referable_each(schemas: JsonObject) -> JsonObject:
+    return {name: _referable(item) for name, item in schemas.items()}

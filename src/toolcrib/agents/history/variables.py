@@ -1,0 +1,83 @@
+"""What an agent knows before its first turn: what was said before, and the variables that it is told.
+
+Where it remembers from is not its matter: a `Recall` brings it. It may be asked again when a run is carried on, and
+must then bring the same, so it writes down what it has found (`RunContext.once`).
+"""
+
+from typing import Protocol, cast
+
+import orjson
+from msgspec import Struct
+
+from toolcrib.contracts import AgentImplementation, Json, JsonObject
+from toolcrib.core.runs import RunContext
+from toolcrib.llm import Message, user
+
+
+class Recalled(Struct, frozen=True):
+    """What is remembered for one run."""
+
+    messages: tuple[Message, ...] = ()
+    """What was said before, oldest first; they stand before the user's message, and not again in the journal."""
+    variables: JsonObject = {}
+    """Variables of the conversation; those of the run's own input come before them."""
+
+
+class Begun(Struct, frozen=True):
+    """What makes the tools that are offered in a conversation the same in all of its turns."""
+
+    message: str | None = None
+    """The first message, by which tools are chosen; null in the first turn, and in a run that is none."""
+    found: tuple[str, ...] = ()
+    """Names of the hidden tools that the model has found in the turns before, in order."""
+
+
+class Recall(Protocol):
+    """Remembers for agents."""
+
+    async def __call__(self, context: RunContext, agent: AgentImplementation, room: int | None) -> Recalled:
+        """What the agent of a run remembers. The same each time that a run asks.
+
+        Args:
+            context: The run.
+            agent: Its agent.
+            room: Tokens that may be remembered; null for any number.
+        """
+        ...
+
+    async def begun_with(self, context: RunContext) -> Begun:
+        """What the conversation of a run has so far that its offer of tools depends on."""
+        ...
+
+
+def opening(arguments: Json, recalled: Recalled) -> Message:
+    """The user's message as the model is shown it, the variables before it.
+
+    Args:
+        arguments: `message`, `context`, and whatever else the agent's parameters are: all others are variables too.
+        recalled: What is remembered.
+    """
+    message = message_of(arguments)
+    others = {name: value for name, value in _object(arguments).items() if name not in ("message", "context")}
+    variables = {**recalled.variables, **others, **variables_of(arguments)}
+    told = f"Context:\n{_dump(variables)}" if variables or message is None else ""
+    return user("\n\n".join(part for part in (told, message) if part))
+
+
+def message_of(arguments: Json) -> str | None:
+    """What an agent is asked, in words."""
+    message = _object(arguments).get("message")
+    return message if isinstance(message, str) else None
+
+
+def variables_of(arguments: Json) -> JsonObject:
+    """The variables that an agent is told beside its message."""
+    return _object(_object(arguments).get("context"))
+
+
+def _object(value: Json) -> JsonObject:
+    return cast("JsonObject", value) if isinstance(value, dict) else {}
+
+
+def _dump(value: Json) -> str:
+    return orjson.dumps(value, option=orjson.OPT_INDENT_2).decode()

@@ -1,0 +1,120 @@
+"""How much a model reads: what is left for the past, and what gives way when a run outgrows it.
+
+Sizes are estimates, four characters to a token. A run's own results are shortened as they must be, the older ones
+first and many at once, so that the beginning of the prompt stays the same for some turns; what a person or the model
+has said is never cut. What is decided is written down, so that the run does the same when it is carried on.
+"""
+
+from collections.abc import Callable
+from typing import Final
+
+from toolcrib.agents.model.trimming import trimmed_results
+from toolcrib.contracts import Json, LLMConfig, ModelError
+from toolcrib.core.runs import RunContext
+from toolcrib.llm import Message, ToolSet
+from toolcrib.llm.base.prices import context_window
+from toolcrib.llm.base.usage import estimated_tokens
+
+_OF_THE_PAST: Final = 3, 4
+"""The part of what is left that the past may take; the rest is for what the run's own calls bring."""
+
+
+def room_key(turn: int) -> str:
+    """The key of the note that says how many messages of a run have short results from a turn on."""
+    return f"t{turn}.room"
+
+
+class Room:
+    """What the prompts of one run may come to.
+
+    Args:
+        context: The run.
+        llm: Says it, or names the model of which it is known.
+    """
+
+    def __init__(self, context: RunContext, llm: LLMConfig) -> None:
+        self._context = context
+        self._llm = llm
+        self._short = 0
+        """Messages of the run, from the first on, that have short results."""
+
+    @property
+    def tokens(self) -> int | None:
+        """Tokens that a prompt may have; null where nobody knows."""
+        if self._llm.max_input_tokens is not None:
+            return self._llm.max_input_tokens
+        window = context_window(*_named(self._llm.model))
+        if window is None:
+            return None
+        return window - (self._llm.max_tokens or self._context.budget.limits.max_tokens_per_call)
+
+    def for_the_past(self, message: Message, *, system: str, tools: ToolSet) -> int | None:
+        """Tokens that are left for what was said before.
+
+        Args:
+            message: The new message.
+            system: The system prompt.
+            tools: What the model is offered.
+        """
+        if self.tokens is None:
+            return None
+        part, whole = _OF_THE_PAST
+        return (self.tokens - estimated_tokens((message,), system=system, tools=tools)) * part // whole
+
+    async def fit(
+        self, turn: int, messages: tuple[Message, ...], own: int, *, system: str, tools: ToolSet
+    ) -> tuple[Message, ...]:
+        """The messages of a prompt, with results shortened as far as they must be.
+
+        Args:
+            turn: Number of the model call.
+            messages: What was said before the run, and in it.
+            own: Place of the run's first message.
+            system: The system prompt.
+            tools: What the model is offered.
+
+        Raises:
+            ModelError: They do not fit, however short the results are.
+        """
+        most = self.tokens
+        if most is None:
+            return messages
+
+        def size(short: int) -> int:
+            return estimated_tokens(self._shown(messages, own, short), system=system, tools=tools)
+
+        if size(self._short) > most:
+
+            async def shorten() -> Json:
+                short = self._enough(size, len(messages) - own, most)
+                return {"messages": short, "tokens": size(short), "most": most}
+
+            noted = await self._context.once(room_key(turn), "results_shortened", shorten)
+            self._short = noted["messages"]
+            if noted["tokens"] > most:
+                raise self._too_large(noted["tokens"], most)
+        return self._shown(messages, own, self._short)
+
+    def _enough(self, size: Callable[[int], int], count: int, most: int) -> int:
+        """So many messages of the run that half the room is free again; all of them only if the prompt must have it."""
+        goal, short = most // 2, self._short
+        while short < count - 1 and size(short) > goal:
+            short += 1
+        return short if size(short) <= most else count
+
+    def _shown(self, messages: tuple[Message, ...], own: int, short: int) -> tuple[Message, ...]:
+        return (*messages[:own], *trimmed_results(messages[own:], short)) if short else messages
+
+    def _too_large(self, tokens: int, most: int) -> ModelError:
+        message = (
+            f"the prompt comes to about {tokens} tokens and {self._llm.model!r} may read {most}; send a shorter "
+            "message, offer fewer tools, or raise max_input_tokens"
+        )
+        self._context.note_limit("max_input_tokens", tokens, most, message)
+        return ModelError("context_length", message)
+
+
+def _named(model: str) -> tuple[str, str]:
+    """Provider and model."""
+    provider, _, name = model.partition(":")
+    return provider, name

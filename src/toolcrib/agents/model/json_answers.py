@@ -1,0 +1,128 @@
+"""Getting JSON out of a model: asked by schema, checked, and asked again with the problems named."""
+
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import cast
+
+import orjson
+
+from toolcrib.agents.model.client import Desk
+from toolcrib.agents.toolset.schema_narrowing import shown_to_models
+from toolcrib.contracts import InvalidInput, Json, JsonObject, JsonSchema, Purpose
+from toolcrib.core.registry import compile_schema
+from toolcrib.llm import NO_TOOLS, Message, ToolChoice, ToolSet, user
+
+_REPAIRS = 2
+_FENCE = "```"
+
+
+class UnusableAnswer(InvalidInput):
+    """A model answered prose or wrong JSON where a schema was asked for, also after it was told what is wrong."""
+
+    code = "unusable_answer"
+
+
+def _same(found: Json) -> Json:
+    return found
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """How an answer is shown and read beyond its schema."""
+
+    shown: JsonSchema | None = None
+    """What the model gets to see instead of the schema: one that makes good answers easier to write."""
+    translate: Callable[[Json], Json] = _same
+    """What the answer means, before it is held against the schema."""
+
+
+async def ask_json(
+    desk: Desk,
+    position: str,
+    purpose: Purpose,
+    question: str,
+    schema: JsonSchema,
+    *,
+    name: str,
+    system: str,
+    reading: Reading | None = None,
+    before: tuple[Message, ...] = (),
+    tools: ToolSet = NO_TOOLS,
+    repairs: int = _REPAIRS,
+) -> JsonObject:
+    """Ask for an object that meets a schema.
+
+    Args:
+        desk: Where the model is asked.
+        position: Journal position of the first model call; repairs follow as `position.fix1`, `position.fix2`.
+        purpose: Why the model is asked; repairs have the purpose `error_recovery`.
+        question: The user message.
+        schema: What the answer must meet.
+        name: Name of the schema for the provider.
+        system: System prompt.
+        reading: How the answer is shown and read, where the schema alone does not say it.
+        before: The conversation that the question goes on with, under its own system prompt.
+        tools: What that conversation offers; nothing of it can be called here.
+        repairs: How often it is asked again.
+
+    Raises:
+        UnusableAnswer: No answer met the schema.
+        ModelError: The provider failed.
+        BudgetExhausted: The run may not spend another call.
+    """
+    reading = reading or Reading()
+    new: tuple[Message, ...] = (user(question),)
+    choice: ToolChoice = "none" if tools else "auto"
+    messages, problem = (*before, *new), ""
+    shown = cast("JsonSchema", shown_to_models(reading.shown or schema))
+    for attempt in range(repairs + 1):
+        request = desk.request(
+            messages, system=system, tools=tools, tool_choice=choice, output_schema=shown, output_name=name
+        )
+        call = desk.call(
+            position if attempt == 0 else f"{position}.fix{attempt}",
+            purpose if attempt == 0 else "error_recovery",
+            request,
+            new=new,
+            system=system if attempt == 0 and not before else None,
+        )
+        response = await desk.context.model(call)
+        found = reading.translate(read_object(response.message.text))
+        problem = problem_of(found, schema, stopped=response.stop == "length")
+        if not problem:
+            return cast("JsonObject", found)
+        new = (user(f"That cannot be used: {problem}. Answer again with the whole corrected JSON object only."),)
+        messages = (*messages, response.message, *new)
+    msg = f"the model {desk.model.name!r} gave no usable {name} after {repairs + 1} answers: {problem}"
+    raise UnusableAnswer(msg)
+
+
+def read_object(text: str) -> Json:
+    """The JSON value in a model's answer: the whole text, or what stands in its first fence; null if there is none."""
+    for candidate in (text, _fenced(text)):
+        with suppress(orjson.JSONDecodeError):
+            return orjson.loads(candidate)
+    return None
+
+
+def fitting_object(text: str, schema: JsonSchema) -> JsonObject | None:
+    """The object in a model's answer, if it meets a schema."""
+    found = read_object(text)
+    if not isinstance(found, dict):
+        return None
+    given = cast("JsonObject", found)
+    return None if compile_schema(schema).problems(given) else given
+
+
+def _fenced(text: str) -> str:
+    """What stands between the first two fences, without the name of a language."""
+    inside = text.partition(_FENCE)[2].partition(_FENCE)[0]
+    return inside if inside.lstrip().startswith("{") else inside.partition("\n")[2]
+
+
+def problem_of(found: Json, schema: JsonSchema, *, stopped: bool) -> str:
+    """Why an answer cannot be used; empty if it can. `stopped` says that it was cut off."""
+    if not isinstance(found, dict):
+        return "the answer was cut off at max_tokens" if stopped else "the answer is not one JSON object"
+    return "; ".join(str(problem) for problem in compile_schema(schema).problems(cast("JsonObject", found))[:5])

@@ -1,0 +1,1 @@
+"""The stages of deterministic agentic tools: plan, steps, review and answer, and their questions to people."""

@@ -1,0 +1,161 @@
+"""What a small model is asked around an outline: to write it, to look at words that it left over, and at single values.
+
+Each question has the same few examples before it, from another trade than the task's: a small model follows examples
+better than rules. They stand in front, so that a provider can keep them in its cache.
+"""
+
+from collections.abc import Iterable, Sequence
+from datetime import date
+from typing import Final
+
+import orjson
+
+from toolcrib.agents.evidence import Finding, described
+from toolcrib.agents.planner.outline import Outline
+from toolcrib.agents.planner.outline_examples import examples_of
+from toolcrib.agents.prepare.agentic_tool import Setup
+from toolcrib.contracts import JsonObject, JsonSchema
+from toolcrib.llm import Message, Text, user
+
+_OUTLINE: Final = """{purpose}
+
+You read a task. "wants" is change if items shall be changed or made, answer if the task only asks for something, and \
+other if neither can be said with these fields. Then list each condition by which the task says which items are meant: \
+one for every name, number, date and label. Then list each change: what these items get. What they get is no \
+condition. Copy the exact words of the task into "words". If the task names something that is not among the valid \
+values, the value is "none of these".
+
+{fields}"""
+
+WORDS_SYSTEM: Final = """Somebody has read a task. You get the words of it that were not used. Say of each word what \
+it does: it restricts which items are meant further than what was read (restricts), it belongs to what was read \
+(read), it asks for the change (asks), or it only joins other words (joins)."""
+
+VALUE_SYSTEM: Final = """You check one thing that somebody has read from a task. A condition says which items are \
+meant before the change; what the items are changed to is no condition. First copy the words of the task that say it, \
+or none; then answer yes or no."""
+
+_WORD_EXAMPLES: Final = (
+    (
+        "Please put every overdue invoice of Alder Works worth under 2k on hold",
+        "company Alder Works, amount less than 2000, set status on hold",
+        "Please=asks put=asks every=joins overdue=restricts invoice=joins of=joins worth=read on=joins",
+    ),
+    (
+        "Ann takes over big tickets without a reply, but only those in Open",
+        "status Open, set assignee Ann",
+        "takes=asks over=asks big=restricts without=restricts reply=restricts but=joins only=joins those=joins",
+    ),
+    (
+        "Could you give all of Bo's tickets assigned in May to Ann?",
+        "assignee Bo, set assignee Ann",
+        "Could=asks you=asks give=asks all=joins of=joins assigned=read in=joins May=restricts to=joins",
+    ),
+    (
+        "The open invoices of Alder Works should now become Paid",
+        "customer Alder Works, status Open, set status Paid",
+        "The=joins invoices=joins of=joins should=asks now=joins become=asks",
+    ),
+    (
+        "Alder Works: complaints go to Ann",
+        "customer Alder Works, set assignee Ann",
+        "complaints=restricts go=asks to=joins",
+    ),
+)
+_VALUE_EXAMPLES: Final[Sequence[tuple[str, str, str, str, str]]] = (
+    ("Ann takes over Bo's tickets in Open", "assignee becomes Ann", "condition: assignee is Ann", "none", "no"),
+    (
+        "Alder Works: every ticket of Bo due before May goes to Ann",
+        "assignee becomes Ann",
+        "condition: assignee is Bo",
+        "every ticket of Bo",
+        "yes",
+    ),
+    ("Please mark Ann's order as paid", "status becomes Paid", "change: status becomes Paid", "mark as paid", "yes"),
+    ("Please hand the tickets to Ann", "assignee becomes Ann", "condition: queue is Support", "none", "no"),
+)
+
+
+def outline_system(setup: Setup, outline: Outline) -> str:
+    """The system prompt of an outline: what the tool is for, and what can be said of which fields."""
+    known = (setup.tool.definition.description, setup.implementation.context.documentation)
+    return _OUTLINE.format(purpose="\n\n".join(filter(None, known)), fields=outline.fields())
+
+
+def outline_question(task: str, today: date, missed: Sequence[str] = (), *, lacking: Sequence[str] = ()) -> str:
+    """Asks for an outline of a task; `missed` are words that it must have, `lacking` what its changes must say."""
+    words = ", ".join(f'"{one}"' for one in missed)
+    hints = [f"Do not forget {words}."] if missed else []
+    hints += [f'Say in "changes": {", ".join(lacking)}.'] if lacking else []
+    return "\n".join((f"Today is {today:%A, %Y-%m-%d}.", f"Task: {task}", *hints))
+
+
+def outline_examples(outline: Outline, today: date) -> tuple[Message, ...]:
+    """Tasks with their outlines, in the words of the fields."""
+    return _turns((outline_question(task, today), written) for task, written in examples_of(outline))
+
+
+def words_question(task: str, read: str, words: Sequence[str]) -> str:
+    """Asks what words do that nothing was read from."""
+    return f"Task: {task}\nRead: {read}\nWords: {', '.join(words)}"
+
+
+def words_examples() -> tuple[Message, ...]:
+    """Answered questions of this kind."""
+    answers = [(task, read, dict(part.split("=") for part in said.split())) for task, read, said in _WORD_EXAMPLES]
+    return _turns((words_question(task, read, list(said)), {**said}) for task, read, said in answers)
+
+
+def words_schema(words: Sequence[str]) -> JsonSchema:
+    """The JSON Schema of the answer."""
+    says: JsonSchema = {"type": "string", "enum": ["restricts", "read", "asks", "joins"]}
+    return {
+        "type": "object",
+        "properties": dict.fromkeys(words, says),
+        "required": list(words),
+        "additionalProperties": False,
+    }
+
+
+def value_question(task: str, changes: str, subject: str) -> str:
+    """Asks whether a task says one thing."""
+    return f"Task: {task}\nThe change: {changes}.\nRead as {subject}"
+
+
+def value_examples() -> tuple[Message, ...]:
+    """Answered questions of this kind."""
+    return _turns(
+        (value_question(task, changes, subject), {"words": words, "stated": stated})
+        for task, changes, subject, words, stated in _VALUE_EXAMPLES
+    )
+
+
+VALUE_SCHEMA: Final[JsonSchema] = {
+    "type": "object",
+    "properties": {
+        "words": {"type": "string", "maxLength": 80},
+        "stated": {"type": "string", "enum": ["yes", "no"]},
+    },
+    "required": ["words", "stated"],
+    "additionalProperties": False,
+}
+
+
+def read_of(findings: Sequence[Finding]) -> str:
+    """What was read from a task."""
+    return ", ".join(("set " if found.role == "change" else "") + described(found) for found in findings)
+
+
+def subject_of(found: Finding) -> str:
+    """One thing that was read from a task."""
+    if found.role == "change":
+        return f"change: {found.field} becomes {found.shown}"
+    return f"condition: {found.field} {found.leaf.comparison or 'is'} {found.shown}"
+
+
+def _turns(pairs: Iterable[tuple[str, JsonObject]]) -> tuple[Message, ...]:
+    return tuple(
+        message
+        for question, answer in pairs
+        for message in (user(question), Message("assistant", (Text(orjson.dumps(answer).decode()),)))
+    )

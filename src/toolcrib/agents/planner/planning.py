@@ -1,0 +1,486 @@
+"""Getting a plan that follows from the task: asked for, held against what was said, read again, and asked about.
+
+A plan that only reads goes on with a warning. One that would write does so when each of its values is evident: it
+stands in the words that are quoted for it, or a second reading has found it there. What stays in doubt is corrected by
+the model once; after that a person is asked, and the plan goes on from the answer. What was settled is written down,
+so that a run that is resumed, by whichever release, carries out the plan that was settled.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from datetime import date
+from typing import Final, cast
+
+import orjson
+
+from toolcrib.agents.evidence import (
+    SECOND_SYSTEM,
+    Finding,
+    Judgement,
+    Known,
+    Passage,
+    Said,
+    Step,
+    advice,
+    described,
+    doubts_of_call,
+    judge,
+    learn,
+    points_of,
+    read_claims,
+    reading_schema,
+    second_question,
+    second_schema,
+    unclear_in,
+    value_key,
+    words_of,
+)
+from toolcrib.agents.evidence.field_values import kinds_of, numbered, property_names, value_names
+from toolcrib.agents.evidence.labels_part import spoken, translated
+from toolcrib.agents.evidence.linking import Shapes, lists_before
+from toolcrib.agents.evidence.plan import READING, StepPlan, guided, plan_schema
+from toolcrib.agents.model.json_answers import Reading, UnusableAnswer, ask_json
+from toolcrib.agents.planner.caller_questions import Draft, ask_person
+from toolcrib.agents.planner.outline import outline_of
+from toolcrib.agents.planner.outline_questions import Outlining
+from toolcrib.agents.planner.prompts import answered_question, correction, plan_question, plan_system, shapes
+from toolcrib.agents.planner.uses import use_of
+from toolcrib.agents.prepare.agentic_tool import Setup
+from toolcrib.agents.toolset.allocation import Allotted
+from toolcrib.contracts import Json, JsonObject, JsonSchema, ModelError
+from toolcrib.contracts.runs.questions import Choice
+from toolcrib.llm import Message, Text, user
+from toolcrib.llm.base.profiles import profile_of
+
+_MOST_QUESTIONS: Final = 3
+"""Of one plan to a person."""
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """What is wanted of each step."""
+
+    answer: JsonObject
+    """As the model wrote it, with ids in place of labels."""
+    warnings: tuple[str, ...] = ()
+    assumptions: tuple[str, ...] = ()
+    """What was taken for granted though nobody has confirmed it: a change waits for a person who is told so."""
+    evidence: tuple[JsonObject, ...] = ()
+    """Where each value that decides comes from."""
+
+    def step(self, name: str) -> StepPlan:
+        """What it wants of one step."""
+        return StepPlan.read(self.answer[name])
+
+    def as_json(self) -> JsonObject:
+        """As the journal keeps it."""
+        return {
+            "answer": self.answer,
+            "warnings": list(self.warnings),
+            "assumptions": list(self.assumptions),
+            "evidence": list(self.evidence),
+        }
+
+    @classmethod
+    def read(cls, kept: JsonObject) -> "Plan":
+        """From the journal."""
+        lists = {name: tuple(kept.get(name, ())) for name in ("warnings", "assumptions", "evidence")}
+        return cls(kept["answer"], **lists)
+
+
+async def make_plan(setup: Setup, position: str = "plan") -> Plan:
+    """Ask for a plan, and settle what is in doubt of it.
+
+    Args:
+        setup: The run.
+        position: Of the model call in the journal; others follow as `POSITION.check`, `POSITION.again`, and questions
+            as `POSITION.q1`, `POSITION.q2`…
+
+    Raises:
+        UnusableAnswer: No answer met the plan's schema.
+        ModelError: The provider failed.
+        BudgetExhausted: The run may not spend another call.
+        Unanswered: A person must be asked, and the run has a caller instead.
+        Suspended: A person was asked.
+    """
+    key = f"{position}.settled"
+    known = cast("JsonObject | None", setup.context.noted(key))
+    if known is not None:
+        return Plan.read(known)
+    plan = await _Planning(setup, position).settle()
+    await setup.context.emit(key, "plan_settled", plan.as_json())
+    return plan
+
+
+async def first_plan(setup: Setup, position: str = "plan") -> tuple[JsonObject, list[str]]:
+    """The plan as the model first writes it, and what is in doubt of it; raises as `make_plan`, but asks nobody."""
+    planning = _Planning(setup, position)
+    answer = await planning.ask()
+    return answer, advice(planning.judged(answer), Known())
+
+
+def translator_of(setup: Setup) -> Callable[[Json], Json]:
+    """Puts values in place of the labels in a run's plan."""
+    return _Planning(setup, "").translate
+
+
+@dataclass(frozen=True, slots=True)
+class StepDoubt:
+    """A value of a corrected step that comes from nowhere."""
+
+    text: str
+    invented: bool
+
+
+def doubts_of_step(setup: Setup, place: int, plan: StepPlan, seen: frozenset[str]) -> list[StepDoubt]:
+    """What is in doubt of a step that the model has written anew, since its plan could not be carried out.
+
+    Args:
+        setup: The run.
+        place: Of the step in the sequence.
+        plan: What the model wants of it now.
+        seen: Values that stood in the plan, or that earlier steps have brought.
+    """
+    step, item = setup.implementation.steps[place], setup.allotted[place]
+    if setup.implementation.grounding == "off" or not _writes(item):
+        return []
+    meant = Step(step.id, plan.input, item.schema, writes=True, for_each=plan.for_each)
+    found = doubts_of_call(meant, _Planning(setup, "").said, seen)
+    return [StepDoubt(_assumption(one), one.state == "invented") for one in found]
+
+
+class _Planning:
+    """The planning of one run."""
+
+    def __init__(self, setup: Setup, position: str) -> None:
+        steps = setup.implementation.steps
+        self._setup = setup
+        self._position = position
+        self._mode = setup.implementation.grounding
+        self._today: date = setup.context.run.created_at.date()
+        self._lists = setup.place.lists
+        known = shapes(setup)
+        self._kinds = kinds_of(schema for _, *both in known for schema in both if schema is not None)
+        self._reads = self._mode != "off" and profile_of(setup.model.name).reads_tasks
+        inputs = {step.id: item.schema for step, item in zip(steps, setup.allotted, strict=True)}
+        self._schema: JsonSchema = plan_schema(steps, inputs, reading_schema() if self._reads else None)
+        lists = {step: lists_before(known[:place]) or () for place, (step, _, _) in enumerate(known) if place}
+        self._told: tuple[str, ...] = ()
+        """What a person has answered so far."""
+        self._restricting: frozenset[str] = frozenset()
+        """Words of which it has said that they restrict which items are meant."""
+        self._outlining = self._outlined(known)
+        """How the plan is written by a model that does not read its task part by part, if its steps can be so."""
+        self._named = judge((), (), self.said).left if self._mode != "off" and not self._reads else ()
+        """What the task names by its form, for a model that does not read it part by part."""
+        self._shown: JsonSchema = spoken(guided(self._schema, lists))
+        self._system = plan_system(setup, reads=self._reads)
+        self._known = Known()
+        self._messages: tuple[Message, ...] = ()
+        self._asked: list[str] = []
+        """Calls beyond the first that were made so far, by name."""
+
+    async def settle(self) -> Plan:
+        """Ask for the plan, and for as long as something is in doubt a second reader, the model again, a person."""
+        plan = await self.ask()
+        for number in range(1, _MOST_QUESTIONS + 1):
+            doubt = await self._checked(plan)
+            if isinstance(doubt, Plan):
+                return doubt
+            position = f"{self._position}.q{number}"
+            answer = await ask_person(self._setup, position, doubt)
+            plan = await self._answered(position, doubt, answer)
+        settled = await self._checked(plan)
+        if isinstance(settled, Plan):
+            return settled
+        position = f"{self._position}.q{_MOST_QUESTIONS + 1}"
+        msg = (
+            f"the model {self._setup.model.name!r} gave no usable plan after {_MOST_QUESTIONS} answers: {settled.text}"
+        )
+        raise UnusableAnswer(f"{msg} (at {position})")
+
+    async def ask(self) -> JsonObject:
+        """The plan as the model first writes it."""
+        if self._outlining is not None:
+            return await self._outlining.first(self._position)
+        return await self._plan(self._position, plan_question(self._setup, self._today, self._named))
+
+    def judged(self, plan: JsonObject) -> Judgement:
+        """What is known of a plan, besides what readers and people have said."""
+        if self._mode == "off" or plan.get("question"):
+            return Judgement((), (), (), ())
+        return self._known.applied(judge(self._active(plan), read_claims(plan), self.said))
+
+    # Checking ---------------------------------------------------------------------------------------------------------
+
+    async def _checked(self, plan: JsonObject) -> "Plan | Draft":
+        """The settled plan, or what a person must be asked."""
+        if plan.get("question"):
+            return _own_question(plan["question"])
+        judged = self.judged(plan)
+        if judged.settled and not judged.unread:
+            return self._settled(plan, judged)
+        if not self._writes(plan) and self._mode != "strict":
+            doubts = "; ".join(advice(judged, self._known))
+            warnings = () if judged.settled else (f"the plan may not fit the task: {doubts}",)
+            return self._settled(plan, judged, warnings=warnings)
+        if self._outlining is not None:
+            return await self._looked_at(self._outlining, plan)
+        for corrected in (False, True):
+            if corrected:
+                plan = await self._corrected(judged)
+                if plan.get("question"):
+                    return _own_question(plan["question"])
+                judged = self.judged(plan)
+            judged = await self._read_again(plan, judged)
+            if judged.settled or self._only_unsure(judged) or _only_ambiguous(judged):
+                break
+        return self._concluded(plan, judged)
+
+    async def _looked_at(self, outlining: Outlining, plan: JsonObject) -> "Plan | Draft":
+        """What becomes of an outlined plan: thin conditions are dropped, and words that were not read are looked at."""
+        try:
+            plan = await self._looked_through(outlining, plan)
+        except (ModelError, UnusableAnswer) as problem:
+            self._setup.context.warn(f"there was no second reading of the task: {problem}")
+            self._restricting |= {part for word in self.judged(plan).unread for part in words_of(word)}
+        return _own_question(plan["question"]) if plan.get("question") else self._concluded(plan, self.judged(plan))
+
+    async def _looked_through(self, outlining: Outlining, plan: JsonObject) -> JsonObject:
+        """The plan after its values and the words beside them were looked at; made afresh once if it missed some."""
+        plan = await self._looked_once(outlining, plan)
+        left = self.judged(plan).left
+        if plan.get("question") or not left:
+            return plan
+        self._asked.append("again")
+        position = f"{self._position}.again{self._asked.count('again')}"
+        return await self._looked_once(outlining, await outlining.again(position, left))
+
+    async def _looked_once(self, outlining: Outlining, plan: JsonObject) -> JsonObject:
+        """The plan without conditions that a second look did not find in the task; what was not read is known then."""
+        if self._mode != "strict":
+            await outlining.look_at_values(self._position, self.judged(plan), self._known, self.said)
+        denied = [
+            one for one in self.judged(plan).open if one.role == "condition" and value_key(one) in self._known.denied
+        ]
+        if denied:
+            plan = outlining.without(denied)
+            self._restricting |= {word for one in denied for word in words_of(one.words)} - self.said.known
+        self._restricting |= await outlining.restricting(self._position, self.judged(plan), self.said)
+        return plan
+
+    def _concluded(self, plan: JsonObject, judged: Judgement) -> "Plan | Draft":
+        """What becomes of a plan about which no model is asked any more."""
+        if judged.settled:
+            return self._settled(plan, judged)
+        if self._only_unsure(judged) and self._mode != "strict":
+            assumed = tuple(_assumption(found) for found in judged.open)
+            return self._settled(plan, judged, assumptions=assumed)
+        return self._doubtful(judged)
+
+    async def _read_again(self, plan: JsonObject, judged: Judgement) -> Judgement:
+        """The judgement after a second reading of what it leaves open; the same if there is none to be had.
+
+        A model that cannot read a task part by part cannot tell either what it has left out; it mends that first.
+        """
+        points = points_of(judged, self._known)
+        if not points or self._mode == "strict" or (judged.left and not self._reads):
+            return judged
+        number = sum(key.startswith("check") for key in self._asked) + 1
+        name = "check" if number == 1 else f"check{number}"
+        self._asked.append(name)
+        try:
+            answer = await ask_json(
+                self._setup,
+                f"{self._position}.{name}",
+                "verification",
+                second_question(judged, points, self.said),
+                second_schema(points),
+                name="check",
+                system=SECOND_SYSTEM,
+                repairs=1,
+            )
+        except (ModelError, UnusableAnswer) as problem:
+            self._setup.context.warn(f"there was no second reading of the task: {problem}")
+            return judged
+        learn(self._known, points, answer, self.said)
+        return self.judged(plan)
+
+    def _only_unsure(self, judged: Judgement) -> bool:
+        """Whether all that is open are values with words of their own that nobody has denied."""
+        denied = self._known.denied
+        return not (judged.left or judged.unused) and all(
+            found.state == "unsure" and value_key(found) not in denied for found in judged.open
+        )
+
+    def _settled(
+        self,
+        plan: JsonObject,
+        judged: Judgement,
+        *,
+        warnings: tuple[str, ...] = (),
+        assumptions: tuple[str, ...] = (),
+    ) -> Plan:
+        answer = {**plan, "question": None}
+        return Plan(answer, warnings, assumptions, tuple(_told(found) for found in judged.findings))
+
+    def _doubtful(self, judged: Judgement) -> Draft:
+        """What a person must be asked about a plan."""
+        doubts = unclear_in(judged)
+        ambiguous = next((found for found in judged.open if found.state == "ambiguous"), None)
+        names = ambiguous.others if ambiguous is not None else ()
+        field = ambiguous.field if ambiguous is not None else ""
+        return Draft(
+            text=f"The task cannot be carried out safely as it is worded. {'. '.join(doubts)}",
+            reason="unclear",
+            choices=tuple(Choice(value=name, label=name, outcome=f"{field}: {name}") for name in names),
+        )
+
+    # Asking the model -------------------------------------------------------------------------------------------------
+
+    async def _corrected(self, judged: Judgement) -> JsonObject:
+        name = "again" if "again" not in self._asked else f"again{self._asked.count('again') + 1}"
+        self._asked.append("again")
+        return await self._plan(f"{self._position}.{name}", correction(self._advice(judged)))
+
+    def _advice(self, judged: Judgement) -> list[str]:
+        """What is wrong with a plan, for the model that has made it; one that does not read is told where things go."""
+        if self._reads:
+            return advice(judged, self._known)
+        first = self._setup.implementation.steps[0].id
+        missed = [use_of(words, first, self._kinds, self._lists) for words in judged.left]
+        return [*advice(replace(judged, left=()), self._known), *missed]
+
+    async def _answered(self, position: str, asked: Draft, answer: str) -> JsonObject:
+        """The plan after a person has answered: what was asked before counts as said, and doubts are raised anew."""
+        chosen = next((choice for choice in asked.choices if choice.value == answer), None)
+        words = chosen.outcome or chosen.label if chosen is not None else answer
+        self._told = (*self._told, words)
+        self._restricting = frozenset()
+        self._known.denied.clear()
+        self._known.missing.clear()
+        self._known.unclear.clear()
+        self._known.answers = Passage("\n".join(self._told))
+        question = answered_question(asked.text, words)
+        if self._outlining is not None:
+            return await self._outlining.answered(f"{position}.plan", question)
+        return await self._plan(f"{position}.plan", question)
+
+    async def _plan(self, position: str, question: str) -> JsonObject:
+        answer = await ask_json(
+            self._setup,
+            position,
+            "error_recovery" if self._messages else "planning",
+            question,
+            self._schema,
+            name="plan",
+            system=self._system,
+            reading=Reading(self._shown, self.translate),
+            before=self._messages,
+        )
+        said = Message("assistant", (Text(orjson.dumps(answer).decode()),))
+        self._messages = (*self._messages, user(question), said)
+        return answer
+
+    def translate(self, found: Json) -> Json:
+        """The plan with values in place of labels, and numbers where texts say one."""
+        if not isinstance(found, dict):
+            return found
+        given = cast("JsonObject", found)
+        rest = {name: item for name, item in given.items() if name != READING}
+        plan = cast("JsonObject", translated(rest, self._lists))
+        for step, item in zip(self._setup.implementation.steps, self._setup.allotted, strict=True):
+            if (entry := _object(plan.get(step.id))) and (inputs := _object(entry.get("input"))):
+                meant = Step(step.id, inputs, item.schema, _writes(item))
+                plan[step.id] = {**entry, "input": numbered(meant, self._lists, self._kinds)}
+        return {READING: given[READING], **plan} if READING in given and self._reads else plan
+
+    def _outlined(self, known: Shapes) -> Outlining | None:
+        if self._reads or self._mode == "off":
+            return None
+        outline = outline_of(known, [_writes(item) for item in self._setup.allotted], self._lists)
+        return None if outline is None else Outlining(self._setup, outline, self._today, self.said.known)
+
+    # What is known ----------------------------------------------------------------------------------------------------
+
+    @property
+    def said(self) -> Said:
+        """The task with what a person has answered, and what else counts."""
+        setup = self._setup
+        names = [f"{item.tool.name} {' '.join(property_names(item.schema))}" for item in setup.allotted]
+        fields = frozenset(name for _, *both in shapes(setup) for schema in both for name in _fields(schema))
+        return Said(
+            task=Passage("\n".join((setup.task, *self._told))),
+            own=len(words_of(setup.task)),
+            documentation=Passage(
+                "\n".join((setup.implementation.context.documentation, setup.tool.definition.description))
+            ),
+            today=self._today,
+            lists=self._lists,
+            by_form=not self._reads,
+            restricting=self._restricting,
+            fields=fields,
+            names=frozenset(name for item in setup.allotted for name in value_names(item.schema))
+            - {name.replace("_", " ") for name in fields},
+            known=frozenset(word for name in names for word in words_of(name.replace("_", " ")) if len(word) > 2),
+        )
+
+    def _writes(self, plan: JsonObject) -> bool:
+        return any(step.writes for step in self._active(plan))
+
+    def _active(self, plan: JsonObject) -> list[Step]:
+        """The steps that would run."""
+        return [
+            Step(step.id, wanted.input, item.schema, _writes(item), wanted.for_each)
+            for step, item in zip(self._setup.implementation.steps, self._setup.allotted, strict=True)
+            if not (wanted := StepPlan.read(plan[step.id])).skip
+        ]
+
+
+def _own_question(question: Json) -> Draft:
+    """What the model asks itself."""
+    if isinstance(question, str):
+        return Draft(text=question, reason="unclear", worded=True)
+    asked = cast("JsonObject", question)
+    offered: Sequence[JsonObject] = cast("list[JsonObject]", asked.get("choices") or [])
+    choices = [Choice(value=one["label"][:500], label=one["label"], outcome=one["outcome"]) for one in offered]
+    return Draft(text=asked["text"], reason="unclear", choices=tuple(choices), worded=True)
+
+
+def _only_ambiguous(judged: Judgement) -> bool:
+    """Whether all that is open is which of several is meant, which no model can know."""
+    return not judged.settled and not (
+        judged.left or judged.unused or any(found.state != "ambiguous" for found in judged.open)
+    )
+
+
+def _assumption(found: Finding) -> str:
+    """What is taken for granted of a value, in a sentence."""
+    quoted = f'"{found.words}" was read as ' if found.words else ""
+    return f"{quoted}{described(found)}."
+
+
+def _told(found: Finding) -> JsonObject:
+    """Where a value comes from, for the journal."""
+    return {
+        "step": found.step,
+        "role": found.role,
+        "field": found.field,
+        "value": found.shown,
+        "state": found.state,
+        "source": found.source,
+        "words": found.words,
+        **({"why": found.why} if found.why else {}),
+    }
+
+
+def _fields(schema: JsonSchema | None) -> list[str]:
+    return [] if schema is None else property_names(schema)
+
+
+def _object(value: Json) -> JsonObject | None:
+    return cast("JsonObject", value) if isinstance(value, dict) else None
+
+
+def _writes(item: Allotted) -> bool:
+    return item.tool.definition.side_effects == "writes"

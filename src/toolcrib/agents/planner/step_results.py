@@ -1,0 +1,333 @@
+"""The parts of a deterministic run: what becomes of one step, and the answer made of what became of all of them.
+
+The tool's own program goes through them in order; so does a workflow that was compiled from the tool, a part at a time.
+What a part needs of the parts before it is data, so that it may have come from anywhere: a plan as JSON, and how the
+steps have ended. Where a part stands in the journal is said by whoever runs it.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple, TypeAlias
+
+import msgspec
+
+from toolcrib.agents.evidence import seen_in
+from toolcrib.agents.evidence.plan import StepPlan, expand, items_of, step_schema
+from toolcrib.agents.model.json_answers import Reading, UnusableAnswer, ask_json
+from toolcrib.agents.model.previews import preview
+from toolcrib.agents.planner.consent import agreed
+from toolcrib.agents.planner.planning import doubts_of_step
+from toolcrib.agents.planner.prompts import FORMAT_SYSTEM, format_question, review_question
+from toolcrib.agents.prepare.agentic_tool import Setup
+from toolcrib.contracts import (
+    ErrorCode,
+    InvalidExpression,
+    Json,
+    JsonObject,
+    JsonSchema,
+    ModelError,
+    Purpose,
+    Reason,
+    StopReason,
+    ToolEnvelope,
+    ToolError,
+)
+from toolcrib.contracts.workflows import SettledStep, StepStatus
+from toolcrib.core.executor import ToolCall, error
+from toolcrib.core.policy import CALL_LIMITS
+from toolcrib.core.runs import BudgetExhausted, Ended
+from toolcrib.llm.base.profiles import profile_of
+
+_SUMMARY: JsonSchema = {"type": "string", "description": "What was done, in one or two sentences."}
+DEFAULT_RESULT: JsonSchema = {
+    "type": "object",
+    "properties": {"summary": _SUMMARY},
+    "required": ["summary"],
+    "additionalProperties": False,
+}
+_ENDING: JsonSchema = {**DEFAULT_RESULT, "properties": {"summary": {**_SUMMARY, "maxLength": 300}}}
+"""As it is shown to models that go round in circles where nothing ends a text."""
+DECLINED = "declined"
+"""Why a step was left out that somebody did not want."""
+OUTCOME = "outcome"
+"""Where the metadata of a run's end says what became of each step."""
+_REVIEWED, _REPORTED = 2000, 3000
+"""Characters of results that a review and a report get to see."""
+
+Done: TypeAlias = Mapping[str, SettledStep]
+"""How the steps have ended, by id, in their order; those that were not come to are not there."""
+
+
+@dataclass(frozen=True, slots=True)
+class Stage:
+    """One step of one run, ready to be carried out."""
+
+    setup: Setup
+    place: int
+    """Of the step in the sequence."""
+    position: str
+    """Of its calls in the journal: `NAME`, `NAME[i]`, `NAME.again`; its review is `NAME.review`."""
+    done: Done
+    assumptions: tuple[str, ...] = ()
+    """What the plan takes for granted, which a person must see before anything is changed."""
+    recorded: bool = False
+    """The plan is one of an older release, which is carried out as it is recorded."""
+    left_out: bool = False
+    """That release has passed the step over, if there was anything to do it for."""
+
+    @property
+    def id(self) -> str:
+        """Of the step."""
+        return self.setup.implementation.steps[self.place].id
+
+    async def carry_out(self, plan: StepPlan) -> SettledStep:
+        """Make the step's calls; ask the model once more if its input cannot be used.
+
+        Raises:
+            UnusableAnswer: The model was asked about the step, and no answer met its schema.
+            ModelError: The provider failed.
+            BudgetExhausted: The run may not spend another call of the model.
+            Unanswered: A person must be asked before the step, and the run has a caller instead.
+        """
+        if plan.skip:
+            return self._left_out()
+        found = await self._attempt(plan, self.assumptions, suffix="")
+        if isinstance(found, SettledStep):
+            return found
+        corrected = await self._review(found)
+        if corrected.skip:
+            return self._left_out()
+        seen = seen_in([plan.input, *self._brought().values()])
+        doubts = [] if self.recorded else doubts_of_step(self.setup, self.place, corrected, seen)
+        invented = next((doubt for doubt in doubts if doubt.invented), None)
+        if invented is not None:
+            message = f"step {self.id!r} was not carried out: {invented.text}; look it up in a step before, or name it"
+            failure = error(ErrorCode.VALIDATION_ERROR, Reason.NOT_GROUNDED, message)
+            return SettledStep(step=self.id, status="failed", error=failure)
+        assumed = (*self.assumptions, *(doubt.text for doubt in doubts))
+        found = await self._attempt(corrected, assumed, suffix=".again")
+        if isinstance(found, SettledStep):
+            return found
+        message = f"step {self.id!r} could not be carried out: {found.message}"
+        failure = error(ErrorCode.VALIDATION_ERROR, Reason.REFERENCE_UNRESOLVED, message)
+        return SettledStep(step=self.id, status="failed", error=failure)
+
+    def _left_out(self) -> SettledStep:
+        return SettledStep(step=self.id, status="skipped", reason="the task does not need it")
+
+    def _brought(self) -> JsonObject:
+        """What the steps before have brought, by id."""
+        return {step: ended.output for step, ended in self.done.items() if _was_called(ended)}
+
+    async def _attempt(self, plan: StepPlan, assumptions: Sequence[str], *, suffix: str) -> "SettledStep | _Problem":
+        """Run the step's calls; returns how it has ended, or what the model has to correct."""
+        context, item = self.setup.context, self.setup.allotted[self.place]
+        scope = {**self._brought(), "input": context.request.input}
+        try:
+            inputs = expand(plan, item.tool.definition.input_schema, scope)
+            items = items_of(plan, scope)
+        except InvalidExpression as problem:
+            return _Problem(str(problem), "result_review")
+        many, position, tool = plan.for_each is not None, f"{self.position}{suffix}", item.tool
+        if self.left_out and inputs:
+            return self._left_out()
+        if not self.recorded and not await agreed(
+            self.setup, position, item, plan, inputs, found=items, assumptions=assumptions
+        ):
+            return SettledStep(step=self.id, status="skipped", reason=DECLINED)
+        calls = [
+            context.call(
+                ToolCall(f"{position}[{index}]" if many else position, tool.name, arguments, tool.content_hash)
+            )
+            for index, arguments in enumerate(inputs)
+        ]
+        envelopes = await context.wait_all(calls)
+        refused = [found.error for found in envelopes if found.error and found.error.code is ErrorCode.VALIDATION_ERROR]
+        may_correct = profile_of(self.setup.model.name).reads_tasks or tool.definition.side_effects != "writes"
+        if refused and len(refused) == len(envelopes) and not suffix and may_correct:
+            return _Problem(refused[0].message, "error_recovery")
+        return _ended(self.id, envelopes, many=many)
+
+    async def _review(self, problem: "_Problem") -> StepPlan:
+        setup, step = self.setup, self.setup.implementation.steps[self.place]
+        facts = report(setup, self.done)
+        answer = await ask_json(
+            setup,
+            f"{self.position}.review",
+            problem.purpose,
+            review_question(setup, step.id, problem.message, preview(facts, _REVIEWED)),
+            step_schema(step, setup.allotted[self.place].schema, first=self.place == 0),
+            name="step",
+            system=setup.system_prompt(preview(facts, 1000)),
+        )
+        return StepPlan.read(answer)
+
+
+class _Problem(NamedTuple):
+    """What the model has to correct of a step."""
+
+    message: str
+    purpose: Purpose
+    """Of the call that corrects it: a reference is reviewed with the results, a refusal is an error."""
+
+
+def report(setup: Setup, done: Done) -> JsonObject:
+    """Facts about every step whose tool was called, for the model that writes the answer and for partial results."""
+    tools = {step.id: item.tool.name for step, item in zip(setup.implementation.steps, setup.allotted, strict=True)}
+    return {step: _facts(tools[step], ended) for step, ended in done.items() if _was_called(ended)}
+
+
+def warnings_of(done: Done) -> Iterator[str]:
+    """What is to be said of calls that failed."""
+    for step, ended in done.items():
+        if ended.failed and ended.error is not None:
+            yield f"step {step!r}: {ended.failed} of {_calls(ended)} calls failed: {ended.error.message}"
+
+
+def stopped_by(ended: SettledStep) -> StopReason | None:
+    """Why no step follows one that has ended so; null if the next one does."""
+    if ended.status != "failed":
+        return None
+    return CALL_LIMITS.get(None if ended.error is None else ended.error.reason, "error")
+
+
+async def conclude(
+    setup: Setup, done: Done, warnings: Sequence[str], position: str, *, recorded: bool = False
+) -> Ended:
+    """The answer, made of what the steps have brought.
+
+    Args:
+        setup: The run.
+        done: How the steps have ended.
+        warnings: What the plan had to say.
+        position: Of the model call.
+        recorded: Whether the plan is one of an older release, which had the model word the answer of every run.
+    """
+    if not recorded and (end := _without_answer(setup, done)) is not None:
+        return msgspec.structs.replace(end, warnings=(*warnings, *end.warnings))
+    said = [*warnings, *warnings_of(done)]
+    stopped = next((ended for ended in done.values() if stopped_by(ended)), None)
+    stop_reason = (stopped and stopped_by(stopped)) or "final_answer"
+    skipped = [step for step, ended in done.items() if ended.status == "skipped"]
+    schema = setup.implementation.result_schema or DEFAULT_RESULT
+    facts = report(setup, done)
+    question = format_question(setup, preview(facts, _REPORTED), skipped, said)
+    try:
+        output: Json = await ask_json(
+            setup,
+            position,
+            "formatting",
+            question,
+            schema,
+            name="answer",
+            system=FORMAT_SYSTEM,
+            reading=None
+            if schema is not DEFAULT_RESULT or profile_of(setup.model.name).ends_texts
+            else Reading(_ENDING),
+        )
+    except (ModelError, UnusableAnswer, BudgetExhausted) as problem:
+        # What was done is done: the answer is then the facts, without the model's words.
+        said.append(f"the answer could not be formatted: {problem}")
+        output = {"summary": "The model gave no summary; see the steps.", "steps": facts}
+    failed = stop_reason == "error"
+    return Ended(
+        output=output,
+        status="failed" if failed else "completed",
+        stop_reason=stop_reason,
+        error=stopped.error if stopped and failed else None,
+        warnings=tuple(said),
+        metadata={OUTCOME: counted(done)},
+    )
+
+
+def counted(done: Done) -> JsonObject:
+    """What became of each step, in numbers that nobody has worded: how it ended, its calls, those that failed."""
+    return {
+        step: {
+            "status": ended.status,
+            "calls": 0 if ended.status == "skipped" else _calls(ended),
+            "failed": ended.failed,
+        }
+        for step, ended in done.items()
+    }
+
+
+def _without_answer(setup: Setup, done: Done) -> Ended | None:
+    """The end of a run that has changed nothing though it might have, told by facts; null if a model words the answer.
+
+    No model is asked what to say of nothing.
+    """
+    declined = next((step for step, ended in done.items() if ended.reason == DECLINED), None)
+    if declined is not None:
+        message = f"step {declined!r} was declined; nothing was changed by it"
+        failure = error(ErrorCode.POLICY_DENIED, Reason.APPROVAL_REJECTED, message)
+        return _incomplete("declined", failure, report(setup, done), done)
+    if all(ended.status == "skipped" for ended in done.values()):
+        message = "the plan left out every step, so nothing was done; say the task in other words"
+        failure = error(ErrorCode.VALIDATION_ERROR, Reason.NOTHING_DONE, message)
+        return _incomplete("nothing_done", failure, report(setup, done), done)
+    empty = _found_nothing(setup, done)
+    if empty is None or setup.implementation.result_schema is not None:
+        return None
+    message = f"Nothing was changed: there were no items to do {empty} for."
+    output = {"summary": message, "steps": report(setup, done)}
+    return Ended(output=output, warnings=(message,), metadata={OUTCOME: counted(done)})
+
+
+def _found_nothing(setup: Setup, done: Done) -> str | None:
+    """The step that would have changed something and had no items to do it for, if no other has changed anything."""
+    writing = [
+        done[step.id]
+        for step, item in zip(setup.implementation.steps, setup.allotted, strict=True)
+        if item.tool.definition.side_effects == "writes" and step.id in done and done[step.id].status != "skipped"
+    ]
+    empty = [ended.step for ended in writing if ended.status == "succeeded" and ended.items == 0]
+    return empty[0] if empty and len(empty) == len(writing) else None
+
+
+def _incomplete(stop_reason: StopReason, failure: ToolError, facts: JsonObject, done: Done) -> Ended:
+    return Ended(
+        output={"summary": failure.message, "steps": facts},
+        status="incomplete",
+        stop_reason=stop_reason,
+        error=failure,
+        metadata={OUTCOME: counted(done)},
+    )
+
+
+def _ended(step: str, envelopes: Sequence[ToolEnvelope], *, many: bool) -> SettledStep:
+    """How a step has ended: it fails if all of its calls have, or if a limit has refused one."""
+    failed = [found.error for found in envelopes if found.error is not None]
+    limit = next((failure for failure in failed if failure.reason in CALL_LIMITS), None)
+    output: Json = [found.output for found in envelopes] if many else envelopes[0].output
+    status: StepStatus = (
+        "succeeded" if not failed else "failed" if limit or len(failed) == len(envelopes) else "partial"
+    )
+    return SettledStep(
+        step=step,
+        status=status,
+        positions=() if many else (envelopes[0].position,),
+        items=len(envelopes) if many else None,
+        failed=len(failed),
+        output=output,
+        error=limit or next(iter(failed), None),
+    )
+
+
+def _was_called(ended: SettledStep) -> bool:
+    """Whether a step has come to its calls, if only to none for an empty list."""
+    return ended.ok or (ended.status == "failed" and ended.failed > 0)
+
+
+def _calls(ended: SettledStep) -> int:
+    return 1 if ended.items is None else ended.items
+
+
+def _facts(tool: str, ended: SettledStep) -> JsonObject:
+    calls = _calls(ended)
+    facts: JsonObject = {"tool": tool if calls else None, "calls": calls}
+    if ended.failed and ended.error is not None:
+        facts["failed"] = ended.failed
+        facts["first_error"] = ended.error.message
+    facts["output"] = ended.output
+    return facts

@@ -1,0 +1,196 @@
+"""Everything an agent's run needs before its first turn: identity, model, tools, prompt, memory, policy.
+
+What may be different the next time is written down when it is found out, so that a run that is carried on sees the same
+tools and the same prompt: the shown tools, and the texts of the prompt's fragments.
+"""
+
+from dataclasses import replace
+from typing import Protocol
+
+import orjson
+from msgspec import Struct
+
+from toolcrib.agents.history.variables import Begun, Recall, Recalled, message_of, opening
+from toolcrib.agents.model.client import Desk
+from toolcrib.agents.model.context_window import Room
+from toolcrib.agents.prepare.agentic_tool import Models
+from toolcrib.agents.prepare.identity import identity_of
+from toolcrib.agents.toolset.allocation import Granted
+from toolcrib.agents.toolset.resolution import Asker, resolve
+from toolcrib.agents.toolset.tool_search import Folded
+from toolcrib.agents.toolset.toolset import Offer, allot
+from toolcrib.contracts import AgentImplementation, Json, NotFound, PromptFragment, ToolRevision
+from toolcrib.core.policy import Accounts, least
+from toolcrib.core.registry import Registry, means_many
+from toolcrib.core.runs import RunContext
+from toolcrib.llm import Message
+
+_MOST_OFFERS = 1000
+_MOST_TOLD = 50
+"""Tools that are left out, in the journal."""
+_JSON = "When you are done, answer with one JSON object and nothing else."
+_STRUCTURED = "When you are done, answer with one JSON object that meets this JSON Schema, and nothing else:\n"
+
+
+class Fragments(Protocol):
+    """Finds reusable pieces of prompts."""
+
+    def find(self, realm: str, name: str) -> PromptFragment | None:
+        """The fragment of a realm, or null."""
+        ...
+
+
+class Furnished(Struct, frozen=True):
+    """What the turns of an agent's run begin with."""
+
+    agent: AgentImplementation
+    desk: Desk
+    offer: Offer
+    system: str
+    """The system prompt, which stays the same through the run."""
+    opening: tuple[Message, ...]
+    found: tuple[str, ...]
+    """Names of the hidden tools that the model has found in the turns before."""
+
+
+class AgentFurnisher:
+    """Furnishes the runs of agents.
+
+    Args:
+        models: Opens models.
+        registry: Finds tools.
+        fragments: Finds pieces of prompts.
+        accounts: Finds the service accounts that agents act as.
+        recall: Remembers conversations.
+    """
+
+    def __init__(
+        self, models: Models, registry: Registry, *, fragments: Fragments, accounts: Accounts, recall: Recall
+    ) -> None:
+        self._models = models
+        self._registry = registry
+        self._fragments = fragments
+        self._accounts = accounts
+        self._recall = recall
+        self._offers: dict[tuple[object, ...], Offer] = {}
+
+    async def prepare(self, context: RunContext, tool: ToolRevision, agent: AgentImplementation) -> Furnished:
+        """Take on the identity, open the model, resolve the tools, write the prompt, and set the run's policy.
+
+        Raises:
+            CallFailed: The agent's service account does not exist or is disabled.
+            InvalidSettings: The model cannot be opened.
+            NotFound: A fragment does not exist.
+        """
+        context.principal = identity_of(agent, context.request.principal, self._accounts)
+        desk = Desk(context=context, model=self._models(agent.llm), llm=agent.llm, parallel=agent.parallel_tool_calls)
+        begun = await self._recall.begun_with(context)
+        offer = await self._offer(context, tool, agent, begun)
+        context.policy = replace(
+            offer.policy(context.policy),
+            side_effects=least(context.policy.side_effects, agent.side_effects),
+            guardrails=context.policy.guardrails,
+        )
+        system, asked = await self._system(context, agent, offer), context.request.input
+        found = offer.findable(begun.found)
+        room = Room(context, agent.llm).for_the_past(
+            opening(asked, Recalled()), system=system, tools=offer.with_found(found)
+        )
+        recalled = await self._recall(context, agent, room)
+        return Furnished(
+            agent=agent,
+            desk=desk,
+            offer=offer,
+            system=system,
+            opening=(*recalled.messages, opening(asked, recalled)),
+            found=found,
+        )
+
+    # Tools ------------------------------------------------------------------------------------------------------------
+
+    async def _offer(self, context: RunContext, tool: ToolRevision, agent: AgentImplementation, begun: Begun) -> Offer:
+        """The tools as the run has found them; equal ones are laid out once."""
+        rows = await self._resolved(context, tool, agent, begun)
+        in_words = agent.llm.tool_calling == "text"
+        key = (*rows, in_words)
+        if key not in self._offers:
+            if len(self._offers) >= _MOST_OFFERS:
+                self._offers.clear()
+            self._offers[key] = await self._laid_out(context.run.realm, rows, in_words=in_words)
+        return self._offers[key]
+
+    async def _resolved(
+        self, context: RunContext, tool: ToolRevision, agent: AgentImplementation, begun: Begun
+    ) -> tuple[tuple[str, int, bool], ...]:
+        """Content hash and priority of each tool, and whether it is shown: the same in all turns of a conversation."""
+        realm, pins = context.run.realm, context.request.pins
+
+        async def bound(ref: str) -> ToolRevision:
+            return await self._registry.bound(realm, ref, pins)
+
+        async def look() -> Json:
+            effects = least(context.policy.side_effects, agent.side_effects)
+            message = begun.message or message_of(context.request.input)
+            asker = Asker(realm, tool.name, context.principal, effects, message)
+            found = await resolve(agent, asker, self._registry, bound)
+            rows = [(item.tool.content_hash, item.share.priority, item.shown) for item in found.candidates]
+            return {
+                "shown": sum(shown for _, _, shown in rows),
+                "findable": sum(not shown for _, _, shown in rows),
+                "left_out": [
+                    {"tool": item.tool, "reference": item.reference, "reason": item.reason}
+                    for item in found.left_out[:_MOST_TOLD]
+                ],
+                "kept": await context.keep(orjson.dumps(rows)),
+            }
+
+        known = await context.once("tools", "tools_resolved", look)
+        for item in known["left_out"]:
+            if not means_many(item["reference"]):
+                context.warn(f"tool {item['reference']!r} was left out: {item['reason']}")
+        rows: list[tuple[str, int, bool]] = orjson.loads(await context.kept(known["kept"]))
+        replaced = context.request.replaced
+        return tuple((replaced.get(pinned, pinned), priority, shown) for pinned, priority, shown in rows)
+
+    async def _laid_out(self, realm: str, rows: tuple[tuple[str, int, bool], ...], *, in_words: bool) -> Offer:
+        found = [
+            Granted(await self._registry.pinned(realm, content_hash), priority=priority)
+            for content_hash, priority, _ in rows
+        ]
+        allotted = allot(found, {})
+        pairs = list(zip(allotted, (shown for _, _, shown in rows), strict=True))
+        shown, hidden = (tuple(item for item, is_shown in pairs if is_shown is wanted) for wanted in (True, False))
+        return Offer(allotted, Folded(shown, hidden), in_words=in_words)
+
+    # Prompt -----------------------------------------------------------------------------------------------------------
+
+    async def _system(self, context: RunContext, agent: AgentImplementation, offer: Offer) -> str:
+        parts = [agent.system_prompt, *await self._pieces(context, agent)]
+        # Without tools the request itself says it; a model that writes its calls is told when it is ready.
+        if offer.tools and not offer.in_words and agent.response_format != "text":
+            schema = agent.answer_schema
+            structured = agent.response_format == "structured"
+            parts.append(_STRUCTURED + orjson.dumps(schema).decode() if structured else _JSON)
+        return "\n\n".join(part for part in parts if part)
+
+    async def _pieces(self, context: RunContext, agent: AgentImplementation) -> list[str]:
+        """The texts of the fragments, as they were when the run began."""
+        if not agent.prompt_fragments:
+            return []
+
+        async def look() -> Json:
+            found = [self._fragment(context.run.realm, name) for name in agent.prompt_fragments]
+            return {
+                "fragments": {fragment.name: fragment.content_hash for fragment in found},
+                "kept": await context.keep(orjson.dumps([fragment.text for fragment in found])),
+            }
+
+        known = await context.once("prompt", "prompt_fragments", look)
+        return orjson.loads(await context.kept(known["kept"]))
+
+    def _fragment(self, realm: str, name: str) -> PromptFragment:
+        found = self._fragments.find(realm, name)
+        if found is None:
+            msg = f"there is no prompt fragment {name!r} in realm {realm!r}; save it, or take it out of the agent"
+            raise NotFound(msg)
+        return found

@@ -1,0 +1,210 @@
+"""Everything an agentic tool's run needs before its first model call: model, tools, reference data, prompt, policy.
+
+Built anew at each start and resume from what the run has pinned and written down; reference data comes through the
+run's own calls, so a resumed run sees the same lists.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import TypeAlias, cast
+
+import orjson
+
+from toolcrib.agents.model.client import Desk
+from toolcrib.agents.reference.lists import References
+from toolcrib.agents.toolset.allocation import Allotted, Granted, allocation, granted
+from toolcrib.agents.toolset.drift import drift_of
+from toolcrib.agents.toolset.placeholders import appendix_of, scope_of
+from toolcrib.agents.toolset.schema_narrowing import enums_of
+from toolcrib.agents.toolset.tool_search import Folded, fold, summary
+from toolcrib.agents.toolset.toolset import Offer, allot, each_once
+from toolcrib.contracts import AgenticImplementation, InvalidDefinition, Json, JsonObject, LLMConfig, ToolRevision
+from toolcrib.core.expressions import Template
+from toolcrib.core.policy import is_in_service
+from toolcrib.core.providers import ReferenceList
+from toolcrib.core.registry import Providers, Registry
+from toolcrib.core.runs import RunContext
+from toolcrib.llm.base.profiles import profile_of
+from toolcrib.llm.models.model import LanguageModel
+
+Models: TypeAlias = Callable[[LLMConfig], LanguageModel]
+"""Opens the model that a configuration names."""
+
+_MOST_PLACES = 1000
+_MOST_CHANGES = 10
+"""Changes of schemas in one warning."""
+
+
+@dataclass(frozen=True, slots=True)
+class Workplace:
+    """What all runs of one agentic tool have in common, as long as its tools and its reference data are the same."""
+
+    offer: Offer
+    prompt: Template
+    scope: Mapping[str, Json]
+    """What the prompt may use besides the task."""
+    documentation: str
+    """Follows every prompt as it stands."""
+    lists: Mapping[str, ReferenceList]
+    """Valid values by the property that they close."""
+
+
+class Setup(Desk, frozen=True, kw_only=True):
+    """The furnished workplace of one run."""
+
+    tool: ToolRevision
+    implementation: AgenticImplementation
+    place: Workplace
+    task: str
+
+    @property
+    def allotted(self) -> tuple[Allotted, ...]:
+        """The tools that the embedded model may use."""
+        return self.place.offer.allotted
+
+    def system_prompt(self, history: str = "") -> str:
+        """The system prompt with this run's task and what was done so far."""
+        scope = {
+            **self.place.scope,
+            "user_task": self.task,
+            "input": self.context.request.input,
+            "execution_history": history,
+        }
+        return "\n\n".join(filter(None, (self.place.prompt.render_text(scope), self.place.documentation)))
+
+
+class Furnisher:
+    """Furnishes runs of agentic tools.
+
+    Args:
+        models: Opens models.
+        registry: Finds the allotted tools.
+        providers: Has the lists that a prompt was made from.
+        references: Reads reference data.
+    """
+
+    def __init__(self, models: Models, registry: Registry, providers: Providers, references: References) -> None:
+        self._models = models
+        self._registry = registry
+        self._providers = providers
+        self._references = references
+        self._places: dict[tuple[object, ...], Workplace] = {}
+
+    async def prepare(self, context: RunContext, tool: ToolRevision) -> Setup:
+        """Open the model, find the tools, read the reference data, and set the run's policy.
+
+        Args:
+            context: The run.
+            tool: What it executes.
+
+        Raises:
+            InvalidSettings: The model cannot be opened.
+            NotFound: An allotted tool does not exist.
+            ReferenceUnavailable: A reference list could not be read.
+        """
+        implementation = tool.definition.implementation
+        if implementation.kind != "agentic":
+            msg = f"tool {tool.ref!r} is of kind {implementation.kind!r}, not agentic"
+            raise InvalidDefinition(msg)
+        llm = implementation.llm
+        model, given = self._models(llm), context.policy
+        profile = profile_of(model.name)
+        found = await self._granted(context, tool, implementation)
+        references = await self._references.lists(context, implementation.context)
+        place = self._place(context, tool, implementation, found, references)
+        await self._tell_drift(context, tool)
+        context.policy = place.offer.policy(given)
+        return Setup(
+            context=context,
+            model=model,
+            llm=llm if llm.temperature is not None else llm.model_copy(update={"temperature": profile.temperature}),
+            tool=tool,
+            implementation=implementation,
+            place=place,
+            task=_task(context.request.input),
+        )
+
+    async def _granted(
+        self, context: RunContext, tool: ToolRevision, implementation: AgenticImplementation
+    ) -> Sequence[Granted]:
+        """The tools of a run; a choice is made among those that can be offered, a sequence needs all of its own."""
+        found = await granted(context, tool, allocation(implementation), self._registry)
+        if implementation.mode == "deterministic":
+            return found
+        offered: list[Granted] = []
+        for item in found:
+            reason = _not_offered(item.tool)
+            if reason is None:
+                offered.append(item)
+            else:
+                context.warn(f"tool {item.tool.ref!r} {reason}, so the model was not offered it")
+        return offered
+
+    def _place(
+        self,
+        context: RunContext,
+        tool: ToolRevision,
+        implementation: AgenticImplementation,
+        found: Sequence[Granted],
+        references: Sequence[ReferenceList],
+    ) -> Workplace:
+        began = context.run.created_at
+        ages = (values.fetched_at if values.fetched_at < began else None for values in references)
+        key = (
+            tool.content_hash,
+            *(item.tool.content_hash for item in found),
+            *zip((values.id for values in references), ages, strict=True),
+        )
+        if key not in self._places:
+            if len(self._places) >= _MOST_PLACES:
+                self._places.clear()
+            self._places[key] = _furnish(implementation, found, references, began)
+        return self._places[key]
+
+    async def _tell_drift(self, context: RunContext, tool: ToolRevision) -> None:
+        """Warn of schemas that have changed since the prompt was made; the run goes on as well as it can."""
+        realm, pins = context.run.realm, context.request.pins
+
+        def current(ref: str) -> ToolRevision | None:
+            return self._registry.find(realm, ref.partition("@")[0], pins[ref]) if ref in pins else None
+
+        report = await drift_of(tool, self._registry, self._providers, current)
+        if report.drifted:
+            said = "; ".join(change.message for change in report.changes[:_MOST_CHANGES])
+            context.warn(f"schemas have changed since the prompt of {tool.ref!r} was made: {said}; regenerate it")
+            await context.emit("drift", "schema_drift", report.model_dump(mode="json"))
+
+
+def _furnish(
+    implementation: AgenticImplementation,
+    found: Sequence[Granted],
+    references: Sequence[ReferenceList],
+    began: datetime,
+) -> Workplace:
+    enums = enums_of(references)
+    allotted = allot(found, enums)
+    once = each_once(allotted)
+    folded = fold(once) if implementation.mode == "agentic" else Folded(once, ())
+    offer = Offer(allotted, folded, in_words=implementation.llm.tool_calling == "text")
+    prompt = Template.parse(implementation.system_prompt, "{{}}")
+    return Workplace(
+        offer=offer,
+        prompt=prompt,
+        scope=scope_of(implementation, folded.shown, references, began=began, more=summary(folded.hidden)),
+        documentation=appendix_of(prompt, implementation.context),
+        lists={name: values for name, values in enums.items() if values.items},
+    )
+
+
+def _not_offered(tool: ToolRevision) -> str | None:
+    """Why a model does not get to choose a tool."""
+    if not is_in_service(tool):
+        return "is out of service"
+    return None if "tool" in tool.definition.available_as else "is only available in other ways than as a tool"
+
+
+def _task(arguments: Json) -> str:
+    given = cast("JsonObject", arguments) if isinstance(arguments, dict) else {}
+    task = given.get("task")
+    return task if isinstance(task, str) else orjson.dumps(arguments).decode()

@@ -1,0 +1,98 @@
+"""What the model of a run is offered: tools under names that it accepts, those that it can find, and the policy."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+import msgspec
+
+from toolcrib.agents.toolset.allocation import Allotted, Granted, aliases_of
+from toolcrib.agents.toolset.schema_narrowing import narrow, without_cursor
+from toolcrib.agents.toolset.tool_search import FIND_TOOLS, Folded, finder, shown_tool
+from toolcrib.core.policy import CallPolicy
+from toolcrib.core.providers import ReferenceList
+from toolcrib.llm import Tool, ToolSet
+
+
+@dataclass(frozen=True)
+class Offer:
+    """The tools of a run, the same as long as its tools are."""
+
+    allotted: tuple[Allotted, ...]
+    """Each as often as it is named."""
+    folded: Folded
+    """The same once, in two parts: what the model is offered, and what it may find."""
+    in_words: bool = False
+    """Whether the model writes its calls as text."""
+
+    @cached_property
+    def tools(self) -> ToolSet:
+        """What the model is offered from the start."""
+        finding = [finder(self.folded.hidden)] if self.folded.hidden else []
+        return ToolSet([*self._shown(self.folded.shown), *finding])
+
+    @cached_property
+    def offered(self) -> bytes:
+        """The same as JSON, for the journal's blob."""
+        return msgspec.json.encode(self.tools.tools)
+
+    def policy(self, given: CallPolicy) -> CallPolicy:
+        """What the run may call: what is offered, as far as the run's policy allows it.
+
+        Args:
+            given: That policy.
+        """
+        mine = (*self.folded.shown, *self.folded.hidden)
+        return replace(
+            given,
+            allowed=frozenset(item.tool.name for item in mine),
+            narrowed={item.tool.name: item.schema for item in mine if item.schema != item.tool.definition.input_schema},
+            versions={item.tool.name: item.tool.content_hash for item in mine},
+        )
+
+    def with_found(self, aliases: Sequence[str]) -> ToolSet:
+        """What the model is offered after it has found hidden tools: they follow, in the order in which it did."""
+        hidden = {item.alias: item for item in self.folded.hidden}
+        found = [hidden[alias] for alias in aliases]
+        return ToolSet([*self.tools.tools, *self._shown(found)]) if found else self.tools
+
+    def findable(self, aliases: Sequence[str]) -> tuple[str, ...]:
+        """Those of the names that are hidden tools here."""
+        hidden = {item.alias for item in self.folded.hidden}
+        return tuple(alias for alias in aliases if alias in hidden)
+
+    def named(self, alias: str) -> str:
+        """The tool's real name behind a model's name for it; an unknown one stays as it is."""
+        return self._names.get(alias, alias)
+
+    def _shown(self, items: Sequence[Allotted]) -> Iterator[Tool]:
+        return (shown_tool(item, in_words=self.in_words) for item in items)
+
+    @cached_property
+    def _names(self) -> Mapping[str, str]:
+        return {item.alias: item.tool.name for item in self.allotted}
+
+
+def allot(found: Sequence[Granted], enums: Mapping[str, ReferenceList]) -> tuple[Allotted, ...]:
+    """Tools as a run sees them: under names of their own, with schemas closed by live values.
+
+    Args:
+        found: The tools.
+        enums: Reference lists by property name.
+    """
+    aliases = aliases_of((item.tool.name for item in found), reserved=(FIND_TOOLS,))
+    return tuple(
+        Allotted(
+            item.tool,
+            aliases[item.tool.name],
+            narrow(without_cursor(item.tool.definition), enums),
+            item.purpose,
+            item.priority,
+        )
+        for item in found
+    )
+
+
+def each_once(allotted: Sequence[Allotted]) -> tuple[Allotted, ...]:
+    """The same tools, each once; of several the last counts."""
+    return tuple({item.alias: item for item in allotted}.values())

@@ -1,0 +1,316 @@
+"""The turns of a run in which a model decides: it is asked, what it calls is done, it sees the outcomes, and answers.
+
+Each turn is one model call and the tool calls of its answer, in parallel, at positions `t1.llm`, `t1.c1`, `t1.c2`,
+`t2.llm`… Agents and the agentic mode differ in what the model is told and in what becomes of its answer; that is their
+`Work`, and the rest is here. Limits end a run from outside, with what it has.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+import msgspec
+
+from toolcrib.agents.model.client import Desk
+from toolcrib.agents.model.context_window import Room
+from toolcrib.agents.model.failures import model_failure
+from toolcrib.agents.model.json_answers import ask_json
+from toolcrib.agents.model.refusals import MAX_REFUSED_TURNS, given_up
+from toolcrib.agents.model.tool_calls import read_calls
+from toolcrib.agents.toolset.toolset import Offer
+from toolcrib.agents.turn.actions import Acting, Outcome
+from toolcrib.agents.turn.call_evidence import Grounds
+from toolcrib.agents.turn.closing import Closing
+from toolcrib.agents.turn.repeats import MOST, NOTE, NOTED, Repeats, going_in_circles
+from toolcrib.contracts import (
+    ErrorCode,
+    Json,
+    JsonObject,
+    JsonSchema,
+    ModelError,
+    Purpose,
+    Reason,
+    StopReason,
+    ToolEnvelope,
+    ToolError,
+)
+from toolcrib.core.executor import error
+from toolcrib.core.policy import CALL_LIMITS
+from toolcrib.core.runs import BudgetExhausted, Ended
+from toolcrib.llm import Message, Response, ToolSet, user
+
+_EMPTY = "Your answer was empty. Call a tool, or answer the task in words."
+_UNREADABLE = "Nothing was called, because your answer could not be read. Write all its calls again, corrected:\n"
+_PARTLY_UNREADABLE = "Calls of your answer that could not be read were left out:\n"
+_FINISH = "Give your final answer now, in words, to whoever asked."
+
+
+class Work(Protocol):
+    """What the turns of one run are about."""
+
+    @property
+    def desk(self) -> Desk:
+        """Where the model is asked."""
+        ...
+
+    @property
+    def offer(self) -> Offer:
+        """What it is offered."""
+        ...
+
+    @property
+    def opening(self) -> tuple[Message, ...]:
+        """What is said before the first turn; the last is the user's message, the others stand in journals already."""
+        ...
+
+    @property
+    def answer_schema(self) -> JsonSchema | None:
+        """What an answer must meet that can be nothing but the final one, since no tool is offered."""
+        ...
+
+    def prompt(self, done: Sequence[ToolEnvelope]) -> str:
+        """The system prompt, after some calls."""
+        ...
+
+    def partial(self, turns: "Turns") -> Json:
+        """What the run has so far, if it ends before its answer."""
+        ...
+
+    async def answered(self, turns: "Turns", response: Response) -> Ended:
+        """How the run ends with an answer that calls nothing; it may be empty."""
+        ...
+
+
+@dataclass(slots=True)
+class _Told:
+    """What the model is told next, besides what the journal knows."""
+
+    new: tuple[Message, ...]
+    """Messages that stand nowhere else in the journal."""
+    purpose: Purpose = "tool_selection"
+
+
+class Turns:
+    """The turns of one run.
+
+    Args:
+        work: What they are about.
+        found: Names of the hidden tools that the model has found before.
+        grounds: Judges where the arguments of calls that write come from; nothing does if null.
+    """
+
+    def __init__(self, work: Work, found: Sequence[str] = (), grounds: Grounds | None = None) -> None:
+        self.done: list[ToolEnvelope] = []
+        """The calls that were made."""
+        self.said = ""
+        """The last words of the model."""
+        self.closing = ""
+        """What it says of a run that a limit has stopped, if it could be asked."""
+        self._work = work
+        self._desk = work.desk
+        self._acting = Acting(work.desk.context, work.offer, found, grounds)
+        self._room = Room(work.desk.context, work.desk.llm)
+        self._closing = Closing(work.desk, work.opening[-1].text)
+        self._messages = work.opening
+        self._told = _Told(work.opening[-1:])
+        self._system = ""
+        self._repeats = Repeats()
+        self._refused_turns = 0
+        self._was_empty = False
+
+    async def run(self) -> Ended:
+        """Run to the end; whatever goes wrong is an end too, with what was reached until then."""
+        self._desk.context.partial = lambda: self._work.partial(self) if self.done or self.said else None
+        self._closing.keep()
+        try:
+            return await self._run()
+        except BudgetExhausted as limit:
+            return await self.ended(limit.shortage.stop_reason, str(limit))
+        except ModelError as failure:
+            stop: StopReason = "policy" if failure.kind == "content_filter" else "error"
+            return self.failed(model_failure(failure), stop_reason=stop)
+
+    async def _run(self) -> Ended:
+        """Take turns until the model completes, or has had its chances."""
+        turn = 0
+        ended = None
+        while ended is None:
+            turn += 1
+            response = await self._ask(turn)
+            self.said = response.message.text.strip() or self.said
+            if response.stop == "pause":
+                self._messages = (*self._messages, response.message)
+            elif response.message.calls:
+                ended = await self._act(turn, response)
+            elif response.problems:
+                ended = self._unreadable(response)
+            else:
+                ended = await self._answer(response)
+        return ended
+
+    async def final_words(self, ready: Message) -> str:
+        """The final answer in words, asked for because the model has said that it is ready.
+
+        Args:
+            ready: The answer in which it did.
+        """
+        new, tools = (user(_FINISH),), self._acting.tools
+        request = self._desk.request(
+            (*self._until(ready), *new), system=self._system, tools=tools, tool_choice="none" if tools else "auto"
+        )
+        response = await self._desk.context.model(self._desk.call("format", "formatting", request, new=new))
+        self.said = response.message.text.strip() or self.said
+        return response.message.text
+
+    async def formatted(self, ready: Message, question: str, schema: JsonSchema) -> JsonObject:
+        """The final answer as an object that meets a schema, asked for where the conversation stands.
+
+        Args:
+            ready: The model's last answer.
+            question: What it is asked.
+            schema: What it must meet.
+
+        Raises:
+            UnusableAnswer: No answer met the schema.
+            ModelError: The provider failed.
+            BudgetExhausted: The run may not spend another call.
+        """
+        return await ask_json(
+            self._desk,
+            "format",
+            "formatting",
+            question,
+            schema,
+            name="answer",
+            system=self._system,
+            before=self._until(ready),
+            tools=self._acting.tools,
+        )
+
+    async def _ask(self, turn: int) -> Response:
+        work, desk = self._work, self._desk
+        before, self._system = self._system, work.prompt(self.done)
+        tools: ToolSet = self._acting.tools
+        own = len(work.opening) - 1
+        self._messages = await self._room.fit(turn, self._messages, own, system=self._system, tools=tools)
+        request = desk.request(
+            self._messages,
+            system=self._system,
+            tools=tools,
+            output_schema=None if tools else work.answer_schema,
+        )
+        offered = work.offer.offered if not self._acting.has_found else msgspec.json.encode(tools.tools)
+        call = desk.call(
+            f"t{turn}.llm",
+            self._told.purpose,
+            request,
+            new=self._told.new,
+            system=None if self._system == before else self._system,
+            tools=await desk.context.keep(offered),
+        )
+        self._told = _Told((), self._told.purpose)
+        return await desk.context.model(call)
+
+    def _until(self, last: Message) -> tuple[Message, ...]:
+        return (*self._messages, last) if last.parts else self._messages
+
+    def _tell(self, text: str, purpose: Purpose = "error_recovery") -> None:
+        message = user(text)
+        self._messages = (*self._messages, message)
+        self._told = _Told((*self._told.new, message), purpose)
+
+    # Tools ------------------------------------------------------------------------------------------------------------
+
+    async def _act(self, turn: int, response: Response) -> Ended | None:
+        calls = read_calls(response.message, turn, parallel=self._desk.parallel)
+        outcomes = await self._acting.perform(calls, self.done)
+        envelopes = [outcome.envelope for outcome in outcomes if outcome.envelope is not None]
+        self.done += envelopes
+        limit = _limit_hit(envelopes)
+        if limit is not None:
+            warning = next(found.error.message for found in envelopes if found.error is not None)
+            return await self.ended(limit, warning)
+        results = tuple(outcome.result for outcome in outcomes)
+        self._messages = (*self._messages, calls.message, Message("user", results))
+        failures = [outcome.error for outcome in outcomes if outcome.error is not None]
+        self._told = _Told((), "error_recovery" if failures else "result_review")
+        if response.problems:
+            self._tell(_PARTLY_UNREADABLE + "\n".join(response.problems))
+        if all(outcome.refused for outcome in outcomes):
+            return self._refused(failures[-1])
+        self._refused_turns = 0
+        return self._repeated(outcomes)
+
+    def _refused(self, failure: ToolError) -> Ended | None:
+        """Nothing of a turn could be done; after some such turns the run ends."""
+        self._refused_turns += 1
+        if self._refused_turns < MAX_REFUSED_TURNS:
+            return None
+        stop: StopReason = "policy" if failure.code is ErrorCode.POLICY_DENIED else "error"
+        return self.failed(given_up(self._desk.model.name, failure), stop_reason=stop)
+
+    def _unreadable(self, response: Response) -> Ended | None:
+        """The model wrote calls that are none."""
+        problems = "\n".join(response.problems)
+        self._messages = (*self._messages, response.message)
+        self._tell(f"{_UNREADABLE}{problems}")
+        return self._refused(error(ErrorCode.PROVIDER_ERROR, Reason.BAD_RESPONSE, problems))
+
+    def _repeated(self, outcomes: Sequence[Outcome]) -> Ended | None:
+        """A model that does the same again and again is told so, and then stopped."""
+        turn = [(outcome.call.name, outcome.call.args, outcome.text) for outcome in outcomes]
+        count = self._repeats.count(turn)
+        if count == NOTED:
+            self._tell(NOTE)
+        if count < MOST:
+            return None
+        return self.failed(going_in_circles(self._desk.model.name, turn), stop_reason="policy")
+
+    # The end ----------------------------------------------------------------------------------------------------------
+
+    async def _answer(self, response: Response) -> Ended | None:
+        is_empty = not response.message.text.strip() and not response.wants_format
+        if is_empty and not self._was_empty and not stop_warnings(response):
+            self._was_empty = True
+            self._tell(_EMPTY)
+            return None
+        return await self._work.answered(self, response)
+
+    async def ended(self, stop_reason: StopReason, why: str) -> Ended:
+        """An end at a limit: with an answer from what there is, if the model can still be asked for one."""
+        self.closing = await self._closing.ask(self.done, why)
+        self.said = self.closing or self.said
+        return Ended(output=self._work.partial(self), stop_reason=stop_reason, warnings=(why,))
+
+    def failed(self, failure: ToolError, *, stop_reason: StopReason, warnings: tuple[str, ...] = ()) -> Ended:
+        """A failure, with what was done until then."""
+        output = self._work.partial(self) if self.done or self.said else None
+        return Ended(output=output, status="failed", stop_reason=stop_reason, error=failure, warnings=warnings)
+
+    def nothing(self, response: Response) -> Ended:
+        """The failure of a model that has nothing to say."""
+        message = f"the model {self._desk.model.name!r} ended with an empty answer (stop: {response.stop})"
+        empty = error(ErrorCode.PROVIDER_ERROR, Reason.BAD_RESPONSE, message)
+        return self.failed(empty, stop_reason="error", warnings=stop_warnings(response))
+
+
+def stop_warnings(response: Response) -> tuple[str, ...]:
+    """What is to be said of an answer that did not end by itself."""
+    match response.stop:
+        case "length":
+            return ("the answer was cut off at max_tokens; raise max_tokens",)
+        case "content_filter" | "refusal":
+            return (f"the model did not answer the task: {refusal_of(response)}",)
+        case _:
+            return ()
+
+
+def refusal_of(response: Response) -> str:
+    """How an answer was refused: in our word, and in the provider's if that is another, which may say nothing."""
+    return response.stop if response.raw_stop in ("", response.stop) else f"{response.stop} ({response.raw_stop})"
+
+
+def _limit_hit(envelopes: Sequence[ToolEnvelope]) -> StopReason | None:
+    """The limit that denied every call of a turn, if it did."""
+    reasons = {found.error.reason if found.error else None for found in envelopes}
+    return CALL_LIMITS.get(reasons.pop()) if len(reasons) == 1 else None

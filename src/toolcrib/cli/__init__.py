@@ -1,5 +1,0 @@
-"""The command line. Each command imports what it needs when it runs, so that `toolcrib --help` is quick."""
-
-from toolcrib.cli.app import main
-
-__all__ = ["main"]

@@ -1,0 +1,1 @@
+"""What every contract stands on: the base model, errors, identities, principals, envelopes and questions."""

@@ -1,0 +1,93 @@
+"""The receipt of one tool call, whatever the tool is made of (001, section 3.2).
+
+A call that waits (for an approval, for a client) is an event of its run; an envelope exists only once the call has
+ended.
+"""
+
+from typing import Final, Literal, TypeAlias
+
+from pydantic import Field
+
+from toolcrib.contracts.base.base import Contract, Json, JsonObject, Timestamp, Usd
+from toolcrib.contracts.base.errors import ToolError
+
+CallStatus: TypeAlias = Literal["success", "error", "skipped", "denied"]
+SideEffects: TypeAlias = Literal["none", "reads", "writes"]
+EFFECTS: Final[tuple[SideEffects, ...]] = ("none", "reads", "writes")
+"""Least first."""
+AttachmentKind: TypeAlias = Literal["blob", "image", "table"]
+
+
+class Attachment(Contract):
+    """A payload beside the output: the whole of what was truncated, an image, a table."""
+
+    kind: AttachmentKind
+    url: str
+    """`blob:sha256:…` inside the crib; a server shows it as an HTTP address."""
+    content_type: str | None = None
+    bytes: int | None = None
+
+
+class Timings(Contract):
+    """Where a call's time went, in seconds: contiguous spans of one monotonic clock, so their sum is the whole."""
+
+    queue: float = 0.0
+    """From the request to the start: barriers and the cap on parallel calls."""
+    validate_: float = Field(default=0.0, alias="validate", serialization_alias="validate")
+    policy: float = 0.0
+    """Guard, permission, rate limit, cache look-up, secrets."""
+    wait: float = 0.0
+    """Waiting for a person or a client, as far as this process saw it."""
+    execute: float = 0.0
+    """All attempts with the waits between them."""
+    serialize: float = 0.0
+    """Response mapping, output check, redaction, truncation."""
+
+
+class ToolEnvelope(Contract):
+    """What one call did: on success, failure, denial, time-out and crash alike."""
+
+    call_id: str
+    """hash(name@version, canonical(input), position)."""
+    name: str
+    version: str
+    """The version that really ran; empty for an unknown tool."""
+    position: str = ""
+    """The journal's key of the call inside its run: `t3.c1`, `fetch[17]`."""
+    status: CallStatus
+    input: Json = None
+    """Arguments as validated; secrets never included."""
+    output: Json = None
+    """Null when `error` is set."""
+    error: ToolError | None = None
+    t_start: Timestamp
+    t_end: Timestamp
+    cached: bool = False
+    reused: str | None = None
+    """Id of the run that made the call, if this one has taken over what came of it."""
+    truncated: bool = False
+    attachments: tuple[Attachment, ...] = ()
+    http_status: int | None = None
+    metadata: JsonObject = Field(default_factory=dict)
+    """Allow-listed response headers and paging."""
+    requires_client_execution: bool = False
+    """The output is a prepared payload that a client has to act on."""
+    approved_input: Json = None
+    """The arguments as a person edited them while approving; the `call_id` stays that of the request."""
+    run_id: str | None = None
+    conversation_id: str | None = None
+    session_id: str | None = None
+    attempts: int = 0
+    """Executions at the tool boundary, retries included; 0 if the tool never ran."""
+    timings: Timings = Timings()
+    cost_usd: Usd | None = None
+    """Null means unknown, never 0 for a paid call."""
+    side_effects: SideEffects = "none"
+    content_hash: str | None = None
+    tainted: bool = False
+    """The output holds what outsiders can write, or was made of it."""
+
+    @property
+    def ok(self) -> bool:
+        """Whether the call succeeded."""
+        return self.status == "success"

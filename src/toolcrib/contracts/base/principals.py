@@ -1,0 +1,46 @@
+"""Who acts, in which realm, and the URIs that permissions name.
+
+A realm is the tenant: data never crosses it. A principal is a user, a service or an agent that acts for one. Security
+URIs follow 004: `ai://tools/{category}/{name}/{execute|read|write}` and the same pattern for the other kinds of
+things.
+"""
+
+from typing import Final, Literal, TypeAlias
+
+from pydantic import Field
+
+from toolcrib.contracts.base.base import Contract
+
+PrincipalKind: TypeAlias = Literal["user", "service", "agent"]
+Verb: TypeAlias = Literal["execute", "read", "write", "delete", "publish"]
+"""`publish`: have a workflow be run that was a draft; who is no person has it only if a grant names the verb."""
+LOOKS: Final[tuple[Verb, ...]] = ("read", "execute", "write")
+"""Who may do one of these with a tool may see it."""
+
+DEFAULT_REALM = "default"
+
+
+class Principal(Contract):
+    """Who makes a call. Every call has one, from the first day."""
+
+    id: str = Field(min_length=1, max_length=200)
+    kind: PrincipalKind = "user"
+    realm: str = Field(default=DEFAULT_REALM, min_length=1, max_length=100)
+    grants: tuple[str, ...] = ("ai://*",)
+    """Patterns of security URIs; `*` stands for one segment, a trailing `*` for all that follow."""
+    acts_for: str | None = None
+    """Id of the user whom an agent or a service acts for."""
+
+    @property
+    def user(self) -> str:
+        """Id of whose secrets and connections are used."""
+        return self.acts_for or self.id
+
+
+OWNER = Principal(id="owner")
+"""The principal of an embedded crib: one realm and its owner."""
+
+
+def tool_uri(category: str, name: str, verb: Verb = "execute") -> str:
+    """The security URI of a tool: `ai://tools/{category}/{name}/{verb}`."""
+    return f"ai://tools/{category}/{name}/{verb}"

@@ -1,0 +1,32 @@
+"""One schema in front of many operations: which one is called is decided by rules, without a model."""
+
+from typing import Literal
+
+from pydantic import Field
+
+from toolcrib.contracts.base.base import Contract, JsonObject
+
+
+class CompositeRoute(Contract):
+    """One operation and when it is the right one."""
+
+    id: str = Field(pattern=r"^[A-Za-z_][A-Za-z0-9_]*$")
+    """Unique in the tool; the journal and the envelope name it."""
+    when: str | None = None
+    """Expression over `input`: `${input.kind == 'deal'}`. Null: whenever no route before it is taken."""
+    tool: str
+    """`name` or `name@range`."""
+    input: JsonObject | None = None
+    """The operation's arguments: JSON with `${…}` over `input`; arguments that come out as null and that the operation
+    does not take as null are left out. Null: the composite's own arguments, as far as the operation has them."""
+    defaults: JsonObject = Field(default_factory=dict)
+    """Arguments of the operation where `input` gives none."""
+    output: str | None = None
+    """Expression over `input` and `output` that makes the composite's output; null for the operation's own."""
+
+
+class CompositeImplementation(Contract):
+    """Routes in order: the first whose condition holds is taken. If none is, the call fails and names them."""
+
+    kind: Literal["composite"] = "composite"
+    routes: tuple[CompositeRoute, ...] = Field(min_length=1)

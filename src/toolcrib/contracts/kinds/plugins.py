@@ -1,0 +1,18 @@
+"""A tool whose kind comes from another package: the runtime's name, and what that runtime wants to know."""
+
+from typing import Literal
+
+from pydantic import Field
+
+from toolcrib.contracts.base.base import Contract, JsonObject
+from toolcrib.contracts.providers.providers_part import NAME_PATTERN
+
+
+class PluginImplementation(Contract):
+    """What a runtime of another package executes, if the operator has named that in `TOOLCRIB_PLUGINS`."""
+
+    kind: Literal["plugin"] = "plugin"
+    runtime: str = Field(pattern=NAME_PATTERN)
+    """Name of its entry point in the group `toolcrib.runtimes`."""
+    config: JsonObject = Field(default_factory=dict)
+    """Held against the runtime's own JSON Schema when the tool is saved."""

@@ -1,0 +1,1 @@
+"""Providers: addresses, authentication, connections, and what is kept by name."""

@@ -1,0 +1,1 @@
+"""Runs: their states, events, traces, approvals, streams and comparisons."""

@@ -1,0 +1,101 @@
+"""How two runs differ: in their ends and costs, in what they called, were answered and were allowed."""
+
+from typing import Literal, TypeAlias
+
+from toolcrib.contracts.base.base import Contract, Json, Usd
+from toolcrib.contracts.runs.forks import Fork
+from toolcrib.contracts.runs.runs import RunStatus, StopReason
+
+CallChange: TypeAlias = Literal["only_before", "only_after", "tool", "arguments", "outcome"]
+"""only_before, only_after: one of the runs has no call there. tool: another tool, or another revision of it.
+arguments: the same tool was called with others. outcome: the same call came to another end."""
+DecisionKind: TypeAlias = Literal["guard", "approval", "model_guard"]
+
+
+class RunFacts(Contract):
+    """One of the runs in numbers."""
+
+    run_id: str
+    tool: str
+    """`name@version`."""
+    content_hash: str
+    status: RunStatus
+    stop_reason: StopReason | None = None
+    models: tuple[str, ...] = ()
+    """Those that were asked, in order, each once."""
+    model_calls: int = 0
+    tool_calls: int = 0
+    taken: int = 0
+    """Calls and answers that it has taken from the run that it is a fork of."""
+    tokens: int = 0
+    """What it has used itself, as the next; what it has taken was used by another run."""
+    cost_usd: Usd | None = None
+    cost_unknown: bool = False
+    seconds: float = 0.0
+    """In which it was worked on."""
+    fork: Fork | None = None
+
+
+class ValueDiff(Contract):
+    """A place in two JSON values at which they differ."""
+
+    path: str
+    """JSON pointer (RFC 6901); empty for the whole."""
+    before: Json = None
+    after: Json = None
+
+
+class CallDiff(Contract):
+    """A call that is not the same in both runs."""
+
+    position: str
+    change: CallChange
+    before: str | None = None
+    """`name@version`; null if there was no such call, as the next."""
+    after: str | None = None
+    arguments: tuple[ValueDiff, ...] = ()
+    output: tuple[ValueDiff, ...] = ()
+    statuses: tuple[str | None, str | None] = (None, None)
+    """Before and after."""
+
+
+class AnswerDiff(Contract):
+    """An answer of a model that is not the same in both runs."""
+
+    position: str
+    before: str | None = None
+    """What it said, with the calls that it wanted; null if it was not asked, as the next."""
+    after: str | None = None
+
+
+class DecisionDiff(Contract):
+    """A decision that is not the same in both runs."""
+
+    position: str
+    kind: DecisionKind
+    before: str | None = None
+    """In words, such as `allow`, or `deny (allow_list)`; null if nobody decided, as the next."""
+    after: str | None = None
+
+
+class Parting(Contract):
+    """The first thing that is not the same in both runs."""
+
+    position: str | None = None
+    """Of the call or the answer; null for the end."""
+    before: int | None = None
+    """Number of the event; null if that run has none, as the next."""
+    after: int | None = None
+
+
+class RunDiff(Contract):
+    """Two runs side by side."""
+
+    before: RunFacts
+    after: RunFacts
+    parting: Parting | None = None
+    """Null if they went the same way to the same end."""
+    output: tuple[ValueDiff, ...] = ()
+    calls: tuple[CallDiff, ...] = ()
+    answers: tuple[AnswerDiff, ...] = ()
+    decisions: tuple[DecisionDiff, ...] = ()

@@ -1,0 +1,395 @@
+"""The journal's vocabulary: everything that can happen in a run, one model each.
+
+A run's events are numbered 1..n without a gap and only ever appended. No event repeats the history: a model call
+stores the messages that are new, a call its own input and output. Trace, cost, live timeline and recovery are
+readings of this log.
+"""
+
+from typing import Annotated, Literal, TypeAlias
+
+from pydantic import Field, TypeAdapter
+
+from toolcrib.contracts.base.base import Contract, Json, JsonObject, JsonSchema, Timestamp, Usd
+from toolcrib.contracts.base.envelope import Attachment, SideEffects, ToolEnvelope
+from toolcrib.contracts.base.errors import ModelErrorKind, Reason, ToolError
+from toolcrib.contracts.runs.runs import (
+    ApprovalDecision,
+    ApprovalQuestion,
+    ClientResult,
+    Purpose,
+    RunRequest,
+    RunStatus,
+    StopReason,
+)
+from toolcrib.contracts.specs.models import Allowance, Usage
+
+SCHEMA_VERSION = 1
+"""Version of the persisted JSON of events; old ones stay readable."""
+
+Outcome: TypeAlias = Literal["allow", "deny", "ask"]
+ResumeCause: TypeAlias = Literal["crash", "approval", "client", "signal", "timer", "request", "shutdown"]
+
+
+class GuardDecision(Contract):
+    """What the policy guard said about one call, with the facts it said it on. No tool runs without one."""
+
+    outcome: Outcome
+    rule: str
+    """The rule that decided: `allow_list`, `side_effects`, `max_tool_calls`…"""
+    reason: Reason | None = None
+    message: str | None = None
+    inputs: JsonObject = Field(default_factory=dict)
+    expires_s: float | None = None
+    """For `ask`: seconds after which a call that nobody decided is denied; null for never."""
+
+
+class RunStarted(Contract):
+    """A run exists; its definition is pinned by hash."""
+
+    type: Literal["run_started"] = "run_started"
+    request: RunRequest
+
+
+class RunResumed(Contract):
+    """A process has taken the run on, after a wait or after another one's death."""
+
+    type: Literal["run_resumed"] = "run_resumed"
+    epoch: int
+    cause: ResumeCause
+
+
+class RunSuspended(Contract):
+    """The run waits; nothing of it is held in memory."""
+
+    type: Literal["run_suspended"] = "run_suspended"
+    status: RunStatus
+    waiting_for: tuple[str, ...]
+    """Names of the signals."""
+    wake_at: Timestamp | None = None
+    spent: Allowance | None = None
+    """What it has spent so far; null in what older releases wrote, as the next."""
+    left: Allowance | None = None
+    """What it may still spend, of which each thing that it waits for has an equal part."""
+    tainted: bool = False
+    """Whether what it knows holds what outsiders can write."""
+
+
+class RunFinished(Contract):
+    """The run's end: always the last event."""
+
+    type: Literal["run_finished"] = "run_finished"
+    status: RunStatus
+    stop_reason: StopReason
+    output: Json = None
+    attachments: tuple[Attachment, ...] = ()
+    """What accompanies the output."""
+    metadata: JsonObject = Field(default_factory=dict)
+    """What else its program says of it: what code has printed and used."""
+    tainted: bool = False
+    """It has read what outsiders can write."""
+    error: ToolError | None = None
+    warnings: tuple[str, ...] = ()
+    usage: Usage = Usage()
+    tokens: int | None = None
+    """Input and output tokens, with those of nested runs; null where an older release has not written them."""
+    cost_usd: Usd | None = None
+    cost_unknown: bool = False
+    iterations: int = 0
+    tool_calls: int = 0
+    wrote: bool | None = None
+    """Whether a call of it, or of a nested run, has changed something or may have; null if an older release ran it."""
+
+
+class ModelStarted(Contract):
+    """One attempt of a model call is about to be sent."""
+
+    type: Literal["model_started"] = "model_started"
+    position: str
+    purpose: Purpose
+    model: str
+    attempt: int = 1
+    system: str | None = None
+    """System prompt, where it is new."""
+    tools: str | None = None
+    """Digest of the blob with the tools that the model was offered."""
+    messages: Json = None
+    """Messages that are new and stand nowhere else in the journal; tool results are in their envelopes."""
+    history: int = 0
+    """Number of messages sent in all."""
+    decision: GuardDecision | None = None
+    """Why it may be sent, with what it may use at most; null in what older releases wrote."""
+    request_hash: str | None = None
+    """Content hash of all that the model is asked, whoever it is; null in what older releases wrote."""
+
+
+class ModelFailed(Contract):
+    """An attempt failed. `retry_in_s` is null if there will be no other."""
+
+    type: Literal["model_failed"] = "model_failed"
+    position: str
+    attempt: int
+    kind: ModelErrorKind
+    message: str
+    status: int = 0
+    retry_after_s: float | None = None
+    """Seconds to wait, where the provider said so."""
+    retry_in_s: float | None = None
+    usage: Usage = Usage()
+    """What it may have used at most, if it may have been billed: its answer was cut off, or came too late."""
+    cost_usd: Usd | None = None
+
+
+class ModelDenied(Contract):
+    """A model was not asked, because a guardrail forbids it. Limits tell `LimitReached`."""
+
+    type: Literal["model_denied"] = "model_denied"
+    position: str
+    purpose: Purpose
+    model: str
+    decision: GuardDecision
+
+
+class ModelFinished(Contract):
+    """A model answered."""
+
+    type: Literal["model_finished"] = "model_finished"
+    position: str
+    purpose: Purpose
+    model: str
+    response: Json
+    """The neutral response: parts, stop, usage, the provider's model name and id."""
+    usage: Usage = Usage()
+    cost_usd: Usd | None = None
+    cost_source: str | None = None
+    attempts: int = 1
+    duration_s: float = 0.0
+    decision: GuardDecision | None = None
+    """What a guardrail has found in the answer: `deny` if it is withheld, `allow` if parts of it are replaced."""
+    taken_from: int | None = None
+    """Of a fork: the event of the other run that the answer was taken from; nobody was asked then."""
+
+
+class CallStarted(Contract):
+    """The intent: committed before a tool with side effects is dispatched."""
+
+    type: Literal["call_started"] = "call_started"
+    position: str
+    call_id: str
+    name: str
+    version: str
+    content_hash: str
+    side_effects: SideEffects
+    input: Json
+    idempotency_key: str
+    decision: GuardDecision
+    attempt: int = 1
+    """2 and more: repeated after a crash."""
+
+
+class CallFinished(Contract):
+    """The outcome: an envelope, which is from now on what this call returns."""
+
+    type: Literal["call_finished"] = "call_finished"
+    position: str
+    envelope: ToolEnvelope
+    decision: GuardDecision | None = None
+    """Given for a call that was denied, and so has no `call_started`."""
+    taken_from: int | None = None
+    """Of a fork: the event of the other run that the outcome was taken from."""
+
+
+class CallDoubted(Contract):
+    """A call has failed, and nobody knows whether it took effect: its lookup or a person is asked before it ends."""
+
+    type: Literal["call_doubted"] = "call_doubted"
+    position: str
+    envelope: ToolEnvelope
+    """Of the failure."""
+
+
+class ApprovalRequested(Contract):
+    """A call waits for a person. The decision must name these hashes."""
+
+    type: Literal["approval_requested"] = "approval_requested"
+    position: str
+    number: int = 1
+    """2 and more: asked again, because what the person was shown is not what would happen any more."""
+    call_id: str
+    name: str
+    version: str
+    input: Json
+    arguments_hash: str
+    content_hash: str
+    policy_hash: str | None = None
+    """Of what the guard applies to the call; null in what older releases wrote."""
+    narrowed: JsonSchema | None = None
+    """What arguments must meet besides the tool's own schema."""
+    side_effects: SideEffects = "writes"
+    message: str = ""
+    expires_at: Timestamp | None = None
+    root_run_id: str | None = None
+    """The outermost run, which the person who asked for all this has started."""
+    callers: tuple[str, ...] = ()
+    """The tools that are open above the call, outermost first: `name@version`."""
+    requested_by: str | None = None
+    """Id of the principal who started the outermost run."""
+    acting: str | None = None
+    """Id of the principal who makes the call, such as the service account of an agent."""
+    step: str | None = None
+    """Name of the step that asks, where it is a step of a workflow and no call; `name` is the workflow then, `input`
+    what the person is shown, and `narrowed` alone what it may become."""
+    question: ApprovalQuestion = "permission"
+    """What the person is asked: whether the call may run, or whether one that was cut off took effect."""
+
+
+class ApprovalDecided(Contract):
+    """A person has decided, or the time is over (`decision` null)."""
+
+    type: Literal["approval_decided"] = "approval_decided"
+    position: str
+    number: int = 1
+    """Of the request."""
+    decision: ApprovalDecision | None
+    made_by: str
+
+
+class ApprovalWithdrawn(Contract):
+    """A request holds no longer, decided or not: its call has ended otherwise, or something has changed since."""
+
+    type: Literal["approval_withdrawn"] = "approval_withdrawn"
+    position: str
+    number: int
+    """Of the request."""
+    reason: str
+    for_good: bool = False
+    """Nobody is asked again: the step that has asked has ended without an answer."""
+
+
+class ClientHandoff(Contract):
+    """A prepared call waits for a client to perform it."""
+
+    type: Literal["client_handoff"] = "client_handoff"
+    position: str
+    envelope: ToolEnvelope
+    """Its output is the prepared payload; `requires_client_execution` is true."""
+
+
+class ClientReturned(Contract):
+    """The client's result is there."""
+
+    type: Literal["client_returned"] = "client_returned"
+    position: str
+    result: ClientResult
+    made_by: str
+
+
+class SignalAwaited(Contract):
+    """The run asked for a signal that was not there yet."""
+
+    type: Literal["signal_awaited"] = "signal_awaited"
+    name: str
+    wake_at: Timestamp | None = None
+    """When the wait ends without it; a sleep is a wait for a signal that nobody sends."""
+    position: str | None = None
+    """Of the part of the program that waits, where several may wait for one signal; null for all of it."""
+
+
+class SignalReceived(Contract):
+    """The signal, or its time-out (`payload` null)."""
+
+    type: Literal["signal_received"] = "signal_received"
+    name: str
+    payload: JsonObject | None
+    made_by: str
+    position: str | None = None
+    """Of the part of the program that has waited, as in `SignalAwaited`."""
+
+
+class FailedCall(Contract):
+    """How the call failed in whose place another tool is called."""
+
+    tool: str
+    """`name@version`."""
+    content_hash: str
+    error: ToolError
+    http_status: int | None = None
+    tool_calls: int = 0
+    """What a run of its own that failed had used, as in the next two."""
+    tokens: int = 0
+    cost_usd: Usd | None = None
+    tainted: bool = False
+    """It had read what outsiders can write, which its error may tell."""
+
+
+class ChildStarted(Contract):
+    """A nested run."""
+
+    type: Literal["child_started"] = "child_started"
+    position: str
+    """Of the call that it belongs to."""
+    child_run_id: str
+    tool: str
+    instead_of: FailedCall | None = None
+    """For a fallback: what failed before."""
+
+
+class ProgressMade(Contract):
+    """Something the run's code wanted to tell; at most once per key."""
+
+    type: Literal["progress_made"] = "progress_made"
+    key: str
+    kind: str
+    data: Json = None
+
+
+class LimitReached(Contract):
+    """A limit ended or narrowed the run."""
+
+    type: Literal["limit_reached"] = "limit_reached"
+    limit: str
+    """Field of `Limits`, or `budget` for a cap on what many runs spend."""
+    value: float
+    maximum: float
+    message: str
+
+
+Event: TypeAlias = Annotated[
+    RunStarted
+    | RunResumed
+    | RunSuspended
+    | RunFinished
+    | ModelStarted
+    | ModelFailed
+    | ModelDenied
+    | ModelFinished
+    | CallStarted
+    | CallFinished
+    | CallDoubted
+    | ApprovalRequested
+    | ApprovalDecided
+    | ApprovalWithdrawn
+    | ClientHandoff
+    | ClientReturned
+    | SignalAwaited
+    | SignalReceived
+    | ChildStarted
+    | ProgressMade
+    | LimitReached,
+    Field(discriminator="type"),
+]
+
+
+class RunEvent(Contract):
+    """A numbered event of a run, as the journal keeps it and as every surface shows it."""
+
+    run_id: str
+    number: int = Field(ge=1)
+    at: Timestamp
+    realm: str
+    made_by: str
+    event: Event
+    schema_version: int = SCHEMA_VERSION
+
+
+EVENT: TypeAdapter[Event] = TypeAdapter(Event)
+"""Reads one event from its persisted JSON."""

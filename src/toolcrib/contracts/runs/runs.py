@@ -1,0 +1,257 @@
+"""Runs: one execution of a tool, an agentic tool, an agent or a workflow (contracts, section 6)."""
+
+from typing import Literal, TypeAlias
+
+from pydantic import Field
+
+from toolcrib.contracts.base.base import Contract, Json, JsonObject, Timestamp, Usd
+from toolcrib.contracts.base.envelope import Attachment, SideEffects
+from toolcrib.contracts.base.errors import ToolError
+from toolcrib.contracts.base.principals import Principal
+from toolcrib.contracts.runs.forks import Fork
+from toolcrib.contracts.specs.guardrails import Guardrail
+from toolcrib.contracts.specs.models import Allowance, Usage
+
+RunKind: TypeAlias = Literal["tool", "code", "composite", "agentic", "agent", "workflow"]
+RunStatus: TypeAlias = Literal[
+    "queued",
+    "running",
+    "awaiting_approval",
+    "awaiting_client",
+    "awaiting_answer",
+    "completed",
+    "incomplete",
+    "failed",
+    "timed_out",
+    "cancelled",
+]
+"""`awaiting_answer`: it has asked a question. `incomplete`: it has ended without doing what it was asked for, though
+nothing failed: its question was not answered, somebody declined, or its plan left out every step."""
+StopReason: TypeAlias = Literal[
+    "final_answer",
+    "question",
+    "declined",
+    "nothing_done",
+    "max_iterations",
+    "max_tool_calls",
+    "max_cost",
+    "max_tokens",
+    "timeout",
+    "no_tools",
+    "policy",
+    "error",
+    "cancelled",
+]
+Purpose: TypeAlias = Literal[
+    "planning",
+    "tool_selection",
+    "result_review",
+    "error_recovery",
+    "formatting",
+    "answer",
+    "summary",
+    "verification",
+    "question",
+]
+"""Why a model was called. The first four are of 000, section 4.2. `verification`: a second reading of a task."""
+
+ENDED: frozenset[str] = frozenset({"completed", "incomplete", "failed", "timed_out", "cancelled"})
+WAITING: frozenset[str] = frozenset({"awaiting_approval", "awaiting_client", "awaiting_answer"})
+CANCEL = "cancel"
+"""Name of the signal that ends a run, whatever it does or waits for."""
+CLOCK = "clock"
+"""Who answers where the time is over before anybody else did."""
+
+
+RerunMode: TypeAlias = Literal["resume", "from_step"]
+"""resume: what has succeeded is taken over, call by call, and what is repeated has the same idempotency keys.
+from_step: a step and all that follow it are run anew, the outputs of the others are taken over."""
+
+
+class Rerun(Contract):
+    """A run of a workflow that goes on where another one has ended."""
+
+    run_id: str
+    """The run that it takes up."""
+    mode: RerunMode = "resume"
+    step: str | None = None
+    """For `from_step`: the first that is run anew."""
+    repeat_unknown: bool = False
+    """Calls of which nobody knows whether they took effect are made once more."""
+
+
+PLAN_FORMAT = 2
+"""How new runs plan."""
+PLANNED_ANEW = "planned_anew"
+"""Kind of the progress by which a run says that it plans anew, and not as an older release; its key is where."""
+
+
+class RunRequest(Contract):
+    """What is to be run. Stored with the run, so that any process can carry it on."""
+
+    kind: RunKind
+    tool: str
+    """`name@version` of the tool that the run executes."""
+    content_hash: str
+    pins: dict[str, str] = Field(default_factory=dict)
+    """Content hashes of the tools that the run may call, by the references in its definition."""
+    input: Json = None
+    principal: Principal
+    """Who acts; an agent may act as a service account."""
+    parent_run_id: str | None = None
+    parent_position: str | None = None
+    root_run_id: str | None = None
+    """The outermost run above this one; null for a run that nobody called."""
+    started_by: str | None = None
+    """Id of the principal who started the outermost run; null for a run that nobody called."""
+    depth: int = 0
+    conversation_id: str | None = None
+    turn: int | None = Field(default=None, ge=1)
+    """Its place among the turns of its conversation; null for a run that is none of them, such as a nested one."""
+    session_id: str | None = None
+    model: str | None = None
+    """`provider:model` that is asked in place of the definition's."""
+    dry_run: bool = False
+    """No tool with side effects is dispatched; its call is skipped."""
+    rerun: Rerun | None = None
+    """Of a workflow: the run that it takes up; null for one that begins at the beginning."""
+    fork: Fork | None = None
+    """The run that it is a fork of; null for one that is none."""
+    replaced: dict[str, str] = Field(default_factory=dict)
+    """Content hashes of the revisions that are called, by those in whose place they are; in nested runs too."""
+    callers: dict[str, str] = Field(default_factory=dict)
+    """The tools that are open above this run, outermost first: `name@version` by content hash."""
+    plan_format: int = 1
+    """How a fixed sequence is planned. 1: as releases did that held a plan against words; 2: by evidence."""
+    side_effects: SideEffects = "writes"
+    """The most that its calls may do."""
+    guardrails: tuple[Guardrail, ...] = ()
+    """The rules of the callers above, which bind this run too."""
+    tainted: bool = False
+    """The caller had read what outsiders can write when it called."""
+    allowance: Allowance | None = None
+    """What the caller had left when it called; null for a run that nobody called."""
+    timeout_s: float | None = Field(default=None, gt=0)
+    """Seconds that the caller gives it, waiting for people excluded, if its own limits are not less."""
+
+    @property
+    def open_tools(self) -> dict[str, str]:
+        """The tools that are open above a call of this run, as in `callers`: with the run's own, if it calls others."""
+        return self.callers if self.kind == "tool" else {**self.callers, self.content_hash: self.tool}
+
+    @property
+    def skips_writes(self) -> bool:
+        """Whether calls that would write are skipped: in a dry run, and in a fork that may not make them."""
+        return self.dry_run or (self.fork is not None and not self.fork.allow_writes)
+
+    @property
+    def starter(self) -> str:
+        """Id of the principal who started the outermost run: whose the run is."""
+        return self.started_by or self.principal.id
+
+    @property
+    def tool_name(self) -> str:
+        """The tool's name without its version."""
+        return self.tool.partition("@")[0]
+
+
+class Run(Contract):
+    """A run as the store knows it."""
+
+    run_id: str
+    realm: str
+    made_by: str
+    status: RunStatus
+    stop_reason: StopReason | None = None
+    request: RunRequest
+    output: Json = None
+    error: ToolError | None = None
+    warnings: tuple[str, ...] = ()
+    usage: Usage = Usage()
+    cost_usd: Usd | None = None
+    cost_unknown: bool = False
+    """At least one paid call had no known price: `cost_usd` is a lower bound."""
+    epoch: int = 0
+    """How often a process has taken the run; fences those that came before."""
+    events: int = 0
+    """Number of the last event."""
+    created_at: Timestamp
+    updated_at: Timestamp
+    wake_at: Timestamp | None = None
+
+    @property
+    def ended(self) -> bool:
+        """Whether the run has reached a final status."""
+        return self.status in ENDED
+
+
+class RunResult(Contract):
+    """How a run ended, or where it stands if it waits."""
+
+    run_id: str
+    status: RunStatus
+    stop_reason: StopReason | None = None
+    output: Json = None
+    attachments: tuple[Attachment, ...] = ()
+    """What accompanies the output."""
+    metadata: JsonObject = Field(default_factory=dict)
+    """What else its program says of it: what code has printed and used."""
+    tainted: bool = False
+    """It has read what outsiders can write."""
+    error: ToolError | None = None
+    warnings: tuple[str, ...] = ()
+    usage: Usage = Usage()
+    tokens: int | None = None
+    """Input and output tokens, with those of nested runs; null where an older release has not written them."""
+    cost_usd: Usd | None = None
+    cost_unknown: bool = False
+    iterations: int = 0
+    tool_calls: int = 0
+    wrote: bool | None = None
+    """Whether a call of it, or of a nested run, has changed something or may have; null if an older release ran it."""
+
+    @property
+    def all_tokens(self) -> int:
+        """What was used of a limit on tokens."""
+        return self.usage.total_tokens if self.tokens is None else self.tokens
+
+
+class Signal(Contract):
+    """Something that a run waits for and that came from outside: a decision, a client's result."""
+
+    name: str
+    """`approval:POSITION`, `client:POSITION` or a name of the application's."""
+    payload: JsonObject
+    made_by: str
+    at: Timestamp
+
+
+ApprovalQuestion: TypeAlias = Literal["permission", "outcome"]
+
+
+class ApprovalDecision(Contract):
+    """A person's answer to a call that asked for confirmation; bound to the exact arguments and tool."""
+
+    approved: bool
+    arguments_hash: str
+    """Content hash of the arguments that were shown."""
+    content_hash: str
+    """Content hash of the tool's definition that was shown."""
+    policy_hash: str | None = None
+    """Hash of the policy under which the call was to run; null if the request named none."""
+    edited_input: JsonObject | None = None
+    reason: str | None = None
+    happened: bool | None = None
+    """To the question of an outcome, if it is not given up: the call took effect, or it is to be made once more."""
+    output: Json = None
+    """What the call that took effect has brought."""
+
+
+class ClientResult(Contract):
+    """What a client did with a prepared call."""
+
+    output: Json = None
+    error: ToolError | None = None
+    metadata: JsonObject = Field(default_factory=dict)
+    tainted: bool = False
+    """Outsiders can write what it holds."""

@@ -1,0 +1,144 @@
+"""What a subscriber sees while a run goes on. Each carries the number of the journal's event that it tells of.
+
+Deltas are no journal events: they carry the number of the model call's `model_started` and an offset into its text. A
+number that is new at a position begins the text there anew: the attempt before it has failed, and its text is void.
+"""
+
+from typing import Annotated, Literal, TypeAlias
+
+from pydantic import Field
+
+from toolcrib.contracts.base.base import Contract, Json, Timestamp
+from toolcrib.contracts.base.envelope import ToolEnvelope
+from toolcrib.contracts.base.errors import ToolError
+from toolcrib.contracts.runs.runs import Purpose, RunResult
+from toolcrib.contracts.runs.workflow_instances import StepStatus
+
+
+class ThinkingDelta(Contract):
+    """A piece of the model's reasoning."""
+
+    type: Literal["thinking"] = "thinking"
+    number: int
+    position: str
+    """Of the model call in the run."""
+    purpose: Purpose
+    """Why the model was called; what it says to plan or to format is JSON."""
+    offset: int
+    """Characters (code points) of this call that came before."""
+    text: str
+
+
+class TextDelta(Contract):
+    """A piece of the model's text."""
+
+    type: Literal["text_delta"] = "text_delta"
+    number: int
+    position: str
+    """Of the model call in the run."""
+    purpose: Purpose
+    """Why the model was called; what it says to plan or to format is JSON."""
+    offset: int
+    """Characters (code points) of this call that came before."""
+    text: str
+
+
+class ToolCallStart(Contract):
+    """A call is dispatched."""
+
+    type: Literal["tool_call_start"] = "tool_call_start"
+    number: int
+    position: str
+    call_id: str
+    name: str
+    input: Json
+
+
+class ToolCallEnd(Contract):
+    """A call has its envelope."""
+
+    type: Literal["tool_call_end"] = "tool_call_end"
+    number: int
+    envelope: ToolEnvelope
+
+
+class ToolCallInDoubt(Contract):
+    """A call has failed, and somebody is asked whether it took effect: its envelope comes later."""
+
+    type: Literal["tool_call_in_doubt"] = "tool_call_in_doubt"
+    number: int
+    position: str
+    call_id: str
+    name: str
+    error: ToolError
+
+
+class ApprovalPending(Contract):
+    """The run waits for a person."""
+
+    type: Literal["approval_requested"] = "approval_requested"
+    number: int
+    position: str
+    approval_id: str
+    """What the person decides on."""
+    name: str
+    input: Json
+    expires_at: Timestamp | None = None
+
+
+class HandoffPending(Contract):
+    """The run waits for a client."""
+
+    type: Literal["client_handoff"] = "client_handoff"
+    number: int
+    envelope: ToolEnvelope
+
+
+class StepEnded(Contract):
+    """A step of a workflow has come to its end. What its calls have put out was told with them."""
+
+    type: Literal["step"] = "step"
+    number: int
+    step: str
+    status: StepStatus
+    reason: str | None = None
+    """Why it was skipped or cut off."""
+    items: int | None = None
+    """Elements of its `for_each`."""
+    failed: int = 0
+    """Elements that have failed."""
+    error: ToolError | None = None
+    reused: str | None = None
+    """Id of the run that it was taken over from."""
+
+
+class StreamDone(Contract):
+    """The run has ended or waits."""
+
+    type: Literal["done"] = "done"
+    number: int
+    result: RunResult
+
+
+class StreamFailed(Contract):
+    """The run has failed."""
+
+    type: Literal["error"] = "error"
+    number: int
+    error: ToolError
+    result: RunResult
+
+
+StreamEvent: TypeAlias = Annotated[
+    ThinkingDelta
+    | TextDelta
+    | ToolCallStart
+    | ToolCallEnd
+    | ToolCallInDoubt
+    | ApprovalPending
+    | HandoffPending
+    | StepEnded
+    | StreamDone
+    | StreamFailed,
+    Field(discriminator="type"),
+]

@@ -1,0 +1,251 @@
+"""A run's trace: what happened, step by step, as REST, the command line and the browser show it.
+
+A reading of the run's journal, which stores nothing of its own. The shape follows 000, sections 3.4, 4.2 and 10. A
+trace of a run that goes on shows how far it is.
+"""
+
+from typing import Annotated, Literal, TypeAlias
+
+from pydantic import Field
+
+from toolcrib.contracts.base.base import Contract, Json, JsonObject, Timestamp, Usd
+from toolcrib.contracts.base.envelope import CallStatus, SideEffects
+from toolcrib.contracts.base.errors import ModelErrorKind, ToolError
+from toolcrib.contracts.runs.approvals import ApprovalStatus
+from toolcrib.contracts.runs.costs import CostBreakdown
+from toolcrib.contracts.runs.events import ResumeCause
+from toolcrib.contracts.runs.runs import Purpose, RunKind, RunStatus, StopReason
+from toolcrib.contracts.runs.settlements import Settlement
+from toolcrib.contracts.specs.agentic import AgenticMode
+from toolcrib.contracts.specs.models import Usage
+
+LLMStatus: TypeAlias = Literal["running", "success", "error"]
+ToolStepStatus: TypeAlias = CallStatus | Literal["running"]
+HandoffStatus: TypeAlias = Literal["waiting", "success", "error"]
+SignalStatus: TypeAlias = Literal["waiting", "received", "timed_out"]
+
+
+class FailedAttempt(Contract):
+    """An attempt of a model call that failed."""
+
+    attempt: int
+    kind: ModelErrorKind
+    message: str
+    status: int = 0
+    """HTTP status, 0 if there was no answer."""
+    retry_in_s: float | None = None
+    """Seconds until the next attempt; null if there was to be none."""
+
+
+class LLMStep(Contract):
+    """One model call, all attempts together."""
+
+    type: Literal["llm_call"] = "llm_call"
+    purpose: Purpose
+    number: int
+    """Place in the trace, from 1."""
+    position: str
+    """The journal's key of the call."""
+    model: str
+    status: LLMStatus
+    started_at: Timestamp
+    input: str = ""
+    """What was new to the model: the question, shortened, or whose results it got."""
+    reasoning: str | None = None
+    """What the model gave as its reasons: its thinking, or `reasoning` in an answer of JSON."""
+    decision: str | None = None
+    """What it decided: the tools that it called, or its answer, shortened. Null as long as there is none."""
+    tokens: int = 0
+    """Input and output tokens."""
+    input_tokens: int = 0
+    output_tokens: int = 0
+    cost: Usd | None = None
+    """US dollars; null means unknown."""
+    cost_source: str | None = None
+    """Where the price comes from."""
+    attempts: int = 1
+    failures: tuple[FailedAttempt, ...] = ()
+    latency_ms: int | None = None
+    """Of the attempt that succeeded; null as long as there is none."""
+
+
+class ToolStep(Contract):
+    """One tool call, all attempts together."""
+
+    type: Literal["tool_call"] = "tool_call"
+    action: str
+    """The tool's name."""
+    number: int
+    position: str
+    version: str
+    """The version that ran; empty for an unknown tool."""
+    status: ToolStepStatus
+    started_at: Timestamp
+    parameters: Json = None
+    approved_parameters: Json = None
+    """The parameters as a person edited them, if one did."""
+    result: Json = None
+    """The output, shortened: long lists and texts end with what was left out."""
+    error: ToolError | None = None
+    side_effects: SideEffects = "none"
+    rule: str | None = None
+    """The rule of the guard that allowed or denied the call."""
+    idempotency_key: str | None = None
+    settled: Settlement | None = None
+    """What a person has said after the run, if the run did not know whether the call took effect."""
+    attempts: int = 0
+    repeats: int = 0
+    """How often the call was started again after a crash."""
+    cached: bool = False
+    reused: str | None = None
+    """Id of the run that made the call, if this one has taken over what came of it."""
+    truncated: bool = False
+    http_status: int | None = None
+    metadata: JsonObject = Field(default_factory=dict)
+    """Allow-listed response headers and paging."""
+    cost: Usd | None = None
+    latency_ms: int | None = None
+    """From start to end; null as long as the call goes on."""
+    child_run_id: str | None = None
+    child: "Trace | None" = None
+    """The nested run, if the tool is a run of its own and its trace was read too."""
+    fallback_run_id: str | None = None
+    fallback: "Trace | None" = None
+    """The run of the tool that was called instead when this one had failed."""
+
+
+class ApprovalStep(Contract):
+    """A call that needed a person's consent."""
+
+    type: Literal["approval"] = "approval"
+    action: str
+    number: int
+    position: str
+    status: ApprovalStatus
+    started_at: Timestamp
+    parameters: Json = None
+    edited_parameters: Json = None
+    message: str = ""
+    made_by: str | None = None
+    reason: str | None = None
+
+
+class HandoffStep(Contract):
+    """A prepared call that a client performs."""
+
+    type: Literal["client_handoff"] = "client_handoff"
+    action: str
+    number: int
+    position: str
+    status: HandoffStatus
+    started_at: Timestamp
+    payload: Json = None
+    """What the client got, shortened."""
+    result: Json = None
+    error: ToolError | None = None
+    made_by: str | None = None
+
+
+class SuspensionStep(Contract):
+    """The run began to wait; nothing of it was held in memory."""
+
+    type: Literal["suspension"] = "suspension"
+    number: int
+    status: RunStatus
+    waiting_for: tuple[str, ...]
+    """Names of the signals."""
+    wake_at: Timestamp | None = None
+    started_at: Timestamp
+
+
+class ResumptionStep(Contract):
+    """A process took the run on."""
+
+    type: Literal["resumption"] = "resumption"
+    number: int
+    cause: ResumeCause
+    epoch: int
+    """How often a process has taken the run."""
+    started_at: Timestamp
+
+
+class SignalStep(Contract):
+    """The run asked for a signal from outside, or slept."""
+
+    type: Literal["signal"] = "signal"
+    name: str
+    number: int
+    status: SignalStatus
+    payload: JsonObject | None = None
+    made_by: str | None = None
+    wake_at: Timestamp | None = None
+    started_at: Timestamp
+
+
+class LimitStep(Contract):
+    """A limit ended or narrowed the run."""
+
+    type: Literal["limit"] = "limit"
+    limit: str
+    """Field of `Limits`."""
+    number: int
+    value: float
+    maximum: float
+    message: str
+    started_at: Timestamp
+
+
+class ProgressStep(Contract):
+    """Something that the run's code told."""
+
+    type: Literal["progress"] = "progress"
+    kind: str
+    number: int
+    data: Json = None
+    started_at: Timestamp
+
+
+Step: TypeAlias = Annotated[
+    LLMStep
+    | ToolStep
+    | ApprovalStep
+    | HandoffStep
+    | SuspensionStep
+    | ResumptionStep
+    | SignalStep
+    | LimitStep
+    | ProgressStep,
+    Field(discriminator="type"),
+]
+
+
+class Trace(Contract):
+    """A run as a sequence of steps, with nested runs under the calls that started them."""
+
+    run_id: str
+    kind: RunKind
+    tool: str
+    """`name@version`."""
+    mode: AgenticMode | None = None
+    """Of an agentic tool, as its first model call tells; null before it."""
+    task: str
+    """What was asked: the task, or the input as JSON."""
+    status: RunStatus
+    stop_reason: StopReason | None = None
+    started_at: Timestamp
+    duration_ms: int
+    """From the first to the last event."""
+    active_ms: int
+    """The same without waits for people, clients, timers and a new process."""
+    cost: Usd | None = None
+    """US dollars of all calls so far, nested runs included; null means unknown."""
+    cost_unknown: bool = False
+    """At least one model call had no known price: `cost` is a lower bound."""
+    tokens: int = 0
+    usage: Usage = Usage()
+    cost_breakdown: CostBreakdown = CostBreakdown()
+    """What each call cost, so far."""
+    output: Json = None
+    error: ToolError | None = None
+    warnings: tuple[str, ...] = ()
+    steps: tuple[Step, ...] = ()

@@ -1,0 +1,130 @@
+"""How a run of a workflow stands: a reading of its journal, step by step (004, WorkflowInstance)."""
+
+from typing import Final, Literal, TypeAlias
+
+from pydantic import Field
+
+from toolcrib.contracts.base.base import Contract, Json, JsonObject, Timestamp, Usd
+from toolcrib.contracts.base.errors import ErrorCode, ToolError
+from toolcrib.contracts.runs.runs import Rerun, RunStatus, StopReason
+
+StepStatus: TypeAlias = Literal["pending", "running", "waiting", "succeeded", "partial", "failed", "skipped", "cut_off"]
+"""partial: some elements of a `for_each` have failed. skipped: its condition does not hold, or no step went to it.
+cut_off: what it depends on has not come to a good end, or the run has ended before it."""
+
+STEP_SETTLED: Final = "step_settled"
+"""Kind of the `progress_made` event that tells how a step has ended; its data is a `SettledStep`."""
+
+STEP_KEY: Final = "step:"
+"""Begins the key of that event; the name of the step follows."""
+
+
+MAX_ITEM_ERRORS: Final = 100
+"""Errors of elements that a step tells; the others are counted."""
+
+
+class ItemError(Contract):
+    """Why an element of a `for_each` has failed, in short."""
+
+    index: int
+    code: ErrorCode
+    message: str
+
+
+class SettledStep(Contract):
+    """How a step has ended, as the journal tells it. An output that a call has put out stands there, and not here."""
+
+    step: str
+    status: StepStatus
+    reason: str | None = None
+    """Why it was skipped or cut off."""
+    positions: tuple[str, ...] = ()
+    """Of the calls whose outputs are its own: one, or of a `for_each` those of elements that were tried again. All
+    others stand at `NAME[i]`, and are as many as `items`."""
+    items: int | None = None
+    """Elements of its `for_each`."""
+    failed: int = 0
+    """Elements that have failed."""
+    errors: tuple[ItemError, ...] = ()
+    """Of these, the first hundred."""
+    tries: int = 1
+    """Of its call, or the most of those of its elements."""
+    agent_runs: tuple[str | None, ...] = ()
+    """Of an agent's node: ids of the runs of the agent, which have its calls. One, or of a `for_each` one for each
+    element, null where there is none."""
+    output: Json = None
+    """Given if no call has put it out."""
+    error: ToolError | None = None
+    reused: str | None = None
+    """Id of the run that it was taken over from."""
+
+    @property
+    def ok(self) -> bool:
+        """Whether it has put out something: all of it, or a part."""
+        return self.status in {"succeeded", "partial"}
+
+
+class StepWait(Contract):
+    """What a step waits for."""
+
+    whom: Literal["approval", "client", "signal", "time"]
+    name: str
+    """Id of the approval in the inbox, position of the call that a client has, name of the signal, or of the wait."""
+    run_id: str
+    """The run that waits: the workflow's, or one that is nested in it."""
+    until: Timestamp | None = None
+    """When the wait is over whatever happens; null for never."""
+
+
+class StepInstance(SettledStep):
+    """A step as it stands."""
+
+    title: str | None = None
+    started_at: Timestamp | None = None
+    ended_at: Timestamp | None = None
+    waits_for: tuple[StepWait, ...] = ()
+    child_run_ids: tuple[str, ...] = ()
+    """Runs that are nested in it, in the order in which they began."""
+
+
+class InstanceSummary(Contract):
+    """A run of a workflow in a list."""
+
+    run_id: str
+    workflow: str
+    """`name@version`."""
+    content_hash: str
+    status: RunStatus
+    stop_reason: StopReason | None = None
+    error: ToolError | None = None
+    warnings: tuple[str, ...] = ()
+    rerun: Rerun | None = None
+    """The run that it takes up, if it takes up one."""
+    parent_run_id: str | None = None
+    """The run that has called it; null for one that nobody called."""
+    dry_run: bool = False
+    cost_usd: Usd | None = None
+    made_by: str
+    created_at: Timestamp
+    updated_at: Timestamp
+
+
+class WorkflowInstance(InstanceSummary):
+    """A run of a workflow as it stands."""
+
+    input: JsonObject = Field(default_factory=dict)
+    output: Json = None
+    steps: tuple[StepInstance, ...] = ()
+    """All of them, in the order of the definition."""
+    taken_up_by: tuple[str, ...] = ()
+    """Ids of the runs that take it up, in the order in which they began."""
+    tokens: int = 0
+    """Input and output tokens, with those of nested runs."""
+
+
+class InstancePage(Contract):
+    """Runs of workflows, newest first."""
+
+    items: tuple[InstanceSummary, ...] = ()
+    next: str | None = None
+    """`before` of the next page; null if there is none."""

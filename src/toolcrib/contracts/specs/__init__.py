@@ -1,0 +1,1 @@
+"""What definitions are made of: models, guardrails, agents and workflow steps."""

@@ -1,0 +1,101 @@
+"""An agent: a model with a persona, tools, memory and rules (004, agent definition).
+
+An agent is a tool of kind `agent`: it is stored, versioned, permitted, called and journaled like every other tool.
+"""
+
+from typing import Literal, TypeAlias
+
+from pydantic import Field
+
+from toolcrib.contracts.base.base import Contract, JsonSchema
+from toolcrib.contracts.base.envelope import SideEffects
+from toolcrib.contracts.base.outputs import PinnedHandle
+from toolcrib.contracts.specs.agentic import AgenticStatus, AllocatedTool
+from toolcrib.contracts.specs.guardrails import Guardrail
+from toolcrib.contracts.specs.models import Limits, LLMConfig
+
+ResponseFormat: TypeAlias = Literal["text", "json", "structured"]
+MemoryStrategy: TypeAlias = Literal["full", "sliding_window", "summary", "none"]
+Availability: TypeAlias = Literal["shown", "findable", "left_out"]
+"""Of a tool, to an agent's model: it sees it; it can find it; it does not know of it."""
+
+
+class AgentMemory(Contract):
+    """What an agent remembers of a conversation (`MemoryConfig` of 004)."""
+
+    strategy: MemoryStrategy = "full"
+    max_conversation_turns: int = Field(default=20, ge=1)
+    """Turns that `sliding_window` shows, and that `summary` shows in full."""
+    max_context_tokens: int | None = Field(default=None, ge=1)
+    """Tokens of the history; the oldest turns give way. Null for what the model's context allows."""
+    persist_conversation: bool = True
+    """False: nothing is kept of a conversation but its runs."""
+    summary_agent: str | None = None
+    """Agent that summarizes what is no longer shown; the agent's own model if null."""
+
+
+class AgentParts(Contract):
+    """What an agent is made of: model, prompt, tools, limits, memory and rules."""
+
+    status: AgenticStatus = "active"
+    llm: LLMConfig
+    system_prompt: str = ""
+    """Persona and focus."""
+    prompt_fragments: tuple[str, ...] = ()
+    """Names of reusable fragments, which follow the system prompt in this order."""
+    response_format: ResponseFormat = "text"
+    response_schema: JsonSchema | None = None
+    """For `structured`: JSON Schema 2020-12 of `output`."""
+    tools: tuple[AllocatedTool, ...] = ()
+    """By reference, pattern of names or group, with priorities."""
+    tool_categories: tuple[str, ...] = ()
+    tool_tags: tuple[str, ...] = ()
+    excluded_tools: tuple[str, ...] = ()
+    """Names, or patterns of names, that are taken out again."""
+    max_tools_in_context: int = Field(default=40, ge=1)
+    """Tools that the model is shown; the rest it can find with a built-in tool."""
+    delegates: tuple[str, ...] = ()
+    """Agents that it may call as tools."""
+    can_create_workflows: bool = False
+    limits: Limits = Limits()
+    side_effects: SideEffects = "writes"
+    """The most that its calls may do: `reads` makes a read-only agent."""
+    parallel_tool_calls: bool = True
+    """Whether it may call several tools in one answer."""
+    durable: bool = False
+    """Run in the background by default: a request answers with the run's id."""
+    memory: AgentMemory = AgentMemory()
+    guardrails: tuple[Guardrail, ...] = ()
+    requires_approval: bool = False
+    """A person approves every call with side effects."""
+    principal_ref: str | None = None
+    """Service account that it acts as; the caller's own identity if null."""
+    realms: tuple[str, ...] = ()
+    """Realms in which it may run; empty for its own."""
+    pins: tuple[PinnedHandle, ...] = ()
+    """Handles of its outputs that stay when a tool is gone."""
+
+
+class AgentImplementation(AgentParts):
+    """An agent as what its tool is made of; name, title, description, `security_uri` and `enabled` are the tool's."""
+
+    kind: Literal["agent"] = "agent"
+
+    @property
+    def answer_schema(self) -> JsonSchema | None:
+        """What the final answer must meet; null if it is plain text."""
+        return {"type": "object"} if self.response_format == "json" else self.response_schema
+
+
+class ResolvedTool(Contract):
+    """What has become of a tool that an agent's definition means, for one message (004, tool resolution)."""
+
+    tool: str
+    """`name@version`; the reference itself if there is no such tool."""
+    content_hash: str | None = None
+    reference: str
+    """What in the definition means it: a name, a pattern, a group, a tag."""
+    availability: Availability
+    reason: str | None = None
+    """Why it is left out."""
+    priority: int = 0

@@ -1,0 +1,64 @@
+"""What one definition of a tool says differently from another, and how much that matters to those who call it.
+
+A change has a class for each difference; the worst decides. The rules are those of `registry.changes`.
+"""
+
+from typing import Final, Literal, TypeAlias
+
+from toolcrib.contracts.base.base import Contract
+
+ChangeClass: TypeAlias = Literal["description_only", "additive", "narrowing", "breaking", "effect_changing"]
+"""description_only: other words. additive: every call that worked still works, and what it gives is what was promised.
+narrowing: some calls are refused that worked, or less is promised of their output. breaking: calls that worked fail, or
+their output cannot be read as before. effect_changing: the same call does something else, somewhere else, or under
+other conditions."""
+
+CHANGE_CLASSES: Final[tuple[ChangeClass, ...]] = (
+    "description_only",
+    "additive",
+    "narrowing",
+    "breaking",
+    "effect_changing",
+)
+"""From harmless to dangerous."""
+
+HARMFUL: Final[frozenset[ChangeClass]] = frozenset({"narrowing", "breaking", "effect_changing"})
+"""Classes that are never adopted from another system without a person."""
+
+ChangePart: TypeAlias = Literal["text", "input", "output", "effect"]
+ChangeKind: TypeAlias = Literal["added", "removed", "required", "changed"]
+
+
+class Difference(Contract):
+    """One thing that is different."""
+
+    part: ChangePart
+    change_class: ChangeClass
+    kind: ChangeKind = "changed"
+    """What happened to the place."""
+    place: str
+    """Dotted path of the property, `filter.stage[]` for the items of a list; or the name of the definition's field."""
+    message: str
+    """The difference in words."""
+
+
+class ToolChange(Contract):
+    """Everything that is different between two definitions of one tool."""
+
+    tool: str
+    before: str
+    """Content hash."""
+    after: str
+    """Content hash."""
+    differences: tuple[Difference, ...] = ()
+
+    @property
+    def worst(self) -> ChangeClass | None:
+        """The class of the whole change; null if there is none."""
+        classes = {found.change_class for found in self.differences}
+        return next((known for known in reversed(CHANGE_CLASSES) if known in classes), None)
+
+    @property
+    def is_harmful(self) -> bool:
+        """Whether those who call the tool have to look."""
+        return self.worst in HARMFUL

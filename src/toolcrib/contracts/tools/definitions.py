@@ -1,0 +1,96 @@
+"""The definition of an agent as people write it: one flat document (004, agent definition).
+
+It is stored as a tool of kind `agent`. What is the tool's and what is the implementation's is decided here and nowhere
+else; both ways are lossless.
+"""
+
+import json
+from collections.abc import Sequence
+from typing import Any, Final, Self, cast
+
+from pydantic import field_validator
+
+from toolcrib.contracts.base.base import JsonSchema
+from toolcrib.contracts.base.errors import InvalidDefinition
+from toolcrib.contracts.specs.agents import AgentImplementation, AgentParts
+from toolcrib.contracts.tools.call_rules import CallRules, Identity
+from toolcrib.contracts.tools.tools import ToolDefinition
+
+AGENT_CATEGORY: Final = "agent"
+
+MESSAGE_INPUT: Final[JsonSchema] = {
+    "type": "object",
+    "properties": {
+        "message": {"type": "string", "description": "What the agent is asked, in plain words.", "minLength": 1},
+        "context": {"type": "object", "description": "Facts that it needs to know, by name."},
+    },
+    "required": ["message"],
+    "additionalProperties": False,
+}
+"""What agents take if they do not say it themselves."""
+
+
+class AgentDefinition(AgentParts, CallRules, Identity):
+    """Everything that an author says about an agent."""
+
+    category: str = AGENT_CATEGORY
+    input_schema: JsonSchema = MESSAGE_INPUT
+    """Parameters: `message` and whatever else the model is to be told before it."""
+
+    output_schema: JsonSchema | None = None
+    """What it puts out; null for what follows from the format of its answer."""
+
+    @field_validator("tools", mode="before")
+    @classmethod
+    def _named_tools(cls, given: Any) -> Any:
+        """A tool without a priority may be written as its reference alone."""
+        if not isinstance(given, list | tuple):
+            return given
+        items = cast("Sequence[Any]", given)
+        return [{"tool": item} if isinstance(item, str) else item for item in items]
+
+    def tool(self) -> ToolDefinition:
+        """The agent as a tool. Its side effects are those that it may have; saving looks at what its tools have."""
+        inside: dict[str, Any] = {name: getattr(self, name) for name in AgentParts.model_fields}
+        around: dict[str, Any] = {name: getattr(self, name) for name in _AROUND}
+        implementation = AgentImplementation(**inside)
+        around["output_schema"] = self.output_schema or _output_schema(implementation.answer_schema)
+        return ToolDefinition(
+            **around,
+            side_effects=self.side_effects,
+            timeout_s=self.limits.call_timeout_s,
+            implementation=implementation,
+        )
+
+    @classmethod
+    def of(cls, definition: ToolDefinition) -> Self:
+        """The agent that a tool is.
+
+        Raises:
+            InvalidDefinition: The tool is no agent.
+        """
+        inside = definition.implementation
+        if not isinstance(inside, AgentImplementation):
+            msg = f"tool {definition.name!r} is of kind {inside.kind!r}, not an agent"
+            raise InvalidDefinition(msg)
+        around: dict[str, Any] = {name: getattr(definition, name) for name in _AROUND}
+        if definition.output_schema == _output_schema(inside.answer_schema):
+            around["output_schema"] = None
+        return cls(**around, **{name: getattr(inside, name) for name in AgentParts.model_fields})
+
+
+_AROUND = AgentDefinition.model_fields.keys() - AgentParts.model_fields.keys()
+"""What the tool says itself. Its side effects and its time-out follow from the implementation."""
+
+
+def _output_schema(answer: JsonSchema | None) -> JsonSchema:
+    """What an agent puts out. A run that a limit ended has no `output`, but the `calls` that it made."""
+    properties: JsonSchema = {
+        "response": {"type": "string", "description": "What it answers, in words; empty if it came to no answer."},
+        "calls": {"type": "array", "description": "What was done until a limit or a failure ended it."},
+    }
+    if answer is not None:
+        # References inside it would mean other places here. The run itself holds its answer against the schema.
+        plain = "$ref" not in json.dumps(answer)
+        properties["output"] = {key: value for key, value in answer.items() if key != "$schema"} if plain else {}
+    return {"type": "object", "properties": properties, "required": ["response"]}

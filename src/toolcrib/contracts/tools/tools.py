@@ -1,0 +1,231 @@
+"""The definition of a tool, and the immutable revision under which it is stored.
+
+A definition is what an author writes; its content hash names it. A revision adds what the crib knows: number, life-
+cycle state, realm and author. Runs, pins, approvals and caches name the hash.
+"""
+
+from typing import Literal, TypeAlias
+
+from pydantic import Field
+
+from toolcrib.contracts.base.base import Contract, Json, JsonObject, JsonSchema, Timestamp, Usd
+from toolcrib.contracts.base.envelope import SideEffects
+from toolcrib.contracts.base.identity import content_hash
+from toolcrib.contracts.base.principals import Verb, tool_uri
+from toolcrib.contracts.base.retries import RetryPolicy
+from toolcrib.contracts.kinds.entities import EntityImplementation
+from toolcrib.contracts.kinds.grpc import GrpcImplementation
+from toolcrib.contracts.kinds.http_part import HttpImplementation
+from toolcrib.contracts.kinds.implementations import DELEGATES, Implementation
+from toolcrib.contracts.kinds.mcp import McpImplementation
+from toolcrib.contracts.providers.providers_part import NAME_PATTERN
+from toolcrib.contracts.runs.runs import RunKind
+from toolcrib.contracts.specs.agentic import AgenticImplementation
+from toolcrib.contracts.specs.agents import AgentImplementation
+from toolcrib.contracts.specs.models import CLOSING_S
+from toolcrib.contracts.specs.workflow_steps import WorkflowImplementation
+
+CachePolicy: TypeAlias = Literal["none", "ttl", "forever"]
+FailureAction: TypeAlias = Literal["retry", "clarify", "fail", "fallback"]
+LifeCycle: TypeAlias = Literal["active", "deprecated", "blocked"]
+ToolSource: TypeAlias = Literal["manual", "auto_generated", "imported", "authored_by_agent"]
+UnknownOutcome: TypeAlias = Literal["fail", "ask"]
+"""`fail`: its error says that the outcome is unknown. `ask`: a person is asked, and the run waits."""
+Surface: TypeAlias = Literal["tool", "workflow_step", "mcp_tool"]
+
+
+class Example(Contract):
+    """One use of a tool, for the model and for tests."""
+
+    scenario: str
+    input: JsonObject
+    output: Json = None
+
+
+class ErrorRule(Contract):
+    """What one HTTP status or error code means for this tool (error semantics of 004)."""
+
+    when: str
+    """A status (`429`), a class (`5xx`) or an error code (`TIMEOUT`)."""
+    action: FailureAction
+    message: str | None = None
+    """Replaces the message that the model sees."""
+    tool: str | None = None
+    """For `fallback`: the tool that is called with the same arguments instead, and whose output counts."""
+
+
+class RateLimit(Contract):
+    """At most `count` executions in any `per_s` seconds, per realm."""
+
+    count: int = Field(ge=1)
+    per_s: float = Field(gt=0)
+
+
+class SecretReference(Contract):
+    """A credential that the tool needs, by reference. The value is resolved for the call and forgotten after it."""
+
+    name: str
+    """Key in the tool's `auth`."""
+    reference: str
+    """`${env:NAME}`."""
+    required: bool = True
+
+
+class ToolDefinition(Contract):
+    """Everything that an author says about a tool (contracts, section 4)."""
+
+    name: str = Field(pattern=NAME_PATTERN)
+    """Unique per realm."""
+    version: str = "1.0.0"
+    """Semantic version."""
+    title: str | None = None
+    description: str = ""
+    long_description: str | None = None
+    category: str = "utility"
+    tags: tuple[str, ...] = ()
+    usage: str | None = None
+    """Guidance for the model: when to use the tool and when not."""
+    examples: tuple[Example, ...] = ()
+    source: ToolSource = "manual"
+
+    input_schema: JsonSchema = Field(default_factory=lambda: {"type": "object"})
+    """JSON Schema 2020-12 of the arguments, an object."""
+    output_schema: JsonSchema | None = None
+    """JSON Schema 2020-12 of the output; null for anything."""
+
+    select: str | None = None
+    """RFC 9535 path that selects the output from what the implementation returns; null for the whole."""
+
+    side_effects: SideEffects = "writes"
+    """Unless said otherwise a tool is taken to write."""
+    deletes: bool | None = None
+    """Whether a call may take away what no other call brings back; what its operation says if null: the method of HTTP,
+    the operation on an entity. Nothing says it of other kinds."""
+    untrusted: bool | None = None
+    """Whether outsiders can write what it brings; if null, yes of `http`, `mcp`, `grpc` and `plugin`, no of the others.
+    What a tool that calls others brings is untrusted too if something of what they brought is."""
+    idempotent: bool = False
+    """Repeating a call with the same arguments changes nothing more."""
+    idempotency_key: str | None = None
+    """Header (`header:Idempotency-Key`) or argument that takes the call's key."""
+    reconcile: str | None = None
+    """Tool that answers whether a key took effect."""
+    on_unknown: UnknownOutcome = "fail"
+    """What becomes of a write of which nothing and nobody else can tell whether it took effect."""
+    transactional: bool = False
+    cache: CachePolicy = "none"
+    cache_ttl_s: float | None = Field(default=None, gt=0)
+    timeout_s: float = Field(default=60.0, gt=0, le=86_400)
+    """Seconds for all attempts of one call; a day at most."""
+    retry: RetryPolicy = RetryPolicy()
+    error_handling: tuple[ErrorRule, ...] = ()
+    rate_limit: RateLimit | None = None
+    estimated_latency_s: float | None = None
+    cost_usd_per_call: Usd | None = None
+    """Reserved before each call, and what it costs if its output says nothing else."""
+    cost_from: str | None = None
+    """RFC 9535 path of what a call cost, in US dollars, in what the implementation returns."""
+    cost_hint: str | None = None
+    requires_confirmation: bool = False
+    """Every call waits for a person."""
+    confirmation_expires_s: float | None = Field(default=None, gt=0, le=31_536_000)
+    """Seconds after which a call that nobody decided is denied; null for never."""
+    sequential: bool = False
+    """Runs alone: a barrier among the calls of one answer."""
+    max_output_bytes: int = Field(default=2 * 1024 * 1024, ge=1)
+    runs_on: Literal["server", "client"] = "server"
+    """`client`: the server side validates and prepares, the client performs the act (002)."""
+
+    security_uri: str | None = None
+    """Permission needed; `ai://tools/{category}/{name}/execute` if null, of an agent or a workflow
+    `ai://agents/{name}/execute`, `ai://workflows/{name}/execute`."""
+    secrets: tuple[SecretReference, ...] = ()
+    available_as: tuple[Surface, ...] = ("tool", "workflow_step", "mcp_tool")
+    enabled: bool = True
+
+    implementation: Implementation
+
+    def content_hash(self) -> str:
+        """The hash of everything above, which names this content for ever.
+
+        Defaults are left out, so that a field which a later release adds does not change the hash of what is stored.
+        """
+        content = self.model_dump(mode="json", exclude_defaults=True)
+        content["implementation"]["kind"] = self.implementation.kind
+        paging = self.implementation.paging if self.implementation.kind == "http" else None
+        if paging is not None and paging.kind != "cursor":
+            content["implementation"]["paging"]["kind"] = paging.kind
+        return content_hash(content)
+
+    @property
+    def call_timeout_s(self) -> float:
+        """Seconds after which a call is cut off: a run of its own gets some more than it has, to end itself before."""
+        kind = self.implementation.kind
+        return self.timeout_s if kind not in DELEGATES or self.has_model else self.timeout_s + CLOSING_S
+
+    @property
+    def provider(self) -> str | None:
+        """Name of the provider that the tool reaches its system through, if there is one."""
+        match self.implementation:
+            case HttpImplementation() | McpImplementation() | GrpcImplementation() | EntityImplementation() as reaching:
+                return reaching.provider
+            case _:
+                return None
+
+    @property
+    def has_model(self) -> bool:
+        """Whether a model is inside: an agentic tool, or an agent. Its time-out has room for its end already."""
+        return isinstance(self.implementation, AgenticImplementation | AgentImplementation)
+
+    def security(self, verb: Verb = "execute") -> str:
+        """The URI of the permission that a use of the tool needs."""
+        if self.security_uri is not None and verb == "execute":
+            return self.security_uri
+        if isinstance(self.implementation, AgentImplementation):
+            return f"ai://agents/{self.name}/{verb}"
+        if isinstance(self.implementation, WorkflowImplementation):
+            return f"ai://workflows/{self.name}/{verb}"
+        return tool_uri(self.category, self.name, verb)
+
+    @property
+    def run_kind(self) -> RunKind:
+        """The kind of a run of this tool: one of its own if it calls others, else a single call."""
+        kind = self.implementation.kind
+        return kind if kind in DELEGATES else "tool"
+
+    def parameter_names(self) -> tuple[str, ...]:
+        """Names of the declared arguments."""
+        return tuple(self.input_schema.get("properties", {}))
+
+
+class ToolRevision(Contract):
+    """A stored definition. Saving makes a new revision; only the life-cycle state of an old one can change."""
+
+    definition: ToolDefinition
+    revision: int = Field(ge=1)
+    """1, 2, 3… per name and realm."""
+    content_hash: str
+    status: LifeCycle = "active"
+    status_message: str | None = None
+    sunset: Timestamp | None = None
+    replacement: str | None = None
+    realm: str
+    made_by: str
+    created_at: Timestamp
+    warnings: tuple[str, ...] = ()
+    """Of the moment in which it was saved, and not stored: deprecated tools that it is bound to."""
+
+    @property
+    def name(self) -> str:
+        """The tool's name."""
+        return self.definition.name
+
+    @property
+    def version(self) -> str:
+        """The tool's semantic version."""
+        return self.definition.version
+
+    @property
+    def ref(self) -> str:
+        """`name@version`."""
+        return f"{self.definition.name}@{self.definition.version}"

@@ -1,0 +1,70 @@
+"""The definition of a workflow as people write it: one flat document (004, WorkflowDefinition).
+
+It is stored as a tool of kind `workflow`. What is the tool's and what is the implementation's is decided here and
+nowhere else; both ways are lossless, but for what publishing has written down.
+"""
+
+from typing import Any, Final, Self
+
+from pydantic import Field
+
+from toolcrib.contracts.base.base import JsonObject, JsonSchema
+from toolcrib.contracts.base.envelope import SideEffects
+from toolcrib.contracts.base.errors import InvalidDefinition
+from toolcrib.contracts.specs.models import LONGEST_CALL_S
+from toolcrib.contracts.specs.workflow_steps import WorkflowImplementation, WorkflowParts
+from toolcrib.contracts.tools.call_rules import CallRules, Identity
+from toolcrib.contracts.tools.tools import ToolDefinition
+
+WORKFLOW_CATEGORY: Final = "workflow"
+
+
+class WorkflowDefinition(WorkflowParts, CallRules, Identity):
+    """Everything that an author says about a workflow."""
+
+    category: str = WORKFLOW_CATEGORY
+    input_schema: JsonSchema = Field(default_factory=lambda: {"type": "object"})
+    output_schema: JsonSchema | None = None
+    side_effects: SideEffects | None = None
+    """The most that its steps may do; what their tools do if null."""
+
+    def document(self) -> JsonObject:
+        """What differs from the defaults, as people write and read it: what it is called and takes, then its steps."""
+        said = self.model_dump(mode="json", exclude_defaults=True)
+        parts, rules = WorkflowParts.model_fields, CallRules.model_fields
+        return {name: said[name] for name in sorted(said, key=lambda name: (name in parts, name in rules))}
+
+    def tool(self) -> ToolDefinition:
+        """The workflow as a tool. Without `side_effects` it is taken to write, until publishing has looked at it."""
+        inside: dict[str, Any] = {name: getattr(self, name) for name in WorkflowParts.model_fields}
+        around: dict[str, Any] = {name: getattr(self, name) for name in _AROUND}
+        if self.side_effects is not None:
+            around["side_effects"] = self.side_effects
+        return ToolDefinition(
+            **around,
+            timeout_s=min(self.limits.timeout_s, LONGEST_CALL_S),
+            implementation=WorkflowImplementation(**inside),
+        )
+
+    @classmethod
+    def of(cls, definition: ToolDefinition) -> Self:
+        """The workflow that a tool is.
+
+        Raises:
+            InvalidDefinition: The tool is no workflow.
+        """
+        inside = definition.implementation
+        if not isinstance(inside, WorkflowImplementation):
+            msg = f"tool {definition.name!r} is of kind {inside.kind!r}, not a workflow"
+            raise InvalidDefinition(msg)
+        around: dict[str, Any] = {name: getattr(definition, name) for name in _AROUND - set(inside.derived)}
+        if "side_effects" in definition.model_fields_set - set(inside.derived):
+            around["side_effects"] = definition.side_effects
+        return cls(
+            **around,
+            **{name: getattr(inside, name) for name in WorkflowParts.model_fields},
+        )
+
+
+_AROUND: Final = WorkflowDefinition.model_fields.keys() - WorkflowParts.model_fields.keys() - {"side_effects"}
+"""What the tool says itself. Its time-out follows from the limits."""

@@ -1,0 +1,137 @@
+"""What nested runs may spend that are driven without their callers, so that a family never overspends together.
+
+A run that suspends records what it has left, and each of the things that it waits for may use an equal part of that: a
+nested run that is driven alone, in whichever process, gets its caller's part of its caller's caller's part. A run that
+goes on holds these parts back for every nested run that another process drives meanwhile. So nobody needs to know what
+the others spend at the moment.
+"""
+
+from collections.abc import Mapping, Sequence
+from decimal import Decimal
+from typing import Final
+
+from toolcrib.contracts import (
+    ENDED,
+    WAITING,
+    Allowance,
+    Conflict,
+    Limits,
+    NotFound,
+    Run,
+    RunFinished,
+    RunRequest,
+    RunSuspended,
+)
+from toolcrib.core.runs import History, Past, result_of, spent_in
+
+NOTHING: Final = Allowance(tool_calls=0, requests=0, tokens=0, cost_usd=Decimal(0), seconds=0)
+
+
+async def check_alone(journal: Past, run: Run) -> None:
+    """Refuse to drive a nested run while a caller of it is being worked on, which takes it under its own budget.
+
+    Raises:
+        Conflict: One is.
+    """
+    caller_id = run.request.parent_run_id
+    while caller_id is not None:
+        caller = await journal.run(caller_id)
+        if caller.status in ENDED:
+            return
+        if caller.status not in WAITING:
+            msg = f"run {run.run_id!r} goes on with its caller {caller_id!r}, which is {caller.status}; resume that"
+            raise Conflict(msg)
+        caller_id = caller.request.parent_run_id
+
+
+async def limits_alone(journal: Past, request: RunRequest, history: History, limits: Limits) -> Limits:
+    """The limits of a run that is driven without its caller; its own, if nobody has called it.
+
+    Args:
+        journal: Has its callers.
+        request: What it was asked.
+        history: Of the run.
+        limits: Its own.
+    """
+    if request.allowance is not None:
+        limits = request.allowance.bounding(limits)
+    part = await _part(journal, request.parent_run_id)
+    if part is None:
+        return limits
+    last = history.suspensions[-1] if history.suspensions else None
+    if last is not None and last.left is not None and last.spent is not None:
+        part = last.left.within(part).plus(last.spent)
+    return part.bounding(limits)
+
+
+async def _part(journal: Past, caller_id: str | None) -> Allowance | None:
+    """What a caller has left to each of the things that it waits for; null if that was not recorded."""
+    if caller_id is None:
+        return None
+    above = await _part(journal, (await journal.run(caller_id)).request.parent_run_id)
+    suspensions = History(await journal.events(caller_id)).suspensions
+    left = suspensions[-1].left if suspensions else None
+    if left is None:
+        return above
+    return _part_of(suspensions[-1], left if above is None else left.within(above))
+
+
+def _part_of(suspension: RunSuspended, left: Allowance) -> Allowance:
+    return left.shared(max(len(suspension.waiting_for), 1))
+
+
+async def open_parts(journal: Past, history: History) -> Mapping[str, Allowance]:
+    """What a run that goes on must hold back for each open nested run: what it has used, and what it may still use.
+
+    Only one that is being driven may use more: any other waits until its caller waits again, and gets a new part then.
+
+    Args:
+        journal: Has the nested runs.
+        history: Of the run that goes on.
+    """
+    parts: dict[str, Allowance] = {}
+    for child_id in history.open_children:
+        more = _largest(history.left_alone.get(child_id, ())) if await _is_driven(journal, child_id) else NOTHING
+        parts[child_id] = await _used(journal, child_id, more=more)
+    return parts
+
+
+async def _is_driven(journal: Past, run_id: str) -> bool:
+    try:
+        return (await journal.run(run_id)).status == "running"
+    except NotFound:
+        return False  # it was announced, and a crash came before it was made
+
+
+def _largest(suspensions: Sequence[RunSuspended]) -> Allowance:
+    """The largest part that a nested run had while its caller waited."""
+    parts = [_part_of(suspension, suspension.left) for suspension in suspensions if suspension.left is not None]
+    return Allowance(
+        tool_calls=max((part.tool_calls for part in parts), default=0),
+        requests=max((part.requests for part in parts), default=0),
+        tokens=max((part.tokens or 0 for part in parts), default=0),
+        cost_usd=max((part.cost_usd or Decimal(0) for part in parts), default=Decimal(0)),
+        seconds=0,
+    )
+
+
+async def _used(journal: Past, run_id: str, *, more: Allowance = NOTHING) -> Allowance:
+    """What a nested run has used, with those that it has started, and how much more it may use if it has not ended."""
+    events = await journal.events(run_id)
+    if not events:
+        return NOTHING  # it was announced, and a crash came before it was made
+    last = events[-1].event
+    if isinstance(last, RunFinished):
+        return used_up(last.tool_calls, result_of(run_id, last).all_tokens, last.cost_usd)
+    history = History(events)
+    spent = spent_in(history)
+    begun = len(history.intents.keys() - history.envelopes.keys())
+    total = used_up(spent.tool_calls + begun, spent.tokens, spent.cost_usd).plus(more)
+    for child_id in history.open_children:
+        total = total.plus(await _used(journal, child_id))
+    return total
+
+
+def used_up(tool_calls: int, tokens: int, cost_usd: Decimal | None) -> Allowance:
+    """What was used, in the terms of what may be."""
+    return Allowance(tool_calls=tool_calls, requests=0, tokens=tokens, cost_usd=cost_usd or Decimal(0), seconds=0)

@@ -1,0 +1,396 @@
+"""The driver: executes the program of one claimed run until it ends or must wait.
+
+It owns no lease and looks for no work; it is handed a claim and turns it into events. The row of a run changes in the
+same transaction as its last event.
+"""
+
+import asyncio
+import contextlib
+from collections.abc import Awaitable, Callable, Collection, Mapping
+from functools import partial
+from random import Random
+from typing import Protocol
+
+from msgspec import Struct
+
+from toolcrib.contracts import (
+    CANCEL,
+    ENDED,
+    ChildStarted,
+    Conflict,
+    ErrorCode,
+    Fenced,
+    Limits,
+    NotFound,
+    Reason,
+    Run,
+    RunKind,
+    RunRequest,
+    RunResult,
+    RunResumed,
+    RunSuspended,
+    Signal,
+    SignalReceived,
+    ToolRevision,
+    Unavailable,
+)
+from toolcrib.contracts.base.errors import StoreUnavailable
+from toolcrib.core.engines.budgets import limits_alone, open_parts
+from toolcrib.core.engines.leases import Hold, Stopped
+from toolcrib.core.engines.limits import bounded, limits_of
+from toolcrib.core.engines.nesting import child_signal, nested_request, nested_run_id
+from toolcrib.core.engines.outcomes import (
+    Driven,
+    call_ended,
+    caller_ended,
+    cancel_signal,
+    cancelled,
+    end_of,
+    finished,
+    orphaned,
+    resume_cause,
+)
+from toolcrib.core.executor import Clock, error
+from toolcrib.core.policy import Budget, Caps, Guardrails, Purse, policy_of
+from toolcrib.core.registry import Registry
+from toolcrib.core.runs import (
+    Ended,
+    History,
+    InDoubt,
+    Live,
+    ModelCalls,
+    Nested,
+    Past,
+    Program,
+    RunContext,
+    RunLog,
+    Surroundings,
+    Suspended,
+    as_asked,
+    result_of,
+)
+from toolcrib.core.runs.context.ports import Executes, Foretell, Learn, Texts, learned_now, nothing_foretold
+from toolcrib.core.runs.journal.log_part import Appends
+from toolcrib.core.runs.models.guard import Screens
+from toolcrib.infrastructure.store import Claim, RunChange
+from toolcrib.llm.base.retry import RetryPolicy
+
+
+class NestedRuns(Protocol):
+    """What a driver asks of the engine for the runs that its run starts."""
+
+    async def create(self, request: RunRequest, *, run_id: str | None = None) -> str:
+        """Write a new run; `Conflict` if there is one of this id."""
+        ...
+
+    async def resume(self, run_id: str, parent: RunContext | None = None) -> Driven:
+        """Drive a run until it has ended or waits for something outside."""
+        ...
+
+    async def end(self, run_id: str) -> None:
+        """End a run that was cancelled, unless another process drives it."""
+        ...
+
+
+class RunJournal(Appends, Past, Protocol):
+    """What a driver asks of a journal."""
+
+    async def signal(self, run_id: str, signal: Signal) -> bool:
+        """Leave a signal for a run; see `Journal.signal`."""
+        ...
+
+    async def signals(self, run_id: str) -> Mapping[str, Signal]:
+        """The signals left for a run so far."""
+        ...
+
+
+class RunStore(Protocol):
+    """What a driver asks of a store."""
+
+    @property
+    def journal(self) -> RunJournal:
+        """Journal."""
+        ...
+
+    @property
+    def blobs(self) -> Texts:
+        """Large texts."""
+        ...
+
+
+class RunExecutor(Executes, Protocol):
+    """What a driver asks of an executor."""
+
+    @property
+    def guardrails(self) -> Guardrails:
+        """Asks the rules of agents."""
+        ...
+
+    @property
+    def caps(self) -> Caps | None:
+        """On what many runs spend together; null if there are none."""
+        ...
+
+
+class House(Struct, frozen=True):
+    """What runs are executed with."""
+
+    store: RunStore
+    registry: Registry
+    executor: RunExecutor
+    programs: Mapping[RunKind, Program]
+    clock: Clock
+    retry: RetryPolicy
+    live: Live
+    deadline: Callable[[float], asyncio.Timeout] = asyncio.timeout
+    """Ends the work on a run after so many seconds; in a replay when it ended then."""
+    learn: Learn = learned_now
+    """Finds out what a program wants to know of the world; in a replay what it found then."""
+    screens: Callable[[], Screens] = Screens
+    """Makes the content filters of a run; in a replay they find in an answer what they found then."""
+    foretell: Foretell = nothing_foretold
+    """Says what a replay comes to next in a run."""
+
+
+class Drive:
+    """One claim being worked on: row, signals, history, and all events so far."""
+
+    def __init__(self, claim: Claim, house: House) -> None:
+        self.run = claim.run
+        self.signals = claim.signals
+        self.history = History(claim.events)
+        self.log = RunLog(house.store.journal, claim.run, house.clock, claim.events)
+        self.add = self.log.add
+
+
+class Driver:
+    """Executes claimed runs.
+
+    Args:
+        house: What they are executed with.
+        nested: Starts and ends the runs that they start.
+        ensure: Raises `Fenced` if another process may have a run.
+    """
+
+    def __init__(self, house: House, nested: NestedRuns, ensure: Callable[[Hold], Awaitable[None]]) -> None:
+        self._house = house
+        self._ensure = ensure
+        self._nested = nested
+        self._in_doubt = InDoubt(house.registry, house.clock)
+
+    async def execute(self, claim: Claim, hold: Hold, parent: RunContext | None) -> Driven:
+        """Execute a run's program until it ends or waits; a run that was cancelled is ended instead.
+
+        Raises:
+            Fenced: Another process has taken the run.
+            StoreUnavailable: The store went away; whoever claims the run later goes on with it.
+        """
+        drive, request = Drive(claim, self._house), claim.run.request
+        tool = as_asked(await self._house.registry.pinned(claim.run.realm, request.content_hash), request)
+        journal, limits = self._house.store.journal, limits_of(tool, request.kind, request.timeout_s)
+        if parent is None:  # else the parent's own budget and time-out hold
+            limits = await limits_alone(journal, request, drive.history, limits)
+        parts = await open_parts(journal, drive.history)
+        context = self._context(drive, hold, tool, limits, parent)
+        for child_id, most in parts.items():
+            context.budget.hold(child_id, most)
+        if claim.run.epoch > 1:
+            drive.add(RunResumed(epoch=claim.run.epoch, cause=resume_cause(claim)))
+        driven = await self._work(drive, hold, context, tool, called=parent is not None)
+        hold.let_go()
+        if driven.result.status in ENDED:
+            for child_id in list(context.open_children):
+                await self._nested.end(child_id)
+        return driven
+
+    async def _work(self, drive: Drive, hold: Hold, context: RunContext, tool: ToolRevision, *, called: bool) -> Driven:
+        """Do what there is to do, until it is written how the run has halted."""
+        if CANCEL in drive.signals:
+            return await self._cancel(drive, context)
+        if not called and await self._is_orphan(context.request):
+            return await self._end(drive, orphaned(context.request), context)
+        seconds = max(context.budget.limits.timeout_s - drive.history.active_s, 0.0)
+        hold.on_leave(context.leave)
+        try:
+            with hold.stoppable():
+                halt = await self._until_halted(context, tool, seconds)
+        except Stopped:
+            return await self._cancel(drive, context)
+        except (Fenced, StoreUnavailable, asyncio.CancelledError) as stop:
+            await context.settle(cancel=True)
+            context.leave_budget()
+            if hold.leaving and not (isinstance(stop, Fenced) or hold.lost or context.acting):
+                with contextlib.suppress(Unavailable):  # then the lease has to run out
+                    await self._suspend(drive, Suspended("queued"), context)
+            raise
+        if isinstance(halt, Suspended):
+            return await self._suspend(drive, halt, context)
+        return await self._end(drive, halt, context)
+
+    async def refuse(self, claim: Claim, ended: Ended) -> Driven:
+        """End a run that was not admitted."""
+        return await self._finish(Drive(claim, self._house), ended)
+
+    # Inside -----------------------------------------------------------------------------------------------------------
+
+    async def _until_halted(self, context: RunContext, tool: ToolRevision, seconds: float) -> Ended | Suspended:
+        """Execute the program until it ends, or until nothing of it can go on."""
+        try:
+            return await self._run_program(context, tool, seconds)
+        except Suspended as wait:
+            await context.settle(cancel=False)
+            return Suspended("queued") if context.left else wait
+
+    async def _run_program(self, context: RunContext, tool: ToolRevision, seconds: float) -> Ended:
+        program = self._house.programs[context.request.kind]
+        deadline = self._house.deadline(seconds)
+        try:
+            async with deadline:
+                return await program(context, tool)
+        except TimeoutError as crash:
+            if not deadline.expired():
+                return end_of(crash, context.partial())
+            allowed = context.budget.limits.timeout_s
+            message = f"the run did not end within timeout_s={allowed:g}; raise timeout_s to go on"
+            context.note_limit("timeout_s", allowed, allowed, message)
+            late = error(ErrorCode.TIMEOUT, Reason.RUN_TIMEOUT, message)
+            return Ended(
+                output=context.partial(), status="timed_out", stop_reason="timeout", error=late, warnings=(message,)
+            )
+        except (Fenced, StoreUnavailable):  # that is no end: the run goes on elsewhere, or later
+            raise
+        except Exception as crash:  # noqa: BLE001 - the edge of a run: its failure is its end, in the journal
+            return end_of(crash, context.partial())
+
+    async def _suspend(self, drive: Drive, wait: Suspended, context: RunContext) -> Driven:
+        change = RunChange(status=wait.status, waiting_for=wait.signals, wake_at=wait.wake_at)
+        left = context.budget.allowance(context.deadline - self._house.clock.monotonic())
+        spent = context.budget.spent(left.seconds)
+        context.leave_budget()
+        suspended = RunSuspended(
+            status=wait.status,
+            waiting_for=wait.signals,
+            wake_at=wait.wake_at,
+            spent=spent,
+            left=left,
+            tainted=context.ever_tainted,
+        )
+        await drive.add(suspended, change=change)
+        return Driven(RunResult(run_id=drive.run.run_id, status=wait.status), drive.log.events)
+
+    async def _cancel(self, drive: Drive, context: RunContext) -> Driven:
+        """End a run that somebody has cancelled, with what it has so far."""
+        told = (await self._house.store.journal.signals(drive.run.run_id))[CANCEL]
+        if CANCEL not in drive.history.received:
+            drive.add(SignalReceived(name=CANCEL, payload=told.payload, made_by=told.made_by))
+        return await self._end(drive, cancelled(told, context.partial()), context)
+
+    async def _end(self, drive: Drive, ended: Ended, context: RunContext) -> Driven:
+        """Finish a run of which something may still be under way, or not have been asked for again."""
+        await context.settle(cancel=True)
+        context.leave_budget()
+        context.close_open_calls(Reason.RUN_TIMEOUT if ended.status == "timed_out" else Reason.CANCELLED)
+        await self._cancel_children(drive, context)
+        return await self._finish(drive, ended, context)
+
+    async def _finish(self, drive: Drive, ended: Ended, context: RunContext | None = None) -> Driven:
+        finish = finished(ended, context)
+        result = result_of(drive.run.run_id, finish)
+        tells = None
+        parent_id = drive.run.request.parent_run_id
+        if parent_id is not None:
+            name, at = child_signal(drive.run.run_id), self._house.clock.now()
+            tells = parent_id, Signal(name=name, payload={}, made_by=drive.run.made_by, at=at)
+        await drive.add(finish, change=RunChange(status=ended.status, result=result, tells=tells))
+        return Driven(result, drive.log.events)
+
+    async def _spawn(self, context: RunContext, nested: Nested) -> RunResult:
+        child_id = nested_run_id(context.run_id, nested)
+        context.child_started(
+            ChildStarted(
+                position=nested.position, child_run_id=child_id, tool=nested.tool.ref, instead_of=nested.instead_of
+            )
+        )
+        request = nested_request(context, nested, self._house.registry, self._house.clock)
+        with contextlib.suppress(Conflict):
+            await self._nested.create(request, run_id=child_id)
+        result = (await self._nested.resume(child_id, parent=context)).result
+        if result.status == "queued":
+            raise Suspended("queued", nested=True)
+        if result.status not in ENDED:
+            raise Suspended(result.status, child_signal(child_id), nested=True)
+        context.child_ended(child_id)
+        return result
+
+    async def _cancel_children(self, drive: Drive, context: RunContext) -> None:
+        """Tell the nested runs that are still open that nobody waits for them any more, whoever drives them."""
+        for child_id in context.open_children:
+            await self._cancel_child(drive.run, child_id, caller_ended(drive.run.run_id))
+
+    async def _abandon(self, run: Run, child_id: str) -> None:
+        """End a nested run that was cut off with its call, while the run that has called it goes on."""
+        await self._cancel_child(run, child_id, call_ended(run.run_id))
+        await self._nested.end(child_id)
+
+    async def _cancel_child(self, run: Run, child_id: str, reason: str) -> None:
+        told = cancel_signal(by=run.made_by, reason=reason, at=self._house.clock.now())
+        with contextlib.suppress(NotFound):  # it was announced, and a crash came before it was made
+            await self._house.store.journal.signal(child_id, told)
+
+    async def _is_orphan(self, request: RunRequest) -> bool:
+        """Whether the run that called this one has ended."""
+        parent_id = request.parent_run_id
+        return parent_id is not None and (await self._house.store.journal.run(parent_id)).ended
+
+    def _context(
+        self, drive: Drive, hold: Hold, tool: ToolRevision, limits: Limits, parent: RunContext | None
+    ) -> RunContext:
+        house, run_id, request = self._house, drive.run.run_id, drive.run.request
+        policy = policy_of(tool, request)
+        if parent is not None:
+            parent.budget.release(run_id)
+        budget = Budget(bounded(limits, policy.guardrails), parent=parent.budget if parent else None)
+        deadline = house.clock.monotonic() + limits.timeout_s - drive.history.active_s
+
+        async def signal(name: str) -> Signal | None:
+            known = drive.signals.get(name)
+            return known or (await house.store.journal.signals(run_id)).get(name)
+
+        async def arrived() -> Collection[str]:
+            return await house.store.journal.signals(run_id)
+
+        return RunContext(
+            drive.run,
+            log=drive.log,
+            history=drive.history,
+            models=ModelCalls(
+                drive.log,
+                drive.history,
+                budget,
+                house.clock,
+                aloud=partial(house.live.speech, run_id),
+                jitter=lambda: Random(run_id).random(),  # noqa: S311 - spreads retries, guards nothing
+                retry=house.retry,
+                guardrails=house.executor.guardrails,
+                purse=Purse.of(house.executor.caps, drive.run),
+                screens=house.screens(),
+            ),
+            budget=budget,
+            policy=policy,
+            deadline=min(deadline, parent.deadline) if parent else deadline,
+            spawn=self._spawn,
+            surroundings=Surroundings(
+                executor=house.executor,
+                in_doubt=self._in_doubt,
+                blobs=house.store.blobs,
+                clock=house.clock,
+                signals=signal,
+                arrived=arrived,
+                leave=partial(house.store.journal.signal, run_id),
+                abandon=partial(self._abandon, drive.run),
+                past=house.store.journal,
+                learn=house.learn,
+                foretell=house.foretell,
+                fence=partial(self._ensure, hold),
+            ),
+        )

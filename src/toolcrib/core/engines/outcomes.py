@@ -1,0 +1,125 @@
+"""How runs come to their end, as data: nothing here touches the journal."""
+
+from collections.abc import Sequence
+from datetime import datetime
+
+from msgspec import Struct
+
+from toolcrib.contracts import (
+    CANCEL,
+    ErrorCode,
+    Json,
+    Reason,
+    ResumeCause,
+    RunFinished,
+    RunRequest,
+    RunResult,
+    RunSuspended,
+    Signal,
+    ToolcribError,
+    Usage,
+)
+from toolcrib.core.executor import error
+from toolcrib.core.runs import Ended, ModelRefused, RunContext, as_contract
+from toolcrib.infrastructure.store import Claim, Entry
+
+
+class Driven(Struct, frozen=True):
+    """A run after this process has driven it: how it stands, and its log."""
+
+    result: RunResult
+    log: Sequence[Entry]
+
+
+def finished(ended: Ended, context: RunContext | None) -> RunFinished:
+    """The last event of a run: how its program ended, and what it used."""
+    spending = context.models.spending if context else None
+    return RunFinished(
+        status=ended.status,
+        stop_reason=ended.stop_reason,
+        output=ended.output,
+        attachments=ended.attachments,
+        metadata=ended.metadata,
+        tainted=context.ever_tainted if context else False,
+        error=ended.error,
+        warnings=(*context.warnings, *ended.warnings) if context else ended.warnings,
+        usage=as_contract(spending.usage) if spending else Usage(),
+        tokens=context.budget.tokens if context else 0,
+        cost_usd=context.budget.cost_usd if context else None,
+        cost_unknown=spending.cost_unknown if spending else False,
+        iterations=context.budget.iterations if context else 0,
+        tool_calls=context.budget.tool_calls if context else 0,
+        wrote=context.wrote if context else False,
+    )
+
+
+def orphaned(request: RunRequest) -> Ended:
+    """The end of a nested run that nobody waits for."""
+    return _cancelled(caller_ended(request.parent_run_id))
+
+
+def caller_ended(parent_run_id: str | None) -> str:
+    """Why a nested run is cancelled that nobody waits for."""
+    return f"the run {parent_run_id} that called this one has ended; start this tool anew if it is needed"
+
+
+def call_ended(parent_run_id: str) -> str:
+    """Why a nested run is cancelled whose caller goes on without it."""
+    return f"the call in run {parent_run_id} that this run belongs to has ended without it"
+
+
+def cancel_signal(*, by: str, reason: str | None, at: datetime) -> Signal:
+    """What ends a run: who wants it, and why."""
+    return Signal(name=CANCEL, payload={"reason": reason}, made_by=by, at=at)
+
+
+def cancelled(told: Signal, partial: Json) -> Ended:
+    """The end of a run that somebody has cancelled, with what it had so far."""
+    reason = told.payload.get("reason")
+    return _cancelled(f"the run was cancelled by {told.made_by!r}" + (f": {reason}" if reason else ""), partial)
+
+
+def _cancelled(message: str, partial: Json = None) -> Ended:
+    failure = error(ErrorCode.UNKNOWN, Reason.CANCELLED, message)
+    return Ended(output=partial, status="cancelled", stop_reason="cancelled", error=failure)
+
+
+def end_of(failure: Exception, partial: Json) -> Ended:
+    """The end of a run whose program failed, with what it had so far if a guardrail has stopped it."""
+    return _refused(failure, partial) if isinstance(failure, ModelRefused) else _crashed(failure)
+
+
+def _crashed(crash: Exception) -> Ended:
+    if isinstance(crash, ToolcribError):
+        message = str(crash)
+    else:
+        message = f"the run's program failed with {type(crash).__name__}: {str(crash)[:500]}"
+    failure = error(ErrorCode.UNKNOWN, Reason.TOOL_FAILED, message)
+    return Ended(status="failed", stop_reason="error", error=failure)
+
+
+def _refused(refusal: ModelRefused, partial: Json) -> Ended:
+    """The end of a run whose model a guardrail keeps from being asked, or from being heard."""
+    decision = refusal.decision
+    reason = decision.reason or Reason.GUARDRAIL_REFUSED
+    failure = error(ErrorCode.POLICY_DENIED, reason, str(refusal), rule=decision.rule, inputs=decision.inputs)
+    return Ended(output=partial, status="failed", stop_reason="policy", error=failure)
+
+
+def resume_cause(claim: Claim) -> ResumeCause:
+    """Why a run that had been worked on could be claimed."""
+    last = claim.events[-1].event if claim.events else None
+    if not isinstance(last, RunSuspended):
+        return "crash"
+    if last.status == "queued":
+        return "shutdown"
+    arrived = next((name for name in last.waiting_for if name in claim.signals), None)
+    if arrived is None:
+        return "timer"
+    match arrived.partition(":")[0]:
+        case "approval":
+            return "approval"
+        case "client":
+            return "client"
+        case _:
+            return "signal"

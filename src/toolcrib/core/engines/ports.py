@@ -1,0 +1,107 @@
+"""What the rest of the house asks of an engine, whoever drives the runs. Two engines keep these promises.
+
+The local engine drives runs in this process; `engines.restate` has the workers of a Restate cluster drive them. The
+journal is the truth for both, so a run can be begun under one and carried on under the other. An engine decides only
+who drives a run and when; what happens in it is the driver's, which is the same everywhere.
+"""
+
+from collections.abc import Sequence
+from typing import Protocol
+
+from toolcrib.contracts import RunRequest, Signal, ToolError
+from toolcrib.core.engines.outcomes import Driven
+from toolcrib.core.runs import Live
+
+
+class Engine(Protocol):
+    """Starts, suspends, resumes and recovers runs."""
+
+    @property
+    def live(self) -> Live:
+        """What the models of the runs that this process drives are saying."""
+        ...
+
+    async def create(self, request: RunRequest, *, run_id: str | None = None) -> str:
+        """Write a new run into the journal, queued for whoever drives it; durable on return.
+
+        Raises:
+            Conflict: A run with this id exists.
+        """
+        ...
+
+    async def start(self, request: RunRequest) -> Driven:
+        """Create a run and have it driven at once; returns when it has ended or waits."""
+        ...
+
+    async def refuse(self, request: RunRequest, refusal: ToolError) -> Driven:
+        """Write a run that was not admitted: it is in the journal, ended, with the reason."""
+        ...
+
+    async def resume(self, run_id: str) -> Driven:
+        """Have a run driven that waits or whose process died; returns when it has ended or waits for something outside.
+
+        Raises:
+            NotFound: No such run.
+            Unavailable: This process drives runs and lacks what this one needs; another one can carry it on.
+        """
+        ...
+
+    async def recover(self) -> Sequence[Driven]:
+        """Have every run driven that can go on now, and return how they stand."""
+        ...
+
+    async def signal(self, run_id: str, signal: Signal) -> bool:
+        """Leave a signal for a run. False if there was one of that name; the first wins.
+
+        Raises:
+            NotFound: No such run.
+        """
+        ...
+
+    async def signal_all(self, signals: Sequence[tuple[str, Signal]]) -> bool:
+        """Leave signals for the runs of these ids: all of them, or none because there was one of these names.
+
+        Raises:
+            NotFound: No such run; none was left.
+        """
+        ...
+
+    async def cancel(self, run_id: str, *, by: str, reason: str | None = None) -> bool:
+        """End a run, whatever it does or waits for, and its nested runs with it.
+
+        Args:
+            run_id: The run.
+            by: Id of who wants it, for the record.
+            reason: Why, for the record.
+
+        Returns:
+            False if somebody has cancelled it before: what they said stands.
+
+        Raises:
+            NotFound: No such run.
+            Conflict: It has ended.
+        """
+        ...
+
+    def begin(self, run_id: str) -> None:
+        """Have a run driven beside everything else, as far as it goes, if nobody drives it."""
+        ...
+
+    async def serve(self) -> None:
+        """See to it that whatever can go on is driven, for ever: waits that are over, runs of processes that died."""
+        ...
+
+    async def drain(self, grace_s: float) -> Sequence[str]:
+        """Begin nothing any more, and let go of what is under way in good order, because this process is about to stop.
+
+        Args:
+            grace_s: The most seconds that this may take, from the first time on that it is asked for.
+
+        Returns:
+            The ids of the runs that this process drives all the same; `close` cuts them off.
+        """
+        ...
+
+    async def close(self) -> None:
+        """Let go of what this process holds."""
+        ...

@@ -1,0 +1,287 @@
+"""The replay of a recorded family of runs: the driver and the programs of today, on what the world gave then.
+
+It opens no socket, runs no tool, asks no model and writes nothing. Every event that the code makes is held against the
+recorded one; the first difference ends the replay. A run is replayed life by life, as it was taken by processes, and a
+nested run under its caller's budget where it was driven so. The end of a life that a crash cut off is not held against
+anything.
+"""
+
+import asyncio
+import contextlib
+from collections.abc import Callable, Mapping
+from decimal import Decimal
+
+from msgspec import Struct
+
+from toolcrib.contracts import (
+    CANCEL,
+    ENDED,
+    Conflict,
+    RunEvent,
+    RunFinished,
+    RunKind,
+    RunRequest,
+    RunResult,
+    RunStarted,
+    RunSuspended,
+)
+from toolcrib.core.engines.driver import Driver, House
+from toolcrib.core.engines.leases import Hold
+from toolcrib.core.engines.outcomes import Driven
+from toolcrib.core.engines.replay.code import ReplaySandbox
+from toolcrib.core.engines.replay.journal import ReplayStore
+from toolcrib.core.engines.replay.models import Price, ReplayModels, ReplayScreens
+from toolcrib.core.engines.replay.ordering import never
+from toolcrib.core.engines.replay.recorded_ports import RUN, Deadlines, Learning, ReplayClock, ReplayExecutor
+from toolcrib.core.engines.replay.recording import Life, RecordedFamily
+from toolcrib.core.engines.replay.stage import Part, Stage
+from toolcrib.core.executor import Dispatcher
+from toolcrib.core.policy import Accounts, Guardrails
+from toolcrib.core.registry import Registry
+from toolcrib.core.runs import Ended, Live, Past, Program, RunContext, result_of
+from toolcrib.core.runs.context.ports import Texts
+from toolcrib.infrastructure.store import Claim, Entry
+from toolcrib.llm.base.retry import RetryPolicy
+
+
+class Furniture(Struct, frozen=True):
+    """What a replay needs of the house in which it is made: code and definitions, and what is read of a store.
+
+    That store is in memory: a replay takes it for its end when nothing happens, and does not wait for any other.
+    """
+
+    registry: Registry
+    programs: Callable[[ReplayModels, ReplaySandbox], Mapping[RunKind, Program]]
+    """The code of each kind of run, with the models and the sandbox that it gets."""
+    delegates: Dispatcher
+    """Runs tools that are runs of their own."""
+    accounts: Accounts
+    guardrails: Guardrails
+    blobs: Texts
+    past: Past
+    """Reads runs that are not replayed."""
+    price: Price
+    retry: RetryPolicy = RetryPolicy()
+
+
+class ReplayEngine:
+    """Replays one family of runs.
+
+    Args:
+        recording: What is replayed.
+        furniture: What it is made with.
+    """
+
+    def __init__(self, recording: RecordedFamily, furniture: Furniture) -> None:
+        stage = self.stage = Stage(recording)
+        clock, store = ReplayClock(stage), ReplayStore(stage, furniture.past, furniture.blobs)
+        self._deadlines = Deadlines(stage)
+        executor = ReplayExecutor(
+            stage,
+            tools=furniture.registry,
+            delegates=furniture.delegates,
+            clock=clock,
+            deadlines=self._deadlines,
+            attic=store.blobs,
+            guardrails=furniture.guardrails,
+            accounts=furniture.accounts,
+        )
+        house = House(
+            store,
+            furniture.registry,
+            executor,
+            furniture.programs(ReplayModels(stage, furniture.price), ReplaySandbox(stage)),
+            clock,
+            furniture.retry,
+            Live(),
+            self._deadlines.of_run,
+            Learning(stage).learn,
+            lambda: ReplayScreens(stage),
+            lambda run_id: [entry.event for entry in stage.life(run_id).events],
+        )
+        self._driver = Driver(house, self, _not_fenced)
+        self._tasks: dict[tuple[str, int], asyncio.Task[None]] = {}
+
+    async def replay(self) -> None:
+        """Replay all lives, each from its turn on; what was found is in the stage then."""
+        stage = self.stage
+        root = stage.parts[stage.recording.run_id]
+        for part in stage.parts.values():
+            for life in part.lives:
+                if part is root or life.number > 0:
+                    task = asyncio.create_task(self._in_turn(part, life))
+                    self._tasks[life.run_id, life.number] = task
+        try:
+            await stage.score.conduct()
+        finally:
+            self._deadlines.close()
+            for task in self._tasks.values():
+                task.cancel()
+            await asyncio.gather(*self._tasks.values(), return_exceptions=True)
+        for run_id in stage.parts:
+            self._check_all_played(run_id)
+
+    # What the driver asks for nested runs: NestedRuns -----------------------------------------------------------------
+
+    async def create(self, request: RunRequest, *, run_id: str | None = None) -> str:
+        """A nested run begins, as it was asked then.
+
+        Raises:
+            Conflict: It has begun before.
+        """
+        part = self.stage.parts.get(run_id or "")
+        if part is None or run_id is None:
+            await never()
+            raise LookupError(run_id)
+        first = part.recorded.events[0]
+        if self.stage.score.is_made(first):
+            msg = f"run {run_id} has begun before"
+            raise Conflict(msg)
+        part.life = part.lives[0]
+        part.open.setdefault(("run_started",), []).append(first)
+        self.stage.make(run_id, RunStarted(request=request))
+        part.life = None
+        return run_id
+
+    async def resume(self, run_id: str, parent: RunContext | None = None) -> Driven:
+        """Replay what the caller of a nested run drove of it, and tell how it stands then."""
+        part = self.stage.parts[run_id]
+        while True:
+            await part.over.wait()
+            life = part.next
+            if life is None or parent is None or not self._is_under(life, parent.run_id):
+                return await self._standing(part, parent)
+            if life.number > 0:
+                await self.stage.score.turn(life.events[0])
+            if part.next is life and part.over.is_set():
+                driven = await self._play(part, life, parent)
+                if driven.result.status in ENDED or part.next is None:
+                    return driven
+
+    async def end(self, run_id: str) -> None:
+        """A nested run that was cancelled ends in a life of its own, when it is its turn."""
+
+    # Inside -----------------------------------------------------------------------------------------------------------
+
+    async def _in_turn(self, part: Part, life: Life) -> None:
+        """Replay a life that nobody's caller drove, once it is its turn; what a dead process left is cut off before."""
+        await self.stage.score.turn(life.events[0])
+        if self._caller_drove(life):
+            return
+        if life.number > 0:
+            await self._cut_off(part)
+        if part.played == life.number:
+            with contextlib.suppress(LookupError):
+                await self._play(part, life, None)
+
+    async def _cut_off(self, part: Part) -> None:
+        """End what is left of the life before, and of the lives of its callers that it was driven in."""
+        run_id = part.recorded.run.run_id
+        while not part.over.is_set():
+            task = self._tasks.get((run_id, part.played - 1))
+            if task is not None and not task.done() and task is not asyncio.current_task():
+                task.cancel()
+                await asyncio.gather(task, return_exceptions=True)
+            await part.over.wait()
+
+    async def _play(self, part: Part, life: Life, parent: RunContext | None) -> Driven:
+        part.begin(life)
+        token = RUN.set(life.run_id)
+        hold = Hold(life.run_id)
+        stopping = asyncio.create_task(self._stop_in_turn(life, hold))
+        try:
+            if life.number == 0 and self.stage.score.is_made(life.events[0]):
+                part.open.pop(("run_started",), None)
+            elif life.number == 0:
+                self.stage.make(life.run_id, RunStarted(request=part.recorded.run.request))
+            driven = await self._drive(life, hold, parent)
+            self.stage.check_complete(life.run_id)
+            return driven
+        finally:
+            stopping.cancel()
+            RUN.reset(token)
+            part.end()
+
+    async def _drive(self, life: Life, hold: Hold, parent: RunContext | None) -> Driven:
+        end = life.end
+        if end is not None and life.refused:
+            refused = Ended(status=end.status, stop_reason=end.stop_reason, error=end.error)
+            return await self._driver.refuse(self._claim(life), refused)
+        return await self._driver.execute(self._claim(life), hold, parent)
+
+    async def _stop_in_turn(self, life: Life, hold: Hold) -> None:
+        """Stop the work on a run where it was stopped because somebody had cancelled it."""
+        told = life.find("signal_received", CANCEL, "")
+        if told is None and life.end is not None and CANCEL in life.taken_before:
+            told = life.events[-1]
+        if told is not None and not life.cancelled_at_once:
+            await self.stage.score.turn(told)
+            hold.stop()
+
+    def _claim(self, life: Life) -> Claim:
+        recorded = self.stage.parts[life.run_id].recorded
+        before = life.before or life.events[:1]
+        row = recorded.run.model_copy(
+            update={"status": "running", "epoch": life.epoch, "events": before[-1].number, "output": None}
+        )
+        there = {
+            name: signal
+            for name, signal in life.signals.items()
+            if name in life.taken_before or (life.number > 0 and signal.at < life.began_at)
+        }
+        there.pop(CANCEL, None)
+        if life.cancelled_at_once:
+            there[CANCEL] = life.signals[CANCEL]
+        return Claim(row, [Entry.of(shown) for shown in before], there)
+
+    def _is_under(self, life: Life, caller_id: str) -> bool:
+        """Whether a life of a nested run belongs to the life of its caller that is being replayed."""
+        caller, score = self.stage.parts[caller_id], self.stage.score
+        current, first = caller.life, _first_own(life)
+        if current is None:
+            return False
+        following = caller.lives[current.number + 1 :][:1]
+        begun_after = score.is_before(current.events[0], first) or life.number == 0
+        if current.halts:
+            return begun_after and score.is_before(first, current.events[-1])
+        return begun_after and (not following or score.is_before(first, following[0].events[0]))
+
+    def _caller_drove(self, life: Life) -> bool:
+        caller_id = self.stage.parts[life.run_id].recorded.run.request.parent_run_id
+        caller = self.stage.parts.get(caller_id or "")
+        return caller is not None and caller.life is not None and self._is_under(life, caller_id or "")
+
+    async def _standing(self, part: Part, parent: RunContext | None) -> Driven:
+        """How a nested run stands that is not driven now; what it used counts for its caller if it has ended."""
+        run_id, events = part.recorded.run.run_id, self.stage.events(part.recorded.run.run_id)
+        log = [Entry.of(shown) for shown in events]
+        last = events[-1].event
+        if isinstance(last, RunFinished):
+            result = result_of(run_id, last)
+            if parent is not None:
+                parent.budget.release(run_id)
+                parent.budget.take_nested(
+                    tool_calls=result.tool_calls, tokens=result.all_tokens, cost_usd=result.cost_usd or Decimal(0)
+                )
+            return Driven(result, log)
+        if not isinstance(last, RunSuspended) or last.status == "queued":
+            await never()
+        status = last.status if isinstance(last, RunSuspended) else "running"
+        return Driven(RunResult(run_id=run_id, status=status), log)
+
+    def _check_all_played(self, run_id: str) -> None:
+        """Tell of the first life that never came."""
+        part = self.stage.parts[run_id]
+        self.stage.check_complete(run_id)
+        if part.next is not None and part.next.events:
+            part.begin(part.next)
+            self.stage.check_complete(run_id)
+
+
+def _first_own(life: Life) -> RunEvent:
+    """The first event that the process of a life made."""
+    return life.events[min(1, len(life.events) - 1)] if life.number == 0 else life.events[0]
+
+
+async def _not_fenced(hold: Hold) -> None:
+    """No other process takes a run in a replay."""

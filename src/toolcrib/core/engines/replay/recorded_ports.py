@@ -1,0 +1,401 @@
+"""The world of a replay: time, tools, models, secrets and sandboxes that say what they said then, and do nothing.
+
+What the executor asks for on the way to a tool is answered so that it comes to the recorded outcome; the tool's outcome
+itself is given. A tool that is a run of its own is none of the world: its run is replayed.
+"""
+
+import asyncio
+import contextlib
+from collections.abc import Awaitable, Callable
+from contextvars import ContextVar
+from datetime import datetime
+from decimal import Decimal
+from typing import Final, cast
+
+from toolcrib.contracts import (
+    DELEGATES,
+    CallFinished,
+    ChildStarted,
+    ClientHandoff,
+    FailedCall,
+    Json,
+    JsonObject,
+    Principal,
+    ProgressMade,
+    RateLimit,
+    Reason,
+    RunEvent,
+    ToolcribError,
+    ToolDefinition,
+    ToolEnvelope,
+    ToolRevision,
+)
+from toolcrib.core.engines.replay.caps import ReplayCaps
+from toolcrib.core.engines.replay.ordering import never
+from toolcrib.core.engines.replay.recording import Life
+from toolcrib.core.engines.replay.stage import Stage
+from toolcrib.core.executor import (
+    Attic,
+    CallContext,
+    CallFailed,
+    Dispatch,
+    Dispatcher,
+    Executor,
+    Outcome,
+    ToolCall,
+    Tools,
+)
+from toolcrib.core.executor.attempts import rule_for
+from toolcrib.core.executor.fallbacks import failure_of
+from toolcrib.core.policy import Guardrails
+from toolcrib.core.policy.accounts import Accounts
+
+RUN: Final[ContextVar[str]] = ContextVar("RUN")
+"""The run that this task replays."""
+_CALL: Final[ContextVar[tuple[str, str] | None]] = ContextVar("_CALL", default=None)
+"""Run and position of the call that this task makes."""
+_NOT_HELD: Final = "(a secret that the recording does not hold)"
+_UNRESOLVED: Final = "which cannot be resolved: "
+
+
+class _Given(BaseException):
+    """The tool would run now: its outcome is in the recording. Not an `Exception`, so that the executor lets it by."""
+
+    def __init__(self, dispatch: Dispatch, envelope: ToolEnvelope) -> None:
+        super().__init__(envelope.position)
+        self.dispatch = dispatch
+        self.envelope = envelope
+
+
+class ReplayClock:
+    """Time as the recording tells it: the moment of what happens next. Nobody waits longer than the others need."""
+
+    def __init__(self, stage: Stage) -> None:
+        self._score = stage.score
+        self._started = self._score.now()
+
+    def now(self) -> datetime:
+        """The moment of the next event."""
+        return self._score.now()
+
+    def monotonic(self) -> float:
+        """Seconds since the first event."""
+        return (self._score.now() - self._started).total_seconds()
+
+    async def sleep(self, seconds: float) -> None:
+        """Wait for the recorded time to pass."""
+        await self._score.rest(seconds)
+
+
+class Deadlines:
+    """Ends runs and calls when they were ended then, and never sooner."""
+
+    def __init__(self, stage: Stage) -> None:
+        self._stage = stage
+        self._watching: set[asyncio.Task[None]] = set()
+
+    def of_run(self, seconds: float) -> asyncio.Timeout:
+        """The time limit of the run that this task replays."""
+        return self._until(self._stage.life(RUN.get()).find("limit_reached", "timeout_s"))
+
+    def of_call(self, seconds: float) -> asyncio.Timeout:
+        """The time limit of the call that this task makes."""
+        call = _CALL.get()
+        found = None if call is None else self._stage.outcome(*call)
+        if call is None or found is None or _reason(found[1].envelope) is not Reason.TOOL_TIMEOUT:
+            return asyncio.timeout(None)
+        entry, _ = found
+        begun = (life.events[0] for life in self._next_lives(*call))
+        ends = [first for first in begun if self._stage.score.is_before(first, entry)]
+        return self._until(ends[0] if ends else entry)
+
+    def _next_lives(self, run_id: str, position: str) -> list[Life]:
+        """The lives in which the nested runs of a call were ended that its time-out had cut off."""
+        events = (entry.event for entry in self._stage.life(run_id).events)
+        children = (one.child_run_id for one in events if isinstance(one, ChildStarted) and one.position == position)
+        parts = (self._stage.parts.get(child) for child in children)
+        return [life for part in parts if part is not None for life in part.lives[1:] if life.end is not None]
+
+    def _until(self, entry: RunEvent | None) -> asyncio.Timeout:
+        limit = asyncio.timeout(None)
+        if entry is not None:
+            watch = asyncio.create_task(self._expire(limit, entry))
+            self._watching.add(watch)
+            watch.add_done_callback(self._watching.discard)
+        return limit
+
+    async def _expire(self, limit: asyncio.Timeout, entry: RunEvent) -> None:
+        await self._stage.score.turn(entry)
+        with contextlib.suppress(RuntimeError):  # it has ended by itself meanwhile
+            limit.reschedule(asyncio.get_running_loop().time())
+
+    def close(self) -> None:
+        """Watch for nothing any more."""
+        for watch in list(self._watching):
+            watch.cancel()
+
+
+class ReplayExecutor:
+    """The executor, with a world around it that is the recording's.
+
+    Args:
+        stage: Of the replay.
+        tools: Finds revisions.
+        delegates: Runs tools that are runs of their own.
+        clock: Of the replay.
+        deadlines: Of the replay.
+        attic: Keeps what is too large.
+        guardrails: Asks the rules of agents.
+        accounts: Finds service accounts.
+    """
+
+    def __init__(
+        self,
+        stage: Stage,
+        *,
+        tools: Tools,
+        delegates: Dispatcher,
+        clock: ReplayClock,
+        deadlines: Deadlines,
+        attic: Attic,
+        guardrails: Guardrails,
+        accounts: Accounts,
+    ) -> None:
+        world = _World(stage)
+        self.caps = ReplayCaps(stage)
+        self._stage = stage
+        self._executor = Executor(
+            tools=_Tools(stage, tools),
+            dispatcher=_Outcomes(stage, delegates),
+            secrets=world,
+            results=world,
+            attic=attic,
+            rates=world,
+            clock=clock,
+            guardrails=guardrails,
+            accounts=accounts,
+            caps=self.caps,
+            deadline=deadlines.of_call,
+        )
+
+    @property
+    def guardrails(self) -> Guardrails:
+        """Asks the rules of agents."""
+        return self._executor.guardrails
+
+    async def execute(self, call: ToolCall, context: CallContext) -> ToolEnvelope:
+        """Make a call up to the tool, and give it the outcome that it had."""
+        token = _CALL.set((context.run_id, call.position))
+        try:
+            return await self._executor.execute(call, context)
+        except _Given as given:
+            return self._sealed(given, context)
+        finally:
+            _CALL.reset(token)
+
+    def passes(self, call: ToolCall, context: CallContext) -> bool:
+        """Whether a call would run, without anybody being asked."""
+        token = _CALL.set((context.run_id, call.position))
+        try:
+            return self._executor.passes(call, context)
+        finally:
+            _CALL.reset(token)
+
+    def _sealed(self, given: _Given, context: CallContext) -> ToolEnvelope:
+        """What the tool brought, as the outcome of the call that was made now."""
+        tool, known = given.dispatch.tool, given.envelope
+        intent = self._stage.parts[context.run_id].intents[given.dispatch.position]
+        context.budget.add_cost((known.cost_usd or Decimal(0)) - (tool.definition.cost_usd_per_call or Decimal(0)))
+        return known.model_copy(
+            update={
+                "call_id": intent.call_id,
+                "name": tool.name,
+                "version": tool.version,
+                "position": intent.position,
+                "input": intent.input,
+                "run_id": context.run_id,
+                "conversation_id": context.conversation_id,
+                "session_id": context.session_id,
+                "side_effects": tool.definition.side_effects,
+                "content_hash": tool.content_hash,
+            }
+        )
+
+
+class _Tools:
+    """Finds what a name meant then: a revision that was not pinned is the recorded one, and is in service as it was."""
+
+    def __init__(self, stage: Stage, tools: Tools) -> None:
+        self._stage = stage
+        self._tools = tools
+
+    def find(self, realm: str, name: str, version: str | None) -> ToolRevision | None:
+        """The revision that a call gets."""
+        found, call = self._tools.find(realm, name, version), _CALL.get()
+        if call is None:
+            return found
+        recorded, refused = _revision_of(self._stage.life(call[0]), call[1])
+        is_pinned = version is not None and version.startswith("sha256:")
+        if recorded is not None and not is_pinned and (found is None or found.content_hash != recorded):
+            found = self._tools.find(realm, name, recorded)
+        if found is None or refused:
+            return found
+        definition = _as_prepared(found) if found.definition.runs_on == "client" else found.definition
+        return found.model_copy(update={"status": "active", "definition": definition})
+
+
+class _Outcomes:
+    """Dispatches to nobody: a tool's outcome is the recorded one, once it is its turn."""
+
+    def __init__(self, stage: Stage, delegates: Dispatcher) -> None:
+        self._stage = stage
+        self._delegates = delegates
+
+    async def dispatch(self, dispatch: Dispatch) -> Outcome:
+        """The outcome, if the recording has one; else what was cut off hangs until it is cut off again."""
+        run_id, position = dispatch.context.run_id, dispatch.position
+        life, definition = self._stage.life(run_id), dispatch.tool.definition
+        handed = life.find("client_handoff", position)
+        if handed is not None and isinstance(handed.event, ClientHandoff):
+            await self._stage.score.turn(handed)
+            return _prepared(handed.event.envelope)
+        for entry in life.events:
+            if isinstance(entry.event, ChildStarted) and entry.event.position == position and entry.event.instead_of:
+                await self._stage.score.turn(entry)
+                raise _failed(dispatch, entry.event.instead_of)
+        if definition.implementation.kind in DELEGATES and self._has_nested(run_id, position):
+            return await self._delegates.dispatch(dispatch)
+        found = self._stage.outcome(run_id, position)
+        if found is None:
+            await never()
+        entry, event = cast("tuple[RunEvent, CallFinished]", found)
+        await self._stage.score.turn(entry)
+        raise _Given(dispatch, event.envelope)
+
+    def _has_nested(self, run_id: str, position: str) -> bool:
+        """Whether the nested runs of a call are in the recording, if it had any."""
+        events = (entry.event for entry in self._stage.parts[run_id].recorded.events)
+        nested = [one.child_run_id for one in events if isinstance(one, ChildStarted) and one.position == position]
+        return all(child_id in self._stage.parts for child_id in nested)
+
+
+class _World:
+    """What the executor asks besides: secrets, rates and cached results, answered as they were for this very call."""
+
+    def __init__(self, stage: Stage) -> None:
+        self._stage = stage
+
+    async def resolve(self, reference: str, principal: Principal) -> str | None:
+        """A stand-in for a secret, if there was one.
+
+        Raises:
+            ToolcribError: It could not be resolved then.
+        """
+        del reference, principal
+        envelope = self._refused(Reason.MISSING_SECRET)
+        if envelope is None or envelope.error is None:
+            return _NOT_HELD
+        _, could_not, why = envelope.error.message.partition(_UNRESOLVED)
+        if could_not:
+            raise ToolcribError(why)
+        return None
+
+    async def take(self, key: str, limit: RateLimit, *, now: float) -> float | None:
+        """How long a call had to wait, if its rate limit refused it."""
+        del key, limit, now
+        envelope = self._refused(Reason.RATE_LIMITED)
+        return None if envelope is None or envelope.error is None else envelope.error.retry_after_s
+
+    async def get(self, key: str, *, now: datetime) -> JsonObject | None:
+        """What was known of an equal call, if that was what this one got."""
+        del key, now
+        envelope = self._outcome()
+        if envelope is None or not envelope.cached:
+            return None
+        return envelope.model_dump(mode="json", include={"output", "http_status", "metadata", "attachments", "tainted"})
+
+    async def put(self, key: str, value: JsonObject, *, realm: str, made_by: str, expires_at: datetime | None) -> None:
+        """Nothing is kept."""
+
+    def _outcome(self) -> ToolEnvelope | None:
+        call = _CALL.get()
+        found = None if call is None else self._stage.outcome(*call)
+        return None if found is None else found[1].envelope
+
+    def _refused(self, reason: Reason) -> ToolEnvelope | None:
+        """The outcome, if the call was refused for a reason before it was sent."""
+        call, envelope = _CALL.get(), self._outcome()
+        if call is None or envelope is None or _reason(envelope) is not reason:
+            return None
+        return None if self._stage.life(call[0]).find("call_started", call[1]) else envelope
+
+
+class Learning:
+    """What programs found out of the world then."""
+
+    def __init__(self, stage: Stage) -> None:
+        self._stage = stage
+
+    async def learn(self, run_id: str, key: str, make: Callable[[], Awaitable[Json]]) -> Json:
+        """What was found then. Calls that were made to find it are made again.
+
+        Raises:
+            ToolcribError: It could not be found out then.
+        """
+        life = self._stage.life(run_id)
+        entry = life.find("progress_made", key)
+        if any(getattr(one.event, "position", None) == key for one in life.events):
+            with contextlib.suppress(ToolcribError):
+                await make()
+        if entry is not None and isinstance(entry.event, ProgressMade):
+            await self._stage.score.turn(entry)
+            return entry.event.data
+        if life.end is None or life.end.error is None:
+            await never()
+        self._stage.parts[run_id].excused = True
+        raise ToolcribError("this could not be found out when the run was recorded")
+
+
+def _reason(envelope: ToolEnvelope) -> Reason | None:
+    return None if envelope.error is None else envelope.error.reason
+
+
+def _revision_of(life: Life, position: str) -> tuple[str | None, bool]:
+    """The content hash of what was called at a position, and whether its life cycle refused the call."""
+    for kind in ("call_started", "call_finished"):
+        entry = life.find(kind, position)
+        match entry.event if entry is not None else None:
+            case CallFinished(envelope=envelope):
+                details = (envelope.error.details if envelope.error else None) or {}
+                return envelope.content_hash, details.get("rule") == "life_cycle"
+            case None:
+                continue
+            case intent:
+                return getattr(intent, "content_hash", None), False
+    asked = [entry.event for entry in life.events if entry.event.type == "approval_requested"]
+    return next((one.content_hash for one in asked if one.position == position), None), False
+
+
+def _as_prepared(tool: ToolRevision) -> ToolDefinition:
+    """The definition of a client's tool whose payload is given as it was prepared."""
+    return tool.definition.model_copy(update={"select": None, "cost_from": None})
+
+
+def _prepared(envelope: ToolEnvelope) -> Outcome:
+    return Outcome(
+        envelope.output,
+        http_status=envelope.http_status,
+        metadata=envelope.metadata,
+        attachments=envelope.attachments,
+        tainted=envelope.tainted,
+    )
+
+
+def _failed(dispatch: Dispatch, record: FailedCall) -> CallFailed:
+    """The failure in whose place a fallback was called, before the author's words were put in front of it."""
+    failure = failure_of(record)
+    rule = rule_for(dispatch.tool.definition, failure.error, failure.http_status)
+    told = failure.error.message
+    if rule is not None and rule.message is not None and told.startswith(f"{rule.message} ("):
+        failure.error = failure.error.model_copy(update={"message": told[len(rule.message) + 2 : -1]})
+    return failure

@@ -1,0 +1,14 @@
+"""The Restate engine: runs are driven by workers that a Restate cluster calls; the journal stays the truth.
+
+A process that begins runs needs `RestateEngine` and no further package. A worker needs Restate's library and an HTTP/2
+server (the extra `restate`), which are loaded when it serves.
+"""
+
+from toolcrib.core.engines.restate.drives import Drives
+from toolcrib.core.engines.restate.engine import RestateEngine
+from toolcrib.core.engines.restate.ingress import Ingress, RestateClient
+from toolcrib.core.engines.restate.options_part import RestateOptions
+from toolcrib.core.engines.restate.outbox import Outbox
+from toolcrib.core.engines.restate.worker import Terms, Worker
+
+__all__ = ["Drives", "Ingress", "Outbox", "RestateClient", "RestateEngine", "RestateOptions", "Terms", "Worker"]

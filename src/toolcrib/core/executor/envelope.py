@@ -1,0 +1,224 @@
+"""The envelope in the making: what is known of a call so far, where its time went, and what must not be told.
+
+Every envelope of the executor is sealed here, so what must hold for all of them is held here: only JSON, no secrets in
+what accompanies the output, timings that add up.
+"""
+
+from collections.abc import Iterable, Mapping
+from datetime import datetime
+from decimal import Decimal
+from typing import Literal, TypeAlias
+
+from toolcrib.contracts import (
+    Attachment,
+    CallStatus,
+    ErrorCode,
+    InvalidInput,
+    Json,
+    JsonObject,
+    Reason,
+    Timings,
+    ToolEnvelope,
+    ToolError,
+    ToolRevision,
+    canonical,
+    hash_call,
+    idempotency_key,
+)
+from toolcrib.core.executor.plain import legible, plain
+from toolcrib.core.executor.ports import CallContext, CallFailed, Clock, ToolCall
+from toolcrib.core.policy import Taken
+from toolcrib.infrastructure.secrets import Redactor
+
+Span: TypeAlias = Literal["queue", "validate", "policy", "wait", "execute", "serialize"]
+
+_NOTHING = Redactor(())
+_MOST_CHARACTERS = 2_000
+"""Of an error's message: a model reads it."""
+
+
+def error(code: ErrorCode, reason: Reason, message: str, **details: Json) -> ToolError:
+    """A `ToolError` with its reason in the details."""
+    return ToolError(code=code, message=legible(message), details={"reason": reason.value, **details})
+
+
+class Receipt:
+    """Collects what the pipeline learns, and makes the envelope of it at the end, whatever the end is."""
+
+    def __init__(self, call: ToolCall, context: CallContext, clock: Clock) -> None:
+        self.call = call
+        self.name = legible(call.name)
+        self.context = context
+        self.tool: ToolRevision | None = None
+        self.input: Json = None
+        self.not_json: str | None = None
+        """Why the arguments are not JSON, if they are not."""
+        self.approved_input: Json = None
+        self.attempts = 0
+        self.cost_usd: Decimal | None = None
+        self.tainted = False
+        """Whether what it brings holds what outsiders can write."""
+        self.acted = False
+        """Whether the tool has done what it was asked, whatever becomes of what it brought."""
+        self.as_it_was = True
+        """Whether what it brings is what the tool brought: no guardrail has changed it."""
+        self.capped: Taken | None = None
+        """What was reserved under the caps on what many runs spend."""
+        self.redactor = _NOTHING
+        self.wasted: list[CallFailed] = []
+        """How the attempts failed that were not the last."""
+        self._hidden: tuple[str, ...] = ()
+        self._clock = clock
+        self._started: datetime = clock.now()
+        self._last = clock.monotonic()
+        self._spans: dict[str, float] = {}
+        self._canonical: bytes | None = None
+        self._id: str | None = None
+        self.ask(call.input)
+
+    @property
+    def arguments(self) -> bytes:
+        """The arguments in canonical form."""
+        if self._canonical is None:
+            self._canonical = canonical(self.input)
+        return self._canonical
+
+    @property
+    def call_id(self) -> str:
+        """The id of the call; fixed by the first use, so an approval that edits arguments keeps it."""
+        if self._id is None:
+            version = self.tool.version if self.tool else ""
+            self._id = hash_call(self.name, version, self.arguments, self.call.position)
+        return self._id
+
+    @property
+    def idempotency_key(self) -> str:
+        """What systems are sent that accept one: the same on every attempt."""
+        return self.call.idempotency_key or idempotency_key(self.context.run_id, self.call.position)
+
+    def ask(self, arguments: Json) -> None:
+        """Take arguments as somebody gave them. Of what is no JSON only text is kept."""
+        self._canonical = None
+        try:
+            self.input, self.not_json = plain(arguments), None
+        except InvalidInput as problem:
+            self.input = legible(arguments) if isinstance(arguments, str) else None
+            self.not_json = str(problem)
+
+    def accept(self, arguments: JsonObject) -> None:
+        """Take the validated arguments, defaults filled in."""
+        self.input = arguments
+        self._canonical = None
+
+    def take_up(self, prepared: ToolEnvelope) -> None:
+        """Go on where an earlier life of the run handed the call to a client, with the id that it had."""
+        self._id = prepared.call_id
+        self.ask(prepared.input)
+        self.approved_input = prepared.approved_input
+        self.attempts = prepared.attempts
+
+    def hide(self, secrets: tuple[str, ...]) -> None:
+        """Keep these values, too, out of the envelope."""
+        if secrets:
+            self._hidden += secrets
+            self.redactor = Redactor(self._hidden)
+
+    def tried(self, failure: CallFailed) -> None:
+        """Count what a failed attempt has used that is not the last: it is the call's too."""
+        self.wasted.append(failure)
+
+    def spent(self, span: Span) -> None:
+        """All time since the last call of this belongs to the span."""
+        now = self._clock.monotonic()
+        self._spans[span] = self._spans.get(span, 0.0) + now - self._last
+        self._last = now
+
+    def seal(
+        self,
+        status: CallStatus,
+        *,
+        output: Json = None,
+        error: ToolError | None = None,
+        http_status: int | None = None,
+        metadata: JsonObject | None = None,
+        attachments: tuple[Attachment, ...] = (),
+        cached: bool = False,
+        truncated: bool = False,
+        for_client: bool = False,
+    ) -> ToolEnvelope:
+        """The envelope, of what is given and known. The output is plain and without secrets; the rest is made so."""
+        self.spent("serialize")
+        definition = self.tool.definition if self.tool else None
+        call_id, told = self.call_id, self._with_wasted(metadata or {})
+        return ToolEnvelope(
+            call_id=call_id,
+            name=self.name,
+            version=self.tool.version if self.tool else "",
+            position=self.call.position,
+            status=status,
+            input=self.input,
+            approved_input=self.approved_input,
+            output=output,
+            error=self.told(error) if error else None,
+            t_start=self._started,
+            t_end=self._clock.now(),
+            cached=cached,
+            truncated=truncated,
+            attachments=self._shown(attachments) if attachments else (),
+            http_status=http_status,
+            metadata=self._clean(told) if told else {},
+            requires_client_execution=for_client,
+            run_id=self.context.run_id,
+            conversation_id=self.context.conversation_id,
+            session_id=self.context.session_id,
+            attempts=self.attempts,
+            timings=_timings(self._spans),
+            cost_usd=self._cost,
+            side_effects=definition.side_effects if definition else "none",
+            content_hash=self.tool.content_hash if self.tool else None,
+            tainted=self.tainted,
+        )
+
+    def told(self, failure: ToolError) -> ToolError:
+        """An error as it may be told: without secrets, and not too long."""
+        message = self.redactor.text(legible(failure.message)) or f"{self.name!r} failed, and nobody said why"
+        if len(message) > _MOST_CHARACTERS:
+            message = f"{message[:_MOST_CHARACTERS]}… ({len(message)} characters)"
+        details = None if failure.details is None else self._clean(failure.details)
+        return failure.model_copy(update={"message": message, "details": details})
+
+    @property
+    def _cost(self) -> Decimal | None:
+        costs = [self.cost_usd, *(failure.cost_usd for failure in self.wasted)]
+        known = [cost for cost in costs if cost is not None]
+        return sum(known, Decimal(0)) if known else None
+
+    def _with_wasted(self, metadata: JsonObject) -> JsonObject:
+        """What is said of a nested run, with what those of the failed attempts had used."""
+        nested = [facts for facts in (metadata, *(failure.metadata for failure in self.wasted)) if "run_id" in facts]
+        if not self.wasted or not nested:
+            return metadata
+        used = {name: sum(facts.get(name, 0) for facts in nested) for name in ("tool_calls", "tokens")}
+        return {"run_id": nested[-1]["run_id"], **metadata, **used}
+
+    def _shown(self, attachments: tuple[Attachment, ...]) -> tuple[Attachment, ...]:
+        return tuple(item.model_copy(update={"url": self.redactor.text(item.url)}) for item in attachments)
+
+    def _clean(self, companion: JsonObject) -> JsonObject:
+        """An object that accompanies the output; what in it is not JSON is left out, and named."""
+        try:
+            return self.redactor.json(plain(companion))
+        except InvalidInput:
+            return self.redactor.json(dict(_plain_entries(companion)))
+
+
+def _plain_entries(companion: JsonObject) -> Iterable[tuple[str, Json]]:
+    for key, value in companion.items():
+        try:
+            yield legible(str(key)), plain(value)
+        except InvalidInput as problem:
+            yield legible(str(key)), f"(left out: {problem})"
+
+
+def _timings(spans: Mapping[str, float]) -> Timings:
+    return Timings.model_validate(spans)

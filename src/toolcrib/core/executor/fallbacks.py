@@ -1,0 +1,106 @@
+"""What is called instead of a tool that failed, as its author's error handling says (004).
+
+A fallback is one call, with the same arguments, in a nested run: judged, journaled and paid like any other. Nothing is
+called instead of a write whose outcome is not known, because both might take effect.
+"""
+
+from decimal import Decimal
+
+from toolcrib.contracts import (
+    EFFECTS,
+    FailedCall,
+    InvalidInput,
+    JsonObject,
+    RunResult,
+    ToolDefinition,
+    ToolError,
+    ToolRevision,
+)
+from toolcrib.contracts.base.errors import Effect
+from toolcrib.core.executor.attempts import rule_for
+from toolcrib.core.executor.effects import did_nothing
+from toolcrib.core.executor.nesting import check_nesting, cost_of, facts_of
+from toolcrib.core.executor.ports import CallContext, CallFailed, Tools
+
+
+def fallback_of(tool: ToolDefinition, failure: CallFailed) -> str | None:
+    """The reference of the tool that is called after this failure, or null."""
+    rule = rule_for(tool, failure.error, failure.http_status)
+    return rule.tool if rule is not None and did_nothing(tool, failure) else None
+
+
+def find_fallback(ref: str, tool: ToolRevision, tools: Tools, context: CallContext) -> ToolRevision:
+    """The tool that stands in.
+
+    Raises:
+        CallFailed: It would be nested too deep, or in itself.
+        InvalidInput: It is not there any more, or does more by now than the tool that it stands in for.
+    """
+    name, _, version = ref.partition("@")
+    found = tools.find(context.principal.realm, name, context.pins.get(ref) or version or None)
+    if found is None:
+        msg = f"there is no tool {ref!r}"
+        raise InvalidInput(msg)
+    if EFFECTS.index(found.definition.side_effects) > EFFECTS.index(tool.definition.side_effects):
+        msg = f"{found.ref!r} {found.definition.side_effects}, which {tool.name!r} does not"
+        raise InvalidInput(msg)
+    check_nesting(found, context)
+    return found
+
+
+def record_of(tool: ToolRevision, failure: CallFailed, told: ToolError) -> FailedCall:
+    """The failure as the journal keeps it, with its error as it may be told."""
+    return FailedCall(
+        tool=tool.ref,
+        content_hash=tool.content_hash,
+        error=told,
+        http_status=failure.http_status,
+        tool_calls=failure.metadata.get("tool_calls", 0),
+        tokens=failure.metadata.get("tokens", 0),
+        cost_usd=failure.cost_usd,
+        tainted=failure.tainted,
+    )
+
+
+def failure_of(record: FailedCall) -> CallFailed:
+    """The failure that a record tells of: of a call that did nothing, else there would be no fallback."""
+    used: JsonObject = {"tool_calls": record.tool_calls, "tokens": record.tokens, "wrote": False}
+    return CallFailed(
+        record.error,
+        http_status=record.http_status,
+        metadata=used,
+        cost_usd=record.cost_usd,
+        tainted=record.tainted,
+        effect="none",
+    )
+
+
+def failed_too(
+    failure: CallFailed, ref: str, problem: str, metadata: JsonObject | None = None, *, effect: Effect = "none"
+) -> CallFailed:
+    """The failure of a call that did nothing and whose fallback did not help either, with what that has changed."""
+    message = f"{failure.error.message}; its fallback {ref!r} failed too: {problem}"
+    return CallFailed(
+        failure.error.model_copy(update={"message": message}),
+        http_status=failure.http_status,
+        metadata=failure.metadata if metadata is None else metadata,
+        cost_usd=failure.cost_usd,
+        effect=effect,
+    )
+
+
+def told_of(record: FailedCall, fallback: ToolRevision, result: RunResult) -> JsonObject:
+    """The metadata of a call whose fallback has ended: what failed, and what both have used."""
+    facts = facts_of(result)
+    return {
+        **facts,
+        "tool_calls": facts["tool_calls"] + record.tool_calls,
+        "tokens": facts["tokens"] + record.tokens,
+        "fallback": {"tool": fallback.ref, "error": record.error.model_dump(mode="json")},
+    }
+
+
+def total_cost(record: FailedCall, result: RunResult) -> Decimal | None:
+    """What the failed call and its fallback cost together, as far as it is known."""
+    known = [cost for cost in (record.cost_usd, cost_of(result)) if cost is not None]
+    return sum(known, Decimal(0)) if known else None

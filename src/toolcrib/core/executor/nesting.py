@@ -1,0 +1,43 @@
+"""Runs in runs: how deep they go, that none is inside itself, and what one brings back to the call that started it."""
+
+from decimal import Decimal
+
+from toolcrib.contracts import ErrorCode, JsonObject, Reason, RunResult, ToolRevision
+from toolcrib.core.executor.envelope import error
+from toolcrib.core.executor.ports import CallContext, CallFailed
+
+MAX_DEPTH = 5
+"""Levels of tools that call tools that call tools."""
+
+
+def check_nesting(tool: ToolRevision, context: CallContext) -> None:
+    """Refuse a nested run that would be too deep, or inside a run of the same tool.
+
+    Raises:
+        CallFailed: It would.
+    """
+    if context.depth >= MAX_DEPTH:
+        message = f"{tool.name!r} would be nested {context.depth + 1} deep, and {MAX_DEPTH} is the most"
+        raise CallFailed(error(ErrorCode.POLICY_DENIED, Reason.DEPTH_EXCEEDED, message))
+    if tool.content_hash in context.callers:
+        way = " -> ".join((*context.callers.values(), tool.ref))
+        message = f"{tool.ref!r} is running above this call already ({way}); a tool must not call itself"
+        raise CallFailed(error(ErrorCode.POLICY_DENIED, Reason.CYCLE_DETECTED, message))
+
+
+def facts_of(result: RunResult) -> JsonObject:
+    """What the metadata of a call says about its nested run."""
+    return {
+        **result.metadata,
+        "run_id": result.run_id,
+        "stop_reason": result.stop_reason,
+        "warnings": list(result.warnings),
+        "tool_calls": result.tool_calls,
+        "tokens": result.all_tokens,
+        "wrote": result.wrote,
+    }
+
+
+def cost_of(result: RunResult) -> Decimal | None:
+    """What a nested run cost; null if it asked no model and none of its calls had a price."""
+    return result.cost_usd if result.cost_usd or result.iterations else None

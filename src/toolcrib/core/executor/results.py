@@ -1,0 +1,180 @@
+"""From what a runtime brought back to what the envelope may hold: plain, redacted, selected, checked, cut to size.
+
+The effect has happened by now, so nothing here may lose its outcome for a lesser reason than that it is unusable.
+"""
+
+from decimal import Decimal, InvalidOperation
+from typing import NamedTuple, cast
+
+import orjson
+
+from toolcrib.contracts import (
+    Attachment,
+    ErrorCode,
+    InvalidExpression,
+    InvalidInput,
+    Json,
+    JsonObject,
+    Reason,
+    ToolDefinition,
+    Unavailable,
+)
+from toolcrib.core.executor.envelope import error
+from toolcrib.core.executor.plain import plain
+from toolcrib.core.executor.ports import Attic, CallFailed
+from toolcrib.core.expressions.jsonpath import select, select_one
+from toolcrib.core.registry import SchemaValidator
+from toolcrib.infrastructure.secrets import Redactor
+
+_LEAST = 100
+"""Bytes of a member that are worth keeping."""
+
+
+class Fitted(NamedTuple):
+    """What of an output fits into the envelope."""
+
+    output: Json
+    truncated: bool = False
+    attachments: tuple[Attachment, ...] = ()
+    """Names the whole."""
+    warning: str | None = None
+    """Why the whole is lost, if it is."""
+
+
+def take(tool: ToolDefinition, output: Json, redactor: Redactor) -> Json:
+    """A runtime's or a client's output as plain JSON without secrets.
+
+    Raises:
+        CallFailed: It is not JSON.
+    """
+    try:
+        return redactor.json(plain(output))
+    except InvalidInput as problem:
+        message = f"tool {tool.name!r} ran, but its output is not JSON: {problem}"
+        raise CallFailed(error(ErrorCode.PROVIDER_ERROR, Reason.BAD_RESPONSE, message)) from problem
+
+
+def select_output(tool: ToolDefinition, output: Json) -> Json:
+    """Apply the tool's response mapping: one match is the output itself, several are a list, none is null.
+
+    Raises:
+        CallFailed: The path cannot be applied.
+    """
+    if tool.select is None:
+        return output
+    try:
+        found = select(tool.select, output)
+    except InvalidExpression as problem:
+        message = f"tool {tool.name!r} ran, but its response mapping failed: {problem}"
+        raise CallFailed(error(ErrorCode.PROVIDER_ERROR, Reason.BAD_RESPONSE, message)) from problem
+    return found[0] if len(found) == 1 else found or None
+
+
+def told_cost(tool: ToolDefinition, output: Json) -> Decimal | None:
+    """What a call cost, in US dollars, as its output says it; null if it says nothing that is an amount."""
+    if tool.cost_from is None:
+        return None
+    try:
+        amount = select_one(tool.cost_from, output)
+        cost = Decimal(str(amount)) if isinstance(amount, int | float | str) else Decimal("NaN")
+    except (InvalidExpression, InvalidOperation):
+        return None
+    return cost if cost.is_finite() and cost >= 0 else None
+
+
+def check_output(
+    tool: ToolDefinition, schema: SchemaValidator | None, output: Json, metadata: JsonObject
+) -> JsonObject:
+    """Hold the output against the tool's schema.
+
+    What our own tools promise must hold. What an imported document promises about a foreign system often does not:
+    there a mismatch is a warning in the metadata.
+
+    Returns:
+        The metadata, with a warning if there is one.
+
+    Raises:
+        CallFailed: The output of a tool that was not imported does not match.
+    """
+    problems = schema.problems(output) if schema is not None else ()
+    if not problems:
+        return metadata
+    message = f"tool {tool.name!r} ran, but its output does not match its output_schema: {problems[0]}"
+    if tool.source == "imported":
+        return warned(metadata, message)
+    found = [problem.as_json() for problem in problems]
+    raise CallFailed(error(ErrorCode.PROVIDER_ERROR, Reason.OUTPUT_SCHEMA_MISMATCH, message, problems=found))
+
+
+def warned(metadata: JsonObject, warning: str) -> JsonObject:
+    """The metadata with one warning more."""
+    earlier = metadata.get("warnings", [])
+    return {**metadata, "warnings": [*(earlier if isinstance(earlier, list) else [earlier]), warning]}
+
+
+async def fit(output: Json, limit: int, attic: Attic, *, realm: str, made_by: str) -> Fitted:
+    """Cut an output that is larger than the limit, and keep the whole of it as a blob.
+
+    Args:
+        output: JSON.
+        limit: Most bytes of its JSON text.
+        attic: Where the whole goes.
+        realm: Owner of the blob.
+        made_by: Who made the call.
+    """
+    data = orjson.dumps(output)
+    if len(data) <= limit:
+        return Fitted(output)
+    cut = _cut(output, data, limit)
+    try:
+        digest = await attic.put(data, realm=realm, made_by=made_by)
+    except Unavailable as problem:
+        return Fitted(cut, truncated=True, warning=f"the whole output ({len(data)} bytes) could not be kept: {problem}")
+    whole = Attachment(kind="blob", url=f"blob:sha256:{digest}", content_type="application/json", bytes=len(data))
+    return Fitted(cut, truncated=True, attachments=(whole,))
+
+
+def _cut(output: Json, data: bytes, limit: int) -> Json:
+    """As many leading items of a list as fit; an object with its largest member cut; else the beginning of the text."""
+    if isinstance(output, dict) and (shorter := _shorter(cast("JsonObject", output), len(data), limit)) is not None:
+        return shorter
+    if isinstance(output, list):
+        kept: list[Json] = []
+        size = 2
+        for item in cast("list[Json]", output):
+            size += len(orjson.dumps(item)) + 1
+            if size > limit:
+                break
+            kept.append(item)
+        if kept:
+            return kept
+    text = output.encode() if isinstance(output, str) else data
+    return _beginning(text, limit)
+
+
+def _shorter(output: JsonObject, size: int, limit: int) -> JsonObject | None:
+    """An object that is still one: the member that takes most of it gets what the others leave; null if that is little.
+
+    Args:
+        output: The object.
+        size: Bytes of its JSON text.
+        limit: Most bytes.
+    """
+    sizes = {name: len(orjson.dumps(member)) for name, member in output.items()}
+    name = max(sizes, key=lambda each: sizes[each], default="")
+    left = limit - (size - sizes.get(name, 0))
+    if left < _LEAST:
+        return None
+    return {**output, name: _cut(output[name], orjson.dumps(output[name]), left)}
+
+
+def _beginning(text: bytes, limit: int) -> str:
+    """As much of a text as is at most `limit` bytes long in JSON, where quotes and controls take more than one."""
+    size = limit - 2
+    while size > 0:
+        beginning = text[:size].decode(errors="ignore")
+        taken = len(orjson.dumps(beginning))
+        if taken <= limit:
+            return beginning
+        size = min(size * limit // taken, size - 1)
+    return ""

@@ -1,0 +1,202 @@
+"""A syntax tree to nested closures, once; then an evaluation is one call that never looks at the tree again.
+
+Every node is evaluated at most once per evaluation, since the language has no loops. The one thing that repeats is the
+accessor chain behind `[*]`, whose steps are constant-time; its elements are counted as work.
+"""
+
+from collections.abc import Callable
+from typing import assert_never
+
+from toolcrib.contracts import Json
+from toolcrib.contracts.base.errors import InvalidExpression
+from toolcrib.core.expressions.evaluation import Evaluate, Evaluation
+from toolcrib.core.expressions.functions import FUNCTIONS, Function
+from toolcrib.core.expressions.operators import Access, field, index, path, projection
+from toolcrib.core.expressions.operators_part import OPERATORS
+from toolcrib.core.expressions.suggestions import listing, shorten, suggestion
+from toolcrib.core.expressions.syntax import (
+    Call,
+    Chain,
+    Conditional,
+    Constant,
+    Field,
+    ListOf,
+    Name,
+    Negate,
+    Node,
+    Not,
+    ObjectOf,
+    Path,
+    Step,
+)
+from toolcrib.core.expressions.values import (
+    checked_number,
+    is_false,
+    is_list,
+    is_not_null,
+    is_number,
+    is_object,
+    is_true,
+    kind,
+)
+
+_LOOPS = frozenset({"every", "filter", "find", "flatMap", "forEach", "map", "reduce", "some", "sort"})
+"""What an author may expect from JavaScript, and what takes a function there."""
+
+
+def lower(node: Node) -> Evaluate:
+    """Compile a node and everything below it.
+
+    Raises:
+        InvalidExpression: It calls an unknown function, or one with the wrong number of arguments.
+    """
+    match node:
+        case Constant(value=value):
+            return lambda _: value
+        case Name():
+            return _name(node)
+        case Path():
+            return _path(node)
+        case Call():
+            return _call(node)
+        case ListOf() | ObjectOf():
+            return _collection(node)
+        case Not() | Negate():
+            return _unary(node)
+        case Chain():
+            return _chain(node)
+        case Conditional():
+            return _conditional(node)
+        case _:
+            assert_never(node)
+
+
+def _name(node: Name) -> Evaluate:
+    name, column = node.name, node.column
+
+    def run(evaluation: Evaluation) -> Json:
+        scope = evaluation.scope
+        if name in scope:
+            return scope[name]
+        raise InvalidExpression(
+            f"unknown name {shorten(name)!r} at column {column}; {suggestion(name, scope)}known: {listing(name, scope)}"
+        )
+
+    return run
+
+
+def _path(node: Path) -> Evaluate:
+    root, steps = lower(node.root), _accesses(node.steps)
+    if not node.projections:
+        return path(root, steps)
+    return projection(root, steps, [(each.column, _accesses(each.steps)) for each in node.projections])
+
+
+def _accesses(steps: tuple[Step, ...]) -> list[Access]:
+    return [field(step) if isinstance(step, Field) else index(step, lower(step.index)) for step in steps]
+
+
+def _call(node: Call) -> Evaluate:
+    function = _known_function(node)
+    arguments = [lower(argument) for argument in node.arguments]
+    metered, called, optional = function.metered, function.run, node.optional
+
+    def run(evaluation: Evaluation) -> Json:
+        values = [argument(evaluation) for argument in arguments]
+        if optional and values[0] is None:
+            return None
+        evaluation.charge(sum(len(value) for value in values if is_list(value) or is_object(value)))
+        try:
+            return called(evaluation, *values) if metered else called(*values)
+        except InvalidExpression as error:
+            raise InvalidExpression(f"{node.function}() {error} at column {node.column}") from None
+
+    return run
+
+
+def _known_function(node: Call) -> Function:
+    name, column, given = node.function, node.column, len(node.arguments)
+    function = FUNCTIONS.get(name)
+    if name in _LOOPS:
+        raise InvalidExpression(
+            f"no function {name!r} at column {column}: the language has no loops; items[*].id reads from every element"
+        )
+    if function is None:
+        raise InvalidExpression(
+            f"unknown function {shorten(name)!r} at column {column}; "
+            f"{suggestion(name, FUNCTIONS)}known: {listing(name, FUNCTIONS)}"
+        )
+    if not function.least <= given <= function.most:
+        raise InvalidExpression(f"{name}() takes {function.arity} at column {column}, {given} given")
+    return function
+
+
+def _collection(node: ListOf | ObjectOf) -> Evaluate:
+    values = [lower(child) for child in (node.items if isinstance(node, ListOf) else dict(node.members).values())]
+    if isinstance(node, ListOf):
+        return lambda evaluation: [value(evaluation) for value in values]
+    names = list(dict(node.members))
+    return lambda evaluation: {name: value(evaluation) for name, value in zip(names, values, strict=True)}
+
+
+def _unary(node: Not | Negate) -> Evaluate:
+    operand = lower(node.operand)
+    if isinstance(node, Not):
+        return lambda evaluation: not is_true(operand(evaluation))
+
+    def run(evaluation: Evaluation) -> Json:
+        value = operand(evaluation)
+        if not is_number(value):
+            raise InvalidExpression(f"cannot negate {kind(value)} at column {node.column}")
+        return checked_number(-value)
+
+    return run
+
+
+def _chain(node: Chain) -> Evaluate:
+    first = lower(node.first)
+    match node.rest[0].operator:
+        case "&&":
+            return _until(is_false, first, node)
+        case "||":
+            return _until(is_true, first, node)
+        case "??":
+            return _until(is_not_null, first, node)
+        case _:
+            return _fold(first, node)
+
+
+def _until(settled: Callable[[Json], bool], first: Evaluate, node: Chain) -> Evaluate:
+    """The first value that settles the matter, or the last one; what comes after it is not evaluated."""
+    rest = [lower(operation.operand) for operation in node.rest]
+
+    def run(evaluation: Evaluation) -> Json:
+        value = first(evaluation)
+        for operand in rest:
+            if settled(value):
+                break
+            value = operand(evaluation)
+        return value
+
+    return run
+
+
+def _fold(first: Evaluate, node: Chain) -> Evaluate:
+    rest = [(OPERATORS[each.operator], lower(each.operand), each.column) for each in node.rest]
+
+    def run(evaluation: Evaluation) -> Json:
+        value = first(evaluation)
+        for operator, operand, column in rest:
+            right = operand(evaluation)
+            try:
+                value = operator(value, right, evaluation)
+            except InvalidExpression as error:
+                raise InvalidExpression(f"{error} at column {column}") from None
+        return value
+
+    return run
+
+
+def _conditional(node: Conditional) -> Evaluate:
+    test, then, otherwise = lower(node.test), lower(node.then), lower(node.otherwise)
+    return lambda evaluation: then(evaluation) if is_true(test(evaluation)) else otherwise(evaluation)

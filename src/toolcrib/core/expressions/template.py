@@ -1,0 +1,208 @@
+r"""Text with expressions in it: `{{ name }}` in prompts, `${ name }` in references.
+
+A text that is one expression and nothing else keeps the value's type; mixed text gives a string, with objects and lists
+as compact JSON. Rendering is a single pass: what a value contains is never read as a template. A backslash before the
+opening mark makes it literal (`\${`, `\{{`), and a backslash before that backslash is one literal backslash.
+"""
+
+import re
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import dataclass
+from itertools import islice
+from typing import Literal, TypeAlias
+
+from toolcrib.contracts import Json
+from toolcrib.contracts.base.errors import InvalidExpression
+from toolcrib.core.expressions.bounds import MAX_SOURCE, MAX_STRING, Work
+from toolcrib.core.expressions.expression_part import Expression, compile_expression
+from toolcrib.core.expressions.suggestions import listing, shorten, suggestion
+from toolcrib.core.expressions.values import text as as_text
+
+Style: TypeAlias = Literal["{{}}", "${}"]
+"""The marks around an expression."""
+
+MAX_PLACEHOLDERS = 1_000
+"""Expressions in one template."""
+
+_MARKS: dict[Style, tuple[str, str]] = {"{{}}": ("{{", "}}"), "${}": ("${", "}")}
+_STRING_OR_BRACKET = re.compile(r""""(?:[^"\\]|\\.)*"|'(?:[^'\\]|\\.)*'|["'(\[{)\]}]""", re.DOTALL)
+
+
+@dataclass(frozen=True, slots=True)
+class Placeholder:
+    """One expression in a text."""
+
+    expression: Expression
+    source: str
+    """With its marks, as it stands in the text."""
+    place: str
+    """Where it begins, for messages: `column 12`, or `line 3, column 5` in a text of several lines."""
+    at: int
+    """Where the expression begins in the text, behind its opening mark; counted from 0."""
+
+    def value(self, scope: Mapping[str, Json]) -> Json:
+        """The expression's value.
+
+        Raises:
+            InvalidExpression: It cannot be evaluated; the message says where it stands.
+        """
+        try:
+            return self.expression.evaluate(scope)
+        except InvalidExpression as error:
+            raise _located(self.source, self.place, error) from None
+
+
+@dataclass(frozen=True, slots=True)
+class Template:
+    """A parsed text; immutable. Made by `Template.parse`."""
+
+    style: Style
+    parts: tuple[str | Placeholder, ...]
+    """Literal texts and placeholders in their order."""
+
+    @classmethod
+    def parse(cls, text: str, style: Style) -> "Template":
+        """Find and compile the expressions of a text.
+
+        Raises:
+            InvalidExpression: An expression is never closed or does not compile, or there are too many.
+        """
+        # Literal texts stand between the placeholders, so there are never more of them than one more.
+        parts = tuple(islice(_parts(text, style), 2 * MAX_PLACEHOLDERS + 2))
+        if sum(isinstance(part, Placeholder) for part in parts) > MAX_PLACEHOLDERS:
+            raise InvalidExpression(f"template has more than {MAX_PLACEHOLDERS:,} expressions; split it")
+        return cls(style, parts)
+
+    @property
+    def placeholders(self) -> tuple[Placeholder, ...]:
+        """The expressions, in their order."""
+        return tuple(part for part in self.parts if isinstance(part, Placeholder))
+
+    @property
+    def references(self) -> frozenset[str]:
+        """What the expressions read; see `Expression.references`."""
+        return frozenset[str]().union(*(placeholder.expression.references for placeholder in self.placeholders))
+
+    def render(self, scope: Mapping[str, Json]) -> Json:
+        """The value of a text that is one expression, else a string.
+
+        Raises:
+            InvalidExpression: An expression cannot be evaluated, or the text becomes longer than `MAX_STRING`.
+        """
+        match self.parts:
+            case (Placeholder() as only,):
+                return only.value(scope)
+            case _:
+                return self.render_text(scope)
+
+    def render_text(self, scope: Mapping[str, Json]) -> str:
+        """Always a string, as a prompt needs it: also a text that is one expression is written out.
+
+        Raises:
+            InvalidExpression: As `render`.
+        """
+        return "".join(self._texts(scope))
+
+    def _texts(self, scope: Mapping[str, Json]) -> Iterator[str]:
+        work, length = Work(), 0
+        for part in self.parts:
+            if isinstance(part, str):
+                piece = part
+            else:
+                value = part.value(scope)
+                try:
+                    piece = as_text(value, work)
+                except InvalidExpression as error:
+                    raise _located(part.source, part.place, error) from None
+            length += len(piece)
+            if length > MAX_STRING and len(self.parts) > 1:
+                raise InvalidExpression(f"rendered text would be longer than {MAX_STRING:,} characters")
+            yield piece
+
+    def check(self, known: Collection[str]) -> None:
+        """Check at definition time that every expression reads known names only.
+
+        Args:
+            known: Names such as `user_task`, and dotted names such as `reference_data.deal_stages`. Below a name for
+                which no dotted name is given, anything goes.
+
+        Raises:
+            InvalidExpression: A name is not known; the message has its place and the closest known names.
+        """
+        opening, closing = _MARKS[self.style]
+        for placeholder in self.placeholders:
+            for reference in sorted(placeholder.expression.references):
+                if not _is_known(reference, known):
+                    raise InvalidExpression(
+                        f"unknown placeholder '{opening}{shorten(reference)}{closing}' at {placeholder.place}; "
+                        f"{suggestion(reference, known)}known: {listing(reference, known)}"
+                    )
+
+
+def _is_known(reference: str, known: Collection[str]) -> bool:
+    root = reference.split(".", 1)[0]
+    below = [name for name in known if name.startswith(f"{root}.")]
+    if reference == root or not below:
+        return root in known or bool(below)
+    return any(f"{reference}.".startswith(f"{name}.") or name.startswith(f"{reference}.") for name in below)
+
+
+def _parts(text: str, style: Style) -> Iterator[str | Placeholder]:
+    opening, closing = _MARKS[style]
+    literal: list[str] = []
+    position = 0
+    while (start := text.find(opening, position)) >= 0:
+        before = text[position:start]
+        bare = before.rstrip("\\")
+        slashes = len(before) - len(bare)
+        literal.append(bare + "\\" * (slashes // 2))
+        position = start + len(opening)
+        if slashes % 2:
+            literal.append(opening)
+            continue
+        if joined := "".join(literal):
+            yield joined
+        literal = []
+        end = _end_of_expression(text, position, closing)
+        place = _place(text, start)
+        if end is None:
+            raise InvalidExpression(
+                f"{opening!r} at {place} is never closed by {closing!r} within {MAX_SOURCE:,} characters; "
+                f"close every quote and bracket in it, or make it shorter; write \\{opening} for the literal text"
+            )
+        yield _placeholder(text[position:end], text[start : end + len(closing)], place, position)
+        position = end + len(closing)
+    if joined := "".join([*literal, text[position:]]):
+        yield joined
+
+
+def _end_of_expression(text: str, position: int, closing: str) -> int | None:
+    """Where the closing mark begins; the expression's own brackets and strings may contain the same characters."""
+    depth = 0
+    for match in _STRING_OR_BRACKET.finditer(text, position, position + MAX_SOURCE + len(closing)):
+        found = match.group()
+        if found in ("'", '"'):
+            return None
+        if found in "([{":
+            depth += 1
+        elif found in ")]}" and depth:
+            depth -= 1
+        elif text.startswith(closing, match.start()):
+            return match.start()
+    return None
+
+
+def _placeholder(expression: str, source: str, place: str, at: int) -> Placeholder:
+    try:
+        return Placeholder(compile_expression(expression), shorten(source), place, at)
+    except InvalidExpression as error:
+        raise _located(shorten(source), place, error) from None
+
+
+def _place(text: str, offset: int) -> str:
+    column = offset - text.rfind("\n", 0, offset)
+    return f"line {text.count(chr(10), 0, offset) + 1}, column {column}" if "\n" in text else f"column {column}"
+
+
+def _located(source: str, place: str, error: InvalidExpression) -> InvalidExpression:
+    return InvalidExpression(f"in {source!r} at {place}: {error}")

@@ -1,0 +1,74 @@
+"""Who may decide on a call that waits for a person: somebody else than those whose call it is."""
+
+from collections.abc import Set as AbstractSet
+from typing import Protocol
+
+from toolcrib.contracts import Approval, PermissionDenied, Principal
+from toolcrib.core.policy.permissions_part import permits
+
+
+class Decidable(Protocol):
+    """Something about a call that a person decides."""
+
+    @property
+    def realm(self) -> str:
+        """Of the run that makes the call."""
+        ...
+
+    @property
+    def tool(self) -> str:
+        """Name of the tool that is called."""
+        ...
+
+
+def approval_uri(tool: str, verb: str) -> str:
+    """The security URI of the approvals of a tool: `ai://approvals/{tool}/{verb}`."""
+    return f"ai://approvals/{tool}/{verb}"
+
+
+def may_see_approval(principal: Principal, approval: Approval) -> bool:
+    """Whether a principal has started what waits, or has a grant for the approvals of its tool."""
+    mine = principal.id in {approval.requested_by, approval.acting}
+    return mine or any(permits(principal.grants, approval_uri(approval.tool, verb)) for verb in ("read", "write"))
+
+
+def check_grant(principal: Principal, tool: str) -> None:
+    """Let a principal pass who has the grant to decide on the calls of a tool.
+
+    Raises:
+        PermissionDenied: It has none; the message names it.
+    """
+    uri = approval_uri(tool, "write")
+    if not permits(principal.grants, uri):
+        msg = f"principal {principal.id!r} has no grant for {uri!r}; ask the realm's owner for it"
+        raise PermissionDenied(msg)
+
+
+def check_approver(
+    principal: Principal, approval: Decidable, involved: AbstractSet[str], *, allow_self: bool = False
+) -> None:
+    """Let a principal pass who may decide.
+
+    Args:
+        principal: Who wants to decide.
+        approval: On what.
+        involved: Ids of all who have a part in the runs above the call: who started them, acts in them, is acted for.
+        allow_self: Whether those may decide too, as the operator says.
+
+    Raises:
+        PermissionDenied: It is an agent, of another realm, has no grant for the approvals of the tool, or is one of
+            those.
+    """
+    if principal.realm != approval.realm:
+        msg = f"principal {principal.id!r} is of realm {principal.realm!r} and decides on nothing of another realm"
+        raise PermissionDenied(msg)
+    check_grant(principal, approval.tool)
+    if principal.kind == "agent":
+        msg = f"a person decides on {approval.tool!r}, and principal {principal.id!r} is an agent"
+        raise PermissionDenied(msg)
+    if not allow_self and not involved.isdisjoint({principal.id, principal.user}):
+        msg = (
+            f"principal {principal.id!r} has a part in the run that calls {approval.tool!r}, so somebody else decides; "
+            "ask another person with the grant, or the operator to set TOOLCRIB_SERVER_SELF_APPROVAL"
+        )
+        raise PermissionDenied(msg)

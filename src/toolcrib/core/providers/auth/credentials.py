@@ -1,0 +1,220 @@
+"""Credentials of a provider as parts of a request. Whoever calls resolves the references and sends the request.
+
+Credentials go to the provider's own origin and nowhere else, so that a tool whose URL leads elsewhere cannot carry them
+away. Of the alternatives that an operation accepts, the first whose secrets are all there is met; doing without
+credentials is the last one, wherever it stands.
+"""
+
+import base64
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Literal, TypeAlias, assert_never
+
+from toolcrib.contracts import (
+    ApiKeyAuth,
+    AuthorizationCodeAuth,
+    BasicAuth,
+    BearerAuth,
+    ErrorCode,
+    MutualTlsAuth,
+    NoAuth,
+    OAuth2Auth,
+    Principal,
+    ProviderAuth,
+    ProviderDefinition,
+    Reason,
+    SecurityRequirement,
+    ToolcribError,
+    TwoStepAuth,
+)
+from toolcrib.core.executor import CallFailed, Secrets, error
+from toolcrib.core.providers.auth.consents import Consents
+from toolcrib.core.providers.auth.logins import Login
+from toolcrib.core.providers.auth.oauth_part import Client, Grant
+from toolcrib.core.providers.auth.tokens_part import Tokens
+from toolcrib.core.registry import references_of
+from toolcrib.infrastructure.net import TlsIdentity
+from toolcrib.infrastructure.net.origins import origin_of
+
+_Way: TypeAlias = tuple[ProviderAuth, tuple[str, ...]]
+"""One way to authenticate, and its scopes."""
+
+
+@dataclass(frozen=True, slots=True)
+class Credentials:
+    """What a request has to carry. Shows nothing of it in a representation."""
+
+    headers: dict[str, str] = field(default_factory=dict[str, str], repr=False)
+    """Names in lower case."""
+    query: dict[str, str] = field(default_factory=dict[str, str], repr=False)
+    cookies: dict[str, str] = field(default_factory=dict[str, str], repr=False)
+    secrets: tuple[str, ...] = field(default=(), repr=False)
+    """The values that must not be shown, in every form in which they are sent."""
+    fetched: tuple[str, ...] = field(default=(), repr=False)
+    """Those of them that were fetched, which may be refused before they expire."""
+    consented: bool = False
+    """Whether a person has connected for them, who has to do so again if they are refused for good."""
+    tls: TlsIdentity | None = None
+    """Who we are to the server, and how it is known."""
+
+    def __or__(self, other: "Credentials") -> "Credentials":
+        """Both together."""
+        return Credentials(
+            self.headers | other.headers,
+            self.query | other.query,
+            self.cookies | other.cookies,
+            self.secrets + other.secrets,
+            self.fetched + other.fetched,
+            self.consented or other.consented,
+            self.tls or other.tls,
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Holder:
+    """In whose name credentials are taken, and where from."""
+
+    principal: Principal
+    secrets: Secrets = field(repr=False)
+    tokens: Tokens = field(repr=False)
+    consents: Consents = field(repr=False)
+
+    async def secret(self, reference: str) -> str | None:
+        """The secret behind a reference, null if there is none.
+
+        Raises:
+            CallFailed: `AUTH_REQUIRED`: the text is no reference, or what keeps the secret cannot be read.
+        """
+        try:
+            return await self.secrets.resolve(reference, self.principal)
+        except ToolcribError as problem:
+            raise CallFailed(error(ErrorCode.AUTH_REQUIRED, Reason.MISSING_SECRET, str(problem))) from problem
+
+    async def values(self, auth: ProviderAuth) -> dict[str, str]:
+        """The secrets of a way to authenticate by reference, empty where there is none."""
+        return {reference: await self.secret(reference) or "" for reference in references_of(auth)}
+
+
+async def credentials_for(
+    provider: ProviderDefinition,
+    url: str,
+    holder: Holder,
+    security: Sequence[SecurityRequirement] | None = None,
+) -> Credentials:
+    """The provider's credentials for a request to a URL.
+
+    Args:
+        provider: Whose authentication is applied.
+        url: Where the request goes.
+        holder: Whose credentials they are.
+        security: What the operation accepts; the provider's own if null.
+
+    Raises:
+        CallFailed: `AUTH_REQUIRED` if a secret is missing or the token endpoint refuses, `POLICY_DENIED` if the URL is
+            not on the provider's origin; as `Tokens.token` otherwise.
+    """
+    chosen = await _chosen(provider, security, holder)
+    if not chosen:
+        return Credentials()
+    origin = origin_of(url)
+    if origin is None or origin != origin_of(provider.address):
+        message = (
+            f"the credentials of provider {provider.name!r} are for {provider.address} only and this tool calls "
+            "another origin; correct its URL, or take its provider away"
+        )
+        raise CallFailed(error(ErrorCode.POLICY_DENIED, Reason.SSRF_BLOCKED, message))
+    found = Credentials()
+    for auth, scopes in sorted(chosen, key=lambda way: not isinstance(way[0], MutualTlsAuth)):  # others may need it
+        found |= await _credentials(provider, auth, scopes, holder, found.tls)
+    return found
+
+
+async def _chosen(
+    provider: ProviderDefinition, security: Sequence[SecurityRequirement] | None, holder: Holder
+) -> Sequence[_Way]:
+    """The ways to authenticate that are used together; empty for none."""
+    accepted = provider.security if security is None else security
+    if accepted is None:
+        alternatives = [[(provider.auth, tuple[str, ...]())]]
+    else:
+        alternatives = [_schemes(provider, requirement) for requirement in accepted if requirement]
+        if len(alternatives) < len(accepted) or not accepted:
+            alternatives.append([])
+    lacking: list[list[str]] = []
+    for schemes in alternatives:
+        used = [(auth, scopes) for auth, scopes in schemes if not isinstance(auth, NoAuth)]
+        named = [name for auth, _ in used for name in references_of(auth)]
+        missing = [name for name in named if await holder.secret(name) is None]
+        if not missing:
+            return used
+        lacking.append(missing)
+    needed = ", or ".join(" and ".join(dict.fromkeys(missing)) for missing in lacking)
+    verb, them = ("are", "them") if len(lacking) > 1 or len(lacking[0]) > 1 else ("is", "it")
+    state = f"which {verb} not set or not released; set {them} and call again"
+    message = f"provider {provider.name!r} needs {needed}, {state}"
+    first = {"reference": lacking[0][0], "alternatives": lacking}
+    raise CallFailed(error(ErrorCode.AUTH_REQUIRED, Reason.MISSING_SECRET, message, **first))
+
+
+def _schemes(provider: ProviderDefinition, requirement: Mapping[str, tuple[str, ...]]) -> Sequence[_Way]:
+    unknown = sorted(set(requirement) - set(provider.schemes))
+    if unknown:
+        known = ", ".join(provider.schemes) or "none"
+        message = (
+            f"the tool authenticates with scheme {unknown[0]!r}, which provider {provider.name!r} does not define; "
+            f"it has: {known}"
+        )
+        raise CallFailed(error(ErrorCode.AUTH_REQUIRED, Reason.MISSING_SECRET, message))
+    return [(provider.schemes[name], scopes) for name, scopes in requirement.items()]
+
+
+async def _credentials(
+    provider: ProviderDefinition, auth: ProviderAuth, scopes: tuple[str, ...], holder: Holder, tls: TlsIdentity | None
+) -> Credentials:
+    values = await holder.values(auth)
+    match auth:
+        case NoAuth():
+            return Credentials()
+        case BearerAuth():
+            return _bearer(values[auth.token])
+        case BasicAuth():
+            username, password = values[auth.username], values[auth.password]
+            pair = base64.b64encode(f"{username}:{password}".encode()).decode()
+            return Credentials(headers={"authorization": f"Basic {pair}"}, secrets=(username, password, pair))
+        case ApiKeyAuth():
+            return _placed(auth.place, auth.name, values[auth.key], values[auth.key])
+        case OAuth2Auth():
+            grant = Grant.of(auth, auth.scopes or scopes, values)
+            token = await holder.tokens.token(grant)
+            return Credentials(secrets=grant.secrets, fetched=(token,)) | _bearer(token)
+        case AuthorizationCodeAuth():
+            client = Client.of(auth, values)
+            token = await holder.consents.token(provider, auth, client, holder.principal)
+            return Credentials(secrets=client.secrets, fetched=(token,), consented=True) | _bearer(token)
+        case TwoStepAuth():
+            login = Login(auth, provider.locate(auth.login.url), values, tls)
+            token = await holder.tokens.token(login)
+            sent = _placed(auth.place, auth.name, auth.template.replace("{token}", token), token)
+            return Credentials(secrets=login.secrets, fetched=(token,)) | sent
+        case MutualTlsAuth():
+            texts = (auth.certificate, auth.key, auth.password, auth.ca)
+            identity = TlsIdentity(*(None if text is None else values[text] for text in texts))
+            return Credentials(secrets=tuple(filter(None, (identity.key, identity.password))), tls=identity)
+        case _:
+            assert_never(auth)
+
+
+def _bearer(token: str) -> Credentials:
+    return Credentials(headers={"authorization": f"Bearer {token}"}, secrets=(token,))
+
+
+def _placed(place: Literal["header", "query", "cookie"], name: str, text: str, secret: str) -> Credentials:
+    match place:
+        case "header":
+            return Credentials(headers={name.lower(): text}, secrets=(secret,))
+        case "query":
+            return Credentials(query={name: text}, secrets=(secret,))
+        case "cookie":
+            return Credentials(cookies={name: text}, secrets=(secret,))
+        case _:
+            assert_never(place)

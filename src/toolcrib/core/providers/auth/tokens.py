@@ -1,0 +1,212 @@
+"""Asking the endpoints of authorization servers: through the guarded session, bounded, and with errors in our codes.
+
+Requests to them are no part of a call's budget of requests: another call may have caused them.
+"""
+
+import base64
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from math import isfinite
+from typing import Final, cast
+from urllib.parse import quote_plus, urlsplit
+
+import orjson
+
+from toolcrib.contracts import EgressDenied, ErrorCode, InvalidInput, JsonObject, Reason
+from toolcrib.core.executor import CallFailed, error
+from toolcrib.infrastructure.net import HttpResponse, HttpSession, NetworkError, TimedOut, Timeouts, TlsIdentity
+from toolcrib.infrastructure.net.origins import origin_of
+
+LIFE_S: Final = 300.0
+"""Seconds that a token is used whose endpoint does not say how long it lives."""
+
+FORM: Final = {"accept": "application/json", "content-type": "application/x-www-form-urlencoded"}
+"""Headers of a request to a token endpoint."""
+
+_MAX_BYTES: Final = 2**18
+_MAX_WORDS: Final = 300
+_TIMEOUTS: Final = Timeouts(connect_s=10.0, read_idle_s=30.0, total_s=30.0)
+
+
+@dataclass(frozen=True, slots=True)
+class Issued:
+    """What an endpoint gave."""
+
+    token: str = field(repr=False)
+    life_s: float = LIFE_S
+    refresh_token: str | None = field(default=None, repr=False)
+    scopes: tuple[str, ...] | None = None
+    """Null for those that were asked for."""
+
+
+class Endpoints:
+    """The way to authorization servers.
+
+    Args:
+        session: The way out.
+    """
+
+    def __init__(self, session: HttpSession) -> None:
+        self._session = session
+        self._metadata: dict[str, JsonObject] = {}
+        """Documents by discovery URL."""
+
+    async def ask(
+        self,
+        method: str,
+        url: str,
+        headers: Mapping[str, str],
+        body: bytes | None = None,
+        *,
+        tls: TlsIdentity | None = None,
+    ) -> HttpResponse:
+        """One request; any status is an answer.
+
+        Raises:
+            CallFailed: `POLICY_DENIED`, `TIMEOUT` or `NETWORK_ERROR`: there was no answer.
+        """
+        try:
+            return await self._session.request(
+                method,
+                url,
+                headers=headers,
+                body=body,
+                timeout=_TIMEOUTS,
+                max_bytes=_MAX_BYTES,
+                follow_redirects=method == "GET",
+                tls=tls,
+            )
+        except EgressDenied as problem:
+            raise CallFailed(error(ErrorCode.POLICY_DENIED, Reason.SSRF_BLOCKED, f"no token: {problem}")) from None
+        except TimedOut as problem:
+            raise CallFailed(error(ErrorCode.TIMEOUT, Reason.TOOL_TIMEOUT, f"no token: {problem}")) from None
+        except NetworkError as problem:
+            raise CallFailed(error(ErrorCode.NETWORK_ERROR, Reason.TOOL_FAILED, f"no token: {problem}")) from None
+        except InvalidInput as problem:
+            raise CallFailed(error(ErrorCode.AUTH_REQUIRED, Reason.MISSING_SECRET, f"no token: {problem}")) from None
+
+    async def issue(self, url: str, headers: Mapping[str, str], body: bytes) -> Issued:
+        """A token from a token endpoint (RFC 6749, section 5).
+
+        Raises:
+            CallFailed: As `ask`; `AUTH_REQUIRED`, `RATE_LIMIT` or `PROVIDER_ERROR` if it refuses or makes no sense.
+        """
+        answer = await self.ask("POST", url, headers, body)
+        if answer.status != 200:
+            raise refused(url, answer)
+        found = json_object(url, answer)
+        token = found.get("access_token")
+        if not isinstance(token, str) or not token or str(found.get("token_type", "bearer")).lower() != "bearer":
+            raise unusable(url, "answered without an access token of type bearer")
+        refresh_token, scopes = found.get("refresh_token"), found.get("scope")
+        return Issued(
+            token,
+            seconds(found.get("expires_in")),
+            refresh_token if isinstance(refresh_token, str) else None,
+            tuple(scopes.split()) if isinstance(scopes, str) else None,
+        )
+
+    async def metadata(self, url: str) -> JsonObject:
+        """The document of an authorization server about itself, which has to be its issuer's own. Read once.
+
+        Raises:
+            CallFailed: It is not there, another issuer's, or names an endpoint that is less protected than itself.
+        """
+        known = self._metadata.get(url)
+        if known is not None:
+            return known
+        answer = await self.ask("GET", url, {"accept": "application/json"})
+        if answer.status != 200:
+            raise unusable(url, f"answered with status {answer.status} instead of its configuration")
+        found = json_object(url, answer)
+        issuer = str(found.get("issuer"))
+        if url not in _documents_of(issuer):
+            raise unusable(url, f"is the configuration of another issuer, {issuer[:_MAX_WORDS]!r}")
+        for name, endpoint in found.items():
+            if name.endswith("_endpoint") and endpoint is not None:
+                _require_protected(url, name, endpoint)
+        self._metadata[url] = found
+        return found
+
+    async def token_url(self, given: str | None, discovery_url: str | None) -> str:
+        """The token endpoint: the given one, or what is discovered. Raises as `metadata`."""
+        if given is not None:
+            return given
+        found = (await self.metadata(str(discovery_url))).get("token_endpoint")
+        if not isinstance(found, str):
+            raise unusable(str(discovery_url), "names no token endpoint")
+        return found
+
+
+def basic(user: str, password: str) -> str:
+    """Client id and secret as RFC 6749, section 2.3.1, wants them: each encoded as in a form, then as a pair."""
+    return base64.b64encode(f"{quote_plus(user)}:{quote_plus(password)}".encode()).decode()
+
+
+def seconds(value: object, otherwise: float = LIFE_S) -> float:
+    """The life of a token; some servers write the number as text."""
+    try:
+        found = float(cast("str", value))
+    except (TypeError, ValueError):
+        return otherwise
+    return max(found, 0.0) if isfinite(found) else otherwise
+
+
+def json_object(url: str, answer: HttpResponse) -> JsonObject:
+    """The object that an endpoint answered with.
+
+    Raises:
+        CallFailed: It is something else.
+    """
+    try:
+        found = orjson.loads(answer.body)
+    except orjson.JSONDecodeError:
+        found = None
+    if not isinstance(found, dict):
+        raise unusable(url, "did not answer with a JSON object")
+    return cast("JsonObject", found)
+
+
+def unusable(url: str, problem: str) -> CallFailed:
+    """An answer that cannot be used."""
+    return CallFailed(error(ErrorCode.PROVIDER_ERROR, Reason.BAD_RESPONSE, f"no token: {_shown(url)} {problem}"))
+
+
+def refused(url: str, answer: HttpResponse) -> CallFailed:
+    """An error answer (RFC 6749, section 5.2) in our codes."""
+    if answer.status == 429:
+        code, reason = ErrorCode.RATE_LIMIT, Reason.RATE_LIMITED
+    elif answer.status >= 500:
+        code, reason = ErrorCode.PROVIDER_ERROR, Reason.TOOL_FAILED
+    else:
+        code, reason = ErrorCode.AUTH_REQUIRED, Reason.REQUEST_REFUSED
+    try:
+        found = json_object(url, answer)
+    except CallFailed:
+        found = JsonObject()
+    said = ": ".join(str(found[name])[:_MAX_WORDS] for name in ("error", "error_description") if found.get(name))
+    what = f"{_shown(url)} answered with status {answer.status}{f' ({said})' if said else ''}"
+    failure = error(code, reason, f"no token: {what}; check the client and its credentials")
+    return CallFailed(failure, http_status=answer.status, metadata={"oauth_error": found.get("error")})
+
+
+def _shown(url: str) -> str:
+    """A URL without its query, which may hold a key."""
+    return url.partition("?")[0]
+
+
+def _documents_of(issuer: str) -> tuple[str, ...]:
+    """Where an issuer's document may be: OpenID Connect Discovery 1.0, section 4, and RFC 8414, section 3."""
+    parts = urlsplit(issuer)
+    origin, path = f"{parts.scheme}://{parts.netloc}", parts.path.rstrip("/")
+    return (
+        f"{origin}{path}/.well-known/openid-configuration",
+        f"{origin}/.well-known/openid-configuration{path}",
+        f"{origin}/.well-known/oauth-authorization-server{path}",
+    )
+
+
+def _require_protected(url: str, name: str, endpoint: object) -> None:
+    origin = origin_of(endpoint) if isinstance(endpoint, str) else None
+    if origin is None or (url.lower().startswith("https:") and origin[0] != "https"):
+        raise unusable(url, f"names no {name.replace('_', ' ')} that is as well protected as itself")

@@ -1,0 +1,122 @@
+"""Harmless looks at a provider. One implementation for each kind of connection; here is the one for plain HTTP."""
+
+from dataclasses import dataclass
+from typing import Final, Protocol
+from urllib.parse import quote
+
+from toolcrib.contracts import Discovery, ErrorCode, InvalidInput, NoAuth, Principal, ProviderDefinition, Reason
+from toolcrib.core.executor import CallFailed, error
+from toolcrib.core.providers.auth.access import ProviderAccess
+from toolcrib.infrastructure.net import EgressDenied, HttpSession, NetworkError, TimedOut, Timeouts
+
+_TIMEOUTS: Final = Timeouts(connect_s=10.0, read_idle_s=10.0, total_s=15.0)
+_DOCUMENTS: Final = (
+    "/openapi.json",
+    "/openapi.yaml",
+    "/swagger.json",
+    "/v3/api-docs",
+    "/v2/api-docs",
+    "/api/openapi.json",
+    "/.well-known/openapi.json",
+)
+"""Where systems customarily describe themselves."""
+_MARKS: Final = (b'"openapi"', b'"swagger"', b"openapi:", b"swagger:")
+_HEAD: Final = 4_096
+
+
+@dataclass(frozen=True, slots=True)
+class Look:
+    """What a probe saw."""
+
+    message: str
+    authenticated: bool | None
+    http_status: int | None = None
+
+
+class Probe(Protocol):
+    """Looks at providers of one kind of connection. It changes nothing there."""
+
+    async def test(self, provider: ProviderDefinition, principal: Principal) -> Look:
+        """Reach the provider with a principal's credentials.
+
+        Raises:
+            CallFailed: It was not reached, or there are no credentials.
+        """
+        ...
+
+    async def discover(self, provider: ProviderDefinition, principal: Principal) -> Discovery:
+        """What could be imported. Raises as `test`."""
+        ...
+
+
+class HttpProbe:
+    """Asks the provider's base address, whose answer's body is not read.
+
+    Args:
+        session: The way out.
+        providers: Has the credentials.
+    """
+
+    def __init__(self, session: HttpSession, providers: ProviderAccess) -> None:
+        self._session = session
+        self._providers = providers
+
+    async def test(self, provider: ProviderDefinition, principal: Principal) -> Look:
+        """Ask with GET: 401 and 403 mean that the credentials are not accepted; see `Probe.test`."""
+        status, _ = await self._head(provider.address, provider, principal, 0)
+        if status in {401, 403}:
+            return Look(
+                f"it answers with status {status}: the credentials are not accepted",
+                authenticated=False,
+                http_status=status,
+            )
+        anonymous = isinstance(provider.auth, NoAuth) and not provider.security
+        told = "it needs no credentials here" if anonymous else "and does not refuse the credentials"
+        return Look(
+            f"it answers with status {status}, {told}", authenticated=None if anonymous else True, http_status=status
+        )
+
+    async def discover(self, provider: ProviderDefinition, principal: Principal) -> Discovery:
+        """Look for OpenAPI documents where they customarily are; see `Probe.discover`."""
+        base = provider.address.rstrip("/")
+        found = [base + path for path in _DOCUMENTS if await self._is_document(base + path, provider, principal)]
+        advice = (
+            "import one: `toolcrib tool import URL --name NAME`" if found else "none found; import from a file or URL"
+        )
+        return Discovery(provider=provider.name, items=tuple(sorted(found)), kind="documents", message=advice)
+
+    async def _is_document(self, url: str, provider: ProviderDefinition, principal: Principal) -> bool:
+        status, head = await self._head(url, provider, principal, _HEAD)
+        return status == 200 and any(mark in head for mark in _MARKS)
+
+    async def _head(self, url: str, provider: ProviderDefinition, principal: Principal, size: int) -> tuple[int, bytes]:
+        """Status and first bytes of what is at a URL of the provider."""
+        held = await self._providers.credentials(provider, url, principal)
+        cookies = {"cookie": "; ".join(f"{name}={text}" for name, text in held.cookies.items())} if held.cookies else {}
+        query = "&".join(f"{quote(name, safe='')}={quote(text, safe='')}" for name, text in held.query.items())
+        try:
+            async with self._session.stream(
+                "GET",
+                f"{url}?{query}" if query else url,
+                headers={**provider.headers, **held.headers, **cookies},
+                timeout=_TIMEOUTS,
+                tls=held.tls,
+            ) as answer:
+                head = b""
+                async for chunk in answer.chunks:
+                    head += chunk
+                    if len(head) >= size:
+                        break
+                return answer.status, head[:size]
+        except EgressDenied as problem:
+            raise _failed(ErrorCode.POLICY_DENIED, Reason.SSRF_BLOCKED, problem, held.secrets) from None
+        except TimedOut as problem:
+            raise _failed(ErrorCode.TIMEOUT, Reason.TOOL_TIMEOUT, problem, held.secrets) from None
+        except NetworkError as problem:
+            raise _failed(ErrorCode.NETWORK_ERROR, Reason.TOOL_FAILED, problem, held.secrets) from None
+        except InvalidInput as problem:
+            raise _failed(ErrorCode.AUTH_REQUIRED, Reason.MISSING_SECRET, problem, held.secrets) from None
+
+
+def _failed(code: ErrorCode, reason: Reason, problem: Exception, secrets: tuple[str, ...]) -> CallFailed:
+    return CallFailed(error(code, reason, str(problem)), secrets=secrets)

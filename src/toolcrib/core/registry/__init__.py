@@ -1,0 +1,98 @@
+"""The catalogue of tools: definitions, versions, schemas, search, and Python functions as tools."""
+
+from toolcrib.core.registry.catalog.catalog import Registry, stored_tool
+from toolcrib.core.registry.catalog.index import Facet, Shelf
+from toolcrib.core.registry.catalog.named import ItemT, Named
+from toolcrib.core.registry.catalog.providers import Providers, stored_provider
+from toolcrib.core.registry.catalog.search import Hit, ToolGroup, ToolSearch, group_of
+from toolcrib.core.registry.catalog.unreadable import why_unreadable
+from toolcrib.core.registry.changes.adoption import (
+    Decision,
+    Standing,
+    plan_absence,
+    plan_adoption,
+    plan_provider,
+    settled,
+    summary_of,
+    versions_of,
+)
+from toolcrib.core.registry.changes.classification import classify, compare_input, compare_output
+from toolcrib.core.registry.checks.authentication import all_references_of, references_of
+from toolcrib.core.registry.checks.checks import check_definition
+from toolcrib.core.registry.checks.code import code_tool
+from toolcrib.core.registry.checks.composites import composite_definition, misfits
+from toolcrib.core.registry.checks.http import check_http
+from toolcrib.core.registry.checks.versions import Version, newest, satisfies
+from toolcrib.core.registry.functions import FunctionTool, ToolContext, ToolOptions, as_function_tool, tool, tools_of
+from toolcrib.core.registry.links.bindings import check_callees
+from toolcrib.core.registry.links.bindings_part import GROUP, TAG, bindings, means_many, refers_to
+from toolcrib.core.registry.links.concerns import concerns
+from toolcrib.core.registry.links.impact import dependents_of
+from toolcrib.core.registry.links.locks import Lock, Locked, Transition, called_by, lock_of, meant, pins_of
+from toolcrib.core.registry.links.notices import notice_of, warnings_at_start, warnings_for
+from toolcrib.core.registry.schema.validation import LABELS, Problem, SchemaValidator, compile_schema
+
+__all__ = [
+    "GROUP",
+    "LABELS",
+    "TAG",
+    "Decision",
+    "Facet",
+    "FunctionTool",
+    "Hit",
+    "ItemT",
+    "Lock",
+    "Locked",
+    "Named",
+    "Problem",
+    "Providers",
+    "Registry",
+    "SchemaValidator",
+    "Shelf",
+    "Standing",
+    "ToolContext",
+    "ToolGroup",
+    "ToolOptions",
+    "ToolSearch",
+    "Transition",
+    "Version",
+    "all_references_of",
+    "as_function_tool",
+    "bindings",
+    "called_by",
+    "check_callees",
+    "check_definition",
+    "check_http",
+    "classify",
+    "code_tool",
+    "compare_input",
+    "compare_output",
+    "compile_schema",
+    "composite_definition",
+    "concerns",
+    "dependents_of",
+    "group_of",
+    "lock_of",
+    "means_many",
+    "meant",
+    "misfits",
+    "newest",
+    "notice_of",
+    "pins_of",
+    "plan_absence",
+    "plan_adoption",
+    "plan_provider",
+    "references_of",
+    "refers_to",
+    "satisfies",
+    "settled",
+    "stored_provider",
+    "stored_tool",
+    "summary_of",
+    "tool",
+    "tools_of",
+    "versions_of",
+    "warnings_at_start",
+    "warnings_for",
+    "why_unreadable",
+]

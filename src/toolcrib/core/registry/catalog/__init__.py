@@ -1,0 +1,1 @@
+"""Definitions by name and version: found, searched and listed."""

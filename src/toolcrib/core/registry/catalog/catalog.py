@@ -1,0 +1,318 @@
+"""The catalogue of tools: every definition that was saved, found by name and version range, with its life-cycle state.
+
+The store keeps the revisions; the registry keeps them at hand, because the executor asks for one at every call. A
+process sees what others saved after `refresh`.
+"""
+
+import asyncio
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
+from datetime import datetime
+from difflib import get_close_matches
+
+from pydantic import ValidationError
+
+from toolcrib.contracts import Conflict, LifeCycle, NotFound, ToolChange, ToolDefinition, ToolRevision
+from toolcrib.contracts.workflows import WorkflowImplementation
+from toolcrib.core.registry.catalog.index import Shelf
+from toolcrib.core.registry.catalog.unreadable import stand_in, why_unreadable
+from toolcrib.core.registry.changes.classification import classify
+from toolcrib.core.registry.checks.checks import check_definition
+from toolcrib.infrastructure.store import Definition, Definitions
+
+_HASH = "sha256:"
+_MANY = 2_000
+"""Names that are compared one by one with one that is not known."""
+_MOST_COMPARED = 100
+_MOST_CHANGES = 10_000
+
+
+class Registry:
+    """Tools by realm, name and version.
+
+    Args:
+        definitions: Where revisions are kept.
+    """
+
+    def __init__(self, definitions: Definitions) -> None:
+        self._definitions = definitions
+        self.runs_here: Callable[[ToolRevision], bool] = lambda _tool: True
+        """Whether this process has what a revision needs to run, such as its Python function; set by who wires it."""
+        self._shelves: defaultdict[str, Shelf] = defaultdict(Shelf)
+        self._seen: dict[str, int] = {}
+        """Number of the last change that was read, by realm."""
+        self._by_hash: dict[tuple[str, str], ToolRevision] = {}
+        self._unreadable: set[str] = set()
+        """Content hashes of what another release has saved and this one cannot read."""
+        self._compared: dict[tuple[str, str], ToolChange] = {}
+        """Answers of `change`, by content hashes."""
+        self._changing = asyncio.Lock()
+        """Held from asking the store until its answer is at hand, so that no older answer replaces a newer one."""
+
+    async def refresh(self, realm: str) -> None:
+        """Read what is stored now."""
+        async with self._changing:
+            await self._refresh(realm)
+
+    async def changes(self, realm: str) -> int:
+        """A number that grows with every change of the realm's definitions, whoever makes it."""
+        return await self._definitions.changes(realm)
+
+    async def _refresh(self, realm: str) -> None:
+        """Read everything once, and after that what has changed."""
+        since = self._seen.get(realm)
+        last = await self._definitions.changes(realm)  # before reading: what is saved meanwhile is read once more
+        if since is None:
+            shelf = Shelf()
+            found = [self._known(stored) for stored in await self._definitions.revisions("tool", realm)]
+            shelf.fill(found)
+            self._shelves[realm] = shelf
+            await self._recall(found)
+        elif since != last:
+            changed = await self._definitions.changed("tool", realm, since)
+            for name, revision in changed.removed:
+                self._shelves[realm].drop(name, revision)
+            found = [self._known(stored) for stored in changed.revisions]
+            for revision in found:
+                self._shelves[realm].put(revision)
+            await self._recall(found)
+        self._seen[realm] = last
+
+    async def _recall(self, tools: Iterable[ToolRevision]) -> None:
+        """Have at hand what workflows are bound to, also if its name was removed since: it is compared with."""
+        for tool in tools:
+            workflow = tool.definition.implementation
+            for content_hash in workflow.bound.values() if isinstance(workflow, WorkflowImplementation) else ():
+                with suppress(NotFound):
+                    await self.pinned(tool.realm, content_hash)
+
+    async def save(
+        self, definition: ToolDefinition, *, realm: str, made_by: str, at: datetime, after: int | None = None
+    ) -> ToolRevision:
+        """Store a definition as a new revision; the content of the newest one is that revision.
+
+        An older content becomes the newest revision once more, which is how a change is rolled back.
+
+        Args:
+            definition: What is to be saved.
+            realm: Where.
+            made_by: Who saves it.
+            at: When.
+            after: Number of the revision that a call without a version gets, as the author knows it; 0 if the name is
+                to be new, null for any.
+
+        Raises:
+            InvalidDefinition: The definition is not well formed.
+            Conflict: Another revision has been saved since `after`.
+        """
+        new = stored_tool(definition, realm=realm, made_by=made_by, at=at)
+        async with self._changing:
+            if after is not None:
+                await self._refresh(realm)
+            newest_known = self._require_current(realm, definition.name, after)
+            revision = self._revision(await self._definitions.save(new, after=newest_known))
+            self._shelves[realm].put(revision)
+            self._by_hash[realm, revision.content_hash] = revision
+        return revision
+
+    def _require_current(self, realm: str, name: str, after: int | None) -> int | None:
+        """The number of a name's newest revision, if the one that calls get is still `after`; null if nobody asks."""
+        if not after:
+            return after  # the store itself knows whether a name is new
+        current = self.find(realm, name, None)
+        if current is not None and current.revision != after:
+            msg = (
+                f"tool {name!r} has revision {current.revision} and this change was made to revision {after}; "
+                "read it again and repeat the change"
+            )
+            raise Conflict(msg)
+        return max((known.revision for known in self._shelves[realm].revisions(name)), default=after)
+
+    def find(self, realm: str, name: str, version: str | None) -> ToolRevision | None:
+        """The newest revision whose version is in the range, or null.
+
+        Instead of a range, a content hash (`sha256:…`) names one revision. Blocked versions are found only if no
+        other fits, so that the guard can say that they are blocked.
+        """
+        if version is not None and version.startswith(_HASH):
+            return self._by_hash.get((realm, version))
+        return self._shelves[realm].find(name, version)
+
+    async def pinned(self, realm: str, content_hash: str) -> ToolRevision:
+        """The revision with this content, also if its name was removed since.
+
+        Raises:
+            NotFound: This realm never had it.
+        """
+        known = self._by_hash.get((realm, content_hash))
+        if known is not None:
+            return known
+        stored = await self._definitions.get(realm, content_hash)
+        if stored is None or stored.kind != "tool":
+            msg = f"realm {realm!r} has no tool with content hash {content_hash!r}"
+            raise NotFound(msg)
+        revision = self._by_hash[realm, content_hash] = self._revision(stored)
+        return revision
+
+    async def bound(self, realm: str, ref: str, pins: Mapping[str, str]) -> ToolRevision:
+        """The tool that a run means by `name` or `name@range`: what it has pinned, whatever was saved since.
+
+        Args:
+            realm: The run's.
+            ref: As the definition has it.
+            pins: Content hashes by reference.
+
+        Raises:
+            NotFound: There is none; names the nearest.
+        """
+        pinned = pins.get(ref)
+        return self.require(realm, ref) if pinned is None else await self.pinned(realm, pinned)
+
+    def require(self, realm: str, ref: str) -> ToolRevision:
+        """The tool that `name` or `name@range` means.
+
+        Raises:
+            NotFound: There is none; names the nearest.
+        """
+        found = self.named(realm, ref)
+        if found is None:
+            known = self._nearest(realm, ref.partition("@")[0])
+            msg = f"no tool {ref!r} in realm {realm!r}; {'there is: ' + ', '.join(known) if known else 'add it first'}"
+            raise NotFound(msg)
+        return found
+
+    def named(self, realm: str, ref: str) -> ToolRevision | None:
+        """The tool that `name` or `name@range` means, or null."""
+        name, _, version = ref.partition("@")
+        return self.find(realm, name, version or None)
+
+    def _nearest(self, realm: str, name: str) -> Sequence[str]:
+        """The versions of a name that is known, else names that look like it, else some names."""
+        known = self._shelves[realm].revisions(name)
+        if known:
+            return list(dict.fromkeys(revision.ref for revision in known))[-10:]
+        shelf = self._shelves[realm]
+        near = [hit.name for hit in shelf.search.find(name, limit=_MOST_COMPARED)] if len(shelf.names) > _MANY else ()
+        names = near or shelf.names[:_MANY]
+        return get_close_matches(name, names, n=3) or names[:10]
+
+    def names(self, realm: str) -> Sequence[str]:
+        """Names of all tools of a realm, sorted."""
+        return self._shelves[realm].names
+
+    def current(self, realm: str) -> Sequence[ToolRevision]:
+        """The revision of every name that a call without a version would get, by name."""
+        return list(self._shelves[realm].current())
+
+    def shelf(self, realm: str) -> Shelf:
+        """The tools of a realm by what they are looked up by."""
+        return self._shelves[realm]
+
+    def kept(self, realm: str, name: str, content_hash: str) -> ToolRevision | None:
+        """The newest revision of a name with this content, or null if it has none, or was removed since."""
+        revisions = reversed(self._shelves[realm].revisions(name))
+        return next((known for known in revisions if known.content_hash == content_hash), None)
+
+    def change(self, before: ToolRevision, after: ToolRevision) -> ToolChange:
+        """What is different between two revisions; each pair of contents is compared once."""
+        pair = before.content_hash, after.content_hash
+        if pair not in self._compared:
+            if len(self._compared) >= _MOST_CHANGES:
+                self._compared.clear()
+            self._compared[pair] = classify(before.definition, after.definition)
+        return self._compared[pair]
+
+    async def revisions(self, realm: str, name: str) -> Sequence[ToolRevision]:
+        """All revisions of a name, oldest first."""
+        return [self._revision(stored) for stored in await self._definitions.revisions("tool", realm, name)]
+
+    async def set_status(
+        self,
+        realm: str,
+        ref: str,
+        status: LifeCycle,
+        *,
+        message: str | None = None,
+        sunset: datetime | None = None,
+        replacement: str | None = None,
+    ) -> ToolRevision:
+        """Deprecate, block or bring back a version.
+
+        Raises:
+            NotFound: No such tool.
+        """
+        tool = self.require(realm, ref)
+        await self._definitions.set_status(
+            "tool",
+            realm,
+            tool.name,
+            tool.version,
+            status=status,
+            message=message,
+            sunset=sunset,
+            replacement=replacement,
+        )
+        await self.refresh(realm)
+        return self.require(realm, f"{tool.name}@{tool.version}")
+
+    async def remove(self, realm: str, name: str) -> None:
+        """Take a name out of the catalogue; runs that pinned its revisions still find them.
+
+        Raises:
+            NotFound: No such tool.
+        """
+        self.require(realm, name)
+        async with self._changing:
+            await self._definitions.remove("tool", realm, name)
+            self._shelves[realm].drop(name)
+
+    def _known(self, stored: Definition) -> ToolRevision:
+        revision = self._by_hash[stored.realm, stored.content_hash] = self._revision(stored)
+        return revision
+
+    def _revision(self, stored: Definition) -> ToolRevision:
+        """A stored revision, blocked if it cannot be read; content that is at hand already is not read once more."""
+        known = self._by_hash.get((stored.realm, stored.content_hash))
+        status, message = stored.status, stored.status_message
+        if known is not None and stored.content_hash not in self._unreadable:
+            definition = known.definition
+        else:
+            try:
+                definition = ToolDefinition.model_validate(stored.body)
+            except ValidationError as problem:
+                definition = stand_in(stored.name, stored.version)
+                status, message = "blocked", f"it {why_unreadable(problem)}"
+                self._unreadable.add(stored.content_hash)
+        return ToolRevision(
+            definition=definition,
+            revision=stored.revision,
+            content_hash=stored.content_hash,
+            status=status,
+            status_message=message,
+            sunset=stored.sunset,
+            replacement=stored.replacement,
+            realm=stored.realm,
+            made_by=stored.made_by,
+            created_at=stored.created_at,
+        )
+
+
+def stored_tool(definition: ToolDefinition, *, realm: str, made_by: str, at: datetime) -> Definition:
+    """A definition as the store keeps it.
+
+    Raises:
+        InvalidDefinition: It is not well formed.
+    """
+    check_definition(definition)
+    return Definition(
+        kind="tool",
+        realm=realm,
+        name=definition.name,
+        version=definition.version,
+        revision=0,
+        content_hash=definition.content_hash(),
+        body=definition.model_dump(mode="json"),
+        made_by=made_by,
+        created_at=at,
+    )

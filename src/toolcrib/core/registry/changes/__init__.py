@@ -1,0 +1,1 @@
+"""What a new definition changes, and what becomes of the tools of an import."""

@@ -1,0 +1,270 @@
+"""What becomes of each tool that another system offers, decided without storing anything: `plan_adoption`.
+
+The first offer of a tool is trusted and becomes its baseline. From then on
+
+- a change that cannot harm callers is taken over;
+- one that can (narrowing, breaking, effect-changing) is held: the tool is blocked, and a person looks at the proposal.
+  Of MCP servers other words are held too, because their words are read by models and come from whoever runs the server;
+- a tool that a person has changed or removed stays as it is, and is blocked like any other if its provider's side
+  changes dangerously or goes away;
+- a tool that is not offered any more is blocked, because a call could only fail or mean something else, and comes back
+  by itself when it is offered as before.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
+from typing import Final
+
+from toolcrib.contracts import (
+    AdoptedTool,
+    Adoption,
+    Baseline,
+    Conflict,
+    ProviderDefinition,
+    ToolChange,
+    ToolDefinition,
+    ToolProposal,
+    ToolRevision,
+    VersionLife,
+)
+from toolcrib.core.registry.changes.classification import classify
+
+_MADE_BY_IMPORTS: Final = frozenset({"imported", "auto_generated"})
+_REACH: Final = ("base_url", "variables", "connection", "auth", "schemes", "security", "headers")
+"""Fields of a provider that decide where requests go and what they carry."""
+_MOST_SAID: Final = 3
+
+
+@dataclass(frozen=True, slots=True)
+class Standing:
+    """How a tool's name stands in the realm."""
+
+    offered: str
+    """Content hash of what is offered; of what was adopted if nothing is."""
+    current: ToolRevision | None = None
+    """What a call without a version gets; null if there is no such tool."""
+    versions: Sequence[VersionLife] = ()
+    """All its versions."""
+    baseline: Baseline | None = None
+    adopted: ToolDefinition | None = None
+    """The definition that the baseline names."""
+
+
+@dataclass(frozen=True, slots=True)
+class Decision:
+    """What is to be stored for one tool, and what is said of it."""
+
+    told: AdoptedTool
+    save: ToolDefinition | None = None
+    baseline: Baseline | None = None
+    """As it is to be stored; null if it stays."""
+    states: Sequence[VersionLife] = ()
+    """Life-cycle states to set, after saving."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Case:
+    """One tool that is offered, with its standing."""
+
+    provider: str
+    offer: ToolDefinition
+    standing: Standing
+    baseline: Baseline
+    at: datetime
+
+    @property
+    def offered(self) -> str:
+        """Content hash of the offer."""
+        return self.standing.offered
+
+    def told(self, adoption: Adoption, message: str = "", change: ToolChange | None = None) -> AdoptedTool:
+        """What became of it."""
+        return AdoptedTool(tool=self.offer.name, adoption=adoption, change=change, message=message)
+
+
+def plan_adoption(provider: str, offer: ToolDefinition, standing: Standing, *, at: datetime, accept: bool) -> Decision:
+    """Decide on a tool that is offered.
+
+    Args:
+        provider: Who offers it.
+        offer: The definition, checked.
+        standing: How its name stands.
+        at: Now.
+        accept: Take over also what a person would have to look at.
+    """
+    current, baseline = standing.current, standing.baseline
+    if baseline is not None and baseline.provider != provider:
+        message = f"provider {baseline.provider!r} offers a tool of this name too, and was first"
+        return Decision(AdoptedTool(tool=offer.name, adoption="kept", message=message))
+    trusted = Baseline(tool=offer.name, provider=provider, adopted=standing.offered)
+    if baseline is None and current is None:
+        return Decision(AdoptedTool(tool=offer.name, adoption="new"), save=offer, baseline=trusted)
+    if current is None:
+        if accept:
+            return Decision(AdoptedTool(tool=offer.name, adoption="returned"), save=offer, baseline=trusted)
+        message = "a person has removed it; import once more and accept changes to have it back"
+        return Decision(AdoptedTool(tool=offer.name, adoption="kept", message=message))
+    if baseline is None:
+        if current.definition.source not in _MADE_BY_IMPORTS or not calls(provider, current.definition):
+            message = "a tool of this name is there that no import has made"
+            return Decision(AdoptedTool(tool=offer.name, adoption="kept", message=message))
+        # An import of an earlier release made it, which kept no baselines.
+        baseline = trusted.model_copy(update={"adopted": current.content_hash})
+        standing = replace(standing, adopted=current.definition)
+    case = _Case(provider, offer, standing, baseline, at)
+    return _as_before(case) if case.offered == baseline.adopted else _changed(case, current, accept=accept)
+
+
+def plan_absence(provider: str, standing: Standing, baseline: Baseline) -> Decision | None:
+    """Decide on a tool that is not offered any more; null if there is nothing to say."""
+    current = standing.current
+    if current is None:
+        return None
+    message = f"provider {provider!r} does not offer {baseline.tool!r} any more"
+    told = AdoptedTool(tool=baseline.tool, adoption="gone", message=message)
+    if not baseline.offered:
+        return Decision(told)
+    gone = baseline.model_copy(update={"offered": False, "proposal": None})
+    if not calls(provider, current.definition):
+        kept = "it is not offered any more; a person has made something else of it"
+        return Decision(AdoptedTool(tool=baseline.tool, adoption="kept", message=kept), baseline=gone)
+    return Decision(told, baseline=_with_blocked(gone, standing), states=_blocking(standing, message))
+
+
+def plan_provider(
+    offered: ProviderDefinition,
+    current: ProviderDefinition | None,
+    adopted: ProviderDefinition | None,
+    *,
+    accept: bool,
+) -> ProviderDefinition:
+    """The provider as it is to be stored: what was offered anew, and what a person has changed since.
+
+    Args:
+        offered: As the import made it.
+        current: As it is stored.
+        adopted: As the last import made it.
+        accept: Take over also another address or other credentials.
+
+    Raises:
+        Conflict: Requests would go elsewhere or carry something else, and nobody has accepted that.
+    """
+    if current is None:
+        return offered
+    before = adopted or current
+    changes = {
+        name: getattr(offered, name)
+        for name in ProviderDefinition.model_fields
+        if getattr(offered, name) != getattr(before, name) and getattr(current, name) == getattr(before, name)
+    }
+    moved = [name for name in _REACH if name in changes]
+    if moved and not accept:
+        msg = (
+            f"provider {current.name!r} would be reached in another way ({', '.join(moved)}: now {current.base_url!r}, "
+            f"then {offered.base_url!r}); nothing was imported: accept changes to import it so"
+        )
+        raise Conflict(msg)
+    return current.model_copy(update=changes)
+
+
+def calls(provider: str, definition: ToolDefinition) -> bool:
+    """Whether a tool calls the provider."""
+    return definition.provider == provider
+
+
+def needs_person(change: ToolChange, definition: ToolDefinition) -> bool:
+    """Whether a change by another system waits for a person."""
+    words = any(found.change_class == "description_only" for found in change.differences)
+    return change.is_harmful or (words and definition.implementation.kind == "mcp")
+
+
+def settled(baseline: Baseline, adopted: str) -> Baseline:
+    """The baseline after the definition with this content hash was taken over."""
+    return Baseline(tool=baseline.tool, provider=baseline.provider, adopted=adopted)
+
+
+def summary_of(change: ToolChange) -> str:
+    """The class of a change and its first differences, in one line."""
+    said = [f"{found.place or found.part} {found.message}" for found in change.differences if found.part != "text"]
+    said = said or [f"{found.place} {found.message}" for found in change.differences]
+    more = f" and {len(said) - _MOST_SAID} more" if len(said) > _MOST_SAID else ""
+    return f"{str(change.worst).replace('_', ' ')}: {'; '.join(said[:_MOST_SAID])}{more}"
+
+
+def _as_before(case: _Case) -> Decision:
+    """It is offered as it was when it was adopted: whatever was in its way is over."""
+    baseline = case.baseline
+    restored = settled(baseline, case.offered)
+    states = baseline.blocked
+    stored = restored if restored != baseline or case.standing.baseline is None else None
+    if case.standing.current is not None and case.standing.current.content_hash != baseline.adopted:
+        return Decision(case.told("kept", "a person has changed it"), baseline=stored, states=states)
+    return Decision(case.told("returned" if states else "unchanged"), baseline=stored, states=states)
+
+
+def _changed(case: _Case, current: ToolRevision, *, accept: bool) -> Decision:
+    change = classify(case.standing.adopted or current.definition, case.offer)
+    baseline = case.baseline
+    by_person = current.content_hash != baseline.adopted
+    held = needs_person(change, case.offer) and not accept
+    if held and calls(case.provider, current.definition):
+        return _held(case, change)
+    if by_person:
+        message = f"a person has changed it; what is offered now is {summary_of(change)}"
+        kept = baseline.model_copy(update={"proposal": _proposal(case, change), "offered": True, "blocked": ()})
+        return Decision(case.told("kept", message, change), baseline=kept, states=baseline.blocked)
+    taken = settled(baseline, case.offered)
+    message = summary_of(change)
+    return Decision(case.told("changed", message, change), save=case.offer, baseline=taken, states=baseline.blocked)
+
+
+def _held(case: _Case, change: ToolChange) -> Decision:
+    baseline = case.baseline
+    if case.offered == baseline.rejected:
+        return Decision(case.told("held", "a person has rejected this change before", change))
+    message = (
+        f"provider {case.provider!r} offers it changed, {summary_of(change)}; "
+        f"look at it with: toolcrib tool review {case.offer.name}"
+    )
+    waiting = baseline.model_copy(update={"proposal": _proposal(case, change), "offered": True})
+    held = _with_blocked(waiting, case.standing)
+    return Decision(case.told("held", message, change), baseline=held, states=_blocking(case.standing, message))
+
+
+def _proposal(case: _Case, change: ToolChange) -> ToolProposal:
+    """The change as a proposal; one that waits already keeps its time."""
+    known = case.baseline.proposal
+    if known is not None and known.change.after == case.offered:
+        return known
+    return ToolProposal(definition=case.offer, change=change, offered_at=case.at)
+
+
+def _with_blocked(baseline: Baseline, standing: Standing) -> Baseline:
+    """The baseline that remembers how the versions stood before they are blocked."""
+    known = {life.version for life in baseline.blocked}
+    more = tuple(life for life in standing.versions if life.status != "blocked" and life.version not in known)
+    return baseline.model_copy(update={"blocked": (*baseline.blocked, *more)})
+
+
+def _blocking(standing: Standing, message: str) -> Sequence[VersionLife]:
+    return [
+        life.model_copy(update={"status": "blocked", "message": message})
+        for life in standing.versions
+        if life.status != "blocked"
+    ]
+
+
+def versions_of(revisions: Iterable[ToolRevision]) -> Sequence[VersionLife]:
+    """The life-cycle state of each version: that of its newest revision."""
+    found: Mapping[str, VersionLife] = {
+        each.version: VersionLife(
+            version=each.version,
+            status=each.status,
+            message=each.status_message,
+            sunset=each.sunset,
+            replacement=each.replacement,
+        )
+        for each in revisions
+    }
+    return list(found.values())

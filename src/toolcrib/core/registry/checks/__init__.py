@@ -1,0 +1,1 @@
+"""Is a definition well formed? Checked when it is saved."""

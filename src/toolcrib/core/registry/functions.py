@@ -1,0 +1,369 @@
+"""Python functions as tools: the `@tool` decorator, schemas from type hints, calling with validated arguments.
+
+The decorated object still is the function: calling it calls the function, ungoverned. A crib that it is added to
+calls it through the executor. Nothing here is looked up by a stored name.
+"""
+
+import asyncio
+import inspect
+import operator
+from collections.abc import Awaitable, Callable, Mapping
+from functools import cached_property, update_wrapper
+from typing import (
+    Annotated,
+    Any,
+    Generic,
+    ParamSpec,
+    SupportsFloat,
+    SupportsIndex,
+    TypedDict,
+    TypeVar,
+    Unpack,
+    cast,
+    get_args,
+    get_type_hints,
+    overload,
+)
+
+from docstring_parser import Docstring
+from docstring_parser import parse as parse_docstring
+from msgspec import Struct
+from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError, create_model
+from pydantic.errors import PydanticUserError
+from pydantic.fields import FieldInfo
+from pydantic_core import SchemaError
+
+from toolcrib.contracts import (
+    CachePolicy,
+    ErrorRule,
+    Example,
+    InvalidDefinition,
+    Json,
+    JsonObject,
+    JsonSchema,
+    PythonImplementation,
+    RateLimit,
+    RetryPolicy,
+    SecretReference,
+    SideEffects,
+    ToolDefinition,
+    Usd,
+)
+from toolcrib.contracts.tools.tools import UnknownOutcome
+from toolcrib.core.registry.callables import has_object, inner_function, name_of, open_parameters, public_methods
+from toolcrib.core.registry.hints import schema_of_arguments, schema_of_results
+from toolcrib.core.registry.schema.validation import compile_schema
+from toolcrib.infrastructure.net import HttpSession
+from toolcrib.infrastructure.store.ports.transactions import Doer, NoTransactions, Work
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+
+async def no_transaction(work: Work) -> Json:
+    """Refuse: there is no store."""
+    return await NoTransactions().transact(Doer("", 0, "", ""), work)
+
+
+class ToolContext(Struct, frozen=True):
+    """What a function gets if one of its parameters is annotated with this type."""
+
+    run_id: str
+    """The run that calls: an agent's, or the instance of a workflow (004, ExecutionContext)."""
+    position: str
+    """Of the call in it: in a workflow the name of the step, with `[place]` for an element of a list."""
+    realm: str
+    principal: str
+    idempotency_key: str
+    """The same on every attempt of this call; pass it to systems that accept one."""
+    attempt: int
+    auth: Mapping[str, str]
+    """Resolved secrets by name."""
+    http: HttpSession
+    """The crib's way out: what a function fetches through it is held to the crib's egress policy."""
+    transact: Callable[[Work], Awaitable[Json]] = no_transaction
+    """Of a tool with `transactional=True`: `await context.transact(work)` runs `work(connection)` in the store's own
+    database, once for the call, and brings what it returns. It commits together with the record that it has run."""
+
+
+class ToolOptions(TypedDict, total=False):
+    """What `@tool` accepts: fields of `ToolDefinition`."""
+
+    name: str
+    version: str
+    title: str
+    description: str
+    category: str
+    tags: tuple[str, ...]
+    usage: str
+    examples: tuple[Example, ...]
+    side_effects: SideEffects
+    deletes: bool
+    untrusted: bool
+    idempotent: bool
+    idempotency_key: str
+    reconcile: str
+    on_unknown: UnknownOutcome
+    transactional: bool
+    cache: CachePolicy
+    cache_ttl_s: float
+    timeout_s: float
+    retry: RetryPolicy
+    error_handling: tuple[ErrorRule, ...]
+    rate_limit: RateLimit
+    cost_usd_per_call: Usd
+    cost_from: str
+    requires_confirmation: bool
+    confirmation_expires_s: float | None
+    sequential: bool
+    max_output_bytes: int
+    runs_on: Any
+    security_uri: str
+    secrets: tuple[SecretReference, ...]
+    input_schema: JsonSchema
+    """In place of the type hints: the function then gets its arguments as they came, and may take any by `**name`."""
+    output_schema: JsonSchema | None
+    """In place of the hint of what it returns; null for whatever it returns, as text where JSON has no form for it."""
+
+
+class FunctionTool(Generic[P, R]):
+    """A Python function with its definition as a tool."""
+
+    def __init__(self, function: Callable[P, R], options: ToolOptions) -> None:
+        self._function: Callable[P, R] = function.function if isinstance(function, FunctionTool) else function
+        self._inner = inner_function(self._function)
+        self._options = options
+        self._is_async = inspect.iscoroutinefunction(self._inner)
+        update_wrapper(self, self._inner)
+
+    def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
+        """Call the function itself, without the crib."""
+        return self._function(*args, **kwargs)
+
+    @property
+    def function(self) -> Callable[P, R]:
+        """The function itself."""
+        return self._function
+
+    @cached_property
+    def definition(self) -> ToolDefinition:
+        """The definition, with schemas from the type hints and texts from the docstring.
+
+        Raises:
+            InvalidDefinition: The signature cannot be expressed in JSON, or an option is wrong.
+        """
+        documentation = self._documentation
+        summary = "\n\n".join(filter(None, (documentation.short_description, documentation.long_description)))
+        place = PythonImplementation(function=f"{self._inner.__module__}:{self._inner.__qualname__}")
+        fields: JsonObject = {"name": self._name, "description": summary, "implementation": place}
+        if has_object(self._inner):
+            fields["sequential"] = True
+        fields |= self._options
+        try:
+            if "input_schema" not in fields:
+                fields["input_schema"] = self._input_schema
+            if "output_schema" not in fields:
+                fields["output_schema"] = self._output_schema
+            return ToolDefinition(**fields)
+        except ValidationError as error:
+            listed = "; ".join(f"{'.'.join(map(str, found['loc']))}: {found['msg']}" for found in error.errors())
+            msg = f"tool {self._name!r} is not well formed: {listed}; correct it in @tool(...)"
+            raise InvalidDefinition(msg) from error
+        except (PydanticUserError, SchemaError, TypeError, ValueError) as error:
+            reason = getattr(error, "message", error)
+            msg = f"tool {self._name!r}: a type in its signature has no form in JSON: {reason}"
+            raise InvalidDefinition(msg) from error
+
+    async def run(self, arguments: JsonObject, context: ToolContext) -> Json:
+        """Call the function with JSON arguments that match its schema, and bring its result back as JSON."""
+        return await self.invoke(self.values_of(arguments, context))
+
+    def values_of(self, arguments: JsonObject, context: ToolContext) -> JsonObject:
+        """The function's keyword arguments, as its type hints have them.
+
+        Raises:
+            ValidationError: Pydantic's: an argument has not the type of its hint, which a schema cannot always tell.
+        """
+        if "input_schema" in self._options:
+            given = dict(arguments)
+        else:
+            values = self._arguments.model_validate(arguments)
+            told = values.model_fields_set | self._described
+            given = {self._parameters[field]: getattr(values, field) for field in told}
+        if self._context_parameter is not None:
+            given[self._context_parameter] = context
+        return given
+
+    async def invoke(self, values: JsonObject) -> Json:
+        """Call the function with its keyword arguments, and bring its result back as JSON.
+
+        A plain function runs in a thread, so that it does not hold up the event loop; if it has only begun something,
+        as one around an async function does, that is awaited. Whether the result fits the output schema is checked by
+        the crib.
+        """
+        call = cast("Callable[..., Any]", self._function)
+        result = call(**values) if self._is_async else await asyncio.to_thread(_called, call, values)
+        if inspect.isawaitable(result):
+            result = await result
+        return self._result.dump_python(result, mode="json", by_alias=True, warnings=False, fallback=self._told)
+
+    def _told(self, value: object) -> Json:
+        """What JSON has no form for: numbers and arrays of other libraries (NumPy); else text, if that will do."""
+        if isinstance(value, SupportsIndex):
+            return operator.index(value)
+        if isinstance(value, SupportsFloat):
+            return float(value)
+        if callable(listed := getattr(value, "tolist", None)):
+            return listed()
+        if self._options.get("output_schema", {}) is None:
+            return str(value)
+        msg = f"a {type(value).__name__} has no form in JSON; return text, numbers, lists or objects"
+        raise TypeError(msg)
+
+    @property
+    def _name(self) -> str:
+        return self._options.get("name", name_of(self._function))
+
+    @cached_property
+    def _hints(self) -> dict[str, Any]:
+        try:
+            return get_type_hints(self._inner, include_extras=True)
+        except NameError as error:
+            msg = (
+                f"tool {self._name!r}: {error}; import or define it where the function's module can see it at run time"
+            )
+            raise InvalidDefinition(msg) from error
+        except (SyntaxError, TypeError, AttributeError) as error:
+            msg = f"tool {self._name!r}: a type hint is no type: {error}; words about a parameter go into the docstring"
+            raise InvalidDefinition(msg) from error
+
+    @cached_property
+    def _documentation(self) -> Docstring:
+        return parse_docstring(inspect.getdoc(self._inner) or "")
+
+    @cached_property
+    def _context_parameter(self) -> str | None:
+        hints = ((name, self._hints.get(name)) for name in open_parameters(self._function))
+        return next((name for name, hint in hints if ToolContext in (hint, *get_args(hint))), None)
+
+    @cached_property
+    def _arguments(self) -> type[BaseModel]:
+        """A model whose fields have the parameters' names as aliases only, so that one may be called `json`."""
+        texts = {parameter.arg_name: parameter.description for parameter in self._documentation.params}
+        fields: dict[str, Any] = {}
+        for name, parameter in open_parameters(self._function).items():
+            if name == self._context_parameter:
+                continue
+            self._check_parameter(parameter)
+            hint, info = self._hints[name], dict[str, Any](alias=name)
+            if isinstance(parameter.default, FieldInfo):
+                hint = Annotated[hint, parameter.default]
+            elif parameter.default is not parameter.empty:
+                info["default"] = parameter.default
+            if texts.get(name):
+                info["description"] = texts[name]
+            fields[f"argument_{len(fields)}"] = (hint, Field(**info))
+        return create_model(self._name, __config__=ConfigDict(extra="forbid"), **fields)
+
+    @cached_property
+    def _parameters(self) -> dict[str, str]:
+        """The parameters' names by the names of the model's fields."""
+        return {name: str(field.alias) for name, field in self._arguments.model_fields.items()}
+
+    @cached_property
+    def _described(self) -> frozenset[str]:
+        """The fields of parameters whose default is pydantic's `Field(...)`: the function can make nothing of it."""
+        parameters = open_parameters(self._function)
+        named = self._parameters.items()
+        return frozenset(field for field, name in named if isinstance(parameters[name].default, FieldInfo))
+
+    def _check_parameter(self, parameter: inspect.Parameter) -> None:
+        name = parameter.name
+        if parameter.kind in (parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD, parameter.POSITIONAL_ONLY):
+            msg = f"tool {self._name!r}: parameter {name!r} cannot be named in JSON; use ordinary parameters"
+            raise InvalidDefinition(msg)
+        if name not in self._hints:
+            msg = f"tool {self._name!r}: parameter {name!r} has no type hint; add one, e.g. {name}: str"
+            raise InvalidDefinition(msg)
+
+    @property
+    def _input_schema(self) -> JsonSchema:
+        schema = schema_of_arguments(self._arguments)
+        definitions = schema.get("$defs", {})
+        for name, part in schema["properties"].items():
+            if "default" in part and compile_schema({"$defs": definitions, **part}).problems(part["default"]):
+                msg = (
+                    f"tool {self._name!r}: the default {part['default']!r} of parameter {name!r} is not of its type; "
+                    "change one of them, e.g. to `... | None` for None"
+                )
+                raise InvalidDefinition(msg)
+        return schema
+
+    @cached_property
+    def _result(self) -> TypeAdapter[Any]:
+        hint = Any if "output_schema" in self._options else self._hints.get("return", Any)
+        return TypeAdapter(Any if hint is type(None) else hint)
+
+    @property
+    def _output_schema(self) -> JsonSchema | None:
+        if self._hints.get("return", type(None)) is type(None):
+            return None
+        return schema_of_results(self._result) or None
+
+
+@overload
+def tool(function: Callable[P, R], /) -> FunctionTool[P, R]: ...
+@overload
+def tool(**options: Unpack[ToolOptions]) -> Callable[[Callable[P, R]], FunctionTool[P, R]]: ...
+def tool(function: Callable[..., Any] | None = None, /, **options: Unpack[ToolOptions]) -> Any:
+    """Make a tool of a function: `@tool` or `@tool(side_effects="reads")`.
+
+    Args:
+        function: The function, when used without parentheses.
+        **options: Fields of `ToolDefinition`. Without `side_effects` the tool is taken to write.
+    """
+    if function is not None:
+        return FunctionTool(function, options)
+
+    def decorate(decorated: Callable[P, R]) -> FunctionTool[P, R]:
+        return FunctionTool(decorated, options)
+
+    return decorate
+
+
+def tools_of(thing: object, *names: str, **options: Unpack[ToolOptions]) -> list[FunctionTool[..., Any]]:
+    """Make tools of the methods of an object, which they share: `crib.add(*tools_of(account, side_effects="writes"))`.
+
+    One of them runs at a time, in the order in which a model asks for them, unless `sequential=False` is said.
+
+    Args:
+        thing: The object.
+        *names: Of the methods; all that do not begin with `_` if none is given.
+        **options: As for `tool`, for each of them.
+
+    Raises:
+        InvalidDefinition: It has no such method, or none at all.
+    """
+    methods = public_methods(thing)
+    if not methods:
+        msg = f"{thing!r} has no methods that could be tools; give an object of a class that has some"
+        raise InvalidDefinition(msg)
+    if unknown := sorted(set(names) - methods.keys()):
+        msg = f"{type(thing).__name__} has no method {unknown[0]!r}; it has: {', '.join(methods)}"
+        raise InvalidDefinition(msg)
+    chosen: ToolOptions = {"sequential": True, **options}
+    return [tool(**chosen)(methods[name]) for name in names or methods]
+
+
+def as_function_tool(function: FunctionTool[..., Any] | Callable[..., Any]) -> FunctionTool[..., Any]:
+    """A decorated function as it is, a plain one as a tool that is taken to write."""
+    return cast("FunctionTool[..., Any]", function) if isinstance(function, FunctionTool) else tool(function)
+
+
+def _called(function: Callable[..., Any], values: JsonObject) -> Any:
+    """What a function returns in its thread, out of which a `StopIteration` cannot come."""
+    try:
+        return function(**values)
+    except StopIteration as error:
+        msg = "the function raised StopIteration"
+        raise RuntimeError(msg) from error

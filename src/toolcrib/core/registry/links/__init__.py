@@ -1,0 +1,1 @@
+"""What refers to a tool: bindings, locks, impact and notices."""

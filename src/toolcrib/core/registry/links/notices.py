@@ -1,0 +1,80 @@
+"""What a tool's life-cycle state means to those who are bound to it, in words: when they are saved and when they run.
+
+A deprecated tool still runs, also after its sunset: nothing stops by itself at a date. The warning says so, and how
+long it is overdue. A blocked one is denied by the guard; here it is only named in time.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping
+from datetime import datetime
+
+from toolcrib.contracts import ToolDefinition, ToolRevision
+from toolcrib.contracts.workflows import WorkflowImplementation
+from toolcrib.core.registry.catalog.catalog import Registry
+from toolcrib.core.registry.links.bindings_part import bindings, means_many
+from toolcrib.core.registry.links.locks import Lock
+
+
+def notice_of(tool: ToolRevision, now: datetime) -> str | None:
+    """The warning for those who use a tool; null if it is active."""
+    if tool.status == "active":
+        return None
+    parts = [f"tool {tool.ref!r} is {tool.status}"]
+    if tool.status_message:
+        parts[0] += f": {tool.status_message.rstrip('.')}"
+    if tool.status == "blocked":
+        parts.append("calls of it are denied")
+    elif tool.sunset is not None:
+        overdue = (now - tool.sunset).days
+        late = f" and is {overdue} days overdue" if overdue > 0 else ""
+        parts.append(f"its sunset {'was' if now >= tool.sunset else 'is'} on {tool.sunset:%Y-%m-%d}{late}")
+    if tool.replacement is not None:
+        parts.append(f"use {tool.replacement!r} instead")
+    return "; ".join(parts)
+
+
+def warnings_for(definition: ToolDefinition, registry: Registry, realm: str, now: datetime) -> tuple[str, ...]:
+    """The warnings for the author of a definition: of the tools that it names one by one."""
+    named = (registry.named(realm, ref) for ref in bindings(definition) if not means_many(ref))
+    return _notices((tool for tool in named if tool is not None), now)
+
+
+def warnings_at_start(
+    tool: ToolRevision, pins: Mapping[str, str], registry: Registry, now: datetime
+) -> tuple[str, ...]:
+    """The warnings for a run: of the tool itself and of those that it has pinned, if they are deprecated by now.
+
+    Of blocked ones the run hears anyway.
+    """
+    pinned = (registry.find(tool.realm, ref.partition("@")[0], content_hash) for ref, content_hash in pins.items())
+    itself = registry.find(tool.realm, tool.name, tool.content_hash) or tool
+    known = (itself, *(found for found in pinned if found is not None))
+    deprecated = _notices((found for found in known if found.status == "deprecated"), now)
+    return (*deprecated, *_changes(tool, pins, registry))
+
+
+def _changes(tool: ToolRevision, pins: Mapping[str, str], registry: Registry) -> Iterator[str]:
+    """What a run of a workflow has to know of what has changed since that was published."""
+    workflow = tool.definition.implementation
+    if not isinstance(workflow, WorkflowImplementation):
+        return
+    yield from _of_lock(Lock(workflow, registry, tool.realm), pins)
+
+
+def _of_lock(lock: Lock, pins: Mapping[str, str]) -> Iterator[str]:
+    for ref in lock.workflow.bound:
+        now = lock.of(ref)
+        if ref in pins:
+            is_taken = now.tool is not None and now.tool.content_hash == pins[ref]
+            told = now.reason if is_taken else None
+        else:  # gone, or called by a model of what the steps call
+            told = lock.offered(ref)
+        if told is not None:
+            yield told
+        inner = lock.inside(ref)
+        if inner is not None:
+            yield from (f"workflow {ref!r}: {said}" for said in _of_lock(inner, inner.pins(inner.workflow.callees)))
+
+
+def _notices(tools: Iterable[ToolRevision], now: datetime) -> tuple[str, ...]:
+    found = (notice_of(tool, now) for tool in tools)
+    return tuple(dict.fromkeys(notice for notice in found if notice is not None))

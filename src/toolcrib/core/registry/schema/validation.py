@@ -1,0 +1,240 @@
+"""JSON Schema 2020-12 validation whose messages a model can act on.
+
+Validators come from jsonschema-rs, always offline: by default that library would fetch remote and file references.
+Schemas are compiled once. Patterns are limited to what a linear-time engine can match, so a schema cannot hold up the
+process. Formats are annotations, not assertions, as 2020-12 has it.
+"""
+
+from collections import deque
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from copy import deepcopy
+from dataclasses import dataclass
+from difflib import get_close_matches
+from functools import lru_cache
+from typing import cast
+
+import jsonschema_rs
+import orjson
+
+from toolcrib.contracts import InvalidDefinition, Json, JsonObject, JsonSchema, canonical, escaped, pointed
+from toolcrib.core.registry.schema.composition import check_composition
+
+LABELS = "x-labels"
+"""Keyword beside `enum` in schemas of ours: a mapping from value to what people call it."""
+
+_MOST_PROBLEMS = 20
+_MOST_VALUES = 12
+_SHORTEST_CONTAINED, _MOST_CONTAINED = 3, 3
+"""Characters of a text that says something when it stands inside a value, and how many such values are told."""
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """One way in which a value does not meet its schema."""
+
+    path: str
+    """JSON pointer of the place; empty for the whole."""
+    problem: str
+
+    def __str__(self) -> str:
+        return f"{self.path or 'input'}: {self.problem}"
+
+    def as_json(self) -> JsonObject:
+        """The problem as it stands in an error's details."""
+        return {"path": self.path, "problem": self.problem}
+
+
+class SchemaValidator:
+    """A compiled schema.
+
+    Raises:
+        InvalidDefinition: The document is not a schema, refers to something outside itself, or is too much work.
+    """
+
+    def __init__(self, schema: JsonSchema) -> None:
+        self.schema = schema
+        try:
+            self._validator = jsonschema_rs.Draft202012Validator(
+                schema, offline=True, pattern_options=jsonschema_rs.RegexOptions()
+            )
+        except jsonschema_rs.ValidationError as error:
+            raise InvalidDefinition(f"at {_pointer(error.instance_path) or '/'}: {_explain_schema(error)}") from None
+        except ValueError as error:  # its parts stand too deep inside each other
+            raise InvalidDefinition(f"the schema cannot be compiled: {error}; use fewer levels, or $defs") from None
+        check_composition(schema)
+        self._defaults = _has_defaults(schema)
+
+    def is_valid(self, value: Json) -> bool:
+        """Whether the value meets the schema."""
+        return self._validator.is_valid(value)
+
+    def problems(self, value: Json) -> Sequence[Problem]:
+        """What is wrong with the value, at most twenty problems; empty if nothing is."""
+        if self._validator.is_valid(value):
+            return ()
+        errors = self._validator.iter_errors(value)
+        return [self._explain(error) for error, _ in zip(errors, range(_MOST_PROBLEMS), strict=False)]
+
+    def with_defaults(self, value: JsonObject) -> JsonObject:
+        """The object with the defaults of absent properties filled in, also in nested objects."""
+        return cast("JsonObject", self._fill(self.schema, value)) if self._defaults else value
+
+    def invalid_defaults(self) -> Sequence[Problem]:
+        """The defaults, of properties and nested properties, that the schema itself refuses."""
+        if not self._defaults:
+            return ()
+        found = (self._wrong(path, default) for path, default in self._declared_defaults())
+        return [problem for problem in found if problem is not None]
+
+    def _wrong(self, path: tuple[str, ...], default: Json) -> Problem | None:
+        """What is wrong with a default, seen in an object that holds nothing else."""
+        instance = default
+        for name in reversed(path):
+            instance = {name: instance}
+        errors = self._validator.iter_errors(instance)
+        own = (error for error in errors if tuple(map(str, error.instance_path[: len(path)])) == path)
+        return next((Problem(_pointer(path), self._explain(error).problem) for error in own), None)
+
+    def _declared_defaults(self) -> Iterator[tuple[tuple[str, ...], Json]]:
+        """Each default with the shortest way to it. A definition is visited once: it may refer to itself."""
+        waiting: deque[tuple[tuple[str, ...], JsonSchema]] = deque([((), self.schema)])
+        visited: set[str] = set()
+        while waiting:
+            path, schema = waiting.popleft()
+            if (reference := schema.get("$ref")) is not None:
+                if reference in visited:
+                    continue
+                visited.add(reference)
+            for name, part in self._properties(schema).items():
+                if isinstance(part, dict):
+                    property_schema = cast("JsonSchema", part)
+                    if "default" in property_schema:
+                        yield (*path, name), property_schema["default"]
+                    else:
+                        waiting.append(((*path, name), property_schema))
+
+    def _fill(self, schema: Json, value: Json) -> Json:
+        if not (isinstance(schema, dict) and isinstance(value, dict)):
+            return value
+        declared = self._properties(cast("JsonSchema", schema))
+        filled = dict(cast("JsonObject", value))
+        for name, part in declared.items():
+            if name in filled:
+                filled[name] = self._fill(part, filled[name])
+            elif isinstance(part, dict) and "default" in part:
+                filled[name] = deepcopy(cast("JsonObject", part)["default"])
+        return filled
+
+    def _properties(self, schema: JsonSchema) -> JsonObject:
+        reference = schema.get("$ref", "")
+        if reference.startswith("#/"):
+            schema = {**_children(pointed(self.schema, reference)), **schema}
+        return cast("JsonObject", schema.get("properties", {}))
+
+    def _explain(self, error: jsonschema_rs.ValidationError) -> Problem:
+        kind = error.kind
+        message = _short(error.message)
+        if kind.name == "enum":
+            message = _explain_enum(error.instance, kind.value, self._parent(error).get(LABELS, {}))
+        elif kind.name == "additionalProperties":
+            message = _explain_unexpected(kind.value, self._parent(error).get("properties", {}))
+        elif kind.name == "falseSchema":
+            whole = list(error.schema_path)[-1:] == ["additionalProperties"]
+            message = "no property is known here; send {}" if whole else "this is not allowed here; leave it out"
+        elif kind.name in ("anyOf", "oneOf"):
+            message = self._explain_alternatives(error, kind.value) or message
+        return Problem(_pointer(error.instance_path), message)
+
+    def _explain_alternatives(
+        self, error: jsonschema_rs.ValidationError, branches: Sequence[Sequence[jsonschema_rs.ValidationError]]
+    ) -> str:
+        """What the value would need to be, leaving out alternatives of another type, such as null, if others remain."""
+        firsts = [branch[0] for branch in branches if branch]
+        here = list(error.instance_path)
+        close = [first for first in firsts if first.kind.name != "type" or list(first.instance_path) != here]
+        found = [self._explain(first) for first in close or firsts]
+        return _short("; or ".join(part.problem if part.path == _pointer(here) else str(part) for part in found))
+
+    def _parent(self, error: jsonschema_rs.ValidationError) -> JsonSchema:
+        return self._node(list(error.schema_path)[:-1])
+
+    def _node(self, path: Iterable[str | int]) -> JsonSchema:
+        node: Json = self.schema
+        for part in path:
+            node = _children(node).get(str(part))
+        return _children(node)
+
+
+def compile_schema(schema: JsonSchema) -> SchemaValidator:
+    """The validator of a schema, remembered by the schema's canonical content.
+
+    Raises:
+        InvalidDefinition: The document is not a schema, or refers to something outside itself.
+    """
+    return _compile(canonical(schema))
+
+
+@lru_cache(maxsize=4096)
+def _compile(content: bytes) -> SchemaValidator:
+    return SchemaValidator(orjson.loads(content))
+
+
+def _explain_schema(error: jsonschema_rs.ValidationError) -> str:
+    if error.kind.name == "format" and error.kind.value == "regex":
+        return (
+            f"pattern {_short(str(error.instance))!r} is not a regular expression that matches in linear time; "
+            "write it without look-around, back-references and large counted repetitions"
+        )
+    if error.kind.name == "$ref":
+        return f"{error.message}; put what $ref names into $defs of the same schema"
+    return _short(error.message)
+
+
+def _explain_enum(value: Json, values: Sequence[Json], labels: Mapping[str, str]) -> str:
+    spoken = {str(labels.get(str(item), item)).casefold(): item for item in values}
+    spoken.update({str(item).casefold(): item for item in values})
+    wanted = str(value).casefold()
+    inside = [text for text in spoken if len(wanted) >= _SHORTEST_CONTAINED and wanted in text][:_MOST_CONTAINED]
+    close = get_close_matches(wanted, spoken, n=5, cutoff=0.5)
+    near = [_named(spoken[text], labels) for text in (*inside, *close)]
+    shown = list(dict.fromkeys(near))[:3] or [_named(item, labels) for item in values[:_MOST_VALUES]]
+    kind = "nearest" if near else "valid"
+    return f"{_short(_text(value))} is not one of the {len(values)} valid values; {kind}: {', '.join(shown)}"
+
+
+def _explain_unexpected(names: Sequence[str], properties: Mapping[str, Json]) -> str:
+    known = sorted(properties)
+    near = get_close_matches(names[0], known, n=3) or known[:_MOST_VALUES]
+    return f"{names[0]!r} is not a property here; known: {', '.join(near) or 'none'}"
+
+
+def _named(value: Json, labels: Mapping[str, str]) -> str:
+    text = _text(value)
+    label = labels.get(str(value))
+    return f"{text} ({label})" if label is not None else text
+
+
+def _text(value: Json) -> str:
+    """A value as the sender would have to write it, with the quotes of this module's messages."""
+    return repr(value) if isinstance(value, str) else canonical(value).decode()
+
+
+def _pointer(path: Iterable[str | int]) -> str:
+    return "".join(f"/{escaped(str(part))}" for part in path)
+
+
+def _short(text: str, ends: int = 150) -> str:
+    """The text, without the middle of a long one: messages begin with the value and end with what is wrong with it."""
+    return text if len(text) <= 2 * ends else f"{text[:ends]}…{text[-ends:]}"
+
+
+def _children(node: Json) -> JsonObject:
+    if isinstance(node, list):
+        return {str(index): item for index, item in enumerate(cast("list[Json]", node))}
+    return cast("JsonObject", node) if isinstance(node, dict) else {}
+
+
+def _has_defaults(schema: Json) -> bool:
+    if isinstance(schema, dict):
+        return "default" in schema or any(map(_has_defaults, cast("JsonObject", schema).values()))
+    return isinstance(schema, list) and any(map(_has_defaults, cast("list[Json]", schema)))

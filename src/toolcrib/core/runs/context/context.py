@@ -1,0 +1,610 @@
+"""The run context: the only way in which a program touches the world.
+
+It decides *whether* a call runs: a call that the journal knows returns its recorded envelope, one that a crash cut
+off is repeated only if that is safe, one that needs a person or a client suspends the run. *How* a call runs is the
+executor's matter. It is also the executor's `CallJournal`: intents, approvals, hand-offs and nested runs of its calls
+come back here.
+"""
+
+import asyncio
+import copy
+from collections.abc import Awaitable, Callable, Collection, Coroutine, Sequence
+from datetime import datetime
+from decimal import Decimal
+from functools import partial
+from typing import Any, Self, TypeAlias, TypeVar
+
+import msgspec
+from msgspec import Struct
+
+from toolcrib.contracts import (
+    ApprovalDecision,
+    ApprovalRequested,
+    CallFinished,
+    CallStarted,
+    ChildStarted,
+    ClientResult,
+    Event,
+    FailedCall,
+    GuardDecision,
+    Json,
+    JsonObject,
+    LimitReached,
+    ModelError,
+    ProgressMade,
+    Reason,
+    Run,
+    RunRequest,
+    RunResult,
+    RunStatus,
+    Signal,
+    ToolEnvelope,
+    ToolRevision,
+    idempotency_key,
+)
+from toolcrib.contracts.runs.forks import Fork
+from toolcrib.contracts.runs.recordings import Recorded
+from toolcrib.core.executor import CallContext, Lanes, ToolCall, has_acted
+from toolcrib.core.executor.approval import confirm, request_of
+from toolcrib.core.executor.envelope import Receipt
+from toolcrib.core.policy import Budget, CallPolicy
+from toolcrib.core.runs.context.elsewhere import Elsewhere
+from toolcrib.core.runs.context.findings import denial_of, incomplete
+from toolcrib.core.runs.context.pending import LOOK_S, Parking
+from toolcrib.core.runs.context.pending_part import Pending, Underway
+from toolcrib.core.runs.context.ports import Nested, Surroundings
+from toolcrib.core.runs.context.unknown_outcomes import Doubts, Part
+from toolcrib.core.runs.context.waits import RunWaits
+from toolcrib.core.runs.forks.recording import Recording
+from toolcrib.core.runs.interrupts.approvals import RunApprovals
+from toolcrib.core.runs.interrupts.handovers import Handovers
+from toolcrib.core.runs.interrupts.program import Ended
+from toolcrib.core.runs.interrupts.questions import Question, request_for
+from toolcrib.core.runs.interrupts.suspension import Past
+from toolcrib.core.runs.journal.history import History
+from toolcrib.core.runs.journal.log_part import RunLog
+from toolcrib.core.runs.journal.spent import ONE_CALL, spent_on_calls
+from toolcrib.core.runs.models.calls import BudgetExhausted, ModelCall, ModelCalls, ModelRefused
+from toolcrib.core.runs.models.guard import Standing
+from toolcrib.llm import LanguageModel, Request, Response
+
+T = TypeVar("T")
+
+Spawn: TypeAlias = "Callable[[RunContext, Nested], Awaitable[RunResult]]"
+"""Runs a nested run to its end, or raises `Suspended`."""
+
+
+class _Deeds(Struct):
+    """What all parts of one run's program have read and done."""
+
+    tainted_by: str | None
+    wrote: bool
+
+
+class RunContext:
+    """One run, as its program sees it.
+
+    Args:
+        run: The row as it was claimed.
+        log: The writing end of its journal.
+        history: What the journal knew when the run was claimed.
+        models: Makes model calls.
+        budget: What the run may still spend.
+        policy: What its calls may be; a program may narrow it before its first call.
+        deadline: When its time is over, and at the latest its callers', on the monotonic clock.
+        spawn: Runs the runs that are nested in it.
+        surroundings: The rest of the house.
+    """
+
+    def __init__(
+        self,
+        run: Run,
+        *,
+        log: RunLog,
+        history: History,
+        models: ModelCalls,
+        budget: Budget,
+        policy: CallPolicy,
+        deadline: float,
+        spawn: Spawn,
+        surroundings: Surroundings,
+    ) -> None:
+        self.run = run
+        self.budget = budget
+        self.policy = policy
+        self.deadline = deadline
+        self.principal = run.request.principal
+        """Who makes the calls; an agent may act as a service account."""
+        self._deeds = _Deeds(
+            tainted_by="what its caller had read" if run.request.tainted else None,
+            wrote=any(map(has_acted, history.envelopes.values())),
+        )
+        self.log = log
+        self.models = models
+        self._history = history
+        self._spawn = spawn
+        self._around = surroundings
+        self.partial: Callable[[], Json] = lambda: None
+        """Tells what the run has so far: its output if time runs out."""
+        self.warnings: list[str] = []
+        """What stands in the run's result besides the warnings of its end."""
+        self.open_children = history.open_children
+        """Positions of calls that have no envelope yet, by the ids of their nested runs."""
+        spent = spent_on_calls(history)
+        budget.take_nested(tool_calls=spent.tool_calls, tokens=spent.tokens, cost_usd=spent.cost_usd)
+        for position in history.intents.keys() - history.envelopes.keys():
+            budget.hold(position, ONE_CALL)
+        self._lanes = Lanes(budget.limits.max_parallel_calls)
+        self._approvals = RunApprovals(
+            run,
+            log=log,
+            history=history,
+            signals=surroundings.signals,
+            leave=surroundings.leave,
+            clock=surroundings.clock,
+        )
+        self._handovers = Handovers(log, history, budget, surroundings.signals)
+        self.elsewhere = Elsewhere(run, log, history)
+        self._waits = RunWaits(log, history, surroundings.signals, surroundings.clock, self.elsewhere)
+        self._parking = Parking(surroundings.clock, surroundings.arrived)
+        self.fence = surroundings.fence
+        self._doubts = Doubts(run, log, history, surroundings, self._waits.until)
+        self._tasks: set[asyncio.Task[Any]] = set()
+
+    @property
+    def run_id(self) -> str:
+        """The run's id."""
+        return self.run.run_id
+
+    @property
+    def request(self) -> RunRequest:
+        """What the run was asked to do."""
+        return self.run.request
+
+    @property
+    def tainted_by(self) -> str | None:
+        """What it has read that outsiders can write: the first of it; null if nothing."""
+        return self._deeds.tainted_by
+
+    @tainted_by.setter
+    def tainted_by(self, source: str | None) -> None:
+        self._deeds.tainted_by = source
+
+    @property
+    def tainted(self) -> bool:
+        """Whether what it knows holds what outsiders can write."""
+        return self.tainted_by is not None
+
+    @property
+    def ever_tainted(self) -> bool:
+        """The same of all that the journal has, also of what the program has not come to again."""
+        return self.tainted or self._history.tainted
+
+    @property
+    def wrote(self) -> bool:
+        """Whether a call of it, or of a nested run, has changed something or may have."""
+        return self._deeds.wrote
+
+    def beside(self) -> Self:
+        """The same run for one part of its program: with a policy and a principal of its own, and all else shared."""
+        return copy.copy(self)
+
+    # What a program may do --------------------------------------------------------------------------------------------
+
+    def call(self, call: ToolCall) -> Pending[ToolEnvelope]:
+        """Start a tool call at once; calls start in the order of the requests.
+
+        Raises:
+            JournalDivergence: The journal has another call at this position.
+        """
+        envelope = self._history.envelopes.get(call.position) or self.elsewhere.outcome(
+            call, self.policy, lambda: self._around.executor.passes(call, self._call_context())
+        )
+        if envelope is not None:
+            self._around.in_doubt.check_same(call, envelope.name)
+            self._heard(envelope)
+            return Pending(self._parking, None, envelope)
+        return self.start(self._parking.through(lambda: self._perform(call)))
+
+    def key_of(self, call: ToolCall) -> str:
+        """The idempotency key under which a call was made: who makes it once more elsewhere makes the same request."""
+        intent = self._history.intents.get(call.position)
+        known = self.elsewhere.key_of(call, self.policy) if intent is None else intent.idempotency_key
+        return known or idempotency_key(self.run_id, call.position)
+
+    async def model(self, call: ModelCall) -> Response:
+        """The answer of a model.
+
+        Raises:
+            BudgetExhausted: The run may not spend what the call could cost.
+            ModelRefused: A guardrail forbids the call, or withholds the answer.
+            ModelError: The provider failed for good.
+            Suspended: The run is being left.
+        """
+        self._parking.check()
+        return await self.models.perform(call, self._standing())
+
+    def keep_answer(self, model: LanguageModel, request: Request) -> bool:
+        """Hold back tokens and dollars for a last answer, so that there is one whatever limit is reached.
+
+        A program calls it before its first model call, with the longest request that `last_answer` may get: short
+        facts and few output tokens, and no tools. What is held back nothing else can spend, in nested runs neither.
+
+        Returns:
+            False if that is more than a quarter of what the run begins with; then there may be no last answer.
+        """
+        return self.models.keep_answer(model, request)
+
+    async def last_answer(self, call: ModelCall) -> Response | None:
+        """What the model makes of what there is, when a limit has been reached; null if it cannot be asked.
+
+        Args:
+            call: Of the purpose `answer`, which no `max_iterations` forbids, for the model of `keep_answer`.
+        """
+        self.models.release_answer()
+        try:
+            return await self.model(call)
+        except (BudgetExhausted, ModelError, ModelRefused):
+            return None  # the journal tells why, and the run ends with what it has
+
+    def underway(self) -> Underway[Any, Any]:
+        """An empty set of calls that are under way, for a program that has many of them at once."""
+        return Underway(self._parking)
+
+    async def wait_any(self, pending: Sequence[Pending[T]]) -> set[Pending[T]]:
+        """Wait until at least one call is done; returns all that are."""
+        underway = Underway[Pending[T], T](self._parking)
+        for call in pending:
+            underway.add(call, call)
+        return {call for call, _ in await underway.next()}
+
+    async def wait_all(self, pending: Sequence[Pending[T]]) -> list[T]:
+        """Wait for all calls; results in order."""
+        underway = Underway[Pending[T], T](self._parking)
+        for call in pending:
+            underway.add(call, call)
+        await underway.all_ended()
+        return [call.result() for call in pending]
+
+    async def wait_signal(
+        self,
+        name: str,
+        *,
+        position: str | None = None,
+        timeout_s: float | None = None,
+        status: RunStatus = "awaiting_client",
+    ) -> Signal | None:
+        """Wait for a signal from outside, for days if need be; null if the time is over before it comes.
+
+        Args:
+            name: Of the signal; one that was left before the wait began counts.
+            position: Of the part of the program that waits, where several may wait for one signal.
+            timeout_s: Seconds from the moment in which the wait began; null for ever.
+            status: How the run stands meanwhile.
+        """
+        return await self._parking.through(lambda: self._waits.signal(name, position, timeout_s, status))
+
+    async def sleep(self, name: str, seconds: float, *, hold_s: float = 0.0) -> None:
+        """Let time pass. The run holds nothing meanwhile, unless that is over within `hold_s` seconds."""
+        await self._parking.through(lambda: self._waits.rest(name, seconds, hold_s))
+
+    async def sleep_until(self, name: str, moment: datetime, *, hold_s: float = 0.0) -> None:
+        """Let time pass until a moment, as `sleep`; one that is over is no wait."""
+        await self._parking.through(lambda: self._waits.until(name, moment, hold_s))
+
+    def start_child(self, position: str, tool: ToolRevision, arguments: JsonObject) -> Pending[RunResult]:
+        """Start a nested run at once."""
+        return self.start(self.spawn(position, tool, arguments))
+
+    async def emit(self, key: str, kind: str, data: Json = None) -> None:
+        """Tell something, once per key however often the program runs."""
+        if key not in self._history.progress:
+            self._history.progress[key] = data
+            self.log.add(ProgressMade(key=key, kind=kind, data=data))
+
+    def has_begun(self, position: str) -> bool:
+        """Whether the journal has a call at a position, ended or not."""
+        return position in self._history.intents or position in self._history.envelopes
+
+    @property
+    def told(self) -> Collection[str]:
+        """Keys of what it has told so far, in order; in a fork, after those what the other run told next."""
+        return {**self._history.progress, **self.elsewhere.told}
+
+    @property
+    def ahead(self) -> Sequence[Event] | None:
+        """In a replay what was recorded of the run since it was taken; null elsewhere."""
+        return self._around.foretell(self.run_id)
+
+    def noted(self, key: str) -> Json:
+        """What was told under a key; null if nothing was."""
+        return self._history.progress.get(key)
+
+    async def once(self, key: str, kind: str, make: Callable[[], Awaitable[Json]]) -> Json:
+        """Find something out that may be different the next time: what was found the first time is what holds.
+
+        Args:
+            key: Names it in the run.
+            kind: What it is, for readers of the journal.
+            make: Finds it out; called once in the life of the run, unless it fails or a crash comes between. What a
+                tool brings that it calls at the position `key` is known to the run also when it is not called again.
+        """
+        if key not in self._history.progress:
+            await self.emit(key, kind, await self.elsewhere.found(key, lambda: self.learn(key, make)))
+        asked = self._history.envelopes.get(key)
+        if asked is not None:
+            self._heard(asked)
+        return self._history.progress[key]
+
+    async def learn(self, key: str, make: Callable[[], Awaitable[Json]]) -> Json:
+        """What `make` finds out, or in a replay what it found then; it is for the program to tell."""
+        return await self._around.learn(self.run_id, key, make)
+
+    def know(self, events: Sequence[Event]) -> None:
+        """Take what happened in another run as what has happened here: all of it or, if a crash comes, nothing."""
+        for entry in self.log.add_all(events):
+            self._history.take(entry)
+        self.models.know(self._history)
+
+    def go_on_from(self, facts: Recorded, fork: Fork) -> None:
+        """Take from now on from another run what is asked for as it was there."""
+        recording = Recording(facts, fork, self._history.taken)
+        self.elsewhere.recording = self.models.recording = recording
+        self.run = self.run.model_copy(update={"created_at": facts.began_at})
+
+    def warn(self, warning: str) -> None:
+        """Say something in the run's result, once; a program that is started again says it again."""
+        if warning not in self.warnings:
+            self.warnings.append(warning)
+
+    def start(self, work: Coroutine[Any, Any, T]) -> Pending[T]:
+        """Start a part of the program beside the rest of it."""
+        task = asyncio.ensure_future(work)
+        self._tasks.add(task)
+        self._parking.begin()
+        task.add_done_callback(self._ended)
+        return Pending(self._parking, task)
+
+    def leave(self) -> None:
+        """Begin nothing any more: the run goes on in another process as soon as what is under way has ended."""
+        self._parking.leave()
+
+    @property
+    def left(self) -> bool:
+        """Whether a part of the program has not gone on because the run is being left."""
+        return self._parking.left
+
+    @property
+    def acting(self) -> bool:
+        """Whether a call that writes was cut off, so that its effect may still come."""
+        nested = self.open_children.values()
+        return any(
+            intent.side_effects == "writes" and intent.position not in nested for intent in self.log.open_calls.values()
+        )
+
+    def stop_waiting(self) -> None:
+        """Have all parts of the program give up that wait for somebody outside: what they wait for matters no more."""
+        self._parking.close()
+
+    async def keep(self, data: bytes) -> str:
+        """Keep a large text that many calls share, such as a prompt; returns its digest."""
+        return await self._around.blobs.put(data, realm=self.run.realm, made_by=self.run.made_by)
+
+    async def kept(self, digest: str) -> bytes:
+        """What was kept under a digest.
+
+        Raises:
+            NotFound: This realm has nothing of that digest.
+        """
+        return await self._around.blobs.get(self.run.realm, digest)
+
+    async def end_orphan(self, run_id: str) -> None:
+        """End a nested run whose caller has ended, and wait until it has, whoever drives it."""
+        while not (await self.past.run(run_id)).ended:
+            await self._around.abandon(run_id)
+            await self._around.clock.sleep(LOOK_S)
+
+    @property
+    def past(self) -> Past:
+        """Other runs, to be read."""
+        return self._around.past
+
+    def note_limit(self, limit: str, value: float, maximum: float, message: str) -> None:
+        """Record that a limit was reached."""
+        self.log.add(LimitReached(limit=limit, value=value, maximum=maximum, message=message))
+
+    # What the executor asks back: CallJournal -------------------------------------------------------------------------
+
+    async def intend(self, intent: CallStarted) -> None:
+        """Record an intent; durable on return if the call has side effects."""
+        appended = self.log.add(intent)
+        if intent.side_effects == "writes":
+            await appended
+            await self.fence()
+
+    async def confirm(self, request: ApprovalRequested) -> ApprovalDecision | None:
+        """Ask a person."""
+        return await self._approvals.confirm(request, acting=self.principal.id)
+
+    async def ask_as_a_whole(self, position: str, tool: ToolRevision) -> JsonObject | None:
+        """Ask a person for the run itself; returns its arguments as they were edited, null if they were not.
+
+        Raises:
+            Denied: The person said no, or nobody said anything in time.
+        """
+        call = ToolCall(position, tool.name, self.request.input, tool.content_hash)
+        receipt = Receipt(call, self._call_context(), self._around.clock)
+        asks = GuardDecision(outcome="ask", rule="confirmation", message="a person must confirm")
+        return await confirm(receipt, request_of(receipt, tool, asks, self._around.clock))
+
+    async def ask(self, position: str, workflow: ToolRevision, question: Question) -> ApprovalDecision | None:
+        """Ask a person what a step of a workflow asks; null if nobody decided in time."""
+        request = request_for(question, position, workflow, self._around.clock.now())
+        return await self._parking.through(lambda: self.confirm(request))
+
+    async def give_up(self, position: str) -> None:
+        """Let what waits at a position wait for nobody: what is asked is withdrawn, its nested runs are ended."""
+        self._approvals.give_up(position)
+        for child_id, place in list(self.open_children.items()):
+            if place == position or place.startswith(f"{position}."):
+                await self._abandon(child_id)
+
+    async def hand_off(self, prepared: ToolEnvelope) -> ClientResult:
+        """Let a client perform a prepared call."""
+        return await self._handovers.hand_off(prepared)
+
+    def prepared_before(self, position: str) -> ToolEnvelope | None:
+        """What was handed to a client at a position before this process took the run."""
+        return self._handovers.prepared_before(position)
+
+    async def spawn(
+        self,
+        position: str,
+        tool: ToolRevision,
+        arguments: JsonObject,
+        *,
+        attempt: int = 1,
+        instead_of: FailedCall | None = None,
+        timeout_s: float | None = None,
+    ) -> RunResult:
+        """Run a nested run to its end."""
+        return await self._spawn(self, Nested(position, tool, arguments, attempt, instead_of, timeout_s))
+
+    def failed_before(self, position: str) -> FailedCall | None:
+        """How the call at a position failed, if a fallback was started for it before this process took the run."""
+        return self._history.failed.get(position)
+
+    def child_ended(self, child_run_id: str) -> None:
+        """A nested run has ended: there is nothing of it to be ended any more."""
+        self.open_children.pop(child_run_id, None)
+
+    def child_started(self, started: ChildStarted) -> None:
+        """Record a nested run, once."""
+        self.open_children[started.child_run_id] = started.position
+        if started.child_run_id not in self._history.children:
+            self.log.add(started)
+
+    # Inside -----------------------------------------------------------------------------------------------------------
+
+    async def _perform(self, call: ToolCall) -> ToolEnvelope:
+        if self._doubts.holds(call.position):
+            return await self._settle(call)
+        context = self._call_context()
+        if self.elsewhere.nested_at(call.position, call.name) is not None:  # what is nested skips its own calls
+            context = msgspec.structs.replace(context, dry_run=self.request.dry_run)
+        self._handovers.count_anew(call.position)
+        intent = self._history.intents.get(call.position)
+        if intent is not None:
+            self._around.in_doubt.check_same(call, intent.name)
+            verdict = await self._doubts.judge(self._part, intent)
+            if verdict is not None:
+                self.budget.release(call.position)
+                self.budget.take_nested(tool_calls=1, tokens=0, cost_usd=Decimal(0))  # its price is counted as lost
+                await self._conclude(verdict)
+                return verdict
+            context = msgspec.structs.replace(context, attempt=intent.attempt + 1)
+            call = msgspec.structs.replace(call, idempotency_key=intent.idempotency_key)
+        else:
+            known = await self.elsewhere.made_before(call, self.policy, partial(self._doubts.judge, self._part))
+            if isinstance(known, ToolEnvelope):
+                await self._conclude(known)
+                return known
+            call = msgspec.structs.replace(call, idempotency_key=known or call.idempotency_key)
+        envelope = await self._around.executor.execute(call, context)
+        if await self._doubts.take(envelope):
+            return await self._settle(call)
+        await self._conclude(envelope)
+        return envelope
+
+    async def _settle(self, call: ToolCall) -> ToolEnvelope:
+        """The envelope of a call that has failed and may have taken effect, after somebody was asked."""
+        settled = await self._doubts.settle(call.position, self._part)
+        if settled is None:
+            return await self._perform(call)
+        await self._conclude(settled)
+        return settled
+
+    @property
+    def _part(self) -> Part:
+        return Part(self._call_context(), self.confirm, self._conclude)
+
+    async def _conclude(self, envelope: ToolEnvelope) -> None:
+        self._heard(envelope)
+        self._approvals.close(envelope.position)
+        for child_id in [child for child, position in self.open_children.items() if position == envelope.position]:
+            await self._abandon(child_id)
+        self.log.add(CallFinished(position=envelope.position, envelope=envelope, decision=denial_of(envelope)))
+
+    async def _abandon(self, child_id: str) -> None:
+        """End a nested run that nobody waits for any more, if it has not ended itself."""
+        del self.open_children[child_id]
+        await self._around.abandon(child_id)
+
+    def _standing(self) -> Standing:
+        principal = self.principal
+        return Standing(self.policy.guardrails, principal.realm, principal.id, self.tainted_by)
+
+    def _call_context(self) -> CallContext:
+        request = self.run.request
+        return CallContext(
+            principal=self.principal,
+            policy=self.policy,
+            budget=self.budget,
+            journal=self,
+            lanes=self._lanes,
+            run_id=self.run.run_id,
+            epoch=self.run.epoch,
+            starter=request.starter,
+            conversation_id=request.conversation_id,
+            session_id=request.session_id,
+            depth=request.depth,
+            callers=request.open_tools,
+            dry_run=request.skips_writes,
+            tainted_by=self.tainted_by,
+            pins=request.pins,
+        )
+
+    def _heard(self, envelope: ToolEnvelope) -> None:
+        """What a call has brought is known to the run from now on."""
+        for warning in incomplete(envelope):
+            self.warn(warning)
+        self._deeds.wrote |= has_acted(envelope)
+        if envelope.tainted and self.tainted_by is None:
+            self.tainted_by = f"{envelope.name} at {envelope.position}"
+
+    async def settle(self, *, cancel: bool) -> None:
+        """Wait until nothing is under way any more, cancelling it first if it shall not end by itself."""
+        self._parking.close()
+        tasks = list(self._tasks)
+        for task in tasks:
+            if cancel:
+                task.cancel()
+        if tasks:
+            await asyncio.wait(tasks)
+
+    def _ended(self, task: "asyncio.Task[Any]") -> None:
+        self._tasks.discard(task)
+        self._parking.end()
+        if not task.cancelled():
+            task.exception()  # heard, so that the loop does not complain: why it failed ends the run, or is told
+
+    def leave_budget(self) -> None:
+        """Give back to the callers what is held back here and will not be spent, because the run waits or has ended."""
+        self.models.release_answer()
+        self.budget.park(self.run_id)
+
+    def close_open_calls(self, reason: Reason) -> None:
+        """Give every call that was cut off its envelope, so that the journal tells what is known of it."""
+        for intent in list(self.log.open_calls.values()):
+            envelope = self._around.in_doubt.cut_off(intent, self.run, reason)
+            self._deeds.wrote |= has_acted(envelope)
+            self.log.add(CallFinished(position=intent.position, envelope=envelope))
+
+
+Program: TypeAlias = Callable[[RunContext, ToolRevision], Awaitable[Ended]]
+"""The code of one kind of run: an async function that touches the world only through its context.
+
+It gets the pinned revision of the tool that the run executes. It may be started again at any time, in any process,
+from its first line: calls that the journal knows return at once. So it uses no clock, no randomness and no I/O of its
+own, and its calls have fixed positions.
+"""

@@ -1,0 +1,102 @@
+"""What a run context needs of the house, handed in by the engine: shapes and ports, no behaviour."""
+
+from collections.abc import Awaitable, Callable, Sequence
+from typing import Protocol, TypeAlias
+
+from msgspec import Struct
+
+from toolcrib.contracts import Event, FailedCall, Json, JsonObject, ToolEnvelope, ToolRevision
+from toolcrib.core.executor import CallContext, Clock, ToolCall
+from toolcrib.core.runs.context.pending import Arrived
+from toolcrib.core.runs.interrupts.approvals import Leave, Signals
+from toolcrib.core.runs.interrupts.recovery import InDoubt
+from toolcrib.core.runs.interrupts.suspension import Past
+
+
+async def unfenced() -> None:
+    """No other process can have the run."""
+
+
+class Nested(Struct, frozen=True):
+    """A run that a call starts."""
+
+    position: str
+    tool: ToolRevision
+    arguments: JsonObject
+    attempt: int = 1
+    instead_of: FailedCall | None = None
+    timeout_s: float | None = None
+    """Seconds that its caller gives it."""
+
+
+Learn: TypeAlias = Callable[[str, str, Callable[[], Awaitable[Json]]], Awaitable[Json]]
+"""Finds something out for a run: its id, the key of what it wants to know, and how it would find out."""
+
+
+async def learned_now(run_id: str, key: str, make: Callable[[], Awaitable[Json]]) -> Json:
+    """What is found out at this moment."""
+    del run_id, key
+    return await make()
+
+
+Foretell: TypeAlias = Callable[[str], Sequence[Event] | None]
+"""What was recorded of a run after what its journal has: null unless it is replayed."""
+
+
+def nothing_foretold(run_id: str) -> Sequence[Event] | None:
+    """Nobody knows what comes next."""
+    del run_id
+    return None
+
+
+class Executes(Protocol):
+    """What runs calls: the executor, or in a replay nobody."""
+
+    async def execute(self, call: ToolCall, context: CallContext) -> ToolEnvelope:
+        """Run one call to its end."""
+        ...
+
+    def passes(self, call: ToolCall, context: CallContext) -> bool:
+        """Whether a call would run, without anybody being asked."""
+        ...
+
+
+class Texts(Protocol):
+    """Large texts by their digests: a store's blobs, or what a replay has of them."""
+
+    async def put(self, data: bytes, *, realm: str, made_by: str, content_type: str = "application/json") -> str:
+        """Keep a text; returns its digest."""
+        ...
+
+    async def get(self, realm: str, digest: str) -> bytes:
+        """The text.
+
+        Raises:
+            NotFound: This realm has nothing of that digest.
+        """
+        ...
+
+
+class Surroundings(Struct, frozen=True):
+    """What a run context needs of the house, handed in by the engine."""
+
+    executor: Executes
+    in_doubt: InDoubt
+    blobs: Texts
+    clock: Clock
+    signals: Signals
+    """Looks up a signal by name."""
+    arrived: Arrived
+    """Names those that were left."""
+    leave: Leave
+    """Leaves a signal for the run itself."""
+    abandon: Callable[[str], Awaitable[None]]
+    """Ends a nested run, by its id, that nobody waits for any more; one that has ended stays as it is."""
+    past: Past
+    """Reads other runs."""
+    learn: Learn = learned_now
+    """Finds out what may be different the next time."""
+    fence: Callable[[], Awaitable[None]] = unfenced
+    """Raises `Fenced` if another process may have the run; asked when an intent is durable, before its effect."""
+    foretell: Foretell = nothing_foretold
+    """Says what comes next in a replay."""

@@ -1,0 +1,1 @@
+"""What a fork takes from the run that it is a fork of."""

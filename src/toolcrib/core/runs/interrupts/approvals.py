@@ -1,0 +1,152 @@
+"""The approvals of one run: what was asked, what was answered, and what must be asked again.
+
+A decision counts for what the person was shown. When the run goes on and the call is another one by its arguments, the
+revision of its tool or its policy, the request is withdrawn, whatever was answered, and there is a new one with
+the next number. Time decides like a person: its answer is a signal too, so the first of both counts in every process.
+"""
+
+from collections.abc import Awaitable, Callable, Sequence
+from typing import TypeAlias
+
+from toolcrib.contracts import (
+    CLOCK,
+    ApprovalDecided,
+    ApprovalDecision,
+    ApprovalRequested,
+    ApprovalWithdrawn,
+    Run,
+    Signal,
+    approval_signal,
+)
+from toolcrib.core.executor import Clock, differences
+from toolcrib.core.runs.interrupts.program import Suspended
+from toolcrib.core.runs.journal.history import History
+from toolcrib.core.runs.journal.log_part import RunLog
+
+Signals: TypeAlias = Callable[[str], Awaitable[Signal | None]]
+"""Looks up a signal that was left for the run."""
+Leave: TypeAlias = Callable[[Signal], Awaitable[bool]]
+"""Leaves a signal for the run; false if there is one of its name."""
+
+
+class RunApprovals:
+    """Asks for the calls of a run.
+
+    Args:
+        run: The run.
+        log: Where it is written.
+        history: What was asked and answered before this process took the run.
+        signals: Answers.
+        leave: Leaves the answer of the clock.
+        clock: Time.
+    """
+
+    def __init__(
+        self, run: Run, *, log: RunLog, history: History, signals: Signals, leave: Leave, clock: Clock
+    ) -> None:
+        self._run = run
+        self._log = log
+        self._history = history
+        self._signals = signals
+        self._leave = leave
+        self._clock = clock
+
+    async def confirm(self, request: ApprovalRequested, *, acting: str) -> ApprovalDecision | None:
+        """The answer to a request, null if the time was over before there was one.
+
+        Args:
+            request: What would happen now.
+            acting: Id of the principal who makes the call.
+
+        Raises:
+            Suspended: There is no answer yet, or nobody waits for one any more.
+        """
+        if request.position in self._history.given_up:
+            raise Suspended("awaiting_approval", approval_signal(request.position))
+        shown = self._shown(request, acting)
+        decision = await self._decision(shown)
+        while decision is not None and (changed := differences(shown, decision)):
+            shown = self._ask_again(shown, request, changed, acting)
+            decision = await self._decision(shown)
+        return decision
+
+    def close(self, position: str) -> None:
+        """Withdraw the request for a call that has ended without an answer: nobody needs to decide any more."""
+        request = self._history.approvals.get(position)
+        if request is not None and position not in self._history.decisions.keys() | self._history.withdrawn:
+            self._withdraw(request, "the call has ended without it")
+
+    def give_up(self, position: str) -> None:
+        """Withdraw for good what is asked at a position, or at one of the further tries there."""
+        for asked, request in self._history.approvals.items():
+            is_here = asked == position or asked.startswith(f"{position}.")
+            if is_here and asked not in self._history.decisions.keys() | self._history.withdrawn:
+                self._history.given_up.add(asked)
+                self._withdraw(request, "the step that has asked has ended without it", for_good=True)
+
+    # Inside -----------------------------------------------------------------------------------------------------------
+
+    def _shown(self, request: ApprovalRequested, acting: str) -> ApprovalRequested:
+        """The request as it is in the inbox."""
+        known = self._history.approvals.get(request.position)
+        if known is None:
+            return self._ask(request, acting)
+        if request.position in self._history.withdrawn:  # and a crash came before the next one
+            return self._ask(_next(request, known), acting)
+        changed = differences(request, known)
+        return self._ask_again(known, request, changed, acting) if changed else known
+
+    def _ask(self, request: ApprovalRequested, acting: str) -> ApprovalRequested:
+        asked = self._run.request
+        request = request.model_copy(
+            update={
+                "root_run_id": asked.root_run_id or (self._run.run_id if asked.parent_run_id is None else None),
+                "callers": tuple(ref for known, ref in asked.open_tools.items() if known != request.content_hash),
+                "requested_by": asked.starter,
+                "acting": acting,
+            }
+        )
+        self._history.ask(request)
+        self._log.add(request)
+        return request
+
+    def _ask_again(
+        self, known: ApprovalRequested, request: ApprovalRequested, changed: Sequence[str], acting: str
+    ) -> ApprovalRequested:
+        self._withdraw(known, f"{' and '.join(changed)} changed after it was shown")
+        return self._ask(_next(request, known), acting)
+
+    def _withdraw(self, request: ApprovalRequested, reason: str, *, for_good: bool = False) -> None:
+        withdrawn = ApprovalWithdrawn(
+            position=request.position, number=request.number, reason=reason, for_good=for_good
+        )
+        self._history.withdrawn.add(request.position)
+        self._log.add(withdrawn)
+
+    async def _decision(self, request: ApprovalRequested) -> ApprovalDecision | None:
+        known = self._history.decisions.get(request.position)
+        if known is not None:
+            return known.decision
+        name = approval_signal(request.position, request.number)
+        signal = await self._signals(name) or await self._over(request, name)
+        if signal is None:
+            raise Suspended("awaiting_approval", name, wake_at=request.expires_at)
+        decision = ApprovalDecision.model_validate(signal.payload) if signal.payload else None
+        decided = ApprovalDecided(
+            position=request.position, number=request.number, decision=decision, made_by=signal.made_by
+        )
+        self._history.decisions[request.position] = decided
+        self._log.add(decided)
+        return decision
+
+    async def _over(self, request: ApprovalRequested, name: str) -> Signal | None:
+        """The answer of the clock, if the time is over; a person's that came at the same moment counts."""
+        now = self._clock.now()
+        if request.expires_at is None or now < request.expires_at:
+            return None
+        over = Signal(name=name, payload={}, made_by=CLOCK, at=now)
+        return over if await self._leave(over) else await self._signals(name)
+
+
+def _next(request: ApprovalRequested, before: ApprovalRequested) -> ApprovalRequested:
+    return request.model_copy(update={"number": before.number + 1})

@@ -1,0 +1,239 @@
+"""What a run's journal already knows, by position: the memory that makes a program resumable."""
+
+from collections.abc import Iterable
+from datetime import datetime
+from decimal import Decimal
+from typing import TypeAlias
+
+from msgspec import Struct
+
+from toolcrib.contracts import (
+    ApprovalDecided,
+    ApprovalRequested,
+    ApprovalWithdrawn,
+    CallFinished,
+    CallStarted,
+    ChildStarted,
+    ClientHandoff,
+    ClientReturned,
+    FailedCall,
+    Json,
+    ModelDenied,
+    ModelFailed,
+    ModelFinished,
+    ModelStarted,
+    ProgressMade,
+    RunEvent,
+    RunResumed,
+    RunSuspended,
+    Signal,
+    SignalAwaited,
+    SignalReceived,
+    ToolEnvelope,
+)
+from toolcrib.contracts.runs.events import CallDoubted
+from toolcrib.core.runs.journal.usage import at_most, model_usage
+from toolcrib.infrastructure.store import Entry
+from toolcrib.llm import Usage as ModelUsage
+
+Logged: TypeAlias = Entry | RunEvent
+"""An event with its number and time, as it comes from a claim or from a reading of the log."""
+
+
+class Wasted(Struct, frozen=True):
+    """What an attempt of a model call may have used at most that brought nothing."""
+
+    usage: ModelUsage
+    cost_usd: Decimal | None
+
+
+def wait_key(name: str, position: str | None) -> str:
+    """Names one wait of a run: several parts of its program may wait for one signal, each as long as it will."""
+    return name if position is None else f"{name}@{position}"
+
+
+class History:
+    """An index over the events of a run as they were when this process took it."""
+
+    def __init__(self, events: Iterable[Logged]) -> None:
+        self.envelopes: dict[str, ToolEnvelope] = {}
+        self.intents: dict[str, CallStarted] = {}
+        self.begun_at: dict[str, datetime] = {}
+        """When they were written down."""
+        self.doubted: dict[str, ToolEnvelope] = {}
+        """How calls failed that may have taken effect all the same, of which somebody is asked."""
+        self.lost: list[CallStarted] = []
+        """Attempts of calls over which a process has died; what became of them is not known."""
+        self.answers: dict[str, ModelFinished] = {}
+        self.attempts: dict[str, int] = {}
+        """Attempts of model calls that were sent, by position."""
+        self.failures: dict[str, ModelFailed] = {}
+        """Last failures of model calls after which no other attempt was planned."""
+        self.denials: dict[str, ModelDenied] = {}
+        self.wasted: list[Wasted] = []
+        """What attempts of model calls may have used that brought nothing."""
+        self._sent: dict[str, ModelStarted] = {}
+        self.approvals: dict[str, ApprovalRequested] = {}
+        """The last request of each call."""
+        self.decisions: dict[str, ApprovalDecided] = {}
+        """On the last requests."""
+        self.withdrawn: set[str] = set()
+        """Positions whose last request holds no longer."""
+        self.given_up: set[str] = set()
+        """Positions at which nobody is asked again."""
+        self.handoffs: dict[str, ClientHandoff] = {}
+        self.returns: dict[str, ClientReturned] = {}
+        self.awaited: dict[str, SignalAwaited] = {}
+        """By `wait_key`, as the next."""
+        self.received: dict[str, SignalReceived] = {}
+        self.children: dict[str, ChildStarted] = {}
+        self.failed: dict[str, FailedCall] = {}
+        """How calls failed for which a fallback was started, by position."""
+        self.suspensions: list[RunSuspended] = []
+        self.left_alone: dict[str, list[RunSuspended]] = {}
+        """The suspensions over which nested runs were open, by their ids."""
+        self.progress: dict[str, Json] = {}
+        """What was told, by key."""
+        self.signals: dict[str, Signal] = {}
+        """Those that were received, by name."""
+        self.taken: set[int] = set()
+        """Of a fork: the events of the other run from which it has taken something."""
+        self.begun = False
+        """Whether the run was worked on before."""
+        self.active_s = 0.0
+        """Seconds in which the run was worked on, waiting excluded."""
+        self._read(list(events))
+
+    def intend(self, intent: CallStarted, at: datetime) -> None:
+        """A call was started whose outcome is not known yet."""
+        self.doubted.pop(intent.position, None)
+        self.intents[intent.position] = intent
+        self.begun_at[intent.position] = at
+
+    def ask(self, request: ApprovalRequested) -> None:
+        """A person is asked; what was answered before was to another request."""
+        self.approvals[request.position] = request
+        self.decisions.pop(request.position, None)
+        self.withdrawn.discard(request.position)
+
+    def _withdraw(self, event: ApprovalWithdrawn) -> None:
+        self.withdrawn.add(event.position)
+        if event.for_good:
+            self.given_up.add(event.position)
+
+    @property
+    def open_calls(self) -> list[CallStarted]:
+        """Calls that were started and have no envelope yet, and do not wait for a client or a run of their own."""
+        known = self.envelopes.keys() | self.handoffs.keys() | {event.position for event in self.children.values()}
+        return [intent for position, intent in self.intents.items() if position not in known]
+
+    @property
+    def open_children(self) -> dict[str, str]:
+        """Positions of calls that have no envelope yet, by the ids of their nested runs."""
+        return {
+            event.child_run_id: event.position
+            for event in self.children.values()
+            if event.position not in self.envelopes
+        }
+
+    @property
+    def tainted(self) -> bool:
+        """Whether the run has read what outsiders can write, also if its program has not come to that again."""
+        is_known = bool(self.suspensions) and self.suspensions[-1].tainted
+        return is_known or any(envelope.tainted for envelope in self.envelopes.values())
+
+    def _read(self, events: list[Logged]) -> None:
+        self.begun = len(events) > 1
+        since: datetime | None = None
+        for entry in events:
+            self.take(entry)
+            # What passed before a process took the run up again was nobody's work.
+            if since is not None and not isinstance(entry.event, RunResumed):
+                self.active_s += max((entry.at - since).total_seconds(), 0.0)
+            since = None if isinstance(entry.event, RunSuspended) else entry.at
+        for position in list(self._sent):
+            self._lose(position)
+
+    def take(self, entry: Logged) -> None:
+        """Know what one more event tells."""
+        match entry.event:
+            case CallStarted() as event:
+                if event.position in self.intents:
+                    self.lost.append(self.intents[event.position])
+                self.intend(event, entry.at)
+            case CallFinished() as event:
+                self.envelopes[event.position] = event.envelope
+                self._take_from(event.taken_from)
+            case ChildStarted() as event:
+                self.children[event.child_run_id] = event
+                if event.instead_of is not None:
+                    self.failed[event.position] = event.instead_of
+            case CallDoubted() as event:
+                self.doubted[event.position] = event.envelope
+            case ProgressMade() as event:
+                self.progress[event.key] = event.data
+            case ModelStarted() | ModelFinished() | ModelFailed() | ModelDenied() as event:
+                self._take_model(event)
+            case _:
+                self._take_wait(entry)
+
+    def _take_model(self, event: ModelStarted | ModelFinished | ModelFailed | ModelDenied) -> None:
+        position = event.position
+        match event:
+            case ModelStarted():
+                self._lose(position)
+                self.attempts[position] = event.attempt
+                self._sent[position] = event
+            case ModelFinished():
+                self._sent.pop(position, None)
+                self.answers[position] = event
+                self._take_from(event.taken_from)
+            case ModelFailed():
+                self._sent.pop(position, None)
+                if event.usage.total_tokens:
+                    self._waste(model_usage(event.usage), event.cost_usd)
+                if event.retry_in_s is None:
+                    self.failures[position] = event
+            case _:
+                self.denials[position] = event
+
+    def _take_from(self, number: int | None) -> None:
+        if number is not None:
+            self.taken.add(number)
+
+    def _lose(self, position: str) -> None:
+        """What was sent from there brought neither an answer nor a failure: a process has died over it."""
+        lost = self._sent.pop(position, None)
+        if lost is not None and lost.decision is not None:
+            self._waste(*at_most(lost.decision))
+
+    def _waste(self, usage: ModelUsage, cost_usd: Decimal | None) -> None:
+        self.wasted.append(Wasted(usage, cost_usd))
+
+    def _receive(self, event: SignalReceived, at: datetime) -> None:
+        self.received[wait_key(event.name, event.position)] = event
+        if event.payload is not None:
+            self.signals[event.name] = Signal(name=event.name, payload=event.payload, made_by=event.made_by, at=at)
+
+    def _take_wait(self, entry: Logged) -> None:
+        match entry.event:
+            case ApprovalRequested() as event:
+                self.ask(event)
+            case ApprovalDecided() as event:
+                self.decisions[event.position] = event
+            case ApprovalWithdrawn() as event:
+                self._withdraw(event)
+            case ClientHandoff() as event:
+                self.handoffs[event.position] = event
+            case ClientReturned() as event:
+                self.returns[event.position] = event
+            case RunSuspended() as event:
+                self.suspensions.append(event)
+                for child_id in self.open_children:
+                    self.left_alone.setdefault(child_id, []).append(event)
+            case SignalAwaited() as event:
+                self.awaited[wait_key(event.name, event.position)] = event
+            case SignalReceived() as event:
+                self._receive(event, entry.at)
+            case _:
+                pass

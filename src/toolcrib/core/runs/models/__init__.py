@@ -1,0 +1,1 @@
+"""One model call of a run: guarded, recorded, streamed."""

@@ -1,0 +1,478 @@
+"""One model call of a run: guarded, reserved, journaled attempt by attempt, retried by our rules, priced.
+
+The model layer never retries; every attempt is an event here, with the decision that let it be sent, so that its
+failure and its cost can be read. A model call that a crash cut off is sent again, and the lost attempt counts with what
+it may have used at most.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from decimal import Decimal
+from typing import Final
+
+import msgspec
+import orjson
+from msgspec import Struct
+
+from toolcrib.contracts import (
+    EgressDenied,
+    GuardDecision,
+    Guardrail,
+    InvalidInput,
+    InvalidSettings,
+    LimitReached,
+    ModelDenied,
+    ModelError,
+    ModelFailed,
+    ModelFinished,
+    ModelStarted,
+    Purpose,
+    ToolcribError,
+)
+from toolcrib.contracts.runs.recordings import RecordedAnswer, RecordedFailure
+from toolcrib.core.executor import Clock
+from toolcrib.core.policy import (
+    Budget,
+    GuardedModel,
+    Guardrails,
+    ModelReservation,
+    Purse,
+    Shortage,
+    Spend,
+    Taken,
+    strictest,
+    withholds_text,
+)
+from toolcrib.core.runs.forks.fork import answered_before, failed_before
+from toolcrib.core.runs.forks.recording import Recording
+from toolcrib.core.runs.journal.history import History
+from toolcrib.core.runs.journal.log_part import RunLog
+from toolcrib.core.runs.journal.usage import as_contract, at_most, model_usage
+from toolcrib.core.runs.models.guard import NOBODY, Estimate, Screens, Standing
+from toolcrib.core.runs.models.live import Aloud, answer, unheard
+from toolcrib.llm import (
+    Cost,
+    Message,
+    Request,
+    Response,
+    check_characters,
+    decode_response,
+    hash_request,
+    messages_as_json,
+    response_as_json,
+)
+from toolcrib.llm import Usage as ModelUsage
+from toolcrib.llm.base.retry import RetryPolicy
+from toolcrib.llm.models.model import LanguageModel
+
+_PERHAPS_BILLED: Final = frozenset({"timeout", "stream_cut", "bad_response"})
+"""Failures that come when the provider has begun to answer."""
+_FREE: Final[frozenset[Purpose]] = frozenset({"formatting", "answer", "summary"})
+"""Purposes that are no turn of a loop, so that no `max_iterations` keeps them from being asked."""
+
+
+class ModelCall(Struct, frozen=True):
+    """A model call as data."""
+
+    position: str
+    purpose: Purpose
+    model: LanguageModel
+    request: Request
+    new: tuple[Message, ...] = ()
+    """Messages that stand nowhere else in the journal."""
+    system: str | None = None
+    """System prompt, if it stands nowhere else in the journal."""
+    tools: str | None = None
+    """Digest of the blob with the offered tools."""
+    request_hash: str = ""
+    """Of the request, as content filters let it pass."""
+
+
+class _Attempt(Struct, frozen=True):
+    """A call that may be sent."""
+
+    call: ModelCall
+    number: int
+    reservation: ModelReservation
+    decision: GuardDecision
+    taken: Taken | None = None
+    """What was reserved under the caps on what many runs spend."""
+
+
+class BudgetExhausted(ToolcribError):
+    """The run may not spend what the next model call could cost."""
+
+    code = "budget_exhausted"
+
+    def __init__(self, shortage: Shortage) -> None:
+        super().__init__(shortage.message)
+        self.shortage = shortage
+
+
+class ModelRefused(ToolcribError):
+    """A guardrail forbids a model call, or withholds its answer."""
+
+    code = "model_refused"
+
+    def __init__(self, decision: GuardDecision) -> None:
+        super().__init__(decision.message or decision.rule)
+        self.decision = decision
+
+
+@dataclass(slots=True)
+class Spending:
+    """What the model calls of a run came to."""
+
+    usage: ModelUsage
+    cost_unknown: bool = False
+
+
+class ModelCalls:
+    """Makes the model calls of one run.
+
+    Args:
+        log: Where events go.
+        history: What is known already.
+        budget: Where tokens and dollars are reserved and settled.
+        clock: Time.
+        aloud: Lets those who watch the run hear what is said; nobody does if not given.
+        jitter: Random numbers in [0, 1) for back-off.
+        retry: When a failed attempt is worth another.
+        guardrails: Asks the rules of the run; those that everybody has if null.
+        purse: Asks the caps on what many runs spend; there are none if null.
+        screens: The content filters; in a replay they find what they found.
+    """
+
+    def __init__(
+        self,
+        log: RunLog,
+        history: History,
+        budget: Budget,
+        clock: Clock,
+        *,
+        aloud: Aloud = unheard,
+        jitter: Callable[[], float],
+        retry: RetryPolicy,
+        guardrails: Guardrails | None = None,
+        purse: Purse | None = None,
+        screens: Screens | None = None,
+    ) -> None:
+        self.spending = Spending(ModelUsage())
+        self._log = log
+        self._history = history
+        self._budget = budget
+        self._clock = clock
+        self._aloud = aloud
+        self._jitter = jitter
+        self._retry = retry
+        self._guardrails = guardrails or Guardrails()
+        self._purse = purse
+        self._estimate = Estimate()
+        self._screens = screens or Screens()
+        self._kept: ModelReservation | None = None
+        """For a last answer."""
+        self.recording: Recording | None = None
+        """What may be taken from another run instead of asking; nothing if null."""
+        self._recount()
+
+    async def perform(self, call: ModelCall, standing: Standing = NOBODY) -> Response:
+        """The model's answer: from the journal, or from the model.
+
+        Raises:
+            BudgetExhausted: Iterations, tokens or dollars do not allow the call; nothing was sent.
+            ModelRefused: A guardrail forbids it, or withholds the answer.
+            ModelError: The provider failed for good.
+            InvalidSettings: The model's credential is missing.
+        """
+        known = self._history.answers.get(call.position)
+        if known is not None:
+            response = decode_response(orjson.dumps(known.response))
+            self._estimate.learn(call.request, response.usage)
+            return _unless_refused(response, known.decision)
+        failed = self._history.failures.get(call.position)
+        if failed is not None:
+            raise _failure(failed)
+        denied = self._history.denials.get(call.position)
+        if denied is not None:
+            raise ModelRefused(denied.decision)
+        screened, found = self.screened(call, standing.guardrails)
+        screened = msgspec.structs.replace(screened, request_hash=hash_request(call.model.name, screened.request))
+        taken = None if self.recording is None else self.recording.answer(call.position, screened.request_hash)
+        if taken is not None:
+            return self._take(self._allowed(screened, standing, found, 1, recorded=True), standing, taken)
+        return await self._send_until_answered(screened, standing, found)
+
+    def screened(self, call: ModelCall, guardrails: tuple[Guardrail, ...]) -> tuple[ModelCall, GuardDecision | None]:
+        """The call as content filters let it pass, and what they have found."""
+        request = call.request
+        system, messages, found = self._screens.request(guardrails, request.system, request.messages)
+        if found is None:
+            return call, None
+        _, new, _ = self._screens.request(guardrails, "", call.new)
+        return msgspec.structs.replace(
+            call,
+            request=msgspec.structs.replace(request, system=system, messages=messages),
+            new=new,
+            system=None if call.system is None else system,
+        ), found
+
+    def keep_answer(self, model: LanguageModel, request: Request) -> bool:
+        """Hold back what a request of this length may use at most, until `release_answer`.
+
+        Returns:
+            False if it is more than a quarter of what a run begins with, so that nothing was held back.
+        """
+        self.release_answer()
+        most = self._estimate.most(request, request.max_tokens or self._budget.limits.max_tokens_per_call)
+        reservation = ModelReservation(most.input + most.output, self._most_expensive(model, most))
+        if not (self._history.begun or self._budget.has_plenty(reservation)) or self._budget.reserve_model(reservation):
+            return False
+        self._kept = reservation
+        return True
+
+    def release_answer(self) -> None:
+        """Give back what was held back for a last answer."""
+        if self._kept is not None:
+            self._budget.settle_model(self._kept, tokens=0, cost_usd=None)
+            self._kept = None
+
+    def know(self, history: History) -> None:
+        """Count the turns that were taken in another run, and now are this one's: nobody has paid for them here."""
+        for known in history.answers.values():
+            self._budget.settle_model(None, tokens=0, cost_usd=Decimal(0), iterations=counted(known.purpose))
+
+    def _recount(self) -> None:
+        """Count what the journal has: answers, and attempts that may have cost something and brought nothing."""
+        for known in self._history.answers.values():
+            cost = Cost(known.cost_usd, known.cost_source or "")
+            self._settle(None, model_usage(known.usage), cost, iterations=counted(known.purpose))
+        for wasted in self._history.wasted:
+            self._settle(None, wasted.usage, Cost(wasted.cost_usd, "at most"))
+
+    def _allowed(
+        self,
+        call: ModelCall,
+        standing: Standing,
+        found: GuardDecision | None,
+        number: int,
+        *,
+        recorded: bool = False,
+    ) -> _Attempt:
+        """Ask the guardrails, and reserve what an attempt may use at most; a recorded one uses nothing any more.
+
+        Raises:
+            ModelRefused: A guardrail forbids the call.
+            BudgetExhausted: A limit does not allow it.
+        """
+        budget, limits = self._budget, self._budget.limits
+        most = self._estimate.most(call.request, call.request.max_tokens or limits.max_tokens_per_call)
+        most = ModelUsage() if recorded else most
+        cost = self._most_expensive(call.model, most)
+        reservation = ModelReservation(most.input + most.output, cost, 0 if call.purpose in _FREE else 1)
+        refused = self._judged(call, standing, found, reservation)
+        if refused is not None and refused.outcome == "deny":
+            self._log.add(
+                ModelDenied(position=call.position, purpose=call.purpose, model=call.model.name, decision=refused)
+            )
+            raise ModelRefused(refused)
+        facts = budget.model_facts() | {"input_tokens": most.input, "output_tokens": most.output}
+        facts |= {} if cost is None else {"cost_usd": float(cost)}
+        shortage = budget.reserve_model(reservation)
+        if shortage is not None:
+            if call.purpose != "answer":  # which is asked for because a limit was reached: that was told
+                self._log.add(_told(shortage))
+            raise BudgetExhausted(shortage)
+        facts |= {} if found is None else found.inputs
+        return _Attempt(call, number, reservation, GuardDecision(outcome="allow", rule="allowed", inputs=facts))
+
+    def _judged(
+        self, call: ModelCall, standing: Standing, found: GuardDecision | None, most: ModelReservation
+    ) -> GuardDecision | None:
+        """The strictest that guardrails say of a call, its contents included; null for nothing."""
+        if not standing.guardrails:
+            return found
+        guarded = GuardedModel(
+            call.model.name,
+            standing.realm,
+            standing.principal,
+            tokens=most.tokens,
+            priced=most.cost_usd is not None,
+            tainted_by=standing.tainted_by,
+        )
+        return strictest(filter(None, (found, self._guardrails.judge(standing.guardrails, guarded))))
+
+    def _most_expensive(self, model: LanguageModel, most: ModelUsage) -> Decimal | None:
+        """What so many tokens cost at most: a prompt may be written to the provider's cache, for a price of its own."""
+        now, cached = self._clock.now(), msgspec.structs.replace(most, cache_write=most.input)
+        costs = [model.cost(usage, now).usd for usage in (most, cached)]
+        return max((cost for cost in costs if cost is not None), default=None)
+
+    async def _send_until_answered(self, call: ModelCall, standing: Standing, found: GuardDecision | None) -> Response:
+        first = number = self._history.attempts.get(call.position, 0) + 1
+        while True:
+            attempt = await self._capped(self._allowed(call, standing, found, number))
+            self._log.add(_told_start(attempt))
+            started = self._clock.monotonic()
+            try:
+                response = await self._answer(call, standing)
+            except ModelError as error:
+                wait = self._retry.wait_s(error, number - first, self._jitter())
+                await self._fail(attempt, error, wait)
+                if wait is None:
+                    raise
+            except (InvalidInput, EgressDenied) as error:
+                refused = ModelError("auth" if isinstance(error, InvalidSettings) else "bad_request", str(error))
+                await self._fail(attempt, refused, None)
+                raise refused from error
+            except BaseException:
+                usage, cost = at_most(attempt.decision)  # it was sent, and nobody knows how far the provider came
+                self._settle(attempt.reservation, usage, Cost(cost, "at most"))
+                await self._pay(attempt, usage, cost)
+                raise
+            else:
+                return await self._finish(attempt, standing, response, self._clock.monotonic() - started)
+            await self._clock.sleep(wait)
+            number += 1
+
+    def _take(self, attempt: _Attempt, standing: Standing, taken: RecordedAnswer | RecordedFailure) -> Response:
+        """What came of the same request in another run; filters of this one see it too."""
+        call = attempt.call
+        self._log.add(_told_start(attempt))
+        self._settle(attempt.reservation, ModelUsage(), Cost(Decimal(0), "fork"), iterations=counted(call.purpose))
+        if isinstance(taken, RecordedFailure):
+            failed = failed_before(taken.end).model_copy(update={"position": call.position})
+            self._log.add(failed)
+            raise _failure(failed)
+        response = decode_response(orjson.dumps(taken.end.response))
+        self._estimate.learn(call.request, response.usage)
+        response, found = self._screens.response(standing.guardrails, response)
+        found = found or taken.end.decision
+        own = {"position": call.position, "response": response_as_json(response), "decision": found}
+        self._log.add(answered_before(taken.end, taken.event).model_copy(update=own))
+        return _unless_refused(response, found)
+
+    async def _answer(self, call: ModelCall, standing: Standing) -> Response:
+        """Ask the model; those who watch hear it as it speaks, unless a filter must have seen its words whole."""
+        aloud = unheard if withholds_text(standing.guardrails) else self._aloud
+        with aloud(self._log.events[-1].number) as speech:
+            response = await answer(call.model, call.request, speech)
+        check_characters(response, call.model.name)
+        return response
+
+    async def _fail(self, attempt: _Attempt, error: ModelError, wait: float | None) -> None:
+        """Record a failed attempt. One that may have been answered counts with what it may have used at most."""
+        billed = error.kind in _PERHAPS_BILLED
+        usage, cost = at_most(attempt.decision) if billed else (ModelUsage(), None)
+        self._settle(attempt.reservation, usage, Cost(cost, "at most"), paid=billed)
+        await self._pay(attempt, usage, cost)
+        self._log.add(
+            ModelFailed(
+                position=attempt.call.position,
+                attempt=attempt.number,
+                kind=error.kind,
+                message=str(error),
+                status=error.status,
+                retry_after_s=error.retry_after_s,
+                retry_in_s=wait,
+                usage=as_contract(usage),
+                cost_usd=cost,
+            )
+        )
+
+    async def _finish(self, attempt: _Attempt, standing: Standing, response: Response, seconds: float) -> Response:
+        call, reservation = attempt.call, attempt.reservation
+        cost = call.model.cost(response.usage, self._clock.now())
+        self._settle(reservation, response.usage, cost, iterations=counted(call.purpose))
+        await self._pay(attempt, response.usage, cost.usd)
+        self._estimate.learn(call.request, response.usage)
+        response, found = self._screens.response(standing.guardrails, response)
+        self._log.add(
+            ModelFinished(
+                position=call.position,
+                purpose=call.purpose,
+                model=call.model.name,
+                response=response_as_json(response),
+                usage=as_contract(response.usage),
+                cost_usd=cost.usd,
+                cost_source=cost.source,
+                attempts=attempt.number,
+                duration_s=seconds,
+                decision=found,
+            )
+        )
+        return _unless_refused(response, found)
+
+    async def _capped(self, attempt: _Attempt) -> _Attempt:
+        """The attempt with what is reserved for it under the caps on what many runs spend.
+
+        Raises:
+            BudgetExhausted: One of them does not allow it.
+        """
+        if self._purse is None:
+            return attempt
+        most = attempt.reservation
+        taken = await self._purse.reserve(f"model/{attempt.call.position}", Spend(0, most.tokens, most.cost_usd))
+        if isinstance(taken, Shortage):
+            self._budget.settle_model(most, tokens=0, cost_usd=None)
+            if attempt.call.purpose != "answer":
+                self._log.add(_told(taken))
+            raise BudgetExhausted(taken)
+        facts = {**attempt.decision.inputs, **taken.facts}
+        decision = attempt.decision.model_copy(update={"inputs": facts})
+        return msgspec.structs.replace(attempt, decision=decision, taken=taken)
+
+    async def _pay(self, attempt: _Attempt, usage: ModelUsage, cost_usd: Decimal | None) -> None:
+        """Count what an attempt came to under those caps."""
+        if self._purse is not None and attempt.taken is not None:
+            await self._purse.settle(attempt.taken, Spend(0, usage.input + usage.output, cost_usd))
+
+    def _settle(
+        self,
+        reservation: ModelReservation | None,
+        usage: ModelUsage,
+        cost: Cost,
+        *,
+        iterations: int = 0,
+        paid: bool = True,
+    ) -> None:
+        tokens = usage.input + usage.output
+        self._budget.settle_model(reservation, tokens=tokens, cost_usd=cost.usd, iterations=iterations)
+        self.spending.usage += usage
+        if paid and cost.usd is None:
+            self.spending.cost_unknown = True
+
+
+def counted(purpose: Purpose) -> int:
+    """An iteration is an answer of the model, but not what comes before the first turn or after the last."""
+    return 0 if purpose in {"summary", "answer"} else 1
+
+
+def _told_start(attempt: _Attempt) -> ModelStarted:
+    """An attempt as the journal is told of it; the first of a call says what is asked."""
+    call, is_first = attempt.call, attempt.number == 1
+    return ModelStarted(
+        position=call.position,
+        purpose=call.purpose,
+        model=call.model.name,
+        attempt=attempt.number,
+        system=call.system if is_first else None,
+        tools=call.tools,
+        messages=messages_as_json(call.new) if call.new and is_first else None,
+        history=len(call.request.messages),
+        decision=attempt.decision,
+        request_hash=call.request_hash if is_first else None,
+    )
+
+
+def _failure(failed: ModelFailed) -> ModelError:
+    return ModelError(failed.kind, failed.message, status=failed.status, retry_after_s=failed.retry_after_s)
+
+
+def _told(shortage: Shortage) -> LimitReached:
+    return LimitReached(limit=shortage.limit, value=shortage.value, maximum=shortage.maximum, message=shortage.message)
+
+
+def _unless_refused(response: Response, decision: GuardDecision | None) -> Response:
+    if decision is not None and decision.outcome == "deny":
+        raise ModelRefused(decision)
+    return response

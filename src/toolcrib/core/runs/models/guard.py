@@ -1,0 +1,193 @@
+"""The gate before a model call: what it may use at most, what guardrails say, and texts that may not pass as they are.
+
+Nothing is sent here and nothing is spent; `ModelCalls` reserves what is estimated here and records what is decided.
+"""
+
+import re
+from collections.abc import Sequence
+from typing import Final
+
+import msgspec
+import orjson
+from msgspec import Struct
+
+from toolcrib.contracts import Filtered, GuardDecision, Guardrail, Json, JsonObject
+from toolcrib.core.policy import Screening, filters_of, screen, strictest
+from toolcrib.llm import Message, Part, Request, Response, Text, Thinking, ToolCall, ToolResult
+from toolcrib.llm import Usage as ModelUsage
+
+_TOKENS_PER_BYTE: Final = 1 / 3
+"""Many, because a reservation must not be too small."""
+_TOKENS_PER_MESSAGE: Final = 4
+_MARGIN: Final = 1.1
+_ESCAPE: Final = re.compile(r"\\(?:u([0-9A-Fa-f]{4})|.)", re.DOTALL)
+
+
+class Standing(Struct, frozen=True):
+    """How a run stands when it asks a model: what its guardrails are told."""
+
+    guardrails: tuple[Guardrail, ...] = ()
+    realm: str = ""
+    principal: str = ""
+    tainted_by: str | None = None
+
+
+NOBODY: Final = Standing()
+"""A run without guardrails."""
+
+
+class Estimate:
+    """What requests use at most: by their length, and by what the answers so far have said of theirs."""
+
+    def __init__(self) -> None:
+        self._tokens_per_byte = _TOKENS_PER_BYTE
+
+    def most(self, request: Request, output_tokens: int) -> ModelUsage:
+        """Tokens that a request takes at most, if its answer has so many."""
+        read = _bytes(request) * self._tokens_per_byte + _TOKENS_PER_MESSAGE * len(request.messages)
+        return ModelUsage(input=int(read), output=output_tokens)
+
+    def learn(self, request: Request, usage: ModelUsage) -> None:
+        """Expect no less of the next request than an answer has said of this one."""
+        if not usage.estimated:
+            found = usage.input / max(_bytes(request), 1) * _MARGIN
+            self._tokens_per_byte = max(self._tokens_per_byte, found)
+
+
+def _bytes(request: Request) -> int:
+    schema = 0 if request.output_schema is None else len(orjson.dumps(request.output_schema))
+    texts = (_length(text) for message in request.messages for part in message.parts for text in _texts(part))
+    return _length(request.system) + request.tools.size + schema + sum(texts)
+
+
+def _length(text: str) -> int:
+    return len(text) if text.isascii() else len(text.encode())
+
+
+def _texts(part: Part) -> tuple[str, ...]:
+    match part:
+        case Text(text=text) | ToolResult(text=text):
+            return (text,)
+        case Thinking(text=text, signature=signature):
+            return (text, signature or "")
+        case ToolCall(name=name, args=args):
+            return (name, args)
+        case _:
+            return (part.raw,)
+
+
+class Screens:
+    """Content filters on what one run sends to models and gets from them; each text is looked at once."""
+
+    def __init__(self) -> None:
+        self._rules: tuple[Guardrail, ...] = ()
+        self._seen: dict[tuple[Filtered, str], Screening] = {}
+
+    def request(
+        self, rules: tuple[Guardrail, ...], system: str, messages: Sequence[Message]
+    ) -> tuple[str, tuple[Message, ...], GuardDecision | None]:
+        """System prompt and messages as they may be sent, and what was found; `deny` if they may not be."""
+        if not filters_of(rules, "model_input"):
+            return system, tuple(messages), None
+        reader = _Reader(self, rules, "model_input")
+        passed = reader.text(system)
+        return passed, tuple(reader.message(message) for message in messages), reader.decision
+
+    def response(self, rules: tuple[Guardrail, ...], response: Response) -> tuple[Response, GuardDecision | None]:
+        """An answer as it may be taken, and what was found; of one that is withheld nothing is left but its usage."""
+        if not filters_of(rules, "model_output"):
+            return response, None
+        reader = _Reader(self, rules, "model_output")
+        message = reader.message(response.message)
+        decision = reader.decision
+        if decision is None:
+            return response, None
+        if decision.outcome == "deny":
+            message = Message("assistant", ())
+        return msgspec.structs.replace(response, message=message), decision
+
+    def of(self, rules: tuple[Guardrail, ...], place: Filtered, text: str) -> Screening:
+        """What filters make of a text."""
+        if rules != self._rules:
+            self._rules, self._seen = rules, {}
+        key = place, text
+        if key not in self._seen:
+            self._seen[key] = _screened(rules, place, text)
+        return self._seen[key]
+
+
+class _Reader:
+    """Reads through one prompt or answer, and remembers what was found."""
+
+    def __init__(self, screens: Screens, rules: tuple[Guardrail, ...], place: Filtered) -> None:
+        self._screens = screens
+        self._rules = rules
+        self._place: Filtered = place
+        self._found: list[GuardDecision] = []
+
+    @property
+    def decision(self) -> GuardDecision | None:
+        """The strictest of what was decided, with everything that was found."""
+        strict = strictest(self._found)
+        if strict is None:
+            return None
+        found: dict[str, int] = {}
+        for decision in self._found:
+            for kind, count in decision.inputs["found"].items():
+                found[kind] = found.get(kind, 0) + count
+        inputs: JsonObject = {**strict.inputs, "found": dict(sorted(found.items()))}
+        return strict.model_copy(update={"inputs": inputs})
+
+    def text(self, text: str) -> str:
+        """The text as it may pass."""
+        screening = self._screens.of(self._rules, self._place, text)
+        if screening.decision is not None:
+            self._found.append(screening.decision)
+        return screening.value
+
+    def message(self, message: Message) -> Message:
+        """The message as it may pass; itself if nothing was found."""
+        parts = tuple(kept for part in message.parts if (kept := self._part(part)) is not None)
+        return message if parts == message.parts else msgspec.structs.replace(message, parts=parts)
+
+    def _part(self, part: Part) -> Part | None:
+        """What a provider has sealed cannot be changed: it is left out if something is found in it."""
+        match part:
+            case Text() | ToolResult():
+                return msgspec.structs.replace(part, text=self.text(part.text))
+            case ToolCall():
+                return msgspec.structs.replace(part, args=self.text(part.args))
+            case _:
+                return part if self.text(part.text) == part.text else None
+
+
+def _screened(rules: Sequence[Guardrail], place: Filtered, text: str) -> Screening:
+    """A text that is JSON, or holds some, stays so: what its strings say is looked at, not how they are written."""
+    value = _json(text)
+    screening = screen(rules, place, value)
+    if screening.decision is None:  # no JSON, or a key stands in it twice, of which the value has only one
+        screening = screen(rules, place, _spelled_out(text))
+        if value is not None:
+            screening = msgspec.structs.replace(screening, value=value)
+    if screening.decision is None or not screening.passes:
+        return Screening(text, screening.decision)
+    return screening if value is None else Screening(orjson.dumps(screening.value).decode(), screening.decision)
+
+
+def _spelled_out(text: str) -> str:
+    """The text with characters in place of their escapes in JSON, as far as JSON may have them as they are."""
+    return _ESCAPE.sub(_character, text) if "\\u" in text else text
+
+
+def _character(escape: re.Match[str]) -> str:
+    character = chr(int(escape[1] or "0", 16))
+    return character if character.isprintable() and character not in '"\\' else escape[0]
+
+
+def _json(text: str) -> Json:
+    if not text.lstrip().startswith(("{", "[")):
+        return None
+    try:
+        return orjson.loads(text)
+    except orjson.JSONDecodeError:
+        return None

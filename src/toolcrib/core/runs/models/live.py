@@ -1,0 +1,119 @@
+"""What the models of this process's runs are saying at the moment, for those who watch.
+
+A hub in memory and no record: the whole answer is in the event that ends the call. A model is asked to stream only
+where somebody watches, because a stream costs many times as much as a whole answer; what is journaled is the same.
+Readers look at their own pace and get what has come since in one piece, so a slow one costs the run nothing. A text is
+kept as long as its call lasts.
+"""
+
+from collections.abc import Callable, Generator, Mapping
+from contextlib import AbstractContextManager, aclosing, contextmanager, nullcontext
+from dataclasses import dataclass, field
+from typing import TypeAlias
+
+from toolcrib.contracts import ModelError
+from toolcrib.llm import Done, Event, Request, Response, TextDelta, ThinkingDelta
+from toolcrib.llm.models.model import LanguageModel
+
+
+class Speech:
+    """The answer of one attempt of a model call, as far as it has come."""
+
+    def __init__(self) -> None:
+        self._text: list[str] = []
+        self._thinking: list[str] = []
+
+    @property
+    def text(self) -> str:
+        """The text so far."""
+        return _joined(self._text)
+
+    @property
+    def thinking(self) -> str:
+        """The shown reasoning so far."""
+        return _joined(self._thinking)
+
+    def hear(self, event: Event) -> None:
+        """Take the next piece."""
+        if isinstance(event, TextDelta):
+            self._text.append(event.text)
+        elif isinstance(event, ThinkingDelta):
+            self._thinking.append(event.text)
+
+
+Aloud: TypeAlias = Callable[[int], AbstractContextManager[Speech | None]]
+"""Opens the speech of an attempt, by the number of its `model_started`; null if nobody watches its run."""
+
+
+def unheard(_: int) -> AbstractContextManager[None]:
+    """Nobody watches."""
+    return nullcontext()
+
+
+@dataclass(slots=True)
+class _Audience:
+    watchers: int = 0
+    speeches: dict[int, Speech] = field(default_factory=dict[int, Speech])
+
+
+class Live:
+    """The hub: who watches which run, and what its models are saying."""
+
+    def __init__(self) -> None:
+        self._runs: dict[str, _Audience] = {}
+
+    @contextmanager
+    def watch(self, run_id: str) -> Generator[None]:
+        """Have the model calls of a run streamed that begin meanwhile."""
+        audience = self._runs.setdefault(run_id, _Audience())
+        audience.watchers += 1
+        try:
+            yield
+        finally:
+            audience.watchers -= 1
+            self._forget(run_id)
+
+    def speeches(self, run_id: str) -> Mapping[int, Speech]:
+        """What is being said in a run, by the number of the `model_started` that it belongs to."""
+        audience = self._runs.get(run_id)
+        return audience.speeches if audience is not None else {}
+
+    @contextmanager
+    def speech(self, run_id: str, number: int) -> Generator[Speech | None]:
+        """Let those who watch a run hear a model call; null if nobody does when it begins."""
+        audience = self._runs.get(run_id)
+        if audience is None or not audience.watchers:
+            yield None
+            return
+        audience.speeches[number] = Speech()
+        try:
+            yield audience.speeches[number]
+        finally:
+            del audience.speeches[number]
+            self._forget(run_id)
+
+    def _forget(self, run_id: str) -> None:
+        audience = self._runs.get(run_id)
+        if audience is not None and not audience.watchers and not audience.speeches:
+            del self._runs[run_id]
+
+
+async def answer(model: LanguageModel, request: Request, speech: Speech | None) -> Response:
+    """A model's whole answer, spoken aloud if there is a speech for it.
+
+    Raises:
+        ModelError: As the model raises, or its stream ends without a last event.
+    """
+    if speech is None:
+        return await model.request(request)
+    async with aclosing(model.stream(request)) as events:
+        async for event in events:
+            if isinstance(event, Done):
+                return event.response
+            speech.hear(event)
+    raise ModelError("stream_cut", f"the stream of {model.name} ended before its answer did")
+
+
+def _joined(pieces: list[str]) -> str:
+    pieces[:] = ["".join(pieces)]
+    return pieces[0]

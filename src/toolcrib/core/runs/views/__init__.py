@@ -1,0 +1,1 @@
+"""Readings of a journal: trace, result, outputs, stream messages and comparisons."""

@@ -1,0 +1,175 @@
+"""The handles of an agent's run: what they hold, and that a run fails which leaves one empty that must not be."""
+
+from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
+from typing import Final, NamedTuple
+
+import msgspec
+
+from toolcrib.contracts import (
+    AgentImplementation,
+    ErrorCode,
+    Json,
+    PinnedHandle,
+    Reason,
+    Run,
+    RunRequest,
+    ToolEnvelope,
+    ToolError,
+    ToolRevision,
+)
+from toolcrib.core.executor import error
+from toolcrib.core.runs.context.context import Program, RunContext
+from toolcrib.core.runs.interrupts.program import Ended
+from toolcrib.core.runs.interrupts.suspension import Past
+from toolcrib.core.runs.journal.history import Logged
+from toolcrib.core.runs.views.outputs import calls_of
+from toolcrib.core.runs.views.pins import resolve_pins, selected, unfilled
+
+_LOOKED_AT: Final = 20
+"""Successful runs of one place that are asked for what a handle held; older ones are forgotten."""
+_PAGE: Final = 100
+_PAGES: Final = 10
+"""Of successful runs of an agent, wherever it was called, among which those of one place are looked for."""
+
+
+def holding_pins(program: Program) -> Program:
+    """A program that fails at its end if a handle that must not be empty is."""
+
+    async def run(context: RunContext, tool: ToolRevision) -> Ended:
+        ended = await program(context, tool)
+        if ended.status != "completed":
+            return ended
+        missing = [pin for pin in unfilled(pinned_by(tool), calls_of(context.log.events)) if pin.on_missing == "error"]
+        return _failed(ended, missing) if missing else ended
+
+    return run
+
+
+async def handles_of(past: Past, run: Run, tool: ToolRevision, events: Sequence[Logged]) -> dict[str, Json]:
+    """What the handles of a run hold, as it stands.
+
+    Args:
+        past: Has the runs before.
+        run: The run.
+        tool: The revision that it executes, which has the pins.
+        events: The run's own.
+    """
+    pins, calls = pinned_by(tool) if run.request.kind == "agent" else (), calls_of(events)
+    stale = [pin for pin in unfilled(pins, calls) if pin.on_missing == "stale_last_success"]
+    held = await held_in(past, await place_of(past, run), stale) if stale and run.ended else {}
+    earlier = await calls_held(past, stale, held)
+    return resolve_pins(pins, calls, {name: call.output for name, call in earlier.items()})
+
+
+def pinned_by(tool: ToolRevision) -> tuple[PinnedHandle, ...]:
+    """The pins of an agent; nothing else has any."""
+    implementation = tool.definition.implementation
+    return implementation.pins if isinstance(implementation, AgentImplementation) else ()
+
+
+class Place(NamedTuple):
+    """Who has an agent run, and where: what its handles held before counts for nobody else."""
+
+    realm: str
+    made_by: str
+    """Whose the runs are."""
+    agent: str
+    """Its name."""
+    caller: str
+    """The name of the tool that calls it; empty if it is called from outside."""
+    step: str | None
+    """Of a caller that is a workflow: the step, whichever element or try of it."""
+    before: str
+    """Id of the run that looks back; of a step that of its workflow, so that its elements do not see each other."""
+
+
+async def place_of(past: Past, run: Run) -> Place:
+    """Where a run of an agent has its place."""
+    request = run.request
+    parent = None if request.parent_run_id is None else await past.run(request.parent_run_id)
+    in_workflow = parent is not None and parent.request.kind == "workflow"
+    return Place(
+        realm=run.realm,
+        made_by=run.made_by,
+        agent=request.tool_name,
+        caller=_caller(request),
+        step=_step(request) if in_workflow else None,
+        before=parent.run_id if parent is not None and in_workflow else run.run_id,
+    )
+
+
+async def held_in(past: Past, place: Place, pins: Sequence[PinnedHandle]) -> dict[str, str]:
+    """Where handles were filled last: ids of successful runs by the names of handles, of those that any has filled.
+
+    Args:
+        past: Has the runs.
+        place: Of the agent.
+        pins: The handles.
+    """
+    held: dict[str, str] = {}
+    looked_at = 0
+    async for earlier in _earlier(past, place):
+        wanted = [pin for pin in pins if pin.name not in held]
+        if not wanted or looked_at == _LOOKED_AT:
+            break
+        looked_at += 1
+        calls = _successes(await past.events(earlier.run_id))
+        held |= {pin.name: earlier.run_id for pin in wanted if selected(pin.selector, calls) is not None}
+    return held
+
+
+async def calls_held(past: Past, pins: Iterable[PinnedHandle], held: Mapping[str, str]) -> dict[str, ToolEnvelope]:
+    """The calls that have filled handles in the runs that `held_in` has found, by the names of the handles."""
+    found = {
+        pin.name: selected(pin.selector, _successes(await past.events(held[pin.name])))
+        for pin in pins
+        if pin.name in held
+    }
+    return {name: call for name, call in found.items() if call is not None}
+
+
+def step_at(position: str) -> str:
+    """The step of a workflow that has made a call: positions are `NAME`, `NAME[i]`, and of further tries `….try2`."""
+    return position.partition(".")[0].partition("[")[0]
+
+
+def handle_missing(pins: Sequence[PinnedHandle]) -> ToolError:
+    """Why handles that must not be empty, and are, fail what has them."""
+    names, tools = [pin.name for pin in pins], sorted({pin.selector.tool for pin in pins})
+    message = (
+        f"pinned handle {', '.join(map(repr, names))} has no call of {', '.join(map(repr, tools))} that fills it, and "
+        "is on_missing=error; let the agent call the tool, or set on_missing to null"
+    )
+    return error(ErrorCode.VALIDATION_ERROR, Reason.HANDLE_MISSING, message, handles=names)
+
+
+async def _earlier(past: Past, place: Place) -> AsyncIterator[Run]:
+    """Successful runs of a place, newest first."""
+    before = place.before
+    for _ in range(_PAGES):
+        page = await past.runs(
+            place.realm, tool=place.agent, made_by=place.made_by, status="completed", before=before, limit=_PAGE
+        )
+        for run in page:
+            request = run.request
+            if _caller(request) == place.caller and place.step in {None, _step(request)}:
+                yield run
+        if len(page) < _PAGE:
+            return
+        before = page[-1].run_id
+
+
+def _successes(events: Iterable[Logged]) -> Sequence[ToolEnvelope]:
+    return [call for call in calls_of(events) if call.ok]
+
+
+def _caller(request: RunRequest) -> str:
+    return list(request.callers.values())[-1].partition("@")[0] if request.callers else ""
+
+
+def _step(request: RunRequest) -> str:
+    return step_at(request.parent_position or "")
+
+
+def _failed(ended: Ended, missing: Sequence[PinnedHandle]) -> Ended:
+    return msgspec.structs.replace(ended, status="failed", stop_reason="error", error=handle_missing(missing))

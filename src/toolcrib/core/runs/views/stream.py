@@ -1,0 +1,232 @@
+"""What a subscriber is told of a run, and where in the telling it is.
+
+A narration reads the journal's events in order and, between them, what models are saying at the moment. Whatever has
+been told already is never told again, and nothing is left out, wherever a subscriber was cut off: each message has a
+place, and a narration that begins after a place tells exactly what follows. Pure: it reads what it is handed.
+
+A place is `N`, the number of the last event that was told to its end, followed by `~M.T.H` for each model call that is
+still speaking: `M` is the number of its `model_started`, `T` and `H` say how many characters of its text and of its
+thinking were told. `17` and `17~16.120.0` are places.
+"""
+
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Final, NamedTuple, cast
+
+import orjson
+
+from toolcrib.contracts import (
+    ApprovalPending,
+    ApprovalRequested,
+    CallFinished,
+    CallStarted,
+    ClientHandoff,
+    HandoffPending,
+    InvalidInput,
+    ModelFailed,
+    ModelFinished,
+    ModelStarted,
+    ProgressMade,
+    Purpose,
+    RunFinished,
+    RunResult,
+    RunStatus,
+    StreamDone,
+    StreamEvent,
+    StreamFailed,
+    TextDelta,
+    ThinkingDelta,
+    ToolCallEnd,
+    ToolCallStart,
+    ToolEnvelope,
+    ToolError,
+    approval_id,
+    approval_signal,
+)
+from toolcrib.contracts.runs.events import CallDoubted
+from toolcrib.contracts.runs.stream import ToolCallInDoubt
+from toolcrib.contracts.workflows import STEP_SETTLED, SettledStep, StepEnded
+from toolcrib.core.runs.journal.history import Logged
+from toolcrib.core.runs.models.live import Speech
+from toolcrib.core.runs.views.result import result_of
+from toolcrib.llm import Response, Thinking, decode_response
+
+BEGINNING: Final = "0"
+"""The place before everything."""
+_PLACE: Final = re.compile(r"(0|[1-9][0-9]{0,8})((?:~[1-9][0-9]{0,8}\.[0-9]{1,9}\.[0-9]{1,9})*)")
+
+
+class StreamMessage(NamedTuple):
+    """A message to a subscriber."""
+
+    place: str
+    """Where the subscriber is once it has it."""
+    event: StreamEvent
+
+
+@dataclass(slots=True)
+class _Speaking:
+    """A model call that has no end yet."""
+
+    number: int
+    position: str
+    purpose: Purpose
+    text: int = 0
+    """Characters that were told."""
+    thinking: int = 0
+
+
+class Narration:
+    """Tells a run from a place on.
+
+    Args:
+        before: The events of the run up to the place, or more.
+        place: Where the subscriber is.
+
+    Raises:
+        InvalidInput: This run has no such place.
+    """
+
+    def __init__(self, before: Iterable[Logged] = (), place: str = BEGINNING) -> None:
+        self.number = 0
+        """Of the last event that was told to its end."""
+        self.ended = False
+        self._speaking: dict[str, _Speaking] = {}
+        self._started: set[str] = set()
+        """Positions of the calls that have begun."""
+        number, offsets = _parse(place)
+        told = [entry for entry in before if entry.number <= number]
+        for entry in told:
+            if not isinstance(entry.event, RunFinished):  # who was told the end is told it again
+                list(self.tell(entry))
+        by_number = {speaking.number: speaking for speaking in self._speaking.values()}
+        if len(told) != number or not offsets.keys() <= by_number.keys():
+            msg = f"this run's stream has no place {place!r}; send the id of one of its messages, or none to see it all"
+            raise InvalidInput(msg)
+        for model_call, (text, thinking) in offsets.items():
+            by_number[model_call].text, by_number[model_call].thinking = text, thinking
+
+    @property
+    def place(self) -> str:
+        """Where the subscriber is."""
+        told = (speaking for speaking in self._speaking.values() if speaking.text or speaking.thinking)
+        return str(self.number) + "".join(f"~{call.number}.{call.text}.{call.thinking}" for call in told)
+
+    def tell(self, entry: Logged) -> Iterator[StreamMessage]:
+        """What the next event of the journal adds."""
+        if isinstance(entry.event, ModelFinished):
+            yield from self._rest(entry.event)
+        said = self._read(entry)
+        self.number = entry.number
+        if said is not None:
+            yield StreamMessage(self.place, said)
+
+    def hear(self, speeches: Mapping[int, Speech]) -> Iterator[StreamMessage]:
+        """What models have said since, in calls that are told to have begun."""
+        for speaking in list(self._speaking.values()):
+            speech = speeches.get(speaking.number)
+            if speech is not None:
+                for delta in self._said(speaking, thinking=speech.thinking, text=speech.text):
+                    yield StreamMessage(self.place, delta)
+
+    def pause(self, run_id: str, status: RunStatus) -> StreamMessage:
+        """That the run waits."""
+        return StreamMessage(self.place, StreamDone(number=self.number, result=RunResult(run_id=run_id, status=status)))
+
+    # Inside -----------------------------------------------------------------------------------------------------------
+
+    def _read(self, entry: Logged) -> StreamEvent | None:
+        number = entry.number
+        match entry.event:
+            case ModelStarted() as event:
+                self._speaking[event.position] = _Speaking(number, event.position, event.purpose)
+            case ModelFinished() | ModelFailed() as event:
+                self._speaking.pop(event.position, None)
+            case CallStarted() as event if event.position not in self._started:
+                self._started.add(event.position)
+                return ToolCallStart(
+                    number=number, position=event.position, call_id=event.call_id, name=event.name, input=event.input
+                )
+            case CallFinished(envelope=envelope):
+                return ToolCallEnd(number=number, envelope=envelope)
+            case CallDoubted(envelope=envelope):
+                return _in_doubt(number, envelope)
+            case ApprovalRequested() as event:
+                return _pending(entry.run_id, number, event)
+            case ClientHandoff(envelope=envelope):
+                return HandoffPending(number=number, envelope=envelope)
+            case ProgressMade(kind=kind) as event if kind == STEP_SETTLED:
+                return _step(number, SettledStep.model_validate(event.data))
+            case RunFinished() as event:
+                return self._end(entry, event)
+            case _:
+                pass
+        return None
+
+    def _end(self, entry: Logged, event: RunFinished) -> StreamEvent:
+        self.ended = True
+        self._speaking.clear()
+        result = result_of(entry.run_id, event)
+        if event.status == "failed" and event.error is not None:
+            return StreamFailed(number=entry.number, error=event.error, result=result)
+        return StreamDone(number=entry.number, result=result)
+
+    def _rest(self, event: ModelFinished) -> Iterator[StreamMessage]:
+        """What was not heard of an answer."""
+        response, speaking = decode_response(orjson.dumps(event.response)), self._speaking[event.position]
+        for delta in self._said(speaking, thinking=_thinking(response), text=response.message.text):
+            yield StreamMessage(self.place, delta)
+
+    def _said(self, speaking: _Speaking, *, thinking: str, text: str) -> Iterator[ThinkingDelta | TextDelta]:
+        number, position, purpose = speaking.number, speaking.position, speaking.purpose
+        if len(thinking) > speaking.thinking:
+            offset, speaking.thinking = speaking.thinking, len(thinking)
+            yield ThinkingDelta(
+                number=number, position=position, purpose=purpose, offset=offset, text=thinking[offset:]
+            )
+        if len(text) > speaking.text:
+            offset, speaking.text = speaking.text, len(text)
+            yield TextDelta(number=number, position=position, purpose=purpose, offset=offset, text=text[offset:])
+
+
+def _pending(run_id: str, number: int, event: ApprovalRequested) -> ApprovalPending:
+    return ApprovalPending(
+        number=number,
+        position=event.position,
+        approval_id=approval_id(run_id, approval_signal(event.position, event.number)),
+        name=event.name,
+        input=event.input,
+        expires_at=event.expires_at,
+    )
+
+
+def _in_doubt(number: int, failed: ToolEnvelope) -> ToolCallInDoubt:
+    failure = cast("ToolError", failed.error)
+    return ToolCallInDoubt(
+        number=number, position=failed.position, call_id=failed.call_id, name=failed.name, error=failure
+    )
+
+
+def _step(number: int, settled: SettledStep) -> StepEnded:
+    told = {name: getattr(settled, name) for name in SettledStep.model_fields.keys() & StepEnded.model_fields.keys()}
+    return StepEnded(number=number, **told)
+
+
+def _thinking(response: Response) -> str:
+    """The shown reasoning of an answer, as its deltas add up to it."""
+    return "".join(part.text for part in response.message.parts if isinstance(part, Thinking))
+
+
+def _parse(place: str) -> tuple[int, dict[int, tuple[int, int]]]:
+    """Number and offsets of a place.
+
+    Raises:
+        InvalidInput: It is none.
+    """
+    found = _PLACE.fullmatch(place)
+    if found is None:
+        msg = f"{place[:100]!r} is no place in a stream; send the id of one of its messages, such as 17 or 17~16.120.0"
+        raise InvalidInput(msg)
+    calls = (tuple(map(int, part.split("."))) for part in found[2].split("~")[1:])
+    return int(found[1]), {number: (text, thinking) for number, text, thinking in calls}

@@ -1,0 +1,1 @@
+"""Agents of a crib: saved, asked, evaluated; their conversations and questions."""

@@ -1,0 +1,131 @@
+"""Agents of a crib: saved as one flat document, read, listed, removed; and which tools one would have.
+
+await crib.agents.save(AgentDefinition(name="desk", llm=LLMConfig(model="anthropic:claude-sonnet-4")))
+for tool in await crib.agents.tools("desk", message="Who owns the Acme deal?"):
+    print(tool.tool, tool.availability, tool.reason)
+"""
+
+from collections.abc import Sequence
+
+from toolcrib.agents import Asker, identity_of, resolve
+from toolcrib.contracts import (
+    AgentDefinition,
+    AgentImplementation,
+    NotFound,
+    PermissionDenied,
+    Principal,
+    ResolvedTool,
+    ToolRevision,
+)
+from toolcrib.core.executor import CallFailed
+from toolcrib.core.registry import Facet
+from toolcrib.crib.container.container import Parts
+from toolcrib.crib.container.entering import Enter
+from toolcrib.crib.tools.listing import Listing, ToolsPage
+
+
+class Agents:
+    """The agents of a crib.
+
+    Args:
+        parts: Of the crib.
+        listing: Of the crib: tells what a principal may see.
+        enter: Has the definitions of a principal's realm at hand, and says who acts.
+    """
+
+    def __init__(self, parts: Parts, listing: Listing, enter: Enter) -> None:
+        self._parts = parts
+        self._listing = listing
+        self._enter = enter
+
+    async def save(
+        self, agent: AgentDefinition, *, principal: Principal | None = None, after: int | None = None
+    ) -> ToolRevision:
+        """Check a definition and store it as a revision, whose warnings say what its author should know.
+
+        Args:
+            agent: The definition.
+            principal: In whose realm and name.
+            after: Number of the revision that the author has changed; 0 for a new agent; null to save over anything.
+
+        Raises:
+            InvalidDefinition: It is not well formed.
+            NotFound: It names a tool, an agent or an account that does not exist.
+            PermissionDenied: It acts as an account that its author may not use.
+            Conflict: Another revision has been saved since `after`.
+        """
+        return await self._parts.catalogue.save(agent.tool(), await self._enter(principal), after=after)
+
+    async def get(self, ref: str, *, principal: Principal | None = None) -> ToolRevision:
+        """The revision of an agent.
+
+        Args:
+            ref: `name` or `name@range`.
+            principal: Who asks.
+
+        Raises:
+            NotFound: There is no such agent; it may be a tool of another kind.
+        """
+        who = await self._enter(principal, newest=True)
+        return self._require(who.realm, ref)[0]
+
+    async def page(
+        self, *, after: str = "", limit: int = 50, text: str | None = None, principal: Principal | None = None
+    ) -> ToolsPage:
+        """The agents that come after a name and that the principal may see; `AgentDefinition.of` reads each.
+
+        Args:
+            after: A name; empty for the beginning.
+            limit: At most so many.
+            text: What must stand in name, title, description or tags.
+            principal: Who looks.
+        """
+        facets: dict[Facet, str | None] = {"kind": "agent"}
+        return await self._listing.page(after=after, limit=limit, text=text, facets=facets, principal=principal)
+
+    async def remove(self, name: str, *, principal: Principal | None = None) -> None:
+        """Take an agent out of the catalogue; its runs go on, and its conversations can be read.
+
+        Raises:
+            NotFound: There is no such agent.
+        """
+        who = await self._enter(principal, newest=True)
+        await self._parts.registry.remove(who.realm, self._require(who.realm, name)[0].name)
+
+    async def tools(
+        self, ref: str, *, message: str | None = None, principal: Principal | None = None
+    ) -> Sequence[ResolvedTool]:
+        """Which tools an agent would have now: those that its model sees, those that it can find, and what is left out.
+
+        Args:
+            ref: `name` or `name@range`.
+            message: What it would be asked, which decides what is shown if there are too many tools.
+            principal: Who would ask; the agent acts as this principal if it has no account of its own.
+
+        Raises:
+            NotFound: There is no such agent.
+            PermissionDenied: Its service account does not exist or is disabled.
+        """
+        who = await self._enter(principal, newest=True)
+        registry = self._parts.registry
+        tool, agent = self._require(who.realm, ref)
+        try:
+            acting = identity_of(agent, who, self._parts.accounts)
+        except CallFailed as refusal:
+            raise PermissionDenied(refusal.error.message) from refusal
+
+        async def bound(named: str) -> ToolRevision:
+            return registry.require(who.realm, named)
+
+        asker = Asker(who.realm, tool.name, acting, agent.side_effects, message)
+        return (await resolve(agent, asker, registry, bound)).report()
+
+    def _require(self, realm: str, ref: str) -> tuple[ToolRevision, AgentImplementation]:
+        found = self._parts.registry.named(realm, ref)
+        agent = None if found is None else found.definition.implementation
+        if found is None or not isinstance(agent, AgentImplementation):
+            agents = sorted(self._parts.registry.shelf(realm).having("kind", "agent"))[:10]
+            known = f"there is: {', '.join(agents)}" if agents else "save it first"
+            msg = f"no agent {ref!r} in realm {realm!r}; {known}"
+            raise NotFound(msg)
+        return found, agent

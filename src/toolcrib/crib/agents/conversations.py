@@ -1,0 +1,344 @@
+"""The conversations of a crib: begun and continued turn by turn, listed, read, changed and deleted.
+
+A turn is a run whose id follows from the conversation and the turn's place, so the journal lets one message be that
+turn; every other message at the same time is refused with a `Conflict`. A turn that waits or goes on keeps its place
+until it has ended. Nobody sees another's conversation without a grant for `ai://conversations/all/…`: it looks missing.
+"""
+
+import secrets
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from typing import Any, Final
+
+from toolcrib.agents import SUMMARIZED, Summary
+from toolcrib.contracts import (
+    AgentImplementation,
+    AgentRequest,
+    Conflict,
+    Conversation,
+    ConversationStatus,
+    ConversationTurn,
+    InvalidInput,
+    JsonObject,
+    NotFound,
+    PermissionDenied,
+    Principal,
+    ProgressMade,
+    Run,
+    RunRequest,
+    RunSuspended,
+    ToolRevision,
+)
+from toolcrib.core.engines import Engine, new_run_id
+from toolcrib.core.executor import Clock
+from toolcrib.core.policy import permits
+from toolcrib.core.runs import turn_run_id
+from toolcrib.crib.agents.turns import (
+    OpenTurn,
+    changed,
+    check_context,
+    refuse_closed,
+    title_of,
+    turn_of,
+    under_way,
+    with_turn_ended,
+)
+from toolcrib.crib.container.entering import Enter
+from toolcrib.infrastructure.store import ConversationFilter, Store
+from toolcrib.infrastructure.store.ports.records import no_conversation
+
+_FIRST_EVENTS: Final = 100
+"""A turn recalls before it does anything else, so what it has written of that is among its first events."""
+
+
+class Conversations:
+    """What people and the execution service do with conversations.
+
+    Args:
+        store: Has them, and the runs.
+        engine: Creates the runs of turns.
+        clock: Time.
+        enter: Has the store open, and says who acts.
+    """
+
+    def __init__(self, store: Store, engine: Engine, clock: Clock, enter: Enter) -> None:
+        self._store = store
+        self._engine = engine
+        self._clock = clock
+        self._enter = enter
+
+    # Turns ------------------------------------------------------------------------------------------------------------
+
+    async def begin(self, agent: ToolRevision, request: AgentRequest, who: Principal) -> OpenTurn:
+        """Find out which turn a message would be. Create its run with `create`, and tell of its end with `settle`.
+
+        Whatever becomes of the turn, nothing has to be taken back: until its run is created, others can be that turn.
+
+        Args:
+            agent: The agent that is asked.
+            request: With the message, and the conversation if it goes on.
+            who: Who asks.
+
+        Raises:
+            NotFound: The conversation is not there, or another's.
+            Conflict: A turn of it is under way or waits, it is with another agent, or it is over.
+            InvalidInput: The agent keeps no conversations, or the context is too large.
+        """
+        if not _persists(agent):
+            if request.conversation_id is not None:
+                msg = f"agent {agent.name!r} keeps no conversations (memory.persist_conversation is false)"
+                raise InvalidInput(msg)
+            return OpenTurn(new_run_id(), None, None)
+        if request.conversation_id is None:
+            return await self._first(agent, request, who)
+        return await self._next(agent, request.conversation_id, request.context, who)
+
+    async def create(self, turn: OpenTurn, request: RunRequest) -> str:
+        """Create the run of a turn, queued; durable on return. Returns its id.
+
+        Raises:
+            Conflict: Another message has become this turn; its run is named.
+        """
+        try:
+            return await self._engine.create(turn.bind(request), run_id=turn.run_id)
+        except Conflict:
+            run = await self._store.journal.run(turn.run_id)
+            found = await self._store.conversations.get(run.realm, turn.conversation_id or "")
+            if found is None:
+                raise
+            raise await self._under_way(found, run) from None
+
+    async def settle(self, run: Run) -> None:
+        """Count a turn that has ended; does nothing for any other run. Done later by others if nobody does it."""
+        known = run.request.conversation_id
+        found = await self._store.conversations.get(run.realm, known) if known and run.request.turn else None
+        if found is not None:
+            await self._settled(found)
+
+    async def _first(self, agent: ToolRevision, request: AgentRequest, who: Principal) -> OpenTurn:
+        check_context(request.context)
+        now = self._clock.now()
+        conversation = Conversation(
+            conversation_id=f"conv_{secrets.token_hex(16)}",
+            realm=who.realm,
+            agent=agent.name,
+            principal=who.id,
+            title=title_of(request.message or ""),
+            turn_count=1,
+            created_at=now,
+            updated_at=now,
+        )
+        await self._store.conversations.add(conversation)
+        return _open(conversation)
+
+    async def _next(self, agent: ToolRevision, conversation_id: str, given: JsonObject, who: Principal) -> OpenTurn:
+        while True:
+            found = await self._settled(await self._of(conversation_id, who))
+            if found.agent != agent.name:
+                msg = (
+                    f"conversation {conversation_id!r} is with agent {found.agent!r}, and this is {agent.name!r}; "
+                    "begin a new one with it"
+                )
+                raise Conflict(msg)
+            refuse_closed(found)
+            check_context({**found.shared_context, **given})
+            if found.ended_turns < found.turn_count:
+                await self._refuse_open(found)
+                return _open(found)  # its run was never created: this message may be that turn
+            claimed = changed(found, self._clock.now(), {"turn_count": found.turn_count + 1})
+            with suppress(Conflict):
+                await self._store.conversations.replace(claimed)
+                return _open(claimed)
+
+    # Looking and changing ---------------------------------------------------------------------------------------------
+
+    async def list(
+        self,
+        *,
+        agent: str | None = None,
+        status: ConversationStatus | None = None,
+        everybody: bool = False,
+        before: str | None = None,
+        limit: int = 50,
+        principal: Principal | None = None,
+    ) -> Sequence[Conversation]:
+        """A page of conversations, newest first.
+
+        Args:
+            agent: With this agent only.
+            status: In this status only.
+            everybody: Of all principals of the realm instead of the caller's.
+            before: The last id of the page before.
+            limit: At most so many.
+            principal: Who looks.
+
+        Raises:
+            PermissionDenied: The caller may not.
+            NotFound: There is no conversation `before`.
+        """
+        who = await self._enter(principal)
+        _demand(who, "all" if everybody else "own", "read")
+        wanted = ConversationFilter(None if everybody else who.id, agent, status)
+        found = await self._store.conversations.list(who.realm, wanted, before=before, limit=limit)
+        return [await self._settled(conversation) for conversation in found]
+
+    async def get(self, conversation_id: str, *, principal: Principal | None = None) -> Conversation:
+        """A conversation.
+
+        Raises:
+            NotFound: There is none, or it is another's.
+            PermissionDenied: The caller may not read conversations.
+        """
+        return await self._seen(conversation_id, await self._enter(principal), "read")
+
+    async def own(self, conversation_id: str, *, principal: Principal | None = None) -> Conversation:
+        """A conversation of the caller's own, which it may go on with; no grant makes another's its own.
+
+        Raises:
+            NotFound: There is none, or it is another's.
+        """
+        return await self._of(conversation_id, await self._enter(principal))
+
+    async def turns(
+        self, conversation_id: str, *, after: int = 0, limit: int = 50, principal: Principal | None = None
+    ) -> Sequence[ConversationTurn]:
+        """The turns after a place, in order; those whose run the store has forgotten are left out.
+
+        Raises:
+            NotFound: There is no such conversation, or it is another's.
+            PermissionDenied: The caller may not read conversations.
+        """
+        found = await self.get(conversation_id, principal=principal)
+        places = range(after + 1, min(found.turn_count, after + limit) + 1)
+        runs = [await self._run(found, place) for place in places]
+        return [await self._turn(run) for run in runs if run is not None]
+
+    async def change(
+        self,
+        conversation_id: str,
+        *,
+        title: str | None = None,
+        status: ConversationStatus | None = None,
+        shared_context: JsonObject | None = None,
+        principal: Principal | None = None,
+    ) -> Conversation:
+        """Set the title, the status or the variables; what is null stays.
+
+        Raises:
+            NotFound: There is none, or it is another's.
+            PermissionDenied: The caller may not read conversations.
+            InvalidInput: The variables are too large.
+        """
+        who = await self._enter(principal)
+        given = {"title": title, "status": status, "shared_context": shared_context}
+        changes = {name: value for name, value in given.items() if value is not None}
+        if shared_context is not None:
+            check_context(shared_context)
+        while True:
+            found = await self._settled(await self._of(conversation_id, who))
+            _demand(who, "own", "read")
+            following = changed(found, self._clock.now(), changes)
+            with suppress(Conflict):
+                await self._store.conversations.replace(following)
+                return following
+
+    async def delete(self, conversation_id: str, *, principal: Principal | None = None) -> None:
+        """Delete a conversation. The runs of its turns stay in the journal, for audit.
+
+        Raises:
+            NotFound: There is none, or it is another's.
+            PermissionDenied: The caller may not delete conversations.
+            Conflict: A turn is under way or waits.
+        """
+        found = await self._seen(conversation_id, await self._enter(principal), "delete")
+        await self._refuse_open(found)
+        if not await self._store.conversations.remove(found.realm, conversation_id):
+            raise no_conversation(conversation_id)
+
+    # Inside -----------------------------------------------------------------------------------------------------------
+
+    async def _of(self, conversation_id: str, who: Principal) -> Conversation:
+        """A conversation of the caller's own."""
+        found = await self._store.conversations.get(who.realm, conversation_id)
+        if found is None or found.principal != who.id:
+            raise no_conversation(conversation_id)
+        return found
+
+    async def _seen(self, conversation_id: str, who: Principal, verb: str) -> Conversation:
+        """A conversation of the caller's own, or one that the caller has a grant for."""
+        found = await self._store.conversations.get(who.realm, conversation_id)
+        if found is None or (found.principal != who.id and not permits(who.grants, _uri("all", verb))):
+            raise no_conversation(conversation_id)
+        if found.principal == who.id:
+            _demand(who, "own", verb)
+        return await self._settled(found)
+
+    async def _settled(self, found: Conversation) -> Conversation:
+        """The conversation with its last turn counted, if that has ended."""
+        while found.ended_turns < found.turn_count:
+            run = await self._run(found, found.turn_count)
+            if run is None or not run.ended:
+                break
+            following = with_turn_ended(found, run, self._clock.now(), await self._summary(run))
+            try:
+                await self._store.conversations.replace(following)
+            except Conflict:
+                known = await self._store.conversations.get(found.realm, found.conversation_id)
+                if known is None:
+                    raise no_conversation(found.conversation_id) from None
+                found = known
+            else:
+                found = following
+        return found
+
+    async def _summary(self, run: Run) -> Mapping[str, Any]:
+        """What a turn knew of the turns that it no longer showed, as fields of the conversation."""
+        for entry in await self._store.journal.events(run.run_id, limit=_FIRST_EVENTS):
+            if isinstance(entry.event, ProgressMade) and entry.event.key == SUMMARIZED:
+                summary = Summary.of(entry.event.data)
+                if summary is not None:
+                    text = (await self._store.blobs.get(run.realm, summary.digest)).decode()
+                    return {"summary": text, "summarized_turns": summary.turns}
+        return {}
+
+    async def _refuse_open(self, found: Conversation) -> None:
+        if found.ended_turns < found.turn_count:
+            run = await self._run(found, found.turn_count)
+            if run is not None and not run.ended:
+                raise await self._under_way(found, run)
+
+    async def _under_way(self, found: Conversation, run: Run) -> Conflict:
+        events = await self._store.journal.events(run.run_id, after=max(run.events - 1, 0))
+        last = events[-1].event if events else None
+        return under_way(found, run, last.waiting_for if isinstance(last, RunSuspended) else ())
+
+    async def _run(self, found: Conversation, turn: int) -> Run | None:
+        try:
+            return await self._store.journal.run(turn_run_id(found.conversation_id, turn))
+        except NotFound:
+            return None
+
+    async def _turn(self, run: Run) -> ConversationTurn:
+        return turn_of(run, await self._store.journal.events(run.run_id))
+
+
+def _open(conversation: Conversation) -> OpenTurn:
+    index = conversation.turn_count
+    run_id = turn_run_id(conversation.conversation_id, index)
+    return OpenTurn(run_id, index, conversation.conversation_id)
+
+
+def _persists(agent: ToolRevision) -> bool:
+    implementation = agent.definition.implementation
+    return isinstance(implementation, AgentImplementation) and implementation.memory.persist_conversation
+
+
+def _uri(whose: str, verb: str) -> str:
+    return f"ai://conversations/{whose}/{verb}"
+
+
+def _demand(who: Principal, whose: str, verb: str) -> None:
+    uri = _uri(whose, verb)
+    if not permits(who.grants, uri):
+        msg = f"principal {who.id!r} has no grant for {uri!r}; ask the realm's owner for it"
+        raise PermissionDenied(msg)

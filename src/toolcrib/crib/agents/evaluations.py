@@ -1,0 +1,287 @@
+"""Evaluations: every task of a dataset, by every candidate, as often as is wanted, and what came of it side by side.
+
+    old, new = EvaluationCandidate(tool="desk@1.0.0"), EvaluationCandidate(tool="desk@1.1.0")
+    report = await crib.evaluate(dataset, [old, new])
+
+Each is an ordinary run with a journal of its own. A task that fails, whatever the reason, keeps no other from being
+run. The order of the report does not depend on which run ended first.
+"""
+
+import asyncio
+from collections.abc import Sequence
+from contextlib import nullcontext
+from itertools import product
+from typing import NamedTuple
+
+import orjson
+
+from toolcrib.contracts import (
+    SCRIPTED,
+    WAITING,
+    CandidateResult,
+    CheckOutcome,
+    Evaluation,
+    EvaluationCall,
+    EvaluationCandidate,
+    EvaluationChange,
+    EvaluationCheck,
+    EvaluationDataset,
+    EvaluationOutcome,
+    EvaluationTask,
+    InvalidInput,
+    JsonObject,
+    JudgeCheck,
+    LLMConfig,
+    Principal,
+    ScriptedTurn,
+    ToolcribError,
+    ToolRevision,
+)
+from toolcrib.core.runs import Result
+from toolcrib.crib.agents.scoring import Judgement, answer_of, check_form, figures_of, judgement_of, score
+from toolcrib.crib.container.container import Parts
+from toolcrib.crib.container.entering import Enter
+from toolcrib.crib.container.requests import refusal_of_run, request_of
+from toolcrib.llm import Message, ScriptedModel, Text, ToolCall
+
+MOST_AT_ONCE = 4
+"""Runs at the same time, if nobody says how many."""
+
+
+class _Try(NamedTuple):
+    """One run that is to be made."""
+
+    task: EvaluationTask
+    candidate: EvaluationCandidate
+    attempt: int
+
+    @property
+    def script(self) -> Sequence[ScriptedTurn]:
+        """What a scripted model answers here."""
+        return self.candidate.scripts.get(self.task.id, self.task.script)
+
+
+class Evaluations:
+    """Evaluates, in the name of whoever asks.
+
+    Args:
+        parts: Run the tasks.
+        enter: Has the store open, and says who acts.
+    """
+
+    def __init__(self, parts: Parts, enter: Enter) -> None:
+        self._parts = parts
+        self._enter = enter
+
+    async def __call__(
+        self,
+        dataset: EvaluationDataset,
+        candidates: Sequence[EvaluationCandidate] = (),
+        *,
+        repeat: int = 1,
+        dry_run: bool = False,
+        at_once: int = MOST_AT_ONCE,
+        base: str | None = None,
+        principal: Principal | None = None,
+    ) -> Evaluation:
+        """Run every task by every candidate, and compare them.
+
+        Args:
+            dataset: The tasks.
+            candidates: Who runs them; the dataset's own if none is given.
+            repeat: How often each task is run by each candidate.
+            dry_run: Skip every call that would write, and the tasks' setups.
+            at_once: Runs at the same time.
+            base: Label or tool of the candidate that the others are compared with; the first if null.
+            principal: In whose name.
+
+        Raises:
+            InvalidInput: There is no candidate, two are the same, there is no such base, a script is missing, or a path
+                or a schema of a check is not well formed.
+            NotFound: A candidate's tool or a judge does not exist.
+            InvalidSettings: A candidate's model cannot be opened.
+        """
+        who = await self._enter(principal)
+        for definition in (*dataset.tools, *(agent.tool() for agent in dataset.agents)):
+            await self._parts.catalogue.save(definition, who)
+        chosen = tuple(candidates) or dataset.candidates
+        compared = _base(chosen, base)
+        tools = {one.label: await self._parts.catalogue.require(who.realm, one.tool) for one in chosen}
+        tries = [_Try(task, one, attempt + 1) for one, task, attempt in product(chosen, dataset.tasks, range(repeat))]
+        self._check(tries)
+        for check in (check for task in dataset.tasks for check in task.checks):
+            check_form(check)
+            if isinstance(check, JudgeCheck):
+                await self._parts.catalogue.require(who.realm, check.agent)
+        lanes = asyncio.Semaphore(at_once)
+
+        async def run(one: _Try) -> EvaluationOutcome:
+            async with lanes:
+                return await self._outcome(one, tools[one.candidate.label], who, dry_run=dry_run)
+
+        outcomes = await asyncio.gather(*map(run, tries))
+        return _report(dataset, chosen, compared, outcomes)
+
+    def _check(self, tries: Sequence[_Try]) -> None:
+        """Refuse what could not be run, before anything runs."""
+        for one in tries:
+            model = one.candidate.model
+            if model is not None and model != SCRIPTED:
+                self._parts.models.check(LLMConfig(model=model))
+            elif model == SCRIPTED and not one.script:
+                msg = f"task {one.task.id!r} has no script, and candidate {one.candidate.label!r} answers from scripts"
+                raise InvalidInput(f"{msg}; write one, or name a model")
+
+    async def _outcome(self, one: _Try, tool: ToolRevision, who: Principal, *, dry_run: bool) -> EvaluationOutcome:
+        failed = EvaluationOutcome(task=one.task.id, candidate=one.candidate.label, attempt=one.attempt, passed=False)
+        try:
+            if not dry_run:
+                for use in one.task.setup:
+                    await self._set_up(use, who)
+            result = await self._run(one, tool, who, dry_run=dry_run)
+            if result.summary.status in WAITING:  # nobody shall decide about it when the comparison is long made
+                await self._parts.engine.cancel(result.run_id, by=who.id, reason="it waited in an evaluation")
+            judged = [await self._judged(check, one.task, result, who) for check in one.task.checks]
+        except ToolcribError as problem:
+            return failed.model_copy(update={"error": str(problem)})
+        checks = [score(check, result, said) for check, said in zip(one.task.checks, judged, strict=True)]
+        return _told(failed, result, checks)
+
+    async def _run(self, one: _Try, tool: ToolRevision, who: Principal, *, dry_run: bool) -> Result:
+        """Make the run; a scripted model is there for as long as it takes."""
+        models, model = self._parts.models, one.candidate.model
+        lent = nullcontext(model)
+        if model == SCRIPTED:
+            lent = models.lent(f"{SCRIPTED}:{one.task.id}", ScriptedModel(map(_message, one.script), name=one.task.id))
+        with lent as named:
+            return await self._start(tool, _input_of(tool, one.task), who, model=named, dry_run=dry_run)
+
+    async def _start(
+        self,
+        tool: ToolRevision,
+        arguments: JsonObject,
+        who: Principal,
+        *,
+        model: str | None = None,
+        dry_run: bool = False,
+        as_call: bool = False,
+    ) -> Result:
+        parts = self._parts
+        request = request_of(tool, arguments, who, parts.registry, dry_run=dry_run, as_call=as_call)
+        request = request.model_copy(update={"model": model})
+        refusal = refusal_of_run(parts.executor, tool, request)
+        driven = parts.engine.start(request) if refusal is None else parts.engine.refuse(request, refusal)
+        ended = await driven
+        return Result(ended.result, ended.log)
+
+    async def _set_up(self, use: EvaluationCall, who: Principal) -> None:
+        tool = await self._parts.catalogue.require(who.realm, use.tool)
+        result = await self._start(tool, use.input, who, as_call=True)
+        if not result.ok:
+            why = result.error.message if result.error else result.summary.status
+            raise InvalidInput(f"the task was not set up: {use.tool!r}: {why}")
+
+    async def _judged(
+        self, check: EvaluationCheck, task: EvaluationTask, result: Result, who: Principal
+    ) -> Judgement | None:
+        if not isinstance(check, JudgeCheck):
+            return None
+        judge = await self._parts.catalogue.require(who.realm, check.agent)
+        asked = {"question": check.question, "task": task.input, "answer": answer_of(result.output)}
+        words = f"{orjson.dumps(asked).decode()}\n\nJudge the answer. Answer with JSON: score (0 to 1) and reason."
+        return judgement_of((await self._start(judge, {"message": words}, who)).output)
+
+
+def _base(candidates: Sequence[EvaluationCandidate], base: str | None) -> str:
+    """Label of the candidate that others are compared with."""
+    labels = [one.label for one in candidates]
+    if not labels:
+        raise InvalidInput("nothing is evaluated; name at least one candidate, here or in the dataset")
+    twice = next((label for label in labels if labels.count(label) > 1), None)
+    if twice is not None:
+        raise InvalidInput(f"candidate {twice!r} is named twice; name another version or another model")
+    if base is None:
+        return labels[0]
+    found = next((one.label for one in candidates if base in {one.label, one.tool}), None)
+    if found is None:
+        raise InvalidInput(f"there is no candidate {base!r} to compare with; there is: {', '.join(labels)}")
+    return found
+
+
+def _input_of(tool: ToolRevision, task: EvaluationTask) -> JsonObject:
+    if not isinstance(task.input, str):
+        return task.input
+    if tool.definition.implementation.kind != "agent":
+        return {"task": task.input}
+    return {"message": task.input, **({"context": task.context} if task.context else {})}
+
+
+def _message(turn: ScriptedTurn) -> Message:
+    said = (Text(turn.text),) if turn.text else ()
+    calls = (
+        ToolCall(f"call_{number}", use.tool, orjson.dumps(use.input).decode())
+        for number, use in enumerate(turn.calls, start=1)
+    )
+    return Message("assistant", (*said, *calls))
+
+
+def _told(failed: EvaluationOutcome, result: Result, checks: Sequence[CheckOutcome]) -> EvaluationOutcome:
+    summary = result.summary
+    completed = summary.status == "completed"
+    why = result.error.message if result.error else f"the run is {summary.status.replace('_', ' ')}"
+    return failed.model_copy(
+        update={
+            "run_id": result.run_id,
+            "status": summary.status,
+            "stop_reason": summary.stop_reason,
+            "passed": completed and all(check.passed for check in checks),
+            "checks": tuple(checks),
+            "answer": answer_of(result.output),
+            "error": None if completed else why,
+            "cost_usd": None if summary.cost_unknown else summary.cost_usd,
+            "tokens": summary.usage.total_tokens,
+            "steps": summary.iterations,
+            "tool_calls": summary.tool_calls,
+            "duration_s": (result.log[-1].at - result.log[0].at).total_seconds(),
+        }
+    )
+
+
+def _report(
+    dataset: EvaluationDataset,
+    candidates: Sequence[EvaluationCandidate],
+    base: str,
+    outcomes: Sequence[EvaluationOutcome],
+) -> Evaluation:
+    results: dict[str, CandidateResult] = {}
+    for one in candidates:
+        own = [outcome for outcome in outcomes if outcome.candidate == one.label]
+        tasks = {task.id: figures_of([outcome for outcome in own if outcome.task == task.id]) for task in dataset.tasks}
+        results[one.label] = CandidateResult(candidate=one.label, total=figures_of(own), tasks=tasks)
+    changes = [
+        change
+        for label, result in results.items()
+        for task in dataset.tasks
+        if (change := _change(task.id, label, result, results[base])) is not None
+    ]
+    return Evaluation(
+        dataset=dataset.name,
+        base=base,
+        candidates=tuple(results.values()),
+        changes=tuple(changes),
+        outcomes=tuple(outcomes),
+    )
+
+
+def _change(task: str, label: str, result: CandidateResult, base: CandidateResult) -> EvaluationChange | None:
+    mine, theirs = result.tasks[task], base.tasks[task]
+    if mine.passed == theirs.passed:
+        return None
+    return EvaluationChange(
+        kind="regression" if mine.passed < theirs.passed else "improvement",
+        task=task,
+        candidate=label,
+        passed=mine.passed,
+        base_passed=theirs.passed,
+        runs=mine.runs,
+    )

@@ -1,0 +1,265 @@
+"""Executions of agents and agentic tools: asking one, bringing back what a client did, and how it stands (004).
+
+An execution is a run, and every answer is a reading of its journal. Nothing is held between two requests: each may
+reach another process.
+"""
+
+from collections.abc import AsyncGenerator, Sequence
+from contextlib import aclosing
+
+from toolcrib.contracts import (
+    AgentRequest,
+    AgentResponse,
+    Conflict,
+    InvalidInput,
+    JsonObject,
+    NotFound,
+    Principal,
+    ReturnedCall,
+    Run,
+    ToolDefinition,
+    Unavailable,
+)
+from toolcrib.core.runs import BEGINNING, StreamMessage, listen, read_response, read_tree, signals_for, turn_run_id
+from toolcrib.crib.agents.conversations import Conversations
+from toolcrib.crib.agents.questions import Questions
+from toolcrib.crib.container.container import Parts
+from toolcrib.crib.container.entering import Enter
+from toolcrib.crib.container.requests import refusal_of_run, request_of
+from toolcrib.crib.container.run_access import RunVerb, run_for
+
+
+class Executions:
+    """The executions of a crib.
+
+    Args:
+        parts: Of the crib.
+        conversations: Of the crib.
+        enter: Has the definitions of a principal's realm at hand.
+        questions: Takes messages that answer what a run asks.
+    """
+
+    def __init__(self, parts: Parts, conversations: Conversations, enter: Enter, questions: Questions) -> None:
+        self._parts = parts
+        self._journal = parts.outside.store.journal
+        self._conversations = conversations
+        self._enter = enter
+        self._questions = questions
+
+    async def execute(self, agent: str, request: AgentRequest, *, principal: Principal | None = None) -> AgentResponse:
+        """Ask an agent, or bring it what its client did, and wait until it has answered or waits for somebody.
+
+        A run for which this process lacks something stays queued for one that has it, and the answer says what it is.
+
+        Args:
+            agent: `name` or `name@range` of an agent or an agentic tool.
+            request: A message (or params), or results of calls that wait for the client.
+            principal: Who asks.
+
+        Raises:
+            NotFound: No such agent or conversation, or no such run.
+            InvalidInput: The request holds neither a message nor results, or both.
+            Conflict: A turn of the conversation is not over; or the results fit no calls that wait, and none was taken.
+            PermissionDenied: The run is somebody else's.
+        """
+        who = await self._enter(principal)
+        run_id = await self._take(agent, request, who)
+        try:
+            await self._parts.engine.resume(run_id)
+        except Unavailable as lack:
+            queued = await self.respond(run_id, principal=who)
+            return queued.model_copy(update={"warnings": (*queued.warnings, str(lack))})
+        await self._conversations.settle(await self._journal.run(run_id))
+        return await self.respond(run_id, principal=who)
+
+    async def submit(self, agent: str, request: AgentRequest, *, principal: Principal | None = None) -> AgentResponse:
+        """The same for a serving engine to carry out: answers at once, and `respond` tells later how it stands.
+
+        Raises:
+            NotFound: As `execute`, like all that follow.
+            InvalidInput: See there.
+            Conflict: See there.
+            PermissionDenied: See there.
+        """
+        who = await self._enter(principal)
+        return await self.respond(await self._take(agent, request, who), principal=who)
+
+    async def continue_(
+        self, conversation_id: str, message: str, *, principal: Principal | None = None
+    ) -> AgentResponse:
+        """Send a conversation its next message, and wait as `execute` does.
+
+        Raises:
+            NotFound: There is no such conversation, or it is another's.
+            Conflict: Its last turn is not over, or it is closed.
+        """
+        who = await self._enter(principal)
+        conversation = await self._conversations.own(conversation_id, principal=who)
+        request = AgentRequest(message=message, conversation_id=conversation_id)
+        return await self.execute(conversation.agent, request, principal=who)
+
+    async def respond(self, run_id: str, *, principal: Principal | None = None) -> AgentResponse:
+        """How an execution stands, whether it goes on, waits or has ended.
+
+        Raises:
+            NotFound: The realm has no such run.
+            PermissionDenied: It is somebody else's, and the principal has no grant to read it.
+        """
+        who = await self._enter(principal)
+        run = await self.run_for(run_id, who, "read")
+        tool = await self._parts.registry.pinned(run.realm, run.request.content_hash)
+        return await read_response(self._journal, run_id, tool)
+
+    async def follow(
+        self, run_id: str, *, after: str = BEGINNING, drive: bool = False, principal: Principal | None = None
+    ) -> AsyncGenerator[StreamMessage]:
+        """What a run says and does as it goes on, until it has ended or waits.
+
+        Args:
+            run_id: The run.
+            after: The place of the last message that was received; the beginning if there was none.
+            drive: Whether this process drives the run if no other does; it goes on when nobody listens any more.
+            principal: Who follows.
+
+        Raises:
+            NotFound: As `respond`, like the next.
+            PermissionDenied: See there.
+            InvalidInput: The run has no such place.
+        """
+        async with aclosing(self.follow_closely(run_id, after=after, drive=drive, principal=principal)) as told:
+            async for news in told:
+                if news is not None:
+                    yield news
+
+    async def follow_closely(
+        self, run_id: str, *, after: str = BEGINNING, drive: bool = False, principal: Principal | None = None
+    ) -> AsyncGenerator[StreamMessage | None]:
+        """The same as `follow`, and null at moments without news, for who must keep a connection open."""
+        who = await self._enter(principal)
+        await self.run_for(run_id, who, "read")
+        engine = self._parts.engine
+        with engine.live.watch(run_id):
+            if drive:
+                engine.begin(run_id)
+            async with aclosing(listen(self._journal, engine.live, self._parts.outside.clock, run_id, after)) as told:
+                async for news in told:
+                    yield news
+
+    # Beginning --------------------------------------------------------------------------------------------------------
+
+    async def _take(self, agent: str, request: AgentRequest, who: Principal) -> str:
+        """Take a request, durably; returns the id of the run that goes on with it."""
+        asking = await self._asking(agent, request, who) if request.message is not None else None
+        if asking is not None and request.message is not None:
+            await self._questions.leave(asking, request.message, principal=who)
+            return asking
+        if not request.tool_results:
+            return await self._begin(agent, request, who)
+        if request.message is not None or request.params is not None:
+            msg = "a request brings tool_results or a message, not both; send the message when the run has ended"
+            raise InvalidInput(msg)
+        run = await self._waiting_run(agent, request, who)
+        await self._deliver(run.run_id, request.tool_results, who)
+        return run.run_id
+
+    async def _begin(self, agent: str, request: AgentRequest, who: Principal) -> str:
+        """Create a run, queued. One that is refused is ended at once, and no turn of a conversation."""
+        parts = self._parts
+        tool = await parts.catalogue.require(who.realm, agent)
+        wanted = request_of(
+            tool,
+            _arguments(tool.definition, request),
+            who,
+            parts.registry,
+            conversation_id=request.conversation_id,
+            session_id=request.session_id,
+            dry_run=request.dry_run,
+        )
+        refusal = refusal_of_run(parts.executor, tool, wanted)
+        if refusal is not None:
+            return (await parts.engine.refuse(wanted, refusal)).result.run_id
+        if wanted.kind != "agent":
+            return await parts.engine.create(wanted)
+        return await self._conversations.create(await self._conversations.begin(tool, request, who), wanted)
+
+    async def _asking(self, agent: str, request: AgentRequest, who: Principal) -> str | None:
+        """The outermost run that waits for an answer, which a message gives it; null if a message begins a turn."""
+        run_id = request.run_id
+        try:
+            if run_id is None and request.conversation_id is not None:
+                conversation = await self._conversations.own(request.conversation_id, principal=who)
+                run_id = turn_run_id(conversation.conversation_id, conversation.turn_count)
+            if run_id is None:
+                return None
+            run = await self.run_for(run_id, who, "execute")
+        except NotFound:
+            if request.run_id is not None:
+                raise
+            return None  # a turn without a run is free for this message; what else is missing is said when it begins
+        if run.status != "awaiting_answer":
+            return None
+        if agent.partition("@")[0] != run.request.tool_name:
+            msg = f"run {run.run_id} is of {run.request.tool_name!r}, which has asked; answer it, not {agent!r}"
+            raise Conflict(msg)
+        return run.run_id
+
+    # Results of clients -----------------------------------------------------------------------------------------------
+
+    async def _waiting_run(self, agent: str, request: AgentRequest, who: Principal) -> Run:
+        """The outermost run of the one that results are brought to."""
+        run = await self.run_for(await self._run_id(request, who), who, "execute")
+        while run.request.parent_run_id is not None:
+            run = await self.run_for(run.request.parent_run_id, who, "execute")
+        name, conversation_id = run.request.tool_name, run.request.conversation_id
+        if agent.partition("@")[0] != name or request.conversation_id not in {None, conversation_id}:
+            msg = (
+                f"run {run.run_id} is of {name!r}, in conversation {conversation_id!r}; bring the results to the agent "
+                "and the conversation that handed the calls over"
+            )
+            raise Conflict(msg)
+        return run
+
+    async def _run_id(self, request: AgentRequest, who: Principal) -> str:
+        if request.run_id is not None:
+            return request.run_id
+        if request.conversation_id is None:
+            msg = "tool_results need the run_id of the run that waits for them, or its conversation_id"
+            raise InvalidInput(msg)
+        conversation = await self._conversations.get(request.conversation_id, principal=who)
+        return turn_run_id(conversation.conversation_id, conversation.turn_count)
+
+    async def _deliver(self, run_id: str, results: Sequence[ReturnedCall], who: Principal) -> None:
+        delivered = False
+        while not delivered:  # once more if others were faster: what they brought is seen then
+            tree = await read_tree(self._journal, run_id, ended=True)
+            signals = signals_for(tree, results, made_by=who.id, at=self._parts.outside.clock.now())
+            delivered = await self._parts.engine.signal_all(signals)
+
+    async def run_for(self, run_id: str, who: Principal, verb: RunVerb) -> Run:
+        """A run of the realm that is the principal's own, or that it has a grant for.
+
+        Raises:
+            NotFound: The realm has no such run.
+            PermissionDenied: It is somebody else's.
+        """
+        return await run_for(self._journal, run_id, who, verb)
+
+
+def _arguments(definition: ToolDefinition, request: AgentRequest) -> JsonObject:
+    """The input of a run, as the schema of the agent or the agentic tool wants it."""
+    if not definition.has_model:
+        msg = f"{definition.name!r} is neither an agent nor an agentic tool; call it as a tool"
+        raise InvalidInput(msg)
+    if (request.message is None) == (request.params is None):
+        given = "neither" if request.message is None else "both"
+        msg = f"{definition.name!r} takes a message or params, and the request has {given}; send one of them"
+        raise InvalidInput(msg)
+    told = definition.run_kind == "agent" and request.params is None
+    if request.context and not told:
+        msg = f"{definition.name!r} is told variables with a message to an agent only; put them into params"
+        raise InvalidInput(msg)
+    if request.params is not None:
+        return request.params
+    if not told:
+        return {"task": request.message}
+    return {"message": request.message, **({"context": request.context} if request.context else {})}

@@ -1,0 +1,94 @@
+"""What runs ask those who started them, and the answers, with which they go on where they are."""
+
+from toolcrib.contracts import Conflict, InvalidInput, OpenQuestion, Principal, Signal
+from toolcrib.contracts.runs.questions import LONGEST_ANSWER, Answer, answer_signal
+from toolcrib.core.runs import Result, open_question, read_tree
+from toolcrib.crib.container.container import Parts
+from toolcrib.crib.container.entering import Enter
+from toolcrib.crib.container.run_access import run_for
+
+
+class Questions:
+    """The questions of a crib's runs.
+
+    Args:
+        parts: Of the crib.
+        enter: Has the definitions of a principal's realm at hand.
+    """
+
+    def __init__(self, parts: Parts, enter: Enter) -> None:
+        self._parts = parts
+        self._journal = parts.outside.store.journal
+        self._enter = enter
+
+    async def of_run(self, run_id: str) -> OpenQuestion | None:
+        """What a run asks, or a run that is nested in it; null if nothing.
+
+        Raises:
+            NotFound: No such run.
+        """
+        await self._enter(None)
+        return open_question(await read_tree(self._journal, run_id))
+
+    async def answer(
+        self, run_id: str, answer: str, *, position: str | None = None, principal: Principal | None = None
+    ) -> Result:
+        """Answer what a run asks, and carry it on until it ends or waits again.
+
+            result = await deals("Give the Globex deals to Rafael")
+            if result.question:
+                result = await crib.questions.answer(result.run_id, result.question.choices[0].value)
+
+        Args:
+            run_id: The run, or one that it is nested in.
+            answer: The value or the label of one of the question's choices, or words in any language.
+            position: Of the question that is meant; the one that waits if null.
+            principal: Who answers; the application itself if null.
+
+        Raises:
+            NotFound: No such run, or none of the principal's realm.
+            PermissionDenied: It is somebody else's.
+            Conflict: It asks nothing, or something else, or was answered before.
+            InvalidInput: The answer is empty, or too long.
+        """
+        await self.leave(run_id, answer, position=position, principal=principal)
+        driven = await self._parts.engine.resume(run_id)
+        return Result(driven.result, driven.log)
+
+    async def leave(
+        self, run_id: str, answer: str, *, position: str | None = None, principal: Principal | None = None
+    ) -> None:
+        """Answer a question for a serving engine to go on with. The first answer counts; raises as `answer`."""
+        if not answer.strip() or len(answer) > LONGEST_ANSWER:
+            msg = f"an answer has 1 to {LONGEST_ANSWER} characters, and this has {len(answer.strip())}; say it shorter"
+            raise InvalidInput(msg if answer.strip() else "the answer is empty; name a choice, or answer in words")
+        who = await self._enter(principal)
+        if principal is not None:
+            await run_for(self._journal, run_id, principal, "execute")
+        question = open_question(await read_tree(self._journal, run_id))
+        if question is None or position not in {None, question.position}:
+            asked = "nothing" if question is None else f"at {question.position!r}: {question.question}"
+            msg = f"run {run_id} does not ask that; it asks {asked}; look at the run for how it stands"
+            raise Conflict(msg)
+        signal = Signal(
+            name=answer_signal(question.position),
+            payload=Answer(answer=_value(question, answer)).payload(),
+            made_by=who.id,
+            at=self._parts.outside.clock.now(),
+        )
+        if not await self._parts.engine.signal(question.run_id, signal):
+            msg = (
+                f"the question at {question.position!r} of run {question.run_id} was answered; the first answer counts"
+            )
+            raise Conflict(msg)
+
+
+def _value(question: OpenQuestion, answer: str) -> str:
+    """The value of the choice that an answer names, else its words."""
+    said = answer.strip().casefold()
+    named = (
+        choice.value
+        for choice in question.choices
+        if said in {choice.value.casefold(), choice.label.strip().casefold()}
+    )
+    return next(named, answer.strip())

@@ -1,0 +1,317 @@
+"""The definitions that a crib acts on: read realm by realm, added by the program, checked and saved.
+
+What is added is saved when the crib is opened or next asked for anything, in the order in which it was added.
+"""
+
+import asyncio
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, TypeAlias
+
+from toolcrib.agents import check_agent, check_agentic, check_provider_data, default_prompt, made_from
+from toolcrib.contracts import (
+    AgentImplementation,
+    Implementation,
+    InvalidInput,
+    NotFound,
+    PermissionDenied,
+    Principal,
+    PromptFragment,
+    ProviderDefinition,
+    ServiceAccount,
+    ToolDefinition,
+    ToolRevision,
+)
+from toolcrib.contracts.workflows import (
+    ConditionBinding,
+    StepRegistration,
+    WorkflowDefinition,
+    WorkflowImplementation,
+)
+from toolcrib.core.executor import Clock
+from toolcrib.core.policy import permits, require_publish
+from toolcrib.core.registry import (
+    FunctionTool,
+    Named,
+    Providers,
+    Registry,
+    check_callees,
+    check_definition,
+    concerns,
+    warnings_at_start,
+    warnings_for,
+)
+from toolcrib.core.runs import check_pins
+from toolcrib.infrastructure.store import Store
+from toolcrib.kinds.mcp.importer import Commands
+from toolcrib.kinds.runtimes_part import PluginRuntimes, PythonRuntime
+from toolcrib.llm import ModelPool
+from toolcrib.workflows import authoring_tools
+from toolcrib.workflows.checks import (
+    Checked,
+    Surroundings,
+    check_condition,
+    check_registration,
+    check_workflow,
+    refusal,
+)
+
+Addition: TypeAlias = ToolDefinition | FunctionTool[..., Any]
+"""What a program adds: a definition, or a function with one."""
+
+
+class Catalogue:
+    """Opens the store and keeps the definitions of the realms that were entered.
+
+    Args:
+        store: Where definitions are kept.
+        registry: Its tools, at hand.
+        providers: Its providers, at hand.
+        fragments: Its prompt fragments, at hand.
+        accounts: Its service accounts, at hand.
+        steps: Its workflow steps, at hand.
+        conditions: Its conditions, at hand.
+        functions: Python functions by the revision that they belong to.
+        models: Tells whether a model can be opened.
+        commands: Tells which programs may be started.
+        plugins: Tells what runtimes of other packages want.
+        clock: Time.
+    """
+
+    def __init__(
+        self,
+        store: Store,
+        *,
+        registry: Registry,
+        providers: Providers,
+        fragments: Named[PromptFragment],
+        accounts: Named[ServiceAccount],
+        steps: Named[StepRegistration],
+        conditions: Named[ConditionBinding],
+        functions: PythonRuntime,
+        models: ModelPool,
+        commands: Commands,
+        plugins: PluginRuntimes,
+        clock: Clock,
+    ) -> None:
+        self._store = store
+        self._registry = registry
+        self._providers = providers
+        self._fragments = fragments
+        self._accounts = accounts
+        self._steps = steps
+        self._conditions = conditions
+        self._functions = functions
+        self._models = models
+        self._commands = commands
+        self._plugins = plugins
+        self._clock = clock
+        self._added: list[tuple[Addition, Principal]] = []
+        self._realms: dict[str, int] = {}
+        """The realms that were read, with the number of the last change that was seen."""
+        self._open = False
+        self._opening = asyncio.Lock()
+
+    def add(self, addition: Addition, owner: Principal) -> None:
+        """Have something saved before the next call."""
+        self._added.append((addition, owner))
+
+    @property
+    def additions(self) -> Sequence[tuple[Addition, Principal]]:
+        """What was added and is not saved yet, and by whom."""
+        return tuple(self._added)
+
+    async def open(self, realm: str) -> None:
+        """Connect the store, read a realm, and save what was added."""
+        if self._open and not self._added:
+            return
+        async with self._opening:
+            if not self._open:
+                await self._store.open()
+                await self.refresh(realm)
+                self._open = True
+            while self._added:
+                # It stays in the list while it is saved, so that nobody else takes the crib to be up to date.
+                try:
+                    await self._save_added(*self._added[0])
+                except (InvalidInput, NotFound):
+                    del self._added[0]
+                    raise
+                del self._added[0]
+
+    async def close(self) -> None:
+        """Let go of the store."""
+        await self._store.close()
+        self._open = False
+
+    async def read(self, realm: str) -> None:
+        """Have the definitions of a realm at hand."""
+        if realm not in self._realms:
+            async with self._opening:
+                if realm not in self._realms:
+                    await self.refresh(realm)
+
+    async def refresh(self, realm: str) -> None:
+        """Read definitions that other processes have saved."""
+        seen = await self._registry.changes(realm)  # before reading: what is saved meanwhile is read once too often
+        await self._registry.refresh(realm)
+        await self._providers.refresh(realm)
+        await self._fragments.refresh(realm)
+        await self._accounts.refresh(realm)
+        await self._steps.refresh(realm)
+        await self._conditions.refresh(realm)
+        self._realms[realm] = seen
+
+    async def renew(self, realm: str) -> None:
+        """Refresh if something has changed in the store since, which costs one look-up to know."""
+        if self._realms.get(realm) != await self._registry.changes(realm):
+            await self.refresh(realm)
+
+    async def require(self, realm: str, ref: str) -> ToolRevision:
+        """The tool, also if another process has saved it since this one last looked.
+
+        Raises:
+            NotFound: No such tool.
+        """
+        if self._registry.named(realm, ref) is None:
+            await self.refresh(realm)
+        return self._registry.require(realm, ref)
+
+    def checked(self, definition: ToolDefinition, realm: str) -> ToolDefinition:
+        """The definition as it is stored.
+
+        Raises:
+            InvalidDefinition: It is not well formed.
+            InvalidSettings: Its model cannot be opened.
+            NotFound: It names a tool that does not exist.
+        """
+        if isinstance(definition.implementation, WorkflowImplementation):
+            found = self.check_workflow(WorkflowDefinition.of(definition), realm)
+            if found.errors:
+                raise refusal(definition.name, found.errors)
+            return found.tool
+        return self._checked(definition, realm)
+
+    def around(self, realm: str) -> Surroundings:
+        """What the workflows of a realm are held against."""
+        return Surroundings(realm, self._registry, self._steps, self._conditions, self._accounts)
+
+    def check_workflow(self, workflow: WorkflowDefinition, realm: str, who: Principal | None = None) -> Checked:
+        """A workflow as it would be stored, with all that is wrong with it; also with who would save it, if given."""
+        found = check_workflow(workflow, self.around(realm))
+        try:
+            self._checked(found.tool, realm)
+        except (InvalidInput, NotFound) as problem:
+            found = found.with_error(str(problem))
+        if who is not None:
+            for problem in self._account_problems(found.tool, who):
+                found = found.with_error(problem)
+        return found
+
+    def check_step(self, step: StepRegistration, who: Principal) -> None:
+        """Refuse a name for a tool that no workflow could use; raises as `check_registration`."""
+        check_registration(step, self._registry, who.realm)
+
+    def check_condition(self, condition: ConditionBinding, who: Principal) -> None:
+        """Refuse a condition that is not one expression over its parameters; raises as the check of that name."""
+        del who
+        check_condition(condition)
+
+    def _checked(self, definition: ToolDefinition, realm: str) -> ToolDefinition:
+        check_definition(definition)
+        self._plugins.check(definition)
+        checked = check_callees(check_agentic(definition, self._registry, realm), self._registry, realm)
+        checked = check_agent(checked, self._registry, realm, self._fragments)
+        check_provider_data(checked, realm, self._providers)
+        implementation = checked.implementation
+        if implementation.kind == "agent":
+            check_pins(checked.name, implementation.pins)
+            self._models.check(implementation.llm)
+        if implementation.kind != "agentic":
+            return checked
+        self._models.check(implementation.llm)
+        prompt = implementation.system_prompt
+        is_default = prompt == default_prompt(implementation, purpose=checked.description)
+        if is_default:
+            written = implementation.model_copy(update={"system_prompt": self.default_prompt(checked, realm)})
+            checked = checked.model_copy(update={"implementation": written})
+        return made_from(checked, realm, self._registry, self._providers, is_default=is_default)
+
+    def default_prompt(self, definition: ToolDefinition, realm: str) -> str:
+        """The default prompt of an agentic tool, with what its steps' tools are for; empty for any other tool."""
+        implementation = definition.implementation
+        if implementation.kind != "agentic":
+            return ""
+        named = {step.tool: self._registry.named(realm, step.tool) for step in implementation.steps}
+        tools = {ref: found.definition for ref, found in named.items() if found is not None}
+        return default_prompt(implementation, purpose=definition.description, tools=tools)
+
+    async def save(self, definition: ToolDefinition, who: Principal, *, after: int | None = None) -> ToolRevision:
+        """Check a definition and store it; raises as `checked`, `Conflict` as the registry, and `PermissionDenied`."""
+        return await self.keep(self.checked(definition, who.realm), who, after=after)
+
+    async def keep(self, checked: ToolDefinition, who: Principal, *, after: int | None = None) -> ToolRevision:
+        """Store what has been checked; raises `Conflict` as the registry, and `PermissionDenied`."""
+        if isinstance(checked.implementation, WorkflowImplementation):
+            require_publish(who, checked.name)
+        self.check_accounts(checked, who)
+        now = self._clock.now()
+        if isinstance(checked.implementation, AgentImplementation) and checked.implementation.can_create_workflows:
+            await self._have_authoring(who.realm, who.id)
+        saved = await self._registry.save(checked, realm=who.realm, made_by=who.id, at=now, after=after)
+        concerned = concerns(saved, self._registry)
+        warnings = (*warnings_for(checked, self._registry, who.realm, now), *concerned)
+        return saved.model_copy(update={"warnings": warnings}) if warnings else saved
+
+    def check_accounts(self, definition: ToolDefinition, who: Principal) -> None:
+        """Hold the accounts that an agent or a step would act as against what its author may give it.
+
+        Raises:
+            NotFound: There is no such account.
+            PermissionDenied: The author has no grant for one of them.
+        """
+        for name in _accounts_of(definition.implementation):
+            self._accounts.require(who.realm, name)
+        for problem in self._account_problems(definition, who):
+            raise PermissionDenied(problem)
+
+    async def _have_authoring(self, realm: str, made_by: str) -> None:
+        """Have the tools for writing workflows in a realm as this release has them."""
+        for definition in authoring_tools():
+            present = self._registry.named(realm, definition.name)
+            if present is None or present.content_hash != definition.content_hash():
+                await self._registry.save(definition, realm=realm, made_by=made_by, at=self._clock.now())
+
+    def _account_problems(self, definition: ToolDefinition, who: Principal) -> Iterator[str]:
+        kind = definition.implementation.kind
+        for name in _accounts_of(definition.implementation):
+            if not permits(who.grants, uri := f"ai://accounts/{name}/execute"):
+                msg = f"{kind} {definition.name!r} would act as {name!r}, and {who.id!r} has no grant for {uri!r}"
+                yield f"{msg}; ask the realm's owner for it, or leave principal_ref out"
+
+    def warnings_at_start(self, tool: ToolRevision, pins: Mapping[str, str]) -> tuple[str, ...]:
+        """What a run has to know of the tools that it has pinned: which of them are deprecated."""
+        return warnings_at_start(tool, pins, self._registry, self._clock.now())
+
+    async def save_provider(self, provider: ProviderDefinition, who: Principal) -> None:
+        """Store a provider, if its program may be started."""
+        self._commands.check(provider)
+        await self._providers.save(provider, realm=who.realm, made_by=who.id, at=self._clock.now())
+
+    async def _save_added(self, added: Addition, owner: Principal) -> None:
+        if isinstance(added, ToolDefinition):
+            await self.save(added, owner)
+            return
+        revision = await self.save(added.definition, owner)
+        self._functions.bind(revision.content_hash, added)
+
+
+def _accounts_of(implementation: Implementation) -> list[str]:
+    """Names of the service accounts that a tool acts as, each once."""
+    match implementation:
+        case AgentImplementation(principal_ref=name):
+            named = [name]
+        case WorkflowImplementation(steps=steps):
+            named = [step.principal_ref for step in steps]
+        case _:
+            named = []
+    return list(dict.fromkeys(name for name in named if name is not None))

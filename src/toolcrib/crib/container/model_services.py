@@ -1,0 +1,117 @@
+"""Model services that an operator has described, as providers of models. Described, not connected: no I/O here."""
+
+import re
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Final
+
+import yaml
+from pydantic import TypeAdapter, ValidationError
+
+from toolcrib.contracts import InvalidExpression, InvalidSettings, Json, JsonObject, ModelError, ModelService
+from toolcrib.core.expressions import references_of, resolve
+from toolcrib.core.expressions.jsonpath import check_path, select_one
+from toolcrib.llm import PROVIDERS, Provider
+from toolcrib.llm.base.quirks import Quirks
+from toolcrib.llm.wires import PlainForm, PlainWire
+
+_NAME: Final = re.compile(r"[a-z][a-z0-9-]{0,63}")
+_SAID: Final = frozenset({"model", "system", "prompt", "messages", "schema", "temperature", "max_tokens"})
+_SERVICES: Final = TypeAdapter(dict[str, ModelService])
+
+
+def read_services(file: Path) -> Mapping[str, ModelService]:
+    """The services that a file describes: YAML or JSON, an object of `ModelService` by name.
+
+    Raises:
+        InvalidSettings: It cannot be read, or describes something else.
+    """
+    try:
+        return _SERVICES.validate_python(yaml.safe_load(file.read_text(encoding="utf-8")) or {})
+    except OSError as problem:
+        raise InvalidSettings(f"the model services in {file} cannot be read: {problem.strerror}") from problem
+    except ValidationError as problem:
+        found = problem.errors()[0]
+        place = ".".join(map(str, found["loc"]))
+        raise InvalidSettings(f"the model services in {file}: {place}: {found['msg']}; correct it") from None
+    except (yaml.YAMLError, UnicodeDecodeError) as problem:
+        raise InvalidSettings(f"the model services in {file} are no YAML: {problem}") from None
+
+
+def service_providers(services: Mapping[str, ModelService]) -> dict[str, Provider]:
+    """Providers of models by name, beside those that everybody has.
+
+    Raises:
+        InvalidSettings: A name is taken or no name, or a template or path cannot be used.
+    """
+    return {name: _provider(name, service) for name, service in services.items()}
+
+
+def _provider(name: str, service: ModelService) -> Provider:
+    if name in PROVIDERS or not _NAME.fullmatch(name):
+        problem = "is taken" if name in PROVIDERS else "has other characters than a-z, 0-9 and -"
+        raise InvalidSettings(f"model service {name!r} {problem}; give it another name")
+    if service.wire != "plain":
+        like = PROVIDERS[service.wire]
+        quirks = Quirks(tool_calling=service.tool_calling or "native") if service.wire == "openai" else like.quirks
+        return Provider(
+            base_url=service.base_url,
+            api_key_env=service.api_key_env,
+            key_required=service.api_key_env is not None,
+            wire=like.wire,
+            quirks=quirks,
+        )
+    _check(name, service)
+    form = _form(name, service)
+    takes_schema = "schema" in _roots(service.request)
+    return Provider(
+        base_url=service.base_url,
+        api_key_env=service.api_key_env,
+        key_required=service.api_key_env is not None,
+        wire=lambda origin: PlainWire(origin, form),
+        quirks=Quirks(tool_calling="schema", structured="json_schema" if takes_schema else "prompt"),
+    )
+
+
+def _check(name: str, service: ModelService) -> None:
+    try:
+        unknown = sorted(_roots(service.request) - _SAID) or sorted(_roots(dict(service.headers)) - {"key"})
+        for path in filter(None, (service.text, service.input_tokens, service.output_tokens)):
+            check_path(path)
+    except InvalidExpression as problem:
+        raise InvalidSettings(f"model service {name!r}: {problem}") from None
+    if unknown:
+        msg = f"model service {name!r} uses ${{{unknown[0]}}}, which nobody says; in the request it may use"
+        raise InvalidSettings(f"{msg} {', '.join(sorted(_SAID))}, and in headers key")
+
+
+def _roots(template: JsonObject) -> set[str]:
+    return {reference.partition(".")[0].partition("[")[0] for reference in references_of(template)}
+
+
+def _form(name: str, service: ModelService) -> PlainForm:
+    def body(said: JsonObject) -> JsonObject:
+        try:
+            return {name: resolve(value, said) for name, value in service.request.items()}
+        except InvalidExpression as problem:
+            raise ModelError("bad_request", f"{name}: the request cannot be made: {problem}") from None
+
+    def headers(key: str | None) -> dict[str, str]:
+        if not service.headers:
+            return {"authorization": f"Bearer {key}"} if key else {}
+        return {header.lower(): str(resolve(value, {"key": key or ""})) for header, value in service.headers.items()}
+
+    return PlainForm(
+        path=service.path,
+        body=body,
+        headers=headers,
+        text=_finder(service.text),
+        tokens=lambda answer: (_finder(service.input_tokens)(answer), _finder(service.output_tokens)(answer)),
+    )
+
+
+def _finder(path: str | None) -> Callable[[Json], Json]:
+    def find(answer: Json) -> Json:
+        return None if path is None else select_one(path, answer)
+
+    return find

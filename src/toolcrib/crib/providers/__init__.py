@@ -1,0 +1,1 @@
+"""Providers of a crib: imports, connections, reference data and secrets."""

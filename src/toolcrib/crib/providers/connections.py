@@ -1,0 +1,219 @@
+"""Connections to providers: looked at, and made by people in a browser.
+
+request = await crib.connections.begin("crm", redirect_uri="http://127.0.0.1:8765/callback")
+print("open", request.url)                              # the person grants what is asked for
+await crib.connections.finish("http://127.0.0.1:8765/callback?code=…&state=…")
+"""
+
+from collections.abc import Mapping, Sequence
+
+from toolcrib.contracts import (
+    AuthorizationCodeAuth,
+    Consent,
+    ConsentRequest,
+    Discovery,
+    ErrorCode,
+    InvalidInput,
+    NotFound,
+    Principal,
+    ProviderCheck,
+    ProviderDefinition,
+    Revocation,
+    ToolcribError,
+    ToolError,
+)
+from toolcrib.core.executor import CallFailed
+from toolcrib.core.providers import Client, answer_of
+from toolcrib.core.providers.probes import HttpProbe, Probe
+from toolcrib.crib.container.container import Parts
+from toolcrib.crib.container.entering import Enter
+from toolcrib.crib.providers.failures import as_a_call, in_the_tree
+from toolcrib.crib.providers.probing import DatabaseProbe, GrpcProbe, McpProbe
+from toolcrib.infrastructure.secrets import Redactor
+
+
+class Connections:
+    """What people do with connections.
+
+    Args:
+        parts: Of the crib.
+        enter: Has the definitions of a principal's realm at hand.
+    """
+
+    def __init__(self, parts: Parts, enter: Enter) -> None:
+        self._providers = parts.providers
+        self._access = parts.keeping.access
+        self._consents = parts.keeping.consents
+        self._clock = parts.outside.clock
+        self._enter = enter
+        self._probes: Mapping[str, Probe] = {
+            "http": HttpProbe(parts.session, self._access),
+            "grpc": GrpcProbe(parts.grpc),
+            "mcp": McpProbe(parts.mcp),
+            "database": DatabaseProbe(parts.entities),
+        }
+
+    # Looking ----------------------------------------------------------------------------------------------------------
+
+    async def test(self, name: str, *, principal: Principal | None = None) -> ProviderCheck:
+        """Reach a provider with the caller's credentials, by one harmless request or connection.
+
+        Raises:
+            NotFound: There is no such provider. All else that goes wrong is in the answer.
+        """
+        who = await self._enter(principal, newest=True)
+        provider = self.provider(name, who)
+        started = self._clock.monotonic()
+        try:
+            look = await self._probes[provider.connection.kind].test(provider, who)
+        except CallFailed as failure:
+            shown = Redactor(failure.secrets)
+            said = failure.error.model_copy(update={"message": shown.text(failure.error.message)})
+            return _failed(name, said, failure.http_status, self._clock.monotonic() - started)
+        except ToolcribError as problem:
+            return _failed(name, as_a_call(problem), None, self._clock.monotonic() - started)
+        return ProviderCheck(
+            provider=name,
+            reachable=True,
+            authenticated=look.authenticated,
+            message=look.message,
+            seconds=self._clock.monotonic() - started,
+            http_status=look.http_status,
+        )
+
+    async def discover(self, name: str, *, principal: Principal | None = None) -> Discovery:
+        """What a provider offers for import; nothing is imported.
+
+        Raises:
+            NotFound: There is no such provider.
+            ReconnectRequired: It refuses the credentials, or there are none.
+            Unavailable: It cannot be reached.
+            PermissionDenied: The egress policy or the operator forbids it.
+            InvalidInput: It answers with something else than expected.
+        """
+        who = await self._enter(principal, newest=True)
+        provider = self.provider(name, who)
+        try:
+            return await self._probes[provider.connection.kind].discover(provider, who)
+        except CallFailed as failure:
+            raise in_the_tree(failure.error) from failure
+
+    # Connecting -------------------------------------------------------------------------------------------------------
+
+    async def begin(self, name: str, *, redirect_uri: str, principal: Principal | None = None) -> ConsentRequest:
+        """Where to send a person to connect to a provider.
+
+        Args:
+            name: Of the provider; its authentication is an `AuthorizationCodeAuth`.
+            redirect_uri: Where the person comes back to: https, or http on this machine.
+            principal: Who connects.
+
+        Raises:
+            NotFound: There is no such provider.
+            InvalidInput: Nobody connects to it in a browser, or an address is not protected.
+            InvalidSettings: There are no master keys.
+            ReconnectRequired: The client's own id or secret is missing.
+            Unavailable: The authorization server cannot be reached.
+        """
+        who = await self._enter(principal, newest=True)
+        provider = self.provider(name, who)
+        auth = self._way(provider)
+        try:
+            return await self._consents.begin(provider, auth, await self._client(auth, who), who, redirect_uri)
+        except CallFailed as failure:
+            raise in_the_tree(failure.error) from failure
+
+    async def finish(self, redirected: str | Mapping[str, str], *, principal: Principal | None = None) -> Consent:
+        """Take in what a person has come back with.
+
+        Args:
+            redirected: The whole URL that the browser was sent to, or its parameters: `state` and `code`.
+            principal: Who connects: the same who began.
+
+        Raises:
+            NotFound: The state is unknown, used, expired or somebody else's, or the provider is gone.
+            InvalidInput: The server refused, or the answer is not its.
+            ReconnectRequired: The token endpoint refused.
+            Unavailable: The authorization server cannot be reached.
+        """
+        who = await self._enter(principal, newest=True)
+        answer = answer_of(redirected) if isinstance(redirected, str) else redirected
+        provider = self.provider((await self._consents.login(who, answer.get("state", ""))).provider, who)
+        auth = self._way(provider)
+        try:
+            return await self._consents.finish(provider, auth, await self._client(auth, who), who, answer)
+        except CallFailed as failure:
+            raise in_the_tree(failure.error) from failure
+
+    def ticket(self, state: str, principal: Principal) -> str:
+        """A text for the browser that a person connects with: it comes back with it as this person, once, for a state.
+
+        Without it, whoever is led to a redirect could be made to grant access to somebody else's connection.
+        """
+        return self._consents.ticket(principal, state)
+
+    def holder_of(self, ticket: str, state: str) -> Principal | None:
+        """Whose ticket it is; null if it is not one for this state."""
+        return self._consents.holder_of(ticket, state)
+
+    async def list(self, *, principal: Principal | None = None) -> Sequence[Consent]:
+        """The connections that the caller's calls use."""
+        return await self._consents.list(await self._enter(principal))
+
+    async def revoke(self, name: str, *, shared: bool = False, principal: Principal | None = None) -> Revocation:
+        """Give up a connection; the answer says whether the server has taken its tokens back.
+
+        Raises:
+            NotFound: There is no such connection.
+        """
+        who = await self._enter(principal, newest=True)
+        provider = self._providers.find(who.realm, name)
+        way: tuple[ProviderDefinition, Client, AuthorizationCodeAuth] | None = None
+        if provider is not None and _ways(provider):
+            auth = self._way(provider)
+            way = provider, await self._client(auth, who), auth
+        return await self._consents.revoke(name, who, shared=shared, way=way)
+
+    # ------------------------------------------------------------------------------------------------------------------
+
+    def provider(self, name: str, who: Principal) -> ProviderDefinition:
+        """The provider of this name in a principal's realm, as it is at hand.
+
+        Raises:
+            NotFound: There is none.
+        """
+        found = self._providers.find(who.realm, name)
+        if found is None:
+            raise NotFound(f"there is no provider {name!r}; `toolcrib provider list` shows all")
+        return found
+
+    def _way(self, provider: ProviderDefinition) -> AuthorizationCodeAuth:
+        ways = _ways(provider)
+        if not ways:
+            kind = provider.auth.kind
+            raise InvalidInput(f"provider {provider.name!r} authenticates by {kind!r}: nobody connects in a browser")
+        return ways[0]
+
+    async def _client(self, auth: AuthorizationCodeAuth, who: Principal) -> Client:
+        values = await self._access.holder(who).values(auth)
+        missing = [reference for reference, value in values.items() if not value]
+        if missing:
+            raise InvalidInput(f"the client's {missing[0]} is not set or not released; set it and connect again")
+        return Client.of(auth, values)
+
+
+def _failed(name: str, said: ToolError, status: int | None, seconds: float) -> ProviderCheck:
+    return ProviderCheck(
+        provider=name,
+        reachable=status is not None,
+        authenticated=False if said.code is ErrorCode.AUTH_REQUIRED else None,
+        message=said.message,
+        seconds=seconds,
+        http_status=status,
+        error=said,
+    )
+
+
+def _ways(provider: ProviderDefinition) -> Sequence[AuthorizationCodeAuth]:
+    """The ways of a provider that a person can connect by; all of them share one connection."""
+    return [auth for auth in (provider.auth, *provider.schemes.values()) if isinstance(auth, AuthorizationCodeAuth)]

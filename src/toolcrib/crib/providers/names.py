@@ -1,0 +1,104 @@
+"""Imports under names that are free or their own.
+
+A provider's tools keep the names of an earlier import, and never take the place of a tool that is not the provider's.
+"""
+
+import asyncio
+import re
+from collections.abc import Callable, Collection, Hashable, Mapping
+from typing import Final, Protocol, TypeVar
+
+from toolcrib.contracts import (
+    Conflict,
+    EntityImplementation,
+    GrpcImplementation,
+    McpImplementation,
+    ToolRevision,
+    ToolSource,
+)
+from toolcrib.core.providers import ImportedApi
+from toolcrib.core.providers.names import fitting
+
+_ILLEGAL: Final = re.compile(r"[^A-Za-z0-9_-]")
+
+_MADE: Final = frozenset[ToolSource]({"imported", "auto_generated"})
+"""Sources of tools that an import has made."""
+
+ImplementationT = TypeVar("ImplementationT", EntityImplementation, GrpcImplementation, McpImplementation)
+KeyT = TypeVar("KeyT", bound=Hashable)
+ApiT_co = TypeVar("ApiT_co", bound=ImportedApi, covariant=True)
+
+
+class Read(Protocol[ApiT_co]):
+    """An import, given everything but the names that tools have already."""
+
+    def __call__(self, *, names: Mapping[str, str]) -> ApiT_co:
+        """Import.
+
+        Args:
+            names: Of tools, by what `OperationImport.operation` calls their operation.
+        """
+        ...
+
+
+async def under_free_names(
+    read: Read[ApiT_co], provider: str, known: Mapping[str, str], tools: Collection[ToolRevision]
+) -> ApiT_co:
+    """The import, in which no tool has the name of one that is not the provider's.
+
+    It runs in a thread: a large description takes seconds, in which other runs go on.
+
+    Args:
+        read: The import.
+        provider: Name of the provider.
+        known: Names that an earlier import gave, by operation.
+        tools: All tools of the realm.
+
+    Raises:
+        Conflict: A tool would take the name of one that is not the provider's, even with the provider's name in front.
+    """
+    taken = {tool.name for tool in tools if not _is_of(provider, tool)}
+    imported = await asyncio.to_thread(read, names=known)
+    longer = {operation: _with_provider(provider, tool) for operation, tool in _clashes(imported, taken).items()}
+    if longer:
+        imported = await asyncio.to_thread(read, names={**known, **longer})
+    for operation, tool in _clashes(imported, taken).items():
+        msg = f"{operation} of provider {provider!r} would replace the tool {tool!r}, which is not the provider's"
+        raise Conflict(f"{msg}; import it under another provider's name, or give it another name by an override")
+    return imported
+
+
+def names_before(
+    provider: str,
+    tools: Collection[ToolRevision],
+    kind: type[ImplementationT],
+    key: Callable[[ImplementationT], KeyT],
+) -> dict[KeyT, str]:
+    """Names of the tools that an earlier import of a provider has made.
+
+    Args:
+        provider: Its name.
+        tools: All tools of the realm.
+        kind: The implementations that its imports make.
+        key: What an implementation does, by which the next import finds its name.
+    """
+    made = ((tool.name, tool.definition) for tool in tools if tool.definition.source in _MADE)
+    return {
+        key(found.implementation): name
+        for name, found in made
+        if isinstance(found.implementation, kind) and found.implementation.provider == provider
+    }
+
+
+def _is_of(provider: str, tool: ToolRevision) -> bool:
+    return tool.definition.provider == provider
+
+
+def _clashes(imported: ImportedApi, taken: Collection[str]) -> dict[str, str]:
+    """Names of tools, by operation, that others have already."""
+    found = {entry.operation: entry.tool for entry in imported.report.operations if entry.tool is not None}
+    return {operation: tool for operation, tool in found.items() if tool in taken}
+
+
+def _with_provider(provider: str, tool: str) -> str:
+    return fitting(f"{_ILLEGAL.sub('_', provider)}_{tool}")

@@ -1,0 +1,162 @@
+"""Reference data of providers, from outside any run: what was read last, and reading it now.
+
+Agentic tools read what they need by themselves. This is for whoever wants to look first, or to have it read in time.
+"""
+
+from collections.abc import Sequence
+from typing import Protocol
+
+from toolcrib.agents import ReferenceUnavailable
+from toolcrib.contracts import (
+    Conflict,
+    JsonObject,
+    NotFound,
+    Principal,
+    ProviderDefinition,
+    ReferenceReading,
+    ReferenceSnapshot,
+    ReferenceSource,
+    ToolEnvelope,
+)
+from toolcrib.core.runs import Result
+from toolcrib.crib.container.container import Parts
+from toolcrib.crib.container.entering import Enter
+
+
+class Invoke(Protocol):
+    """Makes one call of a tool as a run of its own."""
+
+    async def __call__(self, ref: str, arguments: JsonObject, *, principal: Principal | None, as_call: bool) -> Result:
+        """The run, ended or waiting."""
+        ...
+
+
+class ReferenceData:
+    """The reference data of a crib's providers.
+
+    Args:
+        parts: Of the crib.
+        enter: Has the definitions of a principal's realm at hand.
+        invoke: Makes one call as a run, so that a sync has its receipt.
+    """
+
+    def __init__(self, parts: Parts, enter: Enter, invoke: Invoke) -> None:
+        self._references = parts.references
+        self._providers = parts.providers
+        self._clock = parts.outside.clock
+        self._enter = enter
+        self._invoke = invoke
+
+    async def list(
+        self, provider: str | None = None, *, principal: Principal | None = None
+    ) -> Sequence[ReferenceSnapshot]:
+        """Every list that a provider declares, or all do, with its last snapshot.
+
+        Raises:
+            NotFound: No such provider.
+        """
+        who = await self._enter(principal)
+        return [
+            await self._snapshot(who.realm, found.name, source)
+            for found in self._wanted(who.realm, provider)
+            for source in found.reference_data
+        ]
+
+    async def history(
+        self, provider: str, name: str, *, principal: Principal | None = None
+    ) -> Sequence[ReferenceReading]:
+        """What the last readings of a list brought, newest first, those that were not believed among them.
+
+        Raises:
+            NotFound: No such provider, or it declares no such list.
+        """
+        who = await self._enter(principal)
+        source = self._references.declared(who.realm, provider, name)
+        return await self._references.snapshots.readings(who.realm, source)
+
+    async def sync_due(self, *, principal: Principal | None = None) -> Sequence[ReferenceSnapshot]:
+        """Read every list of a realm whose schedule says so and whose turn no other process has taken.
+
+        Args:
+            principal: Of the realm, who reads them.
+        """
+        who = await self._enter(principal)
+        return [
+            await self._sync(who, provider.name, source)
+            for provider in self._providers.current(who.realm)
+            for source in provider.reference_data
+            if await self._is_due(who, source)
+        ]
+
+    async def sync(
+        self, provider: str | None = None, *names: str, principal: Principal | None = None, accept: bool = False
+    ) -> Sequence[ReferenceSnapshot]:
+        """Read lists now, however young their snapshots are. One that fails has its error and its last snapshot.
+
+        Args:
+            provider: Name of the provider; all if null.
+            *names: Lists of it; all if none is given.
+            principal: Who reads them.
+            accept: Believe lists that have lost most of their values.
+
+        Raises:
+            NotFound: No such provider, or it declares no such list.
+        """
+        who = await self._enter(principal)
+        if provider is not None and names:
+            wanted = [(provider, self._references.declared(who.realm, provider, name)) for name in names]
+        else:
+            wanted = [
+                (found.name, source) for found in self._wanted(who.realm, provider) for source in found.reference_data
+            ]
+        return [await self._sync(who, name, source, accept=accept) for name, source in wanted]
+
+    async def _is_due(self, who: Principal, source: ReferenceSource) -> bool:
+        every_s = source.sync_every_s
+        return every_s is not None and await self._references.snapshots.take_turn(who, source, every_s)
+
+    async def _sync(
+        self, who: Principal, provider: str, source: ReferenceSource, *, accept: bool = False
+    ) -> ReferenceSnapshot:
+        async def fetch() -> ToolEnvelope:
+            result = await self._invoke(source.tool or "", dict(source.input), principal=who, as_call=True)
+            if not result.envelopes:
+                status = result.summary.status.replace("_", " ")
+                msg = f"run {result.run_id} that reads {source.name!r} is {status}; decide it and sync again"
+                raise Conflict(msg)
+            return result.envelopes[-1]
+
+        try:
+            await self._references.sync(who, source, fetch, accept=accept)
+        except ReferenceUnavailable:
+            pass  # and written down, so that the snapshot says it
+        except (NotFound, Conflict) as problem:
+            await self._references.snapshots.fail(who, source, str(problem))
+        return await self._snapshot(who.realm, provider, source)
+
+    def _wanted(self, realm: str, provider: str | None) -> Sequence[ProviderDefinition]:
+        if provider is None:
+            return self._providers.current(realm)
+        found = self._providers.find(realm, provider)
+        if found is None:
+            known = ", ".join(one.name for one in self._providers.current(realm)) or "none"
+            msg = f"there is no provider {provider!r} in realm {realm!r}; there is: {known}"
+            raise NotFound(msg)
+        return [found]
+
+    async def _snapshot(self, realm: str, provider: str, source: ReferenceSource) -> ReferenceSnapshot:
+        known = await self._references.snapshots.newest(realm, source)
+        failure = await self._references.snapshots.failure(realm, source)
+        shown = ReferenceSnapshot(
+            provider=provider,
+            name=source.name,
+            tool=source.tool,
+            max_age_s=source.max_age_s,
+            error=failure.error if failure else None,
+            failed_at=failure.at if failure else None,
+        )
+        if known is None:
+            return shown
+        age = max((self._clock.now() - known.fetched_at).total_seconds(), 0.0)
+        found: JsonObject = {"id": known.id, "size": known.size, "fetched_at": known.fetched_at, "age_s": age}
+        return shown.model_copy(update=found)

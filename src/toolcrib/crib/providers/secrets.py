@@ -1,0 +1,60 @@
+"""The secrets of a crib: set by name, listed without values, used by definitions as `${secret:NAME}`.
+
+await crib.secrets.set("CRM_TOKEN", token)
+crib.add(BearerAuth(token="${secret:CRM_TOKEN}"), …)
+"""
+
+from collections.abc import Sequence
+
+from toolcrib.contracts import Principal, SecretEntry, SecretScope
+from toolcrib.crib.container.container import Parts
+from toolcrib.crib.container.entering import Enter
+
+
+class Secrets:
+    """What people do with secrets.
+
+    Args:
+        parts: Of the crib.
+        enter: Has the store open, and says who acts.
+    """
+
+    def __init__(self, parts: Parts, enter: Enter) -> None:
+        self._vault = parts.keeping.vault
+        self._clock = parts.outside.clock
+        self._enter = enter
+
+    async def set(
+        self, name: str, value: str, *, scope: SecretScope = "realm", principal: Principal | None = None
+    ) -> SecretEntry:
+        """Set a secret of the caller, of the caller's realm, or of all realms.
+
+        Raises:
+            InvalidInput: The name could stand in no reference, or the value is empty or too long.
+            InvalidSettings: There are no master keys, or `toolcrib[vault]` is not installed.
+            Conflict: Somebody else set it at the same time.
+        """
+        who = await self._enter(principal)
+        return await self._vault.set(name, value, scope=scope, principal=who, at=self._clock.now())
+
+    async def list(self, *, principal: Principal | None = None) -> Sequence[SecretEntry]:
+        """The secrets that the caller's calls can use, without values."""
+        return await self._vault.list(await self._enter(principal))
+
+    async def remove(self, name: str, *, scope: SecretScope = "realm", principal: Principal | None = None) -> None:
+        """Remove a secret.
+
+        Raises:
+            NotFound: There is none of this name in this scope.
+        """
+        await self._vault.remove(name, scope=scope, principal=await self._enter(principal))
+
+    async def rotate(self) -> int:
+        """Seal all secrets and connections of all realms under the newest master key; returns how many were not.
+
+        Raises:
+            InvalidSettings: There are no master keys, or an old one is missing.
+            Unavailable: One changed meanwhile; rotate again.
+        """
+        await self._enter(None)
+        return await self._vault.rotate()

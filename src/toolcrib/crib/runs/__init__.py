@@ -1,0 +1,1 @@
+"""Runs of a crib: approvals, settlements, forks, bundles, retention and rehearsals."""

@@ -1,0 +1,267 @@
+"""The inbox of a crib: calls that wait for a person, at any depth and in any process, and the decisions on them.
+
+    [waiting] = (await crib.approvals.page()).items
+    await crib.approvals.decide(waiting.approval_id, approve=True, principal=ann)
+
+A decision is a signal in the journal. Who serves the store carries the run on, with all runs above it; this does not.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import cast
+
+from toolcrib.contracts import (
+    CLOCK,
+    Approval,
+    ApprovalPage,
+    ApprovalRequested,
+    ApprovalStatus,
+    ApprovalView,
+    Conflict,
+    InvalidInput,
+    Json,
+    JsonObject,
+    NotFound,
+    Principal,
+    Signal,
+    approval_id,
+    approval_signal,
+)
+from toolcrib.core.executor.plain import plain
+from toolcrib.core.policy import check_approver, check_grant, may_see_approval
+from toolcrib.core.registry import compile_schema
+from toolcrib.core.runs import decision_on, waiting_approvals, waiting_at
+from toolcrib.crib.container.access import involved_in, told_output
+from toolcrib.crib.container.container import Parts
+from toolcrib.crib.container.entering import Enter
+from toolcrib.crib.runs.previews import preview_of
+from toolcrib.infrastructure.store import ApprovalFilter
+from toolcrib.infrastructure.store.ports.approvals import no_approval
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What somebody answers, and who."""
+
+    approve: bool
+    edited_input: JsonObject | None = None
+    """Arguments to run with instead of those that were shown."""
+    reason: str | None = None
+    principal: Principal | None = None
+    """Null for the application itself."""
+    allow_self: bool = False
+    happened: bool | None = None
+    """To the question whether a call took effect: that it did, or that it is to be made once more."""
+    output: Json = None
+    """What the call that took effect has brought."""
+
+
+class Approvals:
+    """What people do with calls that wait for them.
+
+    Args:
+        parts: Of the crib.
+        enter: Has the store open, and says who acts.
+    """
+
+    def __init__(self, parts: Parts, enter: Enter) -> None:
+        self._store = parts.outside.store
+        self._clock = parts.outside.clock
+        self._engine = parts.engine
+        self._registry = parts.registry
+        self._providers = parts.providers
+        self._enter = enter
+
+    async def page(
+        self,
+        *,
+        status: ApprovalStatus | None = "waiting",
+        tool: str | None = None,
+        run_id: str | None = None,
+        after: str | None = None,
+        limit: int = 50,
+        principal: Principal | None = None,
+    ) -> ApprovalPage:
+        """Approvals, oldest first; with a principal those that it may see, so that a page may be short.
+
+        Args:
+            status: Null for all.
+            tool: Name of the tool that waits.
+            run_id: The run that makes the call, or the outermost one above it.
+            after: Where the page before ended.
+            limit: At most so many.
+            principal: Who looks; the application itself if null.
+
+        Raises:
+            NotFound: There is no approval `after`.
+        """
+        who = await self._enter(principal)
+        which = ApprovalFilter(status, tool, run_id)
+        found = await self._store.approvals.page(who.realm, which, after=after, limit=limit + 1)
+        seen = tuple(each for each in found[:limit] if principal is None or may_see_approval(principal, each))
+        return ApprovalPage(items=seen, next=found[limit - 1].approval_id if len(found) > limit else None)
+
+    async def get(self, approval_id: str, *, principal: Principal | None = None) -> ApprovalView:
+        """An approval, with what would happen.
+
+        Raises:
+            NotFound: There is none of this id that the principal may see.
+        """
+        who = await self._enter(principal)
+        approval = await self._store.approvals.get(who.realm, approval_id)
+        if principal is not None and not may_see_approval(principal, approval):
+            raise no_approval(approval_id)
+        try:
+            tool = await self._registry.pinned(approval.realm, approval.content_hash)
+        except NotFound:
+            return ApprovalView(approval=approval)
+        return ApprovalView(approval=approval, preview=preview_of(approval, tool, self._providers))
+
+    async def decide(
+        self,
+        approval_id: str,
+        *,
+        approve: bool,
+        edited_input: JsonObject | None = None,
+        reason: str | None = None,
+        principal: Principal | None = None,
+        allow_self: bool = False,
+        happened: bool | None = None,
+        output: Json = None,
+    ) -> Approval:
+        """Approve a call as it is or with other arguments, or reject it; the first decision counts.
+
+        If the question is whether a call took effect (`question: outcome`), who approves says what `happened`, and who
+        rejects gives it up: its error says then that the outcome is unknown.
+
+        Args:
+            approval_id: The approval.
+            approve: Whether the call may run.
+            edited_input: Arguments to run with instead of those that were shown.
+            reason: Why, for the record; who was rejected reads it.
+            principal: Who decides. Null is the application itself, which answers for having asked somebody.
+            allow_self: Whether who has a part in the run may decide.
+            happened: Whether the call took effect; else it is made once more, with the same idempotency key.
+            output: What the call that took effect has brought, as its output schema wants it.
+
+        Returns:
+            The approval as it is now.
+
+        Raises:
+            NotFound: There is none of this id.
+            PermissionDenied: The principal may not decide on it.
+            InvalidInput: The arguments do not fit the schema; the request stays open.
+            Conflict: It was answered or withdrawn, or its time is over.
+        """
+        who = await self._enter(principal)
+        approval = await self._store.approvals.get(who.realm, approval_id)
+        answer = Answer(approve, edited_input, reason, principal, allow_self, happened, output)
+        counted = await self._answer(approval, answer, who.id)
+        answered = await self._store.approvals.get(who.realm, approval_id)
+        if not counted or answered.status not in ("approved", "edited", "rejected"):
+            raise _closed(answered)
+        return answered
+
+    async def of_run(self, run_id: str) -> Sequence[ApprovalRequested]:
+        """Calls of a run that wait for a person, as its journal has them."""
+        await self._enter(None)
+        signals = await self._store.journal.signals(run_id)
+        return waiting_approvals(await self._store.journal.events(run_id), signals.keys())
+
+    async def decide_call(self, run_id: str, position: str, answer: Answer) -> bool:
+        """Decide on the call at a position; false if somebody else was first.
+
+        Raises:
+            Conflict: No call at this position waits for a person, or its time is over.
+            PermissionDenied: The principal may not decide on it.
+            InvalidInput: The arguments do not fit the schema; the request stays open.
+        """
+        waiting = {request.position: request for request in await self.of_run(run_id)}
+        run = await self._store.journal.run(run_id)
+        if answer.principal is not None and position not in waiting:  # who may not decide is not told what waits
+            check_grant(answer.principal, run.request.tool_name)
+        request = waiting_at(run_id, position, waiting, "approval")
+        known = approval_id(run_id, approval_signal(position, request.number))
+        who = await self._enter(answer.principal)
+        return await self._answer(await self._store.approvals.get(run.realm, known), answer, who.id)
+
+    # Inside -----------------------------------------------------------------------------------------------------------
+
+    async def _answer(self, approval: Approval, answer: Answer, by: str) -> bool:
+        """Leave the answer for the run; false if there was one."""
+        principal = answer.principal
+        if principal is not None:
+            involved = await involved_in(self._store.journal, approval.run_id)
+            involved |= {approval.requested_by, approval.acting}
+            check_approver(principal, approval, involved, allow_self=answer.allow_self)
+        if approval.status != "waiting":
+            raise _closed(approval)
+        if approval.expires_at is not None and self._clock.now() >= approval.expires_at:
+            await self._leave(approval, {}, CLOCK)
+            raise _closed(await self._store.approvals.get(approval.realm, approval.approval_id))
+        if answer.edited_input is not None:
+            await self._check_edit(approval, answer.edited_input, approve=answer.approve)
+        await self._check_outcome(approval, answer)
+        decision = decision_on(
+            approval,
+            approve=answer.approve,
+            edited_input=answer.edited_input,
+            reason=answer.reason,
+            happened=answer.happened,
+            output=answer.output,
+        )
+        return await self._leave(approval, decision.model_dump(mode="json"), by)
+
+    async def _leave(self, approval: Approval, payload: JsonObject, by: str) -> bool:
+        signal = Signal(name=approval.signal, payload=payload, made_by=by, at=self._clock.now())
+        return await self._engine.signal(approval.run_id, signal)
+
+    async def _check_outcome(self, approval: Approval, answer: Answer) -> None:
+        """Hold an answer against its question: whether a call took effect is asked of calls that were cut off only."""
+        if approval.question == "permission" or not answer.approve:
+            if answer.happened is not None or answer.output is not None:
+                msg = f"what happened is not asked about {approval.tool!r} here; leave happened and output out"
+                raise InvalidInput(msg)
+            return
+        if answer.happened is None:
+            msg = (
+                f"the question is whether the call of {approval.tool!r} took effect: say happened=true with its "
+                "output, or happened=false to have it made once more; reject it if nobody can tell"
+            )
+            raise InvalidInput(msg)
+        if answer.edited_input is not None or (answer.output is not None and not answer.happened):
+            msg = "a call that is made once more has its old arguments and no output yet; leave both out"
+            raise InvalidInput(msg)
+        if answer.happened:
+            tool = await self._registry.pinned(approval.realm, approval.content_hash)
+            told_output(tool, answer.output)
+
+    async def _check_edit(self, approval: Approval, edited: JsonObject, *, approve: bool) -> None:
+        if not approve:
+            msg = "a rejected call has no arguments; leave edited_input out, or approve the call with it"
+            raise InvalidInput(msg)
+        tool = await self._registry.pinned(approval.realm, approval.content_hash)
+        schema = compile_schema(tool.definition.input_schema if approval.step is None else approval.narrowed or {})
+        try:
+            filled = schema.with_defaults(cast("JsonObject", plain(edited)))
+        except InvalidInput as problem:
+            msg = f"the edited arguments of {tool.name!r} are not JSON: {problem}. Correct them; the call still waits"
+            raise InvalidInput(msg) from problem
+        narrowed = schema if approval.narrowed is None else compile_schema(approval.narrowed)
+        problems = narrowed.problems(filled) or schema.problems(filled)
+        if problems:
+            listed = "; ".join(map(str, problems[:5]))
+            msg = f"the edited arguments of {tool.name!r} are not valid: {listed}. Correct them; the call still waits"
+            raise InvalidInput(msg, [problem.as_json() for problem in problems])
+
+
+def _closed(approval: Approval) -> Conflict:
+    """Why nobody can decide any more."""
+    call = f"approval {approval.approval_id} of {approval.tool!r}"
+    match approval.status:
+        case "expired":
+            return Conflict(f"{call} expired at {approval.expires_at}; the call is denied")
+        case "cancelled":
+            return Conflict(f"{call} was withdrawn: {approval.reason}; list the approvals for what waits now")
+        case _:
+            return Conflict(f"{call} is {approval.status} already, by {approval.decided_by!r}; the first answer counts")

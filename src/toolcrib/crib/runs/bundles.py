@@ -1,0 +1,193 @@
+"""What is put into a bundle: a run with its family, and everything in the store that these name.
+
+Nothing is guessed from what kind of event names it: whatever looks like the hash of a definition, the digest of a text
+or the id of a run is looked up, in what is found too. So a bundle has what later kinds of events name as well. Names
+are anybody's to write: what is of another realm, or not for the eyes of whom the bundle is for, is left out.
+"""
+
+import re
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import IO, Final, TypeAlias, cast
+
+from pydantic_core import to_json
+
+from toolcrib.contracts import ChildStarted, Json, JsonObject, NotFound, Run
+from toolcrib.core.runs import StoredRun, turn_run_id
+from toolcrib.core.runs.journal.bundles import BundleWriter, LeftOut, Manifest
+from toolcrib.infrastructure.store import Definition, DefinitionKind, Store
+
+_HASH: Final = re.compile(r"sha256:[0-9a-f]{64}")
+_DIGEST: Final = re.compile(r"(?<![0-9a-f])[0-9a-f]{64}(?![0-9a-f])")
+_RUN: Final = re.compile(r"run_[0-9a-f]{32}")
+_MOST_READ: Final = 1_000
+"""Runs that a family has read, at most."""
+_UNSEEN: Final = "it was named, and whom this is for may not read it"
+
+Sees: TypeAlias = Callable[[Run | Definition], bool]
+"""Whether whom a bundle is for may read something; its own run, with those above and in it, needs no asking."""
+
+
+class Capture:
+    """Reads what belongs to one run.
+
+    Args:
+        store: Where from.
+        run_id: The run.
+        sees: What may be in the bundle.
+    """
+
+    def __init__(self, store: Store, run_id: str, sees: Sees = lambda _: True) -> None:
+        self._store = store
+        self._run_id = run_id
+        self._sees = sees
+        self._left_out: list[LeftOut] = []
+        self._hashes: set[str] = set()
+        self._digests: set[str] = set()
+        self._mentioned: set[str] = set()
+        self._seen: set[str] = set()
+        """Hashes and digests that were looked up."""
+
+    async def write(self, file: IO[bytes]) -> Manifest:
+        """Write the bundle.
+
+        Raises:
+            NotFound: There is no such run.
+        """
+        run = await self._store.journal.run(self._run_id)
+        root_id = run.request.root_run_id or self._run_id
+        writer = BundleWriter(file)
+        family = await self._family(writer, root_id)
+        await self._read_by(writer, family, run.realm)
+        found = dict[str, Definition]()
+        while self._hashes or self._digests:
+            await self._blobs(writer, run.realm)
+            await self._definitions(run.realm, found)
+        definitions = sorted(found.values(), key=lambda one: (one.kind, one.name, one.revision))
+        for definition in definitions:
+            writer.definition(definition)
+        return writer.close(
+            run_id=self._run_id,
+            root_run_id=root_id,
+            nested=family,
+            removed=[one.content_hash for one in definitions if not await self._is_listed(one)],
+            left_out=self._left_out,
+        )
+
+    async def _family(self, writer: BundleWriter, root_id: str) -> Sequence[str]:
+        """Write a run and all that are nested in it; returns their ids."""
+        family, waiting = list[str](), [root_id]
+        while waiting:
+            run_id = waiting.pop(0)
+            try:
+                stored = await self._stored(run_id)
+            except NotFound:
+                if run_id == root_id:
+                    raise
+                self._leave_out(f"run {run_id}", "it was announced, and it is not in the store: never made, or pruned")
+                continue
+            family.append(run_id)
+            self._write(writer, stored)
+            request = stored.run.request
+            if request.conversation_id is not None:
+                turns = range(1, request.turn or 1)
+                self._mentioned |= {turn_run_id(request.conversation_id, turn) for turn in turns}
+            waiting += [entry.event.child_run_id for entry in stored.events if isinstance(entry.event, ChildStarted)]
+        return family
+
+    async def _read_by(self, writer: BundleWriter, family: Iterable[str], realm: str) -> None:
+        """Write the other runs that these name: turns before them, runs that they take up."""
+        known = set(family)
+        while waiting := sorted(self._mentioned - known):
+            for run_id in waiting:
+                known.add(run_id)
+                if len(known) > _MOST_READ:
+                    self._leave_out(f"run {run_id}", f"it was named, and {_MOST_READ} runs are the most of a bundle")
+                    continue
+                try:
+                    stored = await self._stored(run_id)
+                except NotFound:
+                    stored = None
+                if stored is None or stored.run.realm != realm:
+                    self._leave_out(f"run {run_id}", "it was named, and it is not in the store")
+                elif not self._sees(stored.run):
+                    self._leave_out(f"run {run_id}", _UNSEEN)
+                else:
+                    self._write(writer, stored)
+
+    async def _stored(self, run_id: str) -> StoredRun:
+        journal = self._store.journal
+        run = await journal.run(run_id)
+        return StoredRun(run, await journal.events(run_id), await journal.signals(run_id))
+
+    def _write(self, writer: BundleWriter, stored: StoredRun) -> None:
+        writer.run(stored)
+        self._note(stored.run.request.model_dump(mode="json"))
+        for entry in stored.events:
+            self._note(entry.event.model_dump(mode="json"))
+
+    def _note(self, value: Json) -> None:
+        """Remember what a JSON value names."""
+        self._note_text(to_json(value).decode())
+
+    def _note_text(self, text: str) -> None:
+        self._hashes |= set(_HASH.findall(text))
+        self._digests |= set(_DIGEST.findall(text))
+        self._mentioned |= set(_RUN.findall(text))
+
+    async def _blobs(self, writer: BundleWriter, realm: str) -> None:
+        """Write the texts that were named, and remember what they name."""
+        waiting, self._digests = sorted(self._digests - self._seen), set()
+        for name in waiting:
+            self._seen.add(name)
+            try:
+                data = await self._store.blobs.get(realm, name)
+            except NotFound:
+                continue  # it is the hash of something else, such as arguments
+            writer.blob(data)
+            self._note_text(data.decode(errors="replace"))
+
+    async def _definitions(self, realm: str, found: dict[str, Definition]) -> None:
+        """Find the revisions that were named by hash, and what they name by name: providers and accounts."""
+        definitions = self._store.definitions
+        waiting, self._hashes = sorted(self._hashes - self._seen), set()
+        for content_hash in waiting:
+            self._seen.add(content_hash)
+            revision = await definitions.get(realm, content_hash)
+            if revision is None or not self._keep(revision, content_hash, found):
+                continue
+            self._note(revision.body)
+            for kind, name in sorted(set(_names(revision.body))):
+                revisions = await definitions.revisions(kind, realm, name)
+                if revisions:
+                    self._keep(revisions[-1], f"{kind}/{name}", found)
+                else:
+                    self._leave_out(f"{kind} {name}", "it was named, and it is not in the store any more")
+
+    def _keep(self, revision: Definition, key: str, found: dict[str, Definition]) -> bool:
+        """Take a revision into the bundle, or say why not."""
+        if not self._sees(revision):
+            self._leave_out(f"{revision.kind} {revision.name}", _UNSEEN)
+            return False
+        found[key] = revision
+        return True
+
+    async def _is_listed(self, definition: Definition) -> bool:
+        return bool(await self._store.definitions.revisions(definition.kind, definition.realm, definition.name))
+
+    def _leave_out(self, what: str, why: str) -> None:
+        self._left_out.append(LeftOut(what=what, why=why))
+
+
+def _names(value: Json) -> Iterator[tuple[DefinitionKind, str]]:
+    """Providers and accounts that a definition names, however deep."""
+    if isinstance(value, dict):
+        for key, inner in cast("JsonObject", value).items():
+            if key == "provider" and isinstance(inner, str):
+                yield "provider", inner
+            elif key == "principal_ref" and isinstance(inner, str):
+                yield "account", inner
+            else:
+                yield from _names(inner)
+    elif isinstance(value, list):
+        for inner in cast("list[Json]", value):
+            yield from _names(inner)

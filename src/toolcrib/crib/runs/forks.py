@@ -1,0 +1,258 @@
+"""Forks of runs: a run is gone back to, something is changed, and what then comes of it is held against what came.
+
+    fork = await crib.forks.fork(run_id, at=12, changes={"model": "openai:gpt-5"})
+    diff = await crib.forks.compare(run_id, fork.run_id)
+
+A fork is a new run, of whoever makes it: their rights as they are now count, and it has a budget of its own. Nothing of
+the other run changes.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import cast
+
+from toolcrib.contracts import (
+    AgenticImplementation,
+    AgentImplementation,
+    ApprovalDecided,
+    InvalidInput,
+    Json,
+    JsonObject,
+    NotFound,
+    PermissionDenied,
+    Principal,
+    Run,
+    RunEvent,
+    RunRequest,
+    ToolRevision,
+)
+from toolcrib.contracts.runs.comparisons import RunDiff
+from toolcrib.contracts.runs.forks import Fork
+from toolcrib.core.policy import permits, require_publish
+from toolcrib.core.registry import pins_of
+from toolcrib.core.runs import BEGIN, StoredRun, as_asked, compare, step_at
+from toolcrib.crib.agents.executions import Executions
+from toolcrib.crib.container.container import Parts
+from toolcrib.crib.container.entering import Enter
+from toolcrib.crib.container.requests import refusal_of_run
+from toolcrib.crib.runs.fork_changes import Wanted, read_changes
+from toolcrib.workflows.checks import near
+
+_STEP, _TURN = "step:", "turn:"
+
+
+class Forks:
+    """The forks of a crib.
+
+    Args:
+        parts: Of the crib.
+        executions: Of the crib: tells which runs a principal may read.
+        enter: Has the definitions of a principal's realm at hand, and says who acts.
+    """
+
+    def __init__(self, parts: Parts, executions: Executions, enter: Enter) -> None:
+        self._parts = parts
+        self._journal = parts.outside.store.journal
+        self._executions = executions
+        self._enter = enter
+
+    async def fork(
+        self,
+        run_id: str,
+        *,
+        at: int | str | None = None,
+        changes: Mapping[str, Json] | None = None,
+        allow_writes: bool = False,
+        anew: bool = False,
+        wait: bool = True,
+        principal: Principal | None = None,
+    ) -> Run:
+        """Begin a run with what another one knew at an event, and go on from there.
+
+        What that run called and asked later is taken from it where it is the same; the rest runs.
+
+        Args:
+            run_id: The run; it may go on, wait or have ended, and may be a fork itself.
+            at: Number of the last event that is known; `step:NAME` or `turn:N` for what was known before a step of a
+                workflow or a turn of an agent; null for the beginning.
+            changes: What is different, by name: `model`, `prompt`, `tool:NAME`, `policy`, `input.FIELD`,
+                `temperature`… as `docs/forks.md` lists them.
+            allow_writes: Make calls with side effects that are not in the recording; else they are skipped.
+            anew: Take nothing from the recording that came after the event.
+            wait: Drive it here until it ends or waits; else a serving engine does.
+            principal: Who makes the fork, and acts in it.
+
+        Returns:
+            The fork as it stands. One that is refused has ended, and says why.
+
+        Raises:
+            NotFound: There is no such run, event, step or turn, or no such version of a tool.
+            PermissionDenied: The run is another's, or the principal may not change what is to be changed.
+            InvalidInput: A change is not known, or does not fit the run.
+        """
+        who = await self._enter(principal, newest=True)
+        run = await self._executions.run_for(run_id, who, "read")
+        events = await self._journal.events(run_id)
+        wanted = read_changes(changes or {})
+        fork = Fork(run_id=run_id, at=_event(events, at), changes=wanted.changes, allow_writes=allow_writes, anew=anew)
+        request, tool = await self._request(run, events, fork, wanted, who)
+        refusal = refusal_of_run(self._parts.executor, tool, request)
+        if refusal is not None:
+            refused = await self._parts.engine.refuse(request, refusal)
+            return await self._journal.run(refused.result.run_id)
+        made = await self._parts.engine.create(request)
+        if wait:
+            await self._parts.engine.resume(made)
+        return await self._journal.run(made)
+
+    async def compare(self, before: str, after: str, *, principal: Principal | None = None) -> RunDiff:
+        """How two runs differ, such as a run and its fork.
+
+        Raises:
+            NotFound: The realm has no such run.
+            PermissionDenied: One of them is another's, and the principal has no grant to read it.
+        """
+        who = await self._enter(principal)
+        one, other = [
+            StoredRun(await self._executions.run_for(run_id, who, "read"), await self._journal.events(run_id))
+            for run_id in (before, after)
+        ]
+        return compare(one, other)
+
+    # Inside -----------------------------------------------------------------------------------------------------------
+
+    async def _request(
+        self, run: Run, events: Sequence[RunEvent], fork: Fork, wanted: Wanted, who: Principal
+    ) -> tuple[RunRequest, ToolRevision]:
+        """What the fork is asked, and the revision that it executes."""
+        request, realm = run.request, run.realm
+        replaced, chosen = await self._replaced(realm, wanted)
+        own = chosen.get(request.tool_name)
+        tool = own or await self._parts.registry.pinned(realm, request.content_hash)
+        if own is not None and request.kind not in {"tool", own.definition.run_kind}:
+            msg = (
+                f"run {run.run_id} is of kind {request.kind!r}, and {own.ref!r} is of kind {own.definition.run_kind!r}"
+            )
+            raise InvalidInput(msg)
+        if wanted.of_definition:
+            _check_may_change(who, tool)
+            self._parts.catalogue.check_accounts(tool.definition, who)
+        if request.kind == "tool" and (wanted.model is not None or not wanted.changes.are_none):
+            msg = (
+                f"run {run.run_id} is one call of {tool.ref!r}, whose definition it does not read; fork the nested run"
+            )
+            raise InvalidInput(msg)
+        if wanted.model is not None:
+            _check_model(self._parts, tool, wanted.model)
+        pins = request.pins if own is None else pins_of(own, self._parts.registry)
+        given = request.model_copy(
+            update={
+                "tool": tool.ref,
+                "content_hash": tool.content_hash,
+                "pins": {ref: replaced.get(pinned, pinned) for ref, pinned in pins.items()},
+                "input": _input(request.input, events, fork, wanted),
+                "principal": who,
+                "model": wanted.model or request.model,
+                "replaced": {**request.replaced, **replaced},
+                "fork": fork,
+                **_OF_ITS_OWN,
+            }
+        )
+        as_asked(tool, given)  # refuses changes that do not fit
+        return given, tool
+
+    async def _replaced(self, realm: str, wanted: Wanted) -> tuple[dict[str, str], dict[str, ToolRevision]]:
+        """Which revisions are called in whose place, and the chosen ones by name."""
+        registry = self._parts.registry
+        replaced: dict[str, str] = {}
+        chosen: dict[str, ToolRevision] = {}
+        for name, version in wanted.tools.items():
+            found = registry.find(realm, name, version)
+            known = await registry.revisions(realm, name)
+            if not known:
+                msg = f"there is no tool {name!r} to call in another version; {near(name, registry.names(realm))}"
+                raise NotFound(msg)
+            if found is None or found.name != name:
+                there = ", ".join(dict.fromkeys(one.version for one in known))
+                raise NotFound(f"tool {name!r} has no version {version!r}; there is: {there}")
+            chosen[name] = found
+            others = {one.content_hash for one in known} - {found.content_hash}
+            replaced |= dict.fromkeys(others, found.content_hash)
+        return replaced, chosen
+
+
+_OF_ITS_OWN: JsonObject = {
+    "parent_run_id": None,
+    "parent_position": None,
+    "root_run_id": None,
+    "started_by": None,
+    "depth": 0,
+    "callers": {},
+    "allowance": None,
+    "timeout_s": None,
+}
+"""What a fork has of no other run: nobody calls it, and its budget is that of its tool."""
+
+
+def _input(given: Json, events: Sequence[RunEvent], fork: Fork, wanted: Wanted) -> Json:
+    """The input of a fork: that of the run, as a person may have edited it before it began, with other fields."""
+    decided = (entry.event for entry in events if isinstance(entry.event, ApprovalDecided))
+    decisions = [event.decision for event in decided if event.position == BEGIN]
+    edited = next((decision.edited_input for decision in reversed(decisions) if decision is not None), None)
+    asked: Json = given if edited is None else edited
+    if not wanted.input:
+        return asked
+    if fork.at > 1:
+        msg = f"what the run knew at event {fork.at} was made of the input that it had; change the input at event 1"
+        raise InvalidInput(msg)
+    if not isinstance(asked, dict):
+        raise InvalidInput("the input of the run is no JSON object, so it has no fields to change")
+    return {**cast("JsonObject", asked), **wanted.input}
+
+
+def _event(events: Sequence[RunEvent], at: int | str | None) -> int:
+    """Number of the last event that is known."""
+    last = events[-1].number
+    if at is None:
+        return 1
+    if isinstance(at, str) and not at.isdecimal():
+        return _event_before(events, at)
+    if not 1 <= int(at) <= last:
+        raise InvalidInput(f"the run has events 1 to {last}, and a fork was wanted at {at}")
+    return int(at)
+
+
+def _event_before(events: Sequence[RunEvent], place: str) -> int:
+    """Number of the event before a step or a turn began."""
+    wanted = place.removeprefix(_STEP)
+    if place.startswith(_TURN):
+        wanted = f"t{place.removeprefix(_TURN)}"
+    elif not place.startswith(_STEP):
+        raise InvalidInput(f"a fork is made at the number of an event, step:NAME or turn:N, and not at {place!r}")
+    names: dict[str, int] = {}
+    for entry in events:
+        position = getattr(entry.event, "position", None)
+        if isinstance(position, str):
+            names.setdefault(step_at(position), entry.number)
+    if wanted not in names:
+        raise NotFound(f"the run has not come to {place!r}; {near(wanted, names)}")
+    return names[wanted] - 1
+
+
+def _check_may_change(who: Principal, tool: ToolRevision) -> None:
+    """Refuse who could not write the definition: what it may do, and as whom, is not theirs to say.
+
+    Raises:
+        PermissionDenied: No grant lets them.
+    """
+    if tool.definition.run_kind == "workflow":
+        require_publish(who, tool.name)
+    elif not permits(who.grants, uri := tool.definition.security("write")):
+        msg = f"principal {who.id!r} has no grant for {uri!r}, and so may fork a run of {tool.name!r} unchanged only"
+        raise PermissionDenied(msg)
+
+
+def _check_model(parts: Parts, tool: ToolRevision, model: str) -> None:
+    implementation = tool.definition.implementation
+    if not isinstance(implementation, AgentImplementation | AgenticImplementation):
+        raise InvalidInput(f"{tool.ref!r} asks no model itself; fork the run of the agent that does")
+    parts.models.check(implementation.llm.asking(model))

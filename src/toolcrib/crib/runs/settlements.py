@@ -1,0 +1,140 @@
+"""What people say of calls whose run has ended without knowing whether they took effect.
+
+    await crib.settlements.settle(run_id, "pay", happened=True, output={"id": "p_1"}, principal=ann)
+    await crib.instances.resume(run_id)          # goes on with that output
+
+The journal of a run that has ended stays as it is: what is said is left with it as a signal. Calls of runs that have
+not ended are asked about in the inbox (see `crib.approvals`).
+"""
+
+from collections.abc import Mapping
+from typing import NamedTuple
+
+from toolcrib.contracts import CallFinished, Conflict, InvalidInput, Json, NotFound, Principal, Run, Signal
+from toolcrib.contracts.base.envelope import ToolEnvelope
+from toolcrib.contracts.runs.settlements import OutcomeTold, Settlement, settled_signal
+from toolcrib.core.policy import check_approver, check_grant
+from toolcrib.core.runs import in_doubt
+from toolcrib.crib.container.access import involved_in, told_output
+from toolcrib.crib.container.container import Parts
+from toolcrib.crib.container.entering import Enter
+from toolcrib.crib.runs.rerun_links import Successors
+
+
+class _Unsettled(NamedTuple):
+    """The call that is asked about."""
+
+    realm: str
+    tool: str
+
+
+class Settlements:
+    """What is said of calls afterwards.
+
+    Args:
+        parts: Of the crib.
+        enter: Has the definitions of a principal's realm at hand, and says who acts.
+    """
+
+    def __init__(self, parts: Parts, enter: Enter) -> None:
+        self._journal = parts.outside.store.journal
+        self._clock = parts.outside.clock
+        self._registry = parts.registry
+        self._successors = Successors(self._journal, parts.outside.clock)
+        self._enter = enter
+
+    async def settle(
+        self,
+        run_id: str,
+        position: str,
+        *,
+        happened: bool,
+        output: Json = None,
+        reason: str | None = None,
+        principal: Principal | None = None,
+        allow_self: bool = False,
+    ) -> Settlement:
+        """Say of a call of a run that has ended whether it took effect. The first answer counts.
+
+        A run that takes this one up goes by it: what took effect is not done again and has the output that is told;
+        what did not is made once more, with the same idempotency key.
+
+        Args:
+            run_id: The run that made the call.
+            position: Of the call in it, as the trace shows it.
+            happened: Whether it took effect.
+            output: What it has brought then, as its output schema wants it.
+            reason: How that is known, for the record.
+            principal: Who says it. Null is the application itself, which answers for having asked somebody.
+            allow_self: Whether who has a part in the run may say it.
+
+        Raises:
+            NotFound: There is no such run, or it has made no such call.
+            PermissionDenied: The principal may not decide on calls of this tool.
+            InvalidInput: The output is not what the tool promises, or belongs to a call that did not happen.
+            Conflict: The run has not ended, or another one has taken it up; or the outcome of the call is known.
+        """
+        who = await self._enter(principal)
+        run = await self._run(run_id, who.realm)
+        envelope = await self._envelope(run, position, principal)
+        if principal is not None:
+            unsettled, involved = _Unsettled(run.realm, envelope.name), await involved_in(self._journal, run_id)
+            check_approver(principal, unsettled, involved, allow_self=allow_self)
+        await self._check_open(run, envelope)
+        if happened:
+            tool = await self._registry.pinned(run.realm, envelope.content_hash or "")
+            output = told_output(tool, output)
+        elif output is not None:
+            msg = f"a call of {envelope.name!r} that did not take effect has brought nothing; leave output out"
+            raise InvalidInput(msg)
+        return await self._leave(run_id, position, OutcomeTold(happened=happened, output=output, reason=reason), who.id)
+
+    # Inside -----------------------------------------------------------------------------------------------------------
+
+    async def _run(self, run_id: str, realm: str) -> Run:
+        try:
+            run = await self._journal.run(run_id)
+        except NotFound:
+            run = None
+        if run is None or run.realm != realm:
+            raise NotFound(f"there is no run {run_id!r}; list the executions for the ids there are")
+        return run
+
+    async def _envelope(self, run: Run, position: str, principal: Principal | None) -> ToolEnvelope:
+        """How the run has seen the call; who may not decide is not told what it has called."""
+        envelopes: Mapping[str, ToolEnvelope] = {
+            entry.event.position: entry.event.envelope
+            for entry in await self._journal.events(run.run_id)
+            if isinstance(entry.event, CallFinished)
+        }
+        if position not in envelopes:
+            if principal is not None:
+                check_grant(principal, run.request.tool_name)
+            told = "its trace shows the positions of its calls" if run.ended else f"it is {run.status}"
+            raise NotFound(f"run {run.run_id} has no outcome of a call at {position!r}; {told}")
+        return envelopes[position]
+
+    async def _check_open(self, run: Run, envelope: ToolEnvelope) -> None:
+        """Refuse what is known, and what nobody would go by any more."""
+        call = f"the call of {envelope.name!r} at {envelope.position!r} of run {run.run_id}"
+        if not run.ended:
+            msg = f"{call} cannot be settled while the run is {run.status}; wait for its end, or cancel it"
+            raise Conflict(msg)
+        if not in_doubt(envelope.side_effects, envelope.error):
+            raise Conflict(f"{call} is no question: its outcome is known, and is {envelope.status!r}")
+        last = await self._successors.last(await self._outermost(run))
+        if last.run_id != (run.request.root_run_id or run.run_id):
+            msg = f"{call} was taken up by {last.run_id}, which is {last.status}; look at the same call there"
+            raise Conflict(msg)
+
+    async def _outermost(self, run: Run) -> Run:
+        root = run.request.root_run_id
+        return run if root is None else await self._journal.run(root)
+
+    async def _leave(self, run_id: str, position: str, told: OutcomeTold, by: str) -> Settlement:
+        name, at = settled_signal(position), self._clock.now()
+        if not await self._journal.signal(run_id, Signal(name=name, payload=told.model_dump(), made_by=by, at=at)):
+            before = (await self._journal.signals(run_id))[name]
+            msg = f"the call at {position!r} of run {run_id} was settled by {before.made_by!r}; the first answer counts"
+            raise Conflict(msg)
+        return Settlement(**told.model_dump(), made_by=by, at=at)

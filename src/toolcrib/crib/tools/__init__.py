@@ -1,0 +1,1 @@
+"""The catalogue of a crib: listed, searched, deprecated; prompts and named definitions."""

@@ -1,0 +1,251 @@
+"""The life of tools in a crib: deprecating and blocking them, whom that concerns, and what providers want to change.
+
+await crib.lifecycle.deprecate("search@1.0.0", message="Slow.", replacement="find")
+report = await crib.lifecycle.impact("search@1.0.0")
+review = await crib.lifecycle.review("crm_update_deal")
+await crib.lifecycle.accept("crm_update_deal")
+"""
+
+from collections.abc import Sequence
+from datetime import datetime
+from typing import Final
+
+from toolcrib.contracts import (
+    Baseline,
+    Dependent,
+    ImpactReport,
+    NotFound,
+    PinnedRun,
+    Principal,
+    Run,
+    RunStatus,
+    ToolDefinition,
+    ToolReview,
+    ToolRevision,
+    VersionLife,
+)
+from toolcrib.core.registry import classify, concerns, dependents_of, warnings_for
+from toolcrib.crib.container.adoption import Adoptions
+from toolcrib.crib.container.container import Parts
+from toolcrib.crib.container.entering import Enter
+from toolcrib.workflows.edit.impact import NamedKind, judged, users_of
+
+_UNDER_WAY: Final[tuple[RunStatus, ...]] = (
+    "queued",
+    "running",
+    "awaiting_approval",
+    "awaiting_client",
+    "awaiting_answer",
+)
+_MOST_RUNS: Final = 1000
+"""Of each status that are looked at, the newest ones."""
+
+
+class ToolLife:
+    """The life cycle of a crib's tools.
+
+    Args:
+        parts: Of the crib.
+        enter: Has the definitions of a principal's realm at hand.
+    """
+
+    def __init__(self, parts: Parts, enter: Enter) -> None:
+        self._parts = parts
+        self._enter = enter
+
+    @property
+    def _adoptions(self) -> Adoptions:
+        return self._parts.adoptions
+
+    # States -----------------------------------------------------------------------------------------------------------
+
+    async def deprecate(
+        self,
+        ref: str,
+        *,
+        message: str | None = None,
+        sunset: datetime | None = None,
+        replacement: str | None = None,
+        principal: Principal | None = None,
+    ) -> ToolRevision:
+        """Have everybody warned who uses a version; it still runs, also after its sunset.
+
+        Args:
+            ref: `name` or `name@version`.
+            message: Why.
+            sunset: From when on nobody should use it any more.
+            replacement: The tool to use instead.
+            principal: Who acts.
+
+        Raises:
+            NotFound: No such tool, or no such replacement.
+        """
+        life = VersionLife(version=ref, status="deprecated", message=message, sunset=sunset, replacement=replacement)
+        return await self._set(life, principal)
+
+    async def block(
+        self,
+        ref: str,
+        *,
+        message: str | None = None,
+        replacement: str | None = None,
+        principal: Principal | None = None,
+    ) -> ToolRevision:
+        """Have every call of a version denied, those of runs under way included.
+
+        Raises:
+            NotFound: No such tool, or no such replacement.
+        """
+        life = VersionLife(version=ref, status="blocked", message=message, replacement=replacement)
+        return await self._set(life, principal)
+
+    async def activate(self, ref: str, *, principal: Principal | None = None) -> ToolRevision:
+        """Bring a version back. What a provider wants to change of it waits on.
+
+        Raises:
+            NotFound: No such tool.
+        """
+        return await self._set(VersionLife(version=ref), principal)
+
+    async def warnings(self, definition: ToolDefinition, *, principal: Principal | None = None) -> Sequence[str]:
+        """What the author of a definition should know, saved or not: deprecated tools that it is bound to."""
+        who = await self._enter(principal)
+        return warnings_for(definition, self._parts.registry, who.realm, self._parts.outside.clock.now())
+
+    # Impact -----------------------------------------------------------------------------------------------------------
+
+    async def impact(
+        self, ref: str, *, proposed: ToolDefinition | None = None, principal: Principal | None = None
+    ) -> ImpactReport:
+        """Whom a tool concerns, and what a change would do to them.
+
+        Args:
+            ref: `name` or `name@version`.
+            proposed: What the tool may become; what its provider wants if null, as far as it wants anything.
+            principal: Whose realm.
+
+        Raises:
+            NotFound: No such tool.
+        """
+        who = await self._enter(principal, newest=True)
+        registry = self._parts.registry
+        target = registry.require(who.realm, ref)
+        definition = proposed or await self._wanted(target, who)
+        change = None if definition is None else classify(target.definition, definition)
+        providers = self._parts.providers.current(who.realm)
+        dependents = dependents_of(target, registry, providers, change)
+        if definition is not None:
+            dependents = judged(dependents, _as_saved(target, definition), self._parts.catalogue.around(who.realm))
+        return ImpactReport(
+            tool=target.ref,
+            content_hash=target.content_hash,
+            status=target.status,
+            dependents=tuple(dependents),
+            runs=tuple(await self._runs(target, who.realm)),
+            proposed=change,
+        )
+
+    async def impact_of_name(
+        self, name: str, *, kind: NamedKind, principal: Principal | None = None
+    ) -> Sequence[Dependent]:
+        """What uses something that is no tool, directly or through others.
+
+        A change of the workflow vocabulary reaches workflows when they are published again, one of a provider at once.
+
+        Args:
+            name: Of a workflow step, a condition or a provider.
+            kind: Which of them.
+            principal: Whose realm.
+        """
+        who = await self._enter(principal, newest=True)
+        return users_of(name, kind, self._parts.catalogue.around(who.realm))
+
+    # What providers want ----------------------------------------------------------------------------------------------
+
+    async def review(self, name: str, *, principal: Principal | None = None) -> ToolReview:
+        """A tool as it is, and as its provider wants it.
+
+        Raises:
+            NotFound: No such tool, or no import has made it.
+        """
+        return await self._adoptions.review(name, await self._enter(principal))
+
+    async def accept(self, name: str, *, principal: Principal | None = None) -> ToolRevision:
+        """Take over what a provider wants to change, also in place of a person's own.
+
+        Raises:
+            NotFound: No such tool, or nothing is proposed for it.
+            Conflict: The realm has changed meanwhile.
+        """
+        return await self._adoptions.accept(name, await self._enter(principal))
+
+    async def reject(self, name: str, *, principal: Principal | None = None) -> ToolRevision:
+        """Drop what a provider wants to change, and never propose the same again. A blocked tool stays blocked.
+
+        Raises:
+            NotFound: No such tool, or nothing is proposed for it.
+            Conflict: The realm has changed meanwhile.
+        """
+        return await self._adoptions.reject(name, await self._enter(principal))
+
+    async def proposals(self, *, principal: Principal | None = None) -> Sequence[Baseline]:
+        """The tools for which a change waits for a person, by name."""
+        who = await self._enter(principal)
+        return await self._adoptions.proposals(who.realm)
+
+    async def _set(self, life: VersionLife, principal: Principal | None) -> ToolRevision:
+        who = await self._enter(principal, newest=True)
+        if life.replacement is not None:
+            self._parts.registry.require(who.realm, life.replacement)
+        changed = await self._parts.registry.set_status(
+            who.realm,
+            life.version,
+            life.status,
+            message=life.message,
+            sunset=life.sunset,
+            replacement=life.replacement,
+        )
+        return changed.model_copy(update={"warnings": concerns(changed, self._parts.registry)})
+
+    async def _wanted(self, target: ToolRevision, who: Principal) -> ToolDefinition | None:
+        """What a tool's provider wants it to be, if it wants anything."""
+        try:
+            proposal = (await self._adoptions.review(target.name, who)).proposal
+        except NotFound:
+            return None
+        return None if proposal is None else proposal.definition
+
+    async def _runs(self, target: ToolRevision, realm: str) -> Sequence[PinnedRun]:
+        """Runs under way that go on with this revision, or began with another one of the name."""
+        journal = self._parts.outside.store.journal
+        found: list[Run] = []
+        for status in _UNDER_WAY:
+            found += await journal.runs(realm, status=status, limit=_MOST_RUNS)
+        pinned = (
+            (run, _pinned(run, target.name)) for run in sorted(found, key=lambda run: (run.created_at, run.run_id))
+        )
+        return [
+            PinnedRun(run_id=run.run_id, tool=run.request.tool, status=run.status, content_hash=content_hash)
+            for run, content_hash in pinned
+            if content_hash is not None
+        ]
+
+
+def _as_saved(target: ToolRevision, proposed: ToolDefinition) -> ToolRevision:
+    """The revision that a definition would become, if it were saved."""
+    return target.model_copy(
+        update={
+            "definition": proposed,
+            "content_hash": proposed.content_hash(),
+            "revision": target.revision + 1,
+            "status": "active",
+        }
+    )
+
+
+def _pinned(run: Run, name: str) -> str | None:
+    """The revision of a name that a run goes on with."""
+    request = run.request
+    if request.tool_name == name:
+        return request.content_hash
+    return next((pin for ref, pin in request.pins.items() if ref.partition("@")[0] == name), None)

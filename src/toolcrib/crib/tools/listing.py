@@ -1,0 +1,98 @@
+"""Looking around in the catalogue: page by page, and by what tools do. Nobody sees what no grant of theirs names."""
+
+from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Set as AbstractSet
+from dataclasses import dataclass
+from itertools import islice
+
+from toolcrib.contracts import LOOKS, LifeCycle, Principal, ToolRevision
+from toolcrib.core.policy import Reach
+from toolcrib.core.registry import Facet, Hit, Registry
+from toolcrib.crib.container.entering import Enter
+
+
+@dataclass(frozen=True, slots=True)
+class ToolsPage:
+    """Some tools by name."""
+
+    items: Sequence[ToolRevision]
+    more: bool
+    """Whether others follow; they come after the last name."""
+
+
+class Listing:
+    """The tools of a crib as a principal may see them.
+
+    Args:
+        registry: Has the tools.
+        enter: Has the definitions of a principal's realm at hand.
+    """
+
+    def __init__(self, registry: Registry, enter: Enter) -> None:
+        self._registry = registry
+        self._enter = enter
+        self._reaches: dict[str, Reach] = {}
+
+    async def page(
+        self,
+        *,
+        after: str = "",
+        limit: int = 50,
+        text: str | None = None,
+        facets: Mapping[Facet, str | None] | None = None,
+        fits: Callable[[ToolRevision], bool] = lambda _: True,
+        principal: Principal | None = None,
+    ) -> ToolsPage:
+        """The tools that come after a name.
+
+        Args:
+            after: A name; empty for the beginning.
+            limit: At most so many.
+            text: What must stand in name, title, description or tags.
+            facets: What a tool must have: category, tag, kind of implementation, status; null for any.
+            fits: What else must be true of it.
+            principal: Who looks.
+        """
+        who = await self._enter(principal, newest=True)
+        shelf = self._registry.shelf(who.realm)
+        among = [shelf.having(facet, value) for facet, value in (facets or {}).items() if value is not None]
+        found = shelf.page(after=after, among=[*among, *self._visible(who)], text=text)
+        items = list(islice((tool for tool in found if fits(tool)), limit + 1))
+        return ToolsPage(items[:limit], len(items) > limit)
+
+    async def search(
+        self,
+        query: str,
+        *,
+        limit: int = 10,
+        group: str | None = None,
+        status: LifeCycle = "active",
+        principal: Principal | None = None,
+    ) -> Sequence[tuple[ToolRevision, Hit]]:
+        """The tools that do what a query says, best first.
+
+        Args:
+            query: Words in any order.
+            limit: At most so many.
+            group: Only tools of this group, or of those below it: `crm` for `crm/deals`.
+            status: Tools in another life-cycle state are left out.
+            principal: Who looks.
+        """
+        who = await self._enter(principal, newest=True)
+        shelf = self._registry.shelf(who.realm)
+        index = await shelf.indexed()
+        among = shelf.having("status", status)
+        for visible in self._visible(who):
+            among &= visible
+        hits = index.find(query, limit=limit, group=group, among=among)
+        found = ((shelf.find(hit.name, None), hit) for hit in hits)
+        return [(tool, hit) for tool, hit in found if tool is not None]
+
+    def _visible(self, who: Principal) -> Sequence[AbstractSet[str]]:
+        """The names that a principal may see; nothing if that is all of them."""
+        shelf = self._registry.shelf(who.realm)
+        reach = self._reaches.get(who.realm)
+        if reach is None or reach.shelf is not shelf:
+            reach = self._reaches[who.realm] = Reach(shelf)
+        names = reach.of(who.grants, LOOKS)
+        return [] if names is None else [names]

@@ -1,0 +1,370 @@
+"""Authoring with a crib: proposals of prompts and descriptions, their history, and the test of a prompt.
+
+    proposal = await crib.prompts.regenerate("deals")
+    print(proposal.diff, proposal.reason)
+    await crib.prompts.accept(proposal)
+
+A proposal stores nothing. What is accepted is a new revision, so the history of a prompt is the tool's history.
+"""
+
+from collections.abc import Sequence
+from decimal import Decimal
+from difflib import unified_diff
+from typing import Any, Self, cast
+
+from toolcrib.agents import Draft, Models, Trial, basis_of, check_prompt, drift_of
+from toolcrib.contracts import (
+    AgenticImplementation,
+    DriftReport,
+    InvalidDefinition,
+    Json,
+    JsonObject,
+    NotFound,
+    Principal,
+    PromptDifference,
+    PromptRevision,
+    PromptTest,
+    ProposalSource,
+    ProposedText,
+    TextProposal,
+    ToolDefinition,
+    ToolRevision,
+    Unavailable,
+)
+from toolcrib.core.export_part import check_description, generate_description
+from toolcrib.core.registry import Providers, Registry
+from toolcrib.core.runs import Result
+from toolcrib.crib.container.catalogue import Catalogue
+from toolcrib.crib.container.container import Parts
+from toolcrib.crib.container.entering import Enter
+from toolcrib.crib.tools.bench import Bench
+
+_PROMPT_TASK = """Write the system prompt of the tool below. It is a template: keep every placeholder in double braces \
+that the present text has, write no others, and keep the text short. Say what the operations are for, how the task is \
+to be read, and what to do if something does not fit.
+
+The present text:
+{current}"""
+
+_DESCRIPTION_TASK = """Write the description of the tool below for the agents that call it. Keep the parts, the \
+headings and the list of inputs of the present text exactly; make what they say clearer. Hide how the tool works inside.
+
+The present text:
+{current}"""
+
+
+class Prompts:
+    """The texts of agentic tools, as their authors work on them.
+
+    Args:
+        catalogue: Checks and saves definitions.
+        registry: The tools.
+        providers: The lists that prompts are made from.
+        bench: Runs what is not saved.
+        trial: The program of a prompt's test.
+        models: Opens the models that write texts.
+        enter: Who acts, with the definitions of the realm at hand.
+    """
+
+    def __init__(
+        self,
+        catalogue: Catalogue,
+        *,
+        registry: Registry,
+        providers: Providers,
+        bench: Bench,
+        trial: Trial,
+        models: Models,
+        enter: Enter,
+    ) -> None:
+        self._catalogue = catalogue
+        self._registry = registry
+        self._providers = providers
+        self._bench = bench
+        self._trial = trial
+        self._models = models
+        self._enter = enter
+
+    @classmethod
+    def of(cls, parts: Parts, enter: Enter) -> Self:
+        """The texts of a crib that is made of these parts."""
+        return cls(
+            parts.catalogue,
+            registry=parts.registry,
+            providers=parts.providers,
+            bench=Bench(parts.registry, parts.executor, parts.outside.clock),
+            trial=Trial(parts.furnisher),
+            models=parts.models.model,
+            enter=enter,
+        )
+
+    async def default(self, definition: ToolDefinition, *, principal: Principal | None = None) -> str:
+        """The default prompt of a tool, saved or not, by rule.
+
+        Raises:
+            InvalidDefinition: The tool is not agentic.
+        """
+        who = await self._enter(principal)
+        agentic(definition)
+        return self._catalogue.default_prompt(definition, who.realm)
+
+    async def drift(self, tool: str, *, principal: Principal | None = None) -> DriftReport:
+        """What has changed in the tools of an agentic tool since its prompt was made; empty for any other tool.
+
+        Raises:
+            NotFound: No such tool.
+        """
+        who = await self._enter(principal)
+        return await drift_of(self._registry.require(who.realm, tool), self._registry, self._providers)
+
+    async def regenerate(
+        self, tool: str, *, source: ProposalSource = "generator", principal: Principal | None = None
+    ) -> TextProposal:
+        """A new system prompt for a tool as it is now: by rule, or written by the tool's own model.
+
+        Raises:
+            NotFound: No such tool.
+            InvalidDefinition: The tool is not agentic.
+            Unavailable: The model wrote no usable text; the message says why.
+        """
+        who = await self._enter(principal)
+        revision = self._registry.require(who.realm, tool)
+        current = agentic(revision.definition).system_prompt
+        text = await self.default(revision.definition, principal=who)
+        if source == "model":
+            return await self._drafted(revision, "system_prompt", current, _PROMPT_TASK.format(current=text), who)
+        drift = await drift_of(revision, self._registry, self._providers)
+        reason = "; ".join(change.message for change in drift.changes) or (
+            "it is the default prompt for the tool as it is now"
+            if text != current
+            else "the prompt is the default one and nothing has changed since"
+        )
+        return _proposal(revision, "system_prompt", current, text, reason)
+
+    async def describe(
+        self, tool: str, *, source: ProposalSource = "generator", principal: Principal | None = None
+    ) -> TextProposal:
+        """A new text for parent agents, which exports show: by rule, or written by the tool's own model.
+
+        Raises:
+            NotFound: No such tool.
+            InvalidDefinition: A model is to write, and the tool has none.
+            Unavailable: The model wrote no usable text.
+        """
+        who = await self._enter(principal)
+        revision = self._registry.require(who.realm, tool)
+        current = revision.definition.long_description or ""
+        text = generate_description(revision.definition)
+        if source == "generator":
+            return _proposal(revision, "long_description", current, text, "it is made from the tool as it is now")
+        task = _DESCRIPTION_TASK.format(current=text)
+        return await self._drafted(revision, "long_description", current, task, who)
+
+    async def accept(self, proposal: TextProposal, *, principal: Principal | None = None) -> ToolRevision:
+        """Store a proposal, as it is or edited, as a new revision.
+
+        Raises:
+            Conflict: The tool has changed since the proposal was made.
+            InvalidDefinition: The text breaks a rule: an unknown placeholder, a missing part.
+            NotFound: No such tool.
+        """
+        who = await self._enter(principal)
+        definition = self._registry.require(who.realm, proposal.tool).definition
+        if proposal.text == "system_prompt":
+            implementation = agentic(definition)
+            basis = basis_of(implementation, who.realm, self._registry, self._providers)
+            changed = {"system_prompt": proposal.proposed, "made_from": basis}
+            update: dict[str, Any] = {"implementation": implementation.model_copy(update=changed)}
+        else:
+            missing = check_description(proposal.proposed, definition)
+            if missing:
+                msg = f"tool {proposal.tool!r}: the description cannot be used: {'; '.join(missing)}"
+                raise InvalidDefinition(msg)
+            update = {"long_description": proposal.proposed}
+        return await self._catalogue.save(definition.model_copy(update=update), who, after=proposal.revision)
+
+    async def history(self, tool: str, *, principal: Principal | None = None) -> Sequence[PromptRevision]:
+        """The prompt in all revisions of a tool, oldest first.
+
+        Raises:
+            NotFound: No such tool.
+            InvalidDefinition: The tool is not agentic.
+        """
+        who = await self._enter(principal)
+        current = self._registry.require(who.realm, tool)
+        agentic(current.definition)
+        found: list[PromptRevision] = []
+        for revision in await self._registry.revisions(who.realm, current.name):
+            prompt = prompt_of(revision.definition)
+            found.append(
+                PromptRevision(
+                    revision=revision.revision,
+                    version=revision.version,
+                    content_hash=revision.content_hash,
+                    made_by=revision.made_by,
+                    created_at=revision.created_at,
+                    current=revision.revision == current.revision,
+                    changed=not found or found[-1].system_prompt != prompt,
+                    system_prompt=prompt,
+                )
+            )
+        return found
+
+    async def compare(
+        self, tool: str, older: int, newer: int, *, principal: Principal | None = None
+    ) -> PromptDifference:
+        """How the prompt changed from one revision to another.
+
+        Raises:
+            NotFound: No such tool or revision.
+        """
+        known = {entry.revision: entry for entry in await self.history(tool, principal=principal)}
+        for wanted in (older, newer):
+            if wanted not in known:
+                msg = f"tool {tool!r} has no revision {wanted}; it has {', '.join(map(str, known))}"
+                raise NotFound(msg)
+        before, after = known[older].system_prompt, known[newer].system_prompt
+        return PromptDifference(
+            tool=tool,
+            older=older,
+            newer=newer,
+            diff=difference(before, after, f"revision {older}", f"revision {newer}"),
+        )
+
+    async def roll_back(
+        self, tool: str, revision: int, *, after: int | None = None, principal: Principal | None = None
+    ) -> ToolRevision:
+        """Make an older revision the newest one again, the whole of it, under the version that calls get now.
+
+        Args:
+            tool: The tool's name.
+            revision: The older revision's number.
+            after: Number of the current revision as the author knows it; null for any.
+            principal: Who acts.
+
+        Raises:
+            NotFound: No such tool or revision.
+            Conflict: Another revision has been saved since `after`.
+        """
+        who = await self._enter(principal)
+        current = self._registry.require(who.realm, tool)
+        known = {entry.revision: entry for entry in await self._registry.revisions(who.realm, current.name)}
+        if revision not in known:
+            msg = f"tool {tool!r} has no revision {revision}; it has {', '.join(map(str, known))}"
+            raise NotFound(msg)
+        older = known[revision].definition.model_copy(update={"version": current.version})
+        return await self._catalogue.save(older, who, after=after)
+
+    async def test(
+        self, definition: ToolDefinition, arguments: JsonObject, *, principal: Principal | None = None
+    ) -> PromptTest:
+        """Show a tool's model a sample input, and what it would do first. No tool that it wants is called.
+
+        Args:
+            definition: The tool as it is, or as it may become; it need not be saved.
+            arguments: The sample input.
+            principal: Who acts; reads of reference data need the grants that a run needs.
+
+        Raises:
+            InvalidDefinition: The tool is not agentic.
+            InvalidSettings: Its model cannot be opened.
+        """
+        who = await self._enter(principal)
+        implementation = agentic(definition)
+        facts: dict[str, Any] = {
+            "tool": definition.name,
+            "mode": implementation.mode,
+            "model": implementation.llm.model,
+            "input": arguments,
+        }
+        try:
+            checked = self._catalogue.checked(definition, who.realm)
+        except (InvalidDefinition, NotFound) as problem:
+            return PromptTest(**facts, system_prompt=None, problems=(str(problem),))
+        return _tested(facts, await self._bench.run(checked, self._trial, arguments, who))
+
+    async def _drafted(
+        self, revision: ToolRevision, text: ProposedText, current: str, task: str, who: Principal
+    ) -> TextProposal:
+        definition = revision.definition
+
+        def problems(written: str) -> Sequence[str]:
+            if text == "long_description":
+                return check_description(written, definition)
+            return _prompt_problems(definition, written)
+
+        agentic(definition)
+        result = await self._bench.run(definition, Draft(self._models, task, problems), {}, who)
+        output: Json = result.output
+        if not isinstance(output, dict):
+            why = result.summary.error.message if result.summary.error else "; ".join(result.summary.warnings)
+            msg = f"the model of {revision.ref!r} wrote no usable {text}: {why}"
+            raise Unavailable(msg)
+        written = cast("JsonObject", output)
+        proposal = _proposal(revision, text, current, written["text"], written["reason"])
+        spent = {"source": "model", "usage": result.summary.usage, "cost_usd": result.cost_usd}
+        return proposal.model_copy(update=spent)
+
+
+def agentic(definition: ToolDefinition) -> AgenticImplementation:
+    """What an agentic tool is made of.
+
+    Raises:
+        InvalidDefinition: The tool is of another kind.
+    """
+    implementation = definition.implementation
+    if isinstance(implementation, AgenticImplementation):
+        return implementation
+    msg = f"tool {definition.name!r} is of kind {implementation.kind!r} and has no prompt; name an agentic one"
+    raise InvalidDefinition(msg)
+
+
+def prompt_of(definition: ToolDefinition) -> str:
+    """The system prompt; empty for a revision that was no agentic tool."""
+    implementation = definition.implementation
+    return implementation.system_prompt if isinstance(implementation, AgenticImplementation) else ""
+
+
+def difference(before: str, after: str, old: str = "current", new: str = "proposed") -> str:
+    """A unified diff; empty if the texts are equal."""
+    return "\n".join(unified_diff(before.splitlines(), after.splitlines(), old, new, lineterm=""))
+
+
+def _proposal(revision: ToolRevision, text: ProposedText, current: str, proposed: str, reason: str) -> TextProposal:
+    return TextProposal(
+        tool=revision.name,
+        revision=revision.revision,
+        text=text,
+        source="generator",
+        current=current,
+        proposed=proposed,
+        diff=difference(current, proposed),
+        reason=reason,
+        cost_usd=Decimal(0),
+    )
+
+
+def _prompt_problems(definition: ToolDefinition, written: str) -> Sequence[str]:
+    try:
+        check_prompt(definition.name, agentic(definition).model_copy(update={"system_prompt": written}))
+    except InvalidDefinition as problem:
+        return [str(problem)]
+    return []
+
+
+def _tested(facts: dict[str, Any], result: Result) -> PromptTest:
+    output: Json = result.output
+    found = cast("JsonObject", output) if isinstance(output, dict) else {}
+    summary = result.summary
+    failure = [summary.error.message] if summary.error else []
+    return PromptTest(
+        **facts,
+        system_prompt=found.get("system_prompt"),
+        answer=found.get("answer"),
+        reasoning=found.get("reasoning"),
+        calls=tuple(found.get("calls", ())),
+        problems=(*found.get("problems", ()), *summary.warnings, *failure),
+        usage=summary.usage,
+        cost_usd=summary.cost_usd,
+        duration_ms=result.trace.duration_ms,
+    )

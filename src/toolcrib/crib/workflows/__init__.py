@@ -1,0 +1,1 @@
+"""Workflows of a crib: checked, drafted, published, run."""

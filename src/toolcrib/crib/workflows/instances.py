@@ -1,0 +1,372 @@
+"""Instances of workflows: begun, read, carried on, taken up where they ended, run anew from a step, cancelled.
+
+    instance = await crib.instances.start("fulfil", {"order_ids": ["o1"]})
+    instance.status, [(step.step, step.status) for step in instance.steps]
+    instance = await crib.instances.resume(instance.run_id)          # after the fix
+    instance = await crib.instances.rerun(instance.run_id, "notify")
+
+An instance is a run. What it tells of itself is a reading of its journal; a run that takes up another one is a new run,
+and what it took over stands in its own journal.
+"""
+
+from toolcrib.contracts import (
+    WAITING,
+    Conflict,
+    InvalidInput,
+    JsonObject,
+    NotFound,
+    Principal,
+    Run,
+    RunStatus,
+    Signal,
+    ToolcribError,
+    ToolRevision,
+)
+from toolcrib.contracts.workflows import InstancePage, Rerun, WorkflowImplementation, WorkflowInstance, event_signal
+from toolcrib.core.engines import new_run_id
+from toolcrib.core.runs import read_tree
+from toolcrib.crib.agents.executions import Executions
+from toolcrib.crib.container.container import Parts
+from toolcrib.crib.container.entering import Enter
+from toolcrib.crib.container.requests import refusal_of_run, request_of
+from toolcrib.crib.container.run_access import RunVerb, may
+from toolcrib.crib.runs.rerun_links import Successors, under_way
+from toolcrib.workflows.checks import near
+from toolcrib.workflows.run.instances import instance_of, summary_of
+
+_MOST_PER_LOOK = 200
+"""Runs that are read at once while a page is filled."""
+
+
+class Instances:
+    """The instances of a crib.
+
+    Args:
+        parts: Of the crib.
+        executions: Of the crib: tells who may see a run, and act on it.
+        enter: Has the definitions of a principal's realm at hand, and says who acts.
+    """
+
+    def __init__(self, parts: Parts, executions: Executions, enter: Enter) -> None:
+        self._parts = parts
+        self._journal = parts.outside.store.journal
+        self._executions = executions
+        self._enter = enter
+        self._successors = Successors(self._journal, parts.outside.clock)
+
+    # Beginning and reading --------------------------------------------------------------------------------------------
+
+    async def start(
+        self,
+        ref: str,
+        arguments: JsonObject,
+        *,
+        dry_run: bool = False,
+        wait: bool = True,
+        principal: Principal | None = None,
+    ) -> WorkflowInstance:
+        """Run a workflow.
+
+        Args:
+            ref: `name` or `name@range`.
+            arguments: Its input.
+            dry_run: Skip every call that would write.
+            wait: Drive it here until it ends or waits; else a serving engine does.
+            principal: Who starts it.
+
+        Raises:
+            NotFound: There is no such workflow.
+            InvalidInput: The tool of this name is no workflow. Whatever else goes wrong, the instance tells.
+        """
+        who = await self._enter(principal)
+        tool = await self._parts.catalogue.require(who.realm, ref)
+        _workflow_of(tool)
+        return await self._run(tool, arguments, who, new_run_id(), dry_run=dry_run, wait=wait)
+
+    async def get(self, run_id: str, *, outputs: bool = True, principal: Principal | None = None) -> WorkflowInstance:
+        """An instance as it stands.
+
+        Args:
+            run_id: Its run.
+            outputs: Whether with what the steps have put out, which is as large as it is.
+            principal: Who looks.
+
+        Raises:
+            NotFound: The realm has no such run.
+            InvalidInput: It is no run of a workflow.
+            PermissionDenied: It is somebody else's, and the principal has no grant to read it.
+        """
+        who = await self._enter(principal)
+        run = await self._run_for(run_id, who, "read")
+        instance = await self._read(run)
+        if outputs:
+            return instance
+        steps = tuple(step.model_copy(update={"output": None}) for step in instance.steps)
+        return instance.model_copy(update={"steps": steps})
+
+    async def page(
+        self,
+        *,
+        workflow: str | None = None,
+        status: RunStatus | None = None,
+        before: str | None = None,
+        limit: int = 50,
+        principal: Principal | None = None,
+    ) -> InstancePage:
+        """Instances in short, newest first, nested ones among them: those that the principal may see.
+
+        Args:
+            workflow: Name of the workflow, without a version; null for all.
+            status: How they stand; null for any.
+            before: `next` of the page before.
+            limit: Most of a page.
+            principal: Who looks.
+
+        Raises:
+            NotFound: The realm has no run `before`.
+        """
+        who = await self._enter(principal)
+        found: list[Run] = []
+        last, look = before, min(max(limit + 1, 20), _MOST_PER_LOOK)
+        while len(found) <= limit:
+            runs = await self._journal.runs(who.realm, tool=workflow, status=status, before=last, limit=look)
+            found += [run for run in runs if run.request.kind == "workflow" and may(who, run, "read")]
+            if len(runs) < look:
+                break
+            last = runs[-1].run_id
+        more = found[limit - 1].run_id if len(found) > limit else None
+        return InstancePage(items=tuple(map(summary_of, found[:limit])), next=more)
+
+    # Going on ---------------------------------------------------------------------------------------------------------
+
+    async def resume(
+        self, run_id: str, *, repeat_unknown: bool = False, wait: bool = True, principal: Principal | None = None
+    ) -> WorkflowInstance:
+        """Go on with an instance that has not come to a good end: with it, or in a run that takes it up.
+
+        One that failed, was cancelled or ran out of time is taken up by a new run of the workflow as it is now. What
+        has succeeded is not done again, and what is called once more has the idempotency key that it had. Nested
+        workflows are taken up in the same way; nested agents are asked anew. One that has been taken up already is
+        continued where that ended.
+
+        Args:
+            run_id: Its run.
+            repeat_unknown: Whether calls are made again of which nobody knows whether they took effect, and that could
+                do twice; else their steps fail again.
+            wait: Drive it here until it ends or waits; else a serving engine does.
+            principal: Who resumes it, and acts in the new run.
+
+        Raises:
+            NotFound: As `get`, like the next.
+            PermissionDenied: See there.
+            InvalidInput: See there.
+            Conflict: It has succeeded, or waits for somebody, or a run that takes it up is under way.
+        """
+        who = await self._enter(principal, newest=True)
+        run = await self._successors.last(await self._run_for(run_id, who, "execute", "read"))
+        if not run.ended:
+            return await self._go_on(run, asked=run_id, wait=wait)
+        if run.status == "completed" and run.stop_reason == "final_answer":
+            raise _nothing_left(run, run_id)
+        await self._check_alone(run)
+        return await self._take_up(run, Rerun(run_id=run.run_id, repeat_unknown=repeat_unknown), who, wait=wait)
+
+    async def rerun(
+        self, run_id: str, step: str, *, wait: bool = True, principal: Principal | None = None
+    ) -> WorkflowInstance:
+        """Run a step and all that follow it anew, with the outputs that the other steps had.
+
+        The new run has the input of the old one. What is run anew is done again, with new idempotency keys; of the
+        other steps, what has ended stands as it was, and what has failed goes on as in `resume`.
+
+        Args:
+            run_id: A run that has ended, also one that has succeeded.
+            step: Name of the first step that is run anew.
+            wait: As in `resume`, like the next.
+            principal: See there.
+
+        Raises:
+            NotFound: As `get`, like the next; or the workflow has no such step.
+            PermissionDenied: See there.
+            InvalidInput: See there.
+            Conflict: It has not ended, or another run has taken it up and knows more than it does.
+        """
+        who = await self._enter(principal, newest=True)
+        run = await self._run_for(run_id, who, "execute", "read")
+        if not run.ended:
+            msg = f"instance {run_id} is {run.status}; wait for its end, or cancel it, and run it anew from a step then"
+            raise Conflict(msg)
+        last = await self._successors.last(run)
+        if last.run_id != run_id:
+            msg = f"instance {run_id} was taken up by {last.run_id}, which is {last.status}; run that one anew"
+            raise Conflict(msg)
+        tool = await self._tool(run)
+        _check_step(tool, step)
+        if run.status != "completed":
+            await self._check_alone(run)
+        return await self._take_up(run, Rerun(run_id=run_id, mode="from_step", step=step), who, wait=wait)
+
+    async def cancel(
+        self, run_id: str, *, reason: str | None = None, principal: Principal | None = None
+    ) -> WorkflowInstance:
+        """End an instance and what is nested in it, whatever it does or waits for. It can be resumed.
+
+        Raises:
+            NotFound: As `get`, like the next two.
+            PermissionDenied: See there.
+            InvalidInput: See there.
+            Conflict: It has ended.
+        """
+        who = await self._enter(principal)
+        await self._run_for(run_id, who, "execute", "read")
+        await self._parts.engine.cancel(run_id, by=who.id, reason=reason)
+        return await self._read(await self._journal.run(run_id))
+
+    async def signal(
+        self, run_id: str, name: str, payload: JsonObject | None = None, *, principal: Principal | None = None
+    ) -> bool:
+        """Tell an instance what a step of it waits for. The first of a name counts; false if there was one.
+
+        Who serves the store carries the instance on; `resume` does so here.
+
+        Args:
+            run_id: Its run.
+            name: The name that the step waits for, also before it does.
+            payload: What the step puts out.
+            principal: Who tells it.
+
+        Raises:
+            NotFound: As `get`, like the next two; or no step of the workflow waits for a signal of this name.
+            PermissionDenied: See there.
+            InvalidInput: See there.
+            Conflict: It has ended.
+        """
+        who = await self._enter(principal)
+        run = await self._run_for(run_id, who, "execute")
+        if run.ended:
+            msg = f"instance {run_id} is {run.status} and waits for nothing any more"
+            raise Conflict(msg)
+        _check_signal(await self._parts.registry.pinned(run.realm, run.request.content_hash), name)
+        told = Signal(
+            name=event_signal(name), payload=payload or {}, made_by=who.id, at=self._parts.outside.clock.now()
+        )
+        return await self._parts.engine.signal(run_id, told)
+
+    # Inside -----------------------------------------------------------------------------------------------------------
+
+    async def _run(
+        self,
+        tool: ToolRevision,
+        arguments: JsonObject,
+        who: Principal,
+        run_id: str,
+        *,
+        dry_run: bool,
+        wait: bool,
+        rerun: Rerun | None = None,
+    ) -> WorkflowInstance:
+        parts = self._parts
+        request = request_of(tool, arguments, who, parts.registry, dry_run=dry_run, rerun=rerun)
+        refusal = refusal_of_run(parts.executor, tool, request)
+        if refusal is not None:
+            run_id = (await parts.engine.refuse(request, refusal)).result.run_id
+        else:
+            if rerun is not None:
+                run_id = await self._successors.announce(rerun, run_id, who)
+            await parts.engine.create(request, run_id=run_id)
+            if wait:
+                await parts.engine.resume(run_id)
+        return await self._read(await self._journal.run(run_id))
+
+    async def _take_up(self, run: Run, rerun: Rerun, who: Principal, *, wait: bool) -> WorkflowInstance:
+        tool, request = await self._tool(run), run.request
+        dry_run, arguments = request.dry_run, request.input
+        return await self._run(tool, arguments, who, new_run_id(), dry_run=dry_run, wait=wait, rerun=rerun)
+
+    async def _tool(self, run: Run) -> ToolRevision:
+        """The workflow as it is now; as the run had it, if there is none of this name any more."""
+        try:
+            tool = await self._parts.catalogue.require(run.realm, run.request.tool_name)
+        except NotFound:
+            tool = await self._parts.registry.pinned(run.realm, run.request.content_hash)
+        _workflow_of(tool)
+        return tool
+
+    async def _go_on(self, run: Run, *, asked: str, wait: bool) -> WorkflowInstance:
+        """Carry on what has not ended: a process has died, or what it waited for is there."""
+        if run.run_id != asked and run.status not in WAITING:
+            raise under_way(run, asked)
+        if wait:
+            await self._parts.engine.resume(run.run_id)
+        now = await self._journal.run(run.run_id)
+        if now.ended or now.events > run.events or not wait:
+            return await self._read(now)
+        raise _waits(await self._read(now))
+
+    async def _check_alone(self, run: Run) -> None:
+        """Refuse to take up what is a part of another workflow, which takes it up itself."""
+        parent_id = run.request.parent_run_id
+        if parent_id is None:
+            return
+        parent = await self._journal.run(parent_id)
+        if parent.request.kind == "workflow":
+            msg = f"instance {run.run_id} is a step of instance {parent_id}; resume that, which takes up this one too"
+            raise Conflict(msg)
+
+    async def _read(self, run: Run) -> WorkflowInstance:
+        tree = await read_tree(self._journal, run.run_id)
+        signals = await self._journal.signals(run.run_id)
+        return instance_of(tree, await self._definition(run), taken_up_by=self._successors.named_in(signals))
+
+    async def _definition(self, run: Run) -> WorkflowImplementation | None:
+        """What the run executes; null if another release has written it, and this one cannot read it."""
+        try:
+            tool = await self._parts.registry.pinned(run.realm, run.request.content_hash)
+        except ToolcribError:
+            return None
+        implementation = tool.definition.implementation
+        return implementation if isinstance(implementation, WorkflowImplementation) else None
+
+    async def _run_for(self, run_id: str, who: Principal, *verbs: RunVerb) -> Run:
+        run, *_ = [await self._executions.run_for(run_id, who, verb) for verb in verbs]
+        if run.request.kind != "workflow":
+            msg = f"run {run_id} is of {run.request.tool!r}, of kind {run.request.kind!r}, and no run of a workflow"
+            raise InvalidInput(msg)
+        return run
+
+
+def _workflow_of(tool: ToolRevision) -> WorkflowImplementation:
+    implementation = tool.definition.implementation
+    if not isinstance(implementation, WorkflowImplementation):
+        if tool.status_message is not None:
+            raise InvalidInput(f"{tool.ref!r} cannot be run: {tool.status_message}")
+        msg = f"tool {tool.ref!r} is of kind {implementation.kind!r}, not a workflow; call it as a tool"
+        raise InvalidInput(msg)
+    return implementation
+
+
+def _check_step(tool: ToolRevision, step: str) -> None:
+    names = [known.name for known in _workflow_of(tool).steps]
+    if step not in names:
+        raise NotFound(f"workflow {tool.ref!r} has no step {step!r}; {near(step, names)}")
+
+
+def _check_signal(tool: ToolRevision, name: str) -> None:
+    names = [step.wait.signal for step in _workflow_of(tool).steps if step.wait and step.wait.signal]
+    if name not in names:
+        raise NotFound(f"no step of workflow {tool.ref!r} waits for a signal {name!r}; {near(name, names)}")
+
+
+def _nothing_left(run: Run, asked: str) -> Conflict:
+    which = f"instance {asked}" if run.run_id == asked else f"instance {run.run_id}, which has taken up {asked},"
+    return Conflict(
+        f"{which} has succeeded; there is nothing to resume. To do a part of it again, use rerun with a step"
+    )
+
+
+def _waits(instance: WorkflowInstance) -> Conflict:
+    """Why an instance does not go on: what it waits for."""
+    waits = [(step.step, wait) for step in instance.steps for wait in step.waits_for]
+    told = [f"step {step!r} for {wait.whom} {wait.name!r}" for step, wait in waits[:5]]
+    whom = "; ".join(told) or instance.status.replace("_", " ")
+    return Conflict(f"instance {instance.run_id} is {instance.status} and waits: {whom}. Answer it, and it goes on")

@@ -1,0 +1,391 @@
+"""Workflows of a crib: checked, drafted, published, read, removed.
+
+graph = await crib.workflows.check(definition)          # tells all that is wrong, and saves nothing
+draft = await crib.workflows.draft(definition)          # keeps it beside the published one
+done = await crib.workflows.publish("order_fulfillment")
+print(done.tool.ref, done.impact, done.problems)
+
+What is published is a tool: it is called, listed and searched for like every other one.
+"""
+
+from collections.abc import Sequence
+
+from toolcrib.agents import workflow_of
+from toolcrib.contracts import ImpactReport, JsonObject, NotFound, Principal, ToolDefinition, ToolRevision
+from toolcrib.contracts.workflows import (
+    Materialized,
+    PastCall,
+    Publication,
+    WorkflowDefinition,
+    WorkflowDraft,
+    WorkflowGraph,
+    WorkflowImplementation,
+)
+from toolcrib.core.policy import require_publish
+from toolcrib.core.registry import Facet
+from toolcrib.crib.agents.executions import Executions
+from toolcrib.crib.container.container import Parts
+from toolcrib.crib.container.entering import Enter
+from toolcrib.crib.tools.lifecycle import ToolLife
+from toolcrib.crib.tools.listing import Listing, ToolsPage
+from toolcrib.crib.workflows.drafts import Drafts
+from toolcrib.crib.workflows.materialize import Materials
+from toolcrib.workflows.checks import Checked, draw, read_definition, refusal
+from toolcrib.workflows.edit.published_status import standing_of
+
+
+class Workflows:
+    """The workflows of a crib.
+
+    Args:
+        parts: Of the crib.
+        listing: Of the crib: tells what a principal may see.
+        life: Of the crib: tells whom a change concerns.
+        executions: Of the crib: tells which runs a principal may read.
+        enter: Has the definitions of a principal's realm at hand, and says who acts.
+    """
+
+    def __init__(self, parts: Parts, listing: Listing, life: ToolLife, executions: Executions, enter: Enter) -> None:
+        self._parts = parts
+        self._listing = listing
+        self._life = life
+        self._enter = enter
+        self._drafts = Drafts(parts.outside.store.definitions)
+        self._materials = Materials(parts, executions)
+
+    # Writing ----------------------------------------------------------------------------------------------------------
+
+    async def check(
+        self, definition: WorkflowDefinition | JsonObject, *, principal: Principal | None = None
+    ) -> WorkflowGraph:
+        """The graph of a definition, with all that is wrong with it; nothing about the definition raises.
+
+        Args:
+            definition: The definition, or a document that may be one.
+            principal: In whose realm and name.
+        """
+        who = await self._enter(principal, newest=True)
+        found = read_definition(definition)
+        if found.definition is None:
+            name = definition.get("name") if isinstance(definition, dict) else None
+            return WorkflowGraph(workflow=str(name or ""), problems=found.problems)
+        checked = self._parts.catalogue.check_workflow(found.definition, who.realm, who)
+        callees = self._parts.catalogue.around(who.realm).callees(checked.implementation)
+        return draw(checked.tool, checked.problems, callees)
+
+    async def draft(
+        self,
+        definition: WorkflowDefinition | JsonObject,
+        *,
+        note: str = "",
+        authored_by: str | None = None,
+        run_id: str | None = None,
+        tainted_by: str | None = None,
+        principal: Principal | None = None,
+        after: int | None = None,
+    ) -> WorkflowDraft:
+        """Keep a definition without publishing it. It must be one that could be published.
+
+        Args:
+            definition: The definition, or its document.
+            note: For whoever publishes it.
+            authored_by: The agent that has written it; null for a person.
+            run_id: The run in which it was written.
+            tainted_by: What that run had read that outsiders can write.
+            principal: In whose realm and name.
+            after: Number of the draft's revision that the author has changed; 0 for a new one; null for any.
+
+        Raises:
+            InvalidDefinition: Something is wrong with it; `problems` has all of it.
+            Conflict: Another revision of the draft has been saved since `after`.
+        """
+        who = await self._enter(principal, newest=True)
+        checked = self._sound(definition, who)
+        new = WorkflowDraft(
+            definition=WorkflowDefinition.of(checked.tool),
+            note=note,
+            authored_by=authored_by,
+            run_id=run_id,
+            tainted_by=tainted_by,
+            revision=1,
+            made_by=who.id,
+            created_at=self._parts.outside.clock.now(),
+            problems=checked.warnings,
+        )
+        return await self._drafts.save(new, who, after=after)
+
+    async def drafts(self, *, principal: Principal | None = None) -> Sequence[WorkflowDraft]:
+        """All drafts of the realm, by name."""
+        return await self._drafts.current((await self._enter(principal)).realm)
+
+    async def get_draft(self, name: str, *, principal: Principal | None = None) -> WorkflowDraft:
+        """A draft, with what is wrong with it by now.
+
+        Raises:
+            NotFound: There is none of this name.
+            InvalidDefinition: Another release has saved it, and this one cannot read it.
+        """
+        who = await self._enter(principal, newest=True)
+        draft = await self._drafts.require(who.realm, name)
+        checked = self._parts.catalogue.check_workflow(draft.definition, who.realm, who)
+        return draft.model_copy(update={"problems": checked.problems})
+
+    async def discard(self, name: str, *, principal: Principal | None = None) -> None:
+        """Take a draft out; the published workflow of its name stays.
+
+        Raises:
+            NotFound: There is none of this name.
+        """
+        who = await self._enter(principal)
+        if not await self._drafts.remove(who.realm, name):
+            await self._drafts.require(who.realm, name)
+
+    async def undo(self, name: str, *, principal: Principal | None = None) -> WorkflowDraft | None:
+        """Take the last change of a draft back; what was published is taken back with `revert`.
+
+        Returns:
+            The draft as it was before, which is its newest revision once more; null if there was none before.
+
+        Raises:
+            NotFound: There is no draft of this name.
+            Conflict: It has been saved once more meanwhile.
+        """
+        who = await self._enter(principal)
+        before, last = await self._drafts.last_two(who.realm, name)
+        if before is None:
+            await self._drafts.remove(who.realm, name)
+            return None
+        return await self._drafts.save(before, who, after=last.revision)
+
+    async def materialize(
+        self,
+        name: str,
+        *,
+        run_id: str,
+        step: str,
+        node: str | None = None,
+        call_id: str | None = None,
+        position: str | None = None,
+        pin: str | None = None,
+        principal: Principal | None = None,
+    ) -> Materialized:
+        """Turn a call that an agent has made into a step of its own: one change of the draft, which `undo` takes back.
+
+        The step has the exact arguments, version and account of the call, and stands where the agent stands. What read
+        the handle that the call has filled reads the step. The draft is made of the published workflow if there is
+        none.
+
+        Args:
+            name: Of the workflow.
+            run_id: The agent's run, or the run of the workflow in which it was asked.
+            step: Name of the new step.
+            node: The step that has asked the agent; needed with the workflow's run if several have made such a call.
+            call_id: The call.
+            position: Or its place in the agent's run.
+            pin: Or the handle that it has filled; beside another one of them, the handle that is not read any more.
+            principal: In whose realm and name; may read the run.
+
+        Raises:
+            NotFound: There is no such workflow, run, step, call or handle; or the tool is gone.
+            PermissionDenied: The run is another's.
+            InvalidInput: No call is meant, or several; or the agent is asked for each element of a list.
+            InvalidDefinition: The workflow would not be sound with the step; `problems` has all that is wrong.
+            Conflict: The call failed, holds a secret, or is of a tool that is another one by now; the name is taken;
+                or the draft was saved by somebody else meanwhile.
+        """
+        who = await self._enter(principal, newest=True)
+        draft = await self._drafts.find(who.realm, name)
+        now = WorkflowDefinition.of(self._require(who.realm, name).definition) if draft is None else draft.definition
+        inside = self._parts.catalogue.check_workflow(now, who.realm).implementation
+        past = PastCall(run_id=run_id, node=node, call_id=call_id, position=position, pin=pin)
+        made = await self._materials.material(now, inside, past, step, who)
+        saved = await self.draft(
+            made.rewired.document,
+            note=made.note if draft is None else "\n".join(filter(None, (draft.note, made.note))),
+            authored_by=None if draft is None else draft.authored_by,
+            run_id=None if draft is None else draft.run_id,
+            tainted_by=made.tainted_by if draft is None else draft.tainted_by or made.tainted_by,
+            principal=who,
+            after=0 if draft is None else draft.revision,
+        )
+        return made.told(saved, draft)
+
+    # Publishing -------------------------------------------------------------------------------------------------------
+
+    async def publish(
+        self,
+        definition: WorkflowDefinition | JsonObject | str,
+        *,
+        principal: Principal | None = None,
+        after: int | None = None,
+        draft: int | None = None,
+    ) -> Publication:
+        """Check a workflow against what there is now, bind it to that, and save it as the newest revision of its tool.
+
+        The draft of its name has served its purpose then and is taken out.
+
+        Args:
+            definition: The definition, its document, or the name of a draft.
+            principal: In whose realm and name; needs `ai://workflows/{name}/publish`.
+            after: Number of the tool's revision that the author has changed; 0 for a new one; null for any.
+            draft: Number of the draft's revision that was looked at, where its name is given; null for the newest,
+                whoever has written it since.
+
+        Raises:
+            NotFound: There is no draft of this name.
+            InvalidDefinition: Something is wrong with it; `problems` has all of it.
+            PermissionDenied: The principal may not publish it, or it acts as an account that its author may not use.
+            Conflict: Another revision has been saved since `after`, or of the draft since `draft`.
+        """
+        who = await self._enter(principal, newest=True)
+        if isinstance(definition, str):
+            require_publish(who, definition)
+            definition = (await self._drafts.require(who.realm, definition, revision=draft)).definition
+        checked = self._sound(definition, who)
+        published = await self._publish(checked.tool, who, after)
+        await self._drafts.remove(who.realm, checked.tool.name)
+        return published.model_copy(update={"problems": checked.warnings})
+
+    async def revert(
+        self, name: str, revision: int, *, principal: Principal | None = None, after: int | None = None
+    ) -> Publication:
+        """Make an older revision the newest one once more, bound to what it was bound to.
+
+        Args:
+            name: Of the workflow.
+            revision: The number of the older revision.
+            principal: As for `publish`.
+            after: See there.
+
+        Raises:
+            NotFound: There is no such workflow, or no such revision.
+            InvalidDefinition: It could not be published any more; `problems` has all that is wrong with it.
+            PermissionDenied: As `publish`.
+            Conflict: See there.
+        """
+        who = await self._enter(principal, newest=True)
+        current = self._require(who.realm, name)
+        known = await self._parts.registry.revisions(who.realm, current.name)
+        older = next((one for one in known if one.revision == revision), None)
+        if older is None or not isinstance(older.definition.implementation, WorkflowImplementation):
+            numbers = f"1 to {known[-1].revision}"
+            raise NotFound(f"workflow {name!r} has no revision {revision}; there are {numbers}")
+        checked = self._sound(WorkflowDefinition.of(older.definition), who)
+        tool = older.definition.model_copy(update={"version": current.version})  # what a call without a version gets
+        published = await self._publish(tool, who, after)
+        return published.model_copy(update={"problems": checked.warnings})
+
+    async def impact(
+        self, definition: WorkflowDefinition | JsonObject | str, *, principal: Principal | None = None
+    ) -> ImpactReport | None:
+        """Whom publishing a workflow would concern; null if there is nothing of its name.
+
+        Args:
+            definition: The definition, its document, or the name of a draft.
+            principal: In whose realm and name.
+
+        Raises:
+            NotFound: There is no draft of this name.
+            InvalidDefinition: It could not be published; `problems` has all that is wrong with it.
+        """
+        who = await self._enter(principal, newest=True)
+        if isinstance(definition, str):
+            definition = (await self._drafts.require(who.realm, definition)).definition
+        return await self._concerned(self._sound(definition, who).tool, who)
+
+    async def _publish(self, tool: ToolDefinition, who: Principal, after: int | None) -> Publication:
+        impact = await self._concerned(tool, who)
+        return Publication(tool=await self._parts.catalogue.keep(tool, who, after=after), impact=impact)
+
+    async def _concerned(self, tool: ToolDefinition, who: Principal) -> ImpactReport | None:
+        known = self._parts.registry.named(who.realm, tool.name)
+        return None if known is None else await self._life.impact(tool.name, proposed=tool, principal=who)
+
+    def _sound(self, definition: WorkflowDefinition | JsonObject, who: Principal) -> Checked:
+        found = read_definition(definition)
+        if found.definition is None:
+            name = definition.get("name") if isinstance(definition, dict) else None
+            raise refusal(str(name or ""), found.problems)
+        checked = self._parts.catalogue.check_workflow(found.definition, who.realm, who)
+        if checked.errors:
+            raise refusal(checked.tool.name, checked.errors)
+        return checked
+
+    # Reading ----------------------------------------------------------------------------------------------------------
+
+    async def get(self, ref: str, *, principal: Principal | None = None) -> ToolRevision:
+        """The revision of a workflow; `WorkflowDefinition.of` reads it.
+
+        Args:
+            ref: `name` or `name@range`.
+            principal: Who asks.
+
+        Raises:
+            NotFound: There is no such workflow; it may be a tool of another kind.
+        """
+        who = await self._enter(principal, newest=True)
+        return self._require(who.realm, ref)
+
+    async def graph(self, ref: str, *, principal: Principal | None = None) -> WorkflowGraph:
+        """All steps and edges of a workflow, each with how it stands: as it was published, held at that, or broken.
+
+        The graph of what is not published is that of `check`.
+
+        Args:
+            ref: `name` or `name@range`.
+            principal: Who asks.
+
+        Raises:
+            NotFound: There is no such workflow.
+        """
+        tool = await self.get(ref, principal=principal)
+        return standing_of(tool, self._parts.catalogue.around(tool.realm))
+
+    async def of(self, ref: str, *, principal: Principal | None = None) -> WorkflowDefinition:
+        """A deterministic agentic tool as the workflow that it is: its plan, its steps and its answer.
+
+        It runs as the tool does, and is a definition like any other: it can be looked at, exported, changed, published.
+
+        Args:
+            ref: `name` or `name@range` of the tool.
+            principal: Who asks.
+
+        Raises:
+            NotFound: There is no such tool.
+            InvalidDefinition: It is not agentic, it has no steps, or its model decides what comes next.
+        """
+        who = await self._enter(principal, newest=True)
+        return workflow_of(self._parts.registry.require(who.realm, ref))
+
+    async def page(
+        self, *, after: str = "", limit: int = 50, text: str | None = None, principal: Principal | None = None
+    ) -> ToolsPage:
+        """The workflows that come after a name and that the principal may see.
+
+        Args:
+            after: A name; empty for the beginning.
+            limit: At most so many.
+            text: What must stand in name, title, description or tags.
+            principal: Who looks.
+        """
+        facets: dict[Facet, str | None] = {"kind": "workflow"}
+        return await self._listing.page(after=after, limit=limit, text=text, facets=facets, principal=principal)
+
+    async def remove(self, name: str, *, principal: Principal | None = None) -> None:
+        """Take a workflow out of the catalogue; its runs go on.
+
+        Raises:
+            NotFound: There is no such workflow.
+        """
+        who = await self._enter(principal, newest=True)
+        await self._parts.registry.remove(who.realm, self._require(who.realm, name).name)
+
+    def _require(self, realm: str, ref: str) -> ToolRevision:
+        found = self._parts.registry.named(realm, ref)
+        if found is not None and isinstance(found.definition.implementation, WorkflowImplementation):
+            return found
+        if found is not None and found.status == "blocked":  # another release may have saved it
+            raise NotFound(f"no workflow {ref!r} in realm {realm!r}: {found.ref} is blocked, {found.status_message}")
+        names = sorted(self._parts.registry.shelf(realm).having("kind", "workflow"))[:10]
+        known = f"there is: {', '.join(names)}" if names else "publish it first"
+        raise NotFound(f"no workflow {ref!r} in realm {realm!r}; {known}")

@@ -1,0 +1,376 @@
+"""The one module that touches aiohttp: an aiohttp session that enforces an `EgressPolicy`, and its errors in our words.
+
+The policy is asked three times: for the URL of each hop, for every answer of the resolver (one bad answer refuses all
+of them), and for each address at the moment its socket is made. The last one also sees literal addresses, for which
+aiohttp asks no resolver. A socket knows only an address, so the origin that it is made for travels in a context
+variable; aiohttp reuses a kept-alive connection for the same scheme, host and port only. Loaded by `HttpSession` with
+its first request.
+"""
+
+import asyncio
+import re
+import socket
+import ssl
+from collections.abc import AsyncGenerator, AsyncIterator, Mapping
+from contextlib import asynccontextmanager
+from contextvars import ContextVar
+from functools import lru_cache, partial
+from io import BytesIO
+from typing import Any, Final, TypeAlias
+
+import aiohttp
+from aiohttp.abc import AbstractResolver, ResolveResult
+from yarl import URL
+
+from toolcrib.contracts.base.errors import EgressDenied, InvalidInput, ToolcribError
+from toolcrib.infrastructure.net._redirects import REDIRECT_STATUSES, Request, redirected
+from toolcrib.infrastructure.net._urls import parse
+from toolcrib.infrastructure.net.errors import ConnectionFailed, Phase, TimedOut, TooLarge
+from toolcrib.infrastructure.net.messages import HttpResponse, HttpStream, Timeouts
+from toolcrib.infrastructure.net.policy import EgressPolicy, Origin
+from toolcrib.infrastructure.net.resolver import Resolver
+from toolcrib.infrastructure.net.tls import TlsIdentity
+
+_NOT_THE_CALLERS: Final = frozenset({"host", "content-length", "transfer-encoding"})
+_TOKEN: Final = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
+_NO_TIME_LEFT_S: Final = 0.001
+"""aiohttp takes zero for no limit."""
+_MAX_ADMITTED: Final = 1024
+_MAX_CONTEXTS: Final = 256
+_COPIED_AT_ONCE: Final = 2**20
+"""aiohttp warns about larger bodies given as bytes, since sending them in one piece holds the loop."""
+
+_MOST_STALE: Final = 2
+"""How many kept-alive connections may turn out to be closed before a request is given up."""
+
+AddressInfo: TypeAlias = tuple[int, int, int, str, tuple[Any, ...]]
+"""One row of `getaddrinfo`: family, type, protocol, canonical name, address."""
+
+_connecting: ContextVar[Origin] = ContextVar("toolcrib_net_connecting")
+
+
+class Transport:
+    """An aiohttp session for one policy, bound to the running loop."""
+
+    def __init__(self, policy: EgressPolicy, resolver: Resolver) -> None:
+        self.loop: Final = asyncio.get_running_loop()
+        self._policy: Final = policy
+        self.admitted: dict[tuple[str, str], Origin] = {}
+        self._contexts: dict[TlsIdentity, ssl.SSLContext] = {}
+        self._client: Final = aiohttp.ClientSession(
+            connector=aiohttp.TCPConnector(
+                limit=0, resolver=VettingResolver(policy, resolver), socket_factory=partial(vetted_socket, policy)
+            ),
+            cookie_jar=aiohttp.DummyCookieJar(),
+            headers={"User-Agent": "toolcrib"},
+            trust_env=False,
+        )
+
+    async def request(
+        self,
+        method: str,
+        url: str,
+        headers: Mapping[str, str],
+        body: bytes | None,
+        *,
+        timeouts: Timeouts,
+        max_bytes: int | None,
+        follow: bool,
+        tls: TlsIdentity | None,
+    ) -> HttpResponse:
+        """See `HttpSession.request`."""
+        request = _request(method, url, headers, body, tls)
+        response, origin = await self._exchange(request, timeouts, timeouts.total_s, follow=follow)
+        try:
+            content = await CappedBody(response, origin, timeouts, self._limit(max_bytes)).read()
+        finally:
+            response.release()
+        return HttpResponse(response.status, _lower_case(response), content, str(response.url))
+
+    @asynccontextmanager
+    async def stream(
+        self,
+        method: str,
+        url: str,
+        headers: Mapping[str, str],
+        body: bytes | None,
+        *,
+        timeouts: Timeouts,
+        max_bytes: int | None,
+        follow: bool,
+        tls: TlsIdentity | None,
+    ) -> AsyncGenerator[HttpStream]:
+        """See `HttpSession.stream`."""
+        request = _request(method, url, headers, body, tls)
+        response, origin = await self._exchange(request, timeouts, None, follow=follow)
+        try:
+            chunks = CappedBody(response, origin, timeouts, self._limit(max_bytes))
+            yield HttpStream(response.status, _lower_case(response), str(response.url), chunks)
+        finally:
+            response.release()
+
+    async def close(self) -> None:
+        """Close the connections; see `HttpSession.close`."""
+        await self._client.close()
+
+    async def _exchange(
+        self, request: Request, timeouts: Timeouts, total_s: float | None, *, follow: bool
+    ) -> tuple[aiohttp.ClientResponse, Origin]:
+        """The answer whose body is to be read, with the headers in and the body still to come."""
+        started = self.loop.time()
+        remaining = total_s
+        redirects = 0
+        while True:
+            origin = self.admit(request.url)
+            response = await self._send(request, origin, timeouts, remaining)
+            location = response.headers.get("Location") if follow and response.status in REDIRECT_STATUSES else None
+            if not location:
+                return response, origin
+            response.release()
+            redirects += 1
+            if redirects > self._policy.max_redirects:
+                raise EgressDenied(
+                    f"egress denied: host {origin.host!r} redirects once more after {self._policy.max_redirects} "
+                    "redirects; ask for the final URL or raise the policy's `max_redirects`"
+                )
+            request = redirected(request, response.status, location)
+            if total_s is not None:
+                remaining = max(total_s - (self.loop.time() - started), _NO_TIME_LEFT_S)
+
+    async def _send(
+        self, request: Request, origin: Origin, timeouts: Timeouts, total_s: float | None
+    ) -> aiohttp.ClientResponse:
+        token = _connecting.set(origin)
+        try:
+            for _ in range(_MOST_STALE):
+                try:
+                    return await self._attempt(request, timeouts, total_s)
+                except aiohttp.ClientOSError as error:
+                    if not _was_unsent(request, error):
+                        raise
+            return await self._attempt(request, timeouts, total_s)
+        except aiohttp.ServerDisconnectedError as error:
+            if request.tls is None:
+                raise _in_our_words(error, origin, timeouts) from None
+            raise ConnectionFailed(
+                f"connection to {origin.netloc} failed: the server closed it without an answer, which is how some "
+                "refuse a client certificate; check that it accepts ours"
+            ) from None
+        except (aiohttp.ClientError, OSError) as error:
+            raise _in_our_words(error, origin, timeouts) from None
+        except ValueError:
+            raise InvalidInput(
+                f"request to host {origin.host!r}: the method or a header holds a character that HTTP does not allow"
+            ) from None
+        finally:
+            _connecting.reset(token)
+
+    async def _attempt(self, request: Request, timeouts: Timeouts, total_s: float | None) -> aiohttp.ClientResponse:
+        body = request.body
+        return await self._client.request(
+            request.method,
+            request.url,
+            headers=request.headers,
+            data=BytesIO(body) if body is not None and len(body) > _COPIED_AT_ONCE else body,
+            allow_redirects=False,
+            ssl=True if request.tls is None else self._context(request.tls),
+            timeout=_client_timeout(timeouts, total_s),
+        )
+
+    def _context(self, identity: TlsIdentity) -> ssl.SSLContext:
+        """One context for each identity: aiohttp shares connections between equal ones only."""
+        context = self._contexts.pop(identity, None) or identity.context()
+        self._contexts[identity] = context
+        if len(self._contexts) > _MAX_CONTEXTS:
+            del self._contexts[next(iter(self._contexts))]  # the one that was not used for the longest time
+        return context
+
+    def admit(self, url: URL) -> Origin:
+        """The policy's verdict, remembered: an agent asks the same few origins thousands of times."""
+        key = (url.scheme, url.raw_authority)
+        origin = self.admitted.get(key)
+        if origin is None:
+            origin = self._policy.admit(url)
+            if len(self.admitted) >= _MAX_ADMITTED:
+                self.admitted.clear()
+            self.admitted[key] = origin
+        return origin
+
+    def _limit(self, max_bytes: int | None) -> int:
+        return self._policy.max_bytes if max_bytes is None else min(max_bytes, self._policy.max_bytes)
+
+
+class CappedBody(AsyncIterator[bytes]):
+    """The chunks of a body after decompression, up to a limit. aiohttp inflates one bounded piece at a time."""
+
+    __slots__ = ("_content", "_left", "_limit", "_origin", "_response", "_timeouts")
+
+    def __init__(self, response: aiohttp.ClientResponse, origin: Origin, timeouts: Timeouts, limit: int) -> None:
+        self._response = response
+        self._content = response.content
+        self._origin = origin
+        self._timeouts = timeouts
+        self._limit = limit
+        self._left = limit
+
+    async def __anext__(self) -> bytes:
+        chunk = await self._next()
+        if not chunk:
+            raise StopAsyncIteration
+        return chunk
+
+    async def read(self) -> bytes:
+        """The whole body."""
+        chunk = await self._next()
+        if self._content.at_eof():
+            return chunk
+        chunks = [chunk]
+        while chunk := await self._next():
+            chunks.append(chunk)
+        return b"".join(chunks)
+
+    async def _next(self) -> bytes:
+        try:
+            chunk = await self._content.readany()
+        except (aiohttp.ClientError, OSError) as error:
+            raise _in_our_words(error, self._origin, self._timeouts) from None
+        self._left -= len(chunk)
+        if self._left < 0:
+            self._response.close()
+            raise TooLarge(
+                f"host {self._origin.host!r} answered with more than {self._limit} bytes; ask for less (a page, a "
+                "filter) or raise `max_bytes` of the request and of the egress policy",
+                limit_bytes=self._limit,
+            )
+        return chunk
+
+
+class VettingResolver(AbstractResolver):
+    """A `Resolver` as aiohttp wants it, whose answers are all vetted: one denied address refuses the name."""
+
+    def __init__(self, policy: EgressPolicy, resolver: Resolver) -> None:
+        self._policy = policy
+        self._resolver = resolver
+
+    async def resolve(
+        self, host: str, port: int = 0, family: socket.AddressFamily = socket.AF_UNSPEC
+    ) -> list[ResolveResult]:
+        """All addresses, or `EgressDenied`."""
+        origin = _connecting.get()
+        addresses = await self._resolver.resolve(origin.host, port)
+        if not addresses:
+            raise OSError(f"host {origin.host!r} has no address")
+        for address in addresses:
+            self._policy.vet(origin, address)
+        return [
+            ResolveResult(hostname=host, host=address, port=port, family=family, proto=0, flags=socket.AI_NUMERICHOST)
+            for address in addresses
+        ]
+
+    async def close(self) -> None:
+        """Nothing to close: the resolver belongs to whoever made it."""
+
+
+class AddressRefused(PermissionError):
+    """A denial in the only form that survives aiohttp's race between addresses."""
+
+
+def vetted_socket(policy: EgressPolicy, info: AddressInfo) -> socket.socket:
+    """The socket for one address of the origin being connected to.
+
+    Raises:
+        AddressRefused: The policy denies the address.
+    """
+    family, kind, protocol, _, address = info
+    try:
+        policy.vet(_connecting.get(), str(address[0]))
+    except EgressDenied as denied:
+        raise AddressRefused(str(denied)) from None
+    return socket.socket(family, kind, protocol)
+
+
+def _request(method: str, url: str, headers: Mapping[str, str], body: bytes | None, tls: TlsIdentity | None) -> Request:
+    if not all(map(_may_send, headers)):
+        refused = next(name for name in headers if not _may_send(name))
+        raise InvalidInput(f"header {refused!r} is no token, or follows from the URL and the body; leave it out")
+    try:
+        return Request(method, parse(url), headers, body, tls)
+    except ValueError:
+        raise EgressDenied("egress denied: the URL is malformed; write it as https://host/path") from None
+
+
+@lru_cache(1024)
+def _may_send(name: str) -> bool:
+    """Whether a caller may set this header: a name with a colon or space in it could smuggle in one they may not."""
+    return _TOKEN.fullmatch(name) is not None and name.lower() not in _NOT_THE_CALLERS
+
+
+@lru_cache(64)
+def _client_timeout(timeouts: Timeouts, total_s: float | None) -> aiohttp.ClientTimeout:
+    idle_s = timeouts.read_idle_s
+    if total_s is not None and total_s <= idle_s:
+        return aiohttp.ClientTimeout(total=total_s, connect=timeouts.connect_s)  # a timer per packet would never fire
+    return aiohttp.ClientTimeout(total=total_s, connect=timeouts.connect_s, sock_read=idle_s)
+
+
+def _lower_case(response: aiohttp.ClientResponse) -> dict[str, str]:
+    headers: dict[str, str] = {}
+    for name, value in response.headers.items():
+        key = name.lower()
+        headers[key] = f"{headers[key]}, {value}" if key in headers else value
+    return headers
+
+
+def _was_unsent(request: Request, error: aiohttp.ClientOSError) -> bool:
+    """Whether a kept-alive connection was closed by the server before the request was written, in its one piece.
+
+    Then it may be sent again whatever it does, because nothing of it has left.
+    """
+    in_one_piece = len(request.body or b"") <= _COPIED_AT_ONCE
+    return in_one_piece and isinstance(error.__cause__, aiohttp.ClientConnectionResetError)
+
+
+def _in_our_words(error: aiohttp.ClientError | OSError, origin: Origin, timeouts: Timeouts) -> ToolcribError:
+    """The failure without aiohttp's message, which may quote the whole URL."""
+    if isinstance(error, aiohttp.ConnectionTimeoutError):
+        return _timed_out(origin, "connect", timeouts.connect_s)
+    if isinstance(error, aiohttp.SocketTimeoutError):
+        return _timed_out(origin, "read", timeouts.read_idle_s)
+    if isinstance(error, TimeoutError):
+        return _timed_out(origin, "total", timeouts.total_s or 0)
+    if isinstance(error, aiohttp.ClientConnectorError) and isinstance(error.os_error, AddressRefused):
+        return EgressDenied(str(error.os_error))
+    return ConnectionFailed(
+        f"connection to {origin.netloc} failed: {_cause(error)}; check the host or try again later",
+        unsent=isinstance(error, aiohttp.ClientConnectorError),
+    )
+
+
+def _cause(error: aiohttp.ClientError | OSError) -> str:
+    if isinstance(error, aiohttp.ClientConnectorDNSError):
+        return "the host name does not resolve"
+    if isinstance(error, aiohttp.ClientConnectorCertificateError):
+        reason = error.certificate_error
+        verdict = reason.verify_message if isinstance(reason, ssl.SSLCertVerificationError) else "bad certificate"
+        return f"TLS: {verdict}"
+    if isinstance(error, aiohttp.ClientSSLError):
+        return f"TLS: {error.strerror}"
+    if isinstance(error, OSError) and error.strerror and error.errno is not None:
+        return error.strerror
+    if isinstance(error, aiohttp.ClientOSError):
+        return "the server closed the connection while the request was sent"
+    if isinstance(error, aiohttp.ServerDisconnectedError):
+        return "the server closed the connection without an answer"
+    if isinstance(error, aiohttp.ClientPayloadError):
+        return "the body of the answer broke off or cannot be decoded"
+    return "the answer is not valid HTTP"
+
+
+def _timed_out(origin: Origin, phase: Phase, limit_s: float) -> TimedOut:
+    parameter = {"connect": "connect_s", "read": "read_idle_s", "total": "total_s"}[phase]
+    waiting = {"connect": "was not reached", "read": "sent nothing", "total": "did not finish"}[phase]
+    return TimedOut(
+        f"{origin.netloc} {waiting} within {limit_s:g} s; try again, or raise `{parameter}` of the request's time-outs",
+        phase=phase,
+        limit_s=limit_s,
+    )

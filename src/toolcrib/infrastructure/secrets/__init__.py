@@ -1,0 +1,26 @@
+"""Secrets: kept sealed, resolved by reference for one call, and taken out of everything that leaves it."""
+
+from toolcrib.infrastructure.secrets.redaction import PLACEHOLDER, Redactor
+from toolcrib.infrastructure.secrets.references import (
+    OWN_VARIABLES,
+    EnvironmentSecrets,
+    ScopedSecrets,
+    reference_parts,
+)
+from toolcrib.infrastructure.secrets.safe import Opened, Safe
+from toolcrib.infrastructure.secrets.sealing import MasterKeys, new_master_key
+from toolcrib.infrastructure.secrets.vault import Vault
+
+__all__ = [
+    "OWN_VARIABLES",
+    "PLACEHOLDER",
+    "EnvironmentSecrets",
+    "MasterKeys",
+    "Opened",
+    "Redactor",
+    "Safe",
+    "ScopedSecrets",
+    "Vault",
+    "new_master_key",
+    "reference_parts",
+]

@@ -1,0 +1,1 @@
+"""Where the bytes of blobs lie: in files or in a bucket."""

@@ -1,0 +1,154 @@
+"""Where the bytes of blobs lie: files in a folder. `buckets` is the other place; which one it is, a URL says.
+
+A place stores bytes under paths and never writes one again. It knows no realm and no digest, and checks nothing that it
+reads: `blobs` does.
+"""
+
+import asyncio
+import os
+from collections.abc import Sequence
+from contextlib import suppress
+from pathlib import Path
+from typing import TYPE_CHECKING, Protocol
+from urllib.parse import unquote, urlsplit
+
+from toolcrib.contracts import InvalidSettings
+from toolcrib.contracts.base.errors import StoreUnavailable
+
+if TYPE_CHECKING:
+    from obstore.store import LocalStore
+
+_CHOICES = "use file:///path/to/folder or s3://bucket/prefix?region=…&endpoint=…"
+
+
+class Objects(Protocol):
+    """Bytes by path."""
+
+    async def put(self, path: str, data: bytes) -> None:
+        """Store bytes, unless something has this path; durable on return.
+
+        Raises:
+            StoreUnavailable: The place cannot be written.
+        """
+        ...
+
+    async def get(self, path: str) -> bytes | None:
+        """The bytes; null if nothing has this path.
+
+        Raises:
+            StoreUnavailable: The place cannot be read.
+        """
+        ...
+
+    def discard(self, paths: Sequence[str]) -> None:
+        """Remove what has these paths, some of which may be gone; returns when it is, and blocks its thread meanwhile.
+
+        Raises:
+            StoreUnavailable: The place cannot be written.
+        """
+        ...
+
+    def where(self, path: str) -> str:
+        """The path as people know it, to say where something is."""
+        ...
+
+
+class FolderObjects:
+    """Files in a folder. One is written aside, put in its place in one step, and synced.
+
+    Args:
+        folder: Made when the first file is written.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+
+    async def put(self, path: str, data: bytes) -> None:
+        """Write a file, unless there is one; it survives a loss of power on return.
+
+        Raises:
+            StoreUnavailable: The folder cannot be written.
+        """
+        await asyncio.to_thread(self._write, path, data)
+
+    async def get(self, path: str) -> bytes | None:
+        """What a file has; null if there is none.
+
+        Raises:
+            StoreUnavailable: The folder cannot be read.
+        """
+        try:
+            return await asyncio.to_thread((self._folder / path).read_bytes)
+        except FileNotFoundError:
+            return None
+        except OSError as error:
+            msg = f"cannot read from the blobs' folder {self._folder}: {error}"
+            raise StoreUnavailable(msg) from error
+
+    def discard(self, paths: Sequence[str]) -> None:
+        """Remove files, some of which may be gone.
+
+        Raises:
+            StoreUnavailable: The folder cannot be written.
+        """
+        try:
+            for path in paths:
+                (self._folder / path).unlink(missing_ok=True)
+        except OSError as error:
+            msg = f"cannot write to the blobs' folder {self._folder}: {error}"
+            raise StoreUnavailable(msg) from error
+
+    def where(self, path: str) -> str:
+        """The file."""
+        return str(self._folder / path)
+
+    def _write(self, path: str, data: bytes) -> None:
+        import obstore  # noqa: PLC0415 - a binary module, needed with the first blob
+        from obstore.exceptions import AlreadyExistsError, BaseError  # noqa: PLC0415 - as above
+
+        try:
+            with suppress(AlreadyExistsError):
+                obstore.put(self._files(), path, data, mode="create")
+            self._sync(path)
+        except (BaseError, OSError) as error:
+            msg = f"cannot write to the blobs' folder {self._folder}: {error}"
+            raise StoreUnavailable(msg) from error
+
+    def _files(self) -> "LocalStore":
+        from obstore.store import LocalStore  # noqa: PLC0415 - a binary module, needed with the first blob
+
+        return LocalStore(self._folder, mkdir=True)
+
+    def _sync(self, path: str) -> None:
+        """Make the file and the names that lead to it survive a loss of power, which obstore leaves to us."""
+        file = self._folder / path
+        for place in (file, *file.parents[: path.count("/") + 1]):
+            descriptor = os.open(place, os.O_RDONLY)
+            try:
+                os.fsync(descriptor)
+            finally:
+                os.close(descriptor)
+
+
+def open_objects(url: str) -> Objects:
+    """The place that a URL names; nothing is connected or made yet.
+
+    Args:
+        url: `file:///absolute/folder`, or `s3://bucket/prefix` with the parameters that `buckets` knows.
+
+    Raises:
+        InvalidSettings: No place has such a URL. The message does not repeat it, for what may stand before its host.
+    """
+    try:
+        parts = urlsplit(url)
+    except ValueError:  # a bracket of an IPv6 address is missing
+        msg = f"a URL of blobs has an address that is none; {_CHOICES}"
+        raise InvalidSettings(msg) from None
+    if parts.scheme == "file" and parts.hostname is None and parts.path.strip("/"):
+        return FolderObjects(Path(unquote(parts.path)))
+    if parts.scheme == "s3":
+        from toolcrib.infrastructure.store.blobs.buckets import bucket_of  # noqa: PLC0415 - only who asks for a bucket loads it
+
+        return bucket_of(parts)
+    msg = f"URL of blobs with scheme {parts.scheme!r} that names no folder or bucket; {_CHOICES}"
+    raise InvalidSettings(msg)

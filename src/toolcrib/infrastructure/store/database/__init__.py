@@ -1,0 +1,1 @@
+"""Databases: SQLite and PostgreSQL, their sessions, group commits, tables and migrations."""

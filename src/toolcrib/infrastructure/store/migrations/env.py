@@ -1,0 +1,8 @@
+"""Alembic's entry: it runs the migrations in the transaction of the connection that the store hands over."""
+
+from alembic import context
+
+from toolcrib.infrastructure.store.database.tables import METADATA
+
+context.configure(connection=context.config.attributes["connection"], target_metadata=METADATA, render_as_batch=True)
+context.run_migrations()

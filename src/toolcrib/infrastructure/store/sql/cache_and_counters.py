@@ -1,0 +1,83 @@
+"""Counters in SQL: a row for each reservation, and one for all that was settled, whose ticket is empty."""
+
+from collections.abc import Sequence
+from datetime import datetime
+from typing import Any, Final
+
+import sqlalchemy as sa
+
+from toolcrib.infrastructure.store.database.database import Database
+from toolcrib.infrastructure.store.database.session import InTurn, Session
+from toolcrib.infrastructure.store.database.tables import COUNTERS
+from toolcrib.infrastructure.store.ports.counters import Charge, Reserved
+from toolcrib.infrastructure.store.sql.rows import to_micros
+
+_SETTLED: Final = ""
+_THIS_KEY: Final = COUNTERS.c.key == sa.bindparam("this_key")
+_THIS_ROW: Final = sa.and_(_THIS_KEY, COUNTERS.c.ticket == sa.bindparam("this_ticket"))
+_USED: Final = sa.select(sa.func.coalesce(sa.func.sum(COUNTERS.c.amount), 0).label("used")).where(
+    _THIS_KEY, COUNTERS.c.ticket != sa.bindparam("this_ticket"), COUNTERS.c.expires_at > sa.bindparam("now")
+)
+_INSERT: Final = sa.insert(COUNTERS)
+_DELETE: Final = sa.delete(COUNTERS).where(_THIS_ROW)
+_ADD: Final = (
+    sa.update(COUNTERS)
+    .where(_THIS_ROW)
+    .values(amount=COUNTERS.c.amount + sa.bindparam("more"), expires_at=sa.bindparam("ends"))
+)
+_PURGE: Final = sa.delete(COUNTERS).where(COUNTERS.c.expires_at <= sa.bindparam("now"))
+
+
+class SqlCounters:
+    """Counters, in the table `counters`."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    async def reserve(self, ticket: str, charges: Sequence[Charge], *, now: datetime, until: datetime) -> Reserved:
+        def work(session: Session) -> Reserved:
+            asked = {"this_ticket": ticket, "now": to_micros(now)}
+            used = tuple(_used(session, {**asked, "this_key": charge.key}) for charge in charges)
+            pairs = enumerate(zip(used, charges, strict=True))
+            refused = next((index for index, (before, each) in pairs if before + each.amount > each.limit), None)
+            if refused is None:
+                for charge in charges:
+                    session.run(_DELETE, {"this_key": charge.key, "this_ticket": ticket})
+                    session.run(_INSERT, _row(charge, ticket, until))
+            return Reserved(used, refused)
+
+        return await self._database.write(InTurn(work, *_names(charges)))
+
+    async def settle(self, ticket: str, charges: Sequence[Charge]) -> None:
+        def work(session: Session) -> None:
+            for charge in charges:
+                session.run(_DELETE, {"this_key": charge.key, "this_ticket": ticket})
+                settled = {"this_key": charge.key, "this_ticket": _SETTLED}
+                more = {"more": charge.amount, "ends": to_micros(charge.expires_at)}
+                if session.run(_ADD, settled | more) == 0:
+                    session.run(_INSERT, _row(charge, _SETTLED, charge.expires_at))
+
+        await self._database.write(InTurn(work, *_names(charges)))
+
+    async def purge(self, *, now: datetime) -> int:
+        return await self._database.write(lambda session: session.run(_PURGE, {"now": to_micros(now)}))
+
+
+def _names(charges: Sequence[Charge]) -> Sequence[tuple[str, str]]:
+    return [("counters", charge.key) for charge in charges]
+
+
+def _used(session: Session, parameters: dict[str, Any]) -> int:
+    row = session.row(_USED, parameters)
+    return int(row["used"]) if row else 0
+
+
+def _row(charge: Charge, ticket: str, ends: datetime) -> dict[str, Any]:
+    return {
+        "key": charge.key,
+        "ticket": ticket,
+        "realm": charge.realm,
+        "made_by": charge.made_by,
+        "amount": charge.amount,
+        "expires_at": to_micros(ends),
+    }

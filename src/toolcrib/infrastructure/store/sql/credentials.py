@@ -1,0 +1,83 @@
+"""API keys in SQL."""
+
+from collections.abc import Sequence
+from typing import Final
+
+import orjson
+import sqlalchemy as sa
+
+from toolcrib.contracts import Conflict
+from toolcrib.infrastructure.store.database.database import Database
+from toolcrib.infrastructure.store.database.dialect import insert_new
+from toolcrib.infrastructure.store.database.session import Row, Session
+from toolcrib.infrastructure.store.database.tables import API_KEYS
+from toolcrib.infrastructure.store.ports.ports import ApiKey
+from toolcrib.infrastructure.store.sql.rows import to_micros, to_moment, to_moment_or_none
+
+_INSERT: Final = insert_new(API_KEYS)
+_GET: Final = sa.select(API_KEYS).where(API_KEYS.c.key_id == sa.bindparam("this_key"))
+_OF_REALM: Final = sa.select(API_KEYS).where(API_KEYS.c.realm == sa.bindparam("this_realm"))
+_LIST: Final = _OF_REALM.order_by(API_KEYS.c.created_at, API_KEYS.c.key_id)
+_DELETE: Final = sa.delete(API_KEYS).where(
+    API_KEYS.c.key_id == sa.bindparam("this_key"), API_KEYS.c.realm == sa.bindparam("this_realm")
+)
+_COUNT: Final = sa.select(sa.func.count().label("count")).select_from(API_KEYS)
+
+
+class SqlApiKeys:
+    """API keys, in the table `api_keys`."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    async def add(self, key: ApiKey) -> None:
+        row = {
+            "key_id": key.key_id,
+            "realm": key.realm,
+            "principal": key.principal,
+            "secret_hash": key.secret_hash,
+            "last_four": key.last_four,
+            "made_by": key.made_by,
+            "created_at": to_micros(key.created_at),
+            "expires_at": to_micros(key.expires_at),
+            "scopes": orjson.dumps(key.scopes).decode(),
+        }
+
+        def work(session: Session) -> None:
+            if not session.run(_INSERT, row):
+                msg = f"an API key {key.key_id} exists; make a new id"
+                raise Conflict(msg)
+
+        await self._database.write(work)
+
+    async def get(self, key_id: str) -> ApiKey | None:
+        def work(session: Session) -> ApiKey | None:
+            row = session.row(_GET, {"this_key": key_id})
+            return None if row is None else _api_key(row)
+
+        return await self._database.read(work)
+
+    async def count(self) -> int:
+        return await self._database.read(lambda session: session.rows(_COUNT, {})[0]["count"])
+
+    async def list(self, realm: str) -> Sequence[ApiKey]:
+        rows = await self._database.read(lambda session: session.rows(_LIST, {"this_realm": realm}))
+        return [_api_key(row) for row in rows]
+
+    async def remove(self, realm: str, key_id: str) -> bool:
+        key = {"this_key": key_id, "this_realm": realm}
+        return await self._database.write(lambda session: session.run(_DELETE, key) > 0)
+
+
+def _api_key(row: Row) -> ApiKey:
+    return ApiKey(
+        key_id=row["key_id"],
+        realm=row["realm"],
+        principal=row["principal"],
+        secret_hash=row["secret_hash"],
+        made_by=row["made_by"],
+        created_at=to_moment(row["created_at"]),
+        expires_at=to_moment_or_none(row["expires_at"]),
+        last_four=row["last_four"],
+        scopes=tuple(orjson.loads(row["scopes"])),
+    )

@@ -1,0 +1,128 @@
+"""Between rows and contracts: how each is written in a SQL store, and read back.
+
+Versions of persisted JSON are told apart here and nowhere else; there is one so far.
+"""
+
+from collections.abc import Sequence
+from datetime import UTC, datetime, timedelta
+from typing import Any, Final, overload
+
+from pydantic_core import PydanticSerializationError, from_json, to_json
+
+from toolcrib.contracts import EVENT, SCHEMA_VERSION, InvalidInput, Json, Run, RunRequest, RunResult, Signal
+from toolcrib.infrastructure.store.database.session import Row
+from toolcrib.infrastructure.store.ports.ports import Entry, Lease
+
+_EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
+_MICROSECOND: Final = timedelta(microseconds=1)
+
+
+@overload
+def to_micros(moment: datetime) -> int: ...
+@overload
+def to_micros(moment: datetime | None) -> int | None: ...
+def to_micros(moment: datetime | None) -> int | None:
+    """Microseconds since 1970; null stays null."""
+    return None if moment is None else (moment - _EPOCH) // _MICROSECOND
+
+
+def to_moment(micros: int) -> datetime:
+    """The moment in UTC."""
+    return _EPOCH + micros * _MICROSECOND
+
+
+def to_moment_or_none(micros: int | None) -> datetime | None:
+    """The moment in UTC; null stays null."""
+    return None if micros is None else to_moment(micros)
+
+
+def encode(value: Json, what: str) -> str:
+    """JSON text.
+
+    Raises:
+        InvalidInput: The value is not JSON.
+    """
+    try:
+        return to_json(value).decode()
+    except PydanticSerializationError as error:
+        msg = f"{what} cannot be written as JSON: {error}"
+        raise InvalidInput(msg) from error
+
+
+def event_rows(events: Sequence[Entry]) -> list[dict[str, Any]]:
+    """Rows of the table `events`; their body is the inner event.
+
+    Raises:
+        InvalidInput: An event holds something that is not JSON.
+    """
+    try:
+        return [
+            {
+                "run_id": event.run_id,
+                "number": event.number,
+                "realm": event.realm,
+                "made_by": event.made_by,
+                "at": to_micros(event.at),
+                "type": event.event.type,
+                "body": event.event.model_dump_json(),
+                "schema_version": SCHEMA_VERSION,
+            }
+            for event in events
+        ]
+    except PydanticSerializationError as error:
+        msg = f"run {events[0].run_id}: an event from number {events[0].number} on cannot be written as JSON: {error}"
+        raise InvalidInput(msg) from error
+
+
+def entry_of(row: Row) -> Entry:
+    """The event of a row."""
+    event = EVENT.validate_json(row["body"])
+    return Entry(row["run_id"], row["number"], to_moment(row["at"]), row["realm"], row["made_by"], event)
+
+
+def run_row(run: Run, lease: Lease | None) -> dict[str, Any]:
+    """The row of a new run with one event."""
+    return {
+        "run_id": run.run_id,
+        "realm": run.realm,
+        "made_by": run.made_by,
+        "tool": run.request.tool_name,
+        "request": run.request.model_dump_json(),
+        "status": run.status,
+        "result": None,
+        "epoch": run.epoch,
+        "last_event": 1,
+        "owner": lease.owner if lease else None,
+        "claimable_at": to_micros(lease.until) if lease else 0,
+        "waiting_for": "[]",
+        "wake_at": None,
+        "created_at": to_micros(run.created_at),
+        "updated_at": to_micros(run.created_at),
+        "schema_version": SCHEMA_VERSION,
+    }
+
+
+def run_of(row: Row) -> Run:
+    """The run of a row."""
+    values: dict[str, Any] = {}
+    if row["result"] is not None:
+        result = RunResult.model_validate_json(row["result"])
+        values = {name: getattr(result, name) for name in RunResult.model_fields.keys() & Run.model_fields.keys()}
+    values |= {
+        "run_id": row["run_id"],
+        "realm": row["realm"],
+        "made_by": row["made_by"],
+        "status": row["status"],
+        "request": RunRequest.model_validate_json(row["request"]),
+        "epoch": row["epoch"],
+        "events": row["last_event"],
+        "created_at": to_moment(row["created_at"]),
+        "updated_at": to_moment(row["updated_at"]),
+        "wake_at": to_moment_or_none(row["wake_at"]),
+    }
+    return Run(**values)
+
+
+def signal_of(row: Row) -> Signal:
+    """The signal of a row."""
+    return Signal(name=row["name"], payload=from_json(row["payload"]), made_by=row["made_by"], at=to_moment(row["at"]))

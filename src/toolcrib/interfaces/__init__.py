@@ -1,0 +1,1 @@
+"""How people and programs reach a crib besides Python: REST and the command line."""

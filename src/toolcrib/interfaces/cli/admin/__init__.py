@@ -1,0 +1,1 @@
+"""Commands for operators: providers, keys, settings, stores, servers and workers."""

@@ -1,0 +1,91 @@
+"""`toolcrib worker`: a process that drives runs and answers no requests."""
+
+import asyncio
+import signal
+from typing import TYPE_CHECKING, Annotated, Literal, TypeAlias
+
+import typer
+
+from toolcrib.interfaces.cli.support.options import DEFAULT_STORE, Store
+
+if TYPE_CHECKING:
+    from toolcrib.core.engines.restate import Terms
+    from toolcrib.crib import Crib
+    from toolcrib.crib.settings import Settings
+
+EngineName: TypeAlias = Literal["local", "restate"]
+
+Application = Annotated[
+    str | None,
+    typer.Argument(
+        metavar="APP",
+        help="Where the application makes its crib, as module:name: a Crib, or a function that returns one. Needed for "
+        "tools that are Python functions; without it the worker has what the store and the settings say.",
+        show_default=False,
+    ),
+]
+EngineOption = Annotated[
+    str | None, typer.Option("--engine", help="local or restate, instead of TOOLCRIB_ENGINE.", show_default=False)
+]
+Host = Annotated[
+    str | None, typer.Option(help="Address to listen on, instead of TOOLCRIB_RESTATE_WORKER_HOST.", show_default=False)
+]
+Port = Annotated[
+    int | None,
+    typer.Option(help="Port to listen on, instead of TOOLCRIB_RESTATE_WORKER_PORT.", min=0, max=65535),
+]
+Register = Annotated[bool, typer.Option(help="Tell Restate where this worker is.")]
+
+
+def worker(
+    app: Application = None,
+    *,
+    engine: EngineOption = None,
+    host: Host = None,
+    port: Port = None,
+    register: Register = True,
+    store: Store = DEFAULT_STORE,
+) -> None:
+    """Drive the runs of a store until told to stop, and answer no requests."""
+    from toolcrib.core.engines.restate import Terms
+    from toolcrib.crib import Crib
+    from toolcrib.crib.settings import load_settings
+    from toolcrib.interfaces.cli.support.session import load_crib
+
+    settings = load_settings({"store": store, "engine": engine}).settings
+    crib = Crib.from_settings(settings) if app is None else load_crib(app, store=store, engine=engine)
+    terms = Terms(register=register, host=host, port=port, drain_s=settings.server.drain_s)
+    asyncio.run(_work(crib, settings, terms))
+
+
+async def _work(crib: "Crib", settings: "Settings", terms: "Terms") -> None:
+    from toolcrib.contracts import InvalidSettings
+    from toolcrib.core.engines.restate import RestateEngine
+    from toolcrib.crib.maintenance import house_kept
+
+    engine = crib.engine
+    found = "restate" if isinstance(engine, RestateEngine) else "local"
+    if found != settings.engine:
+        msg = (
+            f"the application's crib has the engine {found!r} and the settings say {settings.engine!r}; make it with "
+            "Crib.from_settings(), so that both have the same"
+        )
+        raise InvalidSettings(msg)
+    async with crib, house_kept(crib):
+        if isinstance(engine, RestateEngine):
+            await engine.worker.serve(terms, lambda url: print(f"A worker for Restate listens on {url}", flush=True))
+        else:
+            await _serve_alone(crib, terms)
+
+
+async def _serve_alone(crib: "Crib", terms: "Terms") -> None:
+    """Drive runs in this process until SIGTERM or SIGINT."""
+    stop, loop = asyncio.Event(), asyncio.get_running_loop()
+    for number in (signal.SIGINT, signal.SIGTERM):
+        loop.add_signal_handler(number, stop.set)
+    async with asyncio.TaskGroup() as beside:
+        serving = beside.create_task(crib.engine.serve())
+        print("A worker drives the runs of the store", flush=True)
+        await stop.wait()
+        await crib.engine.drain(terms.drain_s)
+        serving.cancel()

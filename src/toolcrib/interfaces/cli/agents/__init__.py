@@ -1,0 +1,1 @@
+"""Commands for agents, conversations, evaluations and models."""

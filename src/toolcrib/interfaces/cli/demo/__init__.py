@@ -1,0 +1,1 @@
+"""The demonstrations, and what they print."""

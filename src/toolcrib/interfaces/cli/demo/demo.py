@@ -1,0 +1,156 @@
+"""`toolcrib demo`: the product at work on a real system."""
+
+import asyncio
+import json
+import os
+import shutil
+import sys
+import tempfile
+from collections.abc import Coroutine
+from pathlib import Path
+from typing import Annotated, Any, TypeVar
+
+import typer
+
+from toolcrib.interfaces.cli.support.options import AsJson, BaseUrl, Model
+
+T = TypeVar("T")
+
+app = typer.Typer(help="See the product at work.", no_args_is_help=True)
+
+Task = Annotated[str | None, typer.Option(metavar="TEXT", help="Another task, in plain words.", show_default=False)]
+Keep = Annotated[bool, typer.Option("--keep", help="Keep what the demonstration made, the journal above all.")]
+Database = Annotated[
+    Path | None,
+    typer.Option(
+        metavar="PATH",
+        dir_okay=False,
+        show_default=False,
+        help="The CRM's database; made if there is none. One that is there is judged with all its earlier changes.",
+    ),
+]
+Journal = Annotated[
+    str | None,
+    typer.Option(
+        "--store",
+        metavar="URL",
+        show_default=False,
+        help="Where the run is kept, instead of in the demonstration's own folder; TOOLCRIB_STORE says the same.",
+    ),
+]
+
+
+@app.callback()
+def demo() -> None:
+    """See the product at work."""
+
+
+@app.command("crm")
+def crm(
+    *,
+    as_json: AsJson = False,
+    model: Model = None,
+    base_url: BaseUrl = None,
+    keep: Keep = False,
+    task: Task = None,
+    db: Database = None,
+    store: Journal = None,
+) -> None:
+    """Start a small CRM, make tools of its OpenAPI document, change its data by a task in plain words, and check it.
+
+    Exit status 0 means that the data is right: all deals that the task means, and only they, are changed.
+    """
+    from toolcrib.interfaces.cli.demo.examples import make_importable
+
+    make_importable()
+    from examples.crm import demo as crm_demo
+    from examples.models import check_model
+    from toolcrib.interfaces.cli.demo import reports as report
+
+    store, model, base_url = _chosen(store, model, base_url)
+    check_model(model, base_url, scripted=crm_demo.SCRIPTED)
+    folder = Path(tempfile.mkdtemp(prefix="toolcrib-demo-"))
+    files = report.Files(folder, db=db or folder / "crm.db", store=store or f"sqlite:///{folder / 'toolcrib.db'}")
+    if not as_json:
+        scripted = "a planner made of rules" if model in {None, crm_demo.SCRIPTED} else None
+        report.announce(model or crm_demo.SCRIPTED, scripted=scripted, command="toolcrib demo crm")
+    outcome = _run(
+        crm_demo.demonstrate(
+            task or crm_demo.TASK, folder=folder, db=files.db, store=files.store, model=model, base_url=base_url
+        ),
+        folder,
+    )
+    kept = keep or not outcome.ok
+    if not kept:
+        shutil.rmtree(folder)
+    if as_json:
+        print(json.dumps(report.document(outcome, files if kept else files.named(store, db)), ensure_ascii=False))
+    else:
+        report.show(outcome, files if kept else files.named(store, db))
+    raise typer.Exit(0 if outcome.ok else 1)
+
+
+@app.command("research")
+def research(
+    *,
+    as_json: AsJson = False,
+    model: Model = None,
+    base_url: BaseUrl = None,
+    keep: Keep = False,
+    task: Task = None,
+    store: Journal = None,
+) -> None:
+    """Let an agentic tool find something out on a small web of pages and PDF files, and check its answer.
+
+    Exit status 0 means that the answer is right, and rests on pages that were really read.
+    """
+    from toolcrib.interfaces.cli.demo.examples import make_importable, require
+
+    make_importable()
+    require("research", "pypdf", "selectolax")
+    from examples.models import check_model
+    from examples.research import demo as research_demo
+    from toolcrib.interfaces.cli.demo import research_report as report
+    from toolcrib.interfaces.cli.demo.reports import announce
+
+    store, model, base_url = _chosen(store, model, base_url)
+    check_model(model, base_url, scripted=research_demo.SCRIPTED)
+    folder = Path(tempfile.mkdtemp(prefix="toolcrib-demo-"))
+    journal = store or f"sqlite:///{folder / 'toolcrib.db'}"
+    if not as_json:
+        scripted = "a model made of rules" if model in {None, research_demo.SCRIPTED} else None
+        announce(model or research_demo.SCRIPTED, scripted=scripted, command="toolcrib demo research")
+    work = research_demo.demonstrate(task or research_demo.TASK, store=journal, model=model, base_url=base_url)
+    outcome = _run(work, folder)
+    kept = keep or not outcome.ok
+    if not kept:
+        shutil.rmtree(folder)
+    if as_json:
+        print(json.dumps(report.document(outcome, journal if kept else store), ensure_ascii=False))
+    else:
+        report.show(outcome, journal if kept else store)
+    raise typer.Exit(0 if outcome.ok else 1)
+
+
+def _chosen(store: str | None, model: str | None, base_url: str | None) -> tuple[str | None, str | None, str | None]:
+    """Journal, model and its address as they were given or set; no journal if there is only the default."""
+    from toolcrib.crib.settings import load_settings
+    from toolcrib.llm.local import MODELS_FOLDER
+
+    loaded = load_settings({"store": store, "model": model, "base_url": base_url})
+    settings = loaded.settings
+    if settings.models_dir is not None:
+        os.environ[MODELS_FOLDER] = str(settings.models_dir)  # where the demonstration's own crib looks for them
+    named = settings.store if loaded.origins["store"] != "default" else None
+    return named, settings.model, settings.base_url
+
+
+def _run(work: Coroutine[Any, Any, T], folder: Path) -> T:
+    """Whatever fails from here on is a failure, and not the fault of who asked."""
+    from toolcrib.contracts import ToolcribError
+
+    try:
+        return asyncio.run(work)
+    except ToolcribError as failure:
+        print(f"toolcrib: {' '.join(str(failure).split())}; what there is of it is in {folder}", file=sys.stderr)
+        raise typer.Exit(1) from None

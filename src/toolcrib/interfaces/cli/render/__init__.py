@@ -1,0 +1,1 @@
+"""Output for terminals: tables, trees, graphs and comparisons."""

@@ -1,0 +1,41 @@
+"""Reading a run's journal again and again until the run ends: it may be driven by another process."""
+
+from collections.abc import AsyncIterator
+from typing import Final
+
+from rich.live import Live
+
+from toolcrib.contracts import ENDED, Trace
+from toolcrib.crib import Crib
+from toolcrib.interfaces.cli.render.console import console
+from toolcrib.interfaces.cli.render.tree import draw
+
+_PAUSE_S: Final = 0.3
+"""Seconds between looks."""
+
+
+async def traces(crib: Crib, run_id: str, *, follow: bool) -> AsyncIterator[Trace]:
+    """How the run stands now and, if it is followed, from time to time until it has ended."""
+    while True:
+        trace = await crib.trace(run_id)
+        yield trace
+        if not follow or trace.status in ENDED:
+            return
+        await crib.clock.sleep(_PAUSE_S)
+
+
+async def last_trace(crib: Crib, run_id: str, *, follow: bool) -> Trace:
+    """The trace as it is now, or at the run's end."""
+    *_, last = [trace async for trace in traces(crib, run_id, follow=follow)]
+    return last
+
+
+async def show_until_ended(crib: Crib, run_id: str, *, follow: bool) -> None:
+    """Draw the tree, and draw it anew as it grows; a file gets the last one only."""
+    screen = console()
+    if not (follow and screen.is_terminal):
+        screen.print(draw(await last_trace(crib, run_id, follow=follow)))
+        return
+    with Live(console=screen, auto_refresh=False, vertical_overflow="visible") as live:
+        async for trace in traces(crib, run_id, follow=True):
+            live.update(draw(trace), refresh=True)

@@ -1,0 +1,179 @@
+"""Lists of tools, runs and settings as tables."""
+
+from collections.abc import Mapping, Sequence
+from typing import cast
+
+from rich.table import Table
+
+from toolcrib.contracts import (
+    Dependent,
+    ImpactReport,
+    ImportOutcome,
+    Json,
+    JsonObject,
+    PromptRevision,
+    ReferenceReading,
+    ReferenceSnapshot,
+    Run,
+    ToolChange,
+    ToolReview,
+    ToolRevision,
+)
+from toolcrib.infrastructure.sandbox import Probe
+from toolcrib.interfaces.cli.render.console import console, money, plain
+
+
+def print_tools(tools: Sequence[ToolRevision]) -> None:
+    """One row for each tool."""
+    table = _table("Name", "Version", "Kind", "Side effects", "Status")
+    table.add_column("Description")  # may be wrapped, so it is the one that gives way; its cells stay on their line
+    for tool in tools:
+        definition = tool.definition
+        what = plain(definition.title or definition.description.partition("\n")[0])
+        what.no_wrap, what.overflow = True, "ellipsis"
+        cells = (tool.name, tool.version, definition.implementation.kind, definition.side_effects, tool.status)
+        table.add_row(*map(plain, cells), what)
+    console().print(table)
+
+
+def print_runs(runs: Sequence[Run]) -> None:
+    """One row for each run."""
+    table = _table("Run", "Tool", "Status", "Stop reason", "Started (UTC)", "Cost")
+    for run in runs:
+        started = run.created_at.strftime("%Y-%m-%d %H:%M:%S")
+        cost = money(run.cost_usd) if run.ended else ""
+        cells = (run.run_id, run.request.tool, run.status, run.stop_reason or "", started, cost)
+        table.add_row(*map(plain, cells))
+    console().print(table)
+
+
+def print_settings(settings: Mapping[str, JsonObject], secrets: Mapping[str, bool]) -> None:
+    """One row for each setting, and one for each secret of the product itself."""
+    table = _table("Setting", "Value", "From", "Variable")
+    for key, facts in settings.items():
+        value = facts["value"]
+        values = cast("list[Json]", value) if isinstance(value, list) else [] if value is None else [value]
+        shown = ", ".join(map(str, values))
+        table.add_row(*map(plain, (key, shown or "none", facts["origin"], facts["variable"])))
+    for name, is_set in secrets.items():
+        table.add_row(*map(plain, ("(secret)", "set, not shown" if is_set else "not set", "environment", name)))
+    console().print(table)
+
+
+def print_references(found: Sequence[ReferenceSnapshot]) -> None:
+    """One row for each list of a provider."""
+    table = _table("Provider", "List", "Values", "Snapshot", "Read (UTC)", "Age", "Good for")
+    for snapshot in found:
+        read = snapshot.fetched_at.strftime("%Y-%m-%d %H:%M:%S") if snapshot.fetched_at else "never"
+        age = "" if snapshot.age_s is None else f"{snapshot.age_s:.0f} s"
+        values = str(snapshot.size) if snapshot.id else ""
+        good = f"{snapshot.max_age_s:.0f} s" if snapshot.max_age_s else "one run"
+        cells = (snapshot.provider, snapshot.name, values, (snapshot.id or "")[:12], read, age, good)
+        table.add_row(*map(plain, cells))
+    console().print(table)
+
+
+def print_readings(found: Sequence[ReferenceReading]) -> None:
+    """One row for each reading of a list."""
+    table = _table("Snapshot", "Values", "First read (UTC)", "Last read (UTC)", "Used")
+    for reading in found:
+        times = (at.strftime("%Y-%m-%d %H:%M:%S") for at in (reading.first_at, reading.fetched_at))
+        cells = (reading.id[:12], str(reading.size), *times, "no" if reading.refused else "yes")
+        table.add_row(*map(plain, cells))
+    console().print(table)
+
+
+def print_revisions(revisions: Sequence[PromptRevision]) -> None:
+    """One row for each revision of an agentic tool."""
+    table = _table("Revision", "Version", "By", "At (UTC)", "Prompt")
+    for entry in revisions:
+        at = entry.created_at.strftime("%Y-%m-%d %H:%M:%S")
+        state = " ".join(filter(None, ("changed" if entry.changed else "", "current" if entry.current else "")))
+        table.add_row(*map(plain, (str(entry.revision), entry.version, entry.made_by, at, state)))
+    console().print(table)
+
+
+def print_probes(probes: Sequence[Probe]) -> None:
+    """One row for each way to run code."""
+    table = _table("Code", "Runs in", "Isolation", "Cold start", "Usable")
+    for probe in probes:
+        usable = "yes" if probe.problem is None else f"no: {probe.problem}"
+        table.add_row(*map(plain, (probe.dialect, probe.backend, probe.isolation, f"{probe.seconds:.2f} s", usable)))
+    console().print(table)
+
+
+def print_rows(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
+    """Any small table of text; what is long in its last column goes on below, so that nothing is cut off."""
+    table = _table(*columns)
+    table.columns[-1].no_wrap, table.columns[-1].overflow = False, "fold"
+    for row in rows:
+        table.add_row(*map(plain, row))
+    console().print(table)
+
+
+def print_impact(report: ImpactReport) -> None:
+    """Dependents and runs of a tool, one row each."""
+    out = console()
+    table = _table("Bound", "Kind", "As", "Fits", "Through", *(["Proposed change"] if report.proposed else []))
+    for each in report.dependents:
+        through = " → ".join(each.path[1:-1])
+        verdict = [_verdict(each)] if report.proposed else []
+        cells = (each.name, each.kind, each.reference, "yes" if each.satisfied else "no", through, *verdict)
+        table.add_row(*map(plain, cells))
+    if report.dependents:
+        out.print(table)
+    else:
+        out.print(plain(f"nothing is bound to {report.tool}"))
+    for each in report.dependents:
+        for reason in each.reasons:
+            out.print(plain(f"{each.name}: {reason}"))
+    for run in report.runs:
+        same = "this revision" if run.content_hash == report.content_hash else "another revision"
+        out.print(plain(f"run {run.run_id} of {run.tool} is {run.status.replace('_', ' ')} with {same}"))
+
+
+def print_review(review: ToolReview) -> None:
+    """What a provider wants to change of a tool, the worst last, and what to do."""
+    out = console()
+    if review.proposal is None:
+        out.print(plain(f"no change of {review.tool} waits for a person"))
+        return
+    print_differences(review.proposal.change)
+    out.print(plain(review.diff))
+    if review.changed_by_person:
+        out.print(plain("a person has changed the tool; accepting replaces that"))
+    out.print(plain(f"{review.tool} is {review.status}; decide: toolcrib tool accept|reject {review.tool}"))
+
+
+def print_differences(change: ToolChange) -> None:
+    """What a change of a tool changes, one row each."""
+    table = _table("Class", "Part", "Place", "Difference")
+    table.columns[-1].no_wrap, table.columns[-1].overflow = False, "fold"
+    for found in change.differences:
+        table.add_row(*map(plain, (found.change_class.replace("_", " "), found.part, found.place, found.message)))
+    console().print(table)
+
+
+def print_outcome(outcome: ImportOutcome) -> None:
+    """What became of the tools of an import that was not the first, without those that stayed as they were."""
+    table = _table("Tool", "", "Why")
+    told = [found for found in outcome.tools if found.adoption not in {"new", "unchanged"}]
+    for found in told:
+        table.add_row(*map(plain, (found.tool, found.adoption, found.message)))
+    if told:
+        console().print(table)
+    for warning in outcome.warnings:
+        console().print(plain(f"Warning: {warning}", "yellow"))
+
+
+def _verdict(dependent: Dependent) -> str:
+    """What a proposed change does to a dependent."""
+    found = (dependent.verdict or "").replace("_", " ")
+    return f"{found} when published again; held until then" if dependent.held else found
+
+
+def _table(*columns: str) -> Table:
+    table = Table(box=None, pad_edge=False, header_style="bold")
+    for column in columns:
+        table.add_column(column, no_wrap=True, overflow="ellipsis")
+    return table

@@ -1,0 +1,1 @@
+"""Commands for runs: traces, approvals, forks, replays and upgrades."""

@@ -1,0 +1,148 @@
+"""`toolcrib approval`: the inbox of calls that wait for a person."""
+
+import json
+from typing import TYPE_CHECKING, Annotated, Any, Literal
+
+import typer
+
+from toolcrib.interfaces.cli.support.objects import json_object, json_value
+from toolcrib.interfaces.cli.support.options import DEFAULT_STORE, AsJson, Store
+from toolcrib.interfaces.cli.support.session_part import with_crib
+
+if TYPE_CHECKING:
+    from toolcrib.contracts import Approval, ApprovalStatus, ApprovalView
+    from toolcrib.crib import Crib
+
+app = typer.Typer(help="See calls that wait for a person, and decide on them.", no_args_is_help=True)
+
+ApprovalId = Annotated[str, typer.Argument(metavar="ID", help="The approval's id.", show_default=False)]
+Status = Annotated[
+    Literal["waiting", "approved", "edited", "rejected", "expired", "cancelled", "all"],
+    typer.Option("--status", help="Which ones."),
+]
+Tool = Annotated[str | None, typer.Option("--tool", metavar="NAME", help="Calls of this tool only.")]
+OfRun = Annotated[str | None, typer.Option("--run", metavar="ID", help="Calls of this run and of those inside it.")]
+Limit = Annotated[int, typer.Option("--limit", min=1, max=1000, help="At most so many.")]
+Why = Annotated[str | None, typer.Option("--reason", metavar="TEXT", help="Why, for the record.")]
+Edit = Annotated[
+    str | None, typer.Option("--edit", metavar="JSON", help="Other arguments to call with, as a JSON object.")
+]
+Happened = Annotated[
+    bool, typer.Option("--happened/--not", help="It took effect; or it did not, and is made once more.")
+]
+Output = Annotated[str | None, typer.Option("--output", metavar="JSON", help="What it has brought, if it happened.")]
+Who = Annotated[
+    str | None,
+    typer.Option("--as", metavar="ID", help="Who decides; must have no part in the run. The operator if not given."),
+]
+
+
+@app.command("list")
+def list_approvals(
+    *,
+    status: Status = "waiting",
+    tool: Tool = None,
+    run_id: OfRun = None,
+    limit: Limit = 50,
+    store: Store = DEFAULT_STORE,
+    as_json: AsJson = False,
+) -> None:
+    """List approvals, the oldest first."""
+    wanted: ApprovalStatus | None = None if status == "all" else status
+
+    async def read(crib: "Crib") -> "tuple[Approval, ...]":
+        return (await crib.approvals.page(status=wanted, tool=tool, run_id=run_id, limit=limit)).items
+
+    found = with_crib(store, read)
+    if as_json:
+        print(json.dumps([each.model_dump(mode="json") for each in found], indent=2, ensure_ascii=False))
+        return
+    from toolcrib.interfaces.cli.render.tables import print_rows
+
+    rows = [
+        (
+            each.approval_id,
+            f"{each.tool}@{each.version}",
+            each.status,
+            each.requested_by,
+            f"{each.requested_at:%Y-%m-%d %H:%M:%S}",
+            "never" if each.expires_at is None else f"{each.expires_at:%Y-%m-%d %H:%M:%S}",
+            each.message,
+        )
+        for each in found
+    ]
+    print_rows(("Id", "Tool", "Status", "Requested by", "At (UTC)", "Expires (UTC)", "Asks"), rows)
+
+
+@app.command("show")
+def show(approval_id: ApprovalId, store: Store = DEFAULT_STORE, as_json: AsJson = False) -> None:
+    """Show an approval and what would happen."""
+    found = with_crib(store, lambda crib: crib.approvals.get(approval_id))
+    if as_json:
+        print(found.model_dump_json(indent=2))
+        return
+    from toolcrib.interfaces.cli.render.tables import print_rows
+
+    print_rows(("What", "Value"), _facts(found))
+
+
+@app.command("approve")
+def approve(
+    approval_id: ApprovalId, reason: Why = None, edit: Edit = None, who: Who = None, store: Store = DEFAULT_STORE
+) -> None:
+    """Approve a call, as it is or with other arguments."""
+    edited = None if edit is None else json_object(edit, "--edit")
+    _decide(store, approval_id, who, approve=True, reason=reason, edited_input=edited)
+
+
+@app.command("reject")
+def reject(approval_id: ApprovalId, reason: Why = None, who: Who = None, store: Store = DEFAULT_STORE) -> None:
+    """Reject a call."""
+    _decide(store, approval_id, who, approve=False, reason=reason)
+
+
+@app.command("settle")
+def settle(
+    approval_id: ApprovalId,
+    *,
+    happened: Happened,
+    output: Output = None,
+    reason: Why = None,
+    who: Who = None,
+    store: Store = DEFAULT_STORE,
+) -> None:
+    """Say whether a call that was cut off took effect; `reject` it if nobody can tell."""
+    told = None if output is None else json_value(output, "--output")
+    _decide(store, approval_id, who, approve=True, reason=reason, happened=happened, output=told)
+
+
+def _decide(store: str | None, approval_id: str, who: str | None, **answer: Any) -> None:
+    async def decide(crib: "Crib") -> "Approval":
+        principal = None if who is None else crib.principal.model_copy(update={"id": who})
+        return await crib.approvals.decide(approval_id, principal=principal, **answer)
+
+    decided = with_crib(store, decide)
+    print(f"{decided.status} {approval_id}; carry the run on with: toolcrib run resume {decided.root_run_id}")
+
+
+def _facts(found: "ApprovalView") -> list[tuple[str, str]]:
+    approval, preview = found.approval, found.preview
+    facts: dict[str, Any] = {
+        "Tool": f"{approval.tool}@{approval.version}",
+        "Step": approval.step,
+        "Asks": approval.message,
+        "Inside of": " > ".join(approval.callers),
+        "Side effects": approval.side_effects,
+        "Arguments": json.dumps(approval.input, ensure_ascii=False),
+        "Request": f"{preview.method} {preview.url}" if preview and preview.url else None,
+        "Entity": f"{preview.operation} {preview.entity}" if preview and preview.entity else None,
+        "Rows": json.dumps(preview.filter, ensure_ascii=False) if preview and preview.filter else None,
+        "Requested by": approval.requested_by,
+        "Acting": approval.acting,
+        "Run": approval.run_id,
+        "Outermost run": approval.root_run_id,
+        "Status": approval.status,
+        "Decided by": approval.decided_by,
+        "Reason": approval.reason,
+    }
+    return [(name, str(value)) for name, value in facts.items() if value]

@@ -1,0 +1,160 @@
+"""`toolcrib run`: look at runs, decide what they wait for, carry them on, cancel them."""
+
+import json
+import sys
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from toolcrib.interfaces.cli.support.objects import json_object
+from toolcrib.interfaces.cli.support.options import DEFAULT_STORE, AsJson, Position, RunId, Store
+from toolcrib.interfaces.cli.support.session_part import with_crib
+
+if TYPE_CHECKING:
+    from toolcrib.contracts import OpenQuestion, Run, Trace
+    from toolcrib.crib import Crib
+
+app = typer.Typer(help="Look at runs, decide, carry on, cancel, fork, replay and export them.", no_args_is_help=True)
+
+Follow = Annotated[bool, typer.Option("--follow", help="Go on until the run ends.")]
+Tool = Annotated[str | None, typer.Option(metavar="NAME", help="Runs of this tool only.", show_default=False)]
+Limit = Annotated[int, typer.Option(min=1, max=1000, help="The most runs.")]
+Why = Annotated[str | None, typer.Option("--reason", metavar="TEXT", help="Why, for the record.", show_default=False)]
+Text = Annotated[
+    str | None,
+    typer.Argument(metavar="[TEXT]", help="One of the choices, or words in any language.", show_default=False),
+]
+At = Annotated[
+    str | None, typer.Option("--position", metavar="NAME", help="Of the question that is meant.", show_default=False)
+]
+Edit = Annotated[
+    str | None,
+    typer.Option("--edit", metavar="JSON", help="Other arguments to call with, as a JSON object.", show_default=False),
+]
+
+
+@app.command("list")
+def list_runs(tool: Tool = None, limit: Limit = 20, store: Store = DEFAULT_STORE, as_json: AsJson = False) -> None:
+    """List runs, the newest first."""
+
+    async def read(crib: "Crib") -> "list[Run]":
+        return list(await crib.store.journal.runs(crib.principal.realm, tool=tool, limit=limit))
+
+    found = with_crib(store, read)
+    if as_json:
+        print(json.dumps([run.model_dump(mode="json") for run in found], indent=2, ensure_ascii=False))
+        return
+    from toolcrib.interfaces.cli.render.tables import print_runs
+
+    print_runs(found)
+
+
+@app.command("trace")
+def trace(run_id: RunId, follow: Follow = False, store: Store = DEFAULT_STORE, as_json: AsJson = False) -> None:
+    """Draw a run as a tree of its steps; with --follow, until it ends, whichever process drives it."""
+    from toolcrib.interfaces.cli.render.streams import last_trace, show_until_ended
+
+    if as_json:
+        found = with_crib(store, lambda crib: last_trace(crib, run_id, follow=follow))
+        print(found.model_dump_json(indent=2))
+    else:
+        with_crib(store, lambda crib: show_until_ended(crib, run_id, follow=follow))
+
+
+@app.command("resume")
+def resume(run_id: RunId, store: Store = DEFAULT_STORE, as_json: AsJson = False) -> None:
+    """Carry a run on in this process: after a decision, or after the process that drove it died."""
+
+    async def drive(crib: "Crib") -> "Trace":
+        await crib.resume(run_id)
+        return await crib.trace(run_id)
+
+    _show(with_crib(store, drive), as_json=as_json)
+
+
+@app.command("answer")
+def answer(
+    run_id: RunId, text: Text = None, position: At = None, store: Store = DEFAULT_STORE, as_json: AsJson = False
+) -> None:
+    """Answer what a run asks, and carry it on in this process; without an answer, show what it asks."""
+
+    async def tell(crib: "Crib") -> "Trace":
+        if text is None:
+            print_question(await crib.questions.of_run(run_id), run_id)
+            raise typer.Exit
+        await crib.questions.answer(run_id, text, position=position)
+        return await crib.trace(run_id)
+
+    _show(with_crib(store, tell), as_json=as_json)
+
+
+def print_question(question: "OpenQuestion | None", run_id: str) -> None:
+    """Print what a run asks, with its choices and what would follow from each."""
+    if question is None:
+        print(f"run {run_id} asks nothing")
+        return
+    print(question.question)
+    for choice in question.choices:
+        named = f" ({choice.label})" if choice.label != choice.value else ""
+        print(f"  {choice.value}{named}{f': {choice.outcome}' if choice.outcome else ''}")
+    print(f"answer with: toolcrib run answer {run_id} TEXT")
+
+
+def _show(found: "Trace", *, as_json: bool) -> None:
+    """Show how a run stands; a run that has not done what it was asked for is no success."""
+    if as_json:
+        print(found.model_dump_json(indent=2))
+    else:
+        from toolcrib.interfaces.cli.render.console import console
+        from toolcrib.interfaces.cli.render.tree import draw
+
+        console().print(draw(found))
+    if found.status in {"failed", "incomplete", "timed_out", "cancelled"}:
+        raise typer.Exit(1)
+
+
+@app.command("cancel")
+def cancel(run_id: RunId, reason: Why = None, store: Store = DEFAULT_STORE) -> None:
+    """End a run and its nested runs, whatever they do or wait for."""
+
+    async def end(crib: "Crib") -> "Run":
+        first = await crib.cancel(run_id, reason=reason)
+        if not first:
+            print(f"toolcrib: somebody else has cancelled {run_id} before", file=sys.stderr)
+            raise typer.Exit(1)
+        return await crib.store.journal.run(run_id)
+
+    run = with_crib(store, end)
+    if run.ended:
+        print(f"cancelled {run_id}")
+    else:
+        print(f"{run_id} ends as soon as the process that drives it has heard; follow: toolcrib run trace {run_id}")
+
+
+@app.command("approve")
+def approve(
+    run_id: RunId, position: Position, reason: Why = None, edit: Edit = None, store: Store = DEFAULT_STORE
+) -> None:
+    """Approve a call that waits for consent, as it is or with other arguments."""
+    _decide(
+        store,
+        run_id,
+        position,
+        approve=True,
+        reason=reason,
+        edited_input=None if edit is None else json_object(edit, "--edit"),
+    )
+
+
+@app.command("reject")
+def reject(run_id: RunId, position: Position, reason: Why = None, store: Store = DEFAULT_STORE) -> None:
+    """Reject a call that waits for consent."""
+    _decide(store, run_id, position, approve=False, reason=reason)
+
+
+def _decide(store: str | None, run_id: str, position: str, *, approve: bool, **more: Any) -> None:
+    first = with_crib(store, lambda crib: crib.decide(run_id, position, approve=approve, **more))
+    if not first:
+        print(f"toolcrib: somebody else has decided on {position} of {run_id} before", file=sys.stderr)
+        raise typer.Exit(1)
+    print(f"{'approved' if approve else 'rejected'} {position}; carry the run on with: toolcrib run resume {run_id}")

@@ -1,0 +1,1 @@
+"""What commands share: a crib for one command, options and inputs."""

@@ -1,0 +1,81 @@
+"""What commands read and where they write: files and contracts. What cannot be used is one error that names it."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, TypeVar, cast
+
+if TYPE_CHECKING:
+    from toolcrib.contracts import Contract, JsonObject
+
+ContractT = TypeVar("ContractT", bound="Contract")
+
+
+def text_of(file: Path) -> str:
+    """The text of a file.
+
+    Raises:
+        InvalidInput: It cannot be read.
+    """
+    from toolcrib.contracts import InvalidInput
+
+    try:
+        return file.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as problem:
+        raise InvalidInput(f"{file} cannot be read: {problem}") from problem
+
+
+def require_writable(file: Path) -> None:
+    """Refuse a file that cannot be written; what it holds stays.
+
+    Raises:
+        InvalidInput: It cannot be written.
+    """
+    from toolcrib.contracts import InvalidInput
+
+    try:
+        file.open("a", encoding="utf-8").close()
+    except OSError as problem:
+        raise InvalidInput(f"{file} cannot be written: {problem}") from problem
+
+
+def object_in(file: Path) -> "JsonObject":
+    """The object in a file of YAML or JSON.
+
+    Raises:
+        InvalidInput: It cannot be read, or holds something else.
+    """
+    import yaml
+
+    from toolcrib.contracts import InvalidInput
+    from toolcrib.interfaces.cli.support.yaml_text_part import JsonLoader
+
+    try:
+        content = JsonLoader(text_of(file)).get_single_data()
+    except yaml.YAMLError as problem:
+        raise InvalidInput(f"{file} is no YAML: {problem}") from problem
+    if not isinstance(content, dict):
+        raise InvalidInput(f"{file} holds no object: names and values are needed")
+    return cast("JsonObject", content)
+
+
+def validated(contract: type[ContractT], content: "JsonObject", what: str) -> ContractT:
+    """A contract of what was given.
+
+    Args:
+        contract: Its shape.
+        content: The fields.
+        what: How an error calls it: `tool 'x'`.
+
+    Raises:
+        InvalidDefinition: A field is missing, unknown or not of its type; the message names it.
+    """
+    from pydantic import ValidationError
+
+    from toolcrib.contracts import InvalidDefinition
+
+    try:
+        return contract.model_validate(content)
+    except ValidationError as problem:
+        found = problem.errors()[0]
+        place = ".".join(map(str, found["loc"]))
+        said = found["msg"].removeprefix("Value error, ")
+        raise InvalidDefinition(": ".join(filter(None, (what, place, said)))) from None

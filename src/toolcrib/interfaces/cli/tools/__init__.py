@@ -1,0 +1,1 @@
+"""Commands for tools: listed, called, imported, authored, deprecated."""

@@ -1,0 +1,75 @@
+"""`toolcrib tool import-mcp`: an MCP server as a provider, and what it offers as tools."""
+
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from toolcrib.interfaces.cli.support.options import DEFAULT_STORE, AcceptChanges, AsJson, Store
+from toolcrib.interfaces.cli.support.session_part import with_crib
+
+if TYPE_CHECKING:
+    from toolcrib.core.providers import ImportedApi
+    from toolcrib.crib import Crib
+
+Source = Annotated[
+    str, typer.Argument(metavar="URL_OR_COMMAND", help="Where the server is; or the command, in quotes, that is it.")
+]
+Name = Annotated[str, typer.Option("--name", metavar="N", help="Name of the provider.")]
+Old = Annotated[bool, typer.Option("--sse", help="The server speaks the older transport, server-sent events.")]
+Token = Annotated[
+    str | None, typer.Option("--token", metavar="REF", help="Where its bearer token is kept, such as '${env:NAME}'.")
+]
+Variables = Annotated[
+    list[str] | None, typer.Option("--env", metavar="NAME=REF", help="A variable of the command; may be repeated.")
+]
+
+
+def import_mcp(
+    source: Source,
+    *,
+    name: Name,
+    sse: Old = False,
+    token: Token = None,
+    variables: Variables = None,
+    accept: AcceptChanges = False,
+    store: Store = DEFAULT_STORE,
+    as_json: AsJson = False,
+) -> None:
+    """Make tools of what an MCP server offers; a command has to be allowed by TOOLCRIB_MCP_COMMANDS."""
+    import shlex
+
+    from toolcrib.contracts import BearerAuth, InvalidInput
+
+    is_url = source.startswith(("http://", "https://"))
+    try:
+        command = [] if is_url else shlex.split(source)
+    except ValueError as problem:
+        msg = f"{source!r} is neither an http(s) address nor a command: {problem}"
+        raise InvalidInput(msg) from problem
+    environment = dict(_pair(given) for given in variables or ())
+
+    async def bring(crib: "Crib") -> "ImportedApi":
+        return await crib.imports.mcp(
+            source if is_url else "",
+            name=name,
+            transport="sse" if sse else "streamable_http",
+            command=command,
+            environment=environment,
+            auth=None if token is None else BearerAuth(token=token),
+            accept=accept,
+        )
+
+    imported = with_crib(store, bring, new=True)
+    from toolcrib.interfaces.cli.render.losses import print_import
+
+    print_import(imported, as_json=as_json)
+
+
+def _pair(given: str) -> tuple[str, str]:
+    from toolcrib.contracts import InvalidInput
+
+    name, equals, value = given.partition("=")
+    if not (name and equals):
+        msg = f"--env takes NAME=REF, such as TOKEN='${{env:MY_TOKEN}}', and not {name!r}"
+        raise InvalidInput(msg)
+    return name, value

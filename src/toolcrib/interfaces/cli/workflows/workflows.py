@@ -1,0 +1,179 @@
+"""`toolcrib workflow list`, `show`, `graph`, `export`, `check`, `impact`, `run`, `dry-run`: workflows read and run."""
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Literal
+
+import typer
+
+from toolcrib.interfaces.cli.support.inputs import object_in, text_of
+from toolcrib.interfaces.cli.support.objects import json_object
+from toolcrib.interfaces.cli.support.options import DEFAULT_STORE, AsJson, Store
+from toolcrib.interfaces.cli.support.session_part import with_crib
+from toolcrib.interfaces.cli.workflows.instances import report
+
+if TYPE_CHECKING:
+    from toolcrib.contracts import ImpactReport
+    from toolcrib.contracts.workflows import WorkflowDefinition, WorkflowGraph, WorkflowInstance
+    from toolcrib.crib import Crib
+
+app = typer.Typer(help="Check, publish, draw and run workflows.", no_args_is_help=True)
+
+Ref = Annotated[str, typer.Argument(metavar="NAME[@RANGE]", help="The workflow, as calls name it.", show_default=False)]
+File = Annotated[Path, typer.Argument(metavar="FILE", help="The definition, as YAML or JSON.", show_default=False)]
+Input = Annotated[str, typer.Option("--input", metavar="JSON", help="The input, as a JSON object.")]
+Format = Annotated[Literal["yaml", "json"], typer.Option("--format", help="Of the document.")]
+_ANY = 1_000_000
+
+
+@app.command("list")
+def list_workflows(store: Store = DEFAULT_STORE, as_json: AsJson = False) -> None:
+    """List the workflows."""
+    found = with_crib(store, lambda crib: crib.workflows.page(limit=_ANY)).items
+    if as_json:
+        print(json.dumps([tool.model_dump(mode="json") for tool in found], indent=2, ensure_ascii=False))
+        return
+    from toolcrib.interfaces.cli.render.tables import print_tools
+
+    print_tools(found)
+
+
+@app.command("show")
+def show(ref: Ref, store: Store = DEFAULT_STORE, as_json: AsJson = False) -> None:
+    """Draw a workflow with what it is for, or a deterministic agentic tool as the workflow that it is."""
+
+    async def read(crib: "Crib") -> "tuple[WorkflowDefinition, WorkflowGraph]":
+        return await _definition(crib, ref), await _graph(crib, ref)
+
+    definition, graph = with_crib(store, read)
+    if as_json:
+        print(json.dumps(definition.document(), indent=2, ensure_ascii=False))
+        return
+    for line in filter(None, (definition.title, definition.description)):
+        print(line)
+    draw(graph)
+
+
+@app.command("graph")
+def graph(ref: Ref, store: Store = DEFAULT_STORE, as_json: AsJson = False) -> None:
+    """Draw the steps of a workflow, and how each stands now: ok, held or broken, and why."""
+
+    async def read(crib: "Crib") -> "WorkflowGraph":
+        return await _graph(crib, ref)
+
+    found = with_crib(store, read)
+    if as_json:
+        print(found.model_dump_json(indent=2))
+    else:
+        draw(found)
+
+
+@app.command("export")
+def export(ref: Ref, form: Format = "yaml", store: Store = DEFAULT_STORE) -> None:
+    """Print the definition of a workflow, or of a deterministic agentic tool as one."""
+
+    async def read(crib: "Crib") -> "WorkflowDefinition":
+        return await _definition(crib, ref)
+
+    document = with_crib(store, read).document()
+    if form == "json":
+        print(json.dumps(document, indent=2, ensure_ascii=False))
+        return
+    import yaml
+
+    print(yaml.safe_dump(document, sort_keys=False, allow_unicode=True), end="")
+
+
+@app.command("check")
+def check(file: File, store: Store = DEFAULT_STORE, as_json: AsJson = False) -> None:
+    """Tell all that is wrong with a definition, line by line; status 1 if it could not be published."""
+    document = object_in(file)
+    found = with_crib(store, lambda crib: crib.workflows.check(document))
+    if as_json:
+        print(found.model_dump_json(indent=2))
+    elif found.problems:
+        print_problems(found, file)
+    else:
+        print(f"{file}: nothing is wrong with {found.workflow}")
+    refuse_errors(found)
+
+
+@app.command("impact")
+def impact(ref: Ref, store: Store = DEFAULT_STORE, as_json: AsJson = False) -> None:
+    """List whom a workflow concerns: what is bound to it, directly or through others, and its runs under way."""
+
+    async def read(crib: "Crib") -> "ImpactReport":
+        return await crib.lifecycle.impact((await crib.workflows.get(ref)).ref)
+
+    found = with_crib(store, read)
+    if as_json:
+        print(found.model_dump_json(indent=2))
+        return
+    from toolcrib.interfaces.cli.render.tables import print_impact
+
+    print_impact(found)
+
+
+@app.command("run")
+def run(ref: Ref, given: Input = "{}", store: Store = DEFAULT_STORE, as_json: AsJson = False) -> None:
+    """Run a workflow until it ends or waits, and print its output; one that fails ends with status 1."""
+    _run(store, ref, given, as_json=as_json)
+
+
+@app.command("dry-run")
+def dry_run(ref: Ref, given: Input = "{}", store: Store = DEFAULT_STORE, as_json: AsJson = False) -> None:
+    """The same without any call that would write."""
+    _run(store, ref, given, dry=True, as_json=as_json)
+
+
+def draw(graph: "WorkflowGraph") -> None:
+    """Draw a graph on the terminal."""
+    from toolcrib.interfaces.cli.render.console import console
+    from toolcrib.interfaces.cli.render.graphs import draw_graph
+
+    console().print(draw_graph(graph))
+
+
+def print_problems(graph: "WorkflowGraph", file: Path | None) -> None:
+    """Each problem with its place, in the file if it is known."""
+    from toolcrib.interfaces.cli.support.yaml_text import line_of
+
+    text = None if file is None else text_of(file)
+    for problem in graph.problems:
+        place = graph.workflow if text is None else f"{file}:{line_of(text, problem.path)}"
+        print(f"{place}: {'error' if problem.is_error else 'warning'}: {problem}")
+
+
+def refuse_errors(graph: "WorkflowGraph") -> None:
+    """End with status 1 if the definition could not be published."""
+    if any(problem.is_error for problem in graph.problems):
+        raise typer.Exit(1)
+
+
+async def _definition(crib: "Crib", ref: str) -> "WorkflowDefinition":
+    from toolcrib.contracts.workflows import WorkflowDefinition
+
+    if await _is_agentic(crib, ref):
+        return await crib.workflows.of(ref)
+    return WorkflowDefinition.of((await crib.workflows.get(ref)).definition)
+
+
+async def _graph(crib: "Crib", ref: str) -> "WorkflowGraph":
+    if await _is_agentic(crib, ref):
+        return await crib.workflows.check(await crib.workflows.of(ref))
+    return await crib.workflows.graph(ref)
+
+
+async def _is_agentic(crib: "Crib", ref: str) -> bool:
+    who = await crib.enter(None, newest=True)
+    tool = crib.registry.named(who.realm, ref)
+    return tool is not None and tool.definition.implementation.kind == "agentic"
+
+
+def _run(store: str | None, ref: str, given: str, *, dry: bool = False, as_json: bool) -> None:
+    arguments = json_object(given, "--input")
+
+    async def start(crib: "Crib") -> "WorkflowInstance":
+        return await crib.instances.start(ref, arguments, dry_run=dry)
+
+    report(with_crib(store, start), as_json=as_json)

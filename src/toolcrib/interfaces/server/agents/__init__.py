@@ -1,0 +1,1 @@
+"""Routes of agents, their executions and conversations."""

@@ -1,0 +1,179 @@
+"""Routes over agents: their definitions, and the tools that one would have (004, REST API design)."""
+
+import sys
+from typing import Annotated, Final
+
+from fastapi import APIRouter, Query, Response
+
+from toolcrib.contracts import AgentDefinition, Conflict, JsonObject, Principal, ResolvedTool, ToolRevision
+from toolcrib.core.registry import Facet, means_many
+from toolcrib.crib import Crib
+from toolcrib.crib.tools.listing import ToolsPage
+from toolcrib.interfaces.server.http.context import demand_sight, demand_write, may_see
+from toolcrib.interfaces.server.http.context_part import Caller, House
+from toolcrib.interfaces.server.http.desk import Author
+from toolcrib.interfaces.server.http.merging import patched
+from toolcrib.interfaces.server.http.parsing import JsonRoute
+from toolcrib.interfaces.server.http.requests import IfMatch, expected_revision, name_revision, refuse_new_name
+from toolcrib.interfaces.server.views.agent_views import (
+    AgentBody,
+    AgentCount,
+    AgentFilter,
+    AgentPage,
+    AgentQuery,
+    AgentTools,
+    AgentView,
+)
+from toolcrib.interfaces.server.views.agents import RemovalView
+from toolcrib.interfaces.server.views.removals import removed
+
+router = APIRouter(prefix="/ai/agents", route_class=JsonRoute, tags=["agents"])
+
+_ALL: Final = sys.maxsize - 1
+
+
+@router.get("")
+async def list_agents(
+    crib: House,
+    caller: Caller,
+    q: str | None = None,
+    after: str = "",
+    limit: Annotated[int, Query(ge=1, le=200)] = 50,
+) -> AgentPage:
+    """Agents by name, page by page; `q` is looked for in names, titles, descriptions and tags."""
+    return _shown_page(await _page(crib, caller, AgentFilter(text=q), after, limit))
+
+
+@router.post("/query")
+async def query_agents(body: AgentQuery, crib: House, caller: Caller) -> AgentPage:
+    """Agents that fit, by name, page by page."""
+    return _shown_page(await _page(crib, caller, body, body.after, body.limit))
+
+
+@router.get("/count")
+async def count_agents(crib: House, caller: Caller, wanted: Annotated[AgentFilter, Query()]) -> AgentCount:
+    """How many agents fit, of those that the caller may see."""
+    return AgentCount(count=len((await _page(crib, caller, wanted, "", _ALL)).items))
+
+
+@router.post("", status_code=201)
+async def create_agent(body: AgentBody, author: Author, crib: House, caller: Caller, response: Response) -> AgentView:
+    """Store the first revision of a new agent."""
+    demand_write(caller, body.tool())  # before anything is said about what exists
+    await crib.enter(caller, newest=True)
+    if crib.registry.find(caller.realm, body.name, None) is not None:
+        msg = f"tool {body.name!r} exists; PUT or PATCH it to make a new revision, or take another name"
+        raise Conflict(msg)
+    saved = await author.save(body.tool(), after=0)
+    response.headers["Location"] = f"/api/v1/ai/agents/{body.name}"
+    return _shown(saved, response)
+
+
+@router.get("/{name}")
+async def get_agent(name: str, crib: House, caller: Caller, response: Response) -> AgentView:
+    """An agent as a request without a version gets it; the header `ETag` names the revision."""
+    return _shown(await find_agent(crib, caller, name), response)
+
+
+@router.put("/{name}")
+async def replace_agent(
+    name: str,
+    body: AgentBody,
+    *,
+    author: Author,
+    crib: House,
+    caller: Caller,
+    response: Response,
+    if_match: IfMatch = None,
+) -> AgentView:
+    """Store a new revision; with `If-Match`, only if nobody else has made another one since."""
+    current = await find_agent(crib, caller, name)
+    return _shown(await _save(author, current, body, expected_revision(if_match)), response)
+
+
+@router.patch("/{name}")
+async def change_agent(
+    name: str,
+    patch: JsonObject,
+    *,
+    author: Author,
+    crib: House,
+    caller: Caller,
+    response: Response,
+    if_match: IfMatch = None,
+) -> AgentView:
+    """Store a new revision that differs by a JSON Merge Patch (RFC 7396).
+
+    With `If-Match`, the change is refused if somebody else has made another revision since; without, if that happened
+    while the patch was applied.
+    """
+    current = await find_agent(crib, caller, name)
+    demand_write(caller, current.definition)
+    body = patched(AgentBody, AgentDefinition.of(current.definition).model_dump(mode="json"), patch)
+    return _shown(await _save(author, current, body, expected_revision(if_match, current.revision)), response)
+
+
+@router.delete("/{name}")
+async def remove_agent(name: str, crib: House, caller: Caller) -> RemovalView:
+    """Take an agent out of the catalogue. Runs under way go on with their revision; conversations can be read."""
+    agent = await find_agent(crib, caller, name)
+    demand_write(caller, agent.definition)
+    return await removed(crib, caller, agent)
+
+
+@router.get("/{name}/tools")
+async def list_agent_tools(
+    name: str,
+    crib: House,
+    caller: Caller,
+    message: Annotated[str | None, Query(description="What it would be asked; decides if there are too many.")] = None,
+) -> AgentTools:
+    """The tools that the agent would have now: those it sees, those it can find, and what is left out and why.
+
+    An agent that acts as an account may reach tools by a pattern that the caller may not see; those are not told.
+    """
+    await find_agent(crib, caller, name)
+    found = await crib.agents.tools(name, message=message, principal=caller)
+    return AgentTools(items=tuple(item for item in found if _is_told(crib, caller, item)))
+
+
+async def find_agent(crib: Crib, caller: Principal, name: str) -> ToolRevision:
+    """An agent that the caller may see.
+
+    Raises:
+        NotFound: There is no such agent.
+        PermissionDenied: No grant of the caller's names it.
+    """
+    agent = await crib.agents.get(name, principal=caller)
+    demand_sight(caller, agent.definition)
+    return agent
+
+
+def _is_told(crib: Crib, caller: Principal, item: ResolvedTool) -> bool:
+    """Whether the agent's definition names a tool anyway, or the caller may see it."""
+    if item.content_hash is None or not means_many(item.reference):
+        return True
+    tool = crib.registry.named(caller.realm, item.tool)
+    return tool is not None and may_see(caller, tool.definition)
+
+
+async def _page(crib: Crib, caller: Principal, wanted: AgentFilter, after: str, limit: int) -> ToolsPage:
+    facets: dict[Facet, str | None] = {"kind": "agent", "category": wanted.category, "tag": wanted.tag}
+    return await crib.listing.page(
+        after=after, limit=limit, text=wanted.text, facets=facets, fits=wanted.fits, principal=caller
+    )
+
+
+def _shown_page(page: ToolsPage) -> AgentPage:
+    items = tuple(map(AgentView.shown, page.items))
+    return AgentPage(items=items, next=items[-1].name if page.more else None)
+
+
+async def _save(author: Author, current: ToolRevision, body: AgentBody, after: int | None) -> ToolRevision:
+    refuse_new_name(current, body.name)
+    return await author.save(body.tool(), after=after)
+
+
+def _shown(agent: ToolRevision, response: Response) -> AgentView:
+    name_revision(response, agent)
+    return AgentView.shown(agent)

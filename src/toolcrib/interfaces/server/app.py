@@ -1,0 +1,173 @@
+"""The application: routes, the edge around them, and a life in which the crib is open and its runs are driven."""
+
+import asyncio
+import contextlib
+import logging
+from collections.abc import AsyncGenerator
+from importlib.metadata import version
+from typing import Any, Final
+
+from fastapi import APIRouter, FastAPI, Security
+from fastapi.exceptions import RequestValidationError
+from fastapi.routing import APIRoute
+from starlette.exceptions import HTTPException
+from starlette.middleware import Middleware
+
+from toolcrib.contracts import JsonSchema, ToolcribError
+from toolcrib.contracts.schemas import contract_schemas
+from toolcrib.crib import Crib
+from toolcrib.crib.maintenance import house_kept
+from toolcrib.interfaces.server.agents import agent_runs, agents, named
+from toolcrib.interfaces.server.agents import executions as conversations
+from toolcrib.interfaces.server.http.context_part import BEARER
+from toolcrib.interfaces.server.http.errors import ErrorView, on_http_error, on_invalid_request, on_toolcrib_error
+from toolcrib.interfaces.server.http.keys import Authenticator
+from toolcrib.interfaces.server.http.middleware import Authentication, BodyCap, Failures
+from toolcrib.interfaces.server.runs import approvals, calls, forks
+from toolcrib.interfaces.server.runs import runs as executions
+from toolcrib.interfaces.server.tools import (
+    agentic,
+    agentic_runs,
+    ai_tools,
+    databases,
+    mcp,
+    secrets,
+    tools,
+)
+from toolcrib.interfaces.server.tools import (
+    imports as lifecycle,
+)
+from toolcrib.interfaces.server.tools import (
+    providers as connections,
+)
+from toolcrib.interfaces.server.tools import (
+    providers_part as providers,
+)
+from toolcrib.interfaces.server.views.common import Health
+from toolcrib.interfaces.server.workflows import drafts, instances, workflows
+
+MAX_BODY_BYTES: Final = 5 * 1024 * 1024
+OPEN_PATHS: Final = frozenset({"/health", "/openapi.json", "/docs", connections.CALLBACK})
+"""The paths that need no key."""
+
+_PARTS: Final = (
+    calls.router,  # before those whose paths have a name where it says `invoke`
+    agent_runs.router,
+    agents.router,
+    agentic.router,
+    agentic_runs.router,
+    ai_tools.router,
+    databases.router,  # before those whose paths have a name where it says `generated`
+    lifecycle.router,
+    mcp.router,
+    tools.router,
+    executions.router,
+    forks.router,
+    approvals.router,
+    providers.router,
+    connections.providers,
+    connections.connections,
+    secrets.router,
+    conversations.router,
+    named.fragments,
+    named.accounts,
+    named.steps,
+    named.conditions,
+    drafts.router,
+    workflows.router,
+    instances.runs,
+    instances.router,
+)
+_RESTART_S: Final = 1.0
+_ERRORS: Final[dict[int | str, dict[str, Any]]] = {
+    status: {"model": ErrorView} for status in (401, 403, 404, 409, 413, 422, 500)
+}
+_logger = logging.getLogger(__name__)
+
+
+def create_app(
+    crib: Crib,
+    authenticate: Authenticator,
+    *,
+    allow_local_models: bool = False,
+    self_approval: bool = False,
+    drain_s: float = 5.0,
+) -> FastAPI:
+    """The REST surface of a crib as an ASGI application.
+
+    The application's lifespan opens the crib, drives its queued, woken and recovered runs, and closes it.
+
+    Args:
+        crib: What the routes act on; it must not be open in another event loop.
+        authenticate: Tells who holds a bearer token: `KeyRing.authenticate`, or the application's own.
+        allow_local_models: Definitions over HTTP may name models on local addresses, such as `ollama:…`.
+        self_approval: Who has started a run, or acts in it, may decide on its calls.
+        drain_s: Seconds that what is under way has to end when the application stops.
+    """
+    app = FastAPI(
+        title="Toolcrib",
+        version=version("toolcrib"),
+        summary="Governed, observable, durable tools for AI agents.",
+        lifespan=_life,
+        redoc_url=None,
+        swagger_ui_oauth2_redirect_url=None,
+        generate_unique_id_function=_operation_id,
+        middleware=[
+            Middleware(Failures),
+            Middleware(BodyCap, limit=MAX_BODY_BYTES),
+            Middleware(Authentication, authenticate=authenticate, open_paths=OPEN_PATHS),
+        ],
+        exception_handlers={
+            ToolcribError: on_toolcrib_error,
+            HTTPException: on_http_error,
+            RequestValidationError: on_invalid_request,
+        },
+    )
+    app.state.crib = crib
+    app.state.allow_local_models = allow_local_models
+    app.state.self_approval = self_approval
+    app.state.drain_s = drain_s
+    api = APIRouter(prefix="/api/v1", dependencies=[Security(BEARER)], responses=_ERRORS)
+    for part in _PARTS:
+        api.include_router(part)
+    api.add_api_route("/schemas", _schemas, tags=["schemas"])
+    app.include_router(api)
+    app.add_api_route("/health", _health, tags=["health"])
+    return app
+
+
+def _operation_id(route: APIRoute) -> str:
+    return route.name.removeprefix("_")
+
+
+async def _health() -> Health:
+    """That the server answers."""
+    return Health(version=version("toolcrib"))
+
+
+async def _schemas() -> dict[str, JsonSchema]:
+    """The JSON Schema of every contract, by name."""
+    return contract_schemas()
+
+
+@contextlib.asynccontextmanager
+async def _life(app: FastAPI) -> AsyncGenerator[None]:
+    crib: Crib = app.state.crib
+    async with crib, house_kept(crib):
+        driving = asyncio.create_task(_drive(crib))
+        try:
+            yield
+        finally:
+            await crib.engine.drain(app.state.drain_s)
+            driving.cancel()
+            await asyncio.gather(driving, return_exceptions=True)
+
+
+async def _drive(crib: Crib) -> None:
+    """Keep the engine serving, also through times in which the store is not there."""
+    while True:
+        try:
+            await crib.engine.serve()
+        except Exception:  # the edge of the process: a server that answers and drives nothing would be worse
+            _logger.exception("runs are not driven at the moment; trying again in %s s", _RESTART_S)
+        await crib.clock.sleep(_RESTART_S)

@@ -1,0 +1,1 @@
+"""What every request passes: keys, middleware, parsing, errors and streams."""

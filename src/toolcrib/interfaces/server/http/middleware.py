@@ -1,0 +1,139 @@
+"""What every request passes before a route sees it: failures become answers, large bodies are cut off, callers named.
+
+Plain ASGI, so that nothing of the application can be reached around it. Whatever is not named as open needs a key.
+"""
+
+import asyncio
+import logging
+import secrets
+from collections.abc import Set as AbstractSet
+from typing import Final
+
+from starlette.datastructures import Headers
+from starlette.exceptions import HTTPException
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from toolcrib.contracts import ToolcribError, Unauthenticated
+from toolcrib.interfaces.server.http.errors import error_response, explain
+from toolcrib.interfaces.server.http.keys import Authenticator
+
+_logger = logging.getLogger(__name__)
+
+_STOPPING: Final = (
+    "the server stops; a run that was started goes on when one serves the store again: GET /api/v1/executions finds it"
+)
+_NO_KEY: Final = "this path needs an API key; send the header 'Authorization: Bearer tcb_…'"
+
+
+class Failures:
+    """Answers for every exception that nobody handled: as the tree says, or with an id under which it is logged."""
+
+    def __init__(self, app: ASGIApp) -> None:
+        self._app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Pass on, and catch what comes back."""
+        started = False
+
+        async def watch(message: Message) -> None:
+            nonlocal started
+            started = True
+            await send(message)
+
+        try:
+            await self._app(scope, receive, watch)
+        except ToolcribError as error:
+            if started or scope["type"] != "http":
+                raise
+            await explain(error)(scope, receive, send)
+        except Exception:  # the edge of the process: whatever it was, the caller gets an answer and nothing internal
+            if started or scope["type"] != "http":
+                raise
+            incident = secrets.token_hex(6)
+            _logger.exception("request %s %s failed; incident %s", scope["method"], scope["path"], incident)
+            message = f"the server failed; its operator finds the cause in the log under incident {incident}"
+            await error_response(500, "internal_error", message, {"incident": incident})(scope, receive, send)
+
+
+class Farewell:
+    """Ends the requests that a stopping server cancels: with a 503 where no answer has begun, else without a word.
+
+    Only for the outermost place in a server's own tasks; anywhere else it would swallow a caller's cancellation.
+    """
+
+    def __init__(self, app: ASGIApp) -> None:
+        self._app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Pass on, and catch the cancellation."""
+        started = False
+
+        async def watch(message: Message) -> None:
+            nonlocal started
+            started = True
+            await send(message)
+
+        try:
+            await self._app(scope, receive, watch)
+        except asyncio.CancelledError:
+            if not started and scope["type"] == "http":
+                headers = {"Retry-After": "1", "Connection": "close"}
+                await error_response(503, "unavailable", _STOPPING, headers=headers)(scope, receive, send)
+
+
+class BodyCap:
+    """Refuses bodies above a number of bytes, as announced or as they arrive."""
+
+    def __init__(self, app: ASGIApp, limit: int) -> None:
+        self._app = app
+        self._limit = limit
+        self._refusal = f"the body is larger than {limit} bytes; send less, or a URL instead of a document"
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Pass on a body that is counted."""
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+        announced = Headers(scope=scope).get("content-length", "")
+        if announced.isdecimal() and int(announced) > self._limit:
+            response = error_response(413, "content_too_large", self._refusal, headers={"Connection": "close"})
+            await response(scope, receive, send)
+            return
+        received = 0
+
+        async def count() -> Message:
+            nonlocal received
+            message = await receive()
+            received += len(message.get("body", b""))
+            if received > self._limit:
+                raise HTTPException(413, self._refusal, {"Connection": "close"})
+            return message
+
+        await self._app(scope, count, send)
+
+
+class Authentication:
+    """Names the caller in `request.state.principal`; without a valid key there is only what is open to everybody.
+
+    Args:
+        app: The next in line.
+        authenticate: Tells who holds a bearer token.
+        open_paths: Paths that need no key.
+    """
+
+    def __init__(self, app: ASGIApp, authenticate: Authenticator, open_paths: AbstractSet[str]) -> None:
+        self._app = app
+        self._authenticate = authenticate
+        self._open_paths = open_paths
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Pass on the requests of known callers."""
+        path = scope.get("path", "").removeprefix(scope.get("root_path", ""))
+        if scope["type"] != "http" or path in self._open_paths:
+            await self._app(scope, receive, send)
+            return
+        scheme, _, token = Headers(scope=scope).get("authorization", "").partition(" ")
+        if scheme.lower() != "bearer" or not token.strip():
+            raise Unauthenticated(_NO_KEY)
+        scope.setdefault("state", {})["principal"] = await self._authenticate(token.strip())
+        await self._app(scope, receive, send)

@@ -1,0 +1,114 @@
+"""Runs as server-sent events (WHATWG HTML, section 9.2): the raw journal, or what a run says and does.
+
+Whoever drives the run, here or in another process, its events are found in the store; so a subscriber can leave, come
+back with the last id it saw, and miss nothing. Text that a model is still writing is heard in the process that drives
+the run, by those who follow what it says.
+"""
+
+from collections.abc import AsyncGenerator, AsyncIterator
+from contextlib import aclosing
+from math import inf
+from typing import Final
+
+from fastapi.responses import StreamingResponse
+
+from toolcrib.contracts import WAITING, Principal, Run, RunResult, StreamDone
+from toolcrib.core.executor import Clock
+from toolcrib.core.runs import StreamMessage
+from toolcrib.crib import Crib
+from toolcrib.infrastructure.store import Journal
+
+POLL_S: Final = 0.2
+"""Seconds between looks into the journal."""
+KEEP_ALIVE_S: Final = 15.0
+"""Seconds of silence after which a comment keeps the connection open."""
+
+
+async def follow(journal: Journal, clock: Clock, run_id: str, after: int) -> AsyncIterator[str]:
+    """The events with numbers above `after`, as they come; `done` once the run has ended or waits.
+
+    Args:
+        journal: Where the events are.
+        clock: Time between looks.
+        run_id: A run that exists.
+        after: Number of the last event that the subscriber has.
+    """
+    spoken = clock.monotonic()
+    while True:
+        run = await journal.run(run_id)
+        if run.events > after:
+            for entry in await journal.events(run_id, after=after):
+                after = entry.number
+                yield _message(entry.event.type, after, entry.model_dump_json())
+            spoken = clock.monotonic()
+        if (run.ended or run.status in WAITING) and after >= run.events:
+            done = StreamDone(number=run.events, result=_result(run))
+            yield _message(done.type, run.events, done.model_dump_json())
+            return
+        if clock.monotonic() - spoken >= KEEP_ALIVE_S:
+            yield ": keep-alive\n\n"
+            spoken = clock.monotonic()
+        await clock.sleep(POLL_S)
+
+
+def event_stream(messages: AsyncIterator[str]) -> StreamingResponse:
+    """The answer that sends messages as they come, past every cache and buffer."""
+    headers = {"Cache-Control": "no-cache", "X-Accel-Buffering": "no"}
+    return StreamingResponse(messages, media_type="text/event-stream", headers=headers)
+
+
+async def narrated(crib: Crib, run_id: str, place: str, *, caller: Principal, drive: bool = False) -> StreamingResponse:
+    """What a run says and does from a place on, as an answer that has begun.
+
+    Args:
+        crib: Has the run.
+        run_id: The run.
+        place: Where the subscriber is.
+        caller: Who follows.
+        drive: Whether this process drives the run, beside the answer; it goes on when nobody listens any more.
+
+    Raises:
+        NotFound: There is no such run.
+        PermissionDenied: It is somebody else's, and the caller has no grant to read it.
+        InvalidInput: The run has no such place.
+    """
+    told = crib.executions.follow_closely(run_id, after=place, drive=drive, principal=caller)
+    messages = _narration(told, crib.clock)
+    return event_stream(_after(await anext(messages), messages))
+
+
+async def _narration(told: AsyncGenerator[StreamMessage | None], clock: Clock) -> AsyncGenerator[str]:
+    spoken = -inf
+    async with aclosing(told):
+        async for news in told:
+            if news is not None:
+                yield _message(news.event.type, news.place, news.event.model_dump_json())
+                spoken = clock.monotonic()
+            elif clock.monotonic() - spoken >= KEEP_ALIVE_S:
+                yield ": keep-alive\n\n"
+                spoken = clock.monotonic()
+
+
+async def _after(first: str, rest: AsyncGenerator[str]) -> AsyncIterator[str]:
+    async with aclosing(rest):
+        yield first
+        async for message in rest:
+            yield message
+
+
+def _message(kind: str, number: int | str, data: str) -> str:
+    return f"id: {number}\nevent: {kind}\ndata: {data}\n\n"
+
+
+def _result(run: Run) -> RunResult:
+    return RunResult(
+        run_id=run.run_id,
+        status=run.status,
+        stop_reason=run.stop_reason,
+        output=run.output,
+        error=run.error,
+        warnings=run.warnings,
+        usage=run.usage,
+        cost_usd=run.cost_usd,
+        cost_unknown=run.cost_unknown,
+    )

@@ -1,0 +1,117 @@
+"""Routes that run tools. All of them make a run of the crib's; none has another way in.
+
+Each looks first whether another process has changed a definition: a tool that was blocked there runs nowhere any more.
+"""
+
+from typing import Annotated
+
+from fastapi import APIRouter, Body, Response
+
+from toolcrib.contracts import AgenticMode, Principal
+from toolcrib.crib import Crib
+from toolcrib.interfaces.server.http.context_part import Caller, House
+from toolcrib.interfaces.server.http.parsing import JsonRoute
+from toolcrib.interfaces.server.views.common import (
+    CallBody,
+    EnvelopeView,
+    InvokeBody,
+    InvokeView,
+    NamedInvokeBody,
+    RunAccepted,
+    Validity,
+)
+
+router = APIRouter(route_class=JsonRoute, tags=["calls"])
+
+_NO_PARAMS = Body(default_factory=CallBody)
+
+
+@router.post("/ai/tools/{name}/invoke", responses={202: {"model": RunAccepted}})
+async def invoke_tool(
+    name: str,
+    crib: House,
+    caller: Caller,
+    response: Response,
+    body: Annotated[InvokeBody, Body(default_factory=InvokeBody)],
+) -> InvokeView | RunAccepted:
+    """Run a tool, and answer when the run has ended or waits; with `wait: false` at once."""
+    return await _invoke(crib, caller, name, body, response)
+
+
+@router.post("/agentic-tools/invoke", responses={202: {"model": RunAccepted}})
+async def invoke_named_tool(
+    body: NamedInvokeBody, crib: House, caller: Caller, response: Response
+) -> InvokeView | RunAccepted:
+    """Run the tool that the body names."""
+    return await _invoke(crib, caller, body.tool, body, response)
+
+
+@router.post("/ai/tools/{name}/execute", responses={202: {"model": RunAccepted}})
+async def execute_tool(
+    name: str, crib: House, caller: Caller, response: Response, body: Annotated[CallBody, _NO_PARAMS]
+) -> EnvelopeView | RunAccepted:
+    """Make one call and answer with its envelope; a call that waits for somebody is answered with its run."""
+    await crib.enter(caller, newest=True)
+    result = await crib.invoke(
+        name,
+        body.params,
+        principal=caller,
+        conversation_id=body.conversation_id,
+        session_id=body.session_id,
+        dry_run=body.dry_run,
+        as_call=True,
+    )
+    if result.envelopes:
+        return EnvelopeView.of(result.envelopes[-1])
+    return _accepted(response, RunAccepted(run_id=result.run_id, status=result.summary.status))
+
+
+@router.post("/ai/tools/{name}/validate")
+async def validate_call(name: str, crib: House, caller: Caller, body: Annotated[CallBody, _NO_PARAMS]) -> Validity:
+    """Hold arguments against schema and policy; nothing runs."""
+    await crib.enter(caller, newest=True)
+    return Validity.of(await crib.refusal(name, body.params, principal=caller))
+
+
+async def run_view(crib: Crib, run_id: str, response: Response) -> InvokeView:
+    """How a run stands; the status says 202 if it has not ended."""
+    run = await crib.store.journal.run(run_id)
+    if not run.ended:
+        response.status_code = 202
+    tool = await crib.registry.pinned(run.realm, run.request.content_hash)
+    implementation = tool.definition.implementation
+    mode: AgenticMode | None = implementation.mode if implementation.kind == "agentic" else None
+    asks = await crib.questions.of_run(run_id) if run.status == "awaiting_answer" else None
+    return InvokeView.of(await crib.trace(run_id), mode, asks)
+
+
+async def _invoke(
+    crib: Crib, caller: Principal, ref: str, body: InvokeBody, response: Response
+) -> InvokeView | RunAccepted:
+    await crib.enter(caller, newest=True)
+    if body.wait:
+        result = await crib.invoke(
+            ref,
+            body.params,
+            principal=caller,
+            conversation_id=body.conversation_id,
+            session_id=body.session_id,
+            dry_run=body.dry_run,
+        )
+        return await run_view(crib, result.run_id, response)
+    run_id = await crib.submit(
+        ref,
+        body.params,
+        principal=caller,
+        conversation_id=body.conversation_id,
+        session_id=body.session_id,
+        dry_run=body.dry_run,
+    )
+    run = await crib.store.journal.run(run_id)
+    return _accepted(response, RunAccepted(run_id=run_id, status=run.status))
+
+
+def _accepted(response: Response, accepted: RunAccepted) -> RunAccepted:
+    response.status_code = 202
+    response.headers["Location"] = f"/api/v1/executions/{accepted.run_id}"
+    return accepted

@@ -1,0 +1,186 @@
+"""Routes over runs: what happened, what happens, and what a waiting run is told."""
+
+from functools import partial
+from tempfile import SpooledTemporaryFile
+from typing import Annotated, Final
+
+from fastapi import APIRouter, Body, Header, Query, Response
+from fastapi.responses import StreamingResponse
+
+from toolcrib.contracts import Conflict, RunStatus
+from toolcrib.contracts.runs.settlements import Settlement
+from toolcrib.crib import Crib
+from toolcrib.crib.runs.approvals import Answer
+from toolcrib.interfaces.server.http.context import demand_execute, demand_run, may_see_kept, may_see_run
+from toolcrib.interfaces.server.http.context_part import Caller, House, run_of
+from toolcrib.interfaces.server.http.parsing import JsonRoute
+from toolcrib.interfaces.server.http.streaming import event_stream, follow
+from toolcrib.interfaces.server.runs.approvals import SelfApproval
+from toolcrib.interfaces.server.runs.calls import run_view
+from toolcrib.interfaces.server.views.common import (
+    AnswerBody,
+    CancelBody,
+    ClientResultBody,
+    DecisionBody,
+    EnvelopeView,
+    EventPage,
+    InvokeView,
+    RunAccepted,
+    RunPage,
+    RunView,
+    SettleBody,
+)
+
+router = APIRouter(prefix="/executions", route_class=JsonRoute, tags=["executions"])
+
+_IN_MEMORY: Final = 16 * 1024 * 1024
+_After = Annotated[int, Query(ge=0, description="Only events with greater numbers.")]
+
+
+@router.get("")
+async def list_runs(
+    *,
+    crib: House,
+    caller: Caller,
+    tool: str | None = None,
+    status: RunStatus | None = None,
+    before: str | None = None,
+    limit: Annotated[int, Query(ge=1, le=200)] = 50,
+) -> RunPage:
+    """Runs, newest first, those that the caller may see; `tool` is a name without version."""
+    found = await crib.store.journal.runs(caller.realm, tool=tool, status=status, before=before, limit=limit + 1)
+    seen = tuple(run for run in found[:limit] if may_see_run(caller, run))
+    return RunPage(items=seen, next=found[limit - 1].run_id if len(found) > limit else None)
+
+
+@router.get("/{run_id}/bundle", response_class=Response)
+async def get_bundle(run_id: str, crib: House, caller: Caller) -> Response:
+    """A run in one file, from which it can be replayed elsewhere: with its callers and all that it has read.
+
+    Other runs, and definitions, that the caller may not read are left out, which the file's manifest says.
+    """
+    run = await run_of(crib, caller, run_id)
+    demand_run(caller, run)
+    demand_run(caller, await run_of(crib, caller, run.request.root_run_id or run_id))
+    with SpooledTemporaryFile(_IN_MEMORY) as file:
+        await crib.export_run(run_id, file, sees=partial(may_see_kept, caller))
+        file.seek(0)
+        data = file.read()
+    named = {"content-disposition": f'attachment; filename="{run_id}.bundle"'}
+    return Response(data, media_type="application/zip", headers=named)
+
+
+@router.get("/{run_id}")
+async def get_run(run_id: str, crib: House, caller: Caller) -> RunView:
+    """A run and its trace."""
+    run = await run_of(crib, caller, run_id)
+    demand_run(caller, run)
+    return RunView(
+        run=run,
+        trace=await crib.trace(run_id),
+        pending_approvals=tuple(await crib.pending_approvals(run_id)),
+        pending_handoffs=tuple(map(EnvelopeView.of, await crib.pending_handoffs(run_id))),
+        question=await crib.questions.of_run(run_id),
+    )
+
+
+@router.get("/{run_id}/events")
+async def list_events(
+    run_id: str, crib: House, caller: Caller, after: _After = 0, limit: Annotated[int, Query(ge=1, le=1000)] = 1000
+) -> EventPage:
+    """What the journal has, as it is."""
+    demand_run(caller, await run_of(crib, caller, run_id))
+    return EventPage(items=tuple(await crib.store.journal.events(run_id, after=after, limit=limit)))
+
+
+@router.get("/{run_id}/events/stream", response_class=StreamingResponse)
+async def stream_events(
+    run_id: str,
+    crib: House,
+    caller: Caller,
+    after: _After = 0,
+    last_event_id: Annotated[int | None, Header(ge=0)] = None,
+) -> StreamingResponse:
+    """The same as server-sent events, followed until the run has ended or waits; `Last-Event-ID` re-attaches."""
+    demand_run(caller, await run_of(crib, caller, run_id))
+    return event_stream(
+        follow(crib.store.journal, crib.clock, run_id, after if last_event_id is None else last_event_id)
+    )
+
+
+@router.post("/{run_id}/approvals/{position}", status_code=202)
+async def decide(
+    *, run_id: str, position: str, body: DecisionBody, crib: House, caller: Caller, allow_self: SelfApproval
+) -> RunAccepted:
+    """Approve or reject a call that waits for a person; the run then goes on by itself."""
+    await run_of(crib, caller, run_id)
+    answer = Answer(
+        body.approved, body.edited_input, body.reason, caller, allow_self, happened=body.happened, output=body.output
+    )
+    counted = await crib.approvals.decide_call(run_id, position, answer)
+    return await _told(crib, run_id, position, counted=counted)
+
+
+@router.post("/{run_id}/calls/{position}/settle")
+async def settle_call(
+    *, run_id: str, position: str, body: SettleBody, crib: House, caller: Caller, allow_self: SelfApproval
+) -> Settlement:
+    """Say of a call of a run that has ended whether it took effect, if nobody knew; the first answer counts.
+
+    Who may decide on the approvals of the tool may say it. Whoever takes up the run goes by it.
+    """
+    return await crib.settlements.settle(
+        run_id,
+        position,
+        happened=body.happened,
+        output=body.output,
+        reason=body.reason,
+        principal=caller,
+        allow_self=allow_self,
+    )
+
+
+@router.post("/{run_id}/client-results/{position}", status_code=202)
+async def return_client_result(
+    run_id: str, position: str, body: ClientResultBody, crib: House, caller: Caller
+) -> RunAccepted:
+    """Bring back what a client did with a prepared call; the run then goes on by itself."""
+    demand_execute(caller, await run_of(crib, caller, run_id))
+    counted = await crib.return_client_result(run_id, position, body, principal=caller)
+    return await _told(crib, run_id, position, counted=counted)
+
+
+@router.post("/{run_id}/answer", status_code=202)
+async def answer(run_id: str, body: AnswerBody, crib: House, caller: Caller) -> RunAccepted:
+    """Answer what a run asks; the run then goes on by itself. The first answer counts."""
+    demand_execute(caller, await run_of(crib, caller, run_id))
+    await crib.questions.leave(run_id, body.answer, position=body.position, principal=caller)
+    return RunAccepted(run_id=run_id, status=(await crib.store.journal.run(run_id)).status)
+
+
+@router.post("/{run_id}/resume", responses={202: {"model": InvokeView}})
+async def resume(run_id: str, crib: House, caller: Caller, response: Response) -> InvokeView:
+    """Carry a run on now, and answer when it has ended or waits again."""
+    demand_execute(caller, await run_of(crib, caller, run_id))
+    await crib.resume(run_id)
+    return await run_view(crib, run_id, response)
+
+
+@router.post("/{run_id}/cancel", status_code=202)
+async def cancel(
+    run_id: str, crib: House, caller: Caller, body: Annotated[CancelBody, Body(default_factory=CancelBody)]
+) -> RunAccepted:
+    """End a run and its nested runs, whatever they do or wait for: it is certain to end, if it has not yet."""
+    demand_execute(caller, await run_of(crib, caller, run_id))
+    if not await crib.cancel(run_id, reason=body.reason, principal=caller):
+        msg = f"run {run_id} is being cancelled already; GET /api/v1/executions/{run_id} tells when it has ended"
+        raise Conflict(msg)
+    return RunAccepted(run_id=run_id, status=(await crib.store.journal.run(run_id)).status)
+
+
+async def _told(crib: Crib, run_id: str, position: str, *, counted: bool) -> RunAccepted:
+    if not counted:
+        msg = f"the call at {position!r} of run {run_id} has its answer already; the first one counts"
+        raise Conflict(msg)
+    run = await crib.store.journal.run(run_id)
+    return RunAccepted(run_id=run_id, status=run.status)

@@ -1,0 +1,124 @@
+"""The server as a process: the first API key, uvicorn.
+
+A process that is told to stop takes no more work, and what is under way has some seconds to end; then its runs are
+queued for whoever serves the store next. What had to be dropped in the middle of an effect waits for its lease.
+"""
+
+import asyncio
+import math
+import os
+import socket
+import sys
+from collections.abc import Awaitable, Callable
+from datetime import timedelta
+from functools import partial
+from types import FrameType
+from typing import Final
+
+import uvicorn
+from fastapi import FastAPI
+
+from toolcrib.contracts import InvalidSettings
+from toolcrib.crib import Crib
+from toolcrib.crib.settings import ServerSettings, Settings
+from toolcrib.interfaces.server.app import create_app
+from toolcrib.interfaces.server.http.keys import KeyRing, read_pepper
+from toolcrib.interfaces.server.http.middleware import Farewell
+
+_TURN_S: Final = 10.0
+"""Seconds in which a process that has the turn issues the first key; after that another start of a server may."""
+
+
+def serve(settings: Settings) -> None:
+    """Serve the REST surface until told to stop.
+
+    Prints one line with the address, and at the first start of a store one line with its first API key, which is shown
+    nowhere else and never again.
+
+    Args:
+        settings: What the operator wants: store, address, egress and the rest.
+
+    Raises:
+        InvalidSettings: The pepper is unusable, or the address.
+    """
+    asyncio.run(_serve(settings))
+
+
+async def _serve(settings: Settings) -> None:
+    async with Crib.from_settings(settings) as crib:
+        keys = await crib.store.api_keys.count()
+        ring = KeyRing(crib.store.api_keys, read_pepper(settings.store, os.environ, keys=keys), crib.clock)
+        app = create_app(
+            crib,
+            ring.authenticate,
+            allow_local_models=settings.server.allow_local_models,
+            self_approval=settings.server.self_approval,
+            drain_s=settings.server.drain_s,
+        )
+        server, listening = _listen(app, settings.server, partial(crib.engine.drain, settings.server.drain_s))
+        if not keys and await _is_first(crib):
+            _say(f"API key, shown only now: {await ring.issue(crib.principal)}")
+        await server.serve(sockets=[listening])
+
+
+async def _is_first(crib: Crib) -> bool:
+    """Whether this process is to issue the first key, of several that find none at the same moment."""
+    now, who = crib.clock.now(), crib.principal
+    return await crib.store.cache.add(
+        "first-api-key", {}, realm=who.realm, made_by=who.id, now=now, expires_at=now + timedelta(seconds=_TURN_S)
+    )
+
+
+class _Server(uvicorn.Server):
+    """Tells the engine at once that the process is about to stop, while requests are still being answered.
+
+    Args:
+        config: Of the server.
+        drain: Lets go of runs.
+    """
+
+    def __init__(self, config: uvicorn.Config, drain: Callable[[], Awaitable[object]]) -> None:
+        super().__init__(config)
+        self._loop = asyncio.get_running_loop()
+        self._drain = drain
+        self._draining: asyncio.Future[object] | None = None
+
+    def handle_exit(self, sig: int, frame: FrameType | None) -> None:
+        """Called by a signal, at any moment of the loop."""
+        super().handle_exit(sig, frame)
+        self._loop.call_soon_threadsafe(self._begin_to_drain)
+
+    def _begin_to_drain(self) -> None:
+        self._draining = self._draining or asyncio.ensure_future(self._drain())
+
+
+def _listen(
+    app: FastAPI, settings: ServerSettings, drain: Callable[[], Awaitable[object]]
+) -> tuple[uvicorn.Server, socket.socket]:
+    host = settings.host
+    config = uvicorn.Config(
+        Farewell(app),
+        host=host,
+        port=settings.port,
+        lifespan="on",
+        ws="none",
+        log_level="warning",
+        access_log=False,
+        server_header=False,
+        timeout_graceful_shutdown=math.ceil(settings.drain_s),
+    )
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    try:  # who reads the next line can connect at once, and is answered after the start
+        listening = socket.create_server((host, settings.port), family=family, backlog=config.backlog)
+    except OSError as problem:
+        why = str(problem.strerror).partition(" (")[0]  # the address, once more
+        msg = f"the server cannot listen on {host} port {settings.port}: {why}; set server.host or server.port"
+        raise InvalidSettings(msg) from problem
+    address = f"[{host}]" if ":" in host else host
+    _say(f"Toolcrib listens on http://{address}:{listening.getsockname()[1]}")
+    return _Server(config, drain), listening
+
+
+def _say(line: str) -> None:
+    sys.stdout.write(f"{line}\n")
+    sys.stdout.flush()

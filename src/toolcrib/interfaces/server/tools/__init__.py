@@ -1,0 +1,1 @@
+"""Routes of tools, agentic tools and providers."""

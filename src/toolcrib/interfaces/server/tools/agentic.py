@@ -1,0 +1,251 @@
+"""Routes over agentic tools: their definitions, their prompts, their descriptions for others (000, section 4.9)."""
+
+from typing import Annotated
+
+from fastapi import APIRouter, Body, Query, Response
+from pydantic_core import to_jsonable_python
+
+from toolcrib.contracts import (
+    AgenticImplementation,
+    AgenticMode,
+    AgenticStatus,
+    Conflict,
+    DriftReport,
+    InvalidDefinition,
+    JsonObject,
+    NotFound,
+    Principal,
+    PromptDifference,
+    PromptTest,
+    TextProposal,
+    ToolDefinition,
+    ToolRevision,
+)
+from toolcrib.core.export_part import ExportFormat
+from toolcrib.crib import Crib
+from toolcrib.interfaces.server.http.context import demand_sight, demand_write
+from toolcrib.interfaces.server.http.context_part import Caller, House
+from toolcrib.interfaces.server.http.desk import Author
+from toolcrib.interfaces.server.http.merging import patched
+from toolcrib.interfaces.server.http.parsing import JsonRoute
+from toolcrib.interfaces.server.http.requests import IfMatch, expected_revision, name_revision, refuse_new_name
+from toolcrib.interfaces.server.views.agents import (
+    AgenticBody,
+    AgenticPage,
+    AgenticView,
+    PromptHistory,
+    ProposalBody,
+    RegenerateBody,
+    RemovalView,
+    RollBackBody,
+    TestPromptBody,
+)
+from toolcrib.interfaces.server.views.removals import removed
+from toolcrib.interfaces.server.views.workflows import DOCUMENT, DocumentFormat, document_of
+
+router = APIRouter(prefix="/agentic-tools", route_class=JsonRoute, tags=["agentic tools"])
+
+_BY_RULE = Body(default_factory=RegenerateBody)
+
+
+@router.get("")
+async def list_agentic_tools(
+    *,
+    crib: House,
+    caller: Caller,
+    mode: AgenticMode | None = None,
+    status: AgenticStatus | None = None,
+    q: str = "",
+    after: str = "",
+    limit: Annotated[int, Query(ge=1, le=200)] = 50,
+) -> AgenticPage:
+    """Agentic tools by name, page by page; `q` is looked for in names and descriptions."""
+
+    def fits(tool: ToolRevision) -> bool:
+        implementation = tool.definition.implementation
+        if not isinstance(implementation, AgenticImplementation):
+            return False
+        said = f"{tool.name}\n{tool.definition.description}".lower()
+        return mode in (None, implementation.mode) and status in (None, implementation.status) and q.lower() in said
+
+    page = await crib.listing.page(after=after, limit=limit, facets={"kind": "agentic"}, fits=fits, principal=caller)
+    items = tuple(
+        AgenticView.of(tool, made)
+        for tool in page.items
+        if isinstance(made := tool.definition.implementation, AgenticImplementation)
+    )
+    return AgenticPage(items=items, next=page.items[-1].name if page.more else None)
+
+
+@router.post("", status_code=201)
+async def create_agentic_tool(
+    body: AgenticBody, author: Author, crib: House, caller: Caller, response: Response
+) -> AgenticView:
+    """Store the first revision of a new tool; without a prompt it gets the default one."""
+    demand_write(caller, body.definition())  # before anything is said about what exists
+    await crib.enter(caller, newest=True)
+    if crib.registry.find(caller.realm, body.name, None) is not None:
+        msg = f"tool {body.name!r} exists; PATCH it to make a new revision, or take another name"
+        raise Conflict(msg)
+    definition = await _written(crib, caller, body.definition())
+    saved = await author.save(definition, after=0)
+    response.headers["Location"] = f"/api/v1/agentic-tools/{body.name}"
+    return _shown(saved, response)
+
+
+@router.get("/{name}")
+async def get_agentic_tool(name: str, crib: House, caller: Caller, response: Response) -> AgenticView:
+    """A tool as a call without a version gets it; the header `ETag` names the revision."""
+    return _shown(await _find(crib, caller, name), response)
+
+
+@router.patch("/{name}")
+async def change_agentic_tool(
+    name: str,
+    patch: JsonObject,
+    *,
+    author: Author,
+    crib: House,
+    caller: Caller,
+    response: Response,
+    if_match: IfMatch = None,
+) -> AgenticView:
+    """Store a new revision that differs by a JSON Merge Patch (RFC 7396); a prompt that is null becomes the default.
+
+    With `If-Match`, the change is refused if somebody else has made another revision since; without, if that happened
+    while the patch was applied.
+    """
+    current = await _find(crib, caller, name)
+    demand_write(caller, current.definition)
+    fields = AgenticBody.fields_of(current.definition, _inside(current.definition))
+    body = patched(AgenticBody, to_jsonable_python(fields), patch)
+    refuse_new_name(current, body.name)
+    definition = await _written(crib, caller, body.definition(current.definition))
+    return _shown(await author.save(definition, after=expected_revision(if_match, current.revision)), response)
+
+
+@router.delete("/{name}")
+async def remove_agentic_tool(name: str, crib: House, caller: Caller) -> RemovalView:
+    """Take a tool out of the catalogue. Runs under way go on with their revision; saving it again brings it back."""
+    tool = await _find(crib, caller, name)
+    demand_write(caller, tool.definition)
+    return await removed(crib, caller, tool)
+
+
+@router.post("/{name}/test-prompt")
+async def test_prompt(name: str, body: TestPromptBody, author: Author, crib: House, caller: Caller) -> PromptTest:
+    """Show the model a sample input, with changes that are not saved. No tool that it wants is called."""
+    tool = await _find(crib, caller, name)
+    demand_write(caller, tool.definition)
+    inside = _inside(tool.definition).model_copy(update=body.changes())
+    definition = tool.definition.model_copy(update={"implementation": inside})
+    author.check(definition)
+    return await crib.prompts.test(definition, body.params, principal=caller)
+
+
+@router.post("/{name}/regenerate-prompt")
+async def regenerate_prompt(
+    name: str, crib: House, caller: Caller, body: Annotated[RegenerateBody, _BY_RULE]
+) -> TextProposal:
+    """Propose a default prompt for the tool as it is now, with the difference and the reason. Nothing is stored."""
+    demand_write(caller, (await _find(crib, caller, name)).definition)
+    return await crib.prompts.regenerate(name, source=body.source, principal=caller)
+
+
+@router.post("/{name}/regenerate-description")
+async def regenerate_description(
+    name: str, crib: House, caller: Caller, body: Annotated[RegenerateBody, _BY_RULE]
+) -> TextProposal:
+    """Propose a text for parent agents. Nothing is stored."""
+    demand_write(caller, (await _find(crib, caller, name)).definition)
+    return await crib.prompts.describe(name, source=body.source, principal=caller)
+
+
+@router.post("/{name}/accept-proposal")
+async def accept_proposal(
+    name: str, body: ProposalBody, crib: House, caller: Caller, response: Response
+) -> AgenticView:
+    """Store a proposal, as it was made or edited, as a new revision."""
+    demand_write(caller, (await _find(crib, caller, name)).definition)
+    if body.tool != name:
+        msg = f"the proposal is for tool {body.tool!r} and the path names {name!r}; send it to its own tool"
+        raise InvalidDefinition(msg)
+    return _shown(await crib.prompts.accept(body, principal=caller), response)
+
+
+@router.get("/{name}/revisions")
+async def list_prompt_revisions(name: str, crib: House, caller: Caller) -> PromptHistory:
+    """The prompt in all revisions, oldest first."""
+    await _find(crib, caller, name)
+    return PromptHistory(items=tuple(await crib.prompts.history(name, principal=caller)))
+
+
+@router.get("/{name}/revisions/compare")
+async def compare_prompts(name: str, older: int, newer: int, crib: House, caller: Caller) -> PromptDifference:
+    """How the prompt of one revision became that of another."""
+    await _find(crib, caller, name)
+    return await crib.prompts.compare(name, older, newer, principal=caller)
+
+
+@router.post("/{name}/roll-back")
+async def roll_back(
+    name: str, body: RollBackBody, *, crib: House, caller: Caller, response: Response, if_match: IfMatch = None
+) -> AgenticView:
+    """Make an older revision the newest one again."""
+    demand_write(caller, (await _find(crib, caller, name)).definition)
+    after = expected_revision(if_match)
+    return _shown(await crib.prompts.roll_back(name, body.revision, after=after, principal=caller), response)
+
+
+@router.get("/{name}/drift")
+async def get_drift(name: str, crib: House, caller: Caller) -> DriftReport:
+    """What has changed in the tool's tools since its prompt was made."""
+    await _find(crib, caller, name)
+    return await crib.prompts.drift(name, principal=caller)
+
+
+@router.get("/{name}/workflow", responses=DOCUMENT)
+async def show_agentic_workflow(
+    name: str, crib: House, caller: Caller, form: Annotated[DocumentFormat, Query(alias="format")] = "json"
+) -> Response:
+    """A deterministic tool as the workflow that it is, which can be changed and published."""
+    await _find(crib, caller, name)
+    return document_of(await crib.workflows.of(name, principal=caller), form)
+
+
+@router.get("/{name}/tools/{form}")
+async def export_agentic_tool(name: str, form: ExportFormat, crib: House, caller: Caller) -> JsonObject:
+    """The tool in the shape of another system, as a parent agent there needs it."""
+    await _find(crib, caller, name)
+    return (await crib.export(name, form=form, principal=caller))[0]
+
+
+async def _find(crib: Crib, caller: Principal, name: str) -> ToolRevision:
+    await crib.enter(caller, newest=True)
+    tool = crib.registry.require(caller.realm, name)
+    demand_sight(caller, tool.definition)
+    _inside(tool.definition)
+    return tool
+
+
+def _inside(definition: ToolDefinition) -> AgenticImplementation:
+    if isinstance(definition.implementation, AgenticImplementation):
+        return definition.implementation
+    msg = f"tool {definition.name!r} is no agentic tool; GET /api/v1/ai/tools/{definition.name} shows it"
+    raise NotFound(msg)
+
+
+async def _written(crib: Crib, caller: Principal, definition: ToolDefinition) -> ToolDefinition:
+    """The definition with the default prompt where it has none."""
+    implementation = _inside(definition)
+    if implementation.system_prompt:
+        return definition
+    prompt = await crib.prompts.default(definition, principal=caller)
+    return definition.model_copy(
+        update={"implementation": implementation.model_copy(update={"system_prompt": prompt, "made_from": {}})}
+    )
+
+
+def _shown(tool: ToolRevision, response: Response) -> AgenticView:
+    name_revision(response, tool)
+    return AgenticView.of(tool, _inside(tool.definition))

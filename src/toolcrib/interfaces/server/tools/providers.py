@@ -1,0 +1,192 @@
+"""Routes over providers and the connections to them: defined, tried out, made by people in a browser, given up.
+
+The redirect of an authorization server has no API key. It counts only in the browser that began: that has a ticket, in
+a cookie, for this one state. Everybody else's redirect is told how to be finished with a key.
+"""
+
+from html import escape
+from typing import Annotated, Final
+
+from fastapi import APIRouter, Body, Request, Response
+from fastapi.responses import HTMLResponse
+from pydantic import ConfigDict
+
+from toolcrib.contracts import (
+    Consent,
+    ConsentRequest,
+    Contract,
+    Discovery,
+    ProviderCheck,
+    ProviderDefinition,
+    Revocation,
+    ToolcribError,
+)
+from toolcrib.core.policy import permits
+from toolcrib.core.registry import all_references_of
+from toolcrib.interfaces.server.http.context import demand_secrets
+from toolcrib.interfaces.server.http.context_part import Caller, House, demand
+from toolcrib.interfaces.server.http.parsing import JsonRoute
+
+providers = APIRouter(prefix="/providers", route_class=JsonRoute, tags=["providers"])
+connections = APIRouter(prefix="/connections", route_class=JsonRoute, tags=["connections"])
+
+CALLBACK: Final = "/api/v1/connections/callback"
+"""Where authorization servers send browsers; open to everybody."""
+
+_COOKIE: Final = "toolcrib_connect"
+_PAGE: Final = "<!doctype html><title>Toolcrib</title><p>{text}</p>"
+_FINISH: Final = "This browser did not begin to connect. Finish with POST /api/v1/connections and this page's address."
+
+
+class ProviderBody(ProviderDefinition):
+    """A provider's definition, as an author sends it."""
+
+    model_config = ConfigDict(defer_build=False)
+
+
+class ProviderPage(Contract):
+    """Providers by name."""
+
+    items: tuple[ProviderDefinition, ...]
+
+
+class ConsentPage(Contract):
+    """Connections by provider."""
+
+    items: tuple[Consent, ...]
+
+
+class ConnectBody(Contract):
+    """Where the person comes back to."""
+
+    model_config = ConfigDict(defer_build=False)
+
+    redirect_uri: str | None = None
+    """This server's own callback if null."""
+
+
+class ConnectedBody(Contract):
+    """What a person came back with."""
+
+    model_config = ConfigDict(defer_build=False)
+
+    url: str
+    """The whole URL that the browser was sent to, with `state` and `code`."""
+
+
+@providers.get("")
+async def list_providers(crib: House, caller: Caller) -> ProviderPage:
+    """The providers that the caller may read. Secrets stand in them by reference only."""
+    await crib.enter(caller, newest=True)
+    found = crib.providers.current(caller.realm)
+    seen = (each for each in found if permits(caller.grants, f"ai://providers/{each.name}/read"))
+    return ProviderPage(items=tuple(seen))
+
+
+@providers.post("", status_code=201)
+async def define_provider(body: ProviderBody, crib: House, caller: Caller) -> ProviderDefinition:
+    """Define a provider, or define it anew. The caller needs a grant for each secret that it names."""
+    provider = ProviderDefinition.model_validate(body.model_dump())
+    demand(caller, f"ai://providers/{provider.name}/write")
+    demand_secrets(caller, all_references_of(provider))
+    await crib.save_provider(provider, principal=caller)
+    return provider
+
+
+@providers.get("/{name}")
+async def get_provider(name: str, crib: House, caller: Caller) -> ProviderDefinition:
+    """A provider's definition."""
+    demand(caller, f"ai://providers/{name}/read")
+    return crib.connections.provider(name, await crib.enter(caller, newest=True))
+
+
+@providers.post("/{name}/test")
+async def test_provider(name: str, crib: House, caller: Caller) -> ProviderCheck:
+    """Reach a provider with the caller's credentials, by one harmless request or connection."""
+    demand(caller, f"ai://providers/{name}/execute")
+    return await crib.connections.test(name, principal=caller)
+
+
+@providers.post("/{name}/discover")
+async def discover_provider(name: str, crib: House, caller: Caller) -> Discovery:
+    """What a provider offers for import; nothing is imported."""
+    demand(caller, f"ai://providers/{name}/execute")
+    return await crib.connections.discover(name, principal=caller)
+
+
+@providers.post("/{name}/connect")
+async def connect_provider(
+    name: str,
+    request: Request,
+    response: Response,
+    crib: House,
+    caller: Caller,
+    *,
+    body: Annotated[ConnectBody, Body(default_factory=ConnectBody)],
+) -> ConsentRequest:
+    """Where to send a person to connect. The answer's cookie is for the browser of the person, who is the caller."""
+    _demand_connect(crib, name, caller)
+    redirect_uri = body.redirect_uri or str(request.base_url).rstrip("/") + CALLBACK
+    begun = await crib.connections.begin(name, redirect_uri=redirect_uri, principal=caller)
+    response.set_cookie(
+        _COOKIE,
+        crib.connections.ticket(begun.state, caller),
+        max_age=int((begun.expires_at - crib.clock.now()).total_seconds()),
+        path=CALLBACK,
+        secure=redirect_uri.startswith("https:"),
+        httponly=True,
+        samesite="lax",
+    )
+    return begun
+
+
+@connections.get("")
+async def list_connections(crib: House, caller: Caller) -> ConsentPage:
+    """The caller's own connections, and those of the realm to providers that the caller may read."""
+    found = await crib.connections.list(principal=caller)
+    seen = (each for each in found if each.user or permits(caller.grants, f"ai://providers/{each.provider}/read"))
+    return ConsentPage(items=tuple(seen))
+
+
+@connections.post("")
+async def finish_connection(body: ConnectedBody, crib: House, caller: Caller) -> Consent:
+    """Take in what a person came back with; the caller is who began."""
+    return await crib.connections.finish(body.url, principal=caller)
+
+
+@connections.get("/callback", include_in_schema=False)
+async def callback(request: Request, crib: House) -> Response:
+    """Where a browser comes back to; see the module."""
+    holder = crib.connections.holder_of(request.cookies.get(_COOKIE, ""), request.query_params.get("state", ""))
+    if holder is None:
+        return _page(403, _FINISH)
+    try:
+        consent = await crib.connections.finish(str(request.url), principal=holder)
+    except ToolcribError as problem:
+        return _page(problem.http_status, str(problem))
+    return _page(200, f"Provider {consent.provider} is connected. This window can be closed.")
+
+
+@connections.delete("/{name}")
+async def revoke_connection(name: str, crib: House, caller: Caller, *, shared: bool = False) -> Revocation:
+    """Give up a connection, the caller's own or the realm's; the answer says whether its tokens were taken back."""
+    demand(caller, f"ai://providers/{name}/{'write' if shared else 'execute'}")
+    return await crib.connections.revoke(name, shared=shared, principal=caller)
+
+
+def _demand_connect(crib: House, name: str, caller: Caller) -> None:
+    """Let pass who may use a provider; who connects for all of the realm has to be allowed to change it."""
+    provider = crib.providers.find(caller.realm, name)
+    ways = () if provider is None else (provider.auth, *provider.schemes.values())
+    shared = any(auth.kind == "authorization_code" and auth.shared for auth in ways)
+    demand(caller, f"ai://providers/{name}/{'write' if shared else 'execute'}")
+
+
+def _page(status: int, text: str) -> Response:
+    """A page that runs nothing and is kept nowhere."""
+    headers = {
+        "Cache-Control": "no-store",
+        "Content-Security-Policy": "default-src 'none'",
+        "Referrer-Policy": "no-referrer",
+    }
+    return HTMLResponse(_PAGE.format(text=escape(text)), status, headers)

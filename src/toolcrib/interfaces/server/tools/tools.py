@@ -1,0 +1,206 @@
+"""Routes over the catalogue: tools are listed, made, revised, retired, and imported from an OpenAPI document."""
+
+from typing import Annotated, Final, cast
+
+from fastapi import APIRouter, Query, Response
+
+from toolcrib.contracts import (
+    Conflict,
+    InvalidInput,
+    JsonObject,
+    LifeCycle,
+    NotFound,
+    PermissionDenied,
+    ToolDefinition,
+    ToolRevision,
+)
+from toolcrib.core.registry import Facet, references_of
+from toolcrib.interfaces.server.http.context import demand_import, demand_sight, demand_write
+from toolcrib.interfaces.server.http.context_part import Caller, House
+from toolcrib.interfaces.server.http.desk import Author, Desk
+from toolcrib.interfaces.server.http.merging import patched
+from toolcrib.interfaces.server.http.parsing import JsonRoute
+from toolcrib.interfaces.server.http.requests import IfMatch, expected_revision, name_revision, refuse_new_name
+from toolcrib.interfaces.server.views.common import (
+    DefinitionBody,
+    ImportBody,
+    ImportView,
+    Problem,
+    ToolKind,
+    ToolPage,
+    ToolView,
+    Validity,
+)
+
+_GRPC: Final = ("grpc://", "grpcs://")
+
+router = APIRouter(prefix="/ai/tools", route_class=JsonRoute, tags=["tools"])
+
+
+@router.get("")
+async def list_tools(
+    *,
+    crib: House,
+    caller: Caller,
+    kind: ToolKind | None = None,
+    category: str | None = None,
+    tag: str | None = None,
+    status: LifeCycle | None = None,
+    q: str | None = None,
+    search: str | None = None,
+    after: str = "",
+    limit: Annotated[int, Query(ge=1, le=200)] = 50,
+) -> ToolPage:
+    """Tools by name, page by page; `q` is looked for in names, titles, descriptions and tags.
+
+    With `search`, the tools that do what it says instead, best first and on one page. Who looks for something finds
+    active tools, unless `status` says otherwise; the whole list has them all.
+    """
+    if search is not None:
+        hits = await crib.listing.search(search, limit=limit, status=status or "active", principal=caller)
+        return ToolPage(items=tuple(tool for tool, _ in hits), next=None)
+    facets: dict[Facet, str | None] = {
+        "kind": kind,
+        "category": category,
+        "tag": tag,
+        "status": status or ("active" if q else None),
+    }
+    page = await crib.listing.page(after=after, limit=limit, text=q, facets=facets, principal=caller)
+    return ToolPage(items=tuple(page.items), next=page.items[-1].name if page.more else None)
+
+
+@router.post("", status_code=201)
+async def create_tool(
+    definition: DefinitionBody, author: Author, crib: House, caller: Caller, response: Response
+) -> ToolRevision:
+    """Store the first revision of a new tool."""
+    demand_write(caller, definition)  # before anything is said about what exists
+    await crib.enter(caller, newest=True)
+    if crib.registry.find(caller.realm, definition.name, None) is not None:
+        msg = f"tool {definition.name!r} exists; PUT or PATCH it to make a new revision, or take another name"
+        raise Conflict(msg)
+    saved = await author.save(definition, after=0)
+    response.headers["Location"] = f"/api/v1/ai/tools/{definition.name}"
+    name_revision(response, saved)
+    return saved
+
+
+@router.post("/validate")
+async def validate_definition(definition: DefinitionBody, author: Author, crib: House, caller: Caller) -> Validity:
+    """Whether a definition would be stored; nothing is."""
+    try:
+        author.check(definition)
+        checked = await crib.check(definition, principal=caller)
+    except (InvalidInput, NotFound, PermissionDenied) as problem:
+        return Validity(valid=False, problems=(Problem(path="", problem=str(problem)),))
+    return Validity(valid=True, warnings=tuple(await crib.lifecycle.warnings(checked, principal=caller)))
+
+
+@router.post("/import", status_code=201)
+async def import_document(body: ImportBody, crib: House, caller: Caller) -> ImportView:
+    """Make a provider and one tool per operation of an OpenAPI document or gRPC server."""
+    named = () if body.auth is None else references_of(body.auth)
+    await demand_import(crib, caller, body.name, named=named, accept=body.accept)
+    if body.document is None and (body.url or "").startswith(_GRPC):
+        served = await crib.imports.grpc(
+            str(body.url),
+            name=body.name,
+            descriptors=body.descriptors,
+            auth=body.auth,
+            accept=body.accept,
+            principal=caller,
+        )
+        return ImportView.of(served)
+    document = _document(body)
+    imported = await crib.imports.openapi(
+        document,
+        name=body.name,
+        base_url=body.base_url,
+        auth=body.auth,
+        overrides=body.overrides,
+        accept=body.accept,
+        principal=caller,
+    )
+    return ImportView.of(imported)
+
+
+@router.get("/{name}")
+async def get_tool(name: str, crib: House, caller: Caller, response: Response) -> ToolView:
+    """A tool with all its revisions; the header `ETag` names the current one."""
+    await crib.enter(caller, newest=True)
+    tool = crib.registry.require(caller.realm, name)
+    demand_sight(caller, tool.definition)
+    name_revision(response, tool)
+    return ToolView(tool=tool, revisions=tuple(await crib.registry.revisions(caller.realm, tool.name)))
+
+
+@router.put("/{name}")
+async def replace_tool(
+    name: str,
+    definition: DefinitionBody,
+    *,
+    author: Author,
+    crib: House,
+    caller: Caller,
+    response: Response,
+    if_match: IfMatch = None,
+) -> ToolRevision:
+    """Store a new revision; the content of the current one is that revision."""
+    await crib.enter(caller, newest=True)
+    current = crib.registry.require(caller.realm, name)
+    return await _revise(author, current, definition, response, after=expected_revision(if_match))
+
+
+@router.patch("/{name}")
+async def change_tool(
+    name: str,
+    patch: JsonObject,
+    *,
+    author: Author,
+    crib: House,
+    caller: Caller,
+    response: Response,
+    if_match: IfMatch = None,
+) -> ToolRevision:
+    """Store a new revision that differs by a JSON Merge Patch (RFC 7396): what is null goes, what is given replaces.
+
+    With `If-Match`, the change is refused if somebody else has made another revision since; without, if that happened
+    while the patch was applied.
+    """
+    await crib.enter(caller, newest=True)
+    current = crib.registry.require(caller.realm, name)
+    demand_write(caller, current.definition)
+    definition = patched(ToolDefinition, current.definition.model_dump(mode="json"), patch)
+    return await _revise(author, current, definition, response, after=expected_revision(if_match, current.revision))
+
+
+@router.delete("/{name}", status_code=204)
+async def remove_tool(name: str, crib: House, caller: Caller) -> None:
+    """Take a tool out of the catalogue; runs that are under way still find their revision."""
+    await crib.enter(caller, newest=True)
+    tool = crib.registry.require(caller.realm, name)
+    demand_write(caller, tool.definition)
+    await crib.registry.remove(caller.realm, tool.name)
+
+
+async def _revise(
+    author: Desk, current: ToolRevision, definition: ToolDefinition, response: Response, *, after: int | None
+) -> ToolRevision:
+    refuse_new_name(current, definition.name)
+    demand_write(author.caller, current.definition)
+    saved = await author.save(definition, after=after)
+    name_revision(response, saved)
+    return saved
+
+
+def _document(body: ImportBody) -> JsonObject | str:
+    if (body.document is None) == (body.url is None):
+        msg = "an import takes either `document` or `url`; give one of them"
+        raise InvalidInput(msg)
+    if body.url is None:
+        inline = cast("JsonObject | str", body.document)
+        return inline if isinstance(inline, dict) else "\n" + inline  # a text is never taken for an address
+    if not body.url.startswith(("http://", "https://")):
+        msg = f"url {body.url[:200]!r} is no http, https, grpc or grpcs address; give an absolute one"
+        raise InvalidInput(msg)
+    return body.url

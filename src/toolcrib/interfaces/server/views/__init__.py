@@ -1,0 +1,1 @@
+"""Requests and answers of REST, where they are more than a contract."""

@@ -1,0 +1,335 @@
+"""Requests and answers of the REST surface, where they are more than a contract by itself."""
+
+from typing import Literal, Self, TypeAlias
+
+from pydantic import Base64Bytes, ConfigDict, Field, computed_field
+
+from toolcrib.contracts import (
+    AgenticMode,
+    ApprovalRequested,
+    ClientResult,
+    Contract,
+    ImportOutcome,
+    Json,
+    JsonObject,
+    LifeCycle,
+    LossReport,
+    OpenQuestion,
+    ProviderAuth,
+    ProviderDefinition,
+    Run,
+    RunEvent,
+    RunStatus,
+    StopReason,
+    Timestamp,
+    ToolDefinition,
+    ToolEnvelope,
+    ToolError,
+    ToolRevision,
+    Trace,
+    Usd,
+)
+from toolcrib.contracts.runs.questions import Answer
+from toolcrib.contracts.runs.settlements import OutcomeTold
+from toolcrib.core.providers import ImportedApi
+from toolcrib.kinds.http.openapi import ToolOverride
+
+ToolKind: TypeAlias = Literal[
+    "python", "http", "mcp", "grpc", "entity", "code", "composite", "agentic", "agent", "workflow"
+]
+
+
+_BUILT = ConfigDict(defer_build=False)
+"""Of request bodies: the framework needs their validators when it makes a route, not at the first request."""
+
+
+class DefinitionBody(ToolDefinition):
+    """A tool's definition, as an author sends it."""
+
+    model_config = _BUILT
+
+
+class ClientResultBody(ClientResult):
+    """What a client did with a prepared call."""
+
+    model_config = _BUILT
+
+
+class CallBody(Contract):
+    """What a tool is called with."""
+
+    model_config = _BUILT
+
+    params: JsonObject = Field(default_factory=dict)
+    """Arguments, as the tool's `input_schema` says."""
+    conversation_id: str | None = None
+    session_id: str | None = None
+    dry_run: bool = False
+    """Skip every call that would write."""
+
+
+class InvokeBody(CallBody):
+    """What a run is started with."""
+
+    wait: bool = True
+    """False: answer at once with the run's id; the run goes on by itself."""
+
+
+class NamedInvokeBody(InvokeBody):
+    """The same, with the tool in the body (000, section 10)."""
+
+    tool: str
+    """`name` or `name@range`."""
+
+
+class InvokeMeta(Contract):
+    """How a run went."""
+
+    run_id: str
+    execution_id: str
+    """The same as `run_id`, as 000 names it."""
+    tool: str
+    """`name@version`."""
+    agentic_tool: str | None
+    """The tool's name; null for a tool without a model."""
+    mode: AgenticMode | None
+    """Null for a tool without a model."""
+    status: RunStatus
+    stop_reason: StopReason | None
+    total_cost: Usd | None
+    """US dollars, nested runs included; null means unknown."""
+    total_tokens: int
+    duration_ms: int
+    warnings: tuple[str, ...]
+    question: OpenQuestion | None = None
+    """What the run asks; `POST /executions/{run_id}/answer` answers it."""
+    trace: Trace
+
+
+class InvokeView(Contract):
+    """A run that ended or waits (000, section 10)."""
+
+    success: bool
+    """Whether the run completed."""
+    data: Json
+    error: ToolError | None
+    meta: InvokeMeta
+
+    @classmethod
+    def of(cls, trace: Trace, mode: AgenticMode | None, question: OpenQuestion | None = None) -> Self:
+        """Take the answer out of a run's trace."""
+        meta = InvokeMeta(
+            run_id=trace.run_id,
+            execution_id=trace.run_id,
+            tool=trace.tool,
+            agentic_tool=trace.tool.partition("@")[0] if mode is not None else None,
+            mode=mode,
+            status=trace.status,
+            stop_reason=trace.stop_reason,
+            total_cost=trace.cost,
+            total_tokens=trace.tokens,
+            duration_ms=trace.duration_ms,
+            warnings=trace.warnings,
+            question=question,
+            trace=trace,
+        )
+        return cls(success=trace.status == "completed", data=trace.output, error=trace.error, meta=meta)
+
+
+class RunAccepted(Contract):
+    """A run that goes on by itself, or waits; `GET /executions/{run_id}` tells how it stands."""
+
+    run_id: str
+    status: RunStatus
+
+
+class Problem(Contract):
+    """One thing that is wrong with arguments or a definition."""
+
+    path: str
+    """JSON pointer of the place; empty for the whole."""
+    problem: str
+
+
+class Validity(Contract):
+    """Whether a call would run, or a definition would be stored."""
+
+    valid: bool
+    problems: tuple[Problem, ...] = ()
+    warnings: tuple[str, ...] = ()
+    """What its author should know: deprecated tools that it is bound to."""
+    error: ToolError | None = None
+    """What the call would be refused with."""
+
+    @classmethod
+    def of(cls, refusal: ToolError | None) -> Self:
+        """The report on a call."""
+        if refusal is None:
+            return cls(valid=True)
+        found = (refusal.details or {}).get("problems") or [{"path": "", "problem": refusal.message}]
+        return cls(valid=False, problems=tuple(Problem.model_validate(item) for item in found), error=refusal)
+
+
+class ToolView(Contract):
+    """A tool: the revision that a call without a version gets, and all there are."""
+
+    tool: ToolRevision
+    revisions: tuple[ToolRevision, ...]
+    """Oldest first."""
+
+
+class ToolPage(Contract):
+    """Tools by name."""
+
+    items: tuple[ToolRevision, ...]
+    next: str | None
+    """`after` of the next page; null on the last."""
+
+
+class StatusBody(Contract):
+    """A new life-cycle state of one version."""
+
+    model_config = _BUILT
+
+    status: LifeCycle
+    version: str | None = None
+    """Null for the version that a call without one gets."""
+    message: str | None = None
+    sunset: Timestamp | None = None
+    replacement: str | None = None
+
+
+class ImportBody(Contract):
+    """An OpenAPI document, given or to be fetched, or a gRPC server."""
+
+    model_config = _BUILT
+
+    name: str
+    """Name of the provider that it becomes."""
+    document: JsonObject | str | None = None
+    """The document as JSON, or as JSON or YAML text."""
+    url: str | None = None
+    """Where it is, instead, or where the gRPC server is (`grpc://host:port`); must be reachable under the egress
+    policy."""
+    descriptors: Base64Bytes | None = None
+    """Serialized `FileDescriptorSet` of the gRPC server, in base64, instead of asking it."""
+    base_url: str | None = None
+    auth: ProviderAuth | None = None
+    overrides: dict[str, ToolOverride] = Field(default_factory=dict)
+    """Corrections by operationId."""
+    accept: bool = False
+    """Take over also changes that could harm callers, which otherwise wait for a person."""
+
+
+class ImportView(Contract):
+    """What a document became."""
+
+    provider: ProviderDefinition
+    tools: tuple[str, ...]
+    """`name@version` of each, in the document's order."""
+    report: LossReport
+    """What was kept, changed and dropped, operation by operation."""
+    outcome: ImportOutcome | None
+    """What became of each tool: new, changed, held for a person…"""
+
+    @classmethod
+    def of(cls, imported: ImportedApi) -> Self:
+        """The report on an import."""
+        return cls(
+            provider=imported.provider,
+            tools=tuple(f"{tool.name}@{tool.version}" for tool in imported.tools),
+            report=imported.report,
+            outcome=imported.outcome,
+        )
+
+
+class RunPage(Contract):
+    """Runs, newest first."""
+
+    items: tuple[Run, ...]
+    next: str | None
+    """`before` of the next page; null on the last."""
+
+
+class EnvelopeView(ToolEnvelope):
+    """An envelope with what follows from it (002, section 5)."""
+
+    @computed_field
+    @property
+    def is_server_tool(self) -> bool:
+        """Always: a client's tool, too, is validated and prepared by the server."""
+        return True
+
+    @computed_field
+    @property
+    def was_executed(self) -> bool:
+        """Whether the server's part was carried out: with `requires_client_execution`, the preparation."""
+        return self.status == "success"
+
+    @classmethod
+    def of(cls, envelope: ToolEnvelope) -> Self:
+        """The view of an envelope."""
+        return cls.model_validate(envelope.model_dump(by_alias=True))
+
+
+class RunView(Contract):
+    """A run, what it has done so far, and the calls that wait for a person or a client."""
+
+    run: Run
+    trace: Trace
+    pending_approvals: tuple[ApprovalRequested, ...]
+    pending_handoffs: tuple[EnvelopeView, ...]
+    """Their outputs are what the client has to act on."""
+    question: OpenQuestion | None = None
+    """What the run asks, or one that is nested in it; `POST /executions/{run_id}/answer` answers it."""
+
+
+class EventPage(Contract):
+    """Events of a run, by number."""
+
+    items: tuple[RunEvent, ...]
+
+
+class DecisionBody(Contract):
+    """A person's answer to a call that waits."""
+
+    model_config = _BUILT
+
+    approved: bool
+    edited_input: JsonObject | None = None
+    """Arguments to use instead of those that were shown."""
+    reason: str | None = None
+    happened: bool | None = None
+    """To `question: outcome`, with `approved: true`: the call took effect, or it is to be made once more."""
+    output: Json = None
+    """What the call that took effect has brought."""
+
+
+class SettleBody(OutcomeTold):
+    """Whether a call took effect of which its run did not know."""
+
+    model_config = _BUILT
+
+
+class AnswerBody(Answer):
+    """What a run is told that has asked a question."""
+
+    model_config = _BUILT
+
+    position: str | None = None
+    """Of the question that is meant; the one that waits if null."""
+
+
+class CancelBody(Contract):
+    """Why a run is cancelled, for the record."""
+
+    model_config = _BUILT
+
+    reason: str | None = Field(default=None, max_length=2000)
+
+
+class Health(Contract):
+    """That the server answers."""
+
+    status: Literal["ok"] = "ok"
+    version: str

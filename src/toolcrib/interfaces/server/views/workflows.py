@@ -1,0 +1,219 @@
+"""Requests and answers about workflows and their runs, where they are more than a contract by itself."""
+
+import json
+from typing import Annotated, Any, Final, Literal, Self, TypeAlias
+
+import yaml
+from fastapi import Response
+from pydantic import ConfigDict, Field
+
+from toolcrib.contracts import Contract, ImpactReport, InvalidDefinition, JsonObject, ToolRevision
+from toolcrib.contracts.workflows import (
+    PastCall,
+    Publication,
+    StepName,
+    WorkflowDefinition,
+    WorkflowDraft,
+    WorkflowGraph,
+    WorkflowProblem,
+)
+from toolcrib.interfaces.server.http.requests import Stored, stored_fields
+
+DocumentFormat: TypeAlias = Literal["json", "yaml"]
+DOCUMENT: Final[dict[int | str, dict[str, Any]]] = {200: {"content": {"application/json": {}, "application/yaml": {}}}}
+"""Answers of routes that give a definition as its author would write it."""
+
+_BUILT: Final = ConfigDict(defer_build=False)
+
+
+class WorkflowBody(WorkflowDefinition):
+    """A workflow, as an author sends it."""
+
+    model_config = _BUILT
+
+
+Document: TypeAlias = Annotated[WorkflowBody | JsonObject, Field(union_mode="left_to_right")]
+"""A definition. One that does not have the shape of one is read as well, so that all that is wrong with it is told."""
+
+
+def refuse_other_name(path: str, definition: WorkflowDefinition | JsonObject) -> None:
+    """Refuse a definition that is sent to the path of another; one without a name is told so with all else.
+
+    Raises:
+        InvalidDefinition: It is one.
+    """
+    named = name_in(definition)
+    if named not in {"", path}:
+        msg = f"the definition is named {named!r} and the path {path!r}; send it to its own name"
+        raise InvalidDefinition(msg)
+
+
+def name_in(definition: WorkflowDefinition | JsonObject) -> str:
+    """The name that a definition gives itself; empty without one."""
+    return definition.name if isinstance(definition, WorkflowDefinition) else str(definition.get("name", ""))
+
+
+def document_of(workflow: WorkflowDefinition, form: DocumentFormat) -> Response:
+    """A definition as its author would write it: what is as by default is left out."""
+    content = workflow.document()
+    if form == "json":
+        return Response(json.dumps(content, indent=2, ensure_ascii=False), media_type="application/json")
+    return Response(yaml.safe_dump(content, sort_keys=False, allow_unicode=True), media_type="application/yaml")
+
+
+class WorkflowView(WorkflowDefinition, Stored):
+    """A workflow, as it is published."""
+
+    @classmethod
+    def shown(cls, tool: ToolRevision) -> Self:
+        """The view of a revision."""
+        workflow = WorkflowDefinition.of(tool.definition)
+        fields: dict[str, Any] = {name: getattr(workflow, name) for name in WorkflowDefinition.model_fields}
+        return cls(**fields, **stored_fields(tool))
+
+
+class WorkflowPage(Contract):
+    """Workflows by name."""
+
+    items: tuple[WorkflowView, ...]
+    next: str | None
+    """`after` of the next page; null on the last."""
+
+
+class WorkflowRevisions(Contract):
+    """All revisions of a workflow."""
+
+    items: tuple[WorkflowView, ...]
+    """Oldest first."""
+
+
+class WorkflowValidity(Contract):
+    """Whether a definition could be published, and its graph."""
+
+    valid: bool
+    problems: tuple[WorkflowProblem, ...]
+    """Errors and warnings, all of them."""
+    graph: WorkflowGraph
+
+    @classmethod
+    def of(cls, graph: WorkflowGraph) -> Self:
+        """What a check has found."""
+        valid = not any(problem.is_error for problem in graph.problems)
+        return cls(valid=valid, problems=graph.problems, graph=graph)
+
+
+class DraftBody(Contract):
+    """A draft, as an author sends it."""
+
+    model_config = _BUILT
+
+    definition: Document
+    note: str = Field(default="", max_length=10_000)
+    """What its author wants whoever publishes it to know."""
+
+
+class DraftPage(Contract):
+    """Drafts by name."""
+
+    items: tuple[WorkflowDraft, ...]
+
+
+class PublishBody(Contract):
+    """What is published."""
+
+    model_config = _BUILT
+
+    definition: Document | None = None
+    """The draft of this name if null."""
+    draft_revision: int | None = None
+    """Of the draft, as it was looked at: another one is not published. Null for whichever is there."""
+
+
+class PublicationView(Contract):
+    """What publishing did."""
+
+    workflow: WorkflowView
+    impact: ImpactReport | None
+    """Whom the new revision concerns."""
+    problems: tuple[WorkflowProblem, ...]
+    """Warnings."""
+
+    @classmethod
+    def of(cls, publication: Publication) -> Self:
+        """The view of a publication."""
+        shown = WorkflowView.shown(publication.tool)
+        return cls(workflow=shown, impact=publication.impact, problems=publication.problems)
+
+
+class RevertBody(Contract):
+    """The revision that becomes the newest one again."""
+
+    model_config = _BUILT
+
+    revision: int = Field(ge=1)
+
+
+class MaterializeBody(PastCall):
+    """A call that an agent has made, and the step that it becomes."""
+
+    model_config = _BUILT
+
+    step: StepName
+    """Name of the new step."""
+
+
+class Undone(Contract):
+    """The draft as it was before its last change."""
+
+    draft: WorkflowDraft | None
+    """Null if there was none before."""
+
+
+class StartBody(Contract):
+    """What a workflow is run with."""
+
+    model_config = _BUILT
+
+    input: JsonObject = Field(default_factory=dict)
+    """Arguments, as the workflow's `input_schema` says."""
+    wait: bool = True
+    """False: answer at once; the run goes on by itself."""
+
+
+class RerunBody(Contract):
+    """Where a run begins anew."""
+
+    model_config = _BUILT
+
+    step: StepName
+    """The first step that is run anew."""
+    wait: bool = True
+    """False: answer at once; the run goes on by itself."""
+
+
+class ResumeBody(Contract):
+    """How a run is taken up."""
+
+    model_config = _BUILT
+
+    repeat_unknown: bool = False
+    """Repeat also calls of which nobody knows whether they had an effect."""
+    wait: bool = True
+    """False: answer at once; the run goes on by itself."""
+
+
+class SignalBody(Contract):
+    """What is said to a run that waits for it."""
+
+    model_config = _BUILT
+
+    name: StepName
+    payload: JsonObject = Field(default_factory=dict)
+    """The output of the step that waits."""
+
+
+class ToldSignal(Contract):
+    """A signal was left for a run, which goes on by itself."""
+
+    run_id: str
+    name: str

@@ -1,0 +1,1 @@
+"""Routes of workflows, their drafts and instances."""

@@ -1,0 +1,141 @@
+"""Routes over instances of workflows: begun, read, followed, carried on, run anew from a step, told, cancelled."""
+
+from typing import Annotated, Any, Final
+
+from fastapi import APIRouter, Body, Query, Response
+from fastapi.responses import StreamingResponse
+
+from toolcrib.contracts import ENDED, Conflict, RunStatus
+from toolcrib.contracts.workflows import InstancePage, WorkflowInstance
+from toolcrib.core.runs import BEGINNING
+from toolcrib.interfaces.server.agents.agent_runs import LastEventId
+from toolcrib.interfaces.server.http.context_part import Caller, House
+from toolcrib.interfaces.server.http.parsing import JsonRoute
+from toolcrib.interfaces.server.http.streaming import narrated
+from toolcrib.interfaces.server.views.common import CancelBody
+from toolcrib.interfaces.server.views.workflows import RerunBody, ResumeBody, SignalBody, StartBody, ToldSignal
+from toolcrib.interfaces.server.workflows.workflows import find_workflow
+
+runs = APIRouter(prefix="/ai/workflows", route_class=JsonRoute, tags=["workflows"])
+router = APIRouter(prefix="/ai/instances", route_class=JsonRoute, tags=["workflows"])
+
+_GOES_ON: Final[dict[int | str, dict[str, Any]]] = {202: {"model": WorkflowInstance}}
+_STREAM: Final[dict[int | str, dict[str, Any]]] = {200: {"content": {"text/event-stream": {}}}}
+
+
+@runs.post("/{name}/run", responses=_GOES_ON)
+async def run_workflow(
+    name: str,
+    crib: House,
+    caller: Caller,
+    response: Response,
+    body: Annotated[StartBody, Body(default_factory=StartBody)],
+) -> WorkflowInstance:
+    """Run a workflow, `name` or `name@range`, and answer when it has ended or waits; with `wait: false` at once."""
+    await find_workflow(crib, caller, name)
+    return _standing(await crib.instances.start(name, body.input, wait=body.wait, principal=caller), response)
+
+
+@runs.post("/{name}/dry-run", responses=_GOES_ON)
+async def dry_run_workflow(
+    name: str,
+    crib: House,
+    caller: Caller,
+    response: Response,
+    body: Annotated[StartBody, Body(default_factory=StartBody)],
+) -> WorkflowInstance:
+    """The same without any call that would write: those are skipped, and told with their arguments."""
+    await find_workflow(crib, caller, name)
+    started = await crib.instances.start(name, body.input, dry_run=True, wait=body.wait, principal=caller)
+    return _standing(started, response)
+
+
+@router.get("")
+async def list_instances(
+    *,
+    crib: House,
+    caller: Caller,
+    workflow: str | None = None,
+    status: RunStatus | None = None,
+    before: str | None = None,
+    limit: Annotated[int, Query(ge=1, le=200)] = 50,
+) -> InstancePage:
+    """Instances in short, newest first, those that the caller may see; `workflow` is a name without version."""
+    return await crib.instances.page(workflow=workflow, status=status, before=before, limit=limit, principal=caller)
+
+
+@router.get("/{run_id}")
+async def get_instance(
+    *,
+    run_id: str,
+    crib: House,
+    caller: Caller,
+    outputs: Annotated[bool, Query(description="With what the steps have put out, as large as it is.")] = True,
+) -> WorkflowInstance:
+    """An instance, step by step."""
+    return await crib.instances.get(run_id, outputs=outputs, principal=caller)
+
+
+@router.get("/{run_id}/stream", response_class=StreamingResponse, responses=_STREAM)
+async def stream_instance(
+    run_id: str,
+    crib: House,
+    caller: Caller,
+    after: Annotated[str, Query(max_length=1000, description="Id of the last message that was received.")] = BEGINNING,
+    last_event_id: LastEventId = None,
+) -> StreamingResponse:
+    """Calls and steps as server-sent events, until the instance has ended or waits; `Last-Event-ID` re-attaches."""
+    await crib.instances.get(run_id, outputs=False, principal=caller)
+    return await narrated(crib, run_id, after if last_event_id is None else last_event_id, caller=caller)
+
+
+@router.post("/{run_id}/resume", responses=_GOES_ON)
+async def resume_instance(
+    run_id: str,
+    crib: House,
+    caller: Caller,
+    response: Response,
+    body: Annotated[ResumeBody, Body(default_factory=ResumeBody)],
+) -> WorkflowInstance:
+    """Carry an instance on. One that has failed or was cancelled is taken up by a new run of the workflow as it is now.
+
+    What has succeeded is not done again. The answer is the new instance; the header `Location` names it.
+    """
+    resumed = await crib.instances.resume(run_id, repeat_unknown=body.repeat_unknown, wait=body.wait, principal=caller)
+    return _standing(resumed, response)
+
+
+@router.post("/{run_id}/rerun", responses=_GOES_ON)
+async def rerun_instance(
+    run_id: str, body: RerunBody, crib: House, caller: Caller, response: Response
+) -> WorkflowInstance:
+    """Run a step and all that follow it anew, in a new instance, with the outputs that the other steps had."""
+    return _standing(await crib.instances.rerun(run_id, body.step, wait=body.wait, principal=caller), response)
+
+
+@router.post("/{run_id}/signal", status_code=202)
+async def signal_instance(run_id: str, body: SignalBody, crib: House, caller: Caller) -> ToldSignal:
+    """Tell an instance what a step of it waits for; the instance then goes on by itself. The first one counts.
+
+    A signal never is an approval: those are decided in the inbox.
+    """
+    if not await crib.instances.signal(run_id, body.name, body.payload, principal=caller):
+        msg = f"instance {run_id} was told {body.name!r} already; the first one counts"
+        raise Conflict(msg)
+    return ToldSignal(run_id=run_id, name=body.name)
+
+
+@router.post("/{run_id}/cancel", status_code=202)
+async def cancel_instance(
+    run_id: str, crib: House, caller: Caller, body: Annotated[CancelBody, Body(default_factory=CancelBody)]
+) -> WorkflowInstance:
+    """End an instance and what is nested in it, whatever it does or waits for. It can be resumed."""
+    return await crib.instances.cancel(run_id, reason=body.reason, principal=caller)
+
+
+def _standing(instance: WorkflowInstance, response: Response) -> WorkflowInstance:
+    """200 if it has ended, else 202, and where to look at it again."""
+    response.headers["Location"] = f"/api/v1/ai/instances/{instance.run_id}"
+    if instance.status not in ENDED:
+        response.status_code = 202
+    return instance

@@ -1,0 +1,183 @@
+"""Routes over workflows: checked, published, read as documents and as graphs, taken back and taken out."""
+
+from typing import Annotated
+
+from fastapi import APIRouter, Body, Query, Response
+
+from toolcrib.contracts import ImpactReport, Principal, ToolRevision
+from toolcrib.contracts.workflows import Materialized, WorkflowDefinition, WorkflowGraph
+from toolcrib.core.registry import Facet
+from toolcrib.crib import Crib
+from toolcrib.interfaces.server.http.context import demand_sight, demand_write
+from toolcrib.interfaces.server.http.context_part import Caller, House, demand
+from toolcrib.interfaces.server.http.desk import Author
+from toolcrib.interfaces.server.http.parsing import JsonRoute
+from toolcrib.interfaces.server.http.requests import IfMatch, expected_revision, name_revision
+from toolcrib.interfaces.server.views.agents import RemovalView
+from toolcrib.interfaces.server.views.removals import removed
+from toolcrib.interfaces.server.views.workflows import (
+    DOCUMENT,
+    Document,
+    DocumentFormat,
+    MaterializeBody,
+    PublicationView,
+    PublishBody,
+    RevertBody,
+    WorkflowPage,
+    WorkflowRevisions,
+    WorkflowValidity,
+    WorkflowView,
+    document_of,
+    name_in,
+    refuse_other_name,
+)
+
+router = APIRouter(prefix="/ai/workflows", route_class=JsonRoute, tags=["workflows"])
+
+_Version = Annotated[str | None, Query(description="A version of it; the one that a call gets if not given.")]
+
+
+@router.get("")
+async def list_workflows(
+    *,
+    crib: House,
+    caller: Caller,
+    q: str | None = None,
+    category: str | None = None,
+    tag: str | None = None,
+    after: str = "",
+    limit: Annotated[int, Query(ge=1, le=200)] = 50,
+) -> WorkflowPage:
+    """Workflows by name, page by page; `q` is looked for in names, titles, descriptions and tags."""
+    facets: dict[Facet, str | None] = {"kind": "workflow", "category": category, "tag": tag}
+    page = await crib.listing.page(after=after, limit=limit, text=q, facets=facets, principal=caller)
+    items = tuple(map(WorkflowView.shown, page.items))
+    return WorkflowPage(items=items, next=items[-1].name if page.more else None)
+
+
+@router.post("/validate")
+async def validate_workflow(definition: Annotated[Document, Body()], author: Author) -> WorkflowValidity:
+    """All that is wrong with a definition, with the place of each, and its graph; nothing is stored.
+
+    For those who may write drafts of it, and see the tools that it calls.
+    """
+    demand(author.caller, f"ai://workflows/{name_in(definition)}/write")
+    await author.demand_parts(definition)
+    return WorkflowValidity.of(await author.crib.workflows.check(definition, principal=author.caller))
+
+
+@router.get("/{name}")
+async def get_workflow(
+    name: str, crib: House, caller: Caller, response: Response, version: _Version = None
+) -> WorkflowView:
+    """A workflow as it is published; the header `ETag` names the revision."""
+    return _shown(await find_workflow(crib, caller, name, version), response)
+
+
+@router.get("/{name}/revisions")
+async def list_workflow_revisions(name: str, crib: House, caller: Caller) -> WorkflowRevisions:
+    """All that was ever published under this name."""
+    workflow = await find_workflow(crib, caller, name)
+    found = await crib.registry.revisions(caller.realm, workflow.name)
+    return WorkflowRevisions(
+        items=tuple(WorkflowView.shown(tool) for tool in found if tool.definition.implementation.kind == "workflow")
+    )
+
+
+@router.get("/{name}/graph")
+async def get_workflow_graph(name: str, crib: House, caller: Caller, version: _Version = None) -> WorkflowGraph:
+    """All steps and edges, with how each stands now: ok, held or broken, and why."""
+    workflow = await find_workflow(crib, caller, name, version)
+    return await crib.workflows.graph(_ref(workflow.name, version), principal=caller)
+
+
+@router.get("/{name}/impact")
+async def get_workflow_impact(name: str, crib: House, caller: Caller, version: _Version = None) -> ImpactReport:
+    """Whom the workflow concerns: what is bound to it, directly or through others, and its runs under way.
+
+    For those who may publish it.
+    """
+    workflow = await find_workflow(crib, caller, name, version)
+    demand_write(caller, workflow.definition)
+    return await crib.lifecycle.impact(_ref(workflow.name, version), principal=caller)
+
+
+@router.get("/{name}/export", responses=DOCUMENT)
+async def export_workflow(
+    name: str,
+    crib: House,
+    caller: Caller,
+    *,
+    version: _Version = None,
+    form: Annotated[DocumentFormat, Query(alias="format")] = "json",
+) -> Response:
+    """The document that, published elsewhere, makes the same workflow."""
+    workflow = await find_workflow(crib, caller, name, version)
+    return document_of(WorkflowDefinition.of(workflow.definition), form)
+
+
+@router.post("/{name}/publish")
+async def publish_workflow(
+    name: str,
+    *,
+    body: Annotated[PublishBody, Body(default_factory=PublishBody)],
+    author: Author,
+    response: Response,
+    if_match: IfMatch = None,
+) -> PublicationView:
+    """Publish the draft of this name, or a definition, as the newest revision; the answer says whom it concerns."""
+    if body.definition is not None:
+        refuse_other_name(name, body.definition)
+    published = await author.publish(
+        name, body.definition, after=expected_revision(if_match), draft=body.draft_revision
+    )
+    name_revision(response, published.tool)
+    return PublicationView.of(published)
+
+
+@router.post("/{name}/revert")
+async def revert_workflow(
+    name: str, body: RevertBody, *, crib: House, caller: Caller, response: Response, if_match: IfMatch = None
+) -> PublicationView:
+    """Make an older revision the newest one again."""
+    await find_workflow(crib, caller, name)
+    published = await crib.workflows.revert(name, body.revision, principal=caller, after=expected_revision(if_match))
+    name_revision(response, published.tool)
+    return PublicationView.of(published)
+
+
+@router.post("/{name}/materialize")
+async def materialize_call(name: str, body: MaterializeBody, crib: House, caller: Caller) -> Materialized:
+    """Turn a call that an agent has made in a run into a step of its own: one change of the workflow's draft."""
+    workflow = await find_workflow(crib, caller, name)
+    demand(caller, workflow.definition.security("write"))
+    return await crib.workflows.materialize(name, **dict(body), principal=caller)
+
+
+@router.delete("/{name}")
+async def remove_workflow(name: str, crib: House, caller: Caller) -> RemovalView:
+    """Take a workflow out of the catalogue. Runs under way go on with their revision; publishing brings it back."""
+    workflow = await find_workflow(crib, caller, name)
+    demand_write(caller, workflow.definition)
+    return await removed(crib, caller, workflow)
+
+
+async def find_workflow(crib: Crib, caller: Principal, name: str, version: str | None = None) -> ToolRevision:
+    """A workflow that the caller may see.
+
+    Raises:
+        NotFound: There is no such workflow; it may be a tool of another kind.
+        PermissionDenied: No grant of the caller's names it.
+    """
+    workflow = await crib.workflows.get(_ref(name, version), principal=caller)
+    demand_sight(caller, workflow.definition)
+    return workflow
+
+
+def _ref(name: str, version: str | None) -> str:
+    return f"{name}@={version}" if version else name
+
+
+def _shown(workflow: ToolRevision, response: Response) -> WorkflowView:
+    name_revision(response, workflow)
+    return WorkflowView.shown(workflow)

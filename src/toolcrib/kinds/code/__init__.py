@@ -1,0 +1,1 @@
+"""Tools of kind `code`: programs in a sandbox."""

@@ -1,0 +1,1 @@
+"""Tools of kind `composite`: rules choose one of many operations."""

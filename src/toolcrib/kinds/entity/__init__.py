@@ -1,0 +1,1 @@
+"""Tools of kind `entity`: operations on the rows of a table."""

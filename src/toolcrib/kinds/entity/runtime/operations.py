@@ -1,0 +1,154 @@
+"""The six operations of an entity: from the validated arguments of a call to its output, in one transaction."""
+
+from collections.abc import Callable, Mapping
+from datetime import datetime
+from typing import Any, Final, NamedTuple
+
+import sqlalchemy as sa
+
+from toolcrib.contracts import (
+    ROW_VERSION,
+    EntityImplementation,
+    EntityOperation,
+    ErrorCode,
+    InvalidInput,
+    JsonObject,
+    Reason,
+)
+from toolcrib.core.executor import CallFailed, Outcome, error
+from toolcrib.kinds.entity.runtime.filters import read_filter
+from toolcrib.kinds.entity.runtime.orders import read_order
+from toolcrib.kinds.entity.runtime.rows import Rows
+from toolcrib.kinds.entity.runtime.values import Field, fields_of
+
+
+class Request(NamedTuple):
+    """A call of an entity's tool."""
+
+    tool: str
+    implementation: EntityImplementation
+    arguments: JsonObject
+    now: datetime
+    mark: str
+    """Of the call; no other has it."""
+
+
+class _Work(NamedTuple):
+    request: Request
+    fields: Mapping[str, Field]
+    rows: Rows
+    dialect: str
+
+    @property
+    def key(self) -> JsonObject:
+        return {name: self.request.arguments[name] for name in self.request.implementation.key}
+
+    @property
+    def given(self) -> JsonObject:
+        """The values that are to be written.
+
+        Raises:
+            InvalidInput: One of them is none of the tool's.
+        """
+        made = self.request.implementation
+        beside = {made.version_field, *(made.key if made.operation == "update" else ())}
+        given = {name: value for name, value in self.request.arguments.items() if name not in beside}
+        foreign = next((name for name in given if name not in made.columns or not made.columns[name].writable), None)
+        if foreign is not None:
+            raise InvalidInput(f"{foreign[:100]!r} is no field that this tool writes; leave it out")
+        return given
+
+    @property
+    def seen(self) -> Any:
+        return self.request.arguments.get(self.request.implementation.version_field or "")
+
+    @property
+    def condition(self) -> sa.ColumnElement[bool] | None:
+        text = str(self.request.arguments.get("filter") or "").strip()
+        return read_filter(text, self.fields, dialect=self.dialect, now=self.request.now) if text else None
+
+
+def perform(connection: sa.Connection, table: "sa.Table[Any]", request: Request) -> Outcome:
+    """Do what a call asks for.
+
+    Args:
+        connection: In a transaction, which the caller commits.
+        table: The tool's.
+        request: The call.
+
+    Raises:
+        CallFailed: There is no such row, it has changed since it was seen, or the table is another one now.
+        InvalidInput: An argument is not what its field takes.
+        sqlalchemy.exc.SQLAlchemyError: The database refused or failed.
+    """
+    made = request.implementation
+    fields, missing = fields_of(made.columns, table, connection.dialect.name)
+    if missing:
+        message = (
+            f"tool {request.tool!r}: the table {made.table} has no column {missing[0]!r} any more; import it again"
+        )
+        raise CallFailed(error(ErrorCode.PROVIDER_ERROR, Reason.BAD_RESPONSE, message))
+    rows = Rows(connection, table, fields, tool=request.tool, implementation=made, now=request.now, mark=request.mark)
+    return _OPERATIONS[made.operation](_Work(request, fields, rows, connection.dialect.name))
+
+
+def _search(work: _Work) -> Outcome:
+    arguments, made = work.request.arguments, work.request.implementation
+    order = str(arguments.get("order_by") or "").strip()
+    ordered = read_order(order, work.fields, dialect=work.dialect) if order else []
+    asked: int | None = arguments.get("top")
+    top, skip = min(asked or made.max_rows, made.max_rows), int(arguments.get("skip") or 0)
+    found = work.rows.search(work.condition, ordered, skip=skip, top=top + 1)
+    more = len(found) > top
+    items = [_selected(work, row) for row in found[:top]]
+    output: JsonObject = {"items": items, "more": more, "next_skip": skip + top if more else None}
+    metadata: JsonObject = {"paging": {"pages": 1, "items": len(items), "complete": not more and not skip}}
+    if more and asked is None:
+        warning = f"the list is not complete: {top} rows are the most of one answer, and there are more"
+        metadata["warnings"] = [f"{warning}; narrow the filter, or go on with skip={skip + top}"]
+    return Outcome(output, metadata=metadata)
+
+
+def _selected(work: _Work, row: JsonObject) -> JsonObject:
+    """The fields that are asked for; without being asked, no bytes. The version and the key are always there."""
+    wanted: list[str] | None = work.request.arguments.get("select")
+    made = work.request.implementation
+    if wanted is None:
+        return {name: value for name, value in row.items() if name not in made.columns or _is_light(made, name)}
+    always = {*made.key, *wanted, ROW_VERSION, made.version_field}
+    return {name: value for name, value in row.items() if name in always}
+
+
+def _is_light(made: EntityImplementation, name: str) -> bool:
+    return made.columns[name].type != "bytes" or name in made.key
+
+
+def _count(work: _Work) -> Outcome:
+    return Outcome({"count": work.rows.count(work.condition)})
+
+
+def _get(work: _Work) -> Outcome:
+    return Outcome(work.rows.get(work.key))
+
+
+def _create(work: _Work) -> Outcome:
+    return Outcome(work.rows.create(work.given))
+
+
+def _update(work: _Work) -> Outcome:
+    return Outcome(work.rows.update(work.key, work.seen, work.given))
+
+
+def _delete(work: _Work) -> Outcome:
+    work.rows.delete(work.key, work.seen)
+    return Outcome({"deleted": True})
+
+
+_OPERATIONS: Final[Mapping[EntityOperation, Callable[[_Work], Outcome]]] = {
+    "search": _search,
+    "count": _count,
+    "get": _get,
+    "create": _create,
+    "update": _update,
+    "delete": _delete,
+}

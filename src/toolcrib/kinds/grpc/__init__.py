@@ -1,0 +1,1 @@
+"""Tools of kind `grpc`: methods of gRPC services."""

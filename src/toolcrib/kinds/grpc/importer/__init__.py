@@ -1,0 +1,23 @@
+"""gRPC servers as providers: what they serve, as tools, and the channels to them. Loads grpcio: the extra `grpc`.
+
+Nothing here calls a method of a service but that of reflection; the runtime does.
+"""
+
+from toolcrib.kinds.grpc.importer.channels import Channels, as_is
+from toolcrib.kinds.grpc.importer.descriptors import pool_of, read_set
+from toolcrib.kinds.grpc.importer.importer import GrpcApi, import_grpc
+from toolcrib.kinds.grpc.importer.reflection import Reflected, reflect
+from toolcrib.kinds.grpc.importer.wellknown import VALUE, is_wrapped
+
+__all__ = [
+    "VALUE",
+    "Channels",
+    "GrpcApi",
+    "Reflected",
+    "as_is",
+    "import_grpc",
+    "is_wrapped",
+    "pool_of",
+    "read_set",
+    "reflect",
+]

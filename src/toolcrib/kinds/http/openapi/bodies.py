@@ -1,0 +1,167 @@
+"""Request bodies as arguments: the properties of an object one by one, any other value as one argument."""
+
+from dataclasses import dataclass
+from typing import Final
+
+from toolcrib.contracts import BodyEncoding, FieldEncoding, JsonSchema
+from toolcrib.core.providers.losses import Losses
+from toolcrib.core.providers.prose import lean
+from toolcrib.kinds.http.openapi.encodings import file_schema, is_file, is_file_type, read_encodings
+from toolcrib.kinds.http.openapi.operations.media import content_type, encoding_of, preferred
+from toolcrib.kinds.http.openapi.operations.parts import Body, Media, Operation
+from toolcrib.kinds.http.openapi.read.library import Library
+from toolcrib.kinds.http.openapi.read.nodes import Node
+from toolcrib.kinds.http.openapi.schemas.schemas import Schemas
+from toolcrib.kinds.http.openapi.schemas.shapes import Shape, followed, shape_of
+
+WHOLE: Final = "body"
+"""The argument that is a whole body."""
+
+_BYTES: Final[JsonSchema] = {"type": "string", "contentEncoding": "base64"}
+
+
+@dataclass(frozen=True, slots=True)
+class Field:
+    """One property of the body that becomes an argument, or the whole of it."""
+
+    name: str
+    schema: JsonSchema
+    required: bool
+    place: str
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """A body as it is sent: either its fields, or the whole of it."""
+
+    content_type: str
+    encoding: BodyEncoding
+    required: bool
+    fields: tuple[Field, ...]
+    """One, `body`, if it is sent as a whole."""
+    whole: bool
+    encodings: dict[str, FieldEncoding]
+
+
+def read_request(operation: Operation, library: Library, schemas: Schemas) -> Request | None:
+    """The body that the operation takes, if any."""
+    body, losses = operation.body, operation.losses
+    if body is None:
+        return None
+    if not body.media:
+        losses.dropped(body.node.place, "invalid", "request body", "has no media type; none is sent")
+        return None
+    media = preferred(body.media, files=any(_has_files(found, library) for found in body.media))
+    for other in body.media:
+        if other is not media:
+            losses.dropped(other.place, "media_type", f"request body {other.type}", f"sent as {media.type}")
+    operation.kept.append(f"body {media.type}")
+    encoding = encoding_of(media.type)
+    if encoding in {"text", "binary"}:
+        return _opaque(body, media, encoding, losses)
+    return _form2(body, media, schemas, losses) if media.fields else _object(body, media, library, schemas, losses)
+
+
+def _has_files(media: Media, library: Library) -> bool:
+    fields = {field.name: field.schema for field in media.fields} or shape_of(library, media.schema).properties
+    return encoding_of(media.type) == "multipart" and any(is_file(schema, library) for schema in fields.values())
+
+
+def _opaque(body: Body, media: Media, encoding: BodyEncoding, losses: Losses) -> Request:
+    """Text, and bytes as base64."""
+    schema: JsonSchema = dict(_BYTES) if encoding == "binary" else {"type": "string"}
+    schema["contentMediaType"] = media.type
+    if text := _description(body, losses):
+        schema["description"] = text
+    if media.schema.value is not None:
+        why = f"what is written as {media.type} is taken as it is"
+        losses.dropped(media.schema.place, "unsupported", "schema of the request body", why)
+    required = body.required is True
+    return Request(
+        media.type, encoding, required, (Field(WHOLE, schema, required, media.place),), whole=True, encodings={}
+    )
+
+
+def _form2(body: Body, media: Media, schemas: Schemas, losses: Losses) -> Request:
+    """A form of OpenAPI 2.0."""
+    encodings: dict[str, FieldEncoding] = {}
+    fields: list[Field] = []
+    encoding = encoding_of(media.type)
+    for found in media.fields:
+        if encoding == "multipart" and is_file_type(found.schema):
+            schema = file_schema(found.schema, losses)
+            encodings[found.name] = FieldEncoding(file=True)
+        else:
+            schema = schemas.convert(found.schema, losses)
+            if found.encoding is not None and encoding == "form":
+                encodings[found.name] = found.encoding
+        if found.description is not None and found.description.value is not None:
+            schema = {**schema, "description": lean(found.description.value, found.description.place, losses)}
+        fields.append(Field(found.name, schema, found.required, found.schema.place))
+    return Request(media.type, encoding, body.required is True, tuple(fields), whole=False, encodings=encodings)
+
+
+def _object(body: Body, media: Media, library: Library, schemas: Schemas, losses: Losses) -> Request:
+    shape = shape_of(library, media.schema)
+    encoding = encoding_of(media.type)
+    encodings = read_encodings(media, shape, library, losses)
+    kind = content_type(media.type)
+    # All or nothing: properties that are needed where there is a body, and not without one, do not stand one by one.
+    whole = encoding == "json" and body.required is False and bool(shape.required)
+    if whole or not shape.plain or not (shape.properties or _is_empty(media.schema, library)):
+        schema: JsonSchema = {}
+        if media.schema.value is not None:
+            schema = schemas.convert(media.schema, losses)
+        else:
+            losses.changed(media.place, "invalid", "request body", "any value: it has no schema")
+        if "description" not in schema and (text := _description(body, losses)):
+            schema = {**schema, "description": text}
+        required = body.required is True
+        return Request(
+            kind, encoding, required, (Field(WHOLE, schema, required, media.place),), whole=True, encodings=encodings
+        )
+    _note_unsaid(body, media.schema, library, losses)
+    fields = _fields(shape, body, encodings, schemas, losses)
+    required = body.required is True or any(field.required for field in fields)
+    return Request(kind, encoding, required, fields, whole=False, encodings=encodings)
+
+
+def _is_empty(schema: Node, library: Library) -> bool:
+    """Whether an object schema says that it has no members, instead of leaving them open."""
+    source = followed(library, schema).object
+    return source.get("properties") == {} or source.get("additionalProperties") is False
+
+
+def _fields(
+    shape: Shape, body: Body, encodings: dict[str, FieldEncoding], schemas: Schemas, losses: Losses
+) -> tuple[Field, ...]:
+    # A body is "not required" by default, which most documents leave in place by oversight.
+    needed = frozenset[str]() if body.required is False else shape.required
+    if needed != shape.required:
+        why = "none of its properties is required, because the body as a whole is not"
+        losses.changed(body.node.get("required").place, "invalid", "request body", why)
+    fields: list[Field] = []
+    for name, member in shape.properties.items():
+        if schemas.hides(member):
+            losses.dropped(member.place, "direction", f"property {name}", "is readOnly")
+        elif name in encodings and encodings[name].file:
+            fields.append(Field(name, file_schema(member, losses), name in needed, member.place))
+        else:
+            fields.append(Field(name, schemas.property(member, losses), name in needed, member.place))
+    return tuple(fields)
+
+
+def _note_unsaid(body: Body, schema: Node, library: Library, losses: Losses) -> None:
+    """What a body and its schema say about the whole has no place where its properties stand one by one."""
+    for node in (body.node, schema, followed(library, schema)):
+        for keyword in node.object.keys() & {"description", "title", "example", "examples", "externalDocs", "xml"}:
+            why = "of the body as a whole, whose properties are arguments"
+            losses.dropped(node.get(keyword).place, "annotation", keyword, why)
+        for keyword in node.object:
+            if keyword.startswith("x-"):
+                losses.dropped(node.get(keyword).place, "extension", keyword, "no meaning known")
+
+
+def _description(body: Body, losses: Losses) -> str:
+    node = body.node.get("description")
+    return lean(node.value, node.place, losses) if node.value is not None else ""

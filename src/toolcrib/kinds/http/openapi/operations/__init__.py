@@ -1,0 +1,1 @@
+"""The operations of a document, whatever its version: parts, security and servers."""

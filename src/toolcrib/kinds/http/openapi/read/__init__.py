@@ -1,0 +1,1 @@
+"""Reading a document under bounds: text, references, fields and positions."""

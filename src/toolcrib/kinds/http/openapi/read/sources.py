@@ -1,0 +1,183 @@
+"""YAML text as plain JSON, built from the parser's events under bounds.
+
+What YAML 1.2 calls the core schema: `yes`, `no` and dates are text, keys are always text as written. Merge keys (`<<`)
+are honoured, because real documents use them. An alias is the very value it names, so a bomb of aliases costs no memory
+here; it is refused by what it would expand to. No recursion, and no tags beyond the JSON types.
+"""
+
+import re
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from math import isfinite
+from typing import Any, Final, cast
+
+import yaml
+
+from toolcrib.contracts import InvalidDefinition, Json, JsonObject
+from toolcrib.kinds.http.openapi.read.limits import Bounds
+from toolcrib.kinds.http.openapi.read.pointers import child
+
+_MERGE: Final = "<<"
+_STR: Final = "tag:yaml.org,2002:str"
+_INT: Final = re.compile(r"[-+]?[0-9]+")
+_BASED: Final = re.compile(r"0o[0-7]+|0x[0-9a-fA-F]+")
+_FLOAT: Final = re.compile(r"[-+]?(\.[0-9]+|[0-9]+(\.[0-9]*)?)([eE][-+]?[0-9]+)?")
+_CONSTANTS: Final[dict[str, Json]] = {
+    **dict.fromkeys(("", "~", "null", "Null", "NULL")),
+    **dict.fromkeys(("true", "True", "TRUE"), True),
+    **dict.fromkeys(("false", "False", "FALSE"), False),
+}
+_NUMERIC: Final = frozenset("+-.0123456789")
+_LEADING_TABS: Final = re.compile(rb"^[ \t]*\t[ \t]*", re.MULTILINE)
+_MOST_DIGITS: Final = 300
+
+
+@dataclass(slots=True)
+class _Open:
+    """A collection that is being read."""
+
+    value: JsonObject | list[Json]
+    anchor: str | None
+    place: str
+    key: str | None = None
+    merged: list[JsonObject] = field(default_factory=list[JsonObject])
+    size: int = 1
+
+
+def parse_yaml(data: bytes, bounds: Bounds, repeated: Callable[[str], None]) -> Json:
+    """Read the first document of a YAML text.
+
+    Args:
+        data: UTF-8 or UTF-16 text.
+        bounds: Limits of depth and of values, aliases expanded.
+        repeated: Takes the JSON pointer of each key that occurs twice; the last one counts.
+
+    Raises:
+        InvalidDefinition: It exceeds a bound.
+        yaml.YAMLError: It is no YAML.
+    """
+    return _Builder(bounds, repeated).build(_events(data))
+
+
+def without_tabs(data: bytes) -> bytes:
+    """The text with tabs in its indentation, which YAML forbids, as two spaces each."""
+    return _LEADING_TABS.sub(lambda match: match[0].replace(b"\t", b"  "), data)
+
+
+def _events(data: bytes) -> Iterator[yaml.Event]:
+    return cast("Iterator[yaml.Event]", yaml.parse(data, Loader=yaml.CSafeLoader))  # pyright: ignore[reportUnknownMemberType] - PyYAML types no streams
+
+
+class _Builder:
+    def __init__(self, bounds: Bounds, repeated: Callable[[str], None]) -> None:
+        self._bounds = bounds
+        self._repeated = repeated
+        self._open: list[_Open] = []
+        self._anchors: dict[str, tuple[Json, int]] = {}
+        self._root: Json = None
+        self._values = 0
+
+    def build(self, events: Iterator[yaml.Event]) -> Json:
+        for event in events:
+            if isinstance(event, yaml.ScalarEvent):
+                self._scalar(event)
+            elif isinstance(event, yaml.CollectionStartEvent):
+                self._start(event)
+            elif isinstance(event, yaml.CollectionEndEvent):
+                self._end()
+            elif isinstance(event, yaml.AliasEvent):
+                self._alias(event)
+            elif isinstance(event, yaml.DocumentEndEvent):
+                break
+        return self._root
+
+    def _scalar(self, event: Any) -> None:
+        text: str = event.value
+        top = self._open[-1] if self._open else None
+        if top is not None and top.key is None and isinstance(top.value, dict):
+            top.key = text
+            self._name(event.anchor, text, 1)
+            return
+        plain = event.implicit[0] if event.tag is None else event.tag != _STR and event.implicit[0]
+        value = _plain(text) if plain or (event.tag is not None and event.tag != _STR) else text
+        if event.tag is not None and not event.tag.startswith("tag:yaml.org,2002:") and event.tag != "!":
+            raise yaml.YAMLError(f"tag {event.tag!r} is none of JSON's types")
+        self._name(event.anchor, value, 1)
+        self._put(value, 1)
+
+    def _start(self, event: Any) -> None:
+        if event.tag is not None and event.tag not in {"tag:yaml.org,2002:map", "tag:yaml.org,2002:seq", "!"}:
+            raise yaml.YAMLError(f"tag {event.tag!r} is none of JSON's types")
+        self._bounds.check_depth(len(self._open) + 1)
+        place = ""
+        if self._open:
+            top = self._open[-1]
+            if isinstance(top.value, dict) and top.key is None:
+                raise yaml.YAMLError(f"a key at {top.place or '/'} is a collection, and JSON keys are text")
+            place = child(top.place, top.key if isinstance(top.value, dict) else str(len(top.value)))
+        self._open.append(_Open({} if isinstance(event, yaml.MappingStartEvent) else [], event.anchor, place))
+
+    def _end(self) -> None:
+        done = self._open.pop()
+        value = done.value
+        if isinstance(value, dict):
+            for merged in done.merged:
+                for key in merged.keys() - value.keys():
+                    value[key] = merged[key]
+        self._name(done.anchor, value, done.size)
+        self._put(value, done.size)
+
+    def _alias(self, event: Any) -> None:
+        if event.anchor not in self._anchors:
+            if any(found.anchor == event.anchor for found in self._open):
+                raise InvalidDefinition(
+                    f"the OpenAPI document nests without end: YAML alias *{event.anchor} stands inside of what it names"
+                )
+            raise yaml.YAMLError(f"alias *{event.anchor} names nothing")
+        value, size = self._anchors[event.anchor]
+        top = self._open[-1] if self._open else None
+        if top is not None and isinstance(top.value, dict) and top.key is None:
+            if not isinstance(value, str):
+                raise yaml.YAMLError(f"a key at {top.place or '/'} is no text")
+            top.key = value
+            return
+        self._values += size
+        self._put(value, size)
+
+    def _name(self, anchor: str | None, value: Json, size: int) -> None:
+        self._values += 1
+        self._bounds.check_values(self._values)
+        if anchor is not None:
+            self._anchors[anchor] = (value, size)
+
+    def _put(self, value: Json, size: int) -> None:
+        if not self._open:
+            self._root = value
+            return
+        top = self._open[-1]
+        top.size += size
+        self._bounds.check_values(top.size)
+        if isinstance(top.value, list):
+            top.value.append(value)
+            return
+        key, top.key = cast("str", top.key), None
+        if key == _MERGE and isinstance(value, dict | list):
+            parts: list[Json] = cast("list[Json]", value) if isinstance(value, list) else [value]
+            top.merged.extend(cast("JsonObject", part) for part in parts if isinstance(part, dict))
+            return
+        if key in top.value:
+            self._repeated(child(top.place, key))
+        top.value[key] = value
+
+
+def _plain(text: str) -> Json:
+    """A plain scalar under the core schema; what JSON cannot say (`.nan`) stays text."""
+    if text in _CONSTANTS:
+        return _CONSTANTS[text]
+    if text[0] not in _NUMERIC or len(text) > _MOST_DIGITS:
+        return text
+    if _INT.fullmatch(text):
+        return int(text)
+    if _BASED.fullmatch(text):
+        return int(text, 0)
+    return float(text) if _FLOAT.fullmatch(text) and isfinite(float(text)) else text

@@ -1,0 +1,178 @@
+"""The requests of one call: counted, sent through the one way out, and turned into answers of 2xx or failed calls."""
+
+import base64
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Final
+
+from toolcrib.contracts import Attachment, EgressDenied, ErrorCode, InvalidInput, Json, JsonObject, Unavailable
+from toolcrib.core.executor import Attic, CallFailed, Clock, Dispatch, Outcome
+from toolcrib.core.providers import Credentials
+from toolcrib.core.providers.reach import count_request, unanswered
+from toolcrib.core.providers.reaching import request_limit_s
+from toolcrib.infrastructure.net import HttpResponse, HttpSession, NetworkError, Timeouts
+from toolcrib.kinds.http.runtime.access import Access
+from toolcrib.kinds.http.runtime.answers import BadBody, described, read_body, shown_headers
+from toolcrib.kinds.http.runtime.failures import answered, bad_response
+from toolcrib.kinds.http.runtime.forms import Kept, read_as
+from toolcrib.kinds.http.runtime.requests import Target, build_request
+
+MAX_PAGE_WAIT_S: Final = 10.0
+"""Seconds that a page in the middle of a list may wait for a rate limit."""
+
+_DEFAULT_PAGE_WAIT_S: Final = 1.0
+_CONNECT_S: Final = 30.0
+_SAFE: Final = frozenset({"GET", "HEAD", "OPTIONS"})
+_ABOUT_A_FILE: Final = 1_000
+"""Bytes that the description of a file may take beside its base64."""
+
+
+@dataclass(slots=True)
+class Exchange:
+    """The requests of one call and what they share."""
+
+    dispatch: Dispatch
+    target: Target
+    access: Access
+    session: HttpSession
+    attic: Attic
+    clock: Clock
+    secrets: tuple[str, ...] = field(default=(), repr=False)
+    """Of all credentials that were used so far."""
+
+    async def send(self, arguments: JsonObject, at: str | None = None) -> HttpResponse:
+        """One request with an answer of 2xx; a second one if a fetched token was refused, with a new token.
+
+        Args:
+            arguments: Of the operation.
+            at: The address of a following page, instead of the operation's.
+
+        Raises:
+            CallFailed: The budget, the policy, the network or the other side refused.
+        """
+        credentials = await self.access.credentials()
+        response = await self._ask(arguments, at, credentials)
+        if response.status == 401 and self.access.forget(credentials):
+            response = await self._ask(arguments, at, await self.access.credentials())
+        if not 200 <= response.status < 300:
+            failure = answered(self.target.tool, response, self.clock.now(), again=self._is_again())
+            raise self.access.judged(failure, credentials)
+        return response
+
+    async def send_again_once(self, arguments: JsonObject, at: str | None) -> HttpResponse:
+        """As `send`, but a refusal by rate limit is waited out once, if the wait is short."""
+        try:
+            return await self.send(arguments, at)
+        except CallFailed as failure:
+            asked = failure.error.retry_after_s
+            wait = _DEFAULT_PAGE_WAIT_S if asked is None else asked
+            if failure.error.code is not ErrorCode.RATE_LIMIT or wait > MAX_PAGE_WAIT_S:
+                raise
+        await self.clock.sleep(wait)
+        return await self.send(arguments, at)
+
+    async def _ask(self, arguments: JsonObject, at: str | None, credentials: Credentials) -> HttpResponse:
+        tool = self.target.tool
+        self.secrets = tuple(dict.fromkeys((*self.secrets, *credentials.secrets)))
+        request = build_request(self.target, arguments, credentials, at)
+        count_request(self.dispatch)
+        limit_s = min(request_limit_s(tool, self.access.provider), self._asked_s())
+        try:
+            return await self.session.request(
+                request.method,
+                request.url,
+                headers=request.headers,
+                body=request.body,
+                timeout=Timeouts(connect_s=min(limit_s, _CONNECT_S), read_idle_s=limit_s, total_s=limit_s),
+                follow_redirects=request.method in _SAFE,
+                tls=credentials.tls,
+            )
+        except (EgressDenied, NetworkError, InvalidInput) as problem:
+            raise unanswered(tool, problem) from None
+
+    def _is_again(self) -> bool:
+        """Whether the same call was sent before, in this process or another one."""
+        return self.dispatch.attempt > 1 or self.dispatch.context.attempt > 1
+
+    def _asked_s(self) -> float:
+        """Seconds that the caller gives the request, where the tool lets it say so."""
+        asked = self.dispatch.input.get(self.target.implementation.timeout_argument or "")
+        return asked / 1000 if isinstance(asked, int | float) and asked > 0 else math.inf
+
+    def read(self, response: HttpResponse) -> Json | bytes:
+        """The body of a page: JSON, or bytes.
+
+        Raises:
+            CallFailed: It is not what it claims to be.
+        """
+        promised = self.target.tool.output_schema or {}
+        try:
+            return read_body(response, as_text=promised.get("type") == "string")
+        except BadBody as problem:
+            raise bad_response(self.target.tool, response, str(problem)) from None
+
+    async def outcome(self, response: HttpResponse) -> Outcome:
+        """What a call of one request brings back: its answer, in the form that the tool wants.
+
+        Raises:
+            CallFailed: The answer has not that form.
+        """
+        tool = self.target.tool
+        as_text = (tool.output_schema or {}).get("type") == "string"
+        try:
+            reading = await read_as(self.target.implementation.response, response, as_text=as_text)
+        except BadBody as problem:
+            raise bad_response(tool, response, str(problem)) from None
+        if isinstance(reading.output, bytes):
+            return await self._file(response, reading.output, reading.warnings)
+        warnings, attachments = list(reading.warnings), list[Attachment]()
+        for kept in reading.kept:
+            try:
+                attachments.append(await self._keep(kept))
+            except Unavailable as problem:
+                warnings.append(f"the whole {kept.kind} ({len(kept.data)} bytes) could not be kept: {problem}")
+        return self.brought(response, reading.output, warnings=warnings, attachments=tuple(attachments))
+
+    def brought(
+        self,
+        response: HttpResponse,
+        output: Json,
+        *,
+        warnings: Sequence[str] = (),
+        attachments: tuple[Attachment, ...] = (),
+        **metadata: Json,
+    ) -> Outcome:
+        """An output with what accompanies it."""
+        told: JsonObject = {"warnings": list(warnings)} if warnings else {}
+        return Outcome(
+            output,
+            http_status=response.status,
+            metadata={"headers": shown_headers(response), **metadata, **told},
+            attachments=attachments,
+            secrets=self.secrets,
+        )
+
+    async def _file(self, response: HttpResponse, data: bytes, warnings: Sequence[str]) -> Outcome:
+        """Bytes: in the output as base64 if they fit in there, else in the attic as an attachment."""
+        file = described(response)
+        if len(data) * 4 / 3 + _ABOUT_A_FILE <= self.target.tool.max_output_bytes:
+            whole = file.model_copy(update={"base64": base64.b64encode(data).decode()})
+            return self.brought(response, whole.model_dump(mode="json"), warnings=warnings)
+        output = file.model_dump(mode="json")
+        kind = "image" if file.media_type.startswith("image/") else "blob"
+        try:
+            kept = await self._keep(Kept(kind, data, file.media_type))
+        except Unavailable as problem:
+            lost = f"the file ({len(data)} bytes) could not be kept: {problem}"
+            return self.brought(response, output, warnings=[*warnings, lost])
+        return self.brought(response, output, warnings=warnings, attachments=(kept,))
+
+    async def _keep(self, kept: Kept) -> Attachment:
+        owner = self.dispatch.context.principal.id
+        digest = await self.attic.put(
+            kept.data, realm=self.dispatch.tool.realm, made_by=owner, content_type=kept.content_type
+        )
+        return Attachment(
+            kind=kept.kind, url=f"blob:sha256:{digest}", content_type=kept.content_type, bytes=len(kept.data)
+        )

@@ -1,0 +1,159 @@
+"""An answer of 2xx in the form that a tool wants."""
+
+import re
+from typing import Final, NamedTuple, assert_never, cast
+
+import orjson
+
+from toolcrib.contracts import AttachmentKind, HttpImplementation, Json, JsonObject, ResponseForm
+from toolcrib.infrastructure.net import HttpResponse
+from toolcrib.kinds.http.runtime.answers import BadBody, content_type, read_body
+from toolcrib.kinds.http.runtime.delimited import read_delimited
+from toolcrib.kinds.http.runtime.media import decoded
+from toolcrib.kinds.http.runtime.media_part import is_json, media_type
+from toolcrib.kinds.http.runtime.readers import Unreadable, check_reader, read_html
+
+SHOWN_ROWS: Final = 50
+"""Rows of a table that stand in the output; a larger one is an attachment as well, whole."""
+
+_HTML: Final = frozenset({"text/html", "application/xhtml+xml"})
+_CSV: Final = frozenset({"text/csv", "application/csv", "text/comma-separated-values"})
+_TSV: Final = frozenset({"text/tab-separated-values", "text/tsv"})
+_MARKUP: Final = re.compile(
+    rb"(\xef\xbb\xbf)?\s*(<!--.{0,500}?-->\s*)?<(!doctype\s+html|html|head|body)[\s>]", re.I | re.S
+)
+_MAGIC: Final = re.compile(
+    rb"%PDF-|\x89PNG|GIF8[79]a|\xff\xd8\xff|PK\x03\x04|\x1f\x8b|Rar!|7z\xbc\xaf|RIFF....WEBP", re.S
+)
+_WIDE: Final = (b"\xff\xfe", b"\xfe\xff")
+_SNIFFED: Final = 1_024
+_BYTES: Final = "application/octet-stream"
+
+
+class Kept(NamedTuple):
+    """A payload that is too much for the output."""
+
+    kind: AttachmentKind
+    data: bytes
+    content_type: str
+
+
+class Reading(NamedTuple):
+    """What an answer says."""
+
+    output: Json | bytes
+    """JSON, or the bytes themselves."""
+    kept: tuple[Kept, ...] = ()
+    warnings: tuple[str, ...] = ()
+
+
+def check_form(implementation: HttpImplementation) -> None:
+    """Refuse a form that this process cannot read, before anything is sent.
+
+    Raises:
+        InvalidSettings: Names the extra that brings what is missing.
+    """
+    if implementation.response in {"html", "readable"}:
+        check_reader()
+
+
+async def read_as(form: ResponseForm, response: HttpResponse, *, as_text: bool = False) -> Reading:
+    """The body in a form.
+
+    Args:
+        form: What is wanted.
+        response: The answer.
+        as_text: For `auto`, whether text is text, also if it looks like JSON.
+
+    Raises:
+        BadBody: It has not that form.
+    """
+    if not response.body:
+        return Reading(None)
+    match form:
+        case "auto":
+            return Reading(read_body(response, as_text=as_text))
+        case "readable":
+            return await _readable(response)
+        case "json":
+            return Reading(_json(response))
+        case "text":
+            return Reading(_text(response))
+        case "html":
+            return await _page(response)
+        case "table":
+            return _table(response)
+        case "bytes":
+            return Reading(response.body)
+        case _:
+            assert_never(form)
+
+
+async def _readable(response: HttpResponse) -> Reading:
+    """By what the answer is, which is what it says it is unless that is plainly false."""
+    said, found = content_type(response), _kind_of(response)
+    warnings = () if found == said else (f"the answer says it is {said}, but it is {found}, and was read as that",)
+    if found in _HTML:
+        reading = await _page(response)
+    elif found in _CSV | _TSV:
+        reading = _table(response)
+    elif found != said or _MAGIC.match(response.body):
+        reading = Reading(response.body)
+    else:
+        reading = Reading(read_body(response))
+    return reading._replace(warnings=(*warnings, *reading.warnings))
+
+
+def _kind_of(response: HttpResponse) -> str:
+    """The media type, corrected where the bytes plainly contradict it."""
+    said, body = content_type(response), response.body
+    if said not in _HTML and _MARKUP.match(body):
+        return "text/html"
+    textual = said.startswith("text/") or is_json(said)
+    binary = _MAGIC.match(body) or (b"\0" in body[:_SNIFFED] and not body.startswith(_WIDE))
+    return _BYTES if textual and binary else said
+
+
+async def _page(response: HttpResponse) -> Reading:
+    try:
+        page = await read_html(_decoded(response, declares=True), response.url)
+    except Unreadable as problem:
+        raise BadBody(str(problem)) from None
+    tables = cast("list[JsonObject]", page["tables"])
+    kept = [_kept(table) for table in tables if len(table["rows"]) > SHOWN_ROWS]
+    return Reading({**page, "tables": [_shown(table) for table in tables]}, tuple(kept))
+
+
+def _table(response: HttpResponse) -> Reading:
+    try:
+        table = read_delimited(_decoded(response), tabs=content_type(response) in _TSV)
+    except ValueError as problem:
+        raise BadBody(str(problem)) from None
+    return Reading(_shown(table), (_kept(table),) if len(table["rows"]) > SHOWN_ROWS else ())
+
+
+def _shown(table: JsonObject) -> JsonObject:
+    rows = table["rows"]
+    return {**table, "rows": rows[:SHOWN_ROWS], "row_count": len(rows)}
+
+
+def _kept(table: JsonObject) -> Kept:
+    return Kept("table", orjson.dumps({"columns": table["columns"], "rows": table["rows"]}), "application/json")
+
+
+def _json(response: HttpResponse) -> Json:
+    try:
+        return orjson.loads(_decoded(response).removeprefix("\ufeff"))
+    except orjson.JSONDecodeError as problem:
+        raise BadBody(f"the answer is no JSON: {problem}") from None
+
+
+def _text(response: HttpResponse) -> str:
+    if _kind_of(response) == _BYTES or _MAGIC.match(response.body):
+        raise BadBody(f"the answer is {content_type(response)} of {len(response.body)} bytes, and no text")
+    return _decoded(response, declares=True)
+
+
+def _decoded(response: HttpResponse, *, declares: bool = False) -> str:
+    charset = media_type(response.headers.get("content-type") or _BYTES).charset
+    return decoded(response.body, charset, declares=declares)

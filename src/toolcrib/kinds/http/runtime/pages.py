@@ -1,0 +1,147 @@
+"""Reads a list that comes in pages to its end, and joins it."""
+
+import re
+from collections.abc import Sequence
+from typing import Final, cast
+
+from toolcrib.contracts import InvalidExpression, Json, JsonObject, Paging
+from toolcrib.core.executor import Outcome
+from toolcrib.infrastructure.net import HttpResponse
+from toolcrib.infrastructure.net.origins import origin_of
+from toolcrib.kinds.http.runtime.exchange import Exchange
+from toolcrib.kinds.http.runtime.failures import bad_response
+from toolcrib.kinds.http.runtime.positions import Page, Place, first_place, next_place, with_place
+
+MAX_LIST_BYTES: Final = 64 * 2**20
+"""Bytes of all pages of one call together; the list ends there, marked incomplete."""
+
+_NAMES: Final = re.compile(r"\.([A-Za-z_][A-Za-z0-9_-]*)|\['([^']+)'\]")
+_NOWHERE: Final = float("inf")
+
+
+async def follow(exchange: Exchange, paging: Paging) -> Outcome:
+    """All pages as one list, as far as the caller, the tool and `MAX_LIST_BYTES` want it.
+
+    Raises:
+        CallFailed: A page was refused or is none, or the pages run in a circle, or lead to another origin.
+    """
+    arguments, enough, page_size = _begin(exchange, paging)
+    place = first_place(paging)
+    names = path_of(paging.items)
+    items: list[Json] = []
+    seen: set[str] = set()
+    before: Sequence[Json] = ()
+    page: Page | None = None
+    pages = size = 0
+    while True:
+        arguments = arguments if place is None else with_place(arguments, place)
+        at = None if place is None else place.url
+        response = await (exchange.send_again_once(arguments, at) if pages else exchange.send(arguments))
+        document = exchange.read(response)
+        if document is None:
+            return _ended(exchange, response, page, items, names)
+        found = _items(exchange, response, document, names)
+        items += found
+        pages += 1
+        size += len(response.body)
+        page = Page(response, document, len(found), pages, len(items), page_size)
+        place = _next(exchange, paging, page)
+        if place is None or len(items) >= enough or pages >= paging.max_pages or size >= MAX_LIST_BYTES:
+            return _joined(exchange, page, items, names, whole=place is None, asked_for=len(items) >= enough)
+        if place.mark in seen or _repeats(place, found, before):
+            raise bad_response(exchange.target.tool, response, f"page {pages} names a next page that was read already")
+        seen.add(place.mark)
+        before = found
+
+
+def path_of(items: str) -> list[str]:
+    """The names that lead to the list in an answer; empty if the answer is the list."""
+    return [dotted or quoted for dotted, quoted in _NAMES.findall(items)] if items.startswith("$") else [items]
+
+
+def _repeats(place: Place, found: Sequence[Json], before: Sequence[Json]) -> bool:
+    """Whether a counted page is the one before it again, because the other side does not look at the number."""
+    return place.counted and bool(found) and isinstance(found[0], dict) and found == before
+
+
+def _begin(exchange: Exchange, paging: Paging) -> tuple[JsonObject, float, int | None]:
+    """The first arguments, how many items are enough, and how many a page has that is not the last.
+
+    Asks for the largest pages unless the caller says how many items are enough. A size is relied on only where the
+    other side is known to give it: one that gives less than it is asked for would seem to be at its end.
+    """
+    arguments = dict(exchange.dispatch.input)
+    name = paging.limit_argument
+    given = None if name is None else arguments.get(name)
+    if isinstance(given, int):
+        return arguments, given, given if paging.page_size is not None and given <= paging.page_size else None
+    if name is not None and given is None and paging.page_size is not None:
+        arguments[name] = paging.page_size
+    return arguments, _NOWHERE, paging.page_size
+
+
+def _next(exchange: Exchange, paging: Paging, page: Page) -> Place | None:
+    """The next page, whose address may not leave the origins that the call may reach."""
+    tool = exchange.target.tool
+    try:
+        place = next_place(paging, page)
+    except InvalidExpression as problem:
+        raise bad_response(tool, page.response, f"the next page cannot be found: {problem}") from None
+    if place is None or place.url is None:
+        return place
+    url = _protected(place.url, page.response.url)
+    if origin_of(url) not in exchange.access.origins:
+        problem = f"page {page.pages} names a next page on another origin, {_host(url)}, which is not followed"
+        raise bad_response(tool, page.response, problem)
+    return place._replace(url=url)
+
+
+def _protected(url: str, current: str) -> str:
+    """The address with TLS if the page that names it had it: servers behind a proxy do not know that they have it."""
+    upgraded = f"https{url[4:]}" if url.startswith("http://") else url
+    return upgraded if origin_of(upgraded) == origin_of(current) else url
+
+
+def _ended(
+    exchange: Exchange, response: HttpResponse, last: Page | None, items: list[Json], names: list[str]
+) -> Outcome:
+    """An answer without content (204) is where a list ends: after the last page, or before there was one."""
+    if last is None:
+        return exchange.brought(response, None, paging={"pages": 1, "items": 0, "complete": True})
+    return _joined(exchange, last, items, names, whole=True, asked_for=False)
+
+
+def _joined(
+    exchange: Exchange, page: Page, items: list[Json], names: list[str], *, whole: bool, asked_for: bool
+) -> Outcome:
+    """The last page's document with the items of all pages."""
+    paging: JsonObject = {"pages": page.pages, "items": len(items), "complete": whole}
+    warnings: list[str] = []
+    if not whole and not asked_for:
+        warnings.append(
+            f"the list is not complete: {len(items)} items of {page.pages} pages were read, and there are more; "
+            "narrow the call, or ask for the rest"
+        )
+    return exchange.brought(page.response, _put(page.document, names, items), warnings=warnings, paging=paging)
+
+
+def _put(document: Json, names: list[str], items: list[Json]) -> Json:
+    if not names:
+        return items
+    found = cast("JsonObject", document)
+    return {**found, names[0]: _put(found[names[0]], names[1:], items)}
+
+
+def _items(exchange: Exchange, response: HttpResponse, document: Json, names: list[str]) -> list[Json]:
+    found = document
+    for name in names:
+        found = cast("JsonObject", found).get(name) if isinstance(found, dict) else None
+    if not isinstance(found, list):
+        what = f"has no list {'.'.join(names)!r}, which its pages are made of" if names else "is no list"
+        raise bad_response(exchange.target.tool, response, f"the answer {what}", explained=True)
+    return cast("list[Json]", found)
+
+
+def _host(url: str) -> str:
+    origin = origin_of(url)
+    return "not one of HTTP" if origin is None else f"{origin[0]}://{origin[1]}:{origin[2]}"

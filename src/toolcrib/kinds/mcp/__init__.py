@@ -1,0 +1,1 @@
+"""Tools of kind `mcp`: tools, resources and prompts of MCP servers."""

@@ -1,0 +1,118 @@
+"""What an MCP server lists as a provider's tools: `import_mcp`, a pure function.
+
+Whoever calls it has listed, and stores the result. What cannot be a tool is left out, said so in the report, and the
+others go on: one broken entry of a server takes nothing else with it.
+"""
+
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from types import MappingProxyType
+from typing import Final
+
+from pydantic import ValidationError
+
+from toolcrib.contracts import (
+    InvalidDefinition,
+    LossReport,
+    McpCapability,
+    OperationImport,
+    ProviderDefinition,
+    ToolDefinition,
+    content_hash,
+)
+from toolcrib.core.providers.imports import Group, ImportedApi
+from toolcrib.core.providers.losses import Losses
+from toolcrib.core.registry import check_definition
+from toolcrib.kinds.mcp.importer.names import tool_names
+from toolcrib.kinds.mcp.importer.offers import Listing, Offer, Unusable
+from toolcrib.kinds.mcp.importer.prose import visible
+from toolcrib.kinds.mcp.importer.tools import make_tool
+
+_NO_NAMES: Final[Mapping[tuple[McpCapability, str], str]] = MappingProxyType({})
+_MOST_SHOWN: Final = 100
+_MOST_WHY: Final = 300
+
+
+def import_mcp(
+    listing: Listing,
+    provider: ProviderDefinition,
+    *,
+    known: Mapping[tuple[McpCapability, str], str] = _NO_NAMES,
+    taken: Collection[str] = (),
+) -> ImportedApi:
+    """Make a tool of everything that a server offers.
+
+    Args:
+        listing: What it offers.
+        provider: The server.
+        known: Names that its offers have as tools from an earlier import.
+        taken: Names of tools that are not the provider's.
+
+    Returns:
+        Definitions that are not stored anywhere yet, and everything that was not kept as it was.
+    """
+    names = tool_names(listing.offers, provider.name, known=known, taken=taken)
+    made = [_made(offer, names[offer.key], provider.name) for offer in listing.offers]
+    left_out = [_left_out(entry) for entry in listing.unusable]
+    tools = tuple(tool for tool, _ in made if tool is not None)
+    report = LossReport(format="MCP", operations=(*(entry for _, entry in made), *left_out))
+    metadata = {**provider.metadata, "server": _server(listing), "import": report.summary()}
+    groups = tuple(_groups(tools))
+    return ImportedApi(provider.model_copy(update={"metadata": metadata}), tools, groups, report)
+
+
+def _made(offer: Offer, name: str, provider: str) -> tuple[ToolDefinition | None, OperationImport]:
+    losses = Losses()
+    if name != offer.name and offer.list_name == "tools":
+        losses.changed(
+            offer.place,
+            "syntax",
+            "name",
+            f"the tool is called {name!r}, because the server's name is taken or no name of a tool",
+        )
+    tool = _tool(offer, name, provider, losses)
+    entry = OperationImport(
+        operation=f"{offer.capability} {_shown(offer.name)}",
+        place=offer.place,
+        tool=None if tool is None else tool.name,
+        group=None if tool is None else offer.capability,
+        kept=() if tool is None else tuple(sorted(offer.fingerprint)),
+        losses=losses.report(),
+    )
+    return tool, entry
+
+
+def _tool(offer: Offer, name: str, provider: str, losses: Losses) -> ToolDefinition | None:
+    try:
+        tool = make_tool(offer, name, provider, losses)
+        check_definition(tool)
+    except ValidationError as error:
+        why = error.errors()[0]["msg"]
+    except InvalidDefinition as error:
+        why = str(error)
+    else:
+        return tool
+    losses.dropped(offer.place, "operation", "operation", f"left out: {why}"[:_MOST_WHY])
+    return None
+
+
+def _left_out(entry: Unusable) -> OperationImport:
+    losses = Losses()
+    losses.dropped(entry.place, "operation", "operation", f"left out: {entry.why}"[:_MOST_WHY])
+    return OperationImport(operation=_shown(entry.name), place=entry.place, tool=None, losses=losses.report())
+
+
+def _groups(tools: Sequence[ToolDefinition]) -> Iterator[Group]:
+    capabilities = [tag for tool in tools for tag in tool.tags]
+    for capability in dict.fromkeys(capabilities):
+        yield Group(capability, capabilities.count(capability), "")
+
+
+def _server(listing: Listing) -> str:
+    """The server's name and version as it gives them, to be shown; and a hash if it gives anything else."""
+    said = listing.server or {}
+    known = " ".join(_shown(value) for field in ("name", "version") if isinstance(value := said.get(field), str))
+    return known or (content_hash(said) if said else "")
+
+
+def _shown(name: str) -> str:
+    return visible(name)[:_MOST_SHOWN]

@@ -1,0 +1,124 @@
+"""What goes wrong with an MCP server, in the nine codes of contracts, section 3.
+
+| what happened | code | reason |
+|---|---|---|
+| 401, 403, no new token, -32042 (a person has to visit a page) | AUTH_REQUIRED | reconnect_required |
+| the server's tool answered with an error (`isError`) | PROVIDER_ERROR | tool_failed |
+| -32602, invalid parameters | VALIDATION_ERROR | request_refused |
+| -32002, no such resource; -32601, no such method | PROVIDER_ERROR | not_found |
+| no answer in time, 408, 504 | TIMEOUT | tool_timeout |
+| 429 | RATE_LIMIT | rate_limited |
+| the connection broke, or was not to be had | NETWORK_ERROR | tool_failed |
+| something that is no MCP, or too much of it | PROVIDER_ERROR | bad_response |
+| any other error | PROVIDER_ERROR | tool_failed |
+"""
+
+from typing import Final
+
+from toolcrib.contracts import EgressDenied, ErrorCode, InvalidInput, Reason
+from toolcrib.core.executor import CallFailed, error
+from toolcrib.core.providers.reach import meaning_of
+from toolcrib.infrastructure.net import NetworkError
+
+MOST_WORDS: Final = 4_096
+"""Characters of the other side's own words."""
+
+_CODES: Final[dict[int, tuple[ErrorCode, Reason]]] = {
+    -32602: (ErrorCode.VALIDATION_ERROR, Reason.REQUEST_REFUSED),
+    -32601: (ErrorCode.PROVIDER_ERROR, Reason.NOT_FOUND),
+    -32002: (ErrorCode.PROVIDER_ERROR, Reason.NOT_FOUND),
+    -32001: (ErrorCode.TIMEOUT, Reason.TOOL_TIMEOUT),
+    -32042: (ErrorCode.AUTH_REQUIRED, Reason.RECONNECT_REQUIRED),
+    -32700: (ErrorCode.PROVIDER_ERROR, Reason.BAD_RESPONSE),
+}
+_LATE: Final = "timed out"
+"""How the SDK ends to say so; servers use its code, -32001, for other things too."""
+
+
+class SessionGone(CallFailed):
+    """The connection was lost before anything was done on it: the same may be asked on a new one."""
+
+
+def reconnect(provider: str, why: str) -> CallFailed:
+    """Its credentials are missing, refused or used up; a person has to connect the provider anew."""
+    message = f"provider {provider!r}: {why}; reconnect it: check or renew its credentials, then call again"
+    return CallFailed(error(ErrorCode.AUTH_REQUIRED, Reason.RECONNECT_REQUIRED, message))
+
+
+def unauthorized(provider: str, failure: CallFailed) -> CallFailed:
+    """A failure to get credentials; where a token endpoint has refused, somebody has to reconnect."""
+    if failure.error.code is not ErrorCode.AUTH_REQUIRED or failure.error.reason is Reason.MISSING_SECRET:
+        return failure
+    renewed = reconnect(provider, failure.error.message)
+    renewed.secrets = failure.secrets
+    return renewed
+
+
+def answered(provider: str, status: int, retry_after_s: float | None) -> CallFailed:
+    """A status of 400 and more."""
+    if status in {401, 403}:
+        failure = reconnect(provider, f"its MCP server refused the credentials with status {status}")
+        failure.http_status = status
+        return failure
+    if status in {408, 504}:
+        code, reason = ErrorCode.TIMEOUT, Reason.TOOL_TIMEOUT
+    elif status == 429:
+        code, reason = ErrorCode.RATE_LIMIT, Reason.RATE_LIMITED
+    else:
+        code, reason = ErrorCode.PROVIDER_ERROR, Reason.TOOL_FAILED
+    message = f"provider {provider!r}: its MCP server answered with status {status}"
+    found = error(code, reason, message).model_copy(update={"retry_after_s": retry_after_s})
+    return CallFailed(found, http_status=status)
+
+
+def unreached(provider: str, problem: EgressDenied | NetworkError | InvalidInput | OSError) -> CallFailed:
+    """The network, its policy or the system let nothing through, or not all of it."""
+    match problem:
+        case EgressDenied() | NetworkError():
+            code, reason = meaning_of(problem)
+        case _:
+            code, reason = ErrorCode.PROVIDER_ERROR, Reason.TOOL_FAILED
+    unsent = isinstance(problem, NetworkError) and problem.unsent
+    return CallFailed(error(code, reason, f"provider {provider!r}: {problem}"), effect="none" if unsent else None)
+
+
+def refused(provider: str, code: int, message: str) -> CallFailed:
+    """An error of the protocol (JSON-RPC 2.0, section 5.1, and the codes of MCP)."""
+    found, reason = _CODES.get(code, (ErrorCode.PROVIDER_ERROR, Reason.TOOL_FAILED))
+    words = " ".join(message.split())[:MOST_WORDS]
+    if found is ErrorCode.TIMEOUT and not words.endswith(_LATE):
+        found, reason = ErrorCode.PROVIDER_ERROR, Reason.TOOL_FAILED
+    if found is ErrorCode.AUTH_REQUIRED:
+        return reconnect(provider, f"its MCP server wants a person to visit a page first ({words})")
+    remedy = "; correct the arguments" if found is ErrorCode.VALIDATION_ERROR else ""
+    text = f"provider {provider!r}: its MCP server refused with {code}: {words}{remedy}"
+    return CallFailed(error(found, reason, text, rpc_code=code))
+
+
+def broken(provider: str, said: str = "") -> CallFailed:
+    """The connection broke while an answer was awaited; whether the call took effect is not known."""
+    message = f"provider {provider!r}: the connection to its MCP server broke before it answered"
+    return CallFailed(error(ErrorCode.NETWORK_ERROR, Reason.TOOL_FAILED, f"{message}{_told(said)}"))
+
+
+def unopened(provider: str, why: str, said: str = "", *, code: ErrorCode = ErrorCode.NETWORK_ERROR) -> CallFailed:
+    """There is no connection to be had."""
+    message = f"provider {provider!r}: its MCP server cannot be connected: {why}"
+    return CallFailed(error(code, Reason.TOOL_FAILED, f"{message}{_told(said)}"), effect="none")
+
+
+def unusable(provider: str, why: str) -> CallFailed:
+    """An answer that is not what the protocol says, or more than is read."""
+    message = f"provider {provider!r}: the answer of its MCP server cannot be used: {why}"
+    return CallFailed(error(ErrorCode.PROVIDER_ERROR, Reason.BAD_RESPONSE, message))
+
+
+def late(provider: str, limit_s: float) -> CallFailed:
+    """No connection within the time."""
+    message = f"provider {provider!r}: its MCP server was not connected within {limit_s:g} s"
+    return CallFailed(error(ErrorCode.TIMEOUT, Reason.TOOL_TIMEOUT, message))
+
+
+def _told(said: str) -> str:
+    words = " ".join(said.split())
+    return f"; it wrote: {words[-MOST_WORDS:]}" if words else ""

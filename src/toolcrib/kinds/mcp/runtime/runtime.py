@@ -1,0 +1,127 @@
+"""From a server's result to an outcome: structured content before text, and bytes beside the output, not in it.
+
+Text that is a JSON object or list is read as such. One part of a result is the output itself; of several the output is
+a list. Images, sounds and blobs are kept in the attic, and the output has a description of each in their place.
+"""
+
+import base64
+import binascii
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Final, cast
+
+import orjson
+
+from toolcrib.contracts import Attachment, ErrorCode, Json, JsonObject, McpCapability, Reason, Unavailable
+from toolcrib.core.executor import Attic, CallFailed, Dispatch, Outcome, error
+from toolcrib.kinds.mcp.runtime.failures import MOST_WORDS
+
+_UNKNOWN: Final = "application/octet-stream"
+_LINK: Final = ("uri", "name", "title", "description", "mimeType", "size")
+
+
+@dataclass(slots=True)
+class Reading:
+    """Reads one result."""
+
+    dispatch: Dispatch
+    attic: Attic
+    attachments: list[Attachment] = field(default_factory=list[Attachment])
+    warnings: list[str] = field(default_factory=list[str])
+
+    async def outcome(self, capability: McpCapability, result: JsonObject) -> Outcome:
+        """What a call brings back.
+
+        Raises:
+            CallFailed: The result says that the tool failed.
+        """
+        match capability:
+            case "tool":
+                output = await self._tool(result)
+            case "resource":
+                output = _single([await self._resource(part) for part in _objects(result.get("contents"))])
+            case "prompt":
+                output = await self._prompt(result)
+        metadata: JsonObject = {"warnings": self.warnings} if self.warnings else {}
+        return Outcome(output, metadata=metadata, attachments=tuple(self.attachments))
+
+    async def _tool(self, result: JsonObject) -> Json:
+        parts = _objects(result.get("content"))
+        if result.get("isError") is True:
+            raise self._failed(parts)
+        read = [await self._part(part) for part in parts]
+        structured = result.get("structuredContent")
+        return _single(read) if structured is None else structured
+
+    def _failed(self, parts: Sequence[JsonObject]) -> CallFailed:
+        said = " ".join(" ".join(str(part.get("text") or "") for part in parts).split())[:MOST_WORDS]
+        message = f"tool {self.dispatch.tool.name!r} failed: {said or 'the server does not say why'}"
+        failure = error(ErrorCode.PROVIDER_ERROR, Reason.TOOL_FAILED, message)
+        return CallFailed(failure, effect="none")  # it says itself that it failed, and is believed like a function
+
+    async def _prompt(self, result: JsonObject) -> Json:
+        messages: list[Json] = []
+        for message in _objects(result.get("messages")):
+            content = message.get("content")
+            part = cast("JsonObject", content) if isinstance(content, dict) else JsonObject()
+            read = part.get("text") if part.get("type") == "text" else await self._part(part)
+            messages.append({"role": message.get("role"), "content": read})
+        return {"description": result.get("description"), "messages": messages}
+
+    async def _part(self, part: JsonObject) -> Json:
+        match part.get("type"):
+            case "text":
+                return _value(str(part.get("text") or ""))
+            case "image" | "audio":
+                return await self._bytes(str(part.get("data") or ""), part.get("mimeType"))
+            case "resource":
+                resource = part.get("resource")
+                return await self._resource(cast("JsonObject", resource) if isinstance(resource, dict) else {})
+            case _:
+                return {name: part[name] for name in _LINK if part.get(name) is not None}
+
+    async def _resource(self, resource: JsonObject) -> Json:
+        uri, media_type = resource.get("uri"), resource.get("mimeType")
+        if isinstance(resource.get("blob"), str):
+            kept = await self._bytes(resource["blob"], media_type)
+            return {"uri": uri, **kept}
+        return {"uri": uri, "media_type": media_type, "content": _value(str(resource.get("text") or ""))}
+
+    async def _bytes(self, text: str, media_type: Json) -> JsonObject:
+        """Keep bytes, and describe them."""
+        content_type = media_type if isinstance(media_type, str) and media_type else _UNKNOWN
+        described: JsonObject = {"media_type": content_type}
+        try:
+            data = base64.b64decode(text, validate=True)
+        except binascii.Error:
+            self.warnings.append(f"a part of type {content_type} is no base64 and was left out")
+            return described
+        tool, made_by = self.dispatch.tool, self.dispatch.context.principal.id
+        try:
+            digest = await self.attic.put(data, realm=tool.realm, made_by=made_by, content_type=content_type)
+        except Unavailable as problem:
+            self.warnings.append(f"a part of type {content_type} ({len(data)} bytes) could not be kept: {problem}")
+            return described
+        kind = "image" if content_type.startswith("image/") else "blob"
+        url = f"blob:sha256:{digest}"
+        self.attachments.append(Attachment(kind=kind, url=url, content_type=content_type, bytes=len(data)))
+        return {**described, "bytes": len(data), "url": url}
+
+
+def _single(parts: list[Json]) -> Json:
+    return parts[0] if len(parts) == 1 else parts or None
+
+
+def _value(text: str) -> Json:
+    """The JSON object or list that a text is, or the text."""
+    if text.lstrip()[:1] in {"{", "["}:
+        try:
+            return orjson.loads(text)
+        except orjson.JSONDecodeError:
+            return text
+    return text
+
+
+def _objects(value: Json) -> list[JsonObject]:
+    found = cast("list[Json]", value) if isinstance(value, list) else []
+    return [cast("JsonObject", item) for item in found if isinstance(item, dict)]

@@ -1,0 +1,277 @@
+"""One session with an MCP server, over the official SDK: opened, listed, asked. Nothing above this module knows it.
+
+Answers come out as JSON and failures as `CallFailed`. A session belongs to the task that holds it open; any task may
+ask. Requests of the server (sampling, elicitation, roots) are refused by the SDK, because no handler is given for them;
+progress and log messages are left alone.
+"""
+
+import asyncio
+from collections.abc import Callable, Collection
+from contextlib import AbstractAsyncContextManager
+from dataclasses import dataclass
+from importlib.metadata import version
+from typing import Any, Final, cast
+
+import mcp_types as types
+from mcp import ClientSession, MCPError
+from mcp.client import IncomingMessage
+from mcp.shared.uri_template import InvalidUriTemplate, UriTemplate
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from toolcrib.contracts import ErrorCode, Json, JsonObject, McpCapability
+from toolcrib.core.executor import CallFailed
+from toolcrib.kinds.mcp.importer import NAMED_BY, Listing, Unusable, read_listing
+from toolcrib.kinds.mcp.runtime._sifting import Sifting, explained
+from toolcrib.kinds.mcp.runtime.failures import SessionGone, broken, refused, unopened, unusable
+from toolcrib.kinds.mcp.runtime.troubles import Troubles
+
+MAX_PAGES: Final = 200
+MAX_ENTRIES: Final = 10_000
+"""Of one list."""
+
+_CHANGES: Final = (
+    types.ToolListChangedNotification,
+    types.PromptListChangedNotification,
+    types.ResourceListChangedNotification,
+)
+_CLOSED: Final = ("Connection closed", "SSE stream ")
+"""How the SDK begins to say that a connection broke."""
+_WILL_NOT_PASS: Final = frozenset({ErrorCode.AUTH_REQUIRED, ErrorCode.POLICY_DENIED, ErrorCode.NETWORK_ERROR})
+"""Failures of the first request after which an older way to begin is not tried."""
+
+
+class _Page(BaseModel):
+    """What matters of any page of a list."""
+
+    next_cursor: str | None = Field(None, alias="nextCursor")
+
+
+class _Result(BaseModel):
+    """Any result, as it is."""
+
+    model_config = ConfigDict(extra="allow")
+
+
+@dataclass(frozen=True, slots=True)
+class Asking:
+    """What a session is opened with."""
+
+    provider: str
+    troubles: Troubles
+    limit_s: float
+    """Seconds for each request that is no call."""
+    changed: Callable[[], None]
+    """Called when the server says that a list has changed."""
+    ended: Callable[[], None]
+    """Called when the connection has ended."""
+
+
+class Session:
+    """An open session. Lists are for one task at a time; calls are not."""
+
+    def __init__(self, client: ClientSession, wire: Sifting, asking: Asking) -> None:
+        self._client = client
+        self._wire = wire
+        self._asking = asking
+        self._provider = asking.provider
+
+    async def listing(self, names: Collection[str]) -> Listing:
+        """What the server offers now, in the lists of these names.
+
+        Raises:
+            SessionGone: The connection was lost.
+            CallFailed: The server does not answer, refuses, or lists without end.
+        """
+        entries: dict[str, list[Json]] = {}
+        malformed: list[Unusable] = []
+        for name in names:
+            if self._offers(name):
+                entries[name] = await self._entries(name, malformed)
+        info = self._client.server_info
+        server: JsonObject | None = None if info is None else {"name": info.name, "version": info.version}
+        found = read_listing(entries, server)
+        return Listing(found.offers, (*found.unusable, *malformed), server)
+
+    async def call(self, capability: McpCapability, name: str, arguments: JsonObject, limit_s: float) -> JsonObject:
+        """Call a tool, read a resource or get a prompt; returns the result as the specification has it.
+
+        Raises:
+            CallFailed: There is no result, or one that is none.
+        """
+        request: types.CallToolRequest | types.ReadResourceRequest | types.GetPromptRequest
+        match capability:
+            case "tool":
+                request = types.CallToolRequest(params=types.CallToolRequestParams(name=name, arguments=arguments))
+            case "resource":
+                uri = self._uri(name, arguments)
+                request = types.ReadResourceRequest(params=types.ReadResourceRequestParams(uri=uri))
+            case "prompt":
+                request = types.GetPromptRequest(params=types.GetPromptRequestParams(name=name, arguments=arguments))
+        try:
+            answer = await self._client.send_request(request, _Result, request_read_timeout_seconds=limit_s)
+        except MCPError as problem:
+            raise failure_of(problem, self._asking) from None
+        except ValidationError as problem:
+            raise unusable(self._provider, explained(problem)) from None
+        result: JsonObject = answer.model_dump()
+        if result.get("resultType") == "input_required":
+            raise unusable(self._provider, "it asks for more input (elicitation or sampling), which a call cannot give")
+        return result
+
+    def _offers(self, name: str) -> bool:
+        """Whether the server says that it has a list."""
+        said = self._client.server_capabilities or types.ServerCapabilities()
+        by_list = {"tools": said.tools, "prompts": said.prompts}
+        return by_list.get(name, said.resources) is not None
+
+    async def _entries(self, name: str, malformed: list[Unusable]) -> list[Json]:
+        found: list[Json] = []
+        cursor: str | None = None
+        seen: set[str] = set()
+        total = 0
+        while len(seen) < MAX_PAGES and total <= MAX_ENTRIES:
+            try:
+                cursor, dropped = await self._page(name, cursor)
+            except _NoSuchList:
+                return found
+            page = self._wire.page
+            wrong = {**self._wire.malformed, **dropped}
+            found += [entry for index, entry in enumerate(page) if index not in wrong]
+            malformed += [Unusable(_named(page[at], name), f"/{name}/{total + at}", why) for at, why in wrong.items()]
+            total += len(page)
+            if cursor is None:
+                return found
+            if cursor in seen:
+                break
+            seen.add(cursor)
+        bound = f"{MAX_PAGES} pages and {MAX_ENTRIES} entries"
+        raise unusable(self._provider, f"its list of {name} does not end, or not within {bound}")
+
+    async def _page(self, name: str, cursor: str | None) -> tuple[str | None, dict[int, str]]:
+        """Where the next page is, and which entries of this one the SDK has dropped."""
+        params = None if cursor is None else types.PaginatedRequestParams(cursor=cursor)
+        try:
+            if name == "tools":
+                return await self._tools(params)
+            return (await self._client.send_request(_request(name, params), _Page)).next_cursor, {}
+        except MCPError as problem:
+            if name != "tools" and problem.code == types.METHOD_NOT_FOUND:
+                raise _NoSuchList from None
+            failure = failure_of(problem, self._asking)
+            raise SessionGone(failure.error) if _is_closed(problem) else failure from None
+        except ValidationError as problem:
+            raise unusable(self._provider, explained(problem)) from None
+
+    async def _tools(self, params: types.PaginatedRequestParams | None) -> tuple[str | None, dict[int, str]]:
+        """As `_page`, by the SDK's own way, which remembers of which arguments it makes headers."""
+        found = await self._client.list_tools(params=params)
+        kept = {tool.name for tool in found.tools}
+        lost = [at for at, entry in enumerate(self._wire.page) if _named(entry, "tools") not in kept]
+        dropped = {at: "its x-mcp-header is invalid" for at in lost if at not in self._wire.malformed}
+        return found.next_cursor, dropped
+
+    def _uri(self, name: str, arguments: JsonObject) -> str:
+        try:
+            return UriTemplate.parse(name).expand({key: str(value) for key, value in arguments.items()})
+        except (InvalidUriTemplate, ValueError, TypeError) as problem:
+            raise refused(self._provider, types.INVALID_PARAMS, f"the URI cannot be made: {problem}") from None
+
+
+class _NoSuchList(Exception):
+    """A server that does not know a list, though it said that it has such things."""
+
+
+async def hold(
+    streams: AbstractAsyncContextManager[tuple[Any, Any]],
+    asking: Asking,
+    *,
+    legacy: bool,
+    opened: Callable[[Session], None],
+    leave: asyncio.Event,
+) -> None:
+    """Open a session, hand it out, and hold it open until it is left. All of it in the one task that calls.
+
+    What prevents it, or ends it before it is left, is in the troubles.
+
+    Args:
+        streams: The transport.
+        asking: What it is opened with.
+        legacy: Begin the old way without trying the new one.
+        opened: Is given the session.
+        leave: When to close it.
+    """
+    info = types.Implementation(name="toolcrib", version=version("toolcrib"))
+
+    async def hear(message: IncomingMessage) -> None:
+        if isinstance(message, _CHANGES):
+            asking.changed()
+
+    async with streams as (incoming, outgoing):
+        wire = Sifting(incoming, outgoing, on_end=asking.ended)
+        async with ClientSession(
+            dispatcher=wire, read_timeout_seconds=asking.limit_s, message_handler=hear, client_info=info
+        ) as client:
+            try:
+                await _begin(client, asking, legacy=legacy)
+            except CallFailed as failure:
+                asking.troubles.last = failure
+                return
+            wire.version = client.protocol_version or wire.version
+            asking.troubles.last = None
+            opened(Session(client, wire, asking))
+            await leave.wait()
+
+
+async def _begin(client: ClientSession, asking: Asking, *, legacy: bool) -> None:
+    """Agree on a version: by `server/discover` (2026-07-28), or by `initialize`, as servers before it want it."""
+    if not legacy:
+        try:
+            await client.discover()
+        except MCPError as problem:
+            failure = failure_of(problem, asking)
+            if failure.error.code in _WILL_NOT_PASS:
+                raise failure from None
+        except (RuntimeError, ValidationError):
+            pass  # it answers, and not as a server of that version does
+        else:
+            return
+    try:
+        await client.initialize()
+    except MCPError as problem:
+        raise failure_of(problem, asking) from None
+    except RuntimeError as problem:
+        raise unopened(asking.provider, str(problem), code=ErrorCode.PROVIDER_ERROR) from None
+    except ValidationError as problem:
+        raise unusable(asking.provider, explained(problem)) from None
+
+
+def failure_of(problem: MCPError, asking: Asking) -> CallFailed:
+    """What an error of the protocol means: what our transport has met, or what the server says."""
+    behind = asking.troubles.behind(problem.data)
+    if behind is not None:
+        return behind
+    if _is_closed(problem):
+        return asking.troubles.last or broken(asking.provider, asking.troubles.said)
+    return refused(asking.provider, problem.code, problem.message)
+
+
+def _is_closed(problem: MCPError) -> bool:
+    """Whether the SDK says that the connection broke; servers use the same code for whatever they like."""
+    return problem.code == types.CONNECTION_CLOSED and problem.message.startswith(_CLOSED)
+
+
+def _request(
+    name: str, params: types.PaginatedRequestParams | None
+) -> types.ListPromptsRequest | types.ListResourcesRequest | types.ListResourceTemplatesRequest:
+    match name:
+        case "prompts":
+            return types.ListPromptsRequest(params=params)
+        case "resources":
+            return types.ListResourcesRequest(params=params)
+        case _:
+            return types.ListResourceTemplatesRequest(params=params)
+
+
+def _named(entry: Json, name: str) -> str:
+    found = cast("JsonObject", entry).get(NAMED_BY[name]) if isinstance(entry, dict) else None
+    return found if isinstance(found, str) else ""

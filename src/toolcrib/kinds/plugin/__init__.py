@@ -1,0 +1,1 @@
+"""Tools of kind `plugin`: executed by other packages."""

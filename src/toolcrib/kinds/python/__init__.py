@@ -1,0 +1,1 @@
+"""Tools of kind `python`: functions of the application."""

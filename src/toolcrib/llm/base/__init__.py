@@ -1,0 +1,1 @@
+"""What all models share: messages, events, errors, prices, quirks, transport, and the port of a wire format."""

@@ -1,0 +1,78 @@
+"""Lenient looks at JSON of providers, and at schemas.
+
+A value of another type counts as absent. What is needed and absent is an error by name.
+"""
+
+from typing import Any, cast
+
+import orjson
+
+from toolcrib.contracts import pointed
+from toolcrib.contracts.base.errors import ModelError
+
+
+def obj(value: Any) -> dict[str, Any]:
+    """The object, or an empty one."""
+    return cast("dict[str, Any]", value) if isinstance(value, dict) else {}
+
+
+def arr(value: Any) -> list[Any]:
+    """The array, or an empty one."""
+    return cast("list[Any]", value) if isinstance(value, list) else []
+
+
+def text(value: Any) -> str:
+    """The string, or an empty one."""
+    return value if isinstance(value, str) else ""
+
+
+def count(value: Any) -> int:
+    """The whole number, or 0; some gateways write counts as floats."""
+    return int(value) if isinstance(value, int | float) else 0
+
+
+def json_text(value: Any) -> str:
+    """A value as JSON text; a string is taken to be JSON text already."""
+    return value if isinstance(value, str) else orjson.dumps(value).decode()
+
+
+def load_object(data: bytes, provider: str) -> dict[str, Any]:
+    """The JSON object of an answer.
+
+    Raises:
+        ModelError: `bad_response`, the answer is empty, not JSON or not an object.
+    """
+    if not data.strip():
+        raise ModelError("bad_response", f"{provider} answered with an empty body; check base_url")
+    try:
+        value = orjson.loads(data)
+    except orjson.JSONDecodeError as error:
+        start = data[:80].decode("utf-8", "replace")
+        raise ModelError(
+            "bad_response",
+            f"{provider} answered with {len(data)} bytes that are not JSON ({error}): {start!r}...; check base_url",
+        ) from error
+    if not isinstance(value, dict):
+        raise ModelError("bad_response", f"{provider} answered with a JSON {type(value).__name__}, expected an object")
+    return cast("dict[str, Any]", value)
+
+
+def missing(provider: str, field: str, holder: dict[str, Any]) -> ModelError:
+    """The error for a needed field that is not there."""
+    found = ", ".join(sorted(holder)) or "nothing"
+    return ModelError("bad_response", f"{provider} answered without {field!r}; it sent {found}")
+
+
+def followed(root: dict[str, Any], schema: Any) -> dict[str, Any]:
+    """The schema that a reference means; a chain of references is followed as far as it leads somewhere new.
+
+    Args:
+        root: Where references lead.
+        schema: A part of it.
+    """
+    seen: set[str] = set()
+    found = obj(schema)
+    while (reference := text(found.get("$ref"))) and reference not in seen:
+        seen.add(reference)
+        found = obj(pointed(root, reference))
+    return found

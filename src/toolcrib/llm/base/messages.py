@@ -1,0 +1,263 @@
+"""The neutral conversation: what every provider's wire format is rendered from and parsed into.
+
+All values are immutable. A model's own text is never touched: arguments of a call stay the JSON text that the model
+wrote, and what this layer does not understand is kept as `Opaque`. Nothing here knows a provider or does I/O; how
+values become bytes for the journal is `codec`.
+"""
+
+from typing import Any, Literal, TypeAlias
+
+import msgspec
+from msgspec import Struct
+
+from toolcrib.contracts.base.errors import InvalidInput
+from toolcrib.infrastructure.net import Timeouts
+
+
+class Text(Struct, frozen=True, tag="text", omit_defaults=True):
+    """Plain text of either side."""
+
+    text: str
+    signature: str | None = None
+    """What the provider wants back with the text, untouched."""
+
+
+class Thinking(Struct, frozen=True, tag="thinking", omit_defaults=True):
+    """Reasoning that a model showed.
+
+    It goes back to the provider that made it, unmodified and in order, and to no other.
+    """
+
+    text: str = ""
+    signature: str | None = None
+    """The provider's seal over the text, or the encrypted text itself if `redacted`."""
+    id: str | None = None
+    redacted: bool = False
+    origin: str | None = None
+    """Who made it (`Wire.origin`); another origin never sees it."""
+
+
+class ToolCall(Struct, frozen=True, tag="tool_call", omit_defaults=True):
+    """A model asks for a tool."""
+
+    id: str
+    name: str
+    args: str
+    """The arguments as JSON text, exactly as the model wrote it; it may be cut off or malformed."""
+    signature: str | None = None
+    """What the provider wants back with the call, untouched."""
+
+
+class ToolResult(Struct, frozen=True, tag="tool_result", omit_defaults=True):
+    """What a tool answered."""
+
+    id: str
+    """The id of the `ToolCall` that it answers."""
+    name: str
+    text: str
+    is_error: bool = False
+
+
+class Opaque(Struct, frozen=True, tag="opaque", omit_defaults=True):
+    """A provider's block that this layer has no shape for; it goes back to its origin byte for byte."""
+
+    origin: str
+    raw: str
+    """The block as JSON text, exactly as it arrived."""
+    text: str = ""
+    """What the block says to a reader; other origins get this instead, if it is not empty."""
+
+
+Part: TypeAlias = Text | Thinking | ToolCall | ToolResult | Opaque
+"""One piece of a message, in the order in which it was said."""
+
+
+class Message(Struct, frozen=True, omit_defaults=True):
+    """One turn of one side. Tool results are parts of a user message."""
+
+    role: Literal["user", "assistant"]
+    parts: tuple[Part, ...]
+
+    @property
+    def text(self) -> str:
+        """All that the message says to a reader, without thinking, calls and results."""
+        return "".join(part.text for part in self.parts if isinstance(part, Text | Opaque))
+
+    @property
+    def calls(self) -> tuple[ToolCall, ...]:
+        """The tool calls, in the model's order."""
+        return tuple(part for part in self.parts if isinstance(part, ToolCall))
+
+
+class ToolExample(Struct, frozen=True, omit_defaults=True):
+    """One use of a tool, for models that learn to call it from the prompt."""
+
+    arguments: dict[str, Any]
+    scenario: str = ""
+
+
+class Tool(Struct, frozen=True, omit_defaults=True):
+    """A tool as a model sees it."""
+
+    name: str
+    description: str
+    schema: dict[str, Any]
+    """JSON Schema 2020-12 of the arguments, an object."""
+    strict: bool = True
+    """Whether the provider shall constrain the model to the schema, where both can."""
+    examples: tuple[ToolExample, ...] = ()
+    """For models that write their calls as text; no provider's API has a place for them."""
+    returns: dict[str, Any] | None = None
+    """JSON Schema of the result, if it is known; likewise."""
+
+
+class ToolSet:
+    """An immutable, ordered set of tools. Equal sets are equal and hash alike, so that a wire renders each only once.
+
+    Args:
+        tools: Copied, so that later changes to a schema do not reach the set.
+
+    Raises:
+        InvalidInput: Two tools have the same name.
+    """
+
+    __slots__ = ("_bytes", "_hash", "tools")
+
+    def __init__(self, tools: tuple[Tool, ...] | list[Tool] = ()) -> None:
+        names = [tool.name for tool in tools]
+        if twice := sorted({name for name in names if names.count(name) > 1}):
+            raise InvalidInput(f"a model was offered two tools named {twice[0]!r}; tool names in a set must be unique")
+        self._bytes = msgspec.json.encode(tools)
+        self._hash = hash(self._bytes)
+        self.tools = msgspec.json.decode(self._bytes, type=tuple[Tool, ...])
+
+    def __hash__(self) -> int:
+        return self._hash
+
+    def __eq__(self, other: object) -> bool:
+        return self is other or (isinstance(other, ToolSet) and self._bytes == other._bytes)
+
+    def __len__(self) -> int:
+        return len(self.tools)
+
+    @property
+    def size(self) -> int:
+        """Bytes of the set as JSON."""
+        return len(self._bytes)
+
+    def __repr__(self) -> str:
+        return f"ToolSet({', '.join(tool.name for tool in self.tools)})"
+
+
+NO_TOOLS = ToolSet()
+"""The empty set."""
+
+
+class Usage(Struct, frozen=True, omit_defaults=True):
+    """Tokens of one model call."""
+
+    input: int = 0
+    """All tokens read, `cache_read` and `cache_write` included."""
+    output: int = 0
+    """All tokens written, `reasoning` included."""
+    cache_read: int = 0
+    cache_write: int = 0
+    reasoning: int = 0
+    estimated: bool = False
+    """Whether the numbers are ours because the provider gave none."""
+
+    def __add__(self, other: "Usage") -> "Usage":
+        return Usage(
+            self.input + other.input,
+            self.output + other.output,
+            self.cache_read + other.cache_read,
+            self.cache_write + other.cache_write,
+            self.reasoning + other.reasoning,
+            self.estimated or other.estimated,
+        )
+
+
+Stop: TypeAlias = Literal["end", "tool_calls", "length", "content_filter", "refusal", "pause", "other"]
+"""Why a model stopped. `pause`: the provider wants the same history back to go on."""
+
+
+class Response(Struct, frozen=True, omit_defaults=True):
+    """What one model call gave."""
+
+    message: Message
+    stop: Stop
+    raw_stop: str
+    """The provider's own word for `stop`, empty if it gave none."""
+    usage: Usage
+    model: str
+    """The model that answered, as the provider names it."""
+    id: str
+    """The provider's id of the answer, empty if it gave none."""
+    problems: tuple[str, ...] = ()
+    """What is wrong with calls that the model wrote, so that they are none: it is to be told."""
+    wants_format: bool = False
+    """The model says that it is ready: its answer is asked for in the format that is wanted."""
+
+
+class NamedTool(Struct, frozen=True):
+    """A tool choice: this one and no other."""
+
+    name: str
+
+
+ToolChoice: TypeAlias = Literal["auto", "none", "required"] | NamedTool
+"""Whether the model may, must not, or must call a tool."""
+
+
+class Reasoning(Struct, frozen=True):
+    """How much a model shall think: a word that the provider knows, or a budget; a wire takes what its provider can."""
+
+    effort: str | None = None
+    """`none`, `minimal`, `low`, `medium`, `high`, ... as the provider defines them."""
+    budget_tokens: int | None = None
+
+
+MODEL_TIMEOUTS = Timeouts(connect_s=30.0, read_idle_s=300.0, total_s=300.0)
+"""Generous: a busy event loop must not look like a dead provider, and a model may think before its first byte."""
+
+
+class Request(Struct, frozen=True, kw_only=True):
+    """One model call. Whether its answer streams is decided where it is sent, not here."""
+
+    messages: tuple[Message, ...]
+    model: str = ""
+    """The name of the model at its provider; empty means the one that the `Model` was opened for."""
+    system: str = ""
+    tools: ToolSet = NO_TOOLS
+    tool_choice: ToolChoice = "auto"
+    parallel_tool_calls: bool = True
+    """Whether the model may call several tools in one answer; a wish that not every API knows."""
+    output_schema: dict[str, Any] | None = None
+    """JSON Schema of the answer's text; how it is enforced depends on the endpoint (`Quirks.structured`)."""
+    output_name: str = "answer"
+    max_tokens: int | None = None
+    temperature: float | None = None
+    top_p: float | None = None
+    frequency_penalty: float | None = None
+    presence_penalty: float | None = None
+    reasoning: Reasoning | None = None
+    prompt_cache: bool = True
+    """Whether the provider may be asked to keep the prompt of a conversation with tools for its next turn."""
+    extra: dict[str, Any] = {}
+    """Fields of the provider's request body, sent as they are; they win over everything above."""
+    timeouts: Timeouts = MODEL_TIMEOUTS
+
+
+def in_words(text: str) -> tuple[Text, ...]:
+    """A text as a part of a message; an empty one is none."""
+    return (Text(text),) if text else ()
+
+
+def user(text: str) -> Message:
+    """A user's message of one text."""
+    return Message("user", (Text(text),))
+
+
+def assistant(text: str) -> Message:
+    """A model's message of one text."""
+    return Message("assistant", (Text(text),))

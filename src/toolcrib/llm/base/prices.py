@@ -1,0 +1,187 @@
+"""What a model call costs, in US dollars, by rates per million tokens.
+
+Rates come from a table of the configuration, else from the `genai-prices` package (the extra `prices`), which ships
+its data; nothing is fetched. An unknown model costs None, never 0. A tier applies to all tokens of a call once its
+input passes the threshold, as providers bill it. Searches, images and batch discounts are not priced here.
+"""
+
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from decimal import Decimal, InvalidOperation
+from fnmatch import fnmatchcase
+from functools import lru_cache
+from importlib import metadata
+from typing import Any, TypeAlias
+
+from msgspec import Struct
+
+from toolcrib.contracts.base.errors import InvalidSettings
+from toolcrib.llm.base.messages import Usage
+
+_MILLION = Decimal(1_000_000)
+_THOUSAND = Decimal(1000)
+_HOUR_S = 3600
+_BILLED_AS = {
+    "anthropic-sdk": "anthropic",
+    "azure-openai": "azure",
+    "bedrock-anthropic": "aws",
+    "foundry-anthropic": "anthropic",
+    "openai-responses": "openai",
+    "openai-sdk": "openai",
+    "vertex-anthropic": "google",
+    "vertex-google": "google",
+}
+"""Providers that are another way to reach one whose prices are known."""
+_RATE_NAMES = ("input", "output", "cache_read", "cache_write")
+
+RateTable: TypeAlias = Mapping[str, Mapping[str, Decimal | float | str]]
+"""Model pattern (`openai:gpt-4o*`, `ollama:*`, or a bare `my-model`) to USD per million tokens, by `input`, `output`,
+`cache_read` and `cache_write`; the last two default to `input`."""
+
+
+class Cost(Struct, frozen=True):
+    """An amount and where its rates come from."""
+
+    usd: Decimal | None
+    """US dollars; None means unknown, never free."""
+    source: str
+    """The table and its version, or why the amount is unknown."""
+
+
+class _Rate(Struct, frozen=True):
+    """USD per token."""
+
+    base: Decimal
+    tiers: tuple[tuple[int, Decimal], ...] = ()
+    """Input tokens above which another rate holds, highest first."""
+
+    def at(self, input_tokens: int) -> Decimal:
+        for start, price in self.tiers:
+            if input_tokens > start:
+                return price
+        return self.base
+
+
+class _Rates(Struct, frozen=True):
+    input: _Rate
+    output: _Rate
+    cache_read: _Rate
+    cache_write: _Rate
+    source: str
+    per_call: Decimal = Decimal(0)
+
+    def of(self, usage: Usage) -> Decimal:
+        fresh = max(0, usage.input - usage.cache_read - usage.cache_write)
+        counted = (
+            (self.input, fresh),
+            (self.cache_read, usage.cache_read),
+            (self.cache_write, usage.cache_write),
+            (self.output, usage.output),
+        )
+        return sum((rate.at(usage.input) * tokens for rate, tokens in counted), self.per_call)
+
+
+class Prices:
+    """The rates of one configuration.
+
+    Args:
+        overrides: Rates that win over the shipped ones; the first pattern that fits counts.
+
+    Raises:
+        InvalidSettings: A rate is unknown, missing or no amount.
+    """
+
+    def __init__(self, overrides: RateTable | None = None) -> None:
+        self._overrides = tuple((pattern, _override(pattern, rates)) for pattern, rates in (overrides or {}).items())
+
+    def cost(self, usage: Usage, provider: str, model: str, at: datetime) -> Cost:
+        """What these tokens cost at a moment; rates change over time, and with some providers over the day."""
+        rates = self._overridden(provider, model) or _shipped(provider, model, int(at.timestamp()) // _HOUR_S)
+        if isinstance(rates, str):
+            return Cost(None, rates)
+        source = f"{rates.source}, tokens estimated" if usage.estimated else rates.source
+        return Cost(rates.of(usage), source)
+
+    def _overridden(self, provider: str, model: str) -> _Rates | None:
+        for pattern, rates in self._overrides:
+            if fnmatchcase(f"{provider}:{model}" if ":" in pattern else model, pattern):
+                return rates
+        return None
+
+
+def _override(pattern: str, rates: Mapping[str, Decimal | float | str]) -> _Rates:
+    if unknown := sorted(rates.keys() - set(_RATE_NAMES)):
+        raise InvalidSettings(f"price of {pattern!r}: {unknown[0]!r} is no rate; known are {', '.join(_RATE_NAMES)}")
+    if absent := [name for name in ("input", "output") if name not in rates]:
+        raise InvalidSettings(f"price of {pattern!r}: {absent[0]!r} is missing; give USD per million tokens")
+    found = {name: _Rate(_amount(pattern, name, value)) for name, value in rates.items()}
+    return _Rates(
+        input=found["input"],
+        output=found["output"],
+        cache_read=found.get("cache_read", found["input"]),
+        cache_write=found.get("cache_write", found["input"]),
+        source=f"configured {pattern}",
+    )
+
+
+def _amount(pattern: str, name: str, value: Decimal | float | str) -> Decimal:
+    try:
+        amount = Decimal(str(value))
+    except InvalidOperation:
+        amount = Decimal(-1)
+    if not amount.is_finite() or amount < 0:
+        raise InvalidSettings(f"price of {pattern!r}: {name} is {value!r}; give USD per million tokens, 0 or more")
+    return amount / _MILLION
+
+
+@lru_cache(maxsize=1024)
+def _shipped(provider: str, model: str, hour: int) -> _Rates | str:
+    """The rates of `genai-prices` in an hour since 1970, or why there are none."""
+    try:
+        from genai_prices import Usage as NoUsage  # noqa: PLC0415 - an optional package of 170 ms
+        from genai_prices import calc_price  # noqa: PLC0415 - as above
+    except ImportError:
+        return "unknown: install the extra toolcrib[prices], or configure the model's price"
+    version = metadata.version("genai-prices")
+    billed = _BILLED_AS.get(provider, provider)
+    try:
+        at = datetime.fromtimestamp(hour * _HOUR_S, UTC)
+        price = calc_price(NoUsage(), model, provider_id=billed, genai_request_timestamp=at).model_price
+    except LookupError:
+        return f"unknown: genai-prices {version} has no {provider}:{model}; configure its price"
+    if price.input_mtok is None or price.output_mtok is None:
+        return f"unknown: genai-prices {version} has no token rates for {provider}:{model}; configure its price"
+    own = _rate(price.input_mtok)
+    return _Rates(
+        input=own,
+        output=_rate(price.output_mtok),
+        cache_read=own if price.cache_read_mtok is None else _rate(price.cache_read_mtok),
+        cache_write=own if price.cache_write_mtok is None else _rate(price.cache_write_mtok),
+        source=f"genai-prices {version}",
+        per_call=_per_call(price.requests_kcount),
+    )
+
+
+@lru_cache(maxsize=1024)
+def context_window(provider: str, model: str) -> int | None:
+    """Tokens that a model takes in and gives out at most, by the data of `genai-prices`; null if it does not say."""
+    try:
+        from genai_prices import Usage as NoUsage  # noqa: PLC0415 - an optional package of 170 ms
+        from genai_prices import calc_price  # noqa: PLC0415 - as above
+
+        return calc_price(NoUsage(), model, provider_id=_BILLED_AS.get(provider, provider)).model.context_window
+    except (ImportError, LookupError):
+        return None
+
+
+def _per_call(thousand: Any) -> Decimal:
+    """The fee of one call, where a provider takes one; in the data it is per thousand calls."""
+    return thousand / _THOUSAND if isinstance(thousand, Decimal) else Decimal(0)
+
+
+def _rate(price: Any) -> _Rate:
+    """A rate of genai-prices: a Decimal, or `TieredPrices`, per million tokens."""
+    if isinstance(price, Decimal):
+        return _Rate(price / _MILLION)
+    tiers = sorted(((tier.start, tier.price / _MILLION) for tier in price.tiers), reverse=True)
+    return _Rate(price.base / _MILLION, tuple(tiers))

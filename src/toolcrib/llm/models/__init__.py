@@ -1,0 +1,1 @@
+"""Models: found by name, opened, asked, scripted for tests."""

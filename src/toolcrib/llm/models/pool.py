@@ -1,0 +1,163 @@
+"""The models that a process has opened, and what they may reach and read: one model per configuration.
+
+A definition may come from anybody who can save one, so an address or a key's variable that it names is not trusted by
+itself: the address is held to the egress policy, and the variable must be released. The catalogue's own addresses and
+variables, and addresses that the application named in code, are the operator's choice.
+"""
+
+from collections.abc import Callable, Generator, Mapping
+from contextlib import contextmanager
+from dataclasses import replace
+from itertools import count
+from typing import Final
+from urllib.parse import urlsplit
+
+from msgspec import structs
+
+from toolcrib.contracts import InvalidSettings, LLMConfig
+from toolcrib.infrastructure.net import HttpSession
+from toolcrib.llm.base.prices import Prices
+from toolcrib.llm.base.transport import HttpTransport
+from toolcrib.llm.models.catalog import PROVIDERS, Provider, open_model, resolve
+from toolcrib.llm.models.model import Endpoint, LanguageModel
+from toolcrib.llm.models.text_protocol import TextProtocol
+
+MOST_OPENED: Final = 1_000
+"""Models that are kept; a configuration beyond them takes the place of the oldest."""
+
+
+class ModelPool:
+    """Opens models and keeps them.
+
+    Args:
+        session: Reaches what the egress policy allows everybody.
+        given: Models by reference that are used instead of opening one.
+        environment: Where API keys are.
+        is_released: Whether definitions may name a variable.
+        prices: What models cost.
+        providers: Providers beside those that everybody has: the operator's choice, their addresses included.
+    """
+
+    def __init__(
+        self,
+        session: HttpSession,
+        *,
+        given: Mapping[str, LanguageModel],
+        environment: Mapping[str, str],
+        is_released: Callable[[str], bool],
+        prices: Prices,
+        providers: Mapping[str, Provider] | None = None,
+    ) -> None:
+        self._session = session
+        self._given = dict(given)
+        self._environment = environment
+        self._is_released = is_released
+        self._prices = prices
+        self._more = providers or {}
+        self._loans = count(1)
+        self._trusted_urls: set[str] = set()
+        self._trusted: dict[str, HttpSession] = {}
+        self._opened: dict[tuple[str | bool | None, ...], LanguageModel] = {}
+
+    def trust(self, base_url: str) -> None:
+        """Let models be reached at an address that the application named in code, a local one too."""
+        self._trusted_urls.add(base_url)
+
+    @contextmanager
+    def lent(self, name: str, model: LanguageModel) -> Generator[str]:
+        """Have a model under a reference for a while; gives the reference, which no other loan has."""
+        reference = f"{name}#{next(self._loans)}"
+        self._given[reference] = model
+        try:
+            yield reference
+        finally:
+            del self._given[reference]
+
+    def check(self, llm: LLMConfig) -> None:
+        """Hold a configuration against the catalogue and the released variables; nothing is opened.
+
+        Raises:
+            InvalidSettings: The reference is malformed, its provider unknown, or its key is not released.
+        """
+        if llm.model not in self._given:
+            self._endpoint(llm)
+
+    def model(self, llm: LLMConfig) -> LanguageModel:
+        """The model that a configuration names; the same one for the same configuration.
+
+        Raises:
+            InvalidSettings: As `check`.
+        """
+        given = self._given.get(llm.model)
+        if given is not None:
+            return TextProtocol(given, llm.on_malformed) if llm.tool_calling == "text" else given
+        trusted = self._is_trusted(llm)
+        key = (llm.model, llm.base_url, llm.api_key_env, llm.tool_calling, llm.on_malformed, trusted)
+        if key not in self._opened:
+            opened = self._open(llm, trusted=trusted)
+            if len(self._opened) >= MOST_OPENED:
+                del self._opened[next(iter(self._opened))]
+            self._opened[key] = opened
+        return self._opened[key]
+
+    async def close(self) -> None:
+        """Let go of all connections that the pool made."""
+        for session in self._trusted.values():
+            await session.close()
+
+    def _open(self, llm: LLMConfig, *, trusted: bool) -> LanguageModel:
+        endpoint = self._endpoint(llm)
+        return open_model(
+            llm.model,
+            HttpTransport(self._session_for(endpoint.base_url) if trusted else self._session),
+            base_url=llm.base_url,
+            api_key_env=llm.api_key_env,
+            tool_calling=llm.tool_calling,
+            on_malformed=llm.on_malformed,
+            prices=self._prices,
+            environment=self._environment,
+            more=self._more,
+            key=lambda: endpoint.key_in(self._environment),
+        )
+
+    def _is_trusted(self, llm: LLMConfig) -> bool:
+        return llm.base_url is None or llm.base_url in self._trusted_urls
+
+    def _endpoint(self, llm: LLMConfig) -> Endpoint:
+        endpoint = resolve(
+            llm.model,
+            base_url=llm.base_url,
+            api_key_env=llm.api_key_env,
+            environment=self._environment,
+            more=self._more,
+        )
+        variable = endpoint.api_key_env
+        named_here = llm.api_key_env is not None or not self._is_trusted(llm)
+        if variable is not None and named_here and not self._is_released(variable):
+            if endpoint.key_required or endpoint.key_in(self._environment):
+                msg = (
+                    f"model {llm.model!r} would send the variable {variable!r}, which is not released to definitions; "
+                    "name a released one in api_key_env, have the operator release it (TOOLCRIB_RELEASED_ENV), "
+                    "or use the provider's own address and variable"
+                )
+                raise InvalidSettings(msg)
+            endpoint = structs.replace(endpoint, api_key_env=None)  # nothing is there to be sent, and nothing ever is
+        provider = PROVIDERS.get(endpoint.provider) or self._more[endpoint.provider]
+        if provider.sign_in is not None and not self._is_trusted(llm):
+            msg = (
+                f"model {llm.model!r} would sign in at {llm.base_url!r} with what this machine is trusted with; "
+                "leave base_url out, or let the application name the address in code"
+            )
+            raise InvalidSettings(msg)
+        return endpoint
+
+    def _session_for(self, base_url: str) -> HttpSession:
+        """A session that may also reach this very address."""
+        parts = urlsplit(base_url)
+        port = parts.port or {"https": 443, "http": 80}[parts.scheme]
+        host = f"[{parts.hostname}]" if ":" in (parts.hostname or "") else parts.hostname
+        origin = f"{host}:{port}"
+        if origin not in self._trusted:
+            egress = self._session.policy
+            self._trusted[origin] = HttpSession(replace(egress, allow=(*egress.allow, origin)))
+        return self._trusted[origin]

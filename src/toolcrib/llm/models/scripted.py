@@ -1,0 +1,110 @@
+"""The in-memory twin of `Model`: it answers from a script, streams, and never touches a network.
+
+For tests, examples and offline development. It is visibly no real model: its name starts with `scripted:` wherever a
+model's name is shown, its tokens are marked as estimated, and its price is 0 from the source `scripted`.
+"""
+
+from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable, Iterator
+from datetime import datetime
+from decimal import Decimal
+from inspect import isawaitable
+from typing import TypeAlias
+
+import msgspec
+
+from toolcrib.contracts.base.errors import InvalidInput, ModelError
+from toolcrib.llm.base.events import CallDelta, CallEnd, CallStart, Done, Event, TextDelta, ThinkingDelta, UsageUpdate
+from toolcrib.llm.base.messages import Message, Opaque, Request, Response, Text, Thinking, ToolCall, Usage, assistant
+from toolcrib.llm.base.prices import Cost
+from toolcrib.llm.base.usage import estimated_usage
+
+ScriptedAnswer: TypeAlias = Response | Message | str | ModelError
+"""What a script says next: a whole response, its message, its text, or a failure that is raised."""
+
+Script: TypeAlias = Iterable[ScriptedAnswer] | Callable[[Request], ScriptedAnswer | Awaitable[ScriptedAnswer]]
+"""Answers in order, or a function from the request."""
+
+
+class ScriptedModel:
+    """A model that says what it was told to say.
+
+    Args:
+        script: Answers in order, or a function; the function may be async and may wait, which makes a slow model.
+        name: Shown as `scripted:NAME`.
+    """
+
+    def __init__(self, script: Script, *, name: str = "script") -> None:
+        self.name = f"scripted:{name}"
+        self.requests: list[Request] = []
+        """Every request so far, for assertions."""
+        self._answers = None if callable(script) else iter(script)
+        self._function = script if callable(script) else None
+
+    def __repr__(self) -> str:
+        return f"ScriptedModel({self.name!r})"
+
+    async def request(self, request: Request) -> Response:
+        """The next answer.
+
+        Raises:
+            ModelError: The script says so.
+            InvalidInput: The script has no further answer.
+        """
+        self.requests.append(request)
+        answer = await self._next(request)
+        if isinstance(answer, ModelError):
+            raise answer
+        return self._response(request, answer)
+
+    async def stream(self, request: Request) -> AsyncGenerator[Event]:
+        """The next answer, word by word; raises what `request` raises."""
+        response = await self.request(request)
+        for event in _events(response):
+            yield event
+        yield UsageUpdate(response.usage)
+        yield Done(response)
+
+    def cost(self, usage: Usage, at: datetime) -> Cost:
+        """Nothing, at any time."""
+        return Cost(Decimal(0), "scripted")
+
+    async def _next(self, request: Request) -> ScriptedAnswer:
+        if self._function is not None:
+            answer = self._function(request)
+            return await answer if isawaitable(answer) else answer
+        for answer in self._answers or ():
+            return answer
+        count = len(self.requests)
+        raise InvalidInput(f"{self.name} was asked {count} times and has {count - 1} answers; add one to its script")
+
+    def _response(self, request: Request, answer: Response | Message | str) -> Response:
+        if isinstance(answer, Response):
+            usage = answer.usage if answer.usage != Usage() else estimated_usage(request, answer.message)
+            return msgspec.structs.replace(answer, usage=usage)
+        message = assistant(answer) if isinstance(answer, str) else answer
+        stop = "tool_calls" if message.calls else "end"
+        usage = estimated_usage(request, message)
+        return Response(message, stop, stop, usage, self.name, f"scripted-{len(self.requests)}")
+
+
+def _events(response: Response) -> Iterator[Event]:
+    index = 0
+    for part in response.message.parts:
+        match part:
+            case Text() | Opaque():
+                yield from map(TextDelta, _words(part.text))
+            case Thinking():
+                yield from map(ThinkingDelta, _words(part.text))
+            case ToolCall():
+                yield CallStart(index, part.id, part.name)
+                yield CallDelta(index, part.args)
+                yield CallEnd(index, part)
+                index += 1
+            case _:
+                pass
+
+
+def _words(text: str) -> list[str]:
+    """The text in pieces that add up to it."""
+    words = text.split(" ")
+    return [f"{word} " for word in words[:-1]] + [word for word in words[-1:] if word]

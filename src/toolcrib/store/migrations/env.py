@@ -1,8 +1,0 @@
-"""Alembic's entry: it runs the migrations in the transaction of the connection that the store hands over."""
-
-from alembic import context
-
-from toolcrib.store._tables import METADATA
-
-context.configure(connection=context.config.attributes["connection"], target_metadata=METADATA, render_as_batch=True)
-context.run_migrations()

@@ -1,0 +1,1 @@
+"""The graph of a definition as it is checked: layout and cycles."""

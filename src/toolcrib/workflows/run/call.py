@@ -1,0 +1,155 @@
+"""The call of a step: as whom, how long, how often it is tried again, and what a dry run makes of it.
+
+Each try is a call of its own in the journal: `NAME`, `NAME.try2`, `NAME[3].try2`. To the other side all of them are one
+request: they have the idempotency key of the first. How a call runs is the executor's matter.
+"""
+
+from typing import Final
+
+import msgspec
+import orjson
+
+from toolcrib.contracts import Json, JsonObject, Principal, Reason, ToolEnvelope, ToolError, ToolRevision
+from toolcrib.contracts.workflows import AGENT_HANDLERS, SettledStep, WorkflowStep
+from toolcrib.core.executor import ToolCall
+from toolcrib.core.runs import RunContext
+from toolcrib.workflows.run.retrying import wait_before_try
+from toolcrib.workflows.values.agent_outputs import AgentNodes
+from toolcrib.workflows.values.dryrun import DRY_RUN
+from toolcrib.workflows.values.graph import Node
+from toolcrib.workflows.values.scope import arguments_of, output_mapping, output_of
+from toolcrib.workflows.values.step_environment import HELD_S, Setting
+from toolcrib.workflows.values.step_errors import StepFailed, denied
+
+_MOST_SHOWN: Final = 200
+"""Characters of the arguments in what a dry run says."""
+
+
+class Calling:
+    """Makes the calls of one run's steps.
+
+    Args:
+        setting: The run.
+        agents: Those of its steps that ask agents.
+    """
+
+    def __init__(self, setting: Setting, agents: AgentNodes) -> None:
+        self._setting = setting
+        self._agents = agents
+        self._registered = setting.implementation.handlers
+
+    async def call(self, node: Node, names: JsonObject, position: str) -> SettledStep:
+        """Call the tool of a step until it succeeds, or is not tried again.
+
+        Args:
+            node: The step.
+            names: What its expressions can read.
+            position: Where it stands in the journal: `NAME`, or `NAME[i]`.
+
+        Raises:
+            StepFailed: There is nothing to be called, or an expression has no value.
+        """
+        step = node.step
+        tool = self._tool(node)
+        arguments = arguments_of(step, self._registered, names)
+        context = self._acting(step)
+        mapping = output_mapping(step, self._registered)
+        handler = self._setting.handlers.get(step.handler_ref or "")
+        if handler is not None:
+            settled = (await handler(context, tool, arguments, position)).model_copy(update={"step": step.name})
+            if settled.status == "failed":
+                return settled
+            return settled.model_copy(update={"output": output_of(step, mapping, names, settled.output)})
+        envelope, tries = await self._try(context, step, tool, arguments, position)
+        settled = SettledStep(
+            step=step.name,
+            status="succeeded",
+            positions=(envelope.position,),
+            tries=tries,
+            agent_runs=self._agents.runs_of(node, envelope),
+        )
+        if envelope.status == "skipped":
+            return settled.model_copy(update={"status": "skipped", "reason": _would_call(tool, arguments)})
+        if not envelope.ok:
+            return settled.model_copy(update={"status": "failed", "error": envelope.error})
+        lacking = await self._agents.lacking(node, envelope)
+        if lacking is not None:
+            return settled.model_copy(update={"status": "failed", "error": lacking})
+        brought = envelope.output if mapping is None else await self._agents.brought(node, envelope, position)
+        return settled.model_copy(update={"output": output_of(step, mapping, names, brought)})
+
+    def is_told(self, node: Node) -> bool:
+        """Whether the envelope of a step's call tells what the step puts out."""
+        step = node.step
+        is_call = node.callee is not None and step.handler_ref not in self._setting.handlers
+        return is_call and output_mapping(step, self._registered) is None
+
+    async def _try(
+        self, context: RunContext, step: WorkflowStep, tool: ToolRevision, arguments: JsonObject, position: str
+    ) -> tuple[ToolEnvelope, int]:
+        """The envelope of the last try, and how many there were."""
+        first = call = ToolCall(position, tool.name, arguments, tool.content_hash, timeout_s=step.timeout_s)
+        tries = 1
+        while True:
+            envelope = await context.call(call)
+            failure = envelope.error
+            wait = None if failure is None else wait_before_try(step.retry, tool.definition, failure, tries)
+            if wait is None or self._setting.ending:
+                return envelope, tries
+            place = f"{position}.try{tries + 1}"
+            await context.sleep(place, wait, hold_s=HELD_S)
+            if self._setting.ending:
+                return envelope, tries
+            tries += 1
+            call = msgspec.structs.replace(first, position=place, idempotency_key=context.key_of(first))
+
+    def _tool(self, node: Node) -> ToolRevision:
+        step = node.step
+        if node.callee is None:
+            raise _nothing_to_call(step)
+        registered = self._registered.get(step.handler_ref or "")
+        if registered is not None and not registered.enabled:
+            message = f"names the handler {step.handler_ref!r}, which is disabled; enable it and publish again"
+            raise denied(step.name, Reason.TOOL_DISABLED, message)
+        callee = self._setting.callees[node.callee]
+        if isinstance(callee, ToolError):
+            raise StepFailed(_of_step(callee, step.name))
+        return callee
+
+    def _acting(self, step: WorkflowStep) -> RunContext:
+        """The run as the one sees it who makes the calls of a step."""
+        context = self._setting.context
+        if step.principal_ref is None:
+            return context
+        acting = context.beside()
+        acting.principal = self._account(step, step.principal_ref)
+        return acting
+
+    def _account(self, step: WorkflowStep, name: str) -> Principal:
+        realm = self._setting.context.run.realm
+        account = self._setting.accounts.find(realm, name)
+        if account is None or not account.enabled:
+            state = "does not exist" if account is None else "is disabled"
+            message = f"acts as the account {name!r}, which {state} in realm {realm!r}; save it, or enable it"
+            raise denied(step.name, Reason.PERMISSION_MISSING, message, account=name)
+        return account.principal(realm)
+
+
+def _nothing_to_call(step: WorkflowStep) -> StepFailed:
+    if step.handler_ref in AGENT_HANDLERS:
+        message = f"has the handler {step.handler_ref!r} and names no agent; give input/agent_ref the name of one"
+        return denied(step.name, Reason.NOT_FOUND, message)
+    message = f"names the handler {step.handler_ref!r}, which the workflow was not published with; publish it again"
+    return denied(step.name, Reason.NOT_FOUND, message)
+
+
+def _of_step(failure: ToolError, step: str) -> ToolError:
+    details: JsonObject = {**(failure.details or {}), "step": step}
+    return failure.model_copy(update={"message": f"step {step!r}: {failure.message}", "details": details})
+
+
+def _would_call(tool: ToolRevision, arguments: Json) -> str:
+    shown = orjson.dumps(arguments).decode()
+    if len(shown) > _MOST_SHOWN:
+        shown = f"{shown[:_MOST_SHOWN]}…"
+    return f"{DRY_RUN}would call {tool.name} with {shown}"

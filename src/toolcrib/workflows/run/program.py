@@ -1,0 +1,250 @@
+"""The program of a workflow: ready steps run side by side, until nothing is left to run.
+
+What is decided here depends on the definition, the input and what the journal has of the calls, and on nothing else: a
+run that is started again decides the same and goes on where it was.
+"""
+
+from collections import deque
+from collections.abc import Sequence
+from dataclasses import replace
+
+from toolcrib.contracts import (
+    ErrorCode,
+    InvalidDefinition,
+    InvalidExpression,
+    Json,
+    JsonObject,
+    Reason,
+    ToolError,
+    ToolRevision,
+)
+from toolcrib.contracts.workflows import STEP_KEY, STEP_SETTLED, SettledStep, WorkflowImplementation
+from toolcrib.core.executor import error
+from toolcrib.core.expressions import resolve
+from toolcrib.core.policy import Accounts, NoAccounts, least
+from toolcrib.core.registry import Problem, Registry, compile_schema
+from toolcrib.core.runs import Ended, Pending, RunContext, Suspended, Underway
+from toolcrib.workflows.run.callees import callees_of
+from toolcrib.workflows.run.ordering import EndsInOrder
+from toolcrib.workflows.run.reuse import take_up
+from toolcrib.workflows.run.step import Stepping
+from toolcrib.workflows.values.graph import Node, Plan, plan_of
+from toolcrib.workflows.values.handlers import Handling, no_handlers
+from toolcrib.workflows.values.scope_part import Scope
+from toolcrib.workflows.values.sizes import held
+from toolcrib.workflows.values.step_environment import Setting
+from toolcrib.workflows.values.step_errors import stop_reason_of
+
+_MOST_TOLD = 5
+"""Problems of an output in one message."""
+_PLANS = 256
+"""Graphs that are kept, those that were used last."""
+
+
+class Workflow:
+    """Runs workflows.
+
+    Args:
+        registry: Finds the tools of the steps.
+        handling: Has the handlers that come with the crib.
+        accounts: Finds the service accounts that steps act as; there are none if null.
+    """
+
+    def __init__(self, registry: Registry, handling: Handling = no_handlers, accounts: Accounts | None = None) -> None:
+        self._registry = registry
+        self._handling = handling
+        self._accounts = accounts or NoAccounts()
+        self._plans: dict[str, Plan] = {}
+
+    async def __call__(self, context: RunContext, tool: ToolRevision) -> Ended:
+        """Run to the end, or until nothing of it can go on without somebody outside."""
+        implementation = tool.definition.implementation
+        if not isinstance(implementation, WorkflowImplementation):
+            return _not_run(tool, tool.status_message or f"it is of kind {implementation.kind!r}")
+        try:
+            plan = self._plan(tool.content_hash, implementation)
+        except (InvalidDefinition, InvalidExpression) as problem:
+            return _not_run(tool, f"{problem}; correct it and publish it again")
+        await take_up(context, tool, plan, self._registry)
+        callees = await callees_of(context, implementation, self._registry)
+        context.policy = replace(
+            context.policy,
+            allowed=frozenset(callee.name for callee in callees.values() if isinstance(callee, ToolRevision)),
+            side_effects=least(context.policy.side_effects, tool.definition.side_effects),
+        )
+        setting = Setting(context, tool, implementation, callees, self._handling(context), self._accounts)
+        return await _Execution(setting, plan).run()
+
+    def _plan(self, content_hash: str, implementation: WorkflowImplementation) -> Plan:
+        """The graph, read once for all runs of a revision: of 1,000 steps that takes as long as 100 calls."""
+        plan = self._plans.pop(content_hash, None) or plan_of(implementation)
+        self._plans[content_hash] = plan
+        if len(self._plans) > _PLANS:
+            del self._plans[next(iter(self._plans))]
+        return plan
+
+
+class _Execution:
+    """One run of one workflow in this process."""
+
+    def __init__(self, setting: Setting, plan: Plan) -> None:
+        self._setting = setting
+        self._context = context = setting.context
+        self._plan = plan
+        taken_over = context.elsewhere.taken_over
+        self._stands = {} if taken_over is None else taken_over.steps
+        self._scope = Scope(context.request.input)
+        self._stepping = Stepping(setting, plan, self._scope)
+        self._settled: dict[str, SettledStep] = {}
+        self._open = {name: len(node.waits_for) for name, node in plan.nodes.items()}
+        self._ready = deque(plan.roots)
+        self._running: Underway[Node, SettledStep] = context.underway()
+        self._underway: set[str] = set()
+        """Names of the same."""
+        told = (key for key in context.told if key.startswith(STEP_KEY))
+        self._ends = EndsInOrder([key.removeprefix(STEP_KEY) for key in told])
+        self._failure: ToolError | None = None
+
+    async def run(self) -> Ended:
+        self._context.partial = self._partial
+        await self._begin_all()
+        while self._running or self._ends:
+            for node, ended in await self._next():
+                self._underway.discard(node.step.name)
+                self._ends.add(node.step.name, ended.result())
+            while (end := self._ends.next(self._underway)) is not None:
+                name, settled = end
+                await self._settle(self._plan.nodes[name], settled)
+                await self._begin_all()
+        return self._end()
+
+    async def _next(self) -> Sequence[tuple[Node, Pending[SettledStep]]]:
+        """The steps that have ended since; a run that has failed gives up what waits for somebody outside."""
+        try:
+            return await self._running.next()
+        except Suspended:
+            if self._failure is None:
+                raise
+            self._running = self._context.underway()
+            self._underway.clear()
+            return ()
+
+    async def _begin_all(self) -> None:
+        """Begin what is ready, unless the run has failed."""
+        while self._ready and self._failure is None:
+            await self._begin(self._plan.nodes[self._ready.popleft()])
+
+    async def _begin(self, node: Node) -> None:
+        origin = self._origin(node)
+        kept_out = self._stands.get(node.step.name) or self._kept_out(node) or self._stepping.left_out(node, origin)
+        if kept_out is not None:
+            await self._settle(node, kept_out)
+            return
+        self._underway.add(node.step.name)
+        self._running.add(node, self._context.start(self._stepping.run(node, origin)))
+
+    def _origin(self, node: Node) -> str | None:
+        """The step that has failed and gone to this one; of several the first one of the definition."""
+        if not node.comes_from:
+            return None
+        return next((name for name in self._plan.nodes if name in node.comes_from and self._has_failed(name)), None)
+
+    def _kept_out(self, node: Node) -> SettledStep | None:
+        """How a step ends that does not run because of what became of the steps before it."""
+        name, join = node.step.name, node.step.join
+        if node.comes_from:
+            if not any(self._has_failed(origin) for origin in node.comes_from):
+                return SettledStep(step=name, status="cut_off", reason="no step has gone to it")
+            before = node.waits_for - node.comes_from
+        else:
+            before = node.waits_for
+        if join == "always" or not before:
+            return None
+        if join == "any":
+            if any(self._settled[each].ok for each in before):
+                return None
+            return SettledStep(step=name, status="cut_off", reason="none of the steps before it has succeeded")
+        brought = {self._known_as(each) for each in before if self._settled[each].ok}
+        unwell = (each for each in sorted(before) if not self._is_well(each))
+        cut = next((each for each in unwell if self._known_as(each) not in brought), None)
+        if cut is None:
+            return None
+        return SettledStep(step=name, status="cut_off", reason=f"step {cut!r} is {self._settled[cut].status}")
+
+    def _known_as(self, name: str) -> str:
+        """Steps that are known by one name are alternatives, and one of them is enough."""
+        return self._plan.nodes[name].step.known_as
+
+    def _is_well(self, name: str) -> bool:
+        settled = self._settled[name]
+        return settled.ok or settled.status == "skipped" or self._is_forgiven(name)
+
+    def _is_forgiven(self, name: str) -> bool:
+        return self._has_failed(name) and self._plan.nodes[name].step.on_error == "continue"
+
+    def _has_failed(self, name: str) -> bool:
+        return self._settled[name].status == "failed"
+
+    async def _settle(self, node: Node, settled: SettledStep) -> None:
+        """Write down how a step has ended, and find what can run now."""
+        name = node.step.name
+        self._settled[name] = settled
+        told = await self._stepping.settle(node, settled)
+        await self._context.emit(f"{STEP_KEY}{name}", STEP_SETTLED, told)
+        if settled.error is not None and self._has_failed(name) and node.step.on_error == "fail" and not self._failure:
+            self._failure = self._stepping.failure(node, settled.error)
+            self._setting.ending = True
+            self._context.stop_waiting()
+        for follower in node.followers:
+            self._open[follower] -= 1
+            if not self._open[follower]:
+                self._ready.append(follower)
+
+    def _end(self) -> Ended:
+        if self._failure is not None:
+            stop = stop_reason_of(self._failure)
+            return Ended(output=self._partial(), status="failed", stop_reason=stop, error=self._failure)
+        lacking = self._stepping.lacking("output")
+        if lacking is not None:
+            return Ended(output=self._partial(), warnings=(lacking,))
+        try:
+            output = self._output()
+        except InvalidExpression as problem:
+            return self._without_output(Reason.REFERENCE_UNRESOLVED, f"output has no value: {problem}")
+        wrong = self._wrong_with(output)
+        if wrong:
+            told = "; ".join(map(str, wrong[:_MOST_TOLD]))
+            return self._without_output(Reason.OUTPUT_SCHEMA_MISMATCH, f"output does not match output_schema: {told}")
+        return Ended(output=output)
+
+    def _without_output(self, reason: Reason, why: str) -> Ended:
+        failure = error(ErrorCode.VALIDATION_ERROR, reason, f"the steps have succeeded, but {why}")
+        return Ended(output=self._partial(), status="failed", stop_reason="error", error=failure)
+
+    def _wrong_with(self, output: Json) -> Sequence[Problem]:
+        """Why it puts out something else than its author has promised."""
+        promised = self._setting.tool.definition.output_schema
+        if promised is None or "output_schema" in self._setting.implementation.derived:
+            return ()
+        return compile_schema(promised).problems(output)
+
+    def _output(self) -> Json:
+        output = self._setting.implementation.output
+        if output is not None:
+            return held(resolve(output, self._scope.names))
+        return {name: self._settled[name].output for name in self._plan.ends}
+
+    def _partial(self) -> JsonObject:
+        """What there is when a run ends before its end: what became of each step that has ended."""
+        return {
+            "steps": {
+                name: {"status": settled.status, "output": settled.output} for name, settled in self._settled.items()
+            }
+        }
+
+
+def _not_run(tool: ToolRevision, why: str) -> Ended:
+    """The end of a run whose definition this release cannot read or run; it is resumed when that is mended."""
+    message = f"workflow {tool.ref!r} cannot be run: {why}. Resume the instance when it can"
+    failure = error(ErrorCode.VALIDATION_ERROR, Reason.TOOL_BLOCKED, message, tool=tool.ref)
+    return Ended(status="failed", stop_reason="error", error=failure)

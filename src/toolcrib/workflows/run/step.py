@@ -1,0 +1,140 @@
+"""One step of a run: whether it runs, what it does, and what becomes of it.
+
+A step ends in a `SettledStep`, whatever happens; what it does for one element of a `for_each` ends in one too. What
+leaves this otherwise is not about the step: cancellation, and suspension.
+"""
+
+from toolcrib.contracts import InvalidExpression, Json, JsonObject, ToolError
+from toolcrib.contracts.workflows import SettledStep, WorkflowStep
+from toolcrib.workflows.run import asking, waits
+from toolcrib.workflows.run.call import Calling
+from toolcrib.workflows.run.conditions import holds
+from toolcrib.workflows.run.fanout import FanOut, elements_of
+from toolcrib.workflows.values.agent_outputs import AgentNodes
+from toolcrib.workflows.values.dryrun import DryRun
+from toolcrib.workflows.values.graph import Node, Plan
+from toolcrib.workflows.values.scope import output_of, value_of
+from toolcrib.workflows.values.scope_part import Scope
+from toolcrib.workflows.values.sizes import held
+from toolcrib.workflows.values.step_environment import Setting
+from toolcrib.workflows.values.step_errors import StepFailed, failure_of_run, unresolved
+
+
+class Stepping:
+    """Carries out the steps of one run.
+
+    Args:
+        setting: The run.
+        plan: Its graph.
+        scope: What expressions read.
+    """
+
+    def __init__(self, setting: Setting, plan: Plan, scope: Scope) -> None:
+        self._setting = setting
+        self._scope = scope
+        self._agents = AgentNodes(setting, plan)
+        self._calling = Calling(setting, self._agents)
+        self._dry = DryRun(plan, scope) if setting.context.request.skips_writes else None
+
+    def left_out(self, node: Node, origin: str | None) -> SettledStep | None:
+        """How a step ends that does not run: its condition does not hold or has no value; null if it runs.
+
+        Args:
+            node: The step.
+            origin: The step that has failed and gone to it, if it was one.
+        """
+        step = node.step
+        lacking = None if self._dry is None else self._dry.lacking(step.name)
+        if lacking is not None:
+            return SettledStep(step=step.name, status="skipped", reason=lacking)
+        try:
+            if holds(step, self._setting.implementation.conditions, self._names(origin)):
+                return None
+        except StepFailed as failure:
+            return _failed(node, failure)
+        told = step.condition if isinstance(step.condition, str) else step.condition and step.condition.ref
+        return SettledStep(step=step.name, status="skipped", reason=f"its condition does not hold: {told}")
+
+    async def run(self, node: Node, origin: str | None) -> SettledStep:
+        """Carry out a step to its end.
+
+        Args:
+            node: The step.
+            origin: The step that has failed and gone to it, if it was one.
+        """
+        step, names = node.step, self._names(origin)
+        if step.for_each is None:
+            return await self._once(node, names, step.name)
+        try:
+            elements = elements_of(step, step.for_each, names)
+        except StepFailed as failure:
+            return _failed(node, failure)
+        fan = FanOut(self._setting, step, step.for_each, elements)
+        settled = await fan.run(names, lambda own, position: self._once(node, own, position))
+        if self._calling.is_told(node):
+            return settled  # the outputs are what its calls have brought
+        try:
+            held(settled.output)
+        except InvalidExpression as problem:
+            return _failed(node, unresolved(step.name, "output", problem))
+        return settled
+
+    async def settle(self, node: Node, settled: SettledStep) -> JsonObject:
+        """From now on expressions can read what has become of a step.
+
+        Returns:
+            What the journal is told of it: a call tells its output itself.
+        """
+        self._scope.settle(node.step, settled, await self._agents.shown(node, settled))
+        if self._dry is not None:
+            self._dry.settle(settled)
+        is_told = self._calling.is_told(node) and settled.reused is None
+        told = settled.model_dump(mode="json", exclude_defaults=True, exclude={"output"} if is_told else None)
+        # An output of null is told too where a call has another one.
+        return {**told, "output": settled.output} if settled.positions and not is_told else told
+
+    def failure(self, node: Node, error: ToolError) -> ToolError:
+        """How the run fails by one of its steps; a handler says itself how."""
+        if node.step.handler_ref in self._setting.handlers:
+            return error
+        return failure_of_run(node.step.name, error)
+
+    def lacking(self, target: str) -> str | None:
+        """Why a dry run cannot make something of the outputs of steps, if it cannot; see `DryRun.lacking`."""
+        return None if self._dry is None else self._dry.lacking(target)
+
+    # Inside -----------------------------------------------------------------------------------------------------------
+
+    def _names(self, origin: str | None) -> JsonObject:
+        return self._scope.names if origin is None else self._scope.with_error(origin)
+
+    async def _once(self, node: Node, names: JsonObject, position: str) -> SettledStep:
+        """A step without a `for_each`, or one element of it."""
+        try:
+            return await self._carry_out(node, names, position)
+        except StepFailed as failure:
+            return _failed(node, failure)
+
+    async def _carry_out(self, node: Node, names: JsonObject, position: str) -> SettledStep:
+        step, setting = node.step, self._setting
+        if step.wait is not None:
+            if setting.context.request.dry_run:
+                return waits.in_dry_run(step, step.wait, names)
+            came = await waits.wait(setting.context, step, step.wait, names, position)
+        elif step.approval is not None:
+            if setting.context.request.dry_run:
+                return asking.in_dry_run(step, step.approval, names)
+            came = await asking.ask(setting, step, step.approval, names, position)
+        elif step.kind == "value":
+            return _succeeded(step, value_of(step, names))
+        else:
+            return await self._calling.call(node, names, position)
+        return _succeeded(step, output_of(step, step.output, names, came))
+
+
+def _succeeded(step: WorkflowStep, output: Json) -> SettledStep:
+    return SettledStep(step=step.name, status="succeeded", output=output)
+
+
+def _failed(node: Node, failure: StepFailed) -> SettledStep:
+    return SettledStep(step=node.step.name, status="failed", error=failure.error)

@@ -1,0 +1,100 @@
+"""A step that waits: for a while, until a moment, or until somebody outside says something.
+
+When a wait ends is written down as it begins. A signal has a name of its own kind, so nobody who may send one can
+answer for a person or a client with it; one that came before the step began counts.
+"""
+
+from collections.abc import Mapping
+from datetime import datetime
+
+from toolcrib.contracts import ErrorCode, InvalidExpression, Json, Reason
+from toolcrib.contracts.workflows import MAX_WAIT_S, SettledStep, Wait, WorkflowStep, event_signal
+from toolcrib.core.expressions import resolve
+from toolcrib.core.expressions.values import is_number, kind
+from toolcrib.core.runs import RunContext
+from toolcrib.workflows.values.dryrun import DRY_RUN
+from toolcrib.workflows.values.step_environment import HELD_S
+from toolcrib.workflows.values.step_errors import fault, unresolved, unusable
+
+
+async def wait(context: RunContext, step: WorkflowStep, wait: Wait, names: Mapping[str, Json], position: str) -> Json:
+    """Wait; what a signal brought is what comes of it.
+
+    Args:
+        context: Of the run.
+        step: The step.
+        wait: What it waits for.
+        names: What its expressions can read.
+        position: Where it stands in the journal.
+
+    Raises:
+        StepFailed: The wait is not well formed, or its time is over before the signal came.
+    """
+    given = [field for field in ("seconds", "until", "signal") if getattr(wait, field) is not None]
+    if len(given) != 1:
+        told = " and ".join(given) or "nothing"
+        raise unusable(step.name, "wait", f"it says {told}; give one of seconds, until and signal")
+    if wait.signal is not None:
+        return await _for_signal(context, step, wait.signal, wait.timeout_s, position)
+    if wait.until is not None:
+        await context.sleep_until(position, _moment(step, wait.until, names), hold_s=HELD_S)
+    else:
+        await context.sleep(position, _seconds(step, wait.seconds, names), hold_s=HELD_S)
+    return None
+
+
+def in_dry_run(step: WorkflowStep, wait: Wait, names: Mapping[str, Json]) -> SettledStep:
+    """How a step ends in a dry run, which waits for nothing.
+
+    Raises:
+        StepFailed: The wait has no end that could be said.
+    """
+    if wait.signal is not None:
+        told = f"for the signal {wait.signal!r}"
+    elif wait.until is not None:
+        told = f"until {_moment(step, wait.until, names).isoformat()}"
+    else:
+        told = f"for {_seconds(step, wait.seconds, names):g} s"
+    return SettledStep(step=step.name, status="skipped", reason=f"{DRY_RUN}would wait {told}")
+
+
+async def _for_signal(
+    context: RunContext, step: WorkflowStep, name: str, timeout_s: float | None, position: str
+) -> Json:
+    signal = await context.wait_signal(event_signal(name), position=position, timeout_s=timeout_s)
+    if signal is None:
+        message = f"got no signal {name!r} within timeout_s={timeout_s:g}; send it earlier, or raise timeout_s"
+        raise fault(ErrorCode.TIMEOUT, Reason.WAIT_TIMEOUT, step.name, message, signal=name)
+    return signal.payload
+
+
+def _seconds(step: WorkflowStep, given: float | str | None, names: Mapping[str, Json]) -> float:
+    seconds = _value(step, "wait/seconds", given, names)
+    if not is_number(seconds):
+        raise unusable(step.name, "wait/seconds", f"it must be a number of seconds, and is {kind(seconds)}")
+    if not 0 <= seconds <= MAX_WAIT_S:
+        raise unusable(step.name, "wait/seconds", f"it must be from 0 to {MAX_WAIT_S:,.0f}, and is {seconds:g}")
+    return seconds
+
+
+def _moment(step: WorkflowStep, given: str, names: Mapping[str, Json]) -> datetime:
+    until = _value(step, "wait/until", given, names)
+    field, example = "wait/until", "write it like 2026-01-31T12:00:00Z"
+    if not isinstance(until, str):
+        raise unusable(step.name, field, f"it must be a moment of RFC 3339, and is {kind(until)}; {example}")
+    try:
+        moment = datetime.fromisoformat(until)
+    except ValueError:
+        raise unusable(
+            step.name, field, f"it must be a moment of RFC 3339, and is {until[:100]!r}; {example}"
+        ) from None
+    if moment.tzinfo is None:
+        raise unusable(step.name, field, f"{until!r} has no time zone; {example}")
+    return moment
+
+
+def _value(step: WorkflowStep, field: str, given: Json, names: Mapping[str, Json]) -> Json:
+    try:
+        return resolve(given, names)
+    except InvalidExpression as problem:
+        raise unresolved(step.name, field, problem) from problem

@@ -1,0 +1,1 @@
+"""What steps read and give: the graph, expressions' scope, arguments and errors."""

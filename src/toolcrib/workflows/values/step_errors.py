@@ -1,0 +1,78 @@
+"""How a step fails: an error that names the step, what of it is at fault, and what to do.
+
+The failure of a tool is not made here: it is what the call's envelope says.
+"""
+
+from toolcrib.contracts import ErrorCode, InvalidExpression, Json, Reason, StopReason, ToolError
+from toolcrib.core.executor import error
+from toolcrib.core.policy import CALL_LIMITS
+
+
+class StepFailed(Exception):
+    """A step, or an element of it, cannot go on. It never leaves the stepping, which makes the step's end of it."""
+
+    def __init__(self, error: ToolError) -> None:
+        super().__init__(error.message)
+        self.error = error
+
+
+def fault(code: ErrorCode, reason: Reason, step: str, message: str, **details: Json) -> StepFailed:
+    """A failure of a step that no tool has caused.
+
+    Args:
+        code: What callers branch on.
+        reason: The finer cause.
+        step: Name of the step.
+        message: What is wrong with it and what to do, to be read after `step 'NAME'`.
+        **details: What else programs read of it.
+    """
+    return StepFailed(error(code, reason, f"step {step!r} {message}", step=step, **details))
+
+
+def unresolved(step: str, field: str, problem: InvalidExpression) -> StepFailed:
+    """An expression of a step has no value.
+
+    Args:
+        step: Name of the step.
+        field: Where the expression stands, as the definition calls it.
+        problem: What the evaluator says.
+    """
+    mend = "correct the expression, with ?. where something may be missing, and publish the workflow again"
+    message = f"has no value for its {field}: {problem}; {mend}"
+    return fault(ErrorCode.VALIDATION_ERROR, Reason.REFERENCE_UNRESOLVED, step, message, field=field)
+
+
+def unusable(step: str, field: str, message: str) -> StepFailed:
+    """A value that an expression of a step has given is not one that it can work with.
+
+    Args:
+        step: Name of the step.
+        field: What the value is for, as the definition calls it.
+        message: What it must be, and what it is.
+    """
+    told = f"cannot use its {field}: {message}"
+    return fault(ErrorCode.VALIDATION_ERROR, Reason.INPUT_SCHEMA_MISMATCH, step, told, field=field)
+
+
+def denied(step: str, reason: Reason, message: str, **details: Json) -> StepFailed:
+    """A step may not go on, or what it names is not there."""
+    return fault(ErrorCode.POLICY_DENIED, reason, step, message, **details)
+
+
+def failure_of_run(step: str, failure: ToolError) -> ToolError:
+    """How a run fails by one of its steps: the step's error, which names the step at any depth.
+
+    Args:
+        step: Name of the step.
+        failure: Its error.
+    """
+    details = failure.details or {}
+    if details.get("step") == step:
+        return failure
+    message = f"step {step!r} failed: {failure.message}"
+    return failure.model_copy(update={"message": message, "details": {**details, "step": step}})
+
+
+def stop_reason_of(failure: ToolError) -> StopReason:
+    """Why a run has stopped that fails: a limit that it, or a run that it began, has reached is named."""
+    return CALL_LIMITS.get(failure.reason, "policy" if failure.code is ErrorCode.POLICY_DENIED else "error")

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from toolcrib.crib.runs.bundles_part import replay_file
+from toolcrib.crib.runs.bundles import replay_file
 
 FOLDER = Path(__file__).parent / "bundles"
 BUNDLES = sorted(FOLDER.glob("v*/*.bundle"))

@@ -9,7 +9,7 @@ import pytest
 
 from tests.servers.redis import RedisTestServer, running_redis
 from tests.unit.store.samples import opened_at
-from toolcrib.infrastructure.shared import RedisCounters, RedisServer
+from toolcrib.infrastructure.redis import RedisCounters, RedisServer
 from toolcrib.infrastructure.store import Charge, Counters, Reserved
 
 NOW = datetime.now(UTC)

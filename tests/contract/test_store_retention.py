@@ -6,17 +6,7 @@ from typing import Any
 
 import pytest
 
-from tests.unit.store.samples import (
-    NOON,
-    REQUEST,
-    claimed,
-    definition,
-    entry,
-    later,
-    new_run,
-    opened_at,
-    signal,
-)
+from tests.unit.store.samples import NOON, REQUEST, claimed, definition, entry, later, new_run, opened_at, signal
 from toolcrib.contracts import (
     ApprovalRequested,
     ChildStarted,

@@ -22,7 +22,7 @@ from tests.corpus.runs import Outcome, Ran, Stand
 from tests.corpus.second_reader import second_reading
 from toolcrib.contracts import JsonObject, Purpose
 from toolcrib.llm import Request, assistant
-from toolcrib.llm.base.usage import estimated_usage
+from toolcrib.llm.base.prices import estimated_usage
 
 Kind: TypeAlias = Literal["right"] | Mistake | MoreMistake
 Planner: TypeAlias = Literal["perfect", "repeats", "corrects"]

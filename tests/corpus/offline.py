@@ -33,8 +33,8 @@ from toolcrib.agents.evidence import (
     words_of,
 )
 from toolcrib.agents.evidence.field_values import property_names, value_names
-from toolcrib.agents.evidence.labels_part import translated
 from toolcrib.agents.evidence.plan import StepPlan
+from toolcrib.agents.evidence.words import translated
 from toolcrib.agents.toolset.schema_narrowing import enums_of, narrow
 from toolcrib.contracts import JsonObject, JsonSchema, ToolDefinition
 from toolcrib.core.providers import ReferenceList

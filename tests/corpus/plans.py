@@ -13,7 +13,7 @@ from tests.corpus.mistakes import Meaning, Mistake, right_meaning, wrong_meaning
 from tests.corpus.records import matching
 from tests.corpus.systems import System, system_of
 from toolcrib.agents.evidence import calculated
-from toolcrib.agents.evidence.dates import as_day, is_written
+from toolcrib.agents.evidence.quantities import as_day, is_written
 from toolcrib.contracts import Json, JsonObject
 
 _UNITS: Final = {"day": 400, "week": 60, "month": 30, "quarter": 8, "year": 3}

@@ -19,7 +19,7 @@ from tests.corpus.systems import SYSTEMS, System
 from tests.twins import ManualClock
 from toolcrib import AgenticContext, Crib, Result, ScriptedModel
 from toolcrib.contracts import CallFinished, Grounding, Json, JsonObject, ModelError, ModelFinished, Purpose
-from toolcrib.contracts.runs.questions import OpenQuestion
+from toolcrib.contracts.runs.executions import OpenQuestion
 from toolcrib.llm import Request
 
 MODEL: Final = "scripted:planner"

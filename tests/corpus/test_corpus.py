@@ -11,7 +11,7 @@ from tests.corpus.second_reader import SecondReader, second_reading
 from tests.corpus.systems import SYSTEMS, System
 from tests.corpus.systems.orders import read_filter
 from toolcrib.agents.evidence import calculated
-from toolcrib.agents.evidence.dates import as_day
+from toolcrib.agents.evidence.quantities import as_day
 from toolcrib.contracts import JsonObject, ModelError
 from toolcrib.llm import Request, user
 

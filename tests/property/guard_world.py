@@ -39,7 +39,7 @@ from toolcrib.contracts import (
 )
 from toolcrib.core.executor import CallFailed, Dispatch, Outcome, ToolCall, error
 from toolcrib.core.runs import BudgetExhausted, Ended, ModelCall, RunContext
-from toolcrib.kinds.delegates import DelegateRuntime
+from toolcrib.kinds.runtimes import DelegateRuntime
 from toolcrib.llm import Cost, Message, Request, Response, Text, Usage, user
 from toolcrib.llm import Event as Said
 

@@ -16,11 +16,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.unit.conversations.talk import calls, helper, talking
-from toolcrib.agents.history.window import Size, Window, moved
+from toolcrib.agents.history.prior_turns import Size, Window, moved
 from toolcrib.contracts import AgentMemory, Json, JsonObject, MemoryStrategy, ModelError
 from toolcrib.llm import Message, Request, ToolCall, ToolResult
+from toolcrib.llm.base.prices import estimated_tokens
 from toolcrib.llm.base.quirks import Quirks
-from toolcrib.llm.base.usage import estimated_tokens
 from toolcrib.llm.wires import AnthropicWire, ChatWire, GeminiWire, ResponsesWire
 
 Deed: TypeAlias = Literal["answer", "fail", "wait"] | int

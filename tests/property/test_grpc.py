@@ -12,7 +12,7 @@ from tests.unit.grpc.protos import crm, pool
 from toolcrib.contracts import Json
 from toolcrib.core.registry import compile_schema
 from toolcrib.kinds.grpc.importer import import_grpc
-from toolcrib.kinds.grpc.runtime.messages import Codec, UnreadableMessage
+from toolcrib.kinds.grpc.runtime.calls import Codec, UnreadableMessage
 
 pytestmark = pytest.mark.requirement("grpc.properties")
 

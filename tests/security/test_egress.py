@@ -14,8 +14,7 @@ from aiohttp import web
 from aiohttp.abc import ResolveResult
 
 from tests.unit.net.servers import TableResolver, no_answer, serving
-from toolcrib.infrastructure.net import EgressDenied, EgressPolicy, HttpSession, Origin
-from toolcrib.infrastructure.net import _transport as transport
+from toolcrib.infrastructure.net import EgressDenied, EgressPolicy, HttpSession, Origin, _transport
 
 PUBLISHED = Path(__file__).parents[3] / "shared" / "data" / "ssrf"
 """Lists of encodings from public payload collections; optional."""
@@ -178,7 +177,7 @@ async def test_hostile_name_does_not_share_the_exception_of_another_name() -> No
     assert [type(answer).__name__ for answer in answers] == ["HttpResponse", "EgressDenied"] * 5
 
 
-class Unvetted(transport.VettingResolver):
+class Unvetted(_transport.VettingResolver):
     """The fault: a resolver that forgot to vet."""
 
     async def resolve(
@@ -194,7 +193,7 @@ async def test_socket_is_refused_for_an_address_that_slipped_past_the_resolver(
     inner: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The last line holds by itself: as if the resolver had vetted nothing."""
-    monkeypatch.setattr(transport, "VettingResolver", Unvetted)
+    monkeypatch.setattr(_transport, "VettingResolver", Unvetted)
     async with serving(no_answer) as port:
         policy = EgressPolicy(ports=(port,))
         async with HttpSession(policy, resolver=TableResolver({"evil.test": [inner]})) as session:
@@ -267,12 +266,14 @@ async def test_streams_are_judged_like_requests() -> None:
 
 @pytest.mark.requirement("net.url_judged")
 async def test_verdicts_are_remembered_for_a_bounded_number_of_origins() -> None:
-    remembered = transport.Transport(EgressPolicy(), TableResolver({}))
+    remembered = _transport.Transport(EgressPolicy(), TableResolver({}))
     try:
         for number in range(1500):
-            remembered.admit(transport.URL(f"https://host-{number}.test/"))
+            remembered.admit(_transport.URL(f"https://host-{number}.test/"))
         assert len(remembered.admitted) <= 1024
-        assert remembered.admit(transport.URL("https://host-1499.test/other")) == Origin("https", "host-1499.test", 443)
+        assert remembered.admit(_transport.URL("https://host-1499.test/other")) == Origin(
+            "https", "host-1499.test", 443
+        )
     finally:
         await remembered.close()
 

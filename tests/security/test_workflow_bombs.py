@@ -7,7 +7,7 @@ from tests.unit.workflows.flows import error_of, run
 from toolcrib import Crib, tool
 from toolcrib.contracts import Json, JsonObject, Reason
 from toolcrib.contracts.workflows import WorkflowInstance
-from toolcrib.workflows.values.sizes import MAX_MADE, is_too_large
+from toolcrib.workflows.values.step_errors import MAX_MADE, is_too_large
 
 pytestmark = pytest.mark.requirement("workflow_attacks.size")
 

@@ -26,7 +26,7 @@ from toolcrib.llm import (
     decode_response,
     encode_response,
 )
-from toolcrib.llm.base.sse import SseParser
+from toolcrib.llm.base.transport import SseParser
 
 EXCHANGES = exchanges()
 ANSWERS = [exchange for exchange in EXCHANGES if exchange.status < 400 and not exchange.fails]

@@ -1,16 +1,14 @@
 """Agents, and agentic tools: a model that chooses tools turn by turn, or fills in a fixed sequence of them."""
 
-from toolcrib.agents.authoring import TASK_INPUT, agentic_definition, check_agentic
-from toolcrib.agents.drafting import Draft
+from toolcrib.agents.authoring import TASK_INPUT, Draft, Trial, agentic_definition, check_agentic
 from toolcrib.agents.history.prior_turns import SUMMARIZED, Summary
 from toolcrib.agents.history.variables import message_of, variables_of
 from toolcrib.agents.planner.compiled_workflow import workflow_of
 from toolcrib.agents.planner.step_handlers import AgenticHandlers
+from toolcrib.agents.prepare.agent import check_agent, identity_of
 from toolcrib.agents.prepare.agentic_tool import Furnisher, Models
-from toolcrib.agents.prepare.checking import check_agent
-from toolcrib.agents.prepare.identity import identity_of
 from toolcrib.agents.prepare.memory import Memory
-from toolcrib.agents.programs_part import CALL, programs
+from toolcrib.agents.programs import CALL, programs
 from toolcrib.agents.reference.lists import References, check_provider_data
 from toolcrib.agents.reference.snapshots import ReferenceUnavailable, Snapshot, Snapshots
 from toolcrib.agents.toolset.allocation import allocation
@@ -18,7 +16,6 @@ from toolcrib.agents.toolset.default_prompt import default_prompt, reference_nam
 from toolcrib.agents.toolset.drift import basis_of, drift_of, made_from
 from toolcrib.agents.toolset.placeholders import PLACEHOLDERS, check_prompt
 from toolcrib.agents.toolset.resolution import Asker, resolve
-from toolcrib.agents.trial import Trial
 
 __all__ = [
     "CALL",

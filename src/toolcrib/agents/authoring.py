@@ -1,10 +1,27 @@
-"""Making the definition of an agentic tool: a default system prompt, parameters, and checks that need the catalogue."""
+"""Making the definition of an agentic tool: a default system prompt, parameters, and checks that need the catalogue.
+
+Texts about a tool that its own model writes: a system prompt, a description for parents.
+
+A program like any other, within the run's budget. What the model writes is held against the same rules as what a person
+writes; it is told what is wrong once, and then given up.
+
+The test of a system prompt: what the model is told, and what it would do first. No tool that it wants is called.
+
+A program like any other: it reads reference data through the run's calls and asks the model within the run's budget.
+What it finds is its output; a prompt that would fail is an outcome, not an exception.
+"""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from itertools import count
-from typing import Any
+from typing import Any, TypeAlias, cast
 
+import orjson
+
+from toolcrib.agents.evidence.plan import StepPlan
+from toolcrib.agents.model.json_answers import UnusableAnswer, model_failure, read_object
+from toolcrib.agents.planner.planning import first_plan
+from toolcrib.agents.prepare.agentic_tool import Furnisher, Models, Setup
 from toolcrib.agents.toolset.allocation import allocation, meant
 from toolcrib.agents.toolset.default_prompt import default_prompt, reference_names
 from toolcrib.agents.toolset.placeholders import check_prompt
@@ -16,13 +33,20 @@ from toolcrib.contracts import (
     AllocatedTool,
     Grounding,
     InvalidDefinition,
+    Json,
+    JsonObject,
     JsonSchema,
     Limits,
     LLMConfig,
+    ModelError,
     SideEffects,
     ToolDefinition,
+    ToolRevision,
+    TrialCall,
 )
 from toolcrib.core.registry import Registry, compile_schema
+from toolcrib.core.runs import BudgetExhausted, Ended, ModelCall, RunContext
+from toolcrib.llm import LanguageModel, Message, Request, ToolCall, user
 
 TASK_INPUT: JsonSchema = {
     "type": "object",
@@ -189,3 +213,147 @@ def _check_result(name: str, implementation: AgenticImplementation) -> None:
     except InvalidDefinition as problem:
         msg = f"agentic tool {name!r}: result_schema is not a JSON Schema 2020-12 that can be used offline: {problem}"
         raise InvalidDefinition(msg) from problem
+
+
+Check: TypeAlias = Callable[[str], Sequence[str]]
+"""What is wrong with a text; empty if nothing is."""
+
+_REPAIRS = 1
+_SYSTEM = "You write texts for tools that are used by AI agents: plain, exact and short. You never invent abilities."
+_ANSWER: JsonSchema = {
+    "type": "object",
+    "properties": {
+        "reason": {"type": "string", "description": "One sentence: what the new text does better."},
+        "text": {"type": "string", "description": "The whole new text."},
+    },
+    "required": ["reason", "text"],
+    "additionalProperties": False,
+}
+
+
+class Draft:
+    """The program that has a text written; its output is `{"text", "reason"}`.
+
+    Args:
+        models: Opens the tool's model.
+        task: What is to be written, with the text to start from.
+        check: Rules of the text.
+    """
+
+    def __init__(self, models: Models, task: str, check: Check) -> None:
+        self._models = models
+        self._task = task
+        self._check = check
+
+    async def __call__(self, context: RunContext, tool: ToolRevision) -> Ended:
+        """Ask, and ask again with the problems named."""
+        implementation = tool.definition.implementation
+        if implementation.kind != "agentic":
+            msg = f"tool {tool.ref!r} is of kind {implementation.kind!r} and has no model to write with"
+            raise InvalidDefinition(msg)
+        try:
+            return Ended(output=await self._write(context, tool.definition, self._models(implementation.llm)))
+        except BudgetExhausted as limit:
+            return Ended(stop_reason=limit.shortage.stop_reason, warnings=(str(limit),))
+        except (ModelError, UnusableAnswer) as failure:
+            return Ended(status="failed", stop_reason="error", error=model_failure(failure))
+
+    async def _write(self, context: RunContext, definition: ToolDefinition, model: LanguageModel) -> JsonObject:
+        question = f"{self._task}\n\nThe tool:\n{facts_of(definition)}"
+        messages: tuple[Message, ...] = (user(question),)
+        new, problem = messages, ""
+        for attempt in range(_REPAIRS + 1):
+            request = Request(messages=messages, system=_SYSTEM, output_schema=_ANSWER, output_name="text")
+            position = "draft" if attempt == 0 else f"draft.fix{attempt}"
+            call = ModelCall(position, "formatting", model, request, new=new, system=_SYSTEM)
+            response = await context.model(call)
+            found = read_object(response.message.text)
+            problem = self._problem(found)
+            if not problem:
+                return cast("JsonObject", found)
+            new = (user(f"That cannot be used: {problem}. Answer again with the whole corrected JSON object only."),)
+            messages = (*messages, response.message, *new)
+        msg = f"the model {model.name!r} wrote no usable text after {_REPAIRS + 1} answers: {problem}"
+        raise UnusableAnswer(msg)
+
+    def _problem(self, found: Json) -> str:
+        text = cast("JsonObject", found).get("text") if isinstance(found, dict) else None
+        if not isinstance(text, str) or not text.strip():
+            return "the answer is not one JSON object with a text"
+        return "; ".join(self._check(text))
+
+
+def facts_of(definition: ToolDefinition) -> str:
+    """A definition as JSON, without what a writer of texts does not need."""
+    body = definition.model_dump(mode="json", exclude_defaults=True)
+    implementation = body["implementation"]
+    kept = {
+        key: implementation[key]
+        for key in ("mode", "steps", "tools", "context", "result_schema")
+        if key in implementation
+    }
+    wanted = ("name", "title", "description", "usage", "input_schema", "output_schema", "side_effects")
+    facts = {key: body[key] for key in wanted if key in body}
+    return orjson.dumps({**facts, **kept}).decode()
+
+
+class Trial:
+    """The program of a prompt's test.
+
+    Args:
+        furnisher: Furnishes runs.
+    """
+
+    def __init__(self, furnisher: Furnisher) -> None:
+        self._furnisher = furnisher
+
+    async def __call__(self, context: RunContext, tool: ToolRevision) -> Ended:
+        """Ask for the plan, or for the first turn."""
+        setup = await self._furnisher.prepare(context, tool)
+        found: JsonObject = {"system_prompt": setup.system_prompt(), "calls": [], "problems": []}
+        try:
+            found |= await (self._plan(setup) if setup.implementation.mode == "deterministic" else self._turn(setup))
+        except BudgetExhausted as limit:
+            return Ended(output=found, stop_reason=limit.shortage.stop_reason, warnings=(str(limit),))
+        except (ModelError, UnusableAnswer) as failure:
+            return Ended(output=found, status="failed", stop_reason="error", error=model_failure(failure))
+        return Ended(output=found)
+
+    async def _plan(self, setup: Setup) -> JsonObject:
+        plan, doubts = await first_plan(setup)
+        calls: list[JsonObject] = []
+        for step in setup.implementation.steps:
+            wanted = StepPlan.read(plan[step.id])
+            call = TrialCall(
+                step=step.id, tool=step.tool, input=wanted.input, skipped=wanted.skip, for_each=wanted.for_each
+            )
+            calls.append(call.model_dump(mode="json"))
+        return {"answer": plan, "reasoning": plan.get("reasoning"), "calls": calls, "problems": doubts}
+
+    async def _turn(self, setup: Setup) -> JsonObject:
+        messages, system = (user(setup.task),), setup.system_prompt()
+        request = setup.request(messages, system=system, tools=setup.place.offer.tools)
+        response = await setup.context.model(
+            setup.call("t1.llm", "tool_selection", request, new=messages, system=system)
+        )
+        judged = [_judged(setup, call) for call in response.message.calls]
+        return {
+            "answer": response.message.text or None,
+            "calls": [call.model_dump(mode="json") for call, _ in judged],
+            "problems": [problem for _, problem in judged if problem],
+        }
+
+
+def _judged(setup: Setup, call: ToolCall) -> tuple[TrialCall, str]:
+    """A call that the model wants, and what is wrong with it."""
+    name = setup.place.offer.named(call.name)
+    item = next((allotted for allotted in setup.allotted if allotted.tool.name == name), None)
+    try:
+        arguments: Json = orjson.loads(call.args or "{}")
+    except orjson.JSONDecodeError:
+        return TrialCall(tool=name, input=call.args), f"the arguments of {name!r} are not JSON"
+    if item is None:
+        return TrialCall(tool=name, input=arguments), f"the model called {name!r}, which is not among its tools"
+    problems = "; ".join(map(str, compile_schema(item.schema).problems(arguments)))
+    wanted = TrialCall(tool=name, input=arguments)
+    return wanted, f"the arguments of {name!r} do not fit: {problems}" if problems else ""

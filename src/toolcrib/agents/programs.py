@@ -3,30 +3,54 @@
 The answer is `{"response": text}`, and beside it `output` where the definition wants an object: the model's own words
 if they are one that meets the schema, else asked for once more. An agent whose tools are all gone does not begin; one
 that names none just answers.
+
+The agentic mode: the model selects tools, reviews what came back, recovers from errors, and completes.
+
+The allocation is enforced by the guard: a tool outside it is denied, and the denial goes back to the model.
+
+The deterministic mode: plan, a fixed sequence of steps, a review only where one is needed, a formatted answer.
+
+One model call fills in every step. The steps run through the run's calls, fanned out where the plan says so. Only if a
+reference cannot be resolved or a call is refused as invalid is the model asked again, about that step alone. One last
+call makes the answer. Nothing is written by a plan that does not meet its schema.
+
+The programs of runs: a single tool call, agentic tools in both modes, and agents.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import orjson
 
-from toolcrib.agents.model.failures import model_failure
-from toolcrib.agents.model.json_answers import UnusableAnswer, fitting_object, read_object
-from toolcrib.agents.model.previews import calls_in_short
-from toolcrib.agents.prepare.agent import AgentFurnisher, Furnished
+from toolcrib.agents.history.variables import Recall
+from toolcrib.agents.model.json_answers import UnusableAnswer, ask_json, fitting_object, model_failure, read_object
+from toolcrib.agents.model.tool_calls import calls_in_short, preview
+from toolcrib.agents.planner.caller_questions import UNANSWERED, Unanswered, unanswered
+from toolcrib.agents.planner.recorded_plans import RecordedPlan, plan_of
+from toolcrib.agents.planner.step_results import Stage, conclude, report, stopped_by, warnings_of
+from toolcrib.agents.prepare.agent import AgentFurnisher, Fragments, Furnished
+from toolcrib.agents.prepare.agentic_tool import Furnisher, Models, Setup
+from toolcrib.agents.reference.lists import References
+from toolcrib.agents.turn.call_evidence import grounds_of
 from toolcrib.agents.turn.turns import Turns, refusal_of, stop_warnings
 from toolcrib.contracts import (
     AgentImplementation,
     ErrorCode,
     InvalidDefinition,
     Json,
+    JsonObject,
     JsonSchema,
+    ModelError,
     Reason,
+    RunKind,
     ToolEnvelope,
     ToolRevision,
 )
-from toolcrib.core.executor import CallFailed, error
-from toolcrib.core.runs import Ended, RunContext
-from toolcrib.llm import Response
+from toolcrib.contracts.workflows import SettledStep
+from toolcrib.core.executor import CallFailed, ToolCall, error
+from toolcrib.core.policy import Accounts
+from toolcrib.core.registry import Providers, Registry
+from toolcrib.core.runs import BudgetExhausted, Ended, Program, RunContext
+from toolcrib.llm import Message, Response, user
 
 _FORMAT = "Give your final answer now: one JSON object that meets the schema, and nothing else."
 
@@ -114,3 +138,217 @@ def _no_tools(tool: ToolRevision) -> Ended:
     message = f"agent {tool.ref!r} names tools, and none of them can be used; its journal says why each was left out"
     none = error(ErrorCode.POLICY_DENIED, Reason.TOOL_NOT_ALLOWED, message)
     return Ended(status="failed", stop_reason="no_tools", error=none)
+
+
+_AGENTIC_FORMAT = "Give your final answer now: put it into the schema, truthfully, from the results above."
+
+
+class Agentic:
+    """The program of an agentic tool in agentic mode.
+
+    Args:
+        furnisher: Furnishes runs.
+    """
+
+    def __init__(self, furnisher: Furnisher) -> None:
+        self._furnisher = furnisher
+
+    async def __call__(self, context: RunContext, tool: ToolRevision) -> Ended:
+        """Run to the end; whatever goes wrong is an end too, with what was reached until then."""
+        setup = await self._furnisher.prepare(context, tool)
+        return (
+            await Turns(_Task(setup), grounds=grounds_of(setup)).run() if setup.allotted else _nothing_allocated(tool)
+        )
+
+
+class _Task:
+    """The work of an agentic tool: a task, and an answer that is put into a schema."""
+
+    def __init__(self, setup: Setup) -> None:
+        self.desk = setup
+        self.offer = setup.place.offer
+        self.opening: tuple[Message, ...] = (user(setup.task),)
+        self.answer_schema: JsonSchema | None = None
+        self._prompt = ""
+
+    def prompt(self, done: Sequence[ToolEnvelope]) -> str:
+        """The system prompt, with the history where it has a place for it: the messages have it anyway."""
+        if "execution_history" in self.desk.place.prompt.references:
+            return self.desk.system_prompt(_history(done))
+        self._prompt = self._prompt or self.desk.system_prompt()
+        return self._prompt
+
+    def partial(self, turns: Turns) -> Json:
+        """The calls with their results in short."""
+        return {"summary": turns.closing or None, "calls": calls_in_short(turns.done)}
+
+    async def answered(self, turns: Turns, response: Response) -> Ended:
+        """The answer as it is, or put into the result schema."""
+        text, warnings = response.message.text, stop_warnings(response)
+        schema = self.desk.implementation.result_schema
+        if response.wants_format and schema is None:
+            text = await turns.final_words(response.message)
+        if not text.strip() and not (response.wants_format and schema):
+            return turns.nothing(response)
+        if schema is None:
+            return Ended(output={"summary": text}, warnings=warnings)
+        found = fitting_object(text, schema)
+        if found is not None:
+            return Ended(output=found, warnings=warnings)
+        try:
+            if response.wants_format:
+                output = await turns.formatted(response.message, _AGENTIC_FORMAT, schema)
+            else:
+                output = await self._format(turns.done, text, schema)
+        except (ModelError, UnusableAnswer, BudgetExhausted) as failure:
+            # The task is done: the answer is then the model's own words.
+            output = {"summary": text}
+            warnings = (*warnings, f"the answer could not be formatted: {failure}")
+        return Ended(output=output, warnings=warnings)
+
+    async def _format(self, done: Sequence[ToolEnvelope], text: str, schema: JsonSchema) -> Json:
+        facts = preview([{"tool": found.name, "output": found.output} for found in done if found.ok], 6000)
+        question = (
+            f"Task: {self.desk.task}\n\nAnswer so far: {text}\n\nFacts: {facts}\n\nPut the answer into the schema."
+        )
+        system = "You put an answer into the given schema, truthfully, from the text and the facts that you are given."
+        return await ask_json(self.desk, "format", "formatting", question, schema, name="answer", system=system)
+
+
+def _history(done: Sequence[ToolEnvelope]) -> str:
+    """The calls so far, one a line."""
+    return "\n".join(
+        f"{number}. {found.name}({preview(found.input, 300)}): "
+        f"{found.error.message if found.error else preview(found.output, 300)}"
+        for number, found in enumerate(done, start=1)
+    )
+
+
+def _nothing_allocated(tool: ToolRevision) -> Ended:
+    message = f"agentic tool {tool.ref!r} has no tools to choose from; allot at least one that is in service"
+    none = error(ErrorCode.POLICY_DENIED, Reason.TOOL_NOT_ALLOWED, message)
+    return Ended(status="failed", stop_reason="no_tools", error=none)
+
+
+class Deterministic:
+    """The program of a deterministic agentic tool.
+
+    Args:
+        furnisher: Furnishes runs.
+    """
+
+    def __init__(self, furnisher: Furnisher) -> None:
+        self._furnisher = furnisher
+
+    async def __call__(self, context: RunContext, tool: ToolRevision) -> Ended:
+        """Run to the end; whatever goes wrong is an end too, with what was reached until then."""
+        setup = await self._furnisher.prepare(context, tool)
+        return await _Sequence(setup).run() if setup.implementation.steps else _no_steps(tool)
+
+
+class _Sequence:
+    """One run."""
+
+    def __init__(self, setup: Setup) -> None:
+        self._setup = setup
+        self._done: dict[str, SettledStep] = {}
+        self._warnings: tuple[str, ...] = ()
+
+    async def run(self) -> Ended:
+        try:
+            return await self._run()
+        except Unanswered as question:
+            return unanswered(question.question, self._said, self._partial())
+        except BudgetExhausted as limit:
+            return Ended(
+                output={"steps": report(self._setup, self._done)},
+                stop_reason=limit.shortage.stop_reason,
+                warnings=(*self._said, str(limit)),
+            )
+        except (ModelError, UnusableAnswer) as failure:
+            return Ended(
+                output=self._partial(),
+                status="failed",
+                stop_reason="error",
+                error=model_failure(failure),
+                warnings=self._said,
+            )
+
+    async def _run(self) -> Ended:
+        plan = await plan_of(self._setup)
+        self._warnings = plan.warnings
+        recorded = plan if isinstance(plan, RecordedPlan) else None
+        if recorded is not None and recorded.question is not None:
+            return Ended(output={"question": recorded.question}, warnings=(UNANSWERED,))
+        self._setup.context.partial = self._partial
+        for place, step in enumerate(self._setup.implementation.steps):
+            left_out = recorded is not None and step.id in recorded.left_out
+            stage = Stage(
+                self._setup, place, step.id, self._done, plan.assumptions, recorded is not None, left_out=left_out
+            )
+            ended = await stage.carry_out(plan.step(step.id))
+            self._done[step.id] = ended
+            if stopped_by(ended):
+                break
+        return await conclude(self._setup, self._done, self._warnings, "format", recorded=recorded is not None)
+
+    @property
+    def _said(self) -> tuple[str, ...]:
+        return (*self._warnings, *warnings_of(self._done))
+
+    def _partial(self) -> JsonObject | None:
+        """What the steps have brought, if there is any."""
+        facts = report(self._setup, self._done)
+        return {"steps": facts} if facts else None
+
+
+def _no_steps(tool: ToolRevision) -> Ended:
+    message = f"agentic tool {tool.ref!r} has no steps; allot at least one tool"
+    none = error(ErrorCode.POLICY_DENIED, Reason.TOOL_NOT_ALLOWED, message)
+    return Ended(status="failed", stop_reason="no_tools", error=none)
+
+
+CALL = "call"
+"""Position of the only call of a run of kind `tool`."""
+
+
+def programs(
+    models: Models,
+    registry: Registry,
+    providers: Providers,
+    references: References,
+    *,
+    fragments: Fragments,
+    accounts: Accounts,
+    recall: Recall,
+) -> Mapping[RunKind, Program]:
+    """The program of every kind of run.
+
+    Args:
+        models: Opens the model that a configuration names.
+        registry: Finds the tools that models are allotted.
+        providers: Has the lists that prompts were made from.
+        references: Reads reference data.
+        fragments: Finds the pieces of agents' prompts.
+        accounts: Finds the service accounts that agents act as.
+        recall: Remembers agents' conversations.
+    """
+    furnisher = Furnisher(models, registry, providers, references)
+    agents = AgentFurnisher(models, registry, fragments=fragments, accounts=accounts, recall=recall)
+    deterministic, agentic = Deterministic(furnisher), Agentic(furnisher)
+
+    async def run_agentic(context: RunContext, tool: ToolRevision) -> Ended:
+        implementation = tool.definition.implementation
+        fixed = implementation.kind == "agentic" and implementation.mode == "deterministic"
+        return await (deterministic if fixed else agentic)(context, tool)
+
+    return {"tool": call_once, "agentic": run_agentic, "agent": Agent(agents)}
+
+
+async def call_once(context: RunContext, tool: ToolRevision) -> Ended:
+    """One call of one tool; its envelope is the run's end."""
+    envelope = await context.call(ToolCall(CALL, tool.name, context.request.input, tool.content_hash))
+    if envelope.error is None:
+        return Ended(output=envelope.output, attachments=envelope.attachments)
+    denied = envelope.status == "denied"
+    return Ended(status="failed", stop_reason="policy" if denied else "error", error=envelope.error)

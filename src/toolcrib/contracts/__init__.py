@@ -3,12 +3,31 @@
 Those of workflows are in `toolcrib.contracts.workflows`, and only there.
 """
 
-from toolcrib.contracts.base.base import Contract, Json, JsonObject, JsonSchema, Timestamp, Usd, format_timestamp
+from toolcrib.contracts.base.base import (
+    Backoff,
+    Contract,
+    Json,
+    JsonObject,
+    JsonSchema,
+    RetryPolicy,
+    Timestamp,
+    Usd,
+    escaped,
+    format_timestamp,
+    pointed,
+    pointer_names,
+    unescaped,
+)
 from toolcrib.contracts.base.envelope import (
     EFFECTS,
+    AgentOutputs,
     Attachment,
     AttachmentKind,
     CallStatus,
+    OnMissing,
+    PinnedHandle,
+    PinSelector,
+    PinStrategy,
     SideEffects,
     Timings,
     ToolEnvelope,
@@ -45,10 +64,7 @@ from toolcrib.contracts.base.identity import (
     hash_call,
     idempotency_key,
 )
-from toolcrib.contracts.base.outputs import AgentOutputs, OnMissing, PinnedHandle, PinSelector, PinStrategy
-from toolcrib.contracts.base.pointers import escaped, pointed, pointer_names, unescaped
 from toolcrib.contracts.base.principals import DEFAULT_REALM, LOOKS, OWNER, Principal, PrincipalKind, Verb, tool_uri
-from toolcrib.contracts.base.retries import Backoff, RetryPolicy
 from toolcrib.contracts.evaluations import (
     SCRIPTED,
     CalledCheck,
@@ -84,15 +100,8 @@ from toolcrib.contracts.kinds.entities import (
 )
 from toolcrib.contracts.kinds.grpc import GrpcImplementation
 from toolcrib.contracts.kinds.http import (
-    CursorPaging,
-    LinkPaging,
-    NextUrlPaging,
-    OffsetPaging,
-    PageNumberPaging,
-    Paging,
-)
-from toolcrib.contracts.kinds.http_part import (
     BodyEncoding,
+    CursorPaging,
     FieldEncoding,
     FieldStyle,
     HttpBody,
@@ -100,6 +109,11 @@ from toolcrib.contracts.kinds.http_part import (
     HttpImplementation,
     HttpMethod,
     HttpParameter,
+    LinkPaging,
+    NextUrlPaging,
+    OffsetPaging,
+    PageNumberPaging,
+    Paging,
     ParameterPlace,
     ParameterStyle,
     ResponseForm,
@@ -107,7 +121,6 @@ from toolcrib.contracts.kinds.http_part import (
 from toolcrib.contracts.kinds.implementations import DELEGATES, Implementation, PythonImplementation
 from toolcrib.contracts.kinds.mcp import McpCapability, McpImplementation
 from toolcrib.contracts.kinds.plugins import PluginImplementation
-from toolcrib.contracts.providers.accounts import ServiceAccount, account_of
 from toolcrib.contracts.providers.auth import (
     SECRET_REFERENCE,
     ApiKeyAuth,
@@ -123,19 +136,34 @@ from toolcrib.contracts.providers.auth import (
     TwoStepAuth,
 )
 from toolcrib.contracts.providers.connections import (
+    SECRET_SCOPES,
     Connection,
+    Consent,
+    ConsentRequest,
+    ConsentStatus,
     DatabaseConnection,
+    Discovery,
     GrpcConnection,
     HttpConnection,
     McpConnection,
     McpTransport,
+    ProviderCheck,
+    Revocation,
+    SecretEntry,
+    SecretScope,
 )
-from toolcrib.contracts.providers.consents import Consent, ConsentRequest, ConsentStatus, Revocation
-from toolcrib.contracts.providers.fragments import PromptFragment
-from toolcrib.contracts.providers.probes import Discovery, ProviderCheck
-from toolcrib.contracts.providers.providers import ProviderData, ReferenceReading, ReferenceSnapshot, ReferenceSource
-from toolcrib.contracts.providers.providers_part import NAME_PATTERN, ProviderDefinition, ServerVariable
-from toolcrib.contracts.providers.secrets import SECRET_SCOPES, SecretEntry, SecretScope
+from toolcrib.contracts.providers.providers import (
+    NAME_PATTERN,
+    PromptFragment,
+    ProviderData,
+    ProviderDefinition,
+    ReferenceReading,
+    ReferenceSnapshot,
+    ReferenceSource,
+    ServerVariable,
+    ServiceAccount,
+    account_of,
+)
 from toolcrib.contracts.runs.approvals import (
     Approval,
     ApprovalPage,
@@ -146,8 +174,7 @@ from toolcrib.contracts.runs.approvals import (
     approval_signal,
     is_approval_signal,
 )
-from toolcrib.contracts.runs.conversations import Conversation, ConversationStatus, ConversationTurn
-from toolcrib.contracts.runs.costs import ActionCost, CostBreakdown, LLMCost
+from toolcrib.contracts.runs.comparisons import Divergence, Replay
 from toolcrib.contracts.runs.events import (
     EVENT,
     SCHEMA_VERSION,
@@ -178,9 +205,20 @@ from toolcrib.contracts.runs.events import (
     SignalAwaited,
     SignalReceived,
 )
-from toolcrib.contracts.runs.executions import AgentRequest, AgentResponse, ReturnedCall, WaitingApproval
-from toolcrib.contracts.runs.questions import Answer, ChangePreview, Choice, OpenQuestion, PreviewedItem
-from toolcrib.contracts.runs.replays import Divergence, Replay
+from toolcrib.contracts.runs.executions import (
+    AgentRequest,
+    AgentResponse,
+    Answer,
+    ChangePreview,
+    Choice,
+    Conversation,
+    ConversationStatus,
+    ConversationTurn,
+    OpenQuestion,
+    PreviewedItem,
+    ReturnedCall,
+    WaitingApproval,
+)
 from toolcrib.contracts.runs.runs import (
     CANCEL,
     CLOCK,
@@ -211,11 +249,14 @@ from toolcrib.contracts.runs.stream import (
     ToolCallStart,
 )
 from toolcrib.contracts.runs.trace import (
+    ActionCost,
     ApprovalStep,
+    CostBreakdown,
     FailedAttempt,
     HandoffStatus,
     HandoffStep,
     LimitStep,
+    LLMCost,
     LLMStatus,
     LLMStep,
     ProgressStep,
@@ -228,18 +269,16 @@ from toolcrib.contracts.runs.trace import (
     ToolStepStatus,
     Trace,
 )
-from toolcrib.contracts.specs.agentic import (
+from toolcrib.contracts.specs.agents import (
     AgenticContext,
     AgenticImplementation,
     AgenticMode,
     AgenticStatus,
     AgenticStep,
-    AllocatedTool,
-    Grounding,
-)
-from toolcrib.contracts.specs.agents import (
     AgentImplementation,
     AgentMemory,
+    AllocatedTool,
+    Grounding,
     MemoryStrategy,
     ResolvedTool,
     ResponseFormat,
@@ -257,17 +296,16 @@ from toolcrib.contracts.specs.guardrails import (
     RequireConfirmation,
     UntrustedContent,
 )
-from toolcrib.contracts.specs.models import CLOSING_S, Allowance, Limits, LLMConfig, OnMalformed, ToolCalling, Usage
-from toolcrib.contracts.specs.services import ModelService, ServiceWire
-from toolcrib.contracts.tools.adoption import (
-    AdoptedTool,
-    Adoption,
-    Baseline,
-    ImportOutcome,
-    ProviderBaseline,
-    ToolProposal,
-    ToolReview,
-    VersionLife,
+from toolcrib.contracts.specs.models import (
+    CLOSING_S,
+    Allowance,
+    Limits,
+    LLMConfig,
+    ModelService,
+    OnMalformed,
+    ServiceWire,
+    ToolCalling,
+    Usage,
 )
 from toolcrib.contracts.tools.authoring import (
     PromptDifference,
@@ -285,11 +323,27 @@ from toolcrib.contracts.tools.changes import (
     ChangeKind,
     ChangePart,
     Difference,
+    DriftChange,
+    DriftKind,
+    DriftReport,
     ToolChange,
 )
 from toolcrib.contracts.tools.definitions import AGENT_CATEGORY, MESSAGE_INPUT, AgentDefinition
-from toolcrib.contracts.tools.drift import DriftChange, DriftKind, DriftReport
-from toolcrib.contracts.tools.imports import Loss, LossEffect, LossKind, LossReport, OperationImport
+from toolcrib.contracts.tools.imports import (
+    AdoptedTool,
+    Adoption,
+    Baseline,
+    ImportOutcome,
+    Loss,
+    LossEffect,
+    LossKind,
+    LossReport,
+    OperationImport,
+    ProviderBaseline,
+    ToolProposal,
+    ToolReview,
+    VersionLife,
+)
 from toolcrib.contracts.tools.tools import (
     CachePolicy,
     ErrorRule,
@@ -303,7 +357,7 @@ from toolcrib.contracts.tools.tools import (
     ToolRevision,
     ToolSource,
 )
-from toolcrib.contracts.workflows.impact import Dependent, ImpactReport, PinnedRun, Verdict
+from toolcrib.contracts.workflows.graphs import Dependent, ImpactReport, PinnedRun, Verdict
 
 __all__ = [
     "AGENT_CATEGORY",

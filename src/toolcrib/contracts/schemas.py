@@ -11,32 +11,26 @@ from typing import Any
 from pydantic import BaseModel, TypeAdapter
 
 from toolcrib.contracts.base.base import Contract, JsonObject, JsonSchema
-from toolcrib.contracts.base.envelope import ToolEnvelope
+from toolcrib.contracts.base.envelope import AgentOutputs, PinnedHandle, ToolEnvelope
 from toolcrib.contracts.base.errors import ToolError
-from toolcrib.contracts.base.outputs import AgentOutputs, PinnedHandle
 from toolcrib.contracts.base.principals import Principal
 from toolcrib.contracts.evaluations import Evaluation, EvaluationDataset
-from toolcrib.contracts.providers.providers_part import ProviderDefinition
+from toolcrib.contracts.providers.providers import ProviderDefinition
 from toolcrib.contracts.runs.approvals import Approval, ApprovalPreview
-from toolcrib.contracts.runs.comparisons import RunDiff
+from toolcrib.contracts.runs.comparisons import Replay, RunDiff
 from toolcrib.contracts.runs.events import RunEvent
-from toolcrib.contracts.runs.executions import AgentRequest, AgentResponse
-from toolcrib.contracts.runs.questions import Answer, OpenQuestion
-from toolcrib.contracts.runs.replays import Replay
+from toolcrib.contracts.runs.executions import AgentRequest, AgentResponse, Answer, OpenQuestion
 from toolcrib.contracts.runs.runs import ApprovalDecision, ClientResult, Run, RunRequest, RunResult
 from toolcrib.contracts.runs.stream import StreamEvent
 from toolcrib.contracts.runs.trace import Trace
 from toolcrib.contracts.runs.workflow_instances import WorkflowInstance
 from toolcrib.contracts.specs.models import Limits, LLMConfig
-from toolcrib.contracts.tools.adoption import ImportOutcome, ToolReview
 from toolcrib.contracts.tools.authoring import PromptDifference, PromptRevision, PromptTest, TextProposal
 from toolcrib.contracts.tools.definitions import AgentDefinition
-from toolcrib.contracts.tools.imports import LossReport
+from toolcrib.contracts.tools.imports import ImportOutcome, LossReport, ToolReview
 from toolcrib.contracts.tools.tools import ToolDefinition, ToolRevision
 from toolcrib.contracts.workflows.definitions import WorkflowDefinition
-from toolcrib.contracts.workflows.graphs import WorkflowGraph
-from toolcrib.contracts.workflows.impact import ImpactReport
-from toolcrib.contracts.workflows.workflow_drafts import WorkflowDraft
+from toolcrib.contracts.workflows.graphs import ImpactReport, WorkflowDraft, WorkflowGraph
 
 DIALECT = "https://json-schema.org/draft/2020-12/schema"
 

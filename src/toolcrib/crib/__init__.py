@@ -1,7 +1,7 @@
 """The crib: the composition root that wires the house together, and the Python API."""
 
 from toolcrib.crib.crib import Crib
-from toolcrib.crib.handle import Agent, AgenticTool, CompositeTool, WorkflowHandle
+from toolcrib.crib.definitions import Agent, AgenticTool, CompositeTool, WorkflowHandle
 from toolcrib.crib.tool_use import ToolUse, use_tools_with_ai
 
 __all__ = ["Agent", "AgenticTool", "CompositeTool", "Crib", "ToolUse", "WorkflowHandle", "use_tools_with_ai"]

@@ -35,11 +35,11 @@ from toolcrib.contracts import (
     ToolRevision,
     Trace,
 )
-from toolcrib.contracts.rehearsals import RehearsalReport
+from toolcrib.contracts.maintenance import RehearsalReport
 from toolcrib.core.engines import Driven, SystemClock
 from toolcrib.core.engines.restate import RestateOptions
 from toolcrib.core.executor import Clock
-from toolcrib.core.export_part import ExportFormat, export_tools, offered
+from toolcrib.core.export import ExportFormat, export_tools, offered
 from toolcrib.core.policy import read_caps
 from toolcrib.core.providers import ImportedApi
 from toolcrib.core.runs import Result, read_trace
@@ -48,37 +48,34 @@ from toolcrib.crib.agents.agents import Agents
 from toolcrib.crib.agents.conversations import Conversations
 from toolcrib.crib.agents.evaluations import Evaluations
 from toolcrib.crib.agents.executions import Executions
-from toolcrib.crib.agents.handoffs import Handoffs
-from toolcrib.crib.agents.questions import Questions
+from toolcrib.crib.agents.questions import Handoffs, Questions
 from toolcrib.crib.container.container import Outside, Parts
+from toolcrib.crib.container.environment import opened
 from toolcrib.crib.container.model_services import read_services
-from toolcrib.crib.container.outside import opened
 from toolcrib.crib.container.plugins import NO_PLUGINS, Plugins, load_plugins
 from toolcrib.crib.container.requests import refusal_of, refusal_of_run, request_of
-from toolcrib.crib.definer import Defaults, Definer
+from toolcrib.crib.definitions import Defaults, Definer
 from toolcrib.crib.providers.connections import Connections
 from toolcrib.crib.providers.entities import Source, Thing
 from toolcrib.crib.providers.imports import Imports
 from toolcrib.crib.providers.reference_data import ReferenceData
 from toolcrib.crib.providers.secrets import Secrets
 from toolcrib.crib.runs.approvals import Answer, Approvals
-from toolcrib.crib.runs.bundles import Capture, Sees
-from toolcrib.crib.runs.bundles_part import replay_run
+from toolcrib.crib.runs.bundles import Capture, Sees, replay_run
 from toolcrib.crib.runs.forks import Forks
 from toolcrib.crib.runs.rehearsal import Ahead, Rehearsal
 from toolcrib.crib.runs.retention import Retention
 from toolcrib.crib.runs.settlements import Settlements
 from toolcrib.crib.settings import Settings, load_settings
 from toolcrib.crib.tools.lifecycle import ToolLife
-from toolcrib.crib.tools.listing import Listing
-from toolcrib.crib.tools.named import NamedThings, check_grants
+from toolcrib.crib.tools.listing import Listing, NamedThings, check_grants
 from toolcrib.crib.tools.prompts import Prompts
 from toolcrib.crib.workflows.authoring import Authoring
 from toolcrib.crib.workflows.instances import Instances
 from toolcrib.crib.workflows.workflows import Workflows
 from toolcrib.infrastructure.net import EgressPolicy
+from toolcrib.infrastructure.redis import RedisServer
 from toolcrib.infrastructure.sandbox import Sandbox, machine_sandbox
-from toolcrib.infrastructure.shared import RedisServer
 from toolcrib.infrastructure.store import Store
 from toolcrib.infrastructure.store.memory.shadow import ShadowStore
 from toolcrib.llm import LanguageModel

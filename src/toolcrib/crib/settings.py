@@ -29,9 +29,9 @@ from toolcrib.contracts import Contract, InvalidSettings, Isolation, Json, Limit
 from toolcrib.core.engines.restate import RestateOptions
 from toolcrib.core.policy import read_caps
 from toolcrib.infrastructure.net import EgressPolicy
+from toolcrib.infrastructure.redis import RedisServer
 from toolcrib.infrastructure.sandbox import Sandbox, machine_sandbox
 from toolcrib.infrastructure.secrets import OWN_VARIABLES
-from toolcrib.infrastructure.shared import RedisServer
 from toolcrib.infrastructure.store.blobs.files import open_objects
 from toolcrib.kinds.mcp.importer import Commands
 

@@ -5,19 +5,50 @@ next command tries it again. That it went away is logged once, and once that it 
 what a command carried or what the URL has before its host.
 
 It is one server, or what looks like one; this is no client of a Redis cluster.
+
+Counters that processes share in Redis, on its clock.
+
+A counter is a hash: what was settled, and each reservation with its end. Redis tries the whole reservation in one step.
+What it loses is spent no more: keep it on disk (`appendonly yes`) where that matters.
+
+Rate limits that all processes keep together: exact sliding windows in Redis, on its clock.
+
+A tool's executions are a sorted set of moments, never more of them than its limit. While Redis is away, every process
+keeps the limits by itself, so that together they may run a tool as many times more often as there are processes.
+
+Cached results in Redis, for all processes. A result that is not there, or cannot be read, is called again.
+
+Only what the executor may call again is here. What reference lists keep under their keys is no cache: their history is
+in the store.
+
+What the processes of a crib share in Redis: cached results, rate limits, and what counts towards spending caps.
+
+Nothing here is the truth about anything that has happened: that is in the store. Importing this loads no client.
 """
 
 import hashlib
 import importlib.util
 import logging
+import secrets
 import time
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any, Final, TypeAlias, cast
+from datetime import datetime, timedelta
+from typing import TYPE_CHECKING, Any, Final, Protocol, TypeAlias, cast
 from urllib.parse import parse_qsl, urlsplit
 
 from msgspec import Struct
+from pydantic_core import from_json, to_json
 
-from toolcrib.contracts import SCHEMA_VERSION, InvalidSettings, Unavailable
+from toolcrib.contracts import SCHEMA_VERSION, InvalidSettings, JsonObject, RateLimit, Unavailable
+from toolcrib.infrastructure.store import Charge, Reserved
+
+__all__ = [
+    "RedisCounters",
+    "RedisRates",
+    "RedisResults",
+    "RedisServer",
+]
+
 
 if TYPE_CHECKING:
     from redis.asyncio import Redis
@@ -175,3 +206,199 @@ def _kind(error: Exception) -> str:
         name = str(error).partition(" ")[0]
         return f"refuses: {name}" if name.isupper() else f"refuses ({type(error).__name__})"
     return f"does not answer ({type(error).__name__})"
+
+
+_RESERVE: Final = Script.of("""
+local clock = redis.call('TIME')
+local now = clock[1] * 1000 + math.floor(clock[2] / 1000)
+local mine, life = 'r:' .. ARGV[1], tonumber(ARGV[2])
+local used, refused = {}, 0
+for index, key in ipairs(KEYS) do
+    local total, fields = 0, redis.call('HGETALL', key)
+    for at = 1, #fields, 2 do
+        local name, value = fields[at], fields[at + 1]
+        if name == 'settled' then
+            total = total + tonumber(value)
+        elseif name ~= mine then
+            local amount, ends = string.match(value, '^(%d+):(%d+)$')
+            if tonumber(ends) > now then
+                total = total + tonumber(amount)
+            else
+                redis.call('HDEL', key, name)
+            end
+        end
+    end
+    used[index] = total
+    if refused == 0 and total + tonumber(ARGV[3 * index]) > tonumber(ARGV[3 * index + 1]) then
+        refused = index
+    end
+end
+if refused == 0 then
+    for index, key in ipairs(KEYS) do
+        redis.call('HSET', key, mine, string.format('%s:%.0f', ARGV[3 * index], now + life))
+        redis.call('PEXPIRE', key, ARGV[3 * index + 2])
+    end
+end
+used[#used + 1] = refused
+return used
+""")
+"""Gets the ticket, the life of the reservation, and of each counter the amount, the limit and its life; returns
+what each has come to, and the first that refuses, counted from 1, or 0."""
+
+_SETTLE: Final = Script.of("""
+for index, key in ipairs(KEYS) do
+    redis.call('HDEL', key, 'r:' .. ARGV[1])
+    redis.call('HINCRBY', key, 'settled', ARGV[2 * index])
+    redis.call('PEXPIRE', key, ARGV[2 * index + 1])
+end
+""")
+
+_MILLISECOND: Final = timedelta(milliseconds=1)
+
+
+class RedisCounters:
+    """The store's `Counters`, in Redis.
+
+    Args:
+        server: Where.
+        now: The current moment, from which lives are measured.
+    """
+
+    def __init__(self, server: RedisServer, now: Callable[[], datetime]) -> None:
+        self._server = server
+        self._now = now
+
+    async def reserve(self, ticket: str, charges: Sequence[Charge], *, now: datetime, until: datetime) -> Reserved:
+        """Set amounts aside, all of them or none.
+
+        Raises:
+            Unavailable: Redis does not answer; perhaps it was reserved.
+        """
+        arguments: list[Word] = [ticket, _milliseconds(until - now)]
+        for charge in charges:
+            arguments += [charge.amount, charge.limit, self._life(charge)]
+        *used, refused = await self._server.run(_RESERVE, _keys(charges), arguments)
+        return Reserved(tuple(used), refused - 1 if refused else None)
+
+    async def settle(self, ticket: str, charges: Sequence[Charge]) -> None:
+        """Count amounts in the place of a reservation; twice if the connection was lost when Redis had done it.
+
+        Raises:
+            Unavailable: Redis does not answer.
+        """
+        arguments: list[Word] = [ticket]
+        for charge in charges:
+            arguments += [charge.amount, self._life(charge)]
+        await self._server.run(_SETTLE, _keys(charges), arguments)
+
+    async def purge(self, *, now: datetime) -> int:
+        """Nothing: keys end by themselves."""
+        del now
+        return 0
+
+    def _life(self, charge: Charge) -> int:
+        return max(_milliseconds(charge.expires_at - self._now()), 1)
+
+
+def _keys(charges: Sequence[Charge]) -> list[str]:
+    return [f"{PREFIX}:counter:{charge.key}" for charge in charges]
+
+
+def _milliseconds(span: timedelta) -> int:
+    return span // _MILLISECOND
+
+
+_TAKE: Final = Script.of("""
+local clock = redis.call('TIME')
+local now = clock[1] * 1000000 + clock[2]
+local window, limit = tonumber(ARGV[1]), tonumber(ARGV[2])
+redis.call('ZREMRANGEBYSCORE', KEYS[1], '-inf', now - window)
+local taken = redis.call('ZCARD', KEYS[1])
+if taken >= limit then
+    local blocking = redis.call('ZRANGE', KEYS[1], taken - limit, taken - limit, 'WITHSCORES')
+    return math.max(blocking[2] + window - now, 1)
+end
+redis.call('ZADD', KEYS[1], string.format('%.0f', now), ARGV[3])
+redis.call('PEXPIRE', KEYS[1], math.ceil(window / 1000))
+return 0
+""")
+"""Takes one execution and returns 0, or the microseconds until one is possible. The moment that blocks is the one after
+whose end fewer than the limit are left, which is not the oldest if the limit was lowered."""
+
+_MICROS: Final = 1_000_000
+
+
+class LocalRates(Protocol):
+    """Rate limits of one process: the executor's `Rates`."""
+
+    async def take(self, key: str, limit: RateLimit, *, now: float) -> float | None:
+        """Count one execution at monotonic time `now`, or say in how many seconds one will be possible."""
+        ...
+
+
+class RedisRates:
+    """The executor's `Rates`, in Redis.
+
+    Args:
+        server: Where.
+        alone: Counts while the server is away.
+    """
+
+    def __init__(self, server: RedisServer, alone: LocalRates) -> None:
+        self._server = server
+        self._alone = alone
+
+    async def take(self, key: str, limit: RateLimit, *, now: float) -> float | None:
+        """Count one execution, or say in how many seconds one will be possible."""
+        arguments = (round(limit.per_s * _MICROS), limit.count, secrets.token_bytes(12))
+        try:
+            wait = await self._server.run(_TAKE, (f"{PREFIX}:rate:{key}",), arguments)
+        except Unavailable:
+            return await self._alone.take(key, limit, now=now)
+        return wait / _MICROS if wait else None
+
+
+_LONGEST: Final = timedelta(days=30)
+"""How long what may be kept for ever is kept: every key has an end, so that what nobody asks for goes away."""
+
+
+class RedisResults:
+    """The executor's `Results`, in Redis.
+
+    Args:
+        server: Where.
+        now: The current moment, from which a result's life is measured; its end comes by the server's clock.
+    """
+
+    def __init__(self, server: RedisServer, now: Callable[[], datetime]) -> None:
+        self._server = server
+        self._now = now
+
+    async def get(self, key: str, *, now: datetime) -> JsonObject | None:
+        """The stored envelope as JSON, unless it has expired.
+
+        Raises:
+            Unavailable: Redis does not answer.
+        """
+        del now
+        stored = await self._server.ask("GET", _name(key))
+        try:
+            value = None if stored is None else from_json(stored)
+        except ValueError:
+            return None
+        return cast("JsonObject", value) if isinstance(value, dict) else None
+
+    async def put(self, key: str, value: JsonObject, *, realm: str, made_by: str, expires_at: datetime | None) -> None:
+        """Store an envelope as JSON; 30 days for null expiry.
+
+        Raises:
+            Unavailable: Redis does not answer, or has no room.
+        """
+        del realm, made_by
+        life = _LONGEST if expires_at is None else min(expires_at - self._now(), _LONGEST)
+        if life > timedelta():
+            await self._server.ask("SET", _name(key), to_json(value), "PX", max(life // timedelta(milliseconds=1), 1))
+
+
+def _name(key: str) -> str:
+    return f"{PREFIX}:result:{key}"

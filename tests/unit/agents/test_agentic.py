@@ -6,18 +6,7 @@ from typing import Any
 import orjson
 import pytest
 
-from tests.unit.agents.crm import (
-    MODEL,
-    Crm,
-    asks,
-    plan,
-    positions,
-    purposes,
-    run_agent,
-    run_tool,
-    stopped,
-    told,
-)
+from tests.unit.agents.crm import MODEL, Crm, asks, plan, positions, purposes, run_agent, run_tool, stopped, told
 from toolcrib import AgenticStep, AllocatedTool, Crib, ScriptedModel, tool
 from toolcrib.contracts import ErrorCode, ModelError, ModelStarted, RateLimit, Reason
 from toolcrib.llm import Message, Request

@@ -4,7 +4,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from toolcrib.agents.evidence.labels_part import spoken, translated
+from toolcrib.agents.evidence.words import spoken, translated
 from toolcrib.contracts import JsonObject, JsonSchema
 from toolcrib.core.providers import ReferenceItem, ReferenceList
 

@@ -13,7 +13,7 @@ from tests.corpus.plans import right_plan
 from tests.corpus.systems import system_of
 from toolcrib.agents.evidence import Leaf, Lists, Step, leaves_of
 from toolcrib.agents.planner.outline import NONE_OF_THESE, Outline, Place, outline_of
-from toolcrib.agents.planner.outline_examples import examples_of
+from toolcrib.agents.planner.outline_prompts import examples_of
 from toolcrib.contracts import JsonObject, JsonSchema
 from toolcrib.core.providers import ReferenceList
 from toolcrib.core.providers.references import ReferenceItem

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from tests.twins import AT
-from toolcrib.agents.model.previews import result_text
+from toolcrib.agents.model.tool_calls import result_text
 from toolcrib.contracts import ToolEnvelope
 
 CUT = "the list is not complete: 4 items of 2 pages were read"

@@ -9,8 +9,8 @@ from aiohttp.test_utils import TestClient, TestServer
 
 from benchmarks.mock_provider import MockProvider, call_id
 from benchmarks.script import ANSWER, QUESTION, TURNS
-from toolcrib.llm.base.events import Done
-from toolcrib.llm.base.sse import SseParser
+from toolcrib.llm.base.messages import Done
+from toolcrib.llm.base.transport import SseParser
 from toolcrib.llm.wires import ChatWire
 
 pytestmark = pytest.mark.requirement("benchmarks.provider")

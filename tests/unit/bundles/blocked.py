@@ -10,7 +10,7 @@ import sys
 from collections.abc import Iterable
 from pathlib import Path
 
-from toolcrib.crib.runs.bundles_part import replay_file
+from toolcrib.crib.runs.bundles import replay_file
 
 _FORBIDDEN = (
     "socket.connect",

@@ -11,7 +11,7 @@ from tests.unit.agents.crm import MODEL, asks
 from tests.unit.bundles.corpus import MOVE, SEARCH, crashes, crib_of, nested
 from tests.unit.bundles.test_format import entries_of, packed
 from toolcrib.contracts import Json, JsonObject, Replay
-from toolcrib.crib.runs.bundles_part import replay_file
+from toolcrib.crib.runs.bundles import replay_file
 
 
 async def an_agents_run() -> bytes:

@@ -13,7 +13,7 @@ from toolcrib import Crib, tool
 from toolcrib.contracts import InvalidInput, SecretReference, digest
 from toolcrib.core.runs.journal import bundles
 from toolcrib.core.runs.journal.bundles import BundleWriter, read_bundle
-from toolcrib.crib.runs.bundles_part import replay_file
+from toolcrib.crib.runs.bundles import replay_file
 
 
 async def a_bundle() -> bytes:

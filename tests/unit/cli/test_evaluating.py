@@ -10,7 +10,7 @@ from typer.testing import CliRunner
 
 from toolcrib.contracts import CandidateResult, Evaluation, EvaluationFigures, EvaluationOutcome
 from toolcrib.interfaces.cli.app import app
-from toolcrib.interfaces.cli.render.comparison import print_evaluation
+from toolcrib.interfaces.cli.render.comparisons import print_evaluation
 
 EXAMPLE = Path(__file__).parents[3] / "examples" / "evals" / "orders.yaml"
 

@@ -6,7 +6,7 @@ import pytest
 
 from tests.unit.runs_trace.house import AT
 from toolcrib.contracts import ProgressStep
-from toolcrib.interfaces.cli.render.progress import heading_of, lines_of
+from toolcrib.interfaces.cli.render.tree import heading_of, lines_of
 
 READ: dict[str, Any] = {"name": "stages", "size": 12, "id": "afc9f7e322891c72", "age_s": 60.2, "warning": None}
 

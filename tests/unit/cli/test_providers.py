@@ -15,7 +15,7 @@ from tests.unit.cli.command import toolcrib
 from tests.unit.net.servers import serving
 from tests.unit.providers.authority import Authority
 from toolcrib.infrastructure.secrets import new_master_key
-from toolcrib.interfaces.cli.admin.loopback import landing
+from toolcrib.interfaces.cli.admin.providers import landing
 from toolcrib.interfaces.cli.app import app
 
 SECRET = "swordfish-0123456789"

@@ -6,11 +6,10 @@ import orjson
 import pytest
 
 from tests.unit.conversations.talk import ANN, BOB, calls, helper, talking
-from toolcrib.agents.model.trimming import trimmed
+from toolcrib.agents.model.context_window import trimmed
 from toolcrib.contracts import AgentMemory, LimitReached
 from toolcrib.llm import Message, Request, ToolCall, ToolResult, user
-from toolcrib.llm.base.prices import context_window
-from toolcrib.llm.base.usage import estimated_tokens
+from toolcrib.llm.base.prices import context_window, estimated_tokens
 
 pytestmark = pytest.mark.requirement("conversations.trimming")
 

@@ -18,7 +18,7 @@ from toolcrib.contracts import (
     Principal,
 )
 from toolcrib.core.runs import turn_run_id
-from toolcrib.crib.agents.turns import title_of
+from toolcrib.crib.agents.conversations import title_of
 from toolcrib.infrastructure.store import MemoryStore
 
 

@@ -19,9 +19,9 @@ from toolcrib.contracts import (
     ToolDefinition,
 )
 from toolcrib.core.registry import Providers
-from toolcrib.crib.runs.previews import preview_of
+from toolcrib.crib.runs.approvals import preview_of
 from toolcrib.infrastructure.store import MemoryStore
-from toolcrib.kinds.runtimes_part import preview_request
+from toolcrib.kinds.runtimes import preview_request
 
 pytestmark = pytest.mark.requirement("approvals.preview")
 

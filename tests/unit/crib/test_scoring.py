@@ -29,7 +29,7 @@ from toolcrib.contracts import (
 )
 from toolcrib.core.executor import error
 from toolcrib.core.runs import Result
-from toolcrib.crib.agents.scoring import Judgement, answer_of, figures_of, judgement_of, score
+from toolcrib.crib.agents.evaluations import Judgement, answer_of, figures_of, judgement_of, score
 from toolcrib.infrastructure.store import Entry
 
 AT = datetime(2026, 1, 31, 12, tzinfo=UTC)

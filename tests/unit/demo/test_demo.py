@@ -307,7 +307,7 @@ def test_an_installed_package_brings_its_own_examples(tmp_path: Path) -> None:
     environment = {**inherited, **QUIET, "TMPDIR": str(tmp_path), "PYTHONPATH": str(site)}
     done = subprocess.run(command, capture_output=True, text=True, cwd=tmp_path, env=environment, check=True)
     assert json.loads(done.stdout)["success"] is True
-    imports = "import toolcrib.interfaces.cli.demo.examples as e; e.make_importable(); import examples.crm"
+    imports = "import toolcrib.interfaces.cli.demo.demo as e; e.make_importable(); import examples.crm"
     probe = f"{imports}; print(examples.crm.__file__)"
     command = [sys.executable, "-c", probe]
     found = subprocess.run(command, capture_output=True, text=True, cwd=tmp_path, env=environment, check=True)

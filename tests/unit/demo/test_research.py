@@ -12,8 +12,8 @@ from examples.research.researcher import answer
 from tests.unit.cli.command import toolcrib
 from toolcrib import ScriptedModel
 from toolcrib.contracts import InvalidSettings, ToolStep
-from toolcrib.interfaces.cli.demo.examples import require
-from toolcrib.interfaces.cli.demo.research_report import document
+from toolcrib.interfaces.cli.demo.demo import require
+from toolcrib.interfaces.cli.demo.reports import research_document as document
 from toolcrib.llm import Message, Request, ToolCall, ToolResult
 
 QUIET = {"TOOLCRIB_MODEL": "", "TOOLCRIB_BASE_URL": ""}

@@ -22,7 +22,7 @@ from toolcrib.contracts.base.errors import Effect
 from toolcrib.contracts.workflows import StepRetry
 from toolcrib.core.executor import CallFailed, Outcome, error, has_acted
 from toolcrib.core.runs.journal.log import Unrecorded
-from toolcrib.workflows.run.retrying import wait_before_try
+from toolcrib.workflows.run.call import wait_before_try
 
 AGENTIC = AgenticImplementation(mode="agentic", llm=LLMConfig(model="scripted:x"), system_prompt="")
 ONCE_MORE = RetryPolicy(count=1)

@@ -20,7 +20,7 @@ from toolcrib.contracts import (
 )
 from toolcrib.core.engines import Engine, child_run_id
 from toolcrib.core.engines.nesting import child_signal
-from toolcrib.core.engines.restate.waking import moments
+from toolcrib.core.engines.restate.drives import moments
 from toolcrib.core.runs import RunContext
 from toolcrib.infrastructure.store import Entry, RunChange
 

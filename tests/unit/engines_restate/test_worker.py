@@ -20,7 +20,7 @@ from tests.unit.engines_restate.shop import until
 from toolcrib import Crib
 from toolcrib.contracts import InvalidInput, NotFound
 from toolcrib.core.engines.restate import RestateEngine, RestateOptions, Terms
-from toolcrib.interfaces.cli.support.session import load_crib
+from toolcrib.interfaces.cli.support.applications import load_crib
 
 pytestmark = pytest.mark.requirement("restate.command")
 

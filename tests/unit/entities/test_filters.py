@@ -12,8 +12,7 @@ from tests.unit.entities.shop import Order
 from toolcrib.contracts import EntityImplementation, InvalidInput
 from toolcrib.kinds.entity.importer.generation import MAX_FILTER, generate
 from toolcrib.kinds.entity.importer.tables import as_entity
-from toolcrib.kinds.entity.runtime.filters import MAX_DEPTH, MAX_TERMS, read_filter
-from toolcrib.kinds.entity.runtime.orders import read_order
+from toolcrib.kinds.entity.runtime.filters import MAX_DEPTH, MAX_TERMS, read_filter, read_order
 from toolcrib.kinds.entity.runtime.values import Field, fields_of
 
 NOW: Final = datetime(2026, 5, 1, tzinfo=UTC)

@@ -28,7 +28,7 @@ from toolcrib.contracts import (
     Unavailable,
 )
 from toolcrib.core.executor import CallFailed, Dispatch, Outcome, error
-from toolcrib.core.executor.plain import MAX_DEPTH
+from toolcrib.core.executor.envelope import MAX_DEPTH
 
 
 class Colour(Enum):

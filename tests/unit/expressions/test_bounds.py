@@ -7,7 +7,7 @@ import pytest
 
 from toolcrib.contracts.base.errors import InvalidExpression
 from toolcrib.core.expressions import compile_expression
-from toolcrib.core.expressions.bounds import MAX_DEPTH, MAX_LIST, MAX_NODES, MAX_SOURCE, MAX_STRING
+from toolcrib.core.expressions.values import MAX_DEPTH, MAX_LIST, MAX_NODES, MAX_SOURCE, MAX_STRING
 
 BIG_LIST = list(range(MAX_LIST))
 BIG_TEXT = "x" * MAX_STRING

@@ -6,7 +6,7 @@ import pytest
 
 from toolcrib.contracts.base.errors import InvalidExpression
 from toolcrib.core.expressions import Style, Template
-from toolcrib.core.expressions.bounds import MAX_STRING
+from toolcrib.core.expressions.values import MAX_STRING
 
 SCOPE: dict[str, Any] = {
     "user_task": "Update all deals",

@@ -34,7 +34,7 @@ from toolcrib.llm import (
     UsageUpdate,
     user,
 )
-from toolcrib.llm.base.sse import SseParser
+from toolcrib.llm.base.transport import SseParser
 
 SCHEMA: dict[str, Any] = {"type": "object", "properties": {"a": {"type": "string"}}, "required": ["a"]}
 PLAIN = Quirks()

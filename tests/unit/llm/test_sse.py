@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from toolcrib.contracts.base.errors import ModelError
-from toolcrib.llm.base.sse import SseParser
+from toolcrib.llm.base.transport import SseParser
 
 pytestmark = pytest.mark.requirement("llm.sse_any_cut")
 

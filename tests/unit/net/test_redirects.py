@@ -4,7 +4,7 @@ import pytest
 from yarl import URL
 
 from toolcrib.contracts.base.errors import EgressDenied
-from toolcrib.infrastructure.net._redirects import Request, redirected
+from toolcrib.infrastructure.net._transport import Request, redirected
 
 HEADERS = {
     "Accept": "application/json",

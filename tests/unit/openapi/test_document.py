@@ -10,11 +10,9 @@ import yaml
 
 from tests.unit.openapi.documents import document
 from toolcrib.contracts import InvalidDefinition
-from toolcrib.core.providers.losses import Losses
-from toolcrib.kinds.http.openapi.read.document import Document, read_document
-from toolcrib.kinds.http.openapi.read.library import Library
-from toolcrib.kinds.http.openapi.read.limits import MAX_BYTES, MAX_DEPTH, Bounds
-from toolcrib.kinds.http.openapi.read.nodes import Node
+from toolcrib.core.providers.imports import Losses
+from toolcrib.kinds.http.openapi.read.library import Document, Library, read_document
+from toolcrib.kinds.http.openapi.read.nodes import MAX_BYTES, MAX_DEPTH, Bounds, Node
 
 PLAIN = document({})
 

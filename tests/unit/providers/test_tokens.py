@@ -16,9 +16,8 @@ from tests.unit.net.servers import serving
 from toolcrib.contracts import ErrorCode, OAuth2Auth, ProviderDefinition, Reason
 from toolcrib.core.executor import CallFailed
 from toolcrib.core.providers import Credentials, Holder, credentials_for
-from toolcrib.core.providers.auth import tokens as endpoints
-from toolcrib.core.providers.auth import tokens_part as module
-from toolcrib.core.providers.auth.oauth_part import Grant
+from toolcrib.core.providers.auth import tokens
+from toolcrib.core.providers.auth.oauth import Grant
 from toolcrib.infrastructure.net import EgressPolicy, HttpSession
 
 SECRETS = {"${env:ID}": "client:1", "${env:SECRET}": "s3cret/long+enough", "${env:REFRESH}": "refresh-token-1"}
@@ -183,7 +182,7 @@ async def test_other_scopes_another_client_and_another_endpoint_have_tokens_of_t
 
 @pytest.mark.requirement("authentication.tokens_kept")
 async def test_the_tokens_that_are_kept_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "_MAX_KEPT", 2)
+    monkeypatch.setattr(tokens, "_MAX_KEPT", 2)
     async with endpoint() as place:
         for scope in ("a", "b", "c", "c", "a"):
             await place.credentials(place.auth(scopes=(scope,)))
@@ -264,7 +263,7 @@ async def test_an_endpoint_that_cannot_be_reached_or_is_slow_is_said_to_be(monke
         return web.Response()
 
     async with endpoint(silent) as place:
-        monkeypatch.setattr(endpoints, "_TIMEOUTS", endpoints.Timeouts(total_s=0.05))
+        monkeypatch.setattr(tokens, "_TIMEOUTS", tokens.Timeouts(total_s=0.05))
         assert (await place.failure()).error.code == ErrorCode.TIMEOUT
         never.set()
         policy = EgressPolicy(allow=(url.removeprefix("http://"),))

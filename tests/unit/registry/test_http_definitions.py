@@ -23,7 +23,7 @@ from toolcrib.contracts import (
     ToolDefinition,
 )
 from toolcrib.core.registry.catalog.catalog import Registry
-from toolcrib.core.registry.catalog.providers import Providers
+from toolcrib.core.registry.catalog.named import Providers
 from toolcrib.core.registry.checks.checks import check_definition
 from toolcrib.infrastructure.store import MemoryStore
 

@@ -23,7 +23,7 @@ from toolcrib.core.policy import Budget
 from toolcrib.core.runs import BudgetExhausted, History, ModelCall, ModelCalls, RunLog
 from toolcrib.infrastructure.store import Claim, MemoryStore
 from toolcrib.llm import Cost, Request, Response, ScriptedAnswer, ScriptedModel, Usage, user
-from toolcrib.llm.base.retry import RetryPolicy
+from toolcrib.llm.base.errors import RetryPolicy
 from toolcrib.llm.models.model import LanguageModel
 
 OVERLOADED = ModelError("overloaded", "try later", status=529)

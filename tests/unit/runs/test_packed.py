@@ -4,7 +4,7 @@ import pytest
 
 from tests.twins import AT
 from toolcrib.contracts import ProgressMade
-from toolcrib.core.runs.journal.packed import KEPT, PACK, PackedEntries
+from toolcrib.core.runs.journal.log import KEPT, PACK, PackedEntries
 from toolcrib.infrastructure.store import Entry
 
 pytestmark = pytest.mark.requirement("workflow_running.memory")

@@ -6,7 +6,7 @@ import pytest
 
 from tests.unit.runs.journals import envelope
 from toolcrib.contracts import InvalidDefinition, Json, PinnedHandle, PinSelector, PinStrategy
-from toolcrib.core.runs.views.pins import check_pins, resolve_pins, unfilled
+from toolcrib.core.runs.views.handles import check_pins, resolve_pins, unfilled
 
 CALLS = [
     envelope("c1", "search", status="error"),

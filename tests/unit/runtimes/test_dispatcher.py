@@ -5,8 +5,8 @@ import pytest
 from tests.twins import make_context, make_tool
 from toolcrib.contracts import ErrorCode, HttpImplementation, ProviderDefinition, Reason, RetryPolicy
 from toolcrib.core.executor import CallFailed, Dispatch, Outcome, error
-from toolcrib.core.providers.reaching import request_limit_s
-from toolcrib.kinds.runtimes_part import RuntimeDispatcher
+from toolcrib.core.providers.reach import request_limit_s
+from toolcrib.kinds.runtimes import RuntimeDispatcher
 
 
 class Answering:

@@ -12,7 +12,7 @@ from toolcrib.contracts import ErrorCode, Limits, Reason, ToolRevision
 from toolcrib.core.executor import CallFailed, Dispatch
 from toolcrib.core.registry import FunctionTool, ToolContext, tool
 from toolcrib.infrastructure.net import EgressPolicy, HttpSession
-from toolcrib.kinds.runtimes_part import PythonRuntime
+from toolcrib.kinds.runtimes import PythonRuntime
 
 
 def revision(function: FunctionTool[..., Any]) -> ToolRevision:

@@ -11,8 +11,8 @@ from aiohttp import web
 from tests.unit.runtimes_http.service import Seen, Service, service
 from toolcrib.contracts import ErrorCode, InvalidDefinition, Json, LinkPaging, Reason
 from toolcrib.core.registry import check_http
-from toolcrib.kinds.http.runtime import readers
-from toolcrib.kinds.http.runtime.delimited import read_delimited
+from toolcrib.kinds.http.runtime import formats
+from toolcrib.kinds.http.runtime.formats import read_delimited
 from toolcrib.kinds.http.runtime.media import decoded
 from toolcrib.kinds.http.runtime.page import read_page
 
@@ -90,7 +90,7 @@ def test_a_page_without_a_body_or_a_header_row_is_read_as_far_as_it_goes():
 async def test_a_page_that_no_parser_ends_with_or_that_ends_the_parser_is_a_failed_call(
     monkeypatch: pytest.MonkeyPatch, limit: str
 ):
-    monkeypatch.setattr(readers, limit, 0.0 if limit == "_LIMIT_S" else "/nowhere/page.py")
+    monkeypatch.setattr(formats, limit, 0.0 if limit == "_LIMIT_S" else "/nowhere/page.py")
     async with service(answering(PAGE, "text/html")) as svc:
         failure = await svc.failure(svc.tool(response="html"))
 
@@ -101,7 +101,7 @@ async def test_a_page_that_no_parser_ends_with_or_that_ends_the_parser_is_a_fail
 @pytest.mark.requirement("runtime_http.hostile_pages")
 async def test_the_reader_is_a_program_of_its_own_that_limits_itself_and_has_no_environment():
     process = await asyncio.create_subprocess_exec(
-        sys.executable, "-I", readers.PROGRAM, stdin=asyncio.subprocess.PIPE, stdout=asyncio.subprocess.PIPE, env={}
+        sys.executable, "-I", formats.PROGRAM, stdin=asyncio.subprocess.PIPE, stdout=asyncio.subprocess.PIPE, env={}
     )
     attributes = " ".join(f"a{n}=1" for n in range(250_000))
     answer, _ = await process.communicate(f"http://a/\n<div {attributes}>x".encode())
@@ -114,7 +114,7 @@ async def test_without_what_reads_html_nothing_is_sent_and_the_extra_is_named(mo
     def find_nothing(_: str) -> None:
         """No package is installed."""
 
-    monkeypatch.setattr(readers, "find_spec", find_nothing)
+    monkeypatch.setattr(formats, "find_spec", find_nothing)
     async with service() as svc:
         failure = await svc.failure(svc.tool(response="readable"))
         assert svc.seen == []

@@ -21,7 +21,7 @@ from toolcrib.contracts import (
     Reason,
     ToolRevision,
 )
-from toolcrib.kinds.http.runtime.links import linked
+from toolcrib.kinds.http.runtime.pages import linked
 
 OFFSET = OffsetPaging(argument="skip", limit_argument="limit", page_size=2, items="rows")
 PAGE = PageNumberPaging(argument="page", limit_argument="limit", page_size=2, items="rows")

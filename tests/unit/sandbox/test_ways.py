@@ -21,8 +21,7 @@ from toolcrib.infrastructure.sandbox import (
     jail,
 )
 from toolcrib.infrastructure.sandbox.bwrap import PYTHON, find_ground, program
-from toolcrib.infrastructure.sandbox.interpreters import Interpreter, find_interpreter
-from toolcrib.infrastructure.sandbox.jail import Jail
+from toolcrib.infrastructure.sandbox.jail import Interpreter, Jail, find_interpreter
 from toolcrib.infrastructure.sandbox.jailed import JailedSession
 from toolcrib.infrastructure.sandbox.monty import MontySession, Worker
 

@@ -5,7 +5,7 @@ import io
 import pytest
 
 from tests.unit.server.client import Server, checked
-from toolcrib.crib.runs.bundles_part import replay_file
+from toolcrib.crib.runs.bundles import replay_file
 
 pytestmark = pytest.mark.requirement("bundles.rest")
 ACME = {"params": {"company": "Acme"}}

@@ -5,7 +5,7 @@ from collections.abc import AsyncGenerator, Generator
 import pytest
 
 from tests.servers.redis import RedisTestServer, running_redis
-from toolcrib.infrastructure.shared import RedisServer
+from toolcrib.infrastructure.redis import RedisServer
 
 
 @pytest.fixture(scope="module")

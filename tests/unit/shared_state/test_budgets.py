@@ -255,7 +255,7 @@ import asyncio, sys
 from datetime import UTC, datetime
 from decimal import Decimal
 from toolcrib.core.policy import CountedCaps, Spend, Spender, Taken, read_caps
-from toolcrib.infrastructure.shared import RedisCounters, RedisServer
+from toolcrib.infrastructure.redis import RedisCounters, RedisServer
 from toolcrib.infrastructure.store import open_store
 
 def now():

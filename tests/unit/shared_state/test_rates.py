@@ -11,14 +11,14 @@ from hypothesis import strategies as st
 from tests.servers.redis import RedisTestServer, running_redis
 from toolcrib.contracts import RateLimit
 from toolcrib.core.executor import Rates, SlidingWindow
-from toolcrib.infrastructure.shared import RedisRates, RedisServer
+from toolcrib.infrastructure.redis import RedisRates, RedisServer
 
 KEY = "toolcrib:1:rate:a"
 TAKER = """
 import asyncio, sys
 from toolcrib.contracts import RateLimit
 from toolcrib.core.executor import SlidingWindow
-from toolcrib.infrastructure.shared import RedisRates, RedisServer
+from toolcrib.infrastructure.redis import RedisRates, RedisServer
 
 async def main():
     server = RedisServer(sys.argv[1])

@@ -9,8 +9,7 @@ from tests.servers.redis import PASSWORD, RedisTestServer, running_redis
 from tests.twins import ManualClock
 from toolcrib.contracts import InvalidSettings, Unavailable
 from toolcrib.crib.settings import Settings, load_settings, value_of
-from toolcrib.infrastructure.redis import Script
-from toolcrib.infrastructure.shared import RedisServer
+from toolcrib.infrastructure.redis import RedisServer, Script
 
 
 @pytest.mark.requirement("shared_state.redis_urls")

@@ -9,7 +9,7 @@ import pytest
 from tests.servers.redis import RedisTestServer
 from toolcrib.contracts import JsonObject
 from toolcrib.core.executor import Results
-from toolcrib.infrastructure.shared import RedisResults, RedisServer
+from toolcrib.infrastructure.redis import RedisResults, RedisServer
 from toolcrib.infrastructure.store import MemoryStore, open_store
 
 VALUE: JsonObject = {"output": {"deals": [1, 2.5, None, "Ä"]}}

@@ -13,7 +13,7 @@ import sqlalchemy as sa
 from tests.unit.store.samples import FIRST, NOON, definition, entries, entry, later, new_run, opened, started
 from toolcrib.contracts import Conflict, Fenced, InvalidInput, NotFound, Unavailable, digest
 from toolcrib.infrastructure.store import Store
-from toolcrib.infrastructure.store.database import sqlite as _sqlite
+from toolcrib.infrastructure.store.database import sqlite
 from toolcrib.infrastructure.store.database.database import Database
 from toolcrib.infrastructure.store.database.session import Session
 from toolcrib.infrastructure.store.database.sqlite import Sqlite
@@ -150,7 +150,7 @@ async def test_closing_writes_what_is_pending(store: Store, tmp_path: Path):
 async def test_a_database_that_stays_locked_is_unavailable_and_usable_afterwards(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):
-    monkeypatch.setattr(_sqlite, "_BUSY_S", 0.01)
+    monkeypatch.setattr(sqlite, "_BUSY_S", 0.01)
     async with opened("sqlite", tmp_path) as store:
         await started(store.journal)
         with closing(sqlite3.connect(tmp_path / "crib.db", isolation_level=None)) as other:
@@ -165,7 +165,7 @@ async def test_a_database_that_stays_locked_is_unavailable_and_usable_afterwards
 
 @pytest.mark.requirement("store.opening_errors")
 async def test_a_new_file_that_stays_locked_is_unavailable(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(_sqlite, "_BUSY_S", 0.01)
+    monkeypatch.setattr(sqlite, "_BUSY_S", 0.01)
     with closing(sqlite3.connect(tmp_path / "crib.db", isolation_level=None)) as other:
         other.execute("CREATE TABLE notes (text TEXT)")
         for lock in ("IMMEDIATE", "EXCLUSIVE"):

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from toolcrib.contracts import Conflict, Unavailable
-from toolcrib.infrastructure.store.database._writer import Job, Writer
+from toolcrib.infrastructure.store.database.committer import Job, Writer
 
 
 class Committer:

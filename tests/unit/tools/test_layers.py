@@ -29,6 +29,7 @@ LINT = ("-c", "from importlinter.cli import lint_imports_command as run; run(['-
         ("core/policy/m.py", "import toolcrib.core.executor", "toolcrib.core.policy is not allowed to import"),
         ("core/executor/m.py", "import toolcrib.infrastructure.store", "is not allowed to import toolcrib.infra"),
         ("odd/__init__.py", "", "toolcrib.odd"),
+        ("core/odd/__init__.py", "", "toolcrib.core.odd"),
     ],
     ids=[
         "lower to higher",
@@ -37,6 +38,7 @@ LINT = ("-c", "from importlinter.cli import lint_imports_command as run; run(['-
         "inside the core",
         "executor to a store",
         "outside the layers",
+        "outside the layers of the core",
     ],
 )
 def test_an_import_against_the_layers_is_named(repository: Repository, path: str, line: str, rule: str):

@@ -20,7 +20,7 @@ from toolcrib.contracts import (
     UntrustedContent,
 )
 from toolcrib.contracts.workflows import WorkflowDefinition
-from toolcrib.core.export_part import FORMATS, ExportFormat
+from toolcrib.core.export import FORMATS, ExportFormat
 from toolcrib.llm import LanguageModel
 
 COMPANY: JsonObject = {"type": "object", "properties": {"company": {"type": "string"}}, "required": ["company"]}

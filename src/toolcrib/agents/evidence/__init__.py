@@ -4,11 +4,9 @@ Pure but for nothing: data in, data out. No language, no system and no model is 
 characters, schemas and reference data is a doubt, which is put to a model or to a person elsewhere.
 """
 
-from toolcrib.agents.evidence.calls import doubts_of_call, seen_in
-from toolcrib.agents.evidence.dates import as_day, calculated
 from toolcrib.agents.evidence.inputs import Leaf, Lists, Path, Step, is_reference, leaves_of
-from toolcrib.agents.evidence.judgement import Finding, Judgement, Said, judge
-from toolcrib.agents.evidence.quantities import as_number
+from toolcrib.agents.evidence.judgement import Finding, Judgement, Said, doubts_of_call, judge, seen_in
+from toolcrib.agents.evidence.quantities import as_day, as_number, calculated
 from toolcrib.agents.evidence.second_reading import (
     SECOND_SYSTEM,
     Known,

@@ -8,8 +8,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Final, TypeAlias, cast
 
-from toolcrib.agents.evidence.labels_part import paired
 from toolcrib.agents.evidence.plan import composing
+from toolcrib.agents.evidence.words import paired
 from toolcrib.contracts import Json, JsonObject, JsonSchema
 from toolcrib.core.providers import ReferenceList
 

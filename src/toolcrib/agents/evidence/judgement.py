@@ -4,20 +4,28 @@ Nothing is judged by a vocabulary. A value is evident if it stands in the words 
 task or in the author's documentation; if it is a result of a step, a default, or one of the words in which a tool's own
 schema says what is compared and how. Else somebody has to look: a second reading, or a person. What names one record
 is never taken on anybody's word but the task's.
+
+The values of one call that a model wants to make, held against what it may know: the task, and earlier results.
 """
 
 from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import date
-from typing import Final, Literal, TypeAlias
+from typing import Final, Literal, TypeAlias, cast
 
-from toolcrib.agents.evidence.dates import as_day, calculated, is_written
 from toolcrib.agents.evidence.inputs import Leaf, Lists, Path, Step, is_reference, leaves_of
-from toolcrib.agents.evidence.labels import Meaning, called, meaning_of
-from toolcrib.agents.evidence.quantities import as_number, may_be_more, number_spans, numbers_in
+from toolcrib.agents.evidence.quantities import (
+    as_day,
+    as_number,
+    calculated,
+    is_written,
+    may_be_more,
+    number_spans,
+    numbers_in,
+)
 from toolcrib.agents.evidence.task_parts import Claim
-from toolcrib.agents.evidence.words import Passage, matches, words_of
-from toolcrib.contracts import Json
+from toolcrib.agents.evidence.words import Meaning, Passage, called, matches, meaning_of, words_of
+from toolcrib.contracts import Json, JsonObject
 from toolcrib.core.providers import ReferenceList
 from toolcrib.core.registry import LABELS
 
@@ -548,3 +556,30 @@ def _unused(located: Sequence[_Located], findings: Sequence[Finding]) -> Iterato
             continue
         if not any(found.places & one.places for found in findings if found.state == "evident"):
             yield one.claim
+
+
+def seen_in(outputs: Iterable[Json]) -> frozenset[str]:
+    """The values that stand in some results, as texts."""
+    return frozenset(text for output in outputs for text in _scalars(output))
+
+
+def doubts_of_call(step: Step, said: Said, seen: frozenset[str]) -> tuple[Finding, ...]:
+    """The values of a call that come neither from the task, nor from the author, nor from a result.
+
+    Args:
+        step: The call.
+        said: The task, and what else counts.
+        seen: Of `seen_in`.
+    """
+    return open_values(step, said, seen)
+
+
+def _scalars(value: Json) -> Iterator[str]:
+    if isinstance(value, dict):
+        for item in cast("JsonObject", value).values():
+            yield from _scalars(item)
+    elif isinstance(value, list):
+        for item in cast("list[Json]", value):
+            yield from _scalars(item)
+    elif value is not None:
+        yield str(value)

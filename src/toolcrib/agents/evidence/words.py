@@ -2,15 +2,31 @@
 
 Nothing here knows a word. Upper and lower case, accents, punctuation and endings such as `Globex's` make no difference,
 and scripts without spaces are read character by character.
+
+Which of several values some words mean, by the letters that their names share with the words.
+
+`won` means `Closed won` among the stages of a deal, since no other stage is called so; `Rafael` means nobody where
+three people are called so. Synonyms and translations share no letters: those are asked about.
+
+What people call values: a model may write labels where a call carries ids.
+
+`spoken` lets a schema's labelled values be said by label too; `translated` puts the values in their place, also in
+pairs such as `{"property": "stage", "value": "Negotiation"}`. A label that two values share stays as it is, and is then
+refused with both of them named.
 """
 
 import re
 import unicodedata
-from collections.abc import Iterable, Iterator, Sequence
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from difflib import SequenceMatcher, get_close_matches
 from functools import cached_property, lru_cache
-from typing import Final
+from typing import Final, Literal, TypeAlias, cast
+
+from toolcrib.contracts import Json, JsonObject, JsonSchema
+from toolcrib.core.providers import ReferenceList, resolve
+from toolcrib.core.registry import LABELS
 
 _UNSPACED: Final = (
     "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff"  # Thai, Lao, Burmese, Khmer
@@ -215,3 +231,113 @@ def _one_to_one(text: str) -> str:
     if text.isascii():
         return text
     return "".join(plain if len(plain := unicodedata.normalize("NFKC", letter)) == 1 else letter for letter in text)
+
+
+Fit: TypeAlias = Literal["whole", "part", "tie", "none"]
+"""whole: the name stands in the words. part: a part of it does, and of no other as much. tie: of others as much."""
+
+_LETTERS: Final = 3
+"""Fewest letters that a part of a name must share with the words to mean it."""
+_STEM: Final = 0.7
+"""What a word counts of which only the beginning is shared."""
+
+
+@dataclass(frozen=True, slots=True)
+class Meaning:
+    """How well some words name a value."""
+
+    fit: Fit
+    others: tuple[str, ...] = ()
+    """Names that they fit as well."""
+
+
+def meaning_of(name: str, names: Iterable[str], words: Sequence[str]) -> Meaning:
+    """How well words name a value.
+
+    Args:
+        name: What the value is called.
+        names: What all values are called that there are; the same name may stand there more than once.
+        words: Folded words.
+    """
+    spelled = words_of(name)
+    others = {other: words_of(other) for other in dict.fromkeys(names) if words_of(other) != spelled}
+    if stands_in(spelled, words):
+        longer = [other for other, parts in others.items() if stands_in(spelled, parts) and stands_in(parts, words)]
+        return Meaning("none", tuple(longer)) if longer else Meaning("whole")
+    if any(stands_in(parts, words) for parts in others.values()):
+        return Meaning("none")
+    own = _shared(spelled, words)
+    if own < _LETTERS:
+        return Meaning("none")
+    scores: Mapping[str, float] = {other: _shared(parts, words) for other, parts in others.items()}
+    if any(score > own for score in scores.values()):
+        return Meaning("none")
+    tied = tuple(other for other, score in scores.items() if score == own)
+    return Meaning("tie", tied) if tied else Meaning("part")
+
+
+def called(value: Json, labels: Mapping[str, str]) -> str:
+    """What people call a value."""
+    return labels.get(str(value), str(value).replace("_", " "))
+
+
+def _shared(name: Sequence[str], words: Sequence[str]) -> float:
+    """Letters of a name that stand in the words, as whole words or as their beginnings."""
+    return sum(max((_letters(part, word) for word in words), default=0.0) for part in name)
+
+
+def _letters(part: str, word: str) -> float:
+    if matches(part, word) and len(part) >= _LETTERS:
+        return float(len(part))
+    return _STEM * len(part) if shares_stem(part, word) else 0.0
+
+
+def spoken(schema: JsonSchema) -> JsonSchema:
+    """The schema, where a labelled value may be written as its label, if no other value has the same."""
+    return cast("JsonSchema", _spoken(schema))
+
+
+def translated(value: Json, lists: Mapping[str, ReferenceList]) -> Json:
+    """The value with labels in place of which the values stand.
+
+    Args:
+        value: What a model wrote.
+        lists: Reference lists by the name of the property whose values they are.
+    """
+    if isinstance(value, list):
+        return [translated(item, lists) for item in cast("list[Json]", value)]
+    if not isinstance(value, dict):
+        return value
+    node = cast("JsonObject", value)
+    pair = paired(node, lists)
+    return {name: _valued(item, lists.get(name, pair), lists) for name, item in node.items()}
+
+
+def paired(node: JsonObject, lists: Mapping[str, ReferenceList]) -> ReferenceList | None:
+    """The list of the property that an object names as a value, as filters do; null if it names none."""
+    return next((lists[item] for item in node.values() if isinstance(item, str) and item in lists), None)
+
+
+def _valued(value: Json, values: ReferenceList | None, lists: Mapping[str, ReferenceList]) -> Json:
+    if values is not None and isinstance(value, str):
+        found = resolve(values, value)
+        return value if found is None else found.value
+    if values is not None and isinstance(value, list):
+        return [_valued(item, values, lists) for item in cast("list[Json]", value)]
+    if values is not None and isinstance(value, dict):
+        inner = cast("JsonObject", value)
+        return {name: _valued(item, lists.get(name, values), lists) for name, item in inner.items()}
+    return translated(value, lists)
+
+
+def _spoken(node: Json) -> Json:
+    if isinstance(node, list):
+        return [_spoken(item) for item in cast("list[Json]", node)]
+    if not isinstance(node, dict):
+        return node
+    schema = {name: _spoken(item) if name != LABELS else item for name, item in cast("JsonObject", node).items()}
+    if LABELS in schema:
+        counts = Counter(cast("Mapping[str, str]", schema[LABELS]).values())
+        own = [label for label, count in counts.items() if count == 1 and label not in schema["enum"]]
+        schema["enum"] = [*schema["enum"], *own]
+    return schema

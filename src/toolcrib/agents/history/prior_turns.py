@@ -2,23 +2,75 @@
 
 A turn's run has ended, so what is read is the same whenever it is read. A run that the store has forgotten counts as a
 turn in which nothing was said.
+
+Which turns of a conversation a prompt shows, and which of them with short results. Numbers only.
+
+The window moves in jumps and never back: as long as the turns fit, the prompt of the next turn begins with all of this
+one, and a provider's cache serves it; when they do not fit any more, so much gives way at once that the next ones will.
 """
 
 from collections.abc import Mapping
 from functools import cached_property
-from typing import Final, cast
+from typing import Final, NamedTuple, cast
 
 from msgspec import Struct
 
 from toolcrib.agents.history.transcript import transcript
 from toolcrib.agents.history.variables import variables_of
-from toolcrib.agents.history.window import Size, Window
-from toolcrib.agents.model.trimming import trimmed
+from toolcrib.agents.model.context_window import trimmed
 from toolcrib.contracts import Json, JsonObject, ProgressMade, RunFinished, RunStarted
 from toolcrib.core.runs import RunContext, turn_run_id
 from toolcrib.infrastructure.store import Journal
 from toolcrib.llm import Message
-from toolcrib.llm.base.usage import estimated_tokens
+from toolcrib.llm.base.prices import estimated_tokens
+
+
+class Window(NamedTuple):
+    """The turns that a prompt shows; turns are counted from 1."""
+
+    first: int = 1
+    """The first turn that is shown."""
+    short: int = 1
+    """Turns before this one are shown with short results."""
+
+
+class Size(NamedTuple):
+    """Estimated tokens of a turn."""
+
+    whole: int
+    short: int
+    """With short results."""
+
+
+def moved(
+    window: Window, sizes: Mapping[int, Size], upcoming: int, *, most_turns: int | None, room: int | None
+) -> Window:
+    """The window for the next turn.
+
+    Args:
+        window: As the turn before had it.
+        sizes: Of every turn from the window's first to the last one.
+        upcoming: The next turn.
+        most_turns: Turns that are shown at most; null for any number.
+        room: Tokens that they may have; null for any number.
+    """
+    first, short = window
+    if most_turns is not None and upcoming - first > most_turns:
+        first = upcoming - (most_turns + 1) // 2
+    if room is None or _total(Window(first, short), sizes, upcoming) <= room:
+        return Window(first, max(first, short))
+    goal = room // 2
+    while short < upcoming and _total(Window(first, short), sizes, upcoming) > goal:
+        short += 1
+    while first < upcoming and _total(Window(first, short), sizes, upcoming) > goal:
+        first += 1
+    return Window(first, max(first, short))
+
+
+def _total(window: Window, sizes: Mapping[int, Size], upcoming: int) -> int:
+    shown = range(window.first, upcoming)
+    return sum(sizes[turn].short if turn < window.short else sizes[turn].whole for turn in shown)
+
 
 RECALLED: Final = "recall"
 """Key under which a turn writes down what it has shown."""

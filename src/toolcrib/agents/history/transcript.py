@@ -14,10 +14,8 @@ import orjson
 from msgspec import Struct
 
 from toolcrib.agents.history.variables import Recalled, opening
-from toolcrib.agents.model.context_window import room_key
-from toolcrib.agents.model.refusals import told, told_of
-from toolcrib.agents.model.tool_calls import Calls, read_calls, refused_key
-from toolcrib.agents.model.trimming import trimmed_results
+from toolcrib.agents.model.context_window import room_key, trimmed_results
+from toolcrib.agents.model.tool_calls import Calls, read_calls, refused_key, told, told_of
 from toolcrib.contracts import (
     CallFinished,
     Json,

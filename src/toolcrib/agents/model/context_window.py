@@ -3,17 +3,62 @@
 Sizes are estimates, four characters to a token. A run's own results are shortened as they must be, the older ones
 first and many at once, so that the beginning of the prompt stays the same for some turns; what a person or the model
 has said is never cut. What is decided is written down, so that the run does the same when it is carried on.
+
+Results made short, so that a prompt fits the model's context: in old turns, and within a run that has grown long.
+
+Only what a tool answered, and very long arguments, are ever shortened: what people and models have said stays whole.
+What is short already stays as it is, byte for byte, and shortening twice is shortening once.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Final
 
-from toolcrib.agents.model.trimming import trimmed_results
+import msgspec
+import orjson
+
 from toolcrib.contracts import Json, LLMConfig, ModelError
-from toolcrib.core.runs import RunContext
-from toolcrib.llm import Message, ToolSet
-from toolcrib.llm.base.prices import context_window
-from toolcrib.llm.base.usage import estimated_tokens
+from toolcrib.core.runs import RunContext, shortened
+from toolcrib.llm import Message, Part, ToolCall, ToolResult, ToolSet
+from toolcrib.llm.base.prices import context_window, estimated_tokens
+
+_LONGEST_RESULT: Final = 500
+"""Characters of a result that is left alone."""
+_KEPT: Final = 300
+_LONGEST_ARGUMENTS: Final = 1000
+_CUT: Final = "… (the beginning of {size} characters; call the tool again if you need the rest)"
+
+
+def trimmed(message: Message) -> Message:
+    """The message with short results and arguments; the very same if they are short."""
+    parts = tuple(_short(part) for part in message.parts)
+    same = all(short is part for short, part in zip(parts, message.parts, strict=True))
+    return message if same else msgspec.structs.replace(message, parts=parts)
+
+
+def trimmed_results(messages: Sequence[Message], before: int) -> tuple[Message, ...]:
+    """The messages, of which those before a place have short results."""
+    return (*map(trimmed, messages[:before]), *messages[before:])
+
+
+def _short(part: Part) -> Part:
+    match part:
+        case ToolResult() if len(part.text) > _LONGEST_RESULT:
+            return msgspec.structs.replace(part, text=part.text[:_KEPT] + _CUT.format(size=len(part.text)))
+        case ToolCall() if len(part.args) > _LONGEST_ARGUMENTS:
+            # A seal is over the call as it was, and says nothing of this one.
+            return msgspec.structs.replace(part, args=_short_arguments(part.args), signature=None)
+        case _:
+            return part
+
+
+def _short_arguments(text: str) -> str:
+    try:
+        arguments = orjson.loads(text)
+    except orjson.JSONDecodeError:
+        return "{}"
+    short = orjson.dumps(shortened(arguments, _LONGEST_ARGUMENTS)).decode()
+    return short if len(short) <= _LONGEST_ARGUMENTS else "{}"
+
 
 _OF_THE_PAST: Final = 3, 4
 """The part of what is left that the past may take; the rest is for what the run's own calls bring."""

@@ -1,6 +1,9 @@
-"""Getting JSON out of a model: asked by schema, checked, and asked again with the problems named."""
+"""Getting JSON out of a model: asked by schema, checked, and asked again with the problems named.
 
-from collections.abc import Callable
+A model's failure as the error of a run.
+"""
+
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import cast
@@ -9,7 +12,19 @@ import orjson
 
 from toolcrib.agents.model.client import Desk
 from toolcrib.agents.toolset.schema_narrowing import shown_to_models
-from toolcrib.contracts import InvalidInput, Json, JsonObject, JsonSchema, Purpose
+from toolcrib.contracts import (
+    ErrorCode,
+    InvalidInput,
+    Json,
+    JsonObject,
+    JsonSchema,
+    ModelError,
+    ModelErrorKind,
+    Purpose,
+    Reason,
+    ToolError,
+)
+from toolcrib.core.executor import error
 from toolcrib.core.registry import compile_schema
 from toolcrib.llm import NO_TOOLS, Message, ToolChoice, ToolSet, user
 
@@ -126,3 +141,29 @@ def problem_of(found: Json, schema: JsonSchema, *, stopped: bool) -> str:
     if not isinstance(found, dict):
         return "the answer was cut off at max_tokens" if stopped else "the answer is not one JSON object"
     return "; ".join(str(problem) for problem in compile_schema(schema).problems(cast("JsonObject", found))[:5])
+
+
+_MEANINGS: Mapping[ModelErrorKind, tuple[ErrorCode, Reason]] = {
+    "rate_limit": (ErrorCode.RATE_LIMIT, Reason.RATE_LIMITED),
+    "quota": (ErrorCode.RATE_LIMIT, Reason.RATE_LIMITED),
+    "auth": (ErrorCode.AUTH_REQUIRED, Reason.REQUEST_REFUSED),
+    "not_found": (ErrorCode.PROVIDER_ERROR, Reason.REQUEST_REFUSED),
+    "context_length": (ErrorCode.PROVIDER_ERROR, Reason.REQUEST_REFUSED),
+    "content_filter": (ErrorCode.PROVIDER_ERROR, Reason.REQUEST_REFUSED),
+    "bad_request": (ErrorCode.PROVIDER_ERROR, Reason.REQUEST_REFUSED),
+    "overloaded": (ErrorCode.PROVIDER_ERROR, Reason.TOOL_FAILED),
+    "server": (ErrorCode.PROVIDER_ERROR, Reason.TOOL_FAILED),
+    "timeout": (ErrorCode.TIMEOUT, Reason.TOOL_TIMEOUT),
+    "connection": (ErrorCode.NETWORK_ERROR, Reason.TOOL_FAILED),
+    "stream_cut": (ErrorCode.NETWORK_ERROR, Reason.TOOL_FAILED),
+    "bad_response": (ErrorCode.PROVIDER_ERROR, Reason.BAD_RESPONSE),
+}
+
+
+def model_failure(failure: ModelError | UnusableAnswer) -> ToolError:
+    """The stable code, the provider's message, and how the provider failed in `details["kind"]`."""
+    if isinstance(failure, UnusableAnswer):
+        return error(ErrorCode.PROVIDER_ERROR, Reason.BAD_RESPONSE, str(failure))
+    code, reason = _MEANINGS[failure.kind]
+    told = error(code, reason, str(failure), kind=failure.kind, status=failure.status)
+    return told.model_copy(update={"retry_after_s": failure.retry_after_s})

@@ -2,17 +2,68 @@
 
 A model's answer goes back to it with the outcomes of its calls, which are told apart by id. So ids are made unique, and
 arguments that are far too long are left out of what goes back; what the model wrote stands in the journal as it was.
+
+Results as a model needs to see them: whole if small, else their shape and first items with what was left out.
+
+A model that reads five of 237 deals and the number 237 knows enough to report; the journal has the rest.
+
+What a model is told of a call that was refused, so that it can correct itself or ask; and when that is enough.
+
+Refused means that nothing ran: the tool is not among its own, or the arguments are not valid. The text names what it
+may call, by the names that it knows, and the closest to what it wrote.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from difflib import get_close_matches
 from typing import Final, NamedTuple
 
 import msgspec
 import orjson
 
-from toolcrib.contracts import ErrorCode, Json, Reason, ToolError
+from toolcrib.contracts import ErrorCode, Json, JsonObject, Reason, ToolEnvelope, ToolError
 from toolcrib.core.executor import error
+from toolcrib.core.runs import clipped, shortened
 from toolcrib.llm import Message, Part, ToolCall
+
+
+def preview(value: Json, limit: int = 4000) -> str:
+    """The value as JSON text of about `limit` characters at most; lists are shortened before texts."""
+    return clipped(_dump(shortened(value, limit)), limit)
+
+
+def result_text(envelope: ToolEnvelope, limit: int = 20_000) -> str:
+    """What the model gets back from a call: the output, also that it is not all of a list, or the error to act on."""
+    if envelope.error is not None:
+        facts: JsonObject = {"error": envelope.error.code.value, "message": envelope.error.message}
+        if envelope.error.retry_after_s is not None:
+            facts["retry_after_s"] = envelope.error.retry_after_s
+        return _dump(facts)
+    if envelope.status == "skipped":
+        return _dump({"skipped": True, "reason": "dry run: nothing was written"})
+    shown = preview(envelope.output, limit)
+    paging = envelope.metadata.get("paging") or {"complete": True}
+    notes = [] if paging["complete"] else list(envelope.metadata.get("warnings", ()))
+    if envelope.truncated:
+        notes.append("this is the beginning of a larger output, the rest of which is not shown; ask for less at once")
+    return "\n".join([shown, *notes])
+
+
+def calls_in_short(done: Sequence[ToolEnvelope]) -> list[Json]:
+    """What a run that was ended early has: its calls with their results in short."""
+    return [
+        {
+            "tool": found.name,
+            "status": found.status,
+            "output": preview(found.output, 500) if found.ok else None,
+            "error": found.error.message if found.error else None,
+        }
+        for found in done
+    ]
+
+
+def _dump(value: Json) -> str:
+    return orjson.dumps(value).decode()
+
 
 MOST_CHARACTERS: Final = 1_000_000
 """Of the arguments of one call."""
@@ -83,3 +134,63 @@ def _too_long(call: ToolCall) -> ToolError:
 def _one_at_a_time(call: ToolCall) -> ToolError:
     message = f"{call.name!r} was not called: one call at a time is allowed, and this was not the first"
     return error(ErrorCode.POLICY_DENIED, Reason.TOOL_NOT_ALLOWED, f"{message}; call it in the next turn")
+
+
+MAX_REFUSED_TURNS = 3
+"""Turns in a row of which every call was refused; then the run ends with the last refusal."""
+
+_NOT_ITS_OWN = frozenset({Reason.TOOL_NOT_ALLOWED, Reason.TOOL_NOT_FOUND})
+_REFUSING = frozenset({ErrorCode.POLICY_DENIED, ErrorCode.VALIDATION_ERROR})
+_MOST_NAMES = 40
+_ASK = "Use a value that is named here. If none is meant, do not guess: answer with a question and call nothing."
+
+
+def is_refused(envelope: ToolEnvelope) -> bool:
+    """Whether a call was refused before anything ran."""
+    return envelope.error is not None and envelope.attempts == 0 and envelope.error.code in _REFUSING
+
+
+def told(envelope: ToolEnvelope, *, called: str, offered: Sequence[str]) -> str:
+    """What the model gets back from a call.
+
+    Args:
+        envelope: Its outcome.
+        called: The name that the model called.
+        offered: The names that it may call.
+    """
+    failure = envelope.error
+    if failure is None or not is_refused(envelope):
+        return result_text(envelope)
+    facts = told_of(failure)
+    if failure.reason in _NOT_ITS_OWN and called not in offered:
+        return _refusal_text(facts | _instead(called, offered))
+    if failure.code is ErrorCode.VALIDATION_ERROR:
+        facts["hint"] = _ASK
+    return _refusal_text(facts)
+
+
+def told_of(failure: ToolError) -> JsonObject:
+    """What a model is told of an error: its code and its message."""
+    return {"error": failure.code.value, "message": failure.message}
+
+
+def given_up(model: str, last: ToolError) -> ToolError:
+    """The error of a run whose model was refused too often.
+
+    Args:
+        model: Name of the model.
+        last: Its last refusal.
+    """
+    message = f"all calls of the model {model!r} were refused in {MAX_REFUSED_TURNS} turns in a row; the last: "
+    return last.model_copy(update={"message": f"{message}{last.message}"})
+
+
+def _instead(called: str, offered: Sequence[str]) -> JsonObject:
+    near = get_close_matches(called, offered, n=3)
+    closest = f"the closest: {', '.join(near)}; " if near else ""
+    names = f"you may call: {', '.join(offered[:_MOST_NAMES])}" if offered else "you have none"
+    return {"message": f"{called!r} is not among your tools; {closest}{names}"}
+
+
+def _refusal_text(facts: JsonObject) -> str:
+    return orjson.dumps(facts).decode()

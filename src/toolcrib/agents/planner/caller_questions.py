@@ -13,10 +13,10 @@ from msgspec import Struct
 from toolcrib.agents.model.json_answers import UnusableAnswer, ask_json
 from toolcrib.agents.prepare.agentic_tool import Setup
 from toolcrib.contracts import ErrorCode, Json, JsonObject, JsonSchema, ModelError, Reason
-from toolcrib.contracts.runs.questions import ChangePreview, Choice, OpenQuestion, QuestionReason, answer_signal
+from toolcrib.contracts.runs.executions import ChangePreview, Choice, OpenQuestion, QuestionReason, answer_signal
 from toolcrib.core.executor import error
 from toolcrib.core.runs import QUESTION_ASKED, BudgetExhausted, Ended, RunContext, question_key
-from toolcrib.llm.base.profiles import profile_of
+from toolcrib.llm.base.quirks import profile_of
 
 YES: Final = "yes"
 NO: Final = "no"

@@ -12,7 +12,7 @@ from toolcrib.agents.planner.caller_questions import NO, YES, Draft, consents
 from toolcrib.agents.prepare.agentic_tool import Setup
 from toolcrib.agents.toolset.allocation import Allotted
 from toolcrib.contracts import Json, JsonObject
-from toolcrib.contracts.runs.questions import ChangePreview, Choice, PreviewedItem, QuestionReason
+from toolcrib.contracts.runs.executions import ChangePreview, Choice, PreviewedItem, QuestionReason
 from toolcrib.core.policy import confirms, deletes
 from toolcrib.core.runs import shortened
 

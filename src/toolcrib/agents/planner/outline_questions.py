@@ -9,7 +9,7 @@ import orjson
 
 from toolcrib.agents.evidence import Finding, Judgement, Known, Said, as_day, value_key, words_of
 from toolcrib.agents.model.json_answers import ask_json
-from toolcrib.agents.planner import outline_prompts as prompts
+from toolcrib.agents.planner import outline_prompts
 from toolcrib.agents.planner.outline import Outline
 from toolcrib.agents.prepare.agentic_tool import Setup
 from toolcrib.contracts import JsonObject
@@ -34,8 +34,8 @@ class Outlining:
         self._known = known
         self._setup = setup
         self._outline = outline
-        self._system = prompts.outline_system(setup, outline)
-        self._examples = prompts.outline_examples(outline, today)
+        self._system = outline_prompts.outline_system(setup, outline)
+        self._examples = outline_prompts.outline_examples(outline, today)
         self._messages = self._examples
         self._written: JsonObject = {}
         self._today = today
@@ -45,10 +45,10 @@ class Outlining:
 
     async def first(self, position: str) -> JsonObject:
         """The plan that the first outline means, or another one if it does not say the change; raises as `ask_json`."""
-        plan = await self._write(position, prompts.outline_question(self._setup.task, self._today))
+        plan = await self._write(position, outline_prompts.outline_question(self._setup.task, self._today))
         if lacking := self._outline.lacking(self._written):
             self._messages = self._examples
-            question = prompts.outline_question(self._setup.task, self._today, lacking=lacking)
+            question = outline_prompts.outline_question(self._setup.task, self._today, lacking=lacking)
             plan = await self._write(f"{position}.changes", question)
         return plan
 
@@ -58,7 +58,7 @@ class Outlining:
         It starts afresh: a small model that is to correct its outline forgets what was right in it.
         """
         self._messages = self._examples
-        return await self._write(position, prompts.outline_question(self._setup.task, self._today, missed))
+        return await self._write(position, outline_prompts.outline_question(self._setup.task, self._today, missed))
 
     async def answered(self, position: str, question: str) -> JsonObject:
         """The plan after a person has answered; raises as `ask_json`."""
@@ -112,11 +112,11 @@ class Outlining:
             self._setup,
             f"{position}.words{self._calls}",
             "verification",
-            prompts.words_question(said.task.text, prompts.read_of(judged.findings), words),
-            prompts.words_schema(words),
+            outline_prompts.words_question(said.task.text, outline_prompts.read_of(judged.findings), words),
+            outline_prompts.words_schema(words),
             name="words",
-            system=prompts.WORDS_SYSTEM,
-            before=prompts.words_examples(),
+            system=outline_prompts.WORDS_SYSTEM,
+            before=outline_prompts.words_examples(),
             repairs=1,
         )
         return frozenset(part for word in words if answer[word] == "restricts" for part in words_of(word))
@@ -147,11 +147,13 @@ class Outlining:
             self._setup,
             f"{position}.value{self._calls}",
             "verification",
-            prompts.value_question(said.task.text, prompts.read_of(changes) or "none", prompts.subject_of(found)),
-            prompts.VALUE_SCHEMA,
+            outline_prompts.value_question(
+                said.task.text, outline_prompts.read_of(changes) or "none", outline_prompts.subject_of(found)
+            ),
+            outline_prompts.VALUE_SCHEMA,
             name="value",
-            system=prompts.VALUE_SYSTEM,
-            before=prompts.value_examples(),
+            system=outline_prompts.VALUE_SYSTEM,
+            before=outline_prompts.value_examples(),
             repairs=1,
         )
         if answer["stated"] == "yes" and said.task.find(answer["words"]) is not None:

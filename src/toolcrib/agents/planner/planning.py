@@ -4,9 +4,13 @@ A plan that only reads goes on with a warning. One that would write does so when
 stands in the words that are quoted for it, or a second reading has found it there. What stays in doubt is corrected by
 the model once; after that a person is asked, and the plan goes on from the answer. What was settled is written down,
 so that a run that is resumed, by whichever release, carries out the plan that was settled.
+
+What a small model is told of something that the task names and its plan does not use.
+
+For steps whose plan has no outline, see `outline`.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import date
 from typing import Final, cast
@@ -22,6 +26,8 @@ from toolcrib.agents.evidence import (
     Said,
     Step,
     advice,
+    as_day,
+    as_number,
     described,
     doubts_of_call,
     judge,
@@ -35,22 +41,52 @@ from toolcrib.agents.evidence import (
     value_key,
     words_of,
 )
-from toolcrib.agents.evidence.field_values import kinds_of, numbered, property_names, value_names
-from toolcrib.agents.evidence.labels_part import spoken, translated
-from toolcrib.agents.evidence.linking import Shapes, lists_before
-from toolcrib.agents.evidence.plan import READING, StepPlan, guided, plan_schema
+from toolcrib.agents.evidence.field_values import Kinds, kinds_of, numbered, property_names, value_names
+from toolcrib.agents.evidence.plan import READING, Shapes, StepPlan, guided, lists_before, plan_schema
+from toolcrib.agents.evidence.quantities import numbers_in
+from toolcrib.agents.evidence.words import spoken, translated
 from toolcrib.agents.model.json_answers import Reading, UnusableAnswer, ask_json
 from toolcrib.agents.planner.caller_questions import Draft, ask_person
 from toolcrib.agents.planner.outline import outline_of
 from toolcrib.agents.planner.outline_questions import Outlining
 from toolcrib.agents.planner.prompts import answered_question, correction, plan_question, plan_system, shapes
-from toolcrib.agents.planner.uses import use_of
 from toolcrib.agents.prepare.agentic_tool import Setup
 from toolcrib.agents.toolset.allocation import Allotted
 from toolcrib.contracts import Json, JsonObject, JsonSchema, ModelError
-from toolcrib.contracts.runs.questions import Choice
+from toolcrib.contracts.runs.executions import Choice
+from toolcrib.core.providers import ReferenceList
 from toolcrib.llm import Message, Text, user
-from toolcrib.llm.base.profiles import profile_of
+from toolcrib.llm.base.quirks import profile_of
+
+
+def use_of(text: str, step: str, kinds: Kinds, lists: Mapping[str, ReferenceList]) -> str:
+    """What a model is told of a thing that its plan does not use.
+
+    Args:
+        text: The thing.
+        step: The step that selects the items.
+        kinds: What fields hold.
+        lists: Valid values of fields.
+    """
+    fields = " or ".join(_fields_used(text, kinds, lists))
+    place = f"{step} as {fields}" if fields else step
+    return f'no step uses "{text}"; add it to {place} and keep the other conditions, unless it is what the items get'
+
+
+def _fields_used(text: str, kinds: Kinds, lists: Mapping[str, ReferenceList]) -> Iterator[str]:
+    """The fields that a thing may be a value of: those with a valid value of its name, else those of its kind."""
+    listed = [
+        name for name, values in lists.items() if any(words_of(item.label) == words_of(text) for item in values.items)
+    ]
+    if listed:
+        yield from listed
+        return
+    is_number = as_number(text) is not None or bool(numbers_in(text))
+    kind = "day" if as_day(text) is not None else "number" if is_number else "text"
+    for name, known in kinds.items():
+        if known == kind and name not in lists and name != "id" and not name.endswith("_id"):
+            yield name
+
 
 _MOST_QUESTIONS: Final = 3
 """Of one plan to a person."""

@@ -6,7 +6,7 @@ What is the same for every task stands in the system prompt, so that a provider 
 from collections.abc import Sequence
 from datetime import date
 
-from toolcrib.agents.evidence.linking import Shapes, plan_example
+from toolcrib.agents.evidence.plan import Shapes, plan_example
 from toolcrib.agents.prepare.agentic_tool import Setup
 from toolcrib.agents.toolset.placeholders import describe
 from toolcrib.agents.toolset.signatures import brief, signature

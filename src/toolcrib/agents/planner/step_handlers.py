@@ -22,8 +22,7 @@ from typing import Final, TypeAlias, cast
 import orjson
 
 from toolcrib.agents.evidence.plan import StepPlan, step_schema
-from toolcrib.agents.model.failures import model_failure
-from toolcrib.agents.model.json_answers import UnusableAnswer
+from toolcrib.agents.model.json_answers import UnusableAnswer, model_failure
 from toolcrib.agents.planner.caller_questions import UNANSWERED, Unanswered, unanswered
 from toolcrib.agents.planner.recorded_plans import RecordedPlan, plan_of
 from toolcrib.agents.planner.step_results import Stage, conclude

@@ -14,7 +14,7 @@ import msgspec
 from toolcrib.agents.evidence import seen_in
 from toolcrib.agents.evidence.plan import StepPlan, expand, items_of, step_schema
 from toolcrib.agents.model.json_answers import Reading, UnusableAnswer, ask_json
-from toolcrib.agents.model.previews import preview
+from toolcrib.agents.model.tool_calls import preview
 from toolcrib.agents.planner.consent import agreed
 from toolcrib.agents.planner.planning import doubts_of_step
 from toolcrib.agents.planner.prompts import FORMAT_SYSTEM, format_question, review_question
@@ -36,7 +36,7 @@ from toolcrib.contracts.workflows import SettledStep, StepStatus
 from toolcrib.core.executor import ToolCall, error
 from toolcrib.core.policy import CALL_LIMITS
 from toolcrib.core.runs import BudgetExhausted, Ended
-from toolcrib.llm.base.profiles import profile_of
+from toolcrib.llm.base.quirks import profile_of
 
 _SUMMARY: JsonSchema = {"type": "string", "description": "What was done, in one or two sentences."}
 DEFAULT_RESULT: JsonSchema = {

@@ -2,9 +2,17 @@
 
 What may be different the next time is written down when it is found out, so that a run that is carried on sees the same
 tools and the same prompt: the shown tools, and the texts of the prompt's fragments.
+
+As whom an agent acts: its service account, or else whoever calls it (004, agent identity).
+
+It must be there and enabled whenever the run is taken up; what it may do is looked up anew before every call.
+
+Holding the definition of an agent against the catalogue when it is saved, and deriving what follows from it.
 """
 
+from collections.abc import Iterator
 from dataclasses import replace
+from fnmatch import fnmatchcase
 from typing import Protocol
 
 import orjson
@@ -14,16 +22,53 @@ from toolcrib.agents.history.variables import Begun, Recall, Recalled, message_o
 from toolcrib.agents.model.client import Desk
 from toolcrib.agents.model.context_window import Room
 from toolcrib.agents.prepare.agentic_tool import Models
-from toolcrib.agents.prepare.identity import identity_of
-from toolcrib.agents.toolset.allocation import Granted
-from toolcrib.agents.toolset.resolution import Asker, resolve
+from toolcrib.agents.toolset.allocation import Granted, meant
+from toolcrib.agents.toolset.resolution import Asker, resolve, shares_of
 from toolcrib.agents.toolset.tool_search import Folded
 from toolcrib.agents.toolset.toolset import Offer, allot
-from toolcrib.contracts import AgentImplementation, Json, NotFound, PromptFragment, ToolRevision
+from toolcrib.contracts import (
+    EFFECTS,
+    AgentDefinition,
+    AgentImplementation,
+    ErrorCode,
+    InvalidDefinition,
+    Json,
+    NotFound,
+    Principal,
+    PromptFragment,
+    Reason,
+    SideEffects,
+    ToolDefinition,
+    ToolRevision,
+)
+from toolcrib.core.executor import CallFailed, error
 from toolcrib.core.policy import Accounts, least
-from toolcrib.core.registry import Registry, means_many
+from toolcrib.core.registry import Registry, compile_schema, means_many
 from toolcrib.core.runs import RunContext
 from toolcrib.llm import Message
+
+
+def identity_of(agent: AgentImplementation, caller: Principal, accounts: Accounts) -> Principal:
+    """Who makes the calls of an agent.
+
+    Args:
+        agent: What its definition says.
+        caller: Who has asked it, in the realm where it runs.
+        accounts: Finds its account.
+
+    Raises:
+        CallFailed: Its account does not exist or is disabled.
+    """
+    name, realm = agent.principal_ref, caller.realm
+    if name is None:
+        return caller
+    account = accounts.find(realm, name)
+    if account is None or not account.enabled:
+        state = "does not exist" if account is None else "is disabled"
+        message = f"the agent acts as the account {name!r}, which {state} in realm {realm!r}; save it, or enable it"
+        raise CallFailed(error(ErrorCode.POLICY_DENIED, Reason.PERMISSION_MISSING, message))
+    return account.principal(realm)
+
 
 _MOST_OFFERS = 1000
 _MOST_TOLD = 50
@@ -194,3 +239,83 @@ class AgentFurnisher:
             msg = f"there is no prompt fragment {name!r} in realm {realm!r}; save it, or take it out of the agent"
             raise NotFound(msg)
         return found
+
+
+def check_agent(definition: ToolDefinition, registry: Registry, realm: str, fragments: Fragments) -> ToolDefinition:
+    """The definition as it is stored; one of another kind as it is.
+
+    Its side effects are the most that its tools have, and no more than it says itself. Where it means tools by pattern,
+    category or tag, any tool may come to them, and where it may write workflows, it writes: there it is what it says
+    itself. Its time-out as a call leaves its runs their own, and its output schema follows from the answer's format.
+
+    Raises:
+        InvalidDefinition: It is not well formed; the message names the field and what to do.
+        NotFound: It names a tool, a delegate or a summary agent that does not exist, or means no tool at all.
+    """
+    agent = definition.implementation
+    if not isinstance(agent, AgentImplementation):
+        return definition
+    for problem in _problems(definition, agent, realm, fragments):
+        msg = f"agent {definition.name!r}: {problem}"
+        raise InvalidDefinition(msg)
+    for reference in (*agent.delegates, *([agent.memory.summary_agent] if agent.memory.summary_agent else [])):
+        _require_agent(definition.name, reference, registry, realm)
+    effects = _effects(definition.name, agent, registry, realm)
+    return AgentDefinition.of(definition).tool().model_copy(update={"side_effects": effects})
+
+
+def _problems(
+    definition: ToolDefinition, agent: AgentImplementation, realm: str, fragments: Fragments
+) -> Iterator[str]:
+    """What can be said without looking at tools."""
+    if "message" not in definition.parameter_names():
+        yield "input_schema has no property 'message', which is what an agent is asked; add it"
+    yield from _format_problems(agent)
+    if agent.realms and realm not in agent.realms:
+        yield f"it is saved in realm {realm!r} and may run in {', '.join(agent.realms)} only; add its own realm"
+    for name in agent.prompt_fragments:
+        if fragments.find(realm, name) is None:
+            yield f"there is no prompt fragment {name!r} in realm {realm!r}; save it first, or take it out"
+    for delegate in agent.delegates:
+        if means_many(delegate):
+            yield f"delegate {delegate!r} is a pattern; name each agent that it may call"
+
+
+def _format_problems(agent: AgentImplementation) -> Iterator[str]:
+    schema = agent.response_schema
+    if (schema is not None) is not (agent.response_format == "structured"):
+        has = "no" if schema is None else "a"
+        yield (
+            f"response_format is {agent.response_format!r} and there is {has} response_schema; "
+            "'structured' needs one, and nothing else has one"
+        )
+    if schema is None:
+        return
+    try:
+        compile_schema(schema)
+    except InvalidDefinition as problem:
+        yield f"response_schema is not a JSON Schema 2020-12 that can be used offline: {problem}"
+    if schema.get("type") != "object":
+        yield f"response_schema has type {schema.get('type')!r}; models answer with an object, so use type 'object'"
+
+
+def _require_agent(name: str, reference: str, registry: Registry, realm: str) -> ToolRevision:
+    found = registry.require(realm, reference)
+    kind = found.definition.implementation.kind
+    if kind != "agent":
+        msg = f"agent {name!r}: {reference!r} is of kind {kind!r}, not an agent; name it in tools"
+        raise InvalidDefinition(msg)
+    return found
+
+
+def _effects(name: str, agent: AgentImplementation, registry: Registry, realm: str) -> SideEffects:
+    """The most that its calls may do."""
+    present = {
+        EFFECTS.index(tool.definition.side_effects)
+        for share in shares_of(agent)
+        for tool in meant(share, registry, realm, name)
+        if share.ref in agent.delegates or not any(fnmatchcase(tool.name, out) for out in agent.excluded_tools)
+    }
+    if agent.can_create_workflows or any(share.many for share in shares_of(agent)):
+        return agent.side_effects
+    return least(agent.side_effects, EFFECTS[max(present, default=0)])

@@ -25,7 +25,7 @@ from toolcrib.core.policy import is_in_service
 from toolcrib.core.providers import ReferenceList
 from toolcrib.core.registry import Providers, Registry
 from toolcrib.core.runs import RunContext
-from toolcrib.llm.base.profiles import profile_of
+from toolcrib.llm.base.quirks import profile_of
 from toolcrib.llm.models.model import LanguageModel
 
 Models: TypeAlias = Callable[[LLMConfig], LanguageModel]

@@ -8,8 +8,7 @@ from typing import NamedTuple
 
 import orjson
 
-from toolcrib.agents.model.refusals import is_refused, told, told_of
-from toolcrib.agents.model.tool_calls import Calls, arguments_of, refused_key
+from toolcrib.agents.model.tool_calls import Calls, arguments_of, is_refused, refused_key, told, told_of
 from toolcrib.agents.toolset.tool_search import FIND_TOOLS, finder, reading
 from toolcrib.agents.toolset.toolset import Offer
 from toolcrib.agents.turn.call_evidence import Grounds

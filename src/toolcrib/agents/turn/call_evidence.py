@@ -32,7 +32,7 @@ from toolcrib.agents.prepare.agentic_tool import Setup
 from toolcrib.contracts import ErrorCode, Json, JsonObject, ModelError, Reason, ToolEnvelope, ToolError, ToolRevision
 from toolcrib.core.executor import error
 from toolcrib.core.policy import confirms
-from toolcrib.llm.base.profiles import profile_of
+from toolcrib.llm.base.quirks import profile_of
 
 
 class Grounds:

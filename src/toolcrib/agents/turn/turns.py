@@ -3,25 +3,31 @@
 Each turn is one model call and the tool calls of its answer, in parallel, at positions `t1.llm`, `t1.c1`, `t1.c2`,
 `t2.llm`… Agents and the agentic mode differ in what the model is told and in what becomes of its answer; that is their
 `Work`, and the rest is here. Limits end a run from outside, with what it has.
+
+Models that go in circles: the same calls with the same outcomes, turn after turn.
+
+What a turn did is compared with the turn before it, so that somebody who asks again because something has changed is
+never meant. A model is told once; if it goes on nevertheless, it never stops by itself.
+
+The last answer of a run that has reached a limit: asked for from what there is, with what was held back for it.
+
+The request is short whatever came before: the task, and the results in short. It offers no tools. If it cannot be
+asked, or brings nothing, the run ends with its calls as they are.
 """
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Final, Protocol, TypeAlias
 
 import msgspec
 
 from toolcrib.agents.model.client import Desk
 from toolcrib.agents.model.context_window import Room
-from toolcrib.agents.model.failures import model_failure
-from toolcrib.agents.model.json_answers import ask_json
-from toolcrib.agents.model.refusals import MAX_REFUSED_TURNS, given_up
-from toolcrib.agents.model.tool_calls import read_calls
+from toolcrib.agents.model.json_answers import ask_json, model_failure
+from toolcrib.agents.model.tool_calls import MAX_REFUSED_TURNS, calls_in_short, given_up, preview, read_calls
 from toolcrib.agents.toolset.toolset import Offer
 from toolcrib.agents.turn.actions import Acting, Outcome
 from toolcrib.agents.turn.call_evidence import Grounds
-from toolcrib.agents.turn.closing import Closing
-from toolcrib.agents.turn.repeats import MOST, NOTE, NOTED, Repeats, going_in_circles
 from toolcrib.contracts import (
     ErrorCode,
     Json,
@@ -36,8 +42,93 @@ from toolcrib.contracts import (
 )
 from toolcrib.core.executor import error
 from toolcrib.core.policy import CALL_LIMITS
-from toolcrib.core.runs import BudgetExhausted, Ended
-from toolcrib.llm import Message, Response, ToolSet, user
+from toolcrib.core.runs import BudgetExhausted, Ended, clipped
+from toolcrib.llm import Message, Request, Response, ToolSet, user
+
+NOTED: Final = 3
+"""Equal turns in a row after which the model is told."""
+MOST: Final = 6
+"""Equal turns in a row that end the run."""
+NOTE: Final = (
+    f"You have made these calls {NOTED} times now, with the same outcome each time. Making them again changes nothing: "
+    "do something else, or answer with what you have."
+)
+
+Done: TypeAlias = tuple[str, str, str]
+"""Name, arguments as they were written, and what came of it."""
+
+
+class Repeats:
+    """Counts turns in a row that did the same."""
+
+    def __init__(self) -> None:
+        self._last: Sequence[Done] = ()
+        self._count = 0
+
+    def count(self, turn: Sequence[Done]) -> int:
+        """How many turns in a row have done just this.
+
+        Args:
+            turn: The calls of a turn.
+        """
+        self._count = self._count + 1 if turn == self._last else 1
+        self._last = turn
+        return self._count
+
+
+def going_in_circles(model: str, turn: Sequence[Done]) -> ToolError:
+    """The error of a run whose model made the same calls again and again."""
+    names = ", ".join(dict.fromkeys(name for name, _, _ in turn))
+    message = f"the model {model!r} made the same calls with the same outcome {MOST} times in a row: {names}"
+    return error(ErrorCode.POLICY_DENIED, Reason.REPEATED_CALLS, f"{message}; it was told to stop that after {NOTED}")
+
+
+_SYSTEM: Final = (
+    "You tell what a task has come to, from the results that you are given and nothing else. The work was stopped "
+    "before its end: say what is done, what is known and what is missing, in a few sentences."
+)
+_LONGEST_TASK: Final = 4000
+_LONGEST_FACTS: Final = 8000
+_LONGEST_WHY: Final = 500
+_MOST_TOKENS: Final = 1000
+
+
+class Closing:
+    """Asks for the last answer of one run.
+
+    Args:
+        desk: Where the model is asked.
+        task: What the run was asked to do.
+    """
+
+    def __init__(self, desk: Desk, task: str) -> None:
+        self._desk = desk
+        self._task = clipped(task, _LONGEST_TASK)
+
+    def keep(self) -> None:
+        """Hold back what the longest such request costs."""
+        self._desk.context.keep_answer(self._desk.model, self._request("x" * (_LONGEST_FACTS + _LONGEST_WHY)))
+
+    async def ask(self, done: Sequence[ToolEnvelope], why: str) -> str:
+        """The answer; empty if there is none.
+
+        Args:
+            done: The calls that were made.
+            why: Which limit was reached.
+        """
+        if not any(found.ok for found in done):
+            return ""
+        facts = preview(calls_in_short(done), _LONGEST_FACTS)
+        request = self._request(f"Results so far: {facts}\n\nStopped because: {clipped(why, _LONGEST_WHY)}")
+        call = self._desk.call("answer", "answer", request, new=request.messages, system=_SYSTEM)
+        response = await self._desk.context.last_answer(call)
+        return "" if response is None else response.message.text.strip()
+
+    def _request(self, facts: str) -> Request:
+        most = min(_MOST_TOKENS, self._desk.context.budget.limits.max_tokens_per_call)
+        request = self._desk.request((user(f"Task: {self._task}\n\n{facts}"),), system=_SYSTEM)
+        return msgspec.structs.replace(request, max_tokens=most)
+
 
 _EMPTY = "Your answer was empty. Call a tool, or answer the task in words."
 _UNREADABLE = "Nothing was called, because your answer could not be read. Write all its calls again, corrected:\n"

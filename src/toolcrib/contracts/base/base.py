@@ -2,13 +2,18 @@
 
 This module holds no shape of its own. All JSON is snake_case; time is UTC with microseconds (RFC 3339); money is US
 dollars as an exact decimal in Python and a JSON number on the wire.
+
+JSON pointers (RFC 6901): the names in them, and what they lead to in a document.
+
+How often a failed attempt is repeated: of one tool, or of all tools of a provider that say nothing themselves.
 """
 
+import re
 from datetime import UTC, datetime
 from decimal import Decimal
-from typing import Annotated, Any, TypeAlias
+from typing import Annotated, Any, Final, Literal, TypeAlias, cast
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, PlainSerializer, WithJsonSchema
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, PlainSerializer, WithJsonSchema
 
 Json: TypeAlias = Any
 """A JSON value: object, array, string, number, boolean or null."""
@@ -57,3 +62,59 @@ class Contract(BaseModel):
         validate_by_name=True,
         validate_by_alias=True,
     )
+
+
+_INDEX: Final = re.compile(r"[0-9]{1,9}")
+
+
+def escaped(name: str) -> str:
+    """A name as it is written in a pointer: `a/b` as `a~1b`."""
+    return name.replace("~", "~0").replace("/", "~1")
+
+
+def unescaped(written: str) -> str:
+    """The name that is written in a pointer: `a~1b` as `a/b`."""
+    return written.replace("~1", "/").replace("~0", "~")
+
+
+def pointer_names(pointer: str) -> list[str]:
+    """The names in a pointer, `deals` and `0` in `/deals/0`; a `#` before it, as in a `$ref`, is passed over."""
+    return [unescaped(written) for written in pointer.removeprefix("#").split("/")[1:]]
+
+
+def pointed(document: Json, pointer: str) -> Json:
+    """What a pointer leads to; null if that is nowhere."""
+    node = document
+    for name in pointer_names(pointer):
+        if isinstance(node, dict):
+            node = cast("JsonObject", node).get(name)
+        elif isinstance(node, list) and _INDEX.fullmatch(name):
+            items = cast("list[Json]", node)
+            node = items[int(name)] if int(name) < len(items) else None
+        else:
+            return None
+    return node
+
+
+Backoff: TypeAlias = Literal["none", "linear", "exponential"]
+
+
+class RetryPolicy(Contract):
+    """How often a failed attempt is repeated, and how long to wait in between."""
+
+    count: int = Field(default=0, ge=0, le=10)
+    """Retries after the first attempt."""
+    backoff: Backoff = "exponential"
+    base_s: float = Field(default=0.5, ge=0)
+    """Seconds of the first wait."""
+    max_s: float = Field(default=30.0, ge=0)
+    """Seconds of the longest wait; a longer `retry-after` of the other side ends the retries."""
+
+    def wait_s(self, attempt: int) -> float:
+        """Seconds to wait after a failed attempt, as long as nobody asks for more.
+
+        Args:
+            attempt: Its number, from 1.
+        """
+        factor = {"none": 0, "linear": attempt, "exponential": 2 ** (attempt - 1)}[self.backoff]
+        return min(self.base_s * factor, self.max_s)

@@ -9,11 +9,10 @@ from toolcrib.contracts.kinds.code import CodeImplementation
 from toolcrib.contracts.kinds.composites import CompositeImplementation
 from toolcrib.contracts.kinds.entities import EntityImplementation
 from toolcrib.contracts.kinds.grpc import GrpcImplementation
-from toolcrib.contracts.kinds.http_part import HttpImplementation
+from toolcrib.contracts.kinds.http import HttpImplementation
 from toolcrib.contracts.kinds.mcp import McpImplementation
 from toolcrib.contracts.kinds.plugins import PluginImplementation
-from toolcrib.contracts.specs.agentic import AgenticImplementation
-from toolcrib.contracts.specs.agents import AgentImplementation
+from toolcrib.contracts.specs.agents import AgenticImplementation, AgentImplementation
 from toolcrib.contracts.specs.workflow_steps import WorkflowImplementation
 
 

@@ -5,7 +5,7 @@ from typing import Literal
 from pydantic import Field
 
 from toolcrib.contracts.base.base import Contract, JsonObject
-from toolcrib.contracts.providers.providers_part import NAME_PATTERN
+from toolcrib.contracts.providers.providers import NAME_PATTERN
 
 
 class PluginImplementation(Contract):

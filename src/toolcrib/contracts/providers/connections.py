@@ -1,10 +1,18 @@
-"""How a provider is reached: over plain HTTP, as an MCP server, as a gRPC server, or as a database."""
+"""How a provider is reached: over plain HTTP, as an MCP server, as a gRPC server, or as a database.
 
-from typing import Annotated, Literal, TypeAlias
+What a look at a provider tells: whether it can be reached and lets us in, and what it offers.
+
+What may be told of a secret in the vault: everything but its value.
+
+What may be told of the connections that people make to providers: everything but their tokens.
+"""
+
+from typing import Annotated, Final, Literal, TypeAlias, get_args
 
 from pydantic import Field
 
-from toolcrib.contracts.base.base import Contract
+from toolcrib.contracts.base.base import Contract, Timestamp
+from toolcrib.contracts.base.errors import ToolError
 
 McpTransport: TypeAlias = Literal["streamable_http", "sse", "stdio"]
 
@@ -48,3 +56,91 @@ class DatabaseConnection(Contract):
 Connection: TypeAlias = Annotated[
     HttpConnection | McpConnection | GrpcConnection | DatabaseConnection, Field(discriminator="kind")
 ]
+
+
+class ProviderCheck(Contract):
+    """One harmless request or connection to a provider, made with the credentials of whoever asks."""
+
+    provider: str
+    reachable: bool
+    """Whether it answered at all."""
+    authenticated: bool | None
+    """Whether it let us in; null if nobody can tell: it was not reached, or asks for no credentials here."""
+    message: str
+    seconds: float
+    http_status: int | None = None
+    error: ToolError | None = None
+    """What a call would fail with."""
+
+
+class Discovery(Contract):
+    """What a provider offers for import."""
+
+    provider: str
+    items: tuple[str, ...]
+    """Names of tools, services or tables, or addresses of documents; sorted."""
+    kind: str
+    """What they are: `tools`, `services`, `tables`, `documents`."""
+    message: str
+    """How to import them."""
+
+
+SecretScope: TypeAlias = Literal["user", "realm", "org"]
+"""Whose a secret is: one user's in a realm, the realm's, or that of all realms."""
+
+SECRET_SCOPES: Final[tuple[SecretScope, ...]] = get_args(SecretScope)
+"""In the order in which a name is looked up."""
+
+
+class SecretEntry(Contract):
+    """A secret in the vault. Its value is written and used, never read back."""
+
+    name: str
+    scope: SecretScope
+    version: int
+    """How often it has been set."""
+    made_by: str
+    created_at: Timestamp
+    """When this version was set."""
+
+
+ConsentStatus: TypeAlias = Literal["connected", "reconnect_required"]
+
+
+class ConsentRequest(Contract):
+    """Where a person is sent to connect, and what comes back with them."""
+
+    provider: str
+    url: str
+    """To be opened in the person's browser."""
+    state: str
+    """Comes back in the redirect, once; it belongs to whoever began."""
+    redirect_uri: str
+    expires_at: Timestamp
+
+
+class Consent(Contract):
+    """A connection of a user, or of the whole realm, to a provider."""
+
+    provider: str
+    user: str | None
+    """Whose it is; null if it is shared by all of the realm."""
+    status: ConsentStatus
+    problem: str | None = None
+    """Why it has to be made again."""
+    scopes: tuple[str, ...] = ()
+    expires_at: Timestamp | None = None
+    """When the token at hand expires; it is refreshed then if that is possible."""
+    refreshable: bool
+    made_by: str
+    updated_at: Timestamp
+
+
+class Revocation(Contract):
+    """What became of a connection that was given up. It is gone here in any case."""
+
+    provider: str
+    user: str | None
+    revoked: bool
+    """Whether the server has taken its tokens back."""
+    message: str

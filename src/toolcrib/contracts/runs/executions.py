@@ -1,17 +1,145 @@
 """What an agent is asked, and how its execution stands (004, request and response models; contracts, section 5).
 
 An agentic tool is asked and answers in the same shapes.
+
+Questions that a run asks whoever gave it its task, and the answers that it goes on with.
+
+A question is about what the task says or what would follow from it; it is no request for permission, which an approval
+is. It waits in the run that asks: the answer is a signal, which any process may leave.
+
+Conversations with agents, and their turns (004).
+
+A turn is a run: its request has the message, its journal what was said and called. A conversation says only whose it is
+and how far it has come; it holds no copy of what was said.
 """
+
+from typing import Final, Literal, TypeAlias
 
 from pydantic import Field
 
 from toolcrib.contracts.base.base import Contract, Json, JsonObject, Timestamp, Usd
-from toolcrib.contracts.base.envelope import ToolEnvelope
+from toolcrib.contracts.base.envelope import AgentOutputs, ToolEnvelope
 from toolcrib.contracts.base.errors import ToolError
-from toolcrib.contracts.base.outputs import AgentOutputs
-from toolcrib.contracts.runs.questions import OpenQuestion
 from toolcrib.contracts.runs.runs import ClientResult, RunStatus, StopReason
 from toolcrib.contracts.specs.models import Usage
+
+QuestionReason: TypeAlias = Literal["unclear", "unsure", "wide", "irreversible"]
+"""unclear: what the task means cannot be told. unsure: it was read in a way that nobody has confirmed. wide: more items
+would change than the tool's author lets pass unasked. irreversible: what would be done cannot be taken back."""
+
+_SIGNAL: Final = "answer:"
+LONGEST_ANSWER: Final = 20_000
+"""Characters."""
+
+
+class Choice(Contract):
+    """One of the answers that a question expects; others may be given in words."""
+
+    value: str = Field(max_length=500)
+    """What to answer."""
+    label: str
+    """What people call it."""
+    outcome: str = ""
+    """What would happen then."""
+
+
+class PreviewedItem(Contract):
+    """An item before a change, and what it would get."""
+
+    before: Json = None
+    after: Json = None
+
+
+class ChangePreview(Contract):
+    """What a step would do, before it does it."""
+
+    step: str
+    tool: str
+    """`name@version`."""
+    calls: int
+    items: int
+    """How many would be changed."""
+    sample: tuple[PreviewedItem, ...] = ()
+    """The first of them."""
+
+
+class OpenQuestion(Contract):
+    """What a run asks, and waits to be told."""
+
+    run_id: str
+    position: str
+    """Where the run waits; the next question of a run has another one."""
+    question: str
+    """In the language of the task, if the model could word it."""
+    reason: QuestionReason
+    choices: tuple[Choice, ...] = ()
+    assumptions: tuple[str, ...] = ()
+    """What was taken for granted, a sentence each."""
+    preview: ChangePreview | None = None
+
+
+class Answer(Contract):
+    """What a run is told: one of the choices by its value, or words."""
+
+    answer: str = Field(min_length=1, max_length=LONGEST_ANSWER)
+
+    def payload(self) -> JsonObject:
+        """As it is kept with the run."""
+        return self.model_dump(mode="json")
+
+
+def answer_signal(position: str) -> str:
+    """Name of the signal that answers the question at a position."""
+    return f"{_SIGNAL}{position}"
+
+
+ConversationStatus: TypeAlias = Literal["active", "completed", "archived"]
+
+
+class Conversation(Contract):
+    """A conversation of one principal with one agent."""
+
+    conversation_id: str
+    realm: str
+    agent: str
+    """Name of the agent."""
+    principal: str
+    """Id of whose it is."""
+    title: str = ""
+    status: ConversationStatus = "active"
+    turn_count: int = 0
+    ended_turns: int = 0
+    """Turns that have ended and are counted below: all, or all but the last one."""
+    tokens: int = 0
+    """Input and output tokens of the turns that have ended."""
+    summary: str | None = None
+    """What the turns that are no longer shown to the model have come to."""
+    summarized_turns: int = 0
+    """How many turns, from the first on, the summary is of."""
+    shared_context: JsonObject = Field(default_factory=dict)
+    """Variables that are carried across turns."""
+    created_at: Timestamp
+    updated_at: Timestamp
+    revision: int = Field(default=1, ge=1)
+    """Grows by one with each change, so that of two changes at the same time one is refused."""
+
+
+class ConversationTurn(Contract):
+    """A message of the user and what the agent made of it."""
+
+    conversation_id: str
+    index: int = Field(ge=1)
+    """1, 2, 3… without a gap."""
+    run_id: str
+    message: str
+    response: str | None = None
+    """Null as long as the run goes on."""
+    status: RunStatus
+    call_ids: tuple[str, ...] = ()
+    """Of the calls that were made, in order."""
+    tokens: int = 0
+    duration_s: float = 0.0
+    created_at: Timestamp
 
 
 class ReturnedCall(ClientResult):

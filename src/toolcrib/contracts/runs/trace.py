@@ -2,9 +2,16 @@
 
 A reading of the run's journal, which stores nothing of its own. The shape follows 000, sections 3.4, 4.2 and 10. A
 trace of a run that goes on shows how far it is.
+
+What a run cost, call by call (000, section 4.7). A reading of its trace, which stores nothing of its own.
+
+Settlements: what a person says of a call after its run has ended without knowing whether the call took effect.
+
+It is a signal to the run that has ended, so the first answer counts. The run's journal stays as it is: a run that takes
+up that one, and readers of its trace, take the answer together with it.
 """
 
-from typing import Annotated, Literal, TypeAlias
+from typing import Annotated, Final, Literal, TypeAlias
 
 from pydantic import Field
 
@@ -12,12 +19,70 @@ from toolcrib.contracts.base.base import Contract, Json, JsonObject, Timestamp, 
 from toolcrib.contracts.base.envelope import CallStatus, SideEffects
 from toolcrib.contracts.base.errors import ModelErrorKind, ToolError
 from toolcrib.contracts.runs.approvals import ApprovalStatus
-from toolcrib.contracts.runs.costs import CostBreakdown
 from toolcrib.contracts.runs.events import ResumeCause
 from toolcrib.contracts.runs.runs import Purpose, RunKind, RunStatus, StopReason
-from toolcrib.contracts.runs.settlements import Settlement
-from toolcrib.contracts.specs.agentic import AgenticMode
+from toolcrib.contracts.specs.agents import AgenticMode
 from toolcrib.contracts.specs.models import Usage
+
+
+class LLMCost(Contract):
+    """One model call that was answered."""
+
+    position: str
+    """The journal's key of the call."""
+    purpose: Purpose
+    model: str
+    input_tokens: int = 0
+    output_tokens: int = 0
+    cost_usd: Usd | None = None
+    """Null means unknown."""
+
+
+class ActionCost(Contract):
+    """One tool call that has a price: of its own, or what the nested run behind it cost."""
+
+    position: str
+    action: str
+    """The tool's name."""
+    cost_usd: Usd
+
+
+class CostBreakdown(Contract):
+    """The parts add up to the total, where all of them are known."""
+
+    total_cost_usd: Usd | None = None
+    """Null means unknown."""
+    total_tokens: int = 0
+    """Input and output tokens of the run's own model calls."""
+    llm_calls: tuple[LLMCost, ...] = ()
+    action_calls: tuple[ActionCost, ...] = ()
+
+
+_SIGNAL: Final = "settled:"
+
+
+def settled_signal(position: str) -> str:
+    """Name of the signal that settles the call at a position."""
+    return f"{_SIGNAL}{position}"
+
+
+class OutcomeTold(Contract):
+    """Whether a call took effect."""
+
+    happened: bool
+    """False: it did not, and may be made once more."""
+    output: Json = None
+    """What the call that took effect has brought."""
+    reason: str | None = None
+    """How that is known, for the record."""
+
+
+class Settlement(OutcomeTold):
+    """The same as it is kept."""
+
+    made_by: str
+    at: Timestamp
+
 
 LLMStatus: TypeAlias = Literal["running", "success", "error"]
 ToolStepStatus: TypeAlias = CallStatus | Literal["running"]

@@ -3,6 +3,8 @@
 A workflow is a tool of kind `workflow`: it is stored, versioned, permitted, called and journaled like every other tool.
 Expressions in it (`${…}`) read, by name: `input`, the outputs of steps, `steps.NAME` with what became of a step, and
 where they stand in one `item`, `index`, `output` and `error`. What they read makes the edges of the graph.
+
+The workflow vocabulary: names for tools and for conditions that many workflows use (004, step registration).
 """
 
 from collections.abc import Mapping
@@ -10,14 +12,49 @@ from typing import Annotated, Any, Final, Literal, TypeAlias
 
 from pydantic import AliasChoices, Field, field_validator
 
-from toolcrib.contracts.base.base import Contract, Json, JsonObject
+from toolcrib.contracts.base.base import Contract, Json, JsonObject, RetryPolicy
+from toolcrib.contracts.base.envelope import PinnedHandle
 from toolcrib.contracts.base.errors import ErrorCode
-from toolcrib.contracts.base.outputs import PinnedHandle
-from toolcrib.contracts.base.retries import RetryPolicy
-from toolcrib.contracts.specs.agentic import AgenticStatus
+from toolcrib.contracts.providers.providers import NAME_PATTERN
+from toolcrib.contracts.specs.agents import AgenticStatus
 from toolcrib.contracts.specs.guardrails import Guardrail
 from toolcrib.contracts.specs.models import LONGEST_CALL_S, Limits
-from toolcrib.contracts.specs.workflow_vocabulary import ConditionBinding, StepName, StepRegistration
+
+StepName: TypeAlias = Annotated[str, Field(pattern=r"^[A-Za-z_][A-Za-z0-9_]*$", max_length=100)]
+"""A name that expressions can read."""
+
+
+class StepRegistration(Contract):
+    """A name for a tool, with mappings that hold where a step gives none. A step names it as its `handler_ref`."""
+
+    name: str = Field(pattern=NAME_PATTERN)
+    """Unique per realm."""
+    tool: str = Field(validation_alias=AliasChoices("tool", "tool_ref", "toolRef"))
+    """`name` or `name@range`."""
+    description: str = ""
+    input_mapping: JsonObject = Field(
+        default_factory=dict, validation_alias=AliasChoices("input_mapping", "inputMapping")
+    )
+    """Arguments that a step need not give, with `${…}` as in the step."""
+    output_mapping: JsonObject = Field(
+        default_factory=dict, validation_alias=AliasChoices("output_mapping", "outputMapping")
+    )
+    """What a step without an `output` puts out, with `${…}` over `output`; empty for what the tool has put out."""
+    enabled: bool = True
+
+
+class ConditionBinding(Contract):
+    """A name for a condition. A step names it as `{"ref": NAME, "input": {…}}`."""
+
+    name: str = Field(pattern=NAME_PATTERN)
+    """Unique per realm."""
+    description: str = ""
+    parameters: tuple[StepName, ...] = ()
+    """Names that the expression reads, and that each use gives values; nothing else can be read."""
+    expression: str
+    """`${…}` over the parameters."""
+    enabled: bool = True
+
 
 Join: TypeAlias = Literal["all", "any", "always"]
 """When a step runs whose dependencies have come to their ends: all of them well (one that its own condition has left

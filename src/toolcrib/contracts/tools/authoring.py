@@ -8,7 +8,7 @@ from typing import Literal, TypeAlias
 from pydantic import Field
 
 from toolcrib.contracts.base.base import Contract, Json, JsonObject, Timestamp, Usd
-from toolcrib.contracts.specs.agentic import AgenticMode
+from toolcrib.contracts.specs.agents import AgenticMode
 from toolcrib.contracts.specs.models import Usage
 
 ProposedText: TypeAlias = Literal["system_prompt", "long_description"]

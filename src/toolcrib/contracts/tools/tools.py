@@ -8,20 +8,18 @@ from typing import Literal, TypeAlias
 
 from pydantic import Field
 
-from toolcrib.contracts.base.base import Contract, Json, JsonObject, JsonSchema, Timestamp, Usd
+from toolcrib.contracts.base.base import Contract, Json, JsonObject, JsonSchema, RetryPolicy, Timestamp, Usd
 from toolcrib.contracts.base.envelope import SideEffects
 from toolcrib.contracts.base.identity import content_hash
 from toolcrib.contracts.base.principals import Verb, tool_uri
-from toolcrib.contracts.base.retries import RetryPolicy
 from toolcrib.contracts.kinds.entities import EntityImplementation
 from toolcrib.contracts.kinds.grpc import GrpcImplementation
-from toolcrib.contracts.kinds.http_part import HttpImplementation
+from toolcrib.contracts.kinds.http import HttpImplementation
 from toolcrib.contracts.kinds.implementations import DELEGATES, Implementation
 from toolcrib.contracts.kinds.mcp import McpImplementation
-from toolcrib.contracts.providers.providers_part import NAME_PATTERN
+from toolcrib.contracts.providers.providers import NAME_PATTERN
 from toolcrib.contracts.runs.runs import RunKind
-from toolcrib.contracts.specs.agentic import AgenticImplementation
-from toolcrib.contracts.specs.agents import AgentImplementation
+from toolcrib.contracts.specs.agents import AgenticImplementation, AgentImplementation
 from toolcrib.contracts.specs.models import CLOSING_S
 from toolcrib.contracts.specs.workflow_steps import WorkflowImplementation
 

@@ -2,11 +2,12 @@
 
 from toolcrib.contracts.runs.runs import Rerun, RerunMode
 from toolcrib.contracts.runs.stream import StepEnded
-from toolcrib.contracts.runs.takeovers import TAKEN_UP, EarlierCall, Takeover
 from toolcrib.contracts.runs.workflow_instances import (
     MAX_ITEM_ERRORS,
     STEP_KEY,
     STEP_SETTLED,
+    TAKEN_UP,
+    EarlierCall,
     InstancePage,
     InstanceSummary,
     ItemError,
@@ -14,6 +15,7 @@ from toolcrib.contracts.runs.workflow_instances import (
     StepInstance,
     StepStatus,
     StepWait,
+    Takeover,
     WorkflowInstance,
 )
 from toolcrib.contracts.specs.workflow_steps import (
@@ -23,6 +25,7 @@ from toolcrib.contracts.specs.workflow_steps import (
     MAX_WAIT_S,
     SCOPE,
     WORKFLOW_LIMITS,
+    ConditionBinding,
     ConditionUse,
     Derived,
     ForEach,
@@ -32,6 +35,8 @@ from toolcrib.contracts.specs.workflow_steps import (
     OnError,
     StepApproval,
     StepKind,
+    StepName,
+    StepRegistration,
     StepRetry,
     Wait,
     WorkflowImplementation,
@@ -39,24 +44,20 @@ from toolcrib.contracts.specs.workflow_steps import (
     WorkflowStep,
     event_signal,
 )
-from toolcrib.contracts.specs.workflow_vocabulary import ConditionBinding, StepName, StepRegistration
-from toolcrib.contracts.workflows.definitions import WORKFLOW_CATEGORY, WorkflowDefinition
+from toolcrib.contracts.workflows.definitions import WORKFLOW_CATEGORY, Materialized, PastCall, WorkflowDefinition
 from toolcrib.contracts.workflows.graphs import (
+    AUTHORING_TOOLS,
+    FIND_WORKFLOW_TOOLS,
+    SAVE_WORKFLOW_DRAFT,
     EdgeKind,
     GraphEdge,
     GraphNode,
     GraphState,
+    Publication,
+    WorkflowDraft,
     WorkflowGraph,
     WorkflowProblem,
 )
-from toolcrib.contracts.workflows.workflow_drafts import (
-    AUTHORING_TOOLS,
-    FIND_WORKFLOW_TOOLS,
-    SAVE_WORKFLOW_DRAFT,
-    Publication,
-    WorkflowDraft,
-)
-from toolcrib.contracts.workflows.workflow_materials import Materialized, PastCall
 
 __all__ = [
     "AGENTIC_HANDLERS",

@@ -1,10 +1,21 @@
-"""A workflow as a graph, and what is wrong with it: nothing here is ever dropped, what is broken is marked."""
+"""A workflow as a graph, and what is wrong with it: nothing here is ever dropped, what is broken is marked.
 
-from typing import Literal, TypeAlias
+Whom a tool concerns: what is bound to it, directly or through others, and the runs that have pinned it.
 
-from toolcrib.contracts.base.base import Contract
+What lies between writing a workflow and running it: a draft that nobody can run yet, and what publishing it did.
+"""
+
+from typing import Final, Literal, TypeAlias
+
+from pydantic import Field
+
+from toolcrib.contracts.base.base import Contract, Timestamp
 from toolcrib.contracts.base.envelope import SideEffects
+from toolcrib.contracts.runs.runs import RunStatus
 from toolcrib.contracts.specs.workflow_steps import StepKind
+from toolcrib.contracts.tools.changes import ToolChange
+from toolcrib.contracts.tools.tools import LifeCycle, ToolRevision
+from toolcrib.contracts.workflows.definitions import WorkflowDefinition
 
 EdgeKind: TypeAlias = Literal["order", "data", "error"]
 """`depends_on`; an expression that reads an output; `go_to`."""
@@ -86,3 +97,99 @@ class WorkflowGraph(Contract):
         """The worst of all states."""
         states = {part.state for part in (*self.nodes, *self.edges)}
         return "broken" if "broken" in states else "held" if "held" in states else "ok"
+
+
+Verdict: TypeAlias = Literal["unaffected", "may_break", "breaks"]
+"""What a proposed change does to a dependent: nothing that can be seen, what cannot be told, or certain harm."""
+
+
+class Dependent(Contract):
+    """A definition that is bound to the tool."""
+
+    name: str
+    """`name@version` of a tool; the name of a provider."""
+    kind: str
+    """Kind of its implementation; `provider` for one whose reference data the tool reads."""
+    reference: str
+    """How the definition names what it is bound to: `name`, `name@range`, a pattern, `group:…`."""
+    satisfied: bool
+    """Whether the reference takes this version of the tool; if not, it is bound to another one or to none."""
+    path: tuple[str, ...]
+    """Names from the dependent to the tool: two if it is bound directly."""
+    verdict: Verdict | None = None
+    """What the proposed change does to it; null if none is proposed. To a workflow that is held: what it would do once
+    that is published again."""
+    held: bool = False
+    """Of a workflow: its runs go on with the revision that it was published with, whatever the change does."""
+    reasons: tuple[str, ...] = ()
+    """Of a workflow, why it is so judged."""
+    edges: tuple[GraphEdge, ...] = ()
+    """Of a workflow, the edges that the change breaks."""
+
+    @property
+    def direct(self) -> bool:
+        """Whether it names the tool itself."""
+        return len(self.path) == 2
+
+
+class PinnedRun(Contract):
+    """A run that has not ended and goes on with a certain revision of the tool."""
+
+    run_id: str
+    tool: str
+    """`name@version` of what it runs."""
+    status: RunStatus
+    content_hash: str
+    """The revision that it has pinned."""
+
+
+class ImpactReport(Contract):
+    """Everything that a change of a tool concerns."""
+
+    tool: str
+    """`name@version`."""
+    content_hash: str
+    status: LifeCycle
+    dependents: tuple[Dependent, ...] = ()
+    """Direct ones first, then by name."""
+    runs: tuple[PinnedRun, ...] = ()
+    """Oldest first."""
+    proposed: ToolChange | None = None
+    """The change that the verdicts are about."""
+
+
+FIND_WORKFLOW_TOOLS: Final = "find_workflow_tools"
+SAVE_WORKFLOW_DRAFT: Final = "save_workflow_draft"
+AUTHORING_TOOLS: Final = (FIND_WORKFLOW_TOOLS, SAVE_WORKFLOW_DRAFT)
+"""What an agent with `can_create_workflows` is offered besides its own tools."""
+
+
+class WorkflowDraft(Contract):
+    """A definition that is kept beside the published one of its name, and never in its place."""
+
+    definition: WorkflowDefinition
+    note: str = ""
+    """What its author wants whoever publishes it to know."""
+    authored_by: str | None = None
+    """The agent that has written it; null for a person."""
+    run_id: str | None = None
+    """The run in which it was written."""
+    tainted_by: str | None = None
+    """What that run had read before that outsiders can write, the first of it; null if nothing."""
+    revision: int = Field(ge=1)
+    """1, 2, 3… per name and realm."""
+    made_by: str
+    """Id of the principal who has saved it."""
+    created_at: Timestamp
+    problems: tuple[WorkflowProblem, ...] = ()
+    """Of the moment in which it was saved or read, and not stored."""
+
+
+class Publication(Contract):
+    """What publishing a workflow did."""
+
+    tool: ToolRevision
+    impact: ImpactReport | None = None
+    """Whom the new revision concerns; null if there was nothing of its name before."""
+    problems: tuple[WorkflowProblem, ...] = ()
+    """Warnings: what is wrong with it is told before."""

@@ -1,7 +1,7 @@
 """Who drives runs. The local engine: this process, the journal, and a lease per run; or Restate's workers."""
 
+from toolcrib.core.engines.budgets import limits_of
 from toolcrib.core.engines.ids import SystemClock, new_run_id
-from toolcrib.core.engines.limits import limits_of
 from toolcrib.core.engines.local import EngineSettings, LocalEngine
 from toolcrib.core.engines.nesting import child_run_id
 from toolcrib.core.engines.outcomes import Driven, end_of

@@ -35,9 +35,8 @@ from toolcrib.contracts import (
     Unavailable,
 )
 from toolcrib.contracts.base.errors import StoreUnavailable
-from toolcrib.core.engines.budgets import limits_alone, open_parts
+from toolcrib.core.engines.budgets import bounded, limits_alone, limits_of, open_parts
 from toolcrib.core.engines.leases import Hold, Stopped
-from toolcrib.core.engines.limits import bounded, limits_of
 from toolcrib.core.engines.nesting import child_signal, nested_request, nested_run_id
 from toolcrib.core.engines.outcomes import (
     Driven,
@@ -70,10 +69,10 @@ from toolcrib.core.runs import (
     result_of,
 )
 from toolcrib.core.runs.context.ports import Executes, Foretell, Learn, Texts, learned_now, nothing_foretold
-from toolcrib.core.runs.journal.log_part import Appends
+from toolcrib.core.runs.journal.log import Appends
 from toolcrib.core.runs.models.guard import Screens
 from toolcrib.infrastructure.store import Claim, RunChange
-from toolcrib.llm.base.retry import RetryPolicy
+from toolcrib.llm.base.errors import RetryPolicy
 
 
 class NestedRuns(Protocol):

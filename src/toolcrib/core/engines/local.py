@@ -32,13 +32,12 @@ from toolcrib.core.engines.budgets import check_alone
 from toolcrib.core.engines.driver import Driver, House
 from toolcrib.core.engines.leases import Hold, Leases
 from toolcrib.core.engines.nesting import awaited_children
-from toolcrib.core.engines.outcomes import Driven, cancel_signal
-from toolcrib.core.engines.standing import read_driven
+from toolcrib.core.engines.outcomes import Driven, cancel_signal, read_driven
 from toolcrib.core.executor import Clock, Executor
 from toolcrib.core.registry import Registry
 from toolcrib.core.runs import Ended, Live, Program, RunContext
 from toolcrib.infrastructure.store import Claim, Entry, Store
-from toolcrib.llm.base.retry import RetryPolicy
+from toolcrib.llm.base.errors import RetryPolicy
 
 _DRAINED_S: Final = 0.05
 """Seconds between looks whether all runs have been let go of."""

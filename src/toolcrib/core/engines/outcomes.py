@@ -1,4 +1,7 @@
-"""How runs come to their end, as data: nothing here touches the journal."""
+"""How runs come to their end, as data: nothing here touches the journal.
+
+How runs stand that this process does not drive: readings of the journal.
+"""
 
 from collections.abc import Sequence
 from datetime import datetime
@@ -11,6 +14,7 @@ from toolcrib.contracts import (
     Json,
     Reason,
     ResumeCause,
+    Run,
     RunFinished,
     RunRequest,
     RunResult,
@@ -20,8 +24,8 @@ from toolcrib.contracts import (
     Usage,
 )
 from toolcrib.core.executor import error
-from toolcrib.core.runs import Ended, ModelRefused, RunContext, as_contract
-from toolcrib.infrastructure.store import Claim, Entry
+from toolcrib.core.runs import Ended, ModelRefused, RunContext, as_contract, result_of
+from toolcrib.infrastructure.store import Claim, Entry, Journal
 
 
 class Driven(Struct, frozen=True):
@@ -123,3 +127,17 @@ def resume_cause(claim: Claim) -> ResumeCause:
             return "client"
         case _:
             return "signal"
+
+
+async def read_driven(journal: Journal, run: Run) -> Driven:
+    """A run as the journal has it, whoever has driven it.
+
+    Args:
+        journal: Has its log.
+        run: Its row, which was read before the log.
+    """
+    log = [Entry.of(shown) for shown in await journal.events(run.run_id)]
+    last = log[-1].event
+    if isinstance(last, RunFinished):
+        return Driven(result_of(run.run_id, last), log)
+    return Driven(RunResult(run_id=run.run_id, status=run.status), log)

@@ -1,10 +1,9 @@
 """The one way in: every tool call runs through `Executor.execute` and comes back as an envelope."""
 
 from toolcrib.core.executor.approval import differences
-from toolcrib.core.executor.concurrency import Lanes
-from toolcrib.core.executor.denial import Denied
-from toolcrib.core.executor.effects import has_acted, is_repeatable, may_run_twice
-from toolcrib.core.executor.envelope import error
+from toolcrib.core.executor.attempts import has_acted, is_repeatable, may_run_twice
+from toolcrib.core.executor.concurrency import Lanes, Rates, SlidingWindow
+from toolcrib.core.executor.envelope import Denied, error
 from toolcrib.core.executor.nesting import MAX_DEPTH, check_nesting, cost_of, facts_of
 from toolcrib.core.executor.pipeline import Executor
 from toolcrib.core.executor.ports import (
@@ -21,7 +20,6 @@ from toolcrib.core.executor.ports import (
     ToolCall,
     Tools,
 )
-from toolcrib.core.executor.rates import Rates, SlidingWindow
 
 __all__ = [
     "MAX_DEPTH",

@@ -18,8 +18,7 @@ from toolcrib.contracts import (
     ToolRevision,
     digest,
 )
-from toolcrib.core.executor.denial import Denied
-from toolcrib.core.executor.envelope import Receipt, error
+from toolcrib.core.executor.envelope import Denied, Receipt, error
 from toolcrib.core.executor.ports import Clock
 from toolcrib.core.policy import policy_hash
 

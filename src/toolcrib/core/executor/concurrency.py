@@ -2,10 +2,17 @@
 
 One `Lanes` belongs to one run. Tickets are taken in the order in which calls were requested, so a sequential call is a
 barrier: it waits for all before it, and all after it wait for it.
+
+Rate limits of tools: at most so many executions in any window of time.
+
+What is here counts in memory, for one process; `toolcrib.infrastructure.redis` counts for all of them.
 """
 
 import asyncio
-from collections import deque
+from collections import OrderedDict, deque
+from typing import Protocol
+
+from toolcrib.contracts import RateLimit
 
 
 class Lanes:
@@ -83,3 +90,34 @@ class Slot:
 
     async def __aexit__(self, *failure: object) -> None:
         self._lanes.leave()
+
+
+_MOST_KEYS = 10_000
+
+
+class Rates(Protocol):
+    """Counts executions."""
+
+    async def take(self, key: str, limit: RateLimit, *, now: float) -> float | None:
+        """Count one execution at monotonic time `now`, or say in how many seconds one will be possible."""
+        ...
+
+
+class SlidingWindow:
+    """Remembers the moments of the last executions: exact, and bounded by the limits themselves."""
+
+    def __init__(self) -> None:
+        self._moments: OrderedDict[str, deque[float]] = OrderedDict()
+
+    async def take(self, key: str, limit: RateLimit, *, now: float) -> float | None:
+        """Count one execution at monotonic time `now`, or say in how many seconds one will be possible."""
+        moments = self._moments.setdefault(key, deque())
+        self._moments.move_to_end(key)
+        if len(self._moments) > _MOST_KEYS:
+            self._moments.popitem(last=False)
+        while moments and moments[0] <= now - limit.per_s:
+            moments.popleft()
+        if len(moments) >= limit.count:
+            return moments[0] + limit.per_s - now
+        moments.append(now)
+        return None

@@ -17,8 +17,7 @@ from toolcrib.contracts import (
     ToolRevision,
 )
 from toolcrib.contracts.base.errors import Effect
-from toolcrib.core.executor.attempts import rule_for
-from toolcrib.core.executor.effects import did_nothing
+from toolcrib.core.executor.attempts import did_nothing, rule_for
 from toolcrib.core.executor.nesting import check_nesting, cost_of, facts_of
 from toolcrib.core.executor.ports import CallContext, CallFailed, Tools
 

@@ -4,12 +4,14 @@ resolve, guard, permit, validate, guardrails, confirm, rate limit, cache, secret
 redaction, response mapping, output check, content filters, truncation, envelope. Whatever kind a tool is and whichever
 surface asked, it goes through here, so a denied call is denied everywhere. A tool's failure is an envelope. What leaves
 `execute` otherwise is not about the tool: cancellation, suspension, and a journal that does not take the intent.
+
+The compiled schemas of tools, at hand by content hash, which names a definition's content for ever.
 """
 
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from decimal import Decimal
-from typing import TypeVar, cast
+from typing import NamedTuple, TypeVar, cast
 
 import orjson
 
@@ -30,12 +32,11 @@ from toolcrib.contracts import (
     ToolRevision,
 )
 from toolcrib.contracts.base.errors import StoreUnavailable
-from toolcrib.core.executor import capping
+from toolcrib.core.executor import guardrails as capping
 from toolcrib.core.executor.approval import confirm, request_of
-from toolcrib.core.executor.attempts import classified, crashed, explained, time_limit, wait_before_retry
-from toolcrib.core.executor.denial import Denied, denial
-from toolcrib.core.executor.effects import labelled
-from toolcrib.core.executor.envelope import Receipt, error
+from toolcrib.core.executor.attempts import classified, crashed, explained, labelled, time_limit, wait_before_retry
+from toolcrib.core.executor.concurrency import Rates
+from toolcrib.core.executor.envelope import Denied, Receipt, denial, error, plain
 from toolcrib.core.executor.fallbacks import (
     failed_too,
     failure_of,
@@ -46,7 +47,6 @@ from toolcrib.core.executor.fallbacks import (
     total_cost,
 )
 from toolcrib.core.executor.guardrails import heed, screen_arguments, screen_failure, screen_output
-from toolcrib.core.executor.plain import plain
 from toolcrib.core.executor.ports import (
     Attic,
     CallContext,
@@ -60,22 +60,51 @@ from toolcrib.core.executor.ports import (
     ToolCall,
     Tools,
 )
-from toolcrib.core.executor.rates import Rates
-from toolcrib.core.executor.remembering import Remembering, sealed_again
-from toolcrib.core.executor.results import check_output, fit, select_output, take, told_cost, warned
-from toolcrib.core.executor.schemas import CompiledSchemas, Schemas
-from toolcrib.core.policy import (
-    Accounts,
-    Budget,
-    Caps,
-    Guardrails,
-    NoAccounts,
-    as_of_now,
-    decide,
-    is_untrusted,
-    permit,
+from toolcrib.core.executor.results import (
+    Remembering,
+    check_output,
+    fit,
+    sealed_again,
+    select_output,
+    take,
+    told_cost,
+    warned,
 )
+from toolcrib.core.policy import Accounts, Budget, Caps, Guardrails, NoAccounts, as_of_now, decide, is_untrusted, permit
 from toolcrib.core.registry import Problem, SchemaValidator, compile_schema
+
+_MOST = 4096
+
+
+class Schemas(NamedTuple):
+    """What one definition promises."""
+
+    input: SchemaValidator
+    output: SchemaValidator | None
+
+
+class CompiledSchemas:
+    """Compiles once per definition; making a key of the schema itself would cost more than the validation."""
+
+    def __init__(self) -> None:
+        self._known: dict[str, Schemas] = {}
+
+    def of(self, tool: ToolRevision) -> Schemas:
+        """The schemas of a revision.
+
+        Raises:
+            InvalidDefinition: One of them is not a schema.
+        """
+        known = self._known.get(tool.content_hash)
+        if known is None:
+            promised = tool.definition.output_schema
+            output = None if promised is None else compile_schema(promised)
+            known = Schemas(compile_schema(tool.definition.input_schema), output)
+            if len(self._known) >= _MOST:
+                self._known.clear()
+            self._known[tool.content_hash] = known
+        return known
+
 
 T = TypeVar("T")
 

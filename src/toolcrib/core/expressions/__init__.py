@@ -6,10 +6,9 @@ There is no way to call the host: no attributes, no methods of Python objects, n
 `InvalidExpression` and nothing else.
 """
 
-from toolcrib.core.expressions.expression_part import Expression, compile_expression
+from toolcrib.core.expressions.expression import Expression, compile_expression
 from toolcrib.core.expressions.rewriting import literal, rename_reference, rename_references
-from toolcrib.core.expressions.structure import Structure, compile_structure, references_of, resolve
-from toolcrib.core.expressions.template import Style, Template
+from toolcrib.core.expressions.template import Structure, Style, Template, compile_structure, references_of, resolve
 
 __all__ = [
     "Expression",

@@ -13,8 +13,10 @@ from decimal import ROUND_HALF_UP, Decimal
 
 from toolcrib.contracts import Json
 from toolcrib.contracts.base.errors import InvalidExpression
-from toolcrib.core.expressions.bounds import MAX_LIST, MAX_STRING, Work
 from toolcrib.core.expressions.values import (
+    MAX_LIST,
+    MAX_STRING,
+    Work,
     checked_list,
     checked_number,
     checked_text,

@@ -33,9 +33,8 @@ from jsonpath_rfc9535.tokens import Token, TokenStream
 
 from toolcrib.contracts import Json
 from toolcrib.contracts.base.errors import InvalidExpression
-from toolcrib.core.expressions.bounds import Work
 from toolcrib.core.expressions.suggestions import shorten
-from toolcrib.core.expressions.values import equal, is_list, is_number, is_object, length
+from toolcrib.core.expressions.values import Work, equal, is_list, is_number, is_object, length
 
 _NOTHING = object()
 """The result of a filter's query that selects no value (RFC 9535, section 2.4.1)."""

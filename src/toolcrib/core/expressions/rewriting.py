@@ -8,8 +8,8 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple, TypeAlias
 
 from toolcrib.contracts import Json, escaped
-from toolcrib.core.expressions.expression_part import compile_expression
-from toolcrib.core.expressions.lexer import Token, tokenize
+from toolcrib.core.expressions.expression import compile_expression
+from toolcrib.core.expressions.parser import Token, tokenize
 from toolcrib.core.expressions.syntax import Constant, Field, Name, Node, Part, Path, Step
 from toolcrib.core.expressions.template import Template
 from toolcrib.core.expressions.values import is_list, is_object

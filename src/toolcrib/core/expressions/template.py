@@ -3,19 +3,24 @@ r"""Text with expressions in it: `{{ name }}` in prompts, `${ name }` in referen
 A text that is one expression and nothing else keeps the value's type; mixed text gives a string, with objects and lists
 as compact JSON. Rendering is a single pass: what a value contains is never read as a template. A backslash before the
 opening mark makes it literal (`\${`, `\{{`), and a backslash before that backslash is one literal backslash.
+
+A JSON structure with `${}` in its strings: the parameters of a step that refer to earlier results.
+
+Only values are templates; the names of members are taken as they are. A structure is compiled once, and resolved as
+often as there are scopes.
 """
 
 import re
-from collections.abc import Collection, Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Collection, Iterator, Mapping
+from dataclasses import dataclass, field
 from itertools import islice
 from typing import Literal, TypeAlias
 
-from toolcrib.contracts import Json
+from toolcrib.contracts import Json, escaped
 from toolcrib.contracts.base.errors import InvalidExpression
-from toolcrib.core.expressions.bounds import MAX_SOURCE, MAX_STRING, Work
-from toolcrib.core.expressions.expression_part import Expression, compile_expression
+from toolcrib.core.expressions.expression import Expression, compile_expression
 from toolcrib.core.expressions.suggestions import listing, shorten, suggestion
+from toolcrib.core.expressions.values import MAX_SOURCE, MAX_STRING, Work, is_list, is_object
 from toolcrib.core.expressions.values import text as as_text
 
 Style: TypeAlias = Literal["{{}}", "${}"]
@@ -206,3 +211,116 @@ def _place(text: str, offset: int) -> str:
 
 def _located(source: str, place: str, error: InvalidExpression) -> InvalidExpression:
     return InvalidExpression(f"in {source!r} at {place}: {error}")
+
+
+MAX_NESTING = 100
+"""Levels of a structure."""
+
+_Scope: TypeAlias = Mapping[str, Json]
+_Resolve: TypeAlias = Callable[[_Scope], Json]
+
+
+@dataclass(frozen=True, slots=True)
+class Structure:
+    """A compiled structure; immutable, safe to share between threads and tasks. Made by `compile_structure`."""
+
+    source: Json
+    references: frozenset[str]
+    """What all its expressions read; see `Expression.references`."""
+    _resolve: _Resolve | None = field(repr=False, compare=False)
+
+    def resolve(self, scope: Mapping[str, Json]) -> Json:
+        """The structure with every string's `${}` replaced; a string that is one expression gives a typed value.
+
+        It shares what has no expressions with its source, and values with the scope: do not modify it.
+
+        Raises:
+            InvalidExpression: An expression fails; the message has its JSON pointer.
+        """
+        return self.source if self._resolve is None else self._resolve(scope)
+
+
+def compile_structure(value: Json) -> Structure:
+    """Compile all expressions of a structure.
+
+    Raises:
+        InvalidExpression: One does not compile (the message has its JSON pointer), or the nesting exceeds 100 levels.
+    """
+    references: set[str] = set()
+    return Structure(value, _resolve=_compiled(value, (), references), references=frozenset(references))
+
+
+def resolve(value: Json, scope: Mapping[str, Json]) -> Json:
+    """The structure resolved once; see `Structure.resolve`.
+
+    Raises:
+        InvalidExpression: As `compile_structure` and `Structure.resolve`.
+    """
+    return compile_structure(value).resolve(scope)
+
+
+def references_of(value: Json) -> frozenset[str]:
+    """What all expressions in the structure read; see `Expression.references`.
+
+    Raises:
+        InvalidExpression: As `compile_structure`.
+    """
+    return compile_structure(value).references
+
+
+def _compiled(value: Json, path: tuple[str, ...], references: set[str]) -> _Resolve | None:
+    """What makes the value in a scope; null if it is the same in all."""
+    if len(path) > MAX_NESTING:
+        raise InvalidExpression(f"structure is nested deeper than {MAX_NESTING} levels; flatten it")
+    if isinstance(value, str):
+        return _of_text(value, path, references)
+    if is_object(value):
+        members = {name: _compiled(member, (*path, name), references) for name, member in value.items()}
+        return _of_object(value, {name: made for name, made in members.items() if made is not None})
+    if is_list(value):
+        elements = [_compiled(element, (*path, str(place)), references) for place, element in enumerate(value)]
+        return _of_list(value, {place: made for place, made in enumerate(elements) if made is not None})
+    return None
+
+
+def _of_text(text: str, path: tuple[str, ...], references: set[str]) -> _Resolve | None:
+    if "${" not in text:
+        return None
+    try:
+        template = Template.parse(text, "${}")
+    except InvalidExpression as error:
+        raise _located_in_structure(error, path) from None
+    references |= template.references
+
+    def render(scope: _Scope) -> Json:
+        try:
+            return template.render(scope)
+        except InvalidExpression as error:
+            raise _located_in_structure(error, path) from None
+
+    return render
+
+
+def _of_object(source: dict[str, Json], changing: Mapping[str, _Resolve]) -> _Resolve | None:
+    if not changing:
+        return None
+    return lambda scope: {**source, **{name: made(scope) for name, made in changing.items()}}
+
+
+def _of_list(source: list[Json], changing: Mapping[int, _Resolve]) -> _Resolve | None:
+    if not changing:
+        return None
+
+    def fill(scope: _Scope) -> Json:
+        filled = [*source]
+        for place, made in changing.items():
+            filled[place] = made(scope)
+        return filled
+
+    return fill
+
+
+def _located_in_structure(error: InvalidExpression, path: tuple[str, ...]) -> InvalidExpression:
+    """Name the place as a JSON pointer (RFC 6901); the root needs none."""
+    pointer = "".join(f"/{escaped(step)}" for step in path)
+    return InvalidExpression(f"{pointer}: {error}") if pointer else error

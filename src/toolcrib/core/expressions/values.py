@@ -1,13 +1,61 @@
-"""JSON values: their kinds, truth, equality and text, and the limits on new ones. Anything else is not readable."""
+"""JSON values: their kinds, truth, equality and text, and the limits on new ones. Anything else is not readable.
+
+What one expression may cost: the limits of its source, of the values it makes and of the work it does.
+
+Limits of the source are checked once, when it is compiled; the others while it is evaluated. Nothing here knows syntax.
+
+What is passed through one evaluation.
+"""
 
 import math
-from typing import TypeGuard
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import TypeAlias, TypeGuard
 
 import orjson
 
 from toolcrib.contracts import Json, JsonObject
 from toolcrib.contracts.base.errors import InvalidExpression
-from toolcrib.core.expressions.bounds import MAX_INTEGER, MAX_LIST, MAX_STRING, Work
+
+MAX_SOURCE = 2_000
+"""Characters of one expression."""
+
+MAX_NODES = 300
+"""Nodes of one syntax tree."""
+
+MAX_DEPTH = 40
+"""Levels of one syntax tree, and of the parser's recursion."""
+
+MAX_STRING = 262_144
+"""Characters of a string that an expression or a template makes."""
+
+MAX_LIST = 100_000
+"""Elements of a list that an expression makes; for projections, of all `[*]` of one path together."""
+
+MAX_INTEGER = 2**63
+"""The largest magnitude of an integer that an expression makes."""
+
+MAX_WORK = 1_000_000
+"""List elements and object members that one evaluation may touch."""
+
+
+@dataclass(slots=True)
+class Work:
+    """Counts the elements that one evaluation touches, and stops it at the limit."""
+
+    remaining: int = MAX_WORK
+
+    def charge(self, elements: int) -> None:
+        """Count elements that are about to be touched.
+
+        Raises:
+            InvalidExpression: The evaluation would touch more than `MAX_WORK`.
+        """
+        self.remaining -= elements
+        if self.remaining < 0:
+            raise InvalidExpression(
+                f"evaluation touches more than {MAX_WORK:,} list elements and object members; select less data first"
+            )
 
 
 def is_object(value: Json) -> TypeGuard[JsonObject]:
@@ -178,3 +226,17 @@ def checked_number(value: float) -> int | float:
 
 def _too_long() -> InvalidExpression:
     return InvalidExpression(f"text would be longer than {MAX_STRING:,} characters")
+
+
+class Evaluation(Work):
+    """One evaluation: the names it may read and the work it may still do."""
+
+    __slots__ = ("scope",)
+
+    def __init__(self, scope: Mapping[str, Json]) -> None:
+        super().__init__()
+        self.scope = scope
+
+
+Evaluate: TypeAlias = Callable[[Evaluation], Json]
+"""A compiled node."""

@@ -1,8 +1,6 @@
 """What may happen: the guard before every call, guardrails, the budget of a run, the grants of a principal."""
 
-from toolcrib.core.policy.accounts import Accounts, NoAccounts, as_of_now
-from toolcrib.core.policy.approvals import check_approver, check_grant, may_see_approval
-from toolcrib.core.policy.binding import policy_hash
+from toolcrib.core.policy.approvals import check_approver, check_grant, may_see_approval, policy_hash
 from toolcrib.core.policy.budget import CALL_LIMITS, Budget, ModelReservation, Shortage
 from toolcrib.core.policy.caps import (
     BUDGET,
@@ -36,12 +34,11 @@ from toolcrib.core.policy.guardrails import (
     GuardrailMaker,
     Guardrails,
     Objection,
+    deletes,
+    is_untrusted,
     strictest,
 )
-from toolcrib.core.policy.nature import deletes, is_untrusted
-from toolcrib.core.policy.permissions import Reach
-from toolcrib.core.policy.permissions_part import permits
-from toolcrib.core.policy.publishing import require_publish
+from toolcrib.core.policy.permissions import Accounts, NoAccounts, Reach, as_of_now, permits, require_publish
 
 __all__ = [
     "BUDGET",

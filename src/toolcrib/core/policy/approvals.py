@@ -1,10 +1,17 @@
-"""Who may decide on a call that waits for a person: somebody else than those whose call it is."""
+"""Who may decide on a call that waits for a person: somebody else than those whose call it is.
+
+What an approval is bound to besides the arguments and the revision of the tool: the policy of the call.
+
+Equal hashes mean that the guard applies the same rules. A budget is no rule: what is left of it changes all the time,
+and is looked at again whenever a call is about to run.
+"""
 
 from collections.abc import Set as AbstractSet
 from typing import Protocol
 
-from toolcrib.contracts import Approval, PermissionDenied, Principal
-from toolcrib.core.policy.permissions_part import permits
+from toolcrib.contracts import Approval, PermissionDenied, Principal, canonical, digest
+from toolcrib.core.policy.guard import CallPolicy
+from toolcrib.core.policy.permissions import permits
 
 
 class Decidable(Protocol):
@@ -72,3 +79,21 @@ def check_approver(
             "ask another person with the grant, or the operator to set TOOLCRIB_SERVER_SELF_APPROVAL"
         )
         raise PermissionDenied(msg)
+
+
+def policy_hash(policy: CallPolicy, name: str) -> str:
+    """The hash of what the guard applies to the calls of a tool: `sha256:…` of its canonical JSON.
+
+    Args:
+        policy: The run's policy.
+        name: The tool's.
+    """
+    rules = {
+        "allowed": None if policy.allowed is None else sorted(policy.allowed),
+        "side_effects": policy.side_effects,
+        "guardrails": [rule.model_dump(mode="json") for rule in policy.guardrails],
+        "confirm": name in policy.confirm,
+        "narrowed": policy.narrowed.get(name),
+        "version": policy.versions.get(name),
+    }
+    return f"sha256:{digest(canonical(rules))}"

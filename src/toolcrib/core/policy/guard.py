@@ -27,7 +27,7 @@ from toolcrib.contracts import (
 )
 from toolcrib.contracts.workflows import WorkflowImplementation
 from toolcrib.core.policy.budget import Budget
-from toolcrib.core.policy.permissions_part import permits
+from toolcrib.core.policy.permissions import permits
 
 
 def least(*effects: SideEffects) -> SideEffects:

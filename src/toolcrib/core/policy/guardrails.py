@@ -6,6 +6,10 @@ the content filters. A tool that calls others does nothing by itself: the calls 
 A rule of another package is a function from its parameters to a `Check`. It runs in this process, at once and to its
 end, so it must be quick, wait for nothing and always say the same of the same facts. If it fails, or answers with what
 is no objection, the call is denied.
+
+What a tool does beyond its side effects: whether it deletes, and whether outsiders can write what it brings.
+
+What the author has declared comes first; else the operation says it, as far as it does. A name says nothing.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -18,10 +22,13 @@ import orjson
 from msgspec import Struct, json, structs
 
 from toolcrib.contracts import (
+    DELEGATES,
     EFFECTS,
     CustomGuardrail,
+    EntityImplementation,
     GuardDecision,
     Guardrail,
+    HttpImplementation,
     JsonObject,
     MaxCost,
     NoDelete,
@@ -33,7 +40,37 @@ from toolcrib.contracts import (
     ToolRevision,
     UntrustedContent,
 )
-from toolcrib.core.policy.nature import acts_through_others, deletes
+
+_FOREIGN: Final = frozenset({"http", "mcp", "grpc", "plugin"})
+"""Kinds whose output is another system's words."""
+
+
+def deletes(tool: ToolDefinition, arguments: JsonObject) -> bool | None:
+    """Whether a call takes away what no other call brings back; null if nothing says it.
+
+    Args:
+        tool: Its definition.
+        arguments: The call's, which can name the method of an HTTP request.
+    """
+    if tool.deletes is not None or tool.side_effects != "writes":
+        return tool.deletes or False
+    match tool.implementation:
+        case HttpImplementation(method=method, method_argument=argument):
+            return (arguments.get(argument or "") or method) == "DELETE"
+        case EntityImplementation(operation=operation):
+            return operation == "delete"
+        case _:
+            return False if acts_through_others(tool) else None
+
+
+def acts_through_others(tool: ToolDefinition) -> bool:
+    """Whether all that a tool does are the calls inside it. What a client does with a prepared call is none of them."""
+    return tool.implementation.kind in DELEGATES and tool.runs_on == "server"
+
+
+def is_untrusted(tool: ToolDefinition) -> bool:
+    """Whether outsiders can write what the tool itself brings."""
+    return tool.implementation.kind in _FOREIGN if tool.untrusted is None else tool.untrusted
 
 
 class GuardedCall(Struct, frozen=True):

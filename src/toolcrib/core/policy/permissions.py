@@ -2,14 +2,55 @@
 
 A check of one tool is `permits`; this is the same question about a whole catalogue, for lists and searches. It agrees
 with `permits` tool by tool.
+
+Grants: which security URIs a principal may use.
+
+A grant is a pattern such as `ai://tools/crm/*/execute`: `*` stands for exactly one segment, a `*` at the end for all
+that follow, at least one. One realm with its owner for now; the step and its vocabulary are what stays.
+
+What a service account may do at this moment, whatever it could when a run began that acts as it.
+
+A run keeps the grants that its principal had. An account is looked up again before every call, so that what was taken
+away from it is gone at once, in nested runs and in those that have waited too.
+
+Who may have a workflow be run that was a draft.
+
+A person may if a grant covers `ai://workflows/{name}/publish`. Whoever is no person, a service account or an agent, may
+only if a grant names the verb: a grant for everything is not meant to let a model put its own work into service.
 """
 
 from collections.abc import Sequence
 from collections.abc import Set as AbstractSet
-from typing import Final
+from functools import lru_cache
+from typing import Final, Protocol
 
-from toolcrib.core.policy.permissions_part import permits
+from toolcrib.contracts import PermissionDenied, Principal, ServiceAccount, account_of
 from toolcrib.core.registry import Shelf
+
+_SCHEME = "ai://"
+
+
+@lru_cache(maxsize=4096)
+def permits(grants: tuple[str, ...], uri: str) -> bool:
+    """Whether one of the patterns covers the URI.
+
+    Args:
+        grants: Patterns.
+        uri: `ai://{kind}/{category}/{name}/{verb}` or a shorter one of that sort.
+    """
+    return any(_covers(grant, uri) for grant in grants)
+
+
+def _covers(grant: str, uri: str) -> bool:
+    if not (grant.startswith(_SCHEME) and uri.startswith(_SCHEME)):
+        return False
+    pattern, target = grant[len(_SCHEME) :].split("/"), uri[len(_SCHEME) :].split("/")
+    if pattern[-1] == "*":
+        target = target[: len(pattern)]
+    return len(pattern) == len(target) and all(
+        wanted in ("*", found) for wanted, found in zip(pattern, target, strict=True)
+    )
+
 
 _APART: Final = {"agent": "agents", "workflow": "workflows"}
 """Kinds of tools whose URIs are not those of tools, and the first segment of theirs."""
@@ -84,3 +125,46 @@ class Reach:
 
 def _allows(grant: str, what: str, verbs: Sequence[str]) -> bool:
     return any(permits((grant,), f"ai://{what}/{verb}") for verb in verbs)
+
+
+class Accounts(Protocol):
+    """Finds service accounts."""
+
+    def find(self, realm: str, name: str) -> ServiceAccount | None:
+        """The account of a realm, or null."""
+        ...
+
+
+class NoAccounts:
+    """A place without service accounts."""
+
+    def find(self, realm: str, name: str) -> ServiceAccount | None:
+        """Null."""
+        del realm, name
+
+
+def as_of_now(principal: Principal, accounts: Accounts) -> Principal:
+    """The principal with the grants that it has now: an account that is disabled or gone has none."""
+    name = account_of(principal)
+    if name is None:
+        return principal
+    account = accounts.find(principal.realm, name)
+    grants = account.principal(principal.realm).grants if account is not None else ()
+    return principal.model_copy(update={"grants": grants})
+
+
+def require_publish(principal: Principal, name: str) -> None:
+    """Let a principal pass who may publish the workflow of a name.
+
+    Raises:
+        PermissionDenied: No grant lets it.
+    """
+    uri = f"ai://workflows/{name}/publish"
+    grants = principal.grants
+    if principal.kind != "user":
+        grants = tuple(grant for grant in grants if grant.endswith("/publish"))
+    if permits(grants, uri):
+        return
+    told = "" if principal.kind == "user" else f"; of a principal of kind {principal.kind!r} one must name the verb"
+    msg = f"principal {principal.id!r} has no grant for {uri!r}{told}"
+    raise PermissionDenied(f"{msg}; save a draft, and have a person publish it")

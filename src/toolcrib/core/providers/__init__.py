@@ -4,12 +4,10 @@ Pure functions over contracts, but for `Tokens`, which asks token endpoints thro
 Nothing here stores a definition.
 """
 
-from toolcrib.core.providers.auth.access import FindProvider, ProviderAccess
 from toolcrib.core.providers.auth.consents import Consents
-from toolcrib.core.providers.auth.credentials import Credentials, Holder, credentials_for
-from toolcrib.core.providers.auth.oauth import answer_of, is_protected
-from toolcrib.core.providers.auth.oauth_part import Client
-from toolcrib.core.providers.auth.tokens_part import Tokens
+from toolcrib.core.providers.auth.credentials import Credentials, FindProvider, Holder, ProviderAccess, credentials_for
+from toolcrib.core.providers.auth.oauth import Client, answer_of, is_protected
+from toolcrib.core.providers.auth.tokens import Tokens
 from toolcrib.core.providers.imports import Group, ImportedApi
 from toolcrib.core.providers.references import ReferenceItem, ReferenceList, closest, read_reference, resolve
 

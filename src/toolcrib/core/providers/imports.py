@@ -1,10 +1,109 @@
-"""What every importer makes: a provider, its tools in groups, and a report of what was not kept."""
+"""What every importer makes: a provider, its tools in groups, and a report of what was not kept.
 
+Collects what an import could not keep as it is; an importer that says nothing loses in silence.
+
+Prose of a document made lean enough for a model's context: no markup, no line breaks, bounded.
+
+Names of tools that every model provider takes; what is too long or not unique ends in a hash of where it is from.
+"""
+
+import html
 import re
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Final
 
-from toolcrib.contracts import ImportOutcome, Loss, LossReport, ProviderDefinition, ToolDefinition
+from toolcrib.contracts import (
+    ImportOutcome,
+    Loss,
+    LossEffect,
+    LossKind,
+    LossReport,
+    ProviderDefinition,
+    ToolDefinition,
+    digest,
+)
+
+
+class Losses:
+    """The losses of one operation, one shared part or one document; equal ones become one with several places."""
+
+    def __init__(self) -> None:
+        self._found: dict[tuple[LossEffect, LossKind, str, str], dict[str, None]] = {}
+        self.components: dict[str, Losses] = {}
+        """Losses of shared parts that are used here, by place."""
+
+    def uses(self, place: str, losses: "Losses") -> None:
+        """Record that a shared part is used, if it lost something."""
+        if losses:
+            self.components[place] = losses
+
+    def dropped(self, place: str, kind: LossKind, what: str, why: str) -> None:
+        """Record that the tools do not say what stands at a place."""
+        self._found.setdefault(("dropped", kind, what, why), {})[place] = None
+
+    def changed(self, place: str, kind: LossKind, what: str, why: str) -> None:
+        """Record that the tools say it in another way."""
+        self._found.setdefault(("changed", kind, what, why), {})[place] = None
+
+    def report(self) -> tuple[Loss, ...]:
+        """Everything recorded, in order."""
+        return tuple(self._all())
+
+    def _all(self) -> Iterator[Loss]:
+        for (effect, kind, what, why), places in self._found.items():
+            yield Loss(effect=effect, kind=kind, what=what, why=why, places=tuple(places))
+
+    def __bool__(self) -> bool:
+        return bool(self._found)
+
+
+MAX_DESCRIPTION: Final = 500
+"""Characters of a description that a model sees."""
+
+_TAG: Final = re.compile(r"</?[a-zA-Z][^<>]*>")
+_LINK: Final = re.compile(r"!?\[([^\[\]]*)\]\([^()\s]*\)")
+"""Markdown, of which the text is kept."""
+
+
+def plain(text: object) -> str:
+    """Text without HTML tags and addresses of links, with single spaces; empty for anything that is no text."""
+    return " ".join(html.unescape(_TAG.sub(" ", _LINK.sub(r"\1", text))).split()) if isinstance(text, str) else ""
+
+
+def lean(text: object, place: str, losses: Losses) -> str:
+    """Plain text of bounded length; what is cut off is a loss."""
+    found = plain(text)
+    if not found and text != "":
+        losses.dropped(place, "text", "description", "holds no text")
+    if len(found) > MAX_DESCRIPTION:
+        losses.changed(place, "text", "description", f"cut to {MAX_DESCRIPTION} characters")
+    return trimmed(found)
+
+
+def trimmed(text: str, limit: int = MAX_DESCRIPTION) -> str:
+    """At most `limit` characters, cut between words and marked with an ellipsis."""
+    if len(text) <= limit:
+        return text
+    cut = text[: limit - 1]
+    return (cut.rpartition(" ")[0] or cut).rstrip(" ,;:.") + "…"
+
+
+MAX_NAME: Final = 64
+"""Characters of a tool's name that every model provider takes."""
+_HASH: Final = 8
+
+
+def hashed(name: str, origin: str) -> str:
+    """The name, shortened if need be, with a hash of what nothing else is named by."""
+    stem = name[: MAX_NAME - _HASH - 1].rstrip("_-")
+    return f"{stem}_{digest(origin.encode(errors='replace'))[:_HASH]}"
+
+
+def fitting(name: str) -> str:
+    """The name, or its beginning and its hash if it is too long."""
+    return name if len(name) <= MAX_NAME else hashed(name, name)
+
 
 MAX_GROUP_DESCRIPTION: Final = 200
 """Characters of what is said about a group."""

@@ -6,7 +6,7 @@ from urllib.parse import quote
 
 from toolcrib.contracts import Discovery, ErrorCode, InvalidInput, NoAuth, Principal, ProviderDefinition, Reason
 from toolcrib.core.executor import CallFailed, error
-from toolcrib.core.providers.auth.access import ProviderAccess
+from toolcrib.core.providers.auth.credentials import ProviderAccess
 from toolcrib.infrastructure.net import EgressDenied, HttpSession, NetworkError, TimedOut, Timeouts
 
 _TIMEOUTS: Final = Timeouts(connect_s=10.0, read_idle_s=10.0, total_s=15.0)

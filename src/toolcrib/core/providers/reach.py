@@ -1,13 +1,55 @@
 """What it means for a call that a request was not let through: by the run's budget, the network or its policy.
 
 It is the same for every runtime whose requests go through `net`. Answers of the other side are not judged here.
+
+What a provider says about reaching it, for the runtime of any kind.
+
+That is how long one request may take, and how often a call is tried again: not authentication, not the request itself.
+
+How long the other side asks to wait: `Retry-After` (RFC 9110, section 10.2.3) or a customary rate limit header.
 """
 
-from typing import assert_never
+from collections.abc import Callable, Mapping
+from datetime import UTC, datetime
+from email.utils import parsedate_to_datetime
+from math import isfinite
+from typing import Final, TypeAlias, assert_never
 
-from toolcrib.contracts import EgressDenied, ErrorCode, InvalidInput, InvalidSettings, Reason, ToolDefinition
+from toolcrib.contracts import (
+    EgressDenied,
+    EntityImplementation,
+    ErrorCode,
+    GrpcImplementation,
+    HttpImplementation,
+    InvalidInput,
+    InvalidSettings,
+    McpImplementation,
+    ProviderDefinition,
+    Reason,
+    ToolDefinition,
+    ToolRevision,
+)
 from toolcrib.core.executor import CallFailed, Dispatch, error
 from toolcrib.infrastructure.net import NetworkError, TimedOut, TooLarge
+
+Providers: TypeAlias = Callable[[str, str], ProviderDefinition | None]
+"""The provider of a realm (first) by name (second)."""
+
+
+def provider_of(tool: ToolRevision, providers: Providers) -> ProviderDefinition | None:
+    """The provider that a tool names; null if it names none, or one that does not exist."""
+    match tool.definition.implementation:
+        case HttpImplementation() | McpImplementation() | GrpcImplementation() | EntityImplementation() as reaching:
+            return None if reaching.provider is None else providers(tool.realm, reaching.provider)
+        case _:
+            return None
+
+
+def request_limit_s(tool: ToolDefinition, provider: ProviderDefinition | None) -> float:
+    """Seconds that one request of a tool may take: the provider's limit within that of the whole call."""
+    if provider is None or provider.timeout_s is None:
+        return tool.timeout_s
+    return min(tool.timeout_s, provider.timeout_s)
 
 
 def count_request(dispatch: Dispatch) -> None:
@@ -50,3 +92,48 @@ def unanswered(tool: ToolDefinition, problem: EgressDenied | NetworkError | Inva
             assert_never(problem)
     unsent = isinstance(problem, NetworkError) and problem.unsent
     return CallFailed(error(code, reason, f"tool {tool.name!r}: {problem}"), effect="none" if unsent else None)
+
+
+_RESETS: Final = ("ratelimit-reset", "x-ratelimit-reset", "x-ratelimit-reset-after", "x-rate-limit-reset")
+_FIRST_EPOCH: Final = 1_000_000_000
+"""A larger number is a moment in seconds since 1970, a smaller one a span."""
+_FIRST_EPOCH_MS: Final = 1_000_000_000_000
+
+
+def retry_after(headers: Mapping[str, str], now: datetime) -> float | None:
+    """Seconds to wait, not negative; null if the answer does not say.
+
+    Args:
+        headers: Of the answer, names in lower case.
+        now: The current moment, in UTC.
+    """
+    text = headers.get("retry-after")
+    if text is not None:
+        seconds = _number(text)
+        return max(seconds, 0.0) if seconds is not None else _until(text, now)
+    resets = [seconds for name in _RESETS if (seconds := _number(headers.get(name, ""))) is not None]
+    return _span(resets[0], now) if resets else None
+
+
+def _span(number: float, now: datetime) -> float:
+    if number >= _FIRST_EPOCH_MS:
+        number /= 1000
+    return max(number - now.timestamp() if number >= _FIRST_EPOCH else number, 0.0)
+
+
+def _until(text: str, now: datetime) -> float | None:
+    try:
+        moment = parsedate_to_datetime(text)
+    except ValueError:
+        return None
+    if moment.tzinfo is None:
+        moment = moment.replace(tzinfo=UTC)
+    return max((moment - now).total_seconds(), 0.0)
+
+
+def _number(text: str) -> float | None:
+    try:
+        number = float(text)
+    except ValueError:
+        return None
+    return number if isfinite(number) else None

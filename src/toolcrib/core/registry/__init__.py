@@ -2,10 +2,8 @@
 
 from toolcrib.core.registry.catalog.catalog import Registry, stored_tool
 from toolcrib.core.registry.catalog.index import Facet, Shelf
-from toolcrib.core.registry.catalog.named import ItemT, Named
-from toolcrib.core.registry.catalog.providers import Providers, stored_provider
+from toolcrib.core.registry.catalog.named import ItemT, Named, Providers, stored_provider, why_unreadable
 from toolcrib.core.registry.catalog.search import Hit, ToolGroup, ToolSearch, group_of
-from toolcrib.core.registry.catalog.unreadable import why_unreadable
 from toolcrib.core.registry.changes.adoption import (
     Decision,
     Standing,
@@ -24,12 +22,10 @@ from toolcrib.core.registry.checks.composites import composite_definition, misfi
 from toolcrib.core.registry.checks.http import check_http
 from toolcrib.core.registry.checks.versions import Version, newest, satisfies
 from toolcrib.core.registry.functions import FunctionTool, ToolContext, ToolOptions, as_function_tool, tool, tools_of
-from toolcrib.core.registry.links.bindings import check_callees
-from toolcrib.core.registry.links.bindings_part import GROUP, TAG, bindings, means_many, refers_to
-from toolcrib.core.registry.links.concerns import concerns
+from toolcrib.core.registry.links.bindings import GROUP, TAG, bindings, check_callees, means_many, refers_to
 from toolcrib.core.registry.links.impact import dependents_of
 from toolcrib.core.registry.links.locks import Lock, Locked, Transition, called_by, lock_of, meant, pins_of
-from toolcrib.core.registry.links.notices import notice_of, warnings_at_start, warnings_for
+from toolcrib.core.registry.links.notices import concerns, notice_of, warnings_at_start, warnings_for
 from toolcrib.core.registry.schema.validation import LABELS, Problem, SchemaValidator, compile_schema
 
 __all__ = [

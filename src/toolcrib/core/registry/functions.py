@@ -2,13 +2,24 @@
 
 The decorated object still is the function: calling it calls the function, ungoverned. A crib that it is added to
 calls it through the executor. Nothing here is looked up by a stored name.
+
+JSON schemas of Python types, as models are shown them: without what pydantic adds for people.
+
+The types are pydantic's to judge; nothing here knows of functions or tools.
+
+What can be a tool besides a plain function: a bound method, a `functools.partial`, an object that can be called.
+
+The object of a method and what a partial holds already are no arguments of the tool: the model neither sees nor sets
+them. Nothing here is called.
 """
 
 import asyncio
 import inspect
+import json
 import operator
 from collections.abc import Awaitable, Callable, Mapping
-from functools import cached_property, update_wrapper
+from functools import cached_property, partial, update_wrapper
+from types import FunctionType, MethodType
 from typing import (
     Annotated,
     Any,
@@ -31,7 +42,8 @@ from msgspec import Struct
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError, create_model
 from pydantic.errors import PydanticUserError
 from pydantic.fields import FieldInfo
-from pydantic_core import SchemaError
+from pydantic.json_schema import GenerateJsonSchema, JsonSchemaWarningKind
+from pydantic_core import PydanticSerializationError, SchemaError
 
 from toolcrib.contracts import (
     CachePolicy,
@@ -50,11 +62,119 @@ from toolcrib.contracts import (
     Usd,
 )
 from toolcrib.contracts.tools.tools import UnknownOutcome
-from toolcrib.core.registry.callables import has_object, inner_function, name_of, open_parameters, public_methods
-from toolcrib.core.registry.hints import schema_of_arguments, schema_of_results
 from toolcrib.core.registry.schema.validation import compile_schema
 from toolcrib.infrastructure.net import HttpSession
 from toolcrib.infrastructure.store.ports.transactions import Doer, NoTransactions, Work
+
+_NAMED = frozenset({"properties", "patternProperties", "$defs"})
+"""Keywords whose values are schemas by name."""
+_DATA = frozenset({"default", "const", "enum", "examples"})
+"""Keywords whose values are no schemas."""
+
+
+def schema_of_arguments(model: type[BaseModel]) -> JsonSchema:
+    """What a model accepts."""
+    return _lean(model.model_json_schema(schema_generator=_Generator))
+
+
+def schema_of_results(adapter: TypeAdapter[Any]) -> JsonSchema:
+    """What values of a type become."""
+    return _lean(adapter.json_schema(mode="serialization", schema_generator=_Generator))
+
+
+class _Generator(GenerateJsonSchema):
+    """Pydantic's, but a default that JSON has no form for is left out without a word: the function has it."""
+
+    def encode_default(self, dft: Any) -> Any:
+        encoded = super().encode_default(dft)
+        try:
+            json.dumps(encoded, allow_nan=False)
+        except ValueError as error:
+            raise PydanticSerializationError(str(error)) from error
+        return encoded
+
+    def render_warning_message(self, kind: JsonSchemaWarningKind, detail: str) -> None:
+        """Nothing: who could read it has not written the type."""
+
+
+def _lean(schema: JsonSchema) -> JsonSchema:
+    """The schema without the titles that pydantic makes from names: a model pays for every token."""
+    lean: JsonSchema = {}
+    for key, value in schema.items():
+        if key in _NAMED:
+            lean[key] = {name: _lean_part(part) for name, part in value.items()}
+        elif key in _DATA:
+            lean[key] = value
+        elif key != "title":
+            lean[key] = _lean_part(value)
+    return lean
+
+
+def _lean_part(part: Json) -> Json:
+    if isinstance(part, list):
+        return [_lean_part(item) for item in cast("list[Json]", part)]
+    return _lean(cast("JsonSchema", part)) if isinstance(part, dict) else part
+
+
+def inner_function(function: Callable[..., Any]) -> Callable[..., Any]:
+    """The function that has the type hints and the docstring.
+
+    Raises:
+        InvalidDefinition: It cannot be called, or is a method of a type that is written in C.
+    """
+    whole = _whole(function)
+    if not callable(whole):
+        msg = f"{whole!r} cannot be called, so it is no tool; give a function or a method"
+        raise InvalidDefinition(msg)
+    inner = whole if hasattr(whole, "__name__") else whole.__call__
+    if not hasattr(inner, "__module__"):
+        raise InvalidDefinition(_untold(function))
+    return inner
+
+
+def has_object(function: Callable[..., Any]) -> bool:
+    """Whether it is a method of an object, which its calls share."""
+    return isinstance(function, MethodType) and not isinstance(function.__self__, type)
+
+
+def name_of(function: Callable[..., Any]) -> str:
+    """The name that a tool of it has by itself: of an object that can be called, its class's."""
+    whole = _whole(function)
+    return getattr(whole, "__name__", type(whole).__name__)
+
+
+def open_parameters(function: Callable[..., Any]) -> Mapping[str, inspect.Parameter]:
+    """The parameters that are still to be given.
+
+    Raises:
+        InvalidDefinition: It is written in C, and does not tell its parameters.
+    """
+    try:
+        parameters = inspect.signature(function).parameters
+    except ValueError:
+        raise InvalidDefinition(_untold(function)) from None
+    held = function.keywords if isinstance(function, partial) else {}
+    return {name: parameter for name, parameter in parameters.items() if name not in held}
+
+
+def public_methods(thing: object) -> Mapping[str, Callable[..., Any]]:
+    """The methods of an object that are not private, by name. Properties are not looked at, so nothing happens here."""
+    kind = type(thing)
+    named = {name: inspect.getattr_static(kind, name) for name in dir(kind) if not name.startswith("_")}
+    methods = (name for name, found in named.items() if isinstance(found, FunctionType | classmethod | staticmethod))
+    return {name: getattr(thing, name) for name in methods}
+
+
+def _whole(function: Callable[..., Any]) -> Callable[..., Any]:
+    """What a partial is a part of."""
+    while isinstance(function, partial):
+        function = function.func
+    return function
+
+
+def _untold(function: Callable[..., Any]) -> str:
+    return f"{function!r} does not tell its parameters; wrap it in a function of your own"
+
 
 P = ParamSpec("P")
 R = TypeVar("R")

@@ -19,8 +19,8 @@ from toolcrib.contracts import (
 )
 from toolcrib.core.executor import CallFailed
 from toolcrib.core.registry import Facet
+from toolcrib.crib.container.access import Enter
 from toolcrib.crib.container.container import Parts
-from toolcrib.crib.container.entering import Enter
 from toolcrib.crib.tools.listing import Listing, ToolsPage
 
 

@@ -23,10 +23,9 @@ from toolcrib.contracts import (
 from toolcrib.core.runs import BEGINNING, StreamMessage, listen, read_response, read_tree, signals_for, turn_run_id
 from toolcrib.crib.agents.conversations import Conversations
 from toolcrib.crib.agents.questions import Questions
+from toolcrib.crib.container.access import Enter, RunVerb, run_for
 from toolcrib.crib.container.container import Parts
-from toolcrib.crib.container.entering import Enter
 from toolcrib.crib.container.requests import refusal_of_run, request_of
-from toolcrib.crib.container.run_access import RunVerb, run_for
 
 
 class Executions:

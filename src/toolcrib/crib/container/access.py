@@ -1,10 +1,65 @@
-"""What all questions to people have in common: who has a part in the run, and what a call can have brought."""
+"""What all questions to people have in common: who has a part in the run, and what a call can have brought.
 
-from toolcrib.contracts import InvalidInput, Json, NotFound, ToolRevision
-from toolcrib.core.executor.plain import plain
+How a part of a crib comes to know who acts.
+
+Who may read a run, and who may act on it: whoever started it, and those whom a grant allows it.
+"""
+
+from typing import Literal, Protocol, TypeAlias
+
+from toolcrib.contracts import InvalidInput, Json, NotFound, PermissionDenied, Principal, Run, ToolRevision
+from toolcrib.core.executor.envelope import plain
+from toolcrib.core.policy import permits
 from toolcrib.core.registry import compile_schema
 from toolcrib.core.runs import read_tree, tellers_of
 from toolcrib.infrastructure.store import Journal
+
+
+class Enter(Protocol):
+    """Opens the store, and has the definitions of a principal's realm at hand."""
+
+    async def __call__(self, principal: Principal | None, *, newest: bool = False) -> Principal:
+        """Who acts: the crib's own principal if null.
+
+        Args:
+            principal: Who wants something.
+            newest: Whether what other processes have saved meanwhile must be seen.
+        """
+        ...
+
+
+RunVerb: TypeAlias = Literal["execute", "read"]
+"""What a principal does with a run: act on it, or look at it."""
+
+
+async def run_for(journal: Journal, run_id: str, who: Principal, verb: RunVerb) -> Run:
+    """A run of the realm that is the principal's own, or that it has a grant for.
+
+    Raises:
+        NotFound: The realm has no such run.
+        PermissionDenied: It is somebody else's.
+    """
+    try:
+        run = await journal.run(run_id)
+    except NotFound:
+        run = None
+    if run is None or run.realm != who.realm:
+        msg = f"there is no run {run_id!r}; list the executions for the ids there are"
+        raise NotFound(msg)
+    if not may(who, run, verb):
+        uri = _uri(run, verb)
+        msg = f"run {run_id} is another's, and {who.id!r} has no grant for {uri!r}; ask the realm's owner for it"
+        raise PermissionDenied(msg)
+    return run
+
+
+def may(who: Principal, run: Run, verb: RunVerb) -> bool:
+    """Whether a principal may read a run, or act on it: its own, and those that a grant of it names."""
+    return run.made_by == who.id or permits(who.grants, _uri(run, verb))
+
+
+def _uri(run: Run, verb: RunVerb) -> str:
+    return f"ai://runs/{run.request.tool_name}/{verb}"
 
 
 async def involved_in(journal: Journal, run_id: str) -> set[str]:

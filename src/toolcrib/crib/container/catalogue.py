@@ -21,12 +21,7 @@ from toolcrib.contracts import (
     ToolDefinition,
     ToolRevision,
 )
-from toolcrib.contracts.workflows import (
-    ConditionBinding,
-    StepRegistration,
-    WorkflowDefinition,
-    WorkflowImplementation,
-)
+from toolcrib.contracts.workflows import ConditionBinding, StepRegistration, WorkflowDefinition, WorkflowImplementation
 from toolcrib.core.executor import Clock
 from toolcrib.core.policy import permits, require_publish
 from toolcrib.core.registry import (
@@ -43,7 +38,7 @@ from toolcrib.core.registry import (
 from toolcrib.core.runs import check_pins
 from toolcrib.infrastructure.store import Store
 from toolcrib.kinds.mcp.importer import Commands
-from toolcrib.kinds.runtimes_part import PluginRuntimes, PythonRuntime
+from toolcrib.kinds.runtimes import PluginRuntimes, PythonRuntime
 from toolcrib.llm import ModelPool
 from toolcrib.workflows import authoring_tools
 from toolcrib.workflows.checks import (

@@ -18,16 +18,12 @@ from toolcrib.core.registry import Named, Providers, Registry
 from toolcrib.core.runs import Ended, Program, RunContext, confirmed, forked, holding_pins
 from toolcrib.crib.container.adoption import Adoptions
 from toolcrib.crib.container.catalogue import Catalogue
-from toolcrib.crib.container.environment import Reaching
-from toolcrib.crib.container.keeping import Keeping
-from toolcrib.crib.container.model_services import service_providers
-from toolcrib.crib.container.models import asking
-from toolcrib.crib.container.outside import Outside
-from toolcrib.crib.container.sharing import Sharing
+from toolcrib.crib.container.environment import Keeping, Outside, Reaching, Sharing
+from toolcrib.crib.container.model_services import asking, service_providers
 from toolcrib.infrastructure.net import HttpSession
 from toolcrib.infrastructure.store import Definitions
 from toolcrib.infrastructure.store.memory.shadow import ShadowStore
-from toolcrib.kinds.runtimes_part import (
+from toolcrib.kinds.runtimes import (
     Abilities,
     Code,
     Composite,

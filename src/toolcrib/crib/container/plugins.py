@@ -17,7 +17,7 @@ from typing import Any, Final, TypeAlias
 from toolcrib.contracts import InvalidDefinition, InvalidSettings
 from toolcrib.core.policy import GuardrailMaker
 from toolcrib.core.registry import compile_schema
-from toolcrib.kinds.runtimes_part import PluginHost, PluginRuntime
+from toolcrib.kinds.runtimes import PluginHost, PluginRuntime
 from toolcrib.llm import PROVIDERS, Provider
 
 __all__ = ["NO_PLUGINS", "PluginHost", "PluginRuntime", "Plugins", "load_plugins"]

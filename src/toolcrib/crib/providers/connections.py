@@ -3,6 +3,8 @@
 request = await crib.connections.begin("crm", redirect_uri="http://127.0.0.1:8765/callback")
 print("open", request.url)                              # the person grants what is asked for
 await crib.connections.finish("http://127.0.0.1:8765/callback?code=…&state=…")
+
+Looks at providers by their kind of connection, through the runtimes that have the connections.
 """
 
 from collections.abc import Mapping, Sequence
@@ -14,6 +16,7 @@ from toolcrib.contracts import (
     Discovery,
     ErrorCode,
     InvalidInput,
+    NoAuth,
     NotFound,
     Principal,
     ProviderCheck,
@@ -24,12 +27,81 @@ from toolcrib.contracts import (
 )
 from toolcrib.core.executor import CallFailed
 from toolcrib.core.providers import Client, answer_of
-from toolcrib.core.providers.probes import HttpProbe, Probe
+from toolcrib.core.providers.probes import HttpProbe, Look, Probe
+from toolcrib.crib.container.access import Enter
 from toolcrib.crib.container.container import Parts
-from toolcrib.crib.container.entering import Enter
-from toolcrib.crib.providers.failures import as_a_call, in_the_tree
-from toolcrib.crib.providers.probing import DatabaseProbe, GrpcProbe, McpProbe
+from toolcrib.crib.providers.names import as_a_call, in_the_tree
 from toolcrib.infrastructure.secrets import Redactor
+from toolcrib.kinds.mcp.importer import NAMED_BY
+from toolcrib.kinds.runtimes import EntityRuntime, GrpcRuntime, McpServers
+
+
+class GrpcProbe:
+    """Asks a gRPC server for its services, by reflection."""
+
+    def __init__(self, runtime: GrpcRuntime) -> None:
+        self._runtime = runtime
+
+    async def test(self, provider: ProviderDefinition, principal: Principal) -> Look:
+        """See `Probe.test`."""
+        found = await self._runtime.open().reflect(provider, principal)
+        return Look(f"it describes {len(found.services)} services", _let_in(provider))
+
+    async def discover(self, provider: ProviderDefinition, principal: Principal) -> Discovery:
+        """See `Probe.discover`."""
+        found = await self._runtime.open().reflect(provider, principal)
+        return _discovery(provider, found.services, "services", f"`toolcrib provider sync {provider.name}`")
+
+
+class McpProbe:
+    """Connects to an MCP server, or starts it if the operator has allowed that, and asks for its lists."""
+
+    def __init__(self, servers: McpServers) -> None:
+        self._servers = servers
+
+    async def test(self, provider: ProviderDefinition, principal: Principal) -> Look:
+        """See `Probe.test`."""
+        offers = await self._offers(provider, principal)
+        return Look(f"it offers {len(offers)} tools, resources and prompts", _let_in(provider))
+
+    async def discover(self, provider: ProviderDefinition, principal: Principal) -> Discovery:
+        """See `Probe.discover`."""
+        offers = await self._offers(provider, principal)
+        return _discovery(provider, offers, "tools", f"`toolcrib provider sync {provider.name}`")
+
+    async def _offers(self, provider: ProviderDefinition, principal: Principal) -> list[str]:
+        async with self._servers.connection(principal.realm, provider, principal) as connection:
+            listing = await connection.listing(tuple(NAMED_BY))
+        return [offer.name for offer in listing.offers]
+
+
+class DatabaseProbe:
+    """Connects to a database and reads the names of its tables."""
+
+    def __init__(self, runtime: EntityRuntime) -> None:
+        self._runtime = runtime
+
+    async def test(self, provider: ProviderDefinition, principal: Principal) -> Look:
+        """See `Probe.test`."""
+        return Look(f"it has {len(await self._tables(provider, principal))} tables", authenticated=True)
+
+    async def discover(self, provider: ProviderDefinition, principal: Principal) -> Discovery:
+        """See `Probe.discover`."""
+        tables = await self._tables(provider, principal)
+        return _discovery(provider, tables, "tables", f"`toolcrib tool import-database URL --name {provider.name}`")
+
+    async def _tables(self, provider: ProviderDefinition, principal: Principal) -> list[str]:
+        from sqlalchemy import inspect  # noqa: PLC0415 - a memory store without databases does not need it
+
+        return await self._runtime.look(provider, principal, lambda connection: inspect(connection).get_table_names())
+
+
+def _let_in(provider: ProviderDefinition) -> bool | None:
+    return None if isinstance(provider.auth, NoAuth) and not provider.security else True
+
+
+def _discovery(provider: ProviderDefinition, items: list[str], kind: str, how: str) -> Discovery:
+    return Discovery(provider=provider.name, items=tuple(sorted(items)), kind=kind, message=f"import them: {how}")
 
 
 class Connections:

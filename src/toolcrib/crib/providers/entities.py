@@ -8,10 +8,9 @@ from toolcrib.contracts import EntityImplementation, Principal, ToolRevision
 from toolcrib.core.executor import CallFailed
 from toolcrib.core.providers import ImportedApi
 from toolcrib.core.registry.checks.http import check_provider
-from toolcrib.crib.providers.failures import in_the_tree
-from toolcrib.crib.providers.names import names_before, under_free_names
+from toolcrib.crib.providers.names import in_the_tree, names_before, under_free_names
 from toolcrib.kinds.entity.importer import EntityOptions, operation_name
-from toolcrib.kinds.runtimes_part import EntityRuntime
+from toolcrib.kinds.runtimes import EntityRuntime
 
 if TYPE_CHECKING:
     import sqlalchemy as sa

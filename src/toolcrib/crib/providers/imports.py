@@ -20,12 +20,11 @@ from toolcrib.contracts import (
     ProviderDefinition,
 )
 from toolcrib.core.providers import ImportedApi
+from toolcrib.crib.container.access import Enter
 from toolcrib.crib.container.container import Parts
-from toolcrib.crib.container.entering import Enter
 from toolcrib.crib.providers.documents import import_document
 from toolcrib.crib.providers.entities import import_database, import_entities
-from toolcrib.crib.providers.mcp import import_mcp_server, mcp_provider
-from toolcrib.crib.providers.servers import import_server
+from toolcrib.crib.providers.servers import import_mcp_server, import_server, mcp_provider
 from toolcrib.kinds.entity.importer import EntityOptions
 from toolcrib.kinds.http.openapi import ToolOverride
 

@@ -19,8 +19,8 @@ from toolcrib.contracts import (
     ToolEnvelope,
 )
 from toolcrib.core.runs import Result
+from toolcrib.crib.container.access import Enter
 from toolcrib.crib.container.container import Parts
-from toolcrib.crib.container.entering import Enter
 
 
 class Invoke(Protocol):

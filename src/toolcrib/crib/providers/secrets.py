@@ -7,8 +7,8 @@ crib.add(BearerAuth(token="${secret:CRM_TOKEN}"), …)
 from collections.abc import Sequence
 
 from toolcrib.contracts import Principal, SecretEntry, SecretScope
+from toolcrib.crib.container.access import Enter
 from toolcrib.crib.container.container import Parts
-from toolcrib.crib.container.entering import Enter
 
 
 class Secrets:

@@ -4,6 +4,8 @@
     await crib.approvals.decide(waiting.approval_id, approve=True, principal=ann)
 
 A decision is a signal in the journal. Who serves the store carries the run on, with all runs above it; this does not.
+
+What would happen if a waiting call were approved, as far as it can be said without doing anything.
 """
 
 from collections.abc import Sequence
@@ -14,29 +16,76 @@ from toolcrib.contracts import (
     CLOCK,
     Approval,
     ApprovalPage,
+    ApprovalPreview,
     ApprovalRequested,
     ApprovalStatus,
     ApprovalView,
     Conflict,
+    EntityImplementation,
+    HttpImplementation,
     InvalidInput,
     Json,
     JsonObject,
     NotFound,
     Principal,
     Signal,
+    ToolRevision,
     approval_id,
     approval_signal,
+    idempotency_key,
 )
-from toolcrib.core.executor.plain import plain
+from toolcrib.core.executor.envelope import plain
 from toolcrib.core.policy import check_approver, check_grant, may_see_approval
-from toolcrib.core.registry import compile_schema
+from toolcrib.core.registry import Providers, compile_schema
 from toolcrib.core.runs import decision_on, waiting_approvals, waiting_at
-from toolcrib.crib.container.access import involved_in, told_output
+from toolcrib.crib.container.access import Enter, involved_in, told_output
 from toolcrib.crib.container.container import Parts
-from toolcrib.crib.container.entering import Enter
-from toolcrib.crib.runs.previews import preview_of
 from toolcrib.infrastructure.store import ApprovalFilter
-from toolcrib.infrastructure.store.ports.approvals import no_approval
+from toolcrib.infrastructure.store.ports.records import no_approval
+from toolcrib.kinds.runtimes import preview_request
+
+
+def preview_of(approval: Approval, tool: ToolRevision, providers: Providers) -> ApprovalPreview:
+    """The preview of a call.
+
+    Args:
+        approval: The call.
+        tool: The revision that was shown.
+        providers: The systems that tools name.
+    """
+    definition, implementation = tool.definition, tool.definition.implementation
+    arguments = cast("JsonObject", approval.input)
+    shown = ApprovalPreview(
+        title=definition.title or definition.name,
+        description=definition.description,
+        side_effects=definition.side_effects,
+        arguments=arguments,
+    )
+    match implementation:
+        case HttpImplementation():
+            name = implementation.provider
+            request = preview_request(
+                definition,
+                arguments,
+                None if name is None else providers.find(tool.realm, name),
+                idempotency_key=idempotency_key(approval.run_id, approval.position),
+            )
+            sent = {} if request is None else request._asdict()
+            return shown.model_copy(update={"method": implementation.method, **sent})
+        case EntityImplementation():
+            said = {"entity": implementation.table, "operation": implementation.operation}
+            return shown.model_copy(update={**said, "filter": _rows(implementation, arguments)})
+        case _:
+            return shown
+
+
+def _rows(entity: EntityImplementation, arguments: JsonObject) -> Json:
+    """Which rows: a filter as text, or the key of one row."""
+    if entity.operation in ("search", "count"):
+        return arguments.get("filter")
+    if entity.operation == "create":
+        return None
+    return {name: arguments.get(name) for name in entity.key}
 
 
 @dataclass(frozen=True, slots=True)

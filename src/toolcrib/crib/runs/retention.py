@@ -19,7 +19,7 @@ from toolcrib.contracts import Conversation, InvalidInput, NotFound
 from toolcrib.contracts.maintenance import KeptCounts, Pruned, PrunedCounts, PrunedRealm
 from toolcrib.core.executor import Clock
 from toolcrib.core.runs import turn_run_id
-from toolcrib.crib.container.entering import Enter
+from toolcrib.crib.container.access import Enter
 from toolcrib.infrastructure.store import Family, Pruning, Root, Store
 
 BLOB_GRACE: Final = timedelta(days=1)

@@ -12,12 +12,11 @@ from typing import NamedTuple
 
 from toolcrib.contracts import CallFinished, Conflict, InvalidInput, Json, NotFound, Principal, Run, Signal
 from toolcrib.contracts.base.envelope import ToolEnvelope
-from toolcrib.contracts.runs.settlements import OutcomeTold, Settlement, settled_signal
+from toolcrib.contracts.runs.trace import OutcomeTold, Settlement, settled_signal
 from toolcrib.core.policy import check_approver, check_grant
 from toolcrib.core.runs import in_doubt
-from toolcrib.crib.container.access import involved_in, told_output
+from toolcrib.crib.container.access import Enter, involved_in, told_output
 from toolcrib.crib.container.container import Parts
-from toolcrib.crib.container.entering import Enter
 from toolcrib.crib.runs.rerun_links import Successors
 
 

@@ -25,9 +25,9 @@ from toolcrib.contracts import (
     VersionLife,
 )
 from toolcrib.core.registry import classify, concerns, dependents_of, warnings_for
+from toolcrib.crib.container.access import Enter
 from toolcrib.crib.container.adoption import Adoptions
 from toolcrib.crib.container.container import Parts
-from toolcrib.crib.container.entering import Enter
 from toolcrib.workflows.edit.impact import NamedKind, judged, users_of
 
 _UNDER_WAY: Final[tuple[RunStatus, ...]] = (

@@ -29,7 +29,7 @@ from toolcrib.core.executor import CallFailed, Dispatch, Outcome, error
 from toolcrib.core.policy import is_in_service, permit, permits
 from toolcrib.core.registry import Registry
 from toolcrib.crib.workflows.workflows import Workflows
-from toolcrib.kinds.runtimes_part import PythonRuntime
+from toolcrib.kinds.runtimes import PythonRuntime
 from toolcrib.workflows import function_of
 from toolcrib.workflows.checks import refusal
 

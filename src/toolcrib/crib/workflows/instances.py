@@ -26,10 +26,9 @@ from toolcrib.contracts.workflows import InstancePage, Rerun, WorkflowImplementa
 from toolcrib.core.engines import new_run_id
 from toolcrib.core.runs import read_tree
 from toolcrib.crib.agents.executions import Executions
+from toolcrib.crib.container.access import Enter, RunVerb, may
 from toolcrib.crib.container.container import Parts
-from toolcrib.crib.container.entering import Enter
 from toolcrib.crib.container.requests import refusal_of_run, request_of
-from toolcrib.crib.container.run_access import RunVerb, may
 from toolcrib.crib.runs.rerun_links import Successors, under_way
 from toolcrib.workflows.checks import near
 from toolcrib.workflows.run.instances import instance_of, summary_of

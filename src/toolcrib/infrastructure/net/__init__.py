@@ -5,10 +5,18 @@ The package knows no realm, tool or model; it turns a method, a URL and bytes in
 one of the errors of `toolcrib.infrastructure.net.errors`. Importing it does not load aiohttp; the first request does.
 """
 
-from toolcrib.infrastructure.net.errors import ConnectionFailed, EgressDenied, NetworkError, TimedOut, TooLarge
-from toolcrib.infrastructure.net.messages import HttpResponse, HttpStream, Timeouts
+from toolcrib.infrastructure.net.addresses import Resolver, SystemResolver
+from toolcrib.infrastructure.net.errors import (
+    ConnectionFailed,
+    EgressDenied,
+    HttpResponse,
+    HttpStream,
+    NetworkError,
+    TimedOut,
+    Timeouts,
+    TooLarge,
+)
 from toolcrib.infrastructure.net.policy import EgressPolicy, Origin
-from toolcrib.infrastructure.net.resolver import Resolver, SystemResolver
 from toolcrib.infrastructure.net.session import HttpSession
 from toolcrib.infrastructure.net.tls import TlsIdentity
 

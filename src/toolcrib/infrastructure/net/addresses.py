@@ -3,10 +3,15 @@
 Sources: the IANA special-purpose registries for IPv4 and IPv6 (RFC 6890 and its updates) and the documented metadata
 endpoints of AWS, Azure, Google, Oracle and Alibaba. `ipaddress.is_global` is not used: on Python 3.11 it calls NAT64
 and 6to4 forms of 127.0.0.1, multicast and the Azure wire server global. This module decides nothing; `policy` does.
+
+From a host name to its addresses: the port, and the system's implementation. Nothing is vetted or cached here.
 """
 
+import asyncio
+import socket
+from collections.abc import Sequence
 from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_network
-from typing import Final, Literal, NamedTuple, TypeAlias
+from typing import Final, Literal, NamedTuple, Protocol, TypeAlias
 
 IPAddress: TypeAlias = IPv4Address | IPv6Address
 IPNetwork: TypeAlias = IPv4Network | IPv6Network
@@ -76,3 +81,25 @@ def carried(address: IPAddress) -> tuple[IPAddress, ...]:
     if address.packed[8:12] in _ISATAP_MARKS:
         return (last, address)
     return (address,)
+
+
+class Resolver(Protocol):
+    """Answers with every address of a name."""
+
+    async def resolve(self, host: str, port: int) -> Sequence[str]:
+        """All addresses of the host as text, in the order to try them.
+
+        Raises:
+            OSError: There is no such name, or no answer.
+        """
+        ...
+
+
+class SystemResolver:
+    """What the machine's own resolver says (`getaddrinfo`), asked in the event loop's thread pool."""
+
+    async def resolve(self, host: str, port: int) -> Sequence[str]:
+        """All addresses of the host, each once; see `Resolver.resolve`."""
+        loop = asyncio.get_running_loop()
+        found = await loop.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_ADDRCONFIG)
+        return list(dict.fromkeys(str(sockaddr[0]) for *_, sockaddr in found))

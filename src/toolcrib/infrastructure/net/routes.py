@@ -9,9 +9,9 @@ from yarl import URL
 
 from toolcrib.contracts.base.errors import EgressDenied
 from toolcrib.infrastructure.net._urls import parse
+from toolcrib.infrastructure.net.addresses import Resolver
 from toolcrib.infrastructure.net.errors import ConnectionFailed
 from toolcrib.infrastructure.net.policy import EgressPolicy, Origin
-from toolcrib.infrastructure.net.resolver import Resolver
 
 
 class Route(NamedTuple):

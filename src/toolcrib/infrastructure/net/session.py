@@ -11,9 +11,9 @@ from types import MappingProxyType, TracebackType
 from typing import TYPE_CHECKING, Final, Self
 
 from toolcrib.contracts.base.errors import Conflict
-from toolcrib.infrastructure.net.messages import HttpResponse, HttpStream, Timeouts
+from toolcrib.infrastructure.net.addresses import Resolver, SystemResolver
+from toolcrib.infrastructure.net.errors import HttpResponse, HttpStream, Timeouts
 from toolcrib.infrastructure.net.policy import EgressPolicy
-from toolcrib.infrastructure.net.resolver import Resolver, SystemResolver
 from toolcrib.infrastructure.net.tls import TlsIdentity
 
 if TYPE_CHECKING:

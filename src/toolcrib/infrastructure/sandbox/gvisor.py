@@ -18,8 +18,16 @@ import orjson
 from toolcrib.contracts import Isolation, Json, JsonObject, SandboxLimits, Unavailable
 from toolcrib.infrastructure.sandbox.bwrap import FLAGS, packages_of, program
 from toolcrib.infrastructure.sandbox.cgroups import Cgroup, Cgroups, find_cgroups
-from toolcrib.infrastructure.sandbox.interpreters import PYTHON, Interpreter, find_interpreter
-from toolcrib.infrastructure.sandbox.jail import ENVIRONMENT, JAIL_UID, LIBRARIES, drained, quotas
+from toolcrib.infrastructure.sandbox.jail import (
+    ENVIRONMENT,
+    JAIL_UID,
+    LIBRARIES,
+    PYTHON,
+    Interpreter,
+    drained,
+    find_interpreter,
+    quotas,
+)
 from toolcrib.infrastructure.sandbox.jailed import JailedSession
 from toolcrib.infrastructure.sandbox.jobs import CodeJob, Dialect
 

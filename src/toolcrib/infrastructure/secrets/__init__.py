@@ -1,15 +1,15 @@
 """Secrets: kept sealed, resolved by reference for one call, and taken out of everything that leaves it."""
 
-from toolcrib.infrastructure.secrets.redaction import PLACEHOLDER, Redactor
 from toolcrib.infrastructure.secrets.references import (
     OWN_VARIABLES,
+    PLACEHOLDER,
     EnvironmentSecrets,
+    Redactor,
     ScopedSecrets,
     reference_parts,
 )
-from toolcrib.infrastructure.secrets.safe import Opened, Safe
 from toolcrib.infrastructure.secrets.sealing import MasterKeys, new_master_key
-from toolcrib.infrastructure.secrets.vault import Vault
+from toolcrib.infrastructure.secrets.vault import Opened, Safe, Vault
 
 __all__ = [
     "OWN_VARIABLES",

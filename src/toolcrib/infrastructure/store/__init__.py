@@ -2,8 +2,6 @@
 
 from toolcrib.infrastructure.store._open import open_store
 from toolcrib.infrastructure.store.memory.store import MemoryStore
-from toolcrib.infrastructure.store.ports.approvals import ApprovalFilter, Approvals
-from toolcrib.infrastructure.store.ports.counters import Charge, Counters, Reserved
 from toolcrib.infrastructure.store.ports.ports import (
     ApiKey,
     ApiKeys,
@@ -21,9 +19,19 @@ from toolcrib.infrastructure.store.ports.ports import (
     Store,
     VersionState,
 )
-from toolcrib.infrastructure.store.ports.records import ConversationFilter, Conversations
+from toolcrib.infrastructure.store.ports.records import (
+    ApprovalFilter,
+    Approvals,
+    Charge,
+    ConversationFilter,
+    Conversations,
+    Counters,
+    Place,
+    Reserved,
+    SealedValue,
+    SealedValues,
+)
 from toolcrib.infrastructure.store.ports.retention import Family, Pruning, Retention, Root
-from toolcrib.infrastructure.store.ports.sealed import Place, SealedValue, SealedValues
 from toolcrib.infrastructure.store.ports.transactions import Doer, NoTransactions, Transactions, transactions_of
 
 __all__ = [

@@ -10,53 +10,11 @@ from typing import Any
 import typer
 from typer.core import TyperGroup
 
-from toolcrib.interfaces.cli.admin import (
-    doctor,
-    keys,
-    providers,
-    reference,
-    restate,
-    schema,
-    secrets,
-    settings,
-    stores,
-    up,
-)
-from toolcrib.interfaces.cli.admin import (
-    serve as worker,
-)
-from toolcrib.interfaces.cli.admin import (
-    store as pruning,
-)
-from toolcrib.interfaces.cli.agents import (
-    accounts,
-    agents,
-    conversations,
-)
-from toolcrib.interfaces.cli.agents import (
-    evaluations as evaluating,
-)
-from toolcrib.interfaces.cli.agents import (
-    models as model,
-)
-from toolcrib.interfaces.cli.agents import (
-    named as fragments,
-)
+from toolcrib.interfaces.cli.admin import keys, providers, serve, settings, store
+from toolcrib.interfaces.cli.agents import agents, evaluations, models, named
 from toolcrib.interfaces.cli.demo import demo
-from toolcrib.interfaces.cli.runs import approvals, forks, replaying, runs, settling
-from toolcrib.interfaces.cli.runs import replay as upgrading
-from toolcrib.interfaces.cli.tools import (
-    authoring,
-    calling,
-    code,
-    databases,
-    export,
-    lifecycle,
-    tools,
-)
-from toolcrib.interfaces.cli.tools import (
-    imports as mcp,
-)
+from toolcrib.interfaces.cli.runs import approvals, replay, runs
+from toolcrib.interfaces.cli.tools import authoring, imports, lifecycle, tools
 from toolcrib.interfaces.cli.workflows import instances, publishing, workflows
 
 USAGE, FAILURE = 2, 1
@@ -97,10 +55,10 @@ for name, command in (
     ("test-prompt", authoring.try_prompt),
     ("revisions", authoring.revisions),
     ("roll-back", authoring.roll_back),
-    ("call", calling.call),
-    ("code", code.add_code),
-    ("import-database", databases.import_database),
-    ("import-mcp", mcp.import_mcp),
+    ("call", tools.call),
+    ("code", tools.add_code),
+    ("import-database", imports.import_database),
+    ("import-mcp", imports.import_mcp),
     ("deprecate", lifecycle.deprecate),
     ("block", lifecycle.block),
     ("activate", lifecycle.activate),
@@ -124,11 +82,11 @@ for name, command in (
     workflows.app.command(name)(command)
 
 for name, command in (
-    ("fork", forks.fork),
-    ("diff", forks.diff),
-    ("export", replaying.export),
-    ("replay", replaying.replay_run),
-    ("settle", settling.settle),
+    ("fork", replay.fork),
+    ("diff", replay.diff),
+    ("export", replay.export),
+    ("replay", replay.replay_run),
+    ("settle", approvals.settle_run),
 ):
     runs.app.command(name)(command)
 
@@ -140,33 +98,33 @@ app = typer.Typer(
     add_completion=False,
     pretty_exceptions_enable=False,
 )
-app.add_typer(accounts.app, name="account")
+app.add_typer(named.accounts_app, name="account")
 app.add_typer(agents.app, name="agent")
-app.add_typer(conversations.app, name="conversation")
+app.add_typer(agents.conversations_app, name="conversation")
 app.add_typer(approvals.app, name="approval")
 app.add_typer(demo.app, name="demo")
-app.add_typer(fragments.app, name="fragment")
+app.add_typer(named.app, name="fragment")
 app.add_typer(instances.app, name="instance")
 app.add_typer(keys.app, name="key")
-app.add_typer(model.app, name="model")
+app.add_typer(models.app, name="model")
 app.add_typer(providers.app, name="provider")
-app.add_typer(reference.app, name="reference")
-app.add_typer(restate.app, name="restate")
+app.add_typer(providers.reference_app, name="reference")
+app.add_typer(serve.app, name="restate")
 app.add_typer(runs.app, name="run")
-app.add_typer(secrets.app, name="secret")
-app.add_typer(stores.app, name="store")
+app.add_typer(keys.secrets_app, name="secret")
+app.add_typer(store.app, name="store")
 app.add_typer(tools.app, name="tool")
-app.add_typer(upgrading.app, name="upgrade")
+app.add_typer(replay.app, name="upgrade")
 app.add_typer(workflows.app, name="workflow")
-app.command("doctor")(doctor.doctor)
-app.command("replay")(replaying.replay)
-app.command("eval")(evaluating.evaluate)
-app.command("export")(export.export)
-app.command("schema")(schema.schema)
-app.command("prune")(pruning.prune)
+app.command("doctor")(settings.doctor)
+app.command("replay")(replay.replay)
+app.command("eval")(evaluations.evaluate)
+app.command("export")(tools.export)
+app.command("schema")(settings.schema)
+app.command("prune")(store.prune)
 app.command("settings")(settings.show_settings)
-app.command("up")(up.up)
-app.command("worker")(worker.worker)
+app.command("up")(serve.up)
+app.command("worker")(serve.worker)
 
 
 def main() -> None:

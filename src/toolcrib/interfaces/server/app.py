@@ -17,63 +17,44 @@ from toolcrib.contracts import JsonSchema, ToolcribError
 from toolcrib.contracts.schemas import contract_schemas
 from toolcrib.crib import Crib
 from toolcrib.crib.maintenance import house_kept
-from toolcrib.interfaces.server.agents import agent_runs, agents, named
-from toolcrib.interfaces.server.agents import executions as conversations
-from toolcrib.interfaces.server.http.context_part import BEARER
+from toolcrib.interfaces.server.agents import agents, executions, named
+from toolcrib.interfaces.server.http.context import BEARER
 from toolcrib.interfaces.server.http.errors import ErrorView, on_http_error, on_invalid_request, on_toolcrib_error
 from toolcrib.interfaces.server.http.keys import Authenticator
 from toolcrib.interfaces.server.http.middleware import Authentication, BodyCap, Failures
-from toolcrib.interfaces.server.runs import approvals, calls, forks
-from toolcrib.interfaces.server.runs import runs as executions
-from toolcrib.interfaces.server.tools import (
-    agentic,
-    agentic_runs,
-    ai_tools,
-    databases,
-    mcp,
-    secrets,
-    tools,
-)
-from toolcrib.interfaces.server.tools import (
-    imports as lifecycle,
-)
-from toolcrib.interfaces.server.tools import (
-    providers as connections,
-)
-from toolcrib.interfaces.server.tools import (
-    providers_part as providers,
-)
+from toolcrib.interfaces.server.runs import calls, runs
+from toolcrib.interfaces.server.tools import agentic, imports, providers, tools
 from toolcrib.interfaces.server.views.common import Health
-from toolcrib.interfaces.server.workflows import drafts, instances, workflows
+from toolcrib.interfaces.server.workflows import instances, workflows
 
 MAX_BODY_BYTES: Final = 5 * 1024 * 1024
-OPEN_PATHS: Final = frozenset({"/health", "/openapi.json", "/docs", connections.CALLBACK})
+OPEN_PATHS: Final = frozenset({"/health", "/openapi.json", "/docs", providers.CALLBACK})
 """The paths that need no key."""
 
 _PARTS: Final = (
     calls.router,  # before those whose paths have a name where it says `invoke`
-    agent_runs.router,
+    executions.agent_runs_router,
     agents.router,
     agentic.router,
-    agentic_runs.router,
-    ai_tools.router,
-    databases.router,  # before those whose paths have a name where it says `generated`
-    lifecycle.router,
-    mcp.router,
+    agentic.agentic_runs_router,
+    agentic.ai_tools_router,
+    imports.databases_router,  # before those whose paths have a name where it says `generated`
+    imports.router,
+    imports.mcp_router,
     tools.router,
-    executions.router,
-    forks.router,
-    approvals.router,
+    runs.router,
+    runs.forks_router,
+    calls.approvals_router,
     providers.router,
-    connections.providers,
-    connections.connections,
-    secrets.router,
-    conversations.router,
+    providers.providers,
+    providers.connections,
+    providers.secrets_router,
+    executions.router,
     named.fragments,
     named.accounts,
     named.steps,
     named.conditions,
-    drafts.router,
+    workflows.drafts_router,
     workflows.router,
     instances.runs,
     instances.router,

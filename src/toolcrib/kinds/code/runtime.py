@@ -26,7 +26,7 @@ from toolcrib.contracts import (
     Unavailable,
 )
 from toolcrib.core.executor import ToolCall, error
-from toolcrib.core.executor.plain import plain
+from toolcrib.core.executor.envelope import plain
 from toolcrib.core.policy import least, screen
 from toolcrib.core.registry import Registry
 from toolcrib.core.runs import Ended, RunContext, holds

@@ -3,14 +3,26 @@
 All values are immutable. A model's own text is never touched: arguments of a call stay the JSON text that the model
 wrote, and what this layer does not understand is kept as `Opaque`. Nothing here knows a provider or does I/O; how
 values become bytes for the journal is `codec`.
+
+Messages and responses as bytes for the journal.
+
+The format is ours and carries a version, because stored bytes outlive releases: `{"schema_version": 1, "messages":
+[...]}` and `{"schema_version": 1, "response": {...}}`. A later version reads all earlier ones; unknown fields are
+ignored, an unknown version is refused. Tool arguments and opaque blocks are stored as JSON *text*, so a store that
+reorders or renumbers JSON (jsonb does) cannot change them.
+
+What a model call tells while it runs. A call that does not stream is the same with only the last event, `Done`.
 """
 
-from typing import Any, Literal, TypeAlias
+import re
+from collections.abc import Iterable, Iterator
+from typing import Any, Literal, TypeAlias, TypeVar
 
 import msgspec
 from msgspec import Struct
 
-from toolcrib.contracts.base.errors import InvalidInput
+from toolcrib.contracts import JsonObject, digest
+from toolcrib.contracts.base.errors import InvalidInput, ModelError
 from toolcrib.infrastructure.net import Timeouts
 
 
@@ -261,3 +273,177 @@ def user(text: str) -> Message:
 def assistant(text: str) -> Message:
     """A model's message of one text."""
     return Message("assistant", (Text(text),))
+
+
+SCHEMA_VERSION = 1
+"""The version that this release writes."""
+
+
+class _StoredMessages(Struct, frozen=True):
+    schema_version: int
+    messages: tuple[Message, ...]
+
+
+class _StoredResponse(Struct, frozen=True):
+    schema_version: int
+    response: Response
+
+
+class _Version(Struct, frozen=True):
+    schema_version: int = 0
+
+
+_Stored = TypeVar("_Stored", _StoredMessages, _StoredResponse)
+_HALF = re.compile(r"[\ud800-\udfff]")
+_encoder = msgspec.json.Encoder()
+_canonical = msgspec.json.Encoder(order="deterministic")
+_messages_decoder = msgspec.json.Decoder(_StoredMessages)
+_response_decoder = msgspec.json.Decoder(_StoredResponse)
+_version_decoder = msgspec.json.Decoder(_Version)
+
+
+def encode_messages(messages: tuple[Message, ...]) -> bytes:
+    """A conversation as stored bytes."""
+    return _encoder.encode(_StoredMessages(SCHEMA_VERSION, messages))
+
+
+def check_characters(response: Response, model: str) -> None:
+    """Refuse an answer that no journal could keep: with half of a character that UTF-16 writes as a pair.
+
+    Args:
+        response: The answer.
+        model: The model's name, for the message.
+
+    Raises:
+        ModelError: It holds one; kind `bad_response`.
+    """
+    said = (text for part in response.message.parts for text in msgspec.structs.astuple(part) if isinstance(text, str))
+    for text in (response.raw_stop, response.id, *response.problems, *said):
+        if not text.isascii() and _HALF.search(text):
+            raise ModelError("bad_response", f"the answer of {model} holds half of a character, which no text may")
+
+
+def messages_as_json(messages: tuple[Message, ...]) -> JsonObject:
+    """What `encode_messages` writes, as a JSON value."""
+    return msgspec.to_builtins(_StoredMessages(SCHEMA_VERSION, messages))
+
+
+def response_as_json(response: Response) -> JsonObject:
+    """What `encode_response` writes, as a JSON value."""
+    return msgspec.to_builtins(_StoredResponse(SCHEMA_VERSION, response))
+
+
+def hash_request(model: str, request: Request) -> str:
+    """The hash of all that a model is asked, whoever makes the connection: equal requests have equal ones.
+
+    Args:
+        model: Name of the model, as its provider is asked for it.
+        request: What it is asked.
+    """
+    asked = msgspec.structs.asdict(request)
+    del asked["timeouts"]
+    return "sha256:" + digest(_canonical.encode({**asked, "tools": request.tools.tools, "model": model}))
+
+
+def decode_messages(data: bytes | str) -> tuple[Message, ...]:
+    """The conversation that `encode_messages` wrote, in this or an earlier release.
+
+    Raises:
+        InvalidInput: The bytes are damaged or of a later version.
+    """
+    return _decode(_messages_decoder, data).messages
+
+
+def encode_response(response: Response) -> bytes:
+    """A response as stored bytes."""
+    return _encoder.encode(_StoredResponse(SCHEMA_VERSION, response))
+
+
+def decode_response(data: bytes | str) -> Response:
+    """The response that `encode_response` wrote, in this or an earlier release.
+
+    Raises:
+        InvalidInput: The bytes are damaged or of a later version.
+    """
+    return _decode(_response_decoder, data).response
+
+
+def _decode(decoder: "msgspec.json.Decoder[_Stored]", data: bytes | str) -> _Stored:
+    try:
+        stored = decoder.decode(data)
+    except msgspec.DecodeError as error:
+        _refuse_other_version(data)
+        raise InvalidInput(f"stored model messages are damaged: {error}") from error
+    if stored.schema_version != SCHEMA_VERSION:
+        _refuse_other_version(data)
+    return stored
+
+
+def _refuse_other_version(data: bytes | str) -> None:
+    try:
+        version = _version_decoder.decode(data).schema_version
+    except msgspec.DecodeError:
+        return
+    if version != SCHEMA_VERSION:
+        raise InvalidInput(
+            f"stored model messages have schema_version {version}, this release reads {SCHEMA_VERSION}; "
+            "read them with the release that wrote them, or a later one"
+        )
+
+
+class TextDelta(Struct, frozen=True, tag="text_delta"):
+    """More of the answer's text."""
+
+    text: str
+
+
+class ThinkingDelta(Struct, frozen=True, tag="thinking_delta"):
+    """More of the model's shown reasoning."""
+
+    text: str
+
+
+class CallStart(Struct, frozen=True, tag="call_start"):
+    """A tool call begins; `index` counts the calls of the answer from 0."""
+
+    index: int
+    id: str
+    name: str
+
+
+class CallDelta(Struct, frozen=True, tag="call_delta"):
+    """More of a call's arguments, as JSON text."""
+
+    index: int
+    args: str
+
+
+class CallEnd(Struct, frozen=True, tag="call_end"):
+    """A call is complete."""
+
+    index: int
+    call: ToolCall
+
+
+class UsageUpdate(Struct, frozen=True, tag="usage"):
+    """The tokens so far; replaces earlier updates."""
+
+    usage: Usage
+
+
+class Done(Struct, frozen=True, tag="done"):
+    """The whole answer; always the last event."""
+
+    response: Response
+
+
+Event: TypeAlias = TextDelta | ThinkingDelta | CallStart | CallDelta | CallEnd | UsageUpdate | Done
+"""Anything that a model call can tell."""
+
+
+def whole_calls(calls: Iterable[ToolCall]) -> Iterator[Event]:
+    """The events of calls that are known only when the answer is whole."""
+    for index, call in enumerate(calls):
+        yield CallStart(index, call.id, call.name)
+        yield CallDelta(index, call.args)
+        yield CallEnd(index, call)

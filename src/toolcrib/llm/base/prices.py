@@ -3,9 +3,13 @@
 Rates come from a table of the configuration, else from the `genai-prices` package (the extra `prices`), which ships
 its data; nothing is fetched. An unknown model costs None, never 0. A tier applies to all tokens of a call once its
 input passes the threshold, as providers bill it. Searches, images and batch discounts are not priced here.
+
+Token counts where a provider gives none.
+
+Four characters are one token. Good for limits and for tests, not for bills.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime
 from decimal import Decimal, InvalidOperation
 from fnmatch import fnmatchcase
@@ -16,7 +20,7 @@ from typing import Any, TypeAlias
 from msgspec import Struct
 
 from toolcrib.contracts.base.errors import InvalidSettings
-from toolcrib.llm.base.messages import Usage
+from toolcrib.llm.base.messages import NO_TOOLS, Message, Request, Text, Thinking, ToolCall, ToolResult, ToolSet, Usage
 
 _MILLION = Decimal(1_000_000)
 _THOUSAND = Decimal(1000)
@@ -185,3 +189,36 @@ def _rate(price: Any) -> _Rate:
         return _Rate(price / _MILLION)
     tiers = sorted(((tier.start, tier.price / _MILLION) for tier in price.tiers), reverse=True)
     return _Rate(price.base / _MILLION, tuple(tiers))
+
+
+_CHARACTERS_PER_TOKEN = 4
+
+
+def estimated_usage(request: Request, answer: Message) -> Usage:
+    """The tokens of a call, by the length of what was sent and received; marked as estimated."""
+    sent = estimated_tokens(request.messages, system=request.system, tools=request.tools)
+    return Usage(input=sent, output=_tokens(_size(answer)), estimated=True)
+
+
+def estimated_tokens(messages: Iterable[Message], *, system: str = "", tools: ToolSet = NO_TOOLS) -> int:
+    """The tokens that a prompt comes to, by its length."""
+    return _tokens(len(system) + tools.size + sum(map(_size, messages)))
+
+
+def _tokens(characters: int) -> int:
+    return -(-characters // _CHARACTERS_PER_TOKEN)
+
+
+def _size(message: Message) -> int:
+    size = 0
+    for part in message.parts:
+        match part:
+            case Text() | ToolResult():
+                size += len(part.text)
+            case Thinking():
+                size += len(part.text) + len(part.signature or "")
+            case ToolCall():
+                size += len(part.name) + len(part.args)
+            case _:
+                size += len(part.raw)
+    return size

@@ -10,8 +10,22 @@ from collections.abc import Iterable, Iterator
 import msgspec
 import orjson
 
-from toolcrib.llm.base.events import CallDelta, CallEnd, CallStart, Done, Event, TextDelta
-from toolcrib.llm.base.messages import Message, NamedTool, Request, Response, Text, Tool, ToolCall, ToolSet
+from toolcrib.llm.base.messages import (
+    CallDelta,
+    CallEnd,
+    CallStart,
+    Done,
+    Event,
+    Message,
+    NamedTool,
+    Request,
+    Response,
+    Text,
+    TextDelta,
+    Tool,
+    ToolCall,
+    ToolSet,
+)
 from toolcrib.llm.base.quirks import Quirks, StructuredMode
 from toolcrib.llm.base.strict import strict_schema
 

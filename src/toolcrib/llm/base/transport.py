@@ -1,6 +1,13 @@
 """The port through which model calls reach a provider, and its HTTP implementation.
 
 It knows no wire format and no retry.
+
+Server-sent events, incrementally: bytes in, payloads out.
+
+Follows the WHATWG parsing rules as far as model providers use them: any line end, comments, a byte order mark,
+several `data` lines per event. The names of events are not kept, because each provider repeats them in the payload.
+Chunks may be cut anywhere, inside a UTF-8 sequence too: only whole lines are looked at.
+https://html.spec.whatwg.org/multipage/server-sent-events.html#event-stream-interpretation
 """
 
 from collections.abc import AsyncGenerator, AsyncIterator, Mapping
@@ -18,6 +25,90 @@ from toolcrib.infrastructure.net import (
     Timeouts,
     TooLarge,
 )
+
+MAX_EVENT_BYTES = 4 * 1024 * 1024
+"""How large one event may become."""
+
+_BOM = b"\xef\xbb\xbf"
+
+
+class SseParser:
+    """The parser of one stream.
+
+    Args:
+        max_event_bytes: The cap on one event, and on a line that does not end.
+    """
+
+    __slots__ = ("_after_cr", "_data", "_max", "_size", "_started", "_tail")
+
+    def __init__(self, max_event_bytes: int = MAX_EVENT_BYTES) -> None:
+        self._max = max_event_bytes
+        self._tail = b""
+        self._data: list[bytes] = []
+        self._size = 0
+        self._started = False
+        self._after_cr = False
+
+    def feed(self, chunk: bytes) -> list[bytes]:
+        """The payloads of the events that this chunk completes.
+
+        Raises:
+            ModelError: `bad_response`, an event exceeds the cap.
+        """
+        if not chunk:
+            return []
+        if self._after_cr or b"\r" in chunk:
+            chunk = self._normalised(chunk)
+        buffer = self._tail + chunk if self._tail else chunk
+        if not self._started:
+            if _BOM.startswith(buffer[:3]) and len(buffer) < len(_BOM):
+                self._tail = buffer
+                return []
+            self._started = True
+            buffer = buffer.removeprefix(_BOM)
+        lines = buffer.split(b"\n")
+        self._tail = lines.pop()
+        events = self._events(lines)
+        if self._size + len(self._tail) > self._max:
+            raise self._too_large()
+        return events
+
+    def close(self) -> list[bytes]:
+        """The payload of an event that lacks only its closing empty line; an unfinished line is dropped."""
+        data, self._data, self._tail = self._data, [], b""
+        return [b"\n".join(data)] if data else []
+
+    def _events(self, lines: list[bytes]) -> list[bytes]:
+        events: list[bytes] = []
+        for line in lines:
+            if not line:
+                if self._data:
+                    events.append(self._data[0] if len(self._data) == 1 else b"\n".join(self._data))
+                    self._data, self._size = [], 0
+            elif line.startswith(b"data:"):
+                value = line[6:] if line[5:6] == b" " else line[5:]
+                self._size += len(value)
+                if self._size > self._max:
+                    raise self._too_large()
+                self._data.append(value)
+        return events
+
+    def _normalised(self, chunk: bytes) -> bytes:
+        """One kind of line end. A CR LF cut between two chunks must not become two line ends."""
+        if self._after_cr and chunk.startswith(b"\n"):
+            chunk = chunk[1:]
+            self._after_cr = False
+            if not chunk:
+                return chunk
+        self._after_cr = chunk.endswith(b"\r")
+        return chunk.replace(b"\r\n", b"\n").replace(b"\r", b"\n")
+
+    def _too_large(self) -> ModelError:
+        return ModelError(
+            "bad_response",
+            f"the model's stream holds an event of more than {self._max} bytes, no model answer; check base_url",
+        )
+
 
 MAX_RESPONSE_BYTES = 8 * 1024 * 1024
 """The largest answer that is read."""

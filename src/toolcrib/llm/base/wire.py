@@ -2,14 +2,24 @@
 
 No I/O, no clock, no credentials kept. A wire may hold a cache of rendered tool sets and nothing else, so one instance
 serves any number of concurrent calls. Implementations are in `wires`.
+
+A model's arguments for APIs that demand an object where others take text.
+
+Fields that a provider puts on a tool call beside id, name and arguments, kept in `ToolCall.signature`.
+
+Written as JSON under the name of the origin, because a signature of another provider means nothing.
+
+Rendered tool sets, each kept as JSON so that a request splices it in instead of rendering ten schemas again.
 """
 
 from collections.abc import Mapping, Sequence
 from typing import Any, Protocol
 
+import orjson
+
 from toolcrib.contracts.base.errors import ModelError
-from toolcrib.llm.base.events import Event
-from toolcrib.llm.base.messages import Request, Response
+from toolcrib.llm.base.json_values import obj
+from toolcrib.llm.base.messages import Event, Request, Response, Tool, ToolSet
 from toolcrib.llm.base.quirks import Quirks
 
 
@@ -67,3 +77,61 @@ class Wire(Protocol):
     def error(self, status: int, headers: Mapping[str, str], body: bytes) -> ModelError:
         """What an answer with an error status means."""
         ...
+
+
+def as_object(args: str) -> Any:
+    """The arguments as an object, spliced in as they were written.
+
+    What is none is shown to the model as the text that it wrote.
+    """
+    try:
+        value = orjson.loads(args or "{}")
+    except orjson.JSONDecodeError:
+        return {"invalid_json": args}
+    return orjson.Fragment(args or "{}") if isinstance(value, dict) else {"not_an_object": value}
+
+
+def signed(origin: str, fields: dict[str, Any]) -> str | None:
+    """The signature that holds these fields, if there are any."""
+    return orjson.dumps({origin: fields}).decode() if fields else None
+
+
+def fields_of(signature: str | None, origin: str) -> dict[str, Any]:
+    """The fields in a signature, if it is of this origin."""
+    if signature is None:
+        return {}
+    try:
+        return obj(obj(orjson.loads(signature)).get(origin))
+    except orjson.JSONDecodeError:
+        return {}
+
+
+_CAPACITY = 64
+
+
+class RenderTool(Protocol):
+    """Renders one tool for one wire."""
+
+    def __call__(self, tool: Tool, /, *, strict: bool) -> dict[str, Any]:
+        """The tool as the wire has it; `strict` says whether the endpoint knows strict mode."""
+        ...
+
+
+class RenderedToolSets:
+    """A bounded cache from a tool set and a variant to its JSON; the least recently rendered goes first."""
+
+    __slots__ = ("_kept",)
+
+    def __init__(self) -> None:
+        self._kept: dict[tuple[ToolSet, bool], orjson.Fragment] = {}
+
+    def get(self, tools: ToolSet, *, strict: bool, render: RenderTool) -> orjson.Fragment:
+        """The set's JSON, rendered when it is new."""
+        key = (tools, strict)
+        fragment = self._kept.get(key)
+        if fragment is None:
+            if len(self._kept) >= _CAPACITY:
+                del self._kept[next(iter(self._kept))]
+            fragment = orjson.Fragment(orjson.dumps([render(tool, strict=strict) for tool in tools.tools]))
+            self._kept[key] = fragment
+        return fragment

@@ -5,8 +5,16 @@
 library before the first request.
 """
 
-from toolcrib.llm.local.catalog import MODELS, LocalModel, find_model
-from toolcrib.llm.local.files import MODELS_FOLDER, installed, model_path, models_folder, remove
+from toolcrib.llm.local.catalog import (
+    MODELS,
+    MODELS_FOLDER,
+    LocalModel,
+    find_model,
+    installed,
+    model_path,
+    models_folder,
+    remove,
+)
 from toolcrib.llm.local.install import Progress, install
 from toolcrib.llm.local.transport import LocalTransport
 

@@ -3,25 +3,56 @@
 It speaks the bytes of that API, so wire, structured answers, tools by schema, limits and prices are the same as for
 every other model. One model is loaded per file and process, by the first request, and answers one request at a time in
 a thread; a request that is given up stops its generation. Nothing is sent anywhere.
+
+Conversations as the text that a ChatML model continues, from the body of a Chat Completions request.
+
+    <|im_start|>user
+    How are you?<|im_end|>
+    <|im_start|>assistant
+
+The marks themselves are taken out of what people and tools say, so that no text can pretend to be another speaker.
 """
 
 import asyncio
 import os
+import re
 import threading
-from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager, suppress
 from importlib import import_module
 from pathlib import Path
 from time import time
-from typing import Any, Protocol, cast
+from typing import Any, Final, Protocol, cast
 
 import orjson
 
 from toolcrib.contracts.base.errors import InvalidSettings, ModelError
 from toolcrib.infrastructure.net import HttpResponse, HttpStream, Timeouts
 from toolcrib.llm.local.catalog import find_model
-from toolcrib.llm.local.chatml import STOP, prompt_of
+
+STOP: Final = ("<|im_end|>", "<|im_start|>", "<|endoftext|>")
+_MARKS: Final = re.compile(r"<\|(?:im_start|im_end|endoftext)\|>")
+
+
+def prompt_of(messages: Sequence[Mapping[str, Any]]) -> str:
+    """The text of a conversation, ready for the model's turn."""
+    turns = [f"<|im_start|>{_role(message)}\n{_said(message)}<|im_end|>\n" for message in messages]
+    return "".join([*turns, "<|im_start|>assistant\n"])
+
+
+def _role(message: Mapping[str, Any]) -> str:
+    role = str(message.get("role", "user"))
+    return role if role in {"system", "assistant"} else "user"
+
+
+def _said(message: Mapping[str, Any]) -> str:
+    content = message.get("content") or ""
+    if isinstance(content, list):
+        parts = [cast("Mapping[str, Any]", part) for part in cast("list[Any]", content)]
+        content = "\n".join(str(part.get("text", "")) for part in parts)
+    return _MARKS.sub("", str(content))
+
 
 CONTEXT_TOKENS = 8192
 """What a conversation and its answer may have together."""

@@ -15,14 +15,11 @@ from msgspec import Struct
 
 from toolcrib.contracts.base.errors import InvalidSettings, ModelError
 from toolcrib.llm.base.errors import cleaned
-from toolcrib.llm.base.events import Done, Event
-from toolcrib.llm.base.messages import Request, Response, Usage
-from toolcrib.llm.base.prices import Cost, Prices
+from toolcrib.llm.base.messages import Done, Event, Request, Response, Usage
+from toolcrib.llm.base.prices import Cost, Prices, estimated_usage
 from toolcrib.llm.base.quirks import Quirks
-from toolcrib.llm.base.sse import SseParser
 from toolcrib.llm.base.structured import StructuredAnswer
-from toolcrib.llm.base.transport import Transport
-from toolcrib.llm.base.usage import estimated_usage
+from toolcrib.llm.base.transport import SseParser, Transport
 from toolcrib.llm.base.wire import Wire
 from toolcrib.llm.models.schema_tools import SchemaTools
 from toolcrib.llm.text import TextTools

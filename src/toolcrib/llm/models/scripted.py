@@ -13,10 +13,26 @@ from typing import TypeAlias
 import msgspec
 
 from toolcrib.contracts.base.errors import InvalidInput, ModelError
-from toolcrib.llm.base.events import CallDelta, CallEnd, CallStart, Done, Event, TextDelta, ThinkingDelta, UsageUpdate
-from toolcrib.llm.base.messages import Message, Opaque, Request, Response, Text, Thinking, ToolCall, Usage, assistant
-from toolcrib.llm.base.prices import Cost
-from toolcrib.llm.base.usage import estimated_usage
+from toolcrib.llm.base.messages import (
+    CallDelta,
+    CallEnd,
+    CallStart,
+    Done,
+    Event,
+    Message,
+    Opaque,
+    Request,
+    Response,
+    Text,
+    TextDelta,
+    Thinking,
+    ThinkingDelta,
+    ToolCall,
+    Usage,
+    UsageUpdate,
+    assistant,
+)
+from toolcrib.llm.base.prices import Cost, estimated_usage
 
 ScriptedAnswer: TypeAlias = Response | Message | str | ModelError
 """What a script says next: a whole response, its message, its text, or a failure that is raised."""

@@ -17,10 +17,7 @@ def entra_token(settings: SdkSettings, scope: str) -> Callable[[], Awaitable[str
     """
     try:
         from azure.core.exceptions import AzureError  # noqa: PLC0415 - an optional package
-        from azure.identity.aio import (  # noqa: PLC0415 - as above
-            DefaultAzureCredential,
-            get_bearer_token_provider,
-        )
+        from azure.identity.aio import DefaultAzureCredential, get_bearer_token_provider  # noqa: PLC0415 - as above
     except ImportError as error:
         raise InvalidSettings(
             f"{settings.provider} has no API key, and for the machine's identity a package is missing ({error}); "

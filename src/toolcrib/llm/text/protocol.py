@@ -12,8 +12,21 @@ from typing import Any, Final, NamedTuple
 import msgspec
 import orjson
 
-from toolcrib.llm.base.events import Done, Event, TextDelta, whole_calls
-from toolcrib.llm.base.messages import NO_TOOLS, Message, NamedTool, Part, Request, Response, Text, ToolCall, in_words
+from toolcrib.llm.base.messages import (
+    NO_TOOLS,
+    Done,
+    Event,
+    Message,
+    NamedTool,
+    Part,
+    Request,
+    Response,
+    Text,
+    TextDelta,
+    ToolCall,
+    in_words,
+    whole_calls,
+)
 from toolcrib.llm.base.quirks import Quirks
 from toolcrib.llm.base.structured import structured_mode
 from toolcrib.llm.text.calls import Block, Call, parse, problem_at

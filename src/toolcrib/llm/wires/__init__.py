@@ -2,7 +2,7 @@
 
 from toolcrib.llm.wires.anthropic import AnthropicWire
 from toolcrib.llm.wires.chat import ChatWire
-from toolcrib.llm.wires.gemini_part import GeminiWire
+from toolcrib.llm.wires.gemini import GeminiWire
 from toolcrib.llm.wires.plain import PlainForm, PlainWire
 from toolcrib.llm.wires.responses import ResponsesWire
 

@@ -3,37 +3,326 @@
 Not here: what an answer means (`anthropic_answer`), and streams (`anthropic_stream`). Written against the API version
 2023-06-01, which the provider keeps stable; later versions refuse the sampling settings that our requests may carry.
 https://platform.claude.com/docs/en/api/messages
+
+What an Anthropic Messages answer means. Used for whole answers and, block by block, for streams.
+
+A block that has no neutral shape (server tools and their results, text with citations, what comes next year) becomes an
+`Opaque` part of the very bytes that arrived.
+
+Anthropic Messages streams: events become ours at once, and add up to blocks that are read like a whole answer's.
+
+Unknown events are skipped, as the API's contract demands; unknown deltas of a block are merged into it field by
+field, so that a block without a neutral shape arrives whole.
 """
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
+import msgspec
 import orjson
+from msgspec import Raw, Struct
 
 from toolcrib.contracts.base.errors import ModelError
-from toolcrib.llm.base._arguments import as_object
-from toolcrib.llm.base._signature import fields_of
-from toolcrib.llm.base._toolsets import RenderedToolSets
 from toolcrib.llm.base.errors import Fault, fault_of, provider_error
-from toolcrib.llm.base.json_values import obj, text
+from toolcrib.llm.base.json_values import count, load_object, missing, obj, text
 from toolcrib.llm.base.messages import (
+    CallDelta,
+    CallEnd,
+    CallStart,
+    Done,
+    Event,
     Message,
     NamedTool,
     Opaque,
     Part,
     Request,
     Response,
+    Stop,
     Text,
+    TextDelta,
     Thinking,
+    ThinkingDelta,
     Tool,
     ToolCall,
     ToolResult,
+    Usage,
+    UsageUpdate,
 )
 from toolcrib.llm.base.quirks import Quirks
 from toolcrib.llm.base.strict import strict_schema
-from toolcrib.llm.wires.anthropic_answer import parse_answer
-from toolcrib.llm.wires.anthropic_stream import AnthropicDecoder
+from toolcrib.llm.base.wire import RenderedToolSets, as_object, fields_of, signed
+
+_STOPS: dict[str, Stop] = {
+    "end_turn": "end",
+    "stop_sequence": "end",
+    "tool_use": "tool_calls",
+    "max_tokens": "length",
+    "model_context_window_exceeded": "length",
+    "refusal": "refusal",
+    "pause_turn": "pause",
+}
+_FIELDS: dict[str, frozenset[str]] = {
+    "text": frozenset({"type", "text"}),
+    "thinking": frozenset({"type", "thinking", "signature"}),
+    "redacted_thinking": frozenset({"type", "data"}),
+}
+_TOOL_USE_FIELDS = frozenset({"type", "id", "name", "input"})
+_DIRECT = {"type": "direct"}
+
+
+class _Content(Struct):
+    content: list[Raw]
+
+
+class _ToolUse(Struct):
+    input: Raw = Raw(b"{}")
+
+
+_content_decoder = msgspec.json.Decoder(_Content)
+_tool_use_decoder = msgspec.json.Decoder(_ToolUse)
+
+
+def parse_answer(body: bytes, origin: str) -> Response:
+    """The response in a body.
+
+    Raises:
+        ModelError: The body holds an error, or lacks what is needed.
+    """
+    content = load_object(body, origin)
+    if content.get("error"):
+        raise provider_error(origin, fault_of(content["error"]), request_id=text(content.get("request_id")))
+    if not isinstance(content.get("content"), list):
+        raise missing(origin, "content", content)
+    blocks = _content_decoder.decode(body).content
+    parts = tuple(part_of(bytes(raw), index, origin) for index, raw in enumerate(blocks))
+    return response_of(content, parts)
+
+
+def response_of(content: dict[str, Any], parts: tuple[Part, ...]) -> Response:
+    """The response of a message object and its parts."""
+    raw_stop = text(content.get("stop_reason"))
+    stop = _STOPS.get(raw_stop, "other") if raw_stop else _stop_without_reason(parts)
+    usage = usage_of(obj(content.get("usage")))
+    return Response(
+        Message("assistant", parts), stop, raw_stop, usage, text(content.get("model")), text(content.get("id"))
+    )
+
+
+def usage_of(usage: dict[str, Any]) -> Usage:
+    """Our counts: the API counts cached tokens apart from the input, we count them in."""
+    if not usage:
+        return Usage(estimated=True)
+    read, written = count(usage.get("cache_read_input_tokens")), count(usage.get("cache_creation_input_tokens"))
+    return Usage(
+        input=count(usage.get("input_tokens")) + read + written,
+        output=count(usage.get("output_tokens")),
+        cache_read=read,
+        cache_write=written,
+        reasoning=count(obj(usage.get("output_tokens_details")).get("thinking_tokens")),
+    )
+
+
+def part_of(raw: bytes, index: int, origin: str) -> Part:
+    """The part that a block means.
+
+    Raises:
+        ModelError: `bad_response`, a tool call without a name.
+    """
+    block = obj(orjson.loads(raw))
+    kind = text(block.get("type"))
+    if kind == "tool_use":
+        return _tool_call(raw, block, index, origin)
+    fields = _FIELDS.get(kind)
+    if fields is None or any(block[name] not in (None, []) for name in block.keys() - fields):
+        return Opaque(origin, raw.decode(), text(block.get("text")))
+    match kind:
+        case "text":
+            return Text(text(block.get("text")))
+        case "thinking":
+            signature = text(block.get("signature"))
+            return Thinking(text(block.get("thinking")), signature or None, origin=origin)
+        case _:
+            return Thinking(signature=text(block.get("data")), redacted=True, origin=origin)
+
+
+def _tool_call(raw: bytes, block: dict[str, Any], index: int, origin: str) -> ToolCall:
+    name = text(block.get("name"))
+    if not name:
+        raise missing(origin, f"content[{index}].name", block)
+    more = {key: block[key] for key in block.keys() - _TOOL_USE_FIELDS if block[key] not in (None, _DIRECT)}
+    args = bytes(_tool_use_decoder.decode(raw).input).decode()
+    return ToolCall(text(block.get("id")) or f"call_{index}", name, args, signed(origin, more))
+
+
+def _stop_without_reason(parts: tuple[Part, ...]) -> Stop:
+    return "tool_calls" if any(isinstance(part, ToolCall) for part in parts) else "end"
+
+
+class _Start(Struct):
+    content_block: Raw
+
+
+_start_decoder = msgspec.json.Decoder(_Start)
+
+
+class _Block:
+    """A block under construction: as it started, and the pieces since."""
+
+    __slots__ = ("call", "fields", "input", "raw", "said")
+
+    def __init__(self, raw: bytes, fields: dict[str, Any], call: int | None) -> None:
+        self.raw = raw
+        self.fields = fields
+        self.call = call
+        self.said: dict[str, list[str]] = {}
+        self.input: list[str] = []
+
+    def say(self, field: str, piece: str) -> None:
+        """More of a text field."""
+        self.said.setdefault(field, []).append(piece)
+
+    def merge(self, delta: dict[str, Any]) -> None:
+        """A delta of any other kind."""
+        for name, value in delta.items():
+            if name == "citation":
+                self.fields["citations"] = [*(self.fields.get("citations") or ()), value]
+            elif isinstance(value, str):
+                self.say(name, value)
+            else:
+                self.fields[name] = value
+        self.raw = b""
+
+    def whole(self) -> bytes:
+        """The block as JSON; the very bytes that arrived, if nothing came after the start."""
+        if self.raw and not self.said and not self.input:
+            return self.raw
+        for name, pieces in self.said.items():
+            self.fields[name] = text(self.fields.get(name)) + "".join(pieces)
+        if self.input:
+            self.fields["input"] = orjson.Fragment("".join(self.input))
+        return orjson.dumps(self.fields)
+
+
+class AnthropicDecoder:
+    """The `Decoder` of one stream."""
+
+    def __init__(self, origin: str) -> None:
+        self._origin = origin
+        self._message: dict[str, Any] = {}
+        self._usage: dict[str, Any] = {}
+        self._open: dict[int, _Block] = {}
+        self._parts: dict[int, Part] = {}
+        self._calls = 0
+        self._done = False
+
+    def feed(self, data: bytes) -> Sequence[Event]:
+        """See `Decoder.feed`."""
+        if self._done:
+            return ()
+        event = load_object(data, self._origin)
+        match event.get("type"):
+            case "content_block_delta":
+                return self._delta(event)
+            case "content_block_start":
+                return self._start(event, data)
+            case "content_block_stop":
+                return self._stop(count(event.get("index")))
+            case "message_start":
+                self._message = obj(event.get("message"))
+                return self._counted(obj(self._message.get("usage")))
+            case "message_delta":
+                self._message.update(obj(event.get("delta")))
+                return self._counted(obj(event.get("usage")))
+            case "message_stop":
+                return self._finish()
+            case "error":
+                raise provider_error(
+                    self._origin, fault_of(event.get("error")), request_id=text(event.get("request_id"))
+                )
+            case _:
+                return ()
+
+    def close(self) -> Sequence[Event]:
+        """See `Decoder.close`. A stream that gave its stop reason and closed its blocks is complete."""
+        if self._done:
+            return ()
+        if self._message.get("stop_reason") and not self._open:
+            return self._finish()
+        raise ModelError(
+            "stream_cut",
+            f"{self._origin} ended the stream in mid-answer, after {len(self._parts)} complete blocks, "
+            "without a stop reason",
+        )
+
+    def _start(self, event: dict[str, Any], data: bytes) -> Sequence[Event]:
+        fields = obj(event.get("content_block"))
+        if not fields:
+            raise missing(self._origin, "content_block", event)
+        is_call = fields.get("type") == "tool_use"
+        block = _Block(bytes(_start_decoder.decode(data).content_block), fields, self._calls if is_call else None)
+        index = count(event.get("index"))
+        self._open[index] = block
+        if block.call is not None:
+            self._calls += 1
+            return (CallStart(block.call, text(fields.get("id")) or f"call_{index}", text(fields.get("name"))),)
+        said = text(fields.get("text"))
+        return (TextDelta(said),) if said else ()
+
+    def _delta(self, event: dict[str, Any]) -> Sequence[Event]:
+        block = self._open.get(count(event.get("index")))
+        if block is None:
+            raise missing(self._origin, "content_block_start", event)
+        delta = obj(event.get("delta"))
+        match delta.get("type"):
+            case "text_delta":
+                said = text(delta.get("text"))
+                block.say("text", said)
+                return (TextDelta(said),)
+            case "input_json_delta":
+                piece = text(delta.get("partial_json"))
+                block.input.append(piece)
+                return (CallDelta(block.call, piece),) if block.call is not None and piece else ()
+            case "thinking_delta":
+                thought = text(delta.get("thinking"))
+                block.say("thinking", thought)
+                return (ThinkingDelta(thought),)
+            case _:
+                block.merge({name: value for name, value in delta.items() if name != "type"})
+                return ()
+
+    def _stop(self, index: int) -> Sequence[Event]:
+        block = self._open.pop(index, None)
+        if block is None:
+            return ()
+        part = self._part(block, index)
+        self._parts[index] = part
+        if block.call is not None and isinstance(part, ToolCall):
+            return (CallEnd(block.call, part),)
+        return ()
+
+    def _part(self, block: _Block, index: int) -> Part:
+        """The part of a finished block. Arguments that are no JSON stay the text that the model wrote."""
+        written = "".join(block.input)
+        if block.call is None or not written:
+            block.input = [written] if written else []
+            return part_of(block.whole(), index, self._origin)
+        block.input = []
+        call = part_of(block.whole(), index, self._origin)
+        return msgspec.structs.replace(call, args=written) if isinstance(call, ToolCall) else call
+
+    def _counted(self, usage: dict[str, Any]) -> Sequence[Event]:
+        self._usage.update({name: value for name, value in usage.items() if value is not None})
+        return (UsageUpdate(usage_of(self._usage)),) if usage else ()
+
+    def _finish(self) -> Sequence[Event]:
+        self._done = True
+        events = [event for index in sorted(self._open) for event in self._stop(index)]
+        if not self._message:
+            raise missing(self._origin, "message_start", {})
+        parts = tuple(self._parts[index] for index in sorted(self._parts))
+        return [*events, Done(response_of({**self._message, "usage": self._usage}, parts))]
+
 
 API_VERSION = "2023-06-01"
 

@@ -3,34 +3,415 @@
 Not here: what an answer means (`chat_answer`), and streams (`chat_stream`). A tool result's `is_error` has no field
 in this API; the result's text says it.
 https://platform.openai.com/docs/api-reference/chat
+
+What a Chat Completions answer means; for whole answers, and for the message that a stream adds up to.
+
+A message field that has no neutral shape (annotations, audio, reasoning details, ...) becomes one `Opaque` part whose
+JSON is an object of such fields; a refusal too, with its text.
+
+Chat Completions streams: chunks become events at once, and add up to a message that is read like a whole answer.
+
+Lenient where servers differ: a delta without `index`, several calls under one index, a whole call in one delta,
+arguments as an object, a missing `[DONE]` after the finish reason, usage in any chunk.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import msgspec
 import orjson
+from msgspec import Struct
 
 from toolcrib.contracts.base.errors import ModelError
-from toolcrib.llm.base._signature import fields_of
-from toolcrib.llm.base._toolsets import RenderedToolSets
-from toolcrib.llm.base.errors import fault_in, provider_error
+from toolcrib.llm.base.errors import fault_in, fault_of, provider_error
+from toolcrib.llm.base.json_values import arr, count, json_text, load_object, missing, obj, text
 from toolcrib.llm.base.messages import (
+    CallDelta,
+    CallEnd,
+    CallStart,
+    Done,
+    Event,
     Message,
     NamedTool,
     Opaque,
+    Part,
     Request,
     Response,
+    Stop,
     Text,
+    TextDelta,
     Thinking,
+    ThinkingDelta,
     Tool,
     ToolCall,
     ToolResult,
+    Usage,
+    UsageUpdate,
 )
 from toolcrib.llm.base.quirks import Quirks
 from toolcrib.llm.base.strict import strict_schema
-from toolcrib.llm.wires.chat_answer import parse_answer
-from toolcrib.llm.wires.chat_stream import ChatDecoder
+from toolcrib.llm.base.wire import RenderedToolSets, fields_of, signed
+
+KNOWN_FIELDS = frozenset(
+    {"role", "content", "reasoning_content", "reasoning", "tool_calls", "function_call", "refusal"}
+)
+"""The message fields that have a neutral shape."""
+
+_CALL_FIELDS = frozenset({"function", "id", "index", "type"})
+_STOPS: dict[str, Stop] = {
+    "stop": "end",
+    "end_turn": "end",
+    "eos": "end",
+    "eos_token": "end",
+    "stop_sequence": "end",
+    "length": "length",
+    "max_tokens": "length",
+    "model_length": "length",
+    "tool_calls": "tool_calls",
+    "function_call": "tool_calls",
+    "content_filter": "content_filter",
+    "refusal": "refusal",
+}
+
+
+class Answer(Struct):
+    """One choice and what stands around it."""
+
+    message: dict[str, Any]
+    finish_reason: str
+    usage: Usage | None
+    model: str
+    id: str
+
+
+def parse_answer(body: bytes, origin: str) -> Response:
+    """The response in a body.
+
+    Raises:
+        ModelError: The body holds an error, or lacks what is needed.
+    """
+    content = load_object(body, origin)
+    if content.get("error"):
+        raise provider_error(origin, fault_of(content["error"]))
+    choices = arr(content.get("choices"))
+    if not choices:
+        raise missing(origin, "choices", content)
+    choice = obj(choices[0])
+    if choice.get("error"):
+        raise provider_error(origin, fault_of(choice["error"]))
+    if not isinstance(choice.get("message"), dict) and choice.get("finish_reason") != "content_filter":
+        raise missing(origin, "choices[0].message", choice)
+    return response_of(
+        Answer(
+            message=obj(choice.get("message")),
+            finish_reason=text(choice.get("finish_reason")),
+            usage=usage_of(content),
+            model=text(content.get("model")),
+            id=text(content.get("id")),
+        ),
+        origin,
+    )
+
+
+def response_of(answer: Answer, origin: str) -> Response:
+    """The response that an answer means."""
+    parts = [
+        *_thinking(answer.message, origin),
+        *_content(answer.message.get("content"), origin),
+        *_opaque(answer.message, origin),
+        *_calls(answer, origin),
+    ]
+    stop = _STOPS.get(answer.finish_reason, "other") if answer.finish_reason else "end"
+    if stop == "end" and isinstance(parts[-1] if parts else None, ToolCall):
+        stop = "tool_calls"
+    if stop == "end" and answer.message.get("refusal"):
+        stop = "refusal"
+    usage = answer.usage or Usage(estimated=True)
+    return Response(Message("assistant", tuple(parts)), stop, answer.finish_reason, usage, answer.model, answer.id)
+
+
+def usage_of(content: dict[str, Any]) -> Usage | None:
+    """The usage in an answer or a chunk of one; Groq's streams have it under `x_groq`."""
+    usage = obj(content.get("usage")) or obj(obj(content.get("x_groq")).get("usage"))
+    if not usage:
+        return None
+    read = obj(usage.get("prompt_tokens_details"))
+    written = obj(usage.get("completion_tokens_details"))
+    return Usage(
+        input=count(usage.get("prompt_tokens")),
+        output=count(usage.get("completion_tokens")),
+        cache_read=count(read.get("cached_tokens")) or count(usage.get("prompt_cache_hit_tokens")),
+        cache_write=count(read.get("cache_write_tokens")),
+        reasoning=count(written.get("reasoning_tokens")),
+    )
+
+
+def thinking_text(message: dict[str, Any]) -> str:
+    """The reasoning in a message or a delta; servers that send several fields repeat one text in them."""
+    shown = text(message.get("reasoning_content")) or text(message.get("reasoning"))
+    if shown or "reasoning_details" not in message:
+        return shown
+    details = map(obj, arr(message["reasoning_details"]))
+    return "".join(text(detail.get("text")) or text(detail.get("summary")) for detail in details)
+
+
+def content_piece(piece: Any) -> tuple[str, str]:
+    """Text and thinking text of one piece of a content array; both empty if it is neither."""
+    fields = obj(piece)
+    match fields.get("type"):
+        case "text":
+            return text(fields.get("text")), ""
+        case "thinking":
+            return "", "".join(text(obj(part).get("text")) for part in arr(fields.get("thinking")))
+        case _:
+            return "", ""
+
+
+def generated_id(answer_id: str, index: int) -> str:
+    """The id of a call that came without one; unique in a conversation, and the same whole and streamed."""
+    return f"call_{answer_id}_{index}" if answer_id else f"call_{index}"
+
+
+def further_fields(call: dict[str, Any]) -> dict[str, Any]:
+    """What a call, or a delta of one, holds beside its id and function."""
+    return {name: call[name] for name in call.keys() - _CALL_FIELDS if call[name] is not None}
+
+
+def _thinking(message: dict[str, Any], origin: str) -> list[Part]:
+    shown = thinking_text(message)
+    return [Thinking(shown, origin=origin)] if shown else []
+
+
+def _content(content: Any, origin: str) -> list[Part]:
+    if isinstance(content, str):
+        return [Text(content)] if content else []
+    parts: list[Part] = []
+    for piece in arr(content):
+        said, thought = content_piece(piece)
+        if thought:
+            parts.append(Thinking(thought, origin=origin))
+        elif said:
+            parts.append(Text(said))
+        elif obj(piece).get("type") not in {"text", "thinking"}:
+            fields = {"content": [piece]}
+            parts.append(Opaque(origin, orjson.dumps(fields).decode(), text(obj(piece).get("refusal"))))
+    return parts
+
+
+def _opaque(message: dict[str, Any], origin: str) -> list[Part]:
+    parts: list[Part] = []
+    if refusal := text(message.get("refusal")):
+        parts.append(Opaque(origin, orjson.dumps({"refusal": refusal}).decode(), refusal))
+    fields = {name: value for name, value in message.items() if name not in KNOWN_FIELDS and not _says_nothing(value)}
+    if fields:
+        parts.append(Opaque(origin, orjson.dumps(fields).decode()))
+    return parts
+
+
+def _says_nothing(value: Any) -> bool:
+    """Whether a field is there for its name only; some servers send every field, with zeros in its members."""
+    return value in (None, [], {}, "") or (isinstance(value, dict) and not any(obj(value).values()))
+
+
+def _calls(answer: Answer, origin: str) -> list[Part]:
+    calls = [obj(call) for call in arr(answer.message.get("tool_calls"))]
+    if not calls and any(obj(answer.message.get("function_call")).values()):
+        calls = [{"function": answer.message["function_call"]}]
+    parts: list[Part] = []
+    for index, call in enumerate(calls):
+        # A call of a custom tool has free text where a function has arguments.
+        function = obj(call.get("function")) or obj(call.get("custom"))
+        name = text(function.get("name"))
+        if not name:
+            raise missing(origin, f"choices[0].message.tool_calls[{index}].function.name", function or call)
+        arguments = function.get("arguments", function.get("input"))
+        args = "{}" if arguments is None else json_text(arguments)
+        signature = signed(origin, further_fields(call))
+        parts.append(ToolCall(text(call.get("id")) or generated_id(answer.id, index), name, args, signature))
+    return parts
+
+
+class _Call:
+    """A call under construction."""
+
+    __slots__ = ("args", "further", "id", "name", "number")
+
+    def __init__(self, number: int, id_: str) -> None:
+        self.number = number
+        self.id = id_
+        self.name = ""
+        self.args: list[str] = []
+        self.further: dict[str, Any] = {}
+
+
+class ChatDecoder:
+    """The `Decoder` of one stream."""
+
+    def __init__(self, origin: str) -> None:
+        self._origin = origin
+        self._text: list[str] = []
+        self._thinking: list[str] = []
+        self._refusal: list[str] = []
+        self._pieces: list[Any] = []
+        self._fields: dict[str, Any] = {}
+        self._calls: list[_Call] = []
+        self._by_index: dict[int, _Call] = {}
+        self._finish_reason = ""
+        self._usage: Usage | None = None
+        self._model = ""
+        self._id = ""
+        self._answered = False
+        self._done = False
+
+    def feed(self, data: bytes) -> Sequence[Event]:
+        """See `Decoder.feed`."""
+        if self._done:
+            return ()
+        if data == b"[DONE]":
+            return self._finish()
+        chunk = load_object(data, self._origin)
+        if chunk.get("error"):
+            raise provider_error(self._origin, fault_of(chunk["error"]))
+        events: list[Event] = []
+        if not self._id:
+            self._id = text(chunk.get("id"))
+        if not self._model:
+            self._model = text(chunk.get("model"))
+        choices = arr(chunk.get("choices"))
+        if choices:
+            self._choice(obj(choices[0]), events)
+        usage = usage_of(chunk)
+        if usage is not None:
+            self._usage = usage
+            events.append(UsageUpdate(usage))
+        return events
+
+    def close(self) -> Sequence[Event]:
+        """See `Decoder.close`. A stream that gave its finish reason is complete without `[DONE]`."""
+        if self._done:
+            return ()
+        if self._finish_reason:
+            return self._finish()
+        raise ModelError(
+            "stream_cut",
+            f"{self._origin} ended the stream in mid-answer, after {sum(map(len, self._text))} characters of text "
+            f"and {len(self._calls)} tool calls, without a finish reason",
+        )
+
+    def _choice(self, choice: dict[str, Any], events: list[Event]) -> None:
+        self._answered = True
+        if choice.get("error"):
+            raise provider_error(self._origin, fault_of(choice["error"]))
+        reason = choice.get("finish_reason")
+        if reason:
+            self._finish_reason = text(reason)
+        delta = obj(choice.get("delta") or choice.get("message"))
+        thought = thinking_text(delta)
+        if thought:
+            self._thinking.append(thought)
+            events.append(ThinkingDelta(thought))
+        content = delta.get("content")
+        if content:
+            self._content(content, events)
+        for call in arr(delta.get("tool_calls")):
+            self._call_delta(obj(call), events)
+        for name in delta.keys() - KNOWN_FIELDS:
+            self._keep(name, delta[name])
+        if any(obj(delta.get("function_call")).values()):
+            self._call_delta({"index": 0, "function": delta["function_call"]}, events)
+        if delta.get("refusal"):
+            self._refusal.append(text(delta["refusal"]))
+            events.append(TextDelta(text(delta["refusal"])))
+
+    def _content(self, content: Any, events: list[Event]) -> None:
+        if isinstance(content, str):
+            self._text.append(content)
+            events.append(TextDelta(content))
+            return
+        for piece in arr(content):
+            said, thought = content_piece(piece)
+            if said:
+                self._text.append(said)
+                events.append(TextDelta(said))
+            elif thought:
+                self._thinking.append(thought)
+                events.append(ThinkingDelta(thought))
+            elif obj(piece).get("type") not in {"text", "thinking"}:
+                self._pieces.append(piece)
+
+    def _keep(self, name: str, value: Any) -> None:
+        """Collect a field without a neutral shape.
+
+        Arrays grow, reasoning details are joined, else the last one stands.
+        """
+        if value in (None, [], {}, ""):
+            return
+        if isinstance(value, list):
+            kept = self._fields.setdefault(name, [])
+            for item in arr(value):
+                if name != "reasoning_details" or not _joined(kept, obj(item)):
+                    kept.append(item)
+        else:
+            self._fields[name] = value
+
+    def _call_delta(self, delta: dict[str, Any], events: list[Event]) -> None:
+        function = obj(delta.get("function"))
+        call = self._call_of(delta.get("index"), text(delta.get("id")), text(function.get("name")))
+        if not call.name and (name := text(function.get("name"))):
+            call.name = name
+            events.append(CallStart(call.number, call.id, name))
+        call.further.update(further_fields(delta))
+        arguments = function.get("arguments")
+        if arguments:
+            args = json_text(arguments)
+            call.args.append(args)
+            events.append(CallDelta(call.number, args))
+
+    def _call_of(self, index: Any, id_: str, name: str) -> _Call:
+        """The call that a delta continues, or a new one."""
+        if isinstance(index, int):
+            call = self._by_index.get(index)
+            if call is not None and not (id_ and name and id_ != call.id):
+                return call
+        elif self._calls and (not id_ or id_ == self._calls[-1].id) and not (name and not id_):
+            return self._calls[-1]
+        number = len(self._calls)
+        call = _Call(number, id_ or generated_id(self._id, number))
+        self._calls.append(call)
+        if isinstance(index, int):
+            self._by_index[index] = call
+        return call
+
+    def _finish(self) -> Sequence[Event]:
+        self._done = True
+        if not self._answered:
+            raise ModelError("bad_response", f"{self._origin} streamed no 'choices'; check the model and base_url")
+        message: dict[str, Any] = {**self._fields, "reasoning_content": "".join(self._thinking)}
+        said = "".join(self._text)
+        message["content"] = [{"type": "text", "text": said}, *self._pieces] if self._pieces else said
+        message["refusal"] = "".join(self._refusal)
+        message["tool_calls"] = [
+            {**call.further, "id": call.id, "function": {"name": call.name, "arguments": "".join(call.args) or "{}"}}
+            for call in self._calls
+        ]
+        answer = Answer(message, self._finish_reason, self._usage, self._model, self._id)
+        response = response_of(answer, self._origin)
+        ends = [CallEnd(number, call) for number, call in enumerate(response.message.calls)]
+        return [*ends, Done(response)]
+
+
+def _joined(kept: list[Any], item: dict[str, Any]) -> bool:
+    """Whether a reasoning detail continued the last one (same type and index) and was joined to it."""
+    last = obj(kept[-1]) if kept else {}
+    if not last or last.get("type") != item.get("type") or last.get("index") != item.get("index"):
+        return False
+    for name, value in item.items():
+        if name in {"text", "summary", "data"} and isinstance(value, str):
+            last[name] = text(last.get(name)) + value
+        elif value not in (None, ""):
+            last[name] = value
+    return True
+
 
 _PATH = "/chat/completions"
 _fields_decoder = msgspec.json.Decoder(dict[str, msgspec.Raw])

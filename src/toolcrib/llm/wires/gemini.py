@@ -3,22 +3,151 @@
 Neighbouring pieces of text, and of thinking, become one part unless they are signed. A part that is more than that
 (executed code, media, what comes next year) becomes an `Opaque` part of the very bytes that arrived; so does what a
 candidate holds beside its content (grounding, citations), which the API does not take back.
+
+JSON Schema as the Gemini API takes it.
+
+The API ignores keywords that it does not know, and refuses a reference with neighbours and formats of its own choice.
+Nothing is lost by leaving those out: a schema here only tells the model what to write, while arguments and answers
+are held against the whole schema elsewhere.
+https://ai.google.dev/api/generate-content#FIELDS.response_json_schema
+
+What went wrong, in the form that all of Google's APIs share.
+
+https://cloud.google.com/apis/design/errors#error_model
+
+Gemini streams: each event is a partial answer, and the last one says why the model stopped.
+
+Gemini generateContent, of Google AI and of Vertex AI: rendering and the `Wire` itself.
+
+Not here: what an answer means (`gemini_answer`), streams (`gemini_stream`), errors (`gemini_errors`), and the subset
+of JSON Schema (`gemini_schema`). The base URL holds the API's version and, with Vertex, project and location.
+https://ai.google.dev/api/generate-content
+https://ai.google.dev/gemini-api/docs/thought-signatures
 """
 
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Mapping, Sequence
+from functools import lru_cache
+from typing import Any, cast
+from urllib.parse import quote
 
 import msgspec
 import orjson
 from msgspec import Raw, Struct
 
 from toolcrib.contracts.base.errors import ModelError
-from toolcrib.llm.base._signature import signed
 from toolcrib.llm.base.errors import Fault, provider_error
-from toolcrib.llm.base.events import CallDelta, CallEnd, CallStart, Event, TextDelta, ThinkingDelta, UsageUpdate
 from toolcrib.llm.base.json_values import arr, count, load_object, missing, obj, text
-from toolcrib.llm.base.messages import Message, Opaque, Part, Response, Stop, Text, Thinking, ToolCall, Usage
-from toolcrib.llm.wires.gemini_errors import fault_of
+from toolcrib.llm.base.messages import (
+    CallDelta,
+    CallEnd,
+    CallStart,
+    Done,
+    Event,
+    Message,
+    NamedTool,
+    Opaque,
+    Part,
+    Reasoning,
+    Request,
+    Response,
+    Stop,
+    Text,
+    TextDelta,
+    Thinking,
+    ThinkingDelta,
+    Tool,
+    ToolCall,
+    ToolResult,
+    Usage,
+    UsageUpdate,
+)
+from toolcrib.llm.base.quirks import Quirks
+from toolcrib.llm.base.wire import RenderedToolSets, as_object, fields_of, signed
+
+_FORMATS = frozenset({"date", "date-time", "time"})
+_OF_ONE = frozenset({"additionalProperties", "items", "not"})
+_OF_MANY = frozenset({"allOf", "anyOf", "oneOf", "prefixItems"})
+_BY_NAME = frozenset({"$defs", "properties"})
+_TYPES: dict[type, str] = {bool: "boolean", str: "string", int: "integer", float: "number"}
+
+
+def gemini_schema(schema: dict[str, Any]) -> dict[str, Any]:
+    """The schema for a model of this API. Equal schemas are worked on once."""
+    return orjson.loads(_gemini_json(orjson.dumps(schema)))
+
+
+@lru_cache(maxsize=1024)
+def _gemini_json(schema: bytes) -> bytes:
+    return orjson.dumps(_walk(orjson.loads(schema)))
+
+
+def _walk(value: Any) -> Any:
+    if not isinstance(value, dict):
+        return value
+    schema = cast("dict[str, Any]", value)
+    if "$ref" in schema:
+        return {keyword: _inner(keyword, content) for keyword, content in schema.items() if keyword.startswith("$")}
+    made = {keyword: _inner(keyword, content) for keyword, content in schema.items()}
+    if "const" in made:
+        _as_choice(made, made.pop("const"))
+    if isinstance(made.get("format"), str) and made["format"] not in _FORMATS:
+        described = f"{made.get('description', '')} (format: {made.pop('format')})"
+        made["description"] = described.lstrip()
+    return made
+
+
+def _inner(keyword: str, content: Any) -> Any:
+    if keyword in _OF_ONE:
+        return _walk(content)
+    if keyword in _OF_MANY and isinstance(content, list):
+        return [_walk(branch) for branch in cast("list[Any]", content)]
+    if keyword in _BY_NAME and isinstance(content, dict):
+        return {name: _walk(branch) for name, branch in cast("dict[str, Any]", content).items()}
+    return content
+
+
+def _as_choice(schema: dict[str, Any], value: Any) -> None:
+    """A constant as a choice of one; the API knows choices of texts and numbers only."""
+    if type(value) in _TYPES:
+        schema.setdefault("type", _TYPES[type(value)])
+    if isinstance(value, str | int | float) and not isinstance(value, bool):
+        schema["enum"] = [value]
+
+
+_REASON = "google.rpc.ErrorInfo"
+_RETRY = "google.rpc.RetryInfo"
+_QUOTA = "google.rpc.QuotaFailure"
+
+
+def fault_of(body: Any) -> Fault:
+    """The fault in a body: `{"error": {...}}`, or an array of it, which streams answer with."""
+    content = obj(next(iter(arr(body)), body))
+    error = obj(content.get("error"))
+    if not error:
+        return Fault(text(content.get("error")) or text(content.get("message")))
+    details = {text(detail.get("@type")).rpartition("/")[2]: detail for detail in map(obj, arr(error.get("details")))}
+    words = (text(obj(details.get(_REASON)).get("reason")), text(error.get("status")))
+    return Fault(
+        text(error.get("message")),
+        tuple(word for word in words if word),
+        count(error.get("code")),
+        retry_after_s=_seconds(text(obj(details.get(_RETRY)).get("retryDelay"))),
+        kind="quota" if _is_daily(obj(details.get(_QUOTA))) else None,
+    )
+
+
+def _is_daily(quota: dict[str, Any]) -> bool:
+    """Whether waiting for a minute does not help."""
+    return any("PerDay" in text(obj(violation).get("quotaId")) for violation in arr(quota.get("violations")))
+
+
+def _seconds(duration: str) -> float | None:
+    """A duration of protocol buffers: `17s`, `1.5s`."""
+    try:
+        return float(duration.removesuffix("s"))
+    except ValueError:
+        return None
+
 
 BESIDE_CONTENT = "candidate"
 """The key of an opaque part that stood beside the content; no part of the API has it."""
@@ -232,3 +361,192 @@ def parse_answer(body: bytes, origin: str) -> Response:
     else:
         answer.add(body)
     return answer.response()
+
+
+class GeminiDecoder:
+    """The `Decoder` of one stream.
+
+    Args:
+        origin: The provider's name.
+    """
+
+    def __init__(self, origin: str) -> None:
+        self._origin = origin
+        self._answer = Answer(origin)
+
+    def feed(self, data: bytes) -> Sequence[Event]:
+        """See `Decoder.feed`."""
+        return self._answer.add(data)
+
+    def close(self) -> Sequence[Event]:
+        """See `Decoder.close`. There is no end marker: a stream that gave its finish reason is complete."""
+        if not self._answer.raw_stop:
+            raise ModelError(
+                "stream_cut",
+                f"{self._origin} ended the stream in mid-answer, after {self._answer.progress()}, "
+                "without a finish reason",
+            )
+        return (Done(self._answer.response()),)
+
+
+_MODES = {"auto": "AUTO", "none": "NONE", "required": "ANY"}
+_SAMPLING = {
+    "temperature": "temperature",
+    "top_p": "topP",
+    "frequency_penalty": "frequencyPenalty",
+    "presence_penalty": "presencePenalty",
+}
+_BUDGETS = {"none": 0, "minimal": 1024, "low": 1024, "medium": 8192, "high": 24576}
+"""Google's own translation, https://ai.google.dev/gemini-api/docs/openai#thinking"""
+_UNBOUND_BUDGET = -1
+_NO_SIGNATURE = "skip_thought_signature_validator"
+
+
+class GeminiWire:
+    """The `Wire` of Gemini generateContent.
+
+    Args:
+        origin: The provider's name, for errors and for what is sent back to its maker only.
+    """
+
+    def __init__(self, origin: str = "google") -> None:
+        self.origin = origin
+        self._tools = RenderedToolSets()
+
+    def build(self, request: Request, quirks: Quirks, *, stream: bool) -> tuple[str, dict[str, Any]]:
+        """See `Wire.build`. A model that is no plain name (`tunedModels/x`) is taken as the path that it is."""
+        body: dict[str, Any] = {"contents": self._contents(request.messages, quirks)}
+        if request.system:
+            body["systemInstruction"] = {"parts": [{"text": request.system}]}
+        if request.tools:
+            tools = self._tools.get(request.tools, strict=False, render=_tool)
+            body["tools"] = [{"functionDeclarations": tools}]
+            if request.tool_choice != "auto":
+                body["toolConfig"] = {"functionCallingConfig": _calling(request.tool_choice)}
+        extra = dict(request.extra)
+        if config := _generation_config(request, quirks) | obj(extra.pop("generationConfig", None)):
+            body["generationConfig"] = config
+        body.update(extra)
+        name = quote(request.model)
+        method = "streamGenerateContent?alt=sse" if stream else "generateContent"
+        return f"/{name if '/' in name else f'models/{name}'}:{method}", body
+
+    def headers(self, key: str | None) -> dict[str, str]:
+        """See `Wire.headers`. The API would take the key in the URL too, where it ends up in logs."""
+        return {"x-goog-api-key": key} if key else {}
+
+    def parse(self, body: bytes) -> Response:
+        """See `Wire.parse`."""
+        return parse_answer(body, self.origin)
+
+    def decoder(self) -> GeminiDecoder:
+        """See `Wire.decoder`."""
+        return GeminiDecoder(self.origin)
+
+    def error(self, status: int, headers: Mapping[str, str], body: bytes) -> ModelError:
+        """See `Wire.error`."""
+        try:
+            fault = fault_of(orjson.loads(body))
+        except orjson.JSONDecodeError:
+            fault = Fault(body.decode("utf-8", "replace"))
+        return provider_error(self.origin, fault, status=status, headers=headers)
+
+    def _contents(self, messages: tuple[Message, ...], quirks: Quirks) -> list[dict[str, Any]]:
+        """One content per turn: neighbours of one role become one, a message that would be empty is left out."""
+        contents: list[dict[str, Any]] = []
+        for message in messages:
+            role = "model" if message.role == "assistant" else "user"
+            parts = [part for said in message.parts if (part := _part(said, self.origin)) is not None]
+            if quirks.signed_calls:
+                _sign_first_call(parts)
+            if contents and contents[-1]["role"] == role:
+                contents[-1]["parts"] += parts
+            elif parts:
+                contents.append({"role": role, "parts": parts})
+        return contents
+
+
+def _part(part: Part, origin: str) -> dict[str, Any] | orjson.Fragment | None:
+    """A part as the API has it, or None if there is nothing that this provider may see."""
+    match part:
+        case Text():
+            seal = fields_of(part.signature, origin)
+            return {"text": part.text, **seal} if part.text or seal else None
+        case ToolCall():
+            return _function_call(part, origin)
+        case ToolResult():
+            response = {"error" if part.is_error else "output": part.text}
+            return {"functionResponse": {"id": part.id, "name": part.name, "response": response}}
+        case Thinking():
+            return _thought(part) if part.origin == origin else None
+        case _:
+            return _opaque(part, origin)
+
+
+def _function_call(call: ToolCall, origin: str) -> dict[str, Any]:
+    more = fields_of(call.signature, origin)
+    further = obj(more.pop("functionCall", None))
+    return {"functionCall": {"id": call.id, "name": call.name, "args": as_object(call.args), **further}, **more}
+
+
+def _sign_first_call(parts: list[dict[str, Any] | orjson.Fragment]) -> None:
+    """Give calls that another model made, or that came unsigned, the mark that the API accepts instead.
+
+    Of several calls in one turn it signs, and asks for, the first.
+    """
+    for part in parts:
+        if isinstance(part, dict) and "functionCall" in part:
+            part.setdefault("thoughtSignature", _NO_SIGNATURE)
+            return
+
+
+def _thought(part: Thinking) -> dict[str, Any]:
+    thought: dict[str, Any] = {"text": part.text, "thought": True}
+    return thought | ({"thoughtSignature": part.signature} if part.signature else {})
+
+
+def _opaque(part: Opaque, origin: str) -> dict[str, Any] | orjson.Fragment | None:
+    if part.origin != origin:
+        return {"text": part.text} if part.text else None
+    return None if part.raw.startswith(f'{{"{BESIDE_CONTENT}":') else orjson.Fragment(part.raw)
+
+
+def _tool(tool: Tool, /, *, strict: bool) -> dict[str, Any]:
+    del strict  # the API has no such mode
+    return {"name": tool.name, "description": tool.description, "parametersJsonSchema": gemini_schema(tool.schema)}
+
+
+def _calling(choice: str | NamedTool) -> dict[str, Any]:
+    if isinstance(choice, NamedTool):
+        return {"mode": "ANY", "allowedFunctionNames": [choice.name]}
+    return {"mode": _MODES[choice]}
+
+
+def _generation_config(request: Request, quirks: Quirks) -> dict[str, Any]:
+    config: dict[str, Any] = {}
+    if max_tokens := request.max_tokens or quirks.max_tokens_default:
+        config["maxOutputTokens"] = max_tokens
+    ignored = quirks.ignored(request)
+    for name, field in _SAMPLING.items():
+        value = getattr(request, name)
+        if value is not None and name not in ignored:
+            config[field] = value
+    if request.output_schema is not None and quirks.structured in {"json_schema", "json_object"}:
+        config["responseMimeType"] = "application/json"
+        if quirks.structured == "json_schema":
+            config["responseJsonSchema"] = gemini_schema(request.output_schema)
+    if request.reasoning is not None:
+        config["thinkingConfig"] = _thinking_config(request.reasoning, quirks)
+    return config
+
+
+def _thinking_config(reasoning: Reasoning, quirks: Quirks) -> dict[str, Any]:
+    """The second generation takes a budget only; the third takes words, and cannot but think a little."""
+    budget, effort = reasoning.budget_tokens, reasoning.effort
+    if budget is None and effort is not None:
+        if not quirks.effort_as_budget:
+            return {"includeThoughts": effort != "none", "thinkingLevel": "minimal" if effort == "none" else effort}
+        budget = _BUDGETS.get(effort, _UNBOUND_BUDGET)
+    if budget is None:
+        return {"includeThoughts": True}
+    return {"includeThoughts": budget != 0, "thinkingBudget": budget}

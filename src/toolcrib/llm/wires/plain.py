@@ -13,8 +13,7 @@ from msgspec import Struct
 from toolcrib.contracts import Json, JsonObject
 from toolcrib.contracts.base.errors import ModelError
 from toolcrib.llm.base.errors import fault_in, provider_error
-from toolcrib.llm.base.events import Event
-from toolcrib.llm.base.messages import Message, Request, Response, Text, Usage
+from toolcrib.llm.base.messages import Event, Message, Request, Response, Text, Usage
 from toolcrib.llm.base.quirks import Quirks
 
 

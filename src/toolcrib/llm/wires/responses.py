@@ -4,35 +4,319 @@ Stateless: nothing is stored at the provider (`store` is false), the whole histo
 goes with it in the encrypted form in which it came. Not here: what an answer means (`responses_answer`), and streams
 (`responses_stream`). A tool result's `is_error` has no field in this API; the result's text says it.
 https://platform.openai.com/docs/api-reference/responses
+
+What an OpenAI Responses answer means; for whole answers, and for the response object that ends a stream.
+
+An answer is a list of items. A message of one plain text, a function call and a reasoning item have a neutral shape;
+all others (refusals, text with citations, web searches, MCP calls, what comes next year) become an `Opaque` part of the
+very bytes that arrived.
+
+OpenAI Responses streams: events become ours at once; the response object in the last one is the answer.
+
+Unknown events are skipped: what they announce stands in their item. Servers that leave the items out of the last event,
+or send a call's arguments only when it is complete, are understood.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
+import msgspec
 import orjson
+from msgspec import Raw, Struct
 
 from toolcrib.contracts.base.errors import ModelError
-from toolcrib.llm.base._signature import fields_of
-from toolcrib.llm.base._toolsets import RenderedToolSets
-from toolcrib.llm.base.errors import fault_in, provider_error
-from toolcrib.llm.base.json_values import obj
+from toolcrib.llm.base.errors import fault_in, fault_of, provider_error
+from toolcrib.llm.base.json_values import arr, count, json_text, load_object, missing, obj, text
 from toolcrib.llm.base.messages import (
+    CallDelta,
+    CallEnd,
+    CallStart,
+    Done,
+    Event,
     Message,
     NamedTool,
     Opaque,
     Part,
     Request,
     Response,
+    Stop,
     Text,
+    TextDelta,
     Thinking,
+    ThinkingDelta,
     Tool,
     ToolCall,
     ToolResult,
+    Usage,
+    UsageUpdate,
 )
 from toolcrib.llm.base.quirks import Quirks
 from toolcrib.llm.base.strict import strict_schema
-from toolcrib.llm.wires.responses_answer import parse_answer
-from toolcrib.llm.wires.responses_stream import ResponsesDecoder
+from toolcrib.llm.base.wire import RenderedToolSets, fields_of, signed
+
+_CUT: dict[str, Stop] = {
+    "max_output_tokens": "length",
+    "max_tokens": "length",
+    "content_filter": "content_filter",
+}
+_TEXTS = frozenset({"output_text", "text"})
+_OF_MESSAGE = frozenset({"content", "role", "type"})
+_OF_TEXT = frozenset({"text", "type"})
+_OF_CALL = frozenset({"arguments", "call_id", "name", "type"})
+_NOTHING: tuple[Any, ...] = (None, [], {}, "")
+
+
+class _Body(Struct):
+    output: list[Raw] = []
+
+
+_decoder = msgspec.json.Decoder(_Body)
+
+
+def parse_answer(body: bytes, origin: str) -> Response:
+    """The response in a body.
+
+    Raises:
+        ModelError: The body holds an error, or lacks what is needed.
+    """
+    content = load_object(body, origin)
+    refuse_failed(content, origin)
+    if not isinstance(content.get("output"), list):
+        raise missing(origin, "output", content)
+    return response_of(content, [bytes(raw) for raw in _decoder.decode(body).output], origin)
+
+
+def refuse_failed(content: dict[str, Any], origin: str) -> None:
+    """Raise the error that a response object holds, if it holds one."""
+    if content.get("error") or content.get("status") == "failed":
+        raise provider_error(origin, fault_of(content.get("error") or {}), request_id=text(content.get("id")))
+
+
+def response_of(content: dict[str, Any], items: list[bytes], origin: str) -> Response:
+    """The response that a response object and its items mean."""
+    parts = tuple(part_of(raw, index, origin) for index, raw in enumerate(items))
+    message = Message("assistant", parts)
+    status = text(content.get("status"))
+    reason = text(obj(content.get("incomplete_details")).get("reason"))
+    raw_stop = reason or status
+    return Response(
+        message,
+        _stop(raw_stop, message, items),
+        raw_stop,
+        usage_of(obj(content.get("usage"))),
+        text(content.get("model")),
+        text(content.get("id")),
+    )
+
+
+def usage_of(usage: dict[str, Any]) -> Usage:
+    """Our counts; marked as estimated if there are none."""
+    if not usage:
+        return Usage(estimated=True)
+    read = obj(usage.get("input_tokens_details"))
+    return Usage(
+        input=count(usage.get("input_tokens")),
+        output=count(usage.get("output_tokens")),
+        cache_read=count(read.get("cached_tokens")),
+        cache_write=count(read.get("cache_write_tokens")),
+        reasoning=count(obj(usage.get("output_tokens_details")).get("reasoning_tokens")),
+    )
+
+
+def part_of(raw: bytes, index: int, origin: str) -> Part:
+    """The part that an item means.
+
+    Raises:
+        ModelError: `bad_response`, a function call without a name.
+    """
+    item = obj(orjson.loads(raw))
+    match item.get("type"):
+        case "function_call":
+            return _call(item, index, origin)
+        case "reasoning":
+            shown = _shown_reasoning(item)
+            identity = text(item.get("id")) or None
+            return Thinking(shown, raw.decode(), identity, redacted=not shown, origin=origin)
+        case "message" | None:
+            return _message_of_item(item, raw, origin)
+        case _:
+            return Opaque(origin, raw.decode())
+
+
+def _message_of_item(item: dict[str, Any], raw: bytes, origin: str) -> Part:
+    pieces = [obj(piece) for piece in arr(item.get("content"))]
+    if isinstance(item.get("content"), str):
+        pieces = [{"type": "text", "text": item["content"]}]
+    if len(pieces) == 1 and _is_plain(pieces[0]):
+        fields = {name: item[name] for name in item.keys() - _OF_MESSAGE if item[name] is not None}
+        return Text(text(pieces[0].get("text")), signed(origin, fields))
+    said = "".join(text(piece.get("text")) or text(piece.get("refusal")) for piece in pieces)
+    return Opaque(origin, raw.decode(), said)
+
+
+def _is_plain(piece: dict[str, Any]) -> bool:
+    return piece.get("type") in _TEXTS and all(piece[name] in _NOTHING for name in piece.keys() - _OF_TEXT)
+
+
+def _call(item: dict[str, Any], index: int, origin: str) -> ToolCall:
+    name = text(item.get("name"))
+    if not name:
+        raise missing(origin, f"output[{index}].name", item)
+    arguments = item.get("arguments")
+    return ToolCall(
+        text(item.get("call_id")) or text(item.get("id")) or f"call_{index}",
+        name,
+        "{}" if arguments in (None, "") else json_text(arguments),
+        signed(origin, {field: item[field] for field in item.keys() - _OF_CALL if item[field] is not None}),
+    )
+
+
+def _shown_reasoning(item: dict[str, Any]) -> str:
+    """The summary; open models give the reasoning itself."""
+    summaries = [text(obj(piece).get("text")) for piece in arr(item.get("summary"))]
+    return "\n\n".join(summaries) or "".join(text(obj(piece).get("text")) for piece in arr(item.get("content")))
+
+
+def _stop(raw_stop: str, message: Message, items: list[bytes]) -> Stop:
+    if raw_stop not in {"", "complete", "completed"}:
+        return _CUT.get(raw_stop, "other")
+    if message.calls:
+        return "tool_calls"
+    refused = any(
+        isinstance(part, Opaque) and b'"refusal"' in raw for part, raw in zip(message.parts, items, strict=True)
+    )
+    return "refusal" if refused else "end"
+
+
+class _ItemDone(Struct):
+    item: Raw
+
+
+class _Answer(Struct):
+    output: list[Raw] = []
+
+
+class _Ended(Struct):
+    response: _Answer
+
+
+_item_decoder = msgspec.json.Decoder(_ItemDone)
+_ended_decoder = msgspec.json.Decoder(_Ended)
+_ENDS = frozenset({"response.completed", "response.incomplete", "response.failed", "response.cancelled"})
+
+
+class _Call:
+    """A call whose arguments arrive."""
+
+    __slots__ = ("number", "written")
+
+    def __init__(self, number: int) -> None:
+        self.number = number
+        self.written = 0
+        """Characters of the arguments so far."""
+
+
+class ResponsesDecoder:
+    """The `Decoder` of one stream."""
+
+    def __init__(self, origin: str) -> None:
+        self._origin = origin
+        self._items: dict[int, bytes] = {}
+        self._calls: dict[int, _Call] = {}
+        self._said = 0
+        self._done = False
+
+    def feed(self, data: bytes) -> Sequence[Event]:
+        """See `Decoder.feed`."""
+        if self._done or data == b"[DONE]":
+            return ()
+        event = load_object(data, self._origin)
+        kind = text(event.get("type"))
+        if kind in _ENDS:
+            return self._finish(event, data)
+        if kind == "error" or (not kind and event.get("error")):
+            raise provider_error(self._origin, fault_of(event.get("error") or event))
+        index = count(event.get("output_index"))
+        match kind:
+            case "response.output_text.delta" | "response.refusal.delta":
+                return self._text(text(event.get("delta")))
+            case "response.reasoning_summary_text.delta" | "response.reasoning_text.delta":
+                return _thinking(text(event.get("delta")))
+            case "response.reasoning_summary_part.added":
+                return _thinking("\n\n") if count(event.get("summary_index")) else ()
+            case "response.output_item.added":
+                return self._started(index, obj(event.get("item")))
+            case "response.function_call_arguments.delta":
+                return self._arguments(index, text(event.get("delta")))
+            case "response.output_item.done":
+                self._items[index] = bytes(_item_decoder.decode(data).item)
+                return self._call_events(index, self._items[index])
+            case _:
+                return ()
+
+    def close(self) -> Sequence[Event]:
+        """See `Decoder.close`."""
+        if self._done:
+            return ()
+        raise ModelError(
+            "stream_cut",
+            f"{self._origin} ended the stream in mid-answer, after {len(self._items)} complete items and "
+            f"{self._said} characters of text, without a final event",
+        )
+
+    def _text(self, said: str) -> Sequence[Event]:
+        self._said += len(said)
+        return (TextDelta(said),) if said else ()
+
+    def _started(self, index: int, item: dict[str, Any]) -> Sequence[Event]:
+        name = text(item.get("name"))
+        if item.get("type") != "function_call" or not name or index in self._calls:
+            return ()
+        call = self._calls[index] = _Call(len(self._calls))
+        return (CallStart(call.number, text(item.get("call_id")) or text(item.get("id")) or f"call_{index}", name),)
+
+    def _arguments(self, index: int, delta: str) -> Sequence[Event]:
+        call = self._calls.get(index)
+        if call is None or not delta:
+            return ()
+        call.written += len(delta)
+        return (CallDelta(call.number, delta),)
+
+    def _call_events(self, index: int, raw: bytes) -> Sequence[Event]:
+        """What is left to tell of a complete item, if it is a call."""
+        part = part_of(raw, index, self._origin)
+        if not isinstance(part, ToolCall):
+            return ()
+        started = (
+            ()
+            if index in self._calls
+            else self._started(index, {"type": "function_call", "call_id": part.id, "name": part.name})
+        )
+        call = self._calls[index]
+        rest = part.args[call.written :]
+        return (*started, *self._arguments(index, rest), CallEnd(call.number, part))
+
+    def _finish(self, event: dict[str, Any], data: bytes) -> Sequence[Event]:
+        self._done = True
+        content = obj(event.get("response"))
+        refuse_failed(content, self._origin)
+        items = [self._items[index] for index in sorted(self._items)]
+        events: list[Event] = []
+        if arr(content.get("output")):
+            items = [bytes(raw) for raw in _ended_decoder.decode(data).response.output]
+            for index, raw in enumerate(items):
+                if index not in self._items:
+                    events += self._call_events(index, raw)
+        response = response_of(content, items, self._origin)
+        events += self._text(response.message.text[self._said :])
+        if not response.usage.estimated:
+            events.append(UsageUpdate(response.usage))
+        return [*events, Done(response)]
+
+
+def _thinking(thought: str) -> Sequence[Event]:
+    return (ThinkingDelta(thought),) if thought else ()
+
 
 _PATH = "/responses"
 

@@ -1,9 +1,12 @@
-"""Is there what the steps name, may a step use it, and does it take the arguments that the step gives?"""
+"""Is there what the steps name, may a step use it, and does it take the arguments that the step gives?
 
-from collections.abc import Iterator
+Steps that do a part of a deterministic agentic tool: do they name one, and give it what it needs?
+"""
+
+from collections.abc import Iterator, Mapping
 from typing import Final, Literal
 
-from toolcrib.contracts import EFFECTS, NotFound, ToolRevision
+from toolcrib.contracts import EFFECTS, AgenticImplementation, NotFound, ToolRevision
 from toolcrib.contracts.workflows import (
     AGENT_HANDLERS,
     AGENTIC_HANDLERS,
@@ -15,9 +18,62 @@ from toolcrib.contracts.workflows import (
 )
 from toolcrib.core.policy import is_in_service
 from toolcrib.core.registry import means_many, misfits
-from toolcrib.workflows.checks.stages import stage_problems
 from toolcrib.workflows.checks.structure.layout import Layout
 from toolcrib.workflows.checks.types.shapes import article
+
+_NEEDS: Final[Mapping[str, tuple[str, ...]]] = {
+    "agentic.plan": ("tool", "input"),
+    "agentic.step": ("tool", "input", "step", "plan", "done"),
+    "agentic.format": ("tool", "input", "plan", "done"),
+}
+_NOT_TAKEN: Final = ("retry", "timeout_s")
+"""Fields of a step that say how one call is made; a stage makes several, each as its tool says."""
+
+
+def stage_problems(layout: Layout, step: WorkflowStep, handler: str) -> Iterator[WorkflowProblem]:
+    """What is wrong with such a step.
+
+    Args:
+        layout: The workflow.
+        step: The step.
+        handler: The handler that it names.
+    """
+    for name in _NEEDS[handler]:
+        if name not in step.input:
+            yield layout.error(step, ("input",), f"{handler} needs {name!r}", "add it")
+    for name in sorted(step.input.keys() - set(_NEEDS[handler])):
+        yield layout.error(
+            step, ("input", name), f"{handler} does not take {name!r}", layout.nearest.near(name, _NEEDS[handler])
+        )
+    for name in sorted(step.model_fields_set & set(_NOT_TAKEN)):
+        message = f"{handler} makes several calls, and {name} is of one"
+        yield layout.error(step, (name,), message, "set it in the tools that the agentic tool calls")
+    named = step.input.get("tool")
+    if "tool" in step.input and (not isinstance(named, str) or "${" in named):
+        message = "tool must name an agentic tool in so many words: the graph is known before it runs"
+        yield layout.error(step, ("input", "tool"), message, "write the name of the tool")
+        return
+    tool = layout.callee(step)
+    if tool is not None:
+        yield from _stage_tool_problems(layout, step, tool)
+
+
+def _stage_tool_problems(layout: Layout, step: WorkflowStep, tool: ToolRevision) -> Iterator[WorkflowProblem]:
+    implementation = tool.definition.implementation
+    if not isinstance(implementation, AgenticImplementation) or implementation.mode != "deterministic":
+        message = f"{tool.name!r} is no deterministic agentic tool"
+        yield layout.error(step, ("input", "tool"), message, "name one, or call it as the step's tool")
+        return
+    if tool.definition.requires_confirmation and not layout.definition.requires_confirmation:
+        message = f"{tool.name!r} requires confirmation, and the workflow that does its parts does not"
+        yield layout.error(step, ("input", "tool"), message, "set requires_confirmation of the workflow")
+    ids = [one.id for one in implementation.steps]
+    wanted = step.input.get("step")
+    if isinstance(wanted, str) and "${" not in wanted and wanted not in ids:
+        yield layout.error(
+            step, ("input", "step"), f"{tool.name!r} has no step {wanted!r}", layout.nearest.near(wanted, ids)
+        )
+
 
 _ASKED: Final = frozenset({"agent_ref", "agentRef", "prompt", "context"})
 """What a handler that asks an agent takes."""

@@ -1,21 +1,40 @@
-"""Is every step one thing, and does everything that it says do something?"""
+"""Is every step one thing, and does everything that it says do something?
+
+Is a word of the workflow vocabulary usable? Checked when it is saved, as far as it can be told without a step.
+
+Is a workflow well formed, and does it fit what it calls? All problems at once, and what follows from the rest.
+"""
 
 from collections.abc import Iterator
+from dataclasses import dataclass, replace
 from datetime import datetime
-from typing import Final
+from typing import Any, Final, Self
 
-from toolcrib.contracts import InvalidDefinition
+from toolcrib.contracts import EFFECTS, InvalidDefinition, InvalidExpression, SideEffects, ToolDefinition
 from toolcrib.contracts.workflows import (
     AGENT_HANDLERS,
     AGENTIC_HANDLERS,
+    BUILT_IN_HANDLERS,
     MAX_WAIT_S,
+    ConditionBinding,
+    Derived,
+    StepRegistration,
     StepRetry,
     Wait,
+    WorkflowDefinition,
+    WorkflowImplementation,
     WorkflowProblem,
     WorkflowStep,
 )
+from toolcrib.core.expressions import Template, references_of
+from toolcrib.core.registry import Registry
 from toolcrib.core.runs import check_pins
-from toolcrib.workflows.checks.structure.layout import Layout
+from toolcrib.workflows.checks.calls import call_problems, effects_problems
+from toolcrib.workflows.checks.expressions import Expressions
+from toolcrib.workflows.checks.names import name_problems
+from toolcrib.workflows.checks.structure.cycles import circle_problems
+from toolcrib.workflows.checks.structure.layout import Layout, Surroundings
+from toolcrib.workflows.checks.types.shapes import schema_of
 
 _WHATS: Final = ("tool", "agent", "workflow", "handler_ref", "wait", "approval")
 _ENDS: Final = ("seconds", "until", "signal")
@@ -106,3 +125,105 @@ def _pin_problems(layout: Layout, step: WorkflowStep) -> Iterator[WorkflowProble
         check_pins(step.name, step.pins)
     except InvalidDefinition as problem:
         yield layout.error(step, ("pins",), str(problem))
+
+
+def check_registration(registration: StepRegistration, registry: Registry, realm: str) -> None:
+    """Refuse a name for a tool that no step could use.
+
+    Raises:
+        InvalidDefinition: Its name comes with the crib, or one of its mappings does not compile.
+        NotFound: There is no such tool.
+    """
+    if registration.name in BUILT_IN_HANDLERS:
+        msg = f"workflow step {registration.name!r} comes with the crib; give yours another name"
+        raise InvalidDefinition(msg)
+    registry.require(realm, registration.tool)
+    for field in ("input_mapping", "output_mapping"):
+        try:
+            references_of(getattr(registration, field))
+        except InvalidExpression as problem:
+            msg = f"workflow step {registration.name!r}: {field}: {problem}"
+            raise InvalidDefinition(msg) from problem
+
+
+def check_condition(condition: ConditionBinding) -> None:
+    """Refuse a condition that is not one expression over its parameters.
+
+    Raises:
+        InvalidDefinition: Names the condition, what is wrong and what to do.
+    """
+    problem = next(_condition_problems(condition), None)
+    if problem is not None:
+        raise InvalidDefinition(f"condition {condition.name!r}: {problem}")
+
+
+def _condition_problems(condition: ConditionBinding) -> Iterator[str]:
+    if len(set(condition.parameters)) < len(condition.parameters):
+        yield f"two of its parameters have one name: {', '.join(condition.parameters)}; give each its own"
+    try:
+        template = Template.parse(condition.expression, "${}")
+        template.check(condition.parameters)
+    except InvalidExpression as problem:
+        yield f"expression: {problem}"
+        return
+    if len(template.parts) != 1 or not template.placeholders:
+        yield f"{condition.expression!r} is not one expression; write it as ${{…}}, and nothing beside it"
+    unread = set(condition.parameters) - {reference.partition(".")[0] for reference in template.references}
+    if unread:
+        yield f"its expression does not read {', '.join(sorted(unread))}; take it out of the parameters"
+
+
+@dataclass(frozen=True, slots=True)
+class Checked:
+    """A workflow as it would be published, and what is wrong with that."""
+
+    tool: ToolDefinition
+    implementation: WorkflowImplementation
+    problems: tuple[WorkflowProblem, ...]
+
+    @property
+    def errors(self) -> tuple[WorkflowProblem, ...]:
+        """What is wrong."""
+        return tuple(problem for problem in self.problems if problem.is_error)
+
+    @property
+    def warnings(self) -> tuple[WorkflowProblem, ...]:
+        """What its author should know."""
+        return tuple(problem for problem in self.problems if not problem.is_error)
+
+    def with_error(self, message: str) -> Self:
+        """The same with one thing more that is wrong with it as a whole."""
+        return replace(self, problems=(*self.problems, WorkflowProblem(path="", message=message)))
+
+
+def check_workflow(definition: WorkflowDefinition, around: Surroundings) -> Checked:
+    """Hold a definition against what there is in its realm.
+
+    Args:
+        definition: The definition.
+        around: What it is held against.
+    """
+    layout = Layout(definition, around)
+    expressions = Expressions(layout)
+    problems = [
+        *name_problems(layout),
+        *kind_problems(layout),
+        *call_problems(layout),
+        *circle_problems(layout),
+        *expressions.problems(),
+        *effects_problems(layout),
+    ]
+    derived: dict[Derived, Any] = {}
+    if definition.side_effects is None:
+        derived["side_effects"] = _effects(layout)
+    output_schema = None if definition.output_schema is not None else schema_of(expressions.output)
+    if output_schema is not None:
+        derived["output_schema"] = output_schema
+    implementation = layout.implementation.model_copy(update={"derived": tuple(derived)})
+    tool = definition.tool().model_copy(update={**derived, "implementation": implementation})
+    return Checked(tool, implementation, tuple(problems))
+
+
+def _effects(layout: Layout) -> SideEffects:
+    called: set[SideEffects] = {tool.definition.side_effects for tool in layout.callees.values()}
+    return EFFECTS[max(map(EFFECTS.index, called), default=0)]

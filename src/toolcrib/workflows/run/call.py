@@ -2,6 +2,11 @@
 
 Each try is a call of its own in the journal: `NAME`, `NAME.try2`, `NAME[3].try2`. To the other side all of them are one
 request: they have the idempotency key of the first. How a call runs is the executor's matter.
+
+Whether a step is tried again after its call has failed, and how long it waits before. Pure.
+
+The retries of the tool itself are over by then. What has taken effect is not done once more, and what may have only if
+the step names the code of its failure; unless it may happen twice.
 """
 
 from typing import Final
@@ -9,17 +14,58 @@ from typing import Final
 import msgspec
 import orjson
 
-from toolcrib.contracts import Json, JsonObject, Principal, Reason, ToolEnvelope, ToolError, ToolRevision
-from toolcrib.contracts.workflows import AGENT_HANDLERS, SettledStep, WorkflowStep
-from toolcrib.core.executor import ToolCall
+from toolcrib.contracts import (
+    ErrorCode,
+    Json,
+    JsonObject,
+    Principal,
+    Reason,
+    ToolDefinition,
+    ToolEnvelope,
+    ToolError,
+    ToolRevision,
+)
+from toolcrib.contracts.workflows import AGENT_HANDLERS, SettledStep, StepRetry, WorkflowStep
+from toolcrib.core.executor import ToolCall, may_run_twice
 from toolcrib.core.runs import RunContext
-from toolcrib.workflows.run.retrying import wait_before_try
 from toolcrib.workflows.values.agent_outputs import AgentNodes
-from toolcrib.workflows.values.dryrun import DRY_RUN
 from toolcrib.workflows.values.graph import Node
-from toolcrib.workflows.values.scope import arguments_of, output_mapping, output_of
+from toolcrib.workflows.values.scope import DRY_RUN, arguments_of, output_mapping, output_of
 from toolcrib.workflows.values.step_environment import HELD_S, Setting
 from toolcrib.workflows.values.step_errors import StepFailed, denied
+
+_FINAL: Final = frozenset({ErrorCode.VALIDATION_ERROR, ErrorCode.POLICY_DENIED, ErrorCode.AUTH_REQUIRED})
+"""What would come again."""
+
+
+def wait_before_try(retry: StepRetry, tool: ToolDefinition, failure: ToolError, tries: int) -> float | None:
+    """Seconds until the next try, or null if there will be none.
+
+    The longer one of the policy's wait and what the other side asks for; one that is longer than `max_s` ends it.
+
+    Args:
+        retry: Of the step.
+        tool: What was called.
+        failure: How the last try failed.
+        tries: How many there were, from 1.
+    """
+    if tries > retry.count or not _is_wanted(retry, tool, failure):
+        return None
+    wait = max(retry.wait_s(tries), failure.retry_after_s or 0.0)
+    return wait if wait <= retry.max_s else None
+
+
+def _is_wanted(retry: StepRetry, tool: ToolDefinition, failure: ToolError) -> bool:
+    safe = may_run_twice(tool)
+    if failure.reason is Reason.OUTCOME_UNKNOWN or (failure.effect == "done" and not safe):
+        return False
+    if retry.codes:
+        return failure.code in retry.codes
+    is_unknown = failure.effect == "unknown" or failure.reason is Reason.TOOL_TIMEOUT
+    if is_unknown and not safe:
+        return False
+    return failure.code not in _FINAL
+
 
 _MOST_SHOWN: Final = 200
 """Characters of the arguments in what a dry run says."""

@@ -2,22 +2,67 @@
 
 A step ends in a `SettledStep`, whatever happens; what it does for one element of a `for_each` ends in one too. What
 leaves this otherwise is not about the step: cancellation, and suspension.
+
+Whether a step runs: its own condition, or one that it names. Pure.
 """
 
-from toolcrib.contracts import InvalidExpression, Json, JsonObject, ToolError
-from toolcrib.contracts.workflows import SettledStep, WorkflowStep
-from toolcrib.workflows.run import asking, waits
+from collections.abc import Mapping
+from typing import cast
+
+from toolcrib.contracts import InvalidExpression, Json, JsonObject, Reason, ToolError
+from toolcrib.contracts.workflows import ConditionBinding, ConditionUse, SettledStep, WorkflowStep
+from toolcrib.core.expressions import Template, resolve
+from toolcrib.core.expressions.values import is_true
+from toolcrib.workflows.run import waits
 from toolcrib.workflows.run.call import Calling
-from toolcrib.workflows.run.conditions import holds
 from toolcrib.workflows.run.fanout import FanOut, elements_of
 from toolcrib.workflows.values.agent_outputs import AgentNodes
-from toolcrib.workflows.values.dryrun import DryRun
 from toolcrib.workflows.values.graph import Node, Plan
-from toolcrib.workflows.values.scope import output_of, value_of
-from toolcrib.workflows.values.scope_part import Scope
-from toolcrib.workflows.values.sizes import held
+from toolcrib.workflows.values.scope import DryRun, Scope, output_of, value_of
 from toolcrib.workflows.values.step_environment import Setting
-from toolcrib.workflows.values.step_errors import StepFailed, failure_of_run, unresolved
+from toolcrib.workflows.values.step_errors import StepFailed, denied, failure_of_run, held, unresolved
+
+
+def holds(step: WorkflowStep, bindings: Mapping[str, ConditionBinding], names: Mapping[str, Json]) -> bool:
+    """Whether the condition of a step holds; one without a condition always runs.
+
+    Args:
+        step: The step.
+        bindings: The conditions that have names, as they were when the workflow was published.
+        names: What its expressions can read.
+
+    Raises:
+        StepFailed: The condition has no value, or the one that is named is not there or disabled.
+    """
+    condition = step.condition
+    if condition is None:
+        return True
+    if isinstance(condition, str):
+        return _is_true(step, condition, names, "condition")
+    bound = _bound(step, condition, bindings)
+    try:
+        given = cast("JsonObject", resolve(condition.input, names))
+    except InvalidExpression as problem:
+        raise unresolved(step.name, f"condition {condition.ref!r}", problem) from problem
+    return _is_true(step, bound.expression, given, f"condition {condition.ref!r}")
+
+
+def _is_true(step: WorkflowStep, expression: str, names: Mapping[str, Json], field: str) -> bool:
+    try:
+        return is_true(Template.parse(expression, "${}").render(names))
+    except InvalidExpression as problem:
+        raise unresolved(step.name, field, problem) from problem
+
+
+def _bound(step: WorkflowStep, use: ConditionUse, bindings: Mapping[str, ConditionBinding]) -> ConditionBinding:
+    bound = bindings.get(use.ref)
+    if bound is None:
+        message = f"names the condition {use.ref!r}, which the workflow was not published with; save it, publish again"
+        raise denied(step.name, Reason.NOT_FOUND, message)
+    if not bound.enabled:
+        message = f"names the condition {use.ref!r}, which is disabled; enable it and publish the workflow again"
+        raise denied(step.name, Reason.TOOL_DISABLED, message)
+    return bound
 
 
 class Stepping:
@@ -123,8 +168,8 @@ class Stepping:
             came = await waits.wait(setting.context, step, step.wait, names, position)
         elif step.approval is not None:
             if setting.context.request.dry_run:
-                return asking.in_dry_run(step, step.approval, names)
-            came = await asking.ask(setting, step, step.approval, names, position)
+                return waits.approval_in_dry_run(step, step.approval, names)
+            came = await waits.ask(setting, step, step.approval, names, position)
         elif step.kind == "value":
             return _succeeded(step, value_of(step, names))
         else:

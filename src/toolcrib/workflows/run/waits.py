@@ -2,19 +2,74 @@
 
 When a wait ends is written down as it begins. A signal has a name of its own kind, so nobody who may send one can
 answer for a person or a client with it; one that came before the step began counts.
+
+A step that asks a person: approved, what it showed is what it puts out, as the person edited it.
+
+The request stands in the same inbox as those of calls that wait, and the same people may decide on it.
 """
 
 from collections.abc import Mapping
 from datetime import datetime
+from typing import cast
 
-from toolcrib.contracts import ErrorCode, InvalidExpression, Json, Reason
-from toolcrib.contracts.workflows import MAX_WAIT_S, SettledStep, Wait, WorkflowStep, event_signal
-from toolcrib.core.expressions import resolve
+from toolcrib.contracts import ErrorCode, InvalidExpression, Json, JsonObject, Reason
+from toolcrib.contracts.workflows import MAX_WAIT_S, SettledStep, StepApproval, Wait, WorkflowStep, event_signal
+from toolcrib.core.expressions import Template, resolve
 from toolcrib.core.expressions.values import is_number, kind
-from toolcrib.core.runs import RunContext
-from toolcrib.workflows.values.dryrun import DRY_RUN
-from toolcrib.workflows.values.step_environment import HELD_S
-from toolcrib.workflows.values.step_errors import fault, unresolved, unusable
+from toolcrib.core.runs import Question, RunContext
+from toolcrib.workflows.values.scope import DRY_RUN, output_of
+from toolcrib.workflows.values.step_environment import HELD_S, Setting
+from toolcrib.workflows.values.step_errors import denied, fault, held, unresolved, unusable
+
+
+async def ask(
+    setting: Setting, step: WorkflowStep, asked: StepApproval, names: Mapping[str, Json], position: str
+) -> JsonObject:
+    """Ask, and wait for the answer for days if need be.
+
+    Args:
+        setting: The run.
+        step: The step.
+        asked: What it asks.
+        names: What its expressions can read.
+        position: Where it stands in the journal.
+
+    Raises:
+        StepFailed: The person said no, nobody said anything in time, or an expression has no value.
+    """
+    question = _question(step, asked, names)
+    decision = await setting.context.ask(position, setting.tool, question)
+    if decision is None:
+        message = f"was not decided within expires_s={asked.expires_s:g}; ask again, or raise expires_s"
+        raise denied(step.name, Reason.APPROVAL_EXPIRED, message)
+    if not decision.approved:
+        why = f": {decision.reason}" if decision.reason else ""
+        raise denied(step.name, Reason.APPROVAL_REJECTED, f"was rejected by a person{why}", said=decision.reason)
+    return question.show if decision.edited_input is None else decision.edited_input
+
+
+def approval_in_dry_run(step: WorkflowStep, asked: StepApproval, names: Mapping[str, Json]) -> SettledStep:
+    """How a step ends in a dry run, which asks nobody and goes on as if the person had agreed.
+
+    Raises:
+        StepFailed: An expression has no value.
+    """
+    question = _question(step, asked, names)
+    reason = f"{DRY_RUN}would ask a person, and goes on with what is shown: {question.message}"
+    output = output_of(step, step.output, names, question.show)
+    return SettledStep(step=step.name, status="skipped", reason=reason, output=output)
+
+
+def _question(step: WorkflowStep, asked: StepApproval, names: Mapping[str, Json]) -> Question:
+    try:
+        message = Template.parse(asked.message, "${}").render_text(names)
+    except InvalidExpression as problem:
+        raise unresolved(step.name, "approval/message", problem) from problem
+    try:
+        show = cast("JsonObject", held(resolve(asked.show, names)))
+    except InvalidExpression as problem:
+        raise unresolved(step.name, "approval/show", problem) from problem
+    return Question(step=step.name, message=message, show=show, expires_s=asked.expires_s)
 
 
 async def wait(context: RunContext, step: WorkflowStep, wait: Wait, names: Mapping[str, Json], position: str) -> Json:

@@ -1,8 +1,7 @@
 """Replays: the code of today on what the world gave then, event by event."""
 
 from toolcrib.core.engines.replay.code import ReplaySandbox
-from toolcrib.core.engines.replay.engine import Furniture, ReplayEngine
-from toolcrib.core.engines.replay.findings import replay_of
+from toolcrib.core.engines.replay.engine import Furniture, ReplayEngine, replay_of
 from toolcrib.core.engines.replay.models import Price, ReplayModels
 from toolcrib.core.engines.replay.recording import RecordedFamily
 

@@ -4,11 +4,15 @@ It opens no socket, runs no tool, asks no model and writes nothing. Every event 
 recorded one; the first difference ends the replay. A run is replayed life by life, as it was taken by processes, and a
 nested run under its caller's budget where it was driven so. The end of a life that a crash cut off is not held against
 anything.
+
+What a replay has found, of a run and of those nested in it.
+
+The store of a replay: a journal that begins empty and takes nothing but what was recorded, and texts to be read.
 """
 
 import asyncio
 import contextlib
-from collections.abc import Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from decimal import Decimal
 
 from msgspec import Struct
@@ -16,20 +20,29 @@ from msgspec import Struct
 from toolcrib.contracts import (
     CANCEL,
     ENDED,
+    ChildStarted,
     Conflict,
+    Divergence,
+    ModelFailed,
+    ModelFinished,
+    NotFound,
+    Replay,
+    Run,
     RunEvent,
     RunFinished,
     RunKind,
     RunRequest,
     RunResult,
     RunStarted,
+    RunStatus,
     RunSuspended,
+    Signal,
+    digest,
 )
 from toolcrib.core.engines.driver import Driver, House
 from toolcrib.core.engines.leases import Hold
 from toolcrib.core.engines.outcomes import Driven
 from toolcrib.core.engines.replay.code import ReplaySandbox
-from toolcrib.core.engines.replay.journal import ReplayStore
 from toolcrib.core.engines.replay.models import Price, ReplayModels, ReplayScreens
 from toolcrib.core.engines.replay.ordering import never
 from toolcrib.core.engines.replay.recorded_ports import RUN, Deadlines, Learning, ReplayClock, ReplayExecutor
@@ -38,10 +51,151 @@ from toolcrib.core.engines.replay.stage import Part, Stage
 from toolcrib.core.executor import Dispatcher
 from toolcrib.core.policy import Accounts, Guardrails
 from toolcrib.core.registry import Registry
-from toolcrib.core.runs import Ended, Live, Past, Program, RunContext, result_of
+from toolcrib.core.runs import Ended, Live, Past, Program, RunContext, calls_of, result_of
 from toolcrib.core.runs.context.ports import Texts
-from toolcrib.infrastructure.store import Claim, Entry
-from toolcrib.llm.base.retry import RetryPolicy
+from toolcrib.infrastructure.store import Claim, Entry, RunChange
+from toolcrib.llm.base.errors import RetryPolicy
+
+
+def replay_of(stage: Stage, run_id: str) -> Replay:
+    """What the replay of a run has found, once it is over."""
+    run, events = stage.parts[run_id].recorded.run, stage.parts[run_id].recorded.events
+    made = stage.events(run_id)
+    children = [entry.event.child_run_id for entry in events if isinstance(entry.event, ChildStarted)]
+    nested = [replay_of(stage, child_id) for child_id in children if child_id in stage.parts]
+    divergence = _of(stage, run_id) or next((one.divergence for one in nested if one.divergence), None)
+    made_digest, recorded_digest = stage.digests(family(stage, run_id))
+    last = events[-1].event
+    end = last if isinstance(last, RunFinished) else None
+    return Replay(
+        run_id=run_id,
+        tool=run.request.tool,
+        same=divergence is None and made_digest == recorded_digest,
+        divergence=divergence,
+        status=last.status if isinstance(last, RunFinished | RunSuspended) else "running",
+        stop_reason=None if end is None else end.stop_reason,
+        output=None if end is None else end.output,
+        envelopes=tuple(envelope for envelope in calls_of(made) if ".reconcile" not in envelope.position),
+        model_calls=len({one.event.position for one in made if isinstance(one.event, ModelFinished | ModelFailed)}),
+        events=len(made),
+        digest=made_digest,
+        recorded_digest=recorded_digest,
+        nested=tuple(nested),
+    )
+
+
+def family(stage: Stage, run_id: str) -> list[str]:
+    """The ids of a run and of all that are nested in it."""
+    events = stage.parts[run_id].recorded.events
+    children = [entry.event.child_run_id for entry in events if isinstance(entry.event, ChildStarted)]
+    return [run_id, *(one for child in children if child in stage.parts for one in family(stage, child))]
+
+
+def _of(stage: Stage, run_id: str) -> Divergence | None:
+    found = stage.score.divergence
+    return found if found is not None and found.run_id == run_id else None
+
+
+class ReplayStore:
+    """What the driver of a replay is given for a store.
+
+    Args:
+        stage: Of the replay.
+        past: Reads runs that are not replayed.
+        blobs: Texts as they were kept.
+    """
+
+    def __init__(self, stage: Stage, past: Past, blobs: Texts) -> None:
+        self.journal = ReplayJournal(stage, past)
+        self.blobs = ReplayBlobs(blobs)
+
+
+class ReplayJournal:
+    """Takes what the code makes; what is read of it is what was made again by now."""
+
+    def __init__(self, stage: Stage, past: Past) -> None:
+        self._stage = stage
+        self._past = past
+
+    def append(
+        self, run_id: str, epoch: int, events: Sequence[Entry], change: RunChange | None = None
+    ) -> Awaitable[None]:
+        """Hold events against the recorded ones; durable at once if all of them were so then."""
+        made = [self._stage.make(run_id, entry.event) for entry in events]
+        return next((each for each in made if not each.done()), made[-1])
+
+    async def signal(self, run_id: str, signal: Signal) -> bool:
+        """What is told to a run in a replay is in its recording already."""
+        return True
+
+    async def signals(self, run_id: str) -> Mapping[str, Signal]:
+        """What had been left for a run by now."""
+        return self._stage.signals(run_id)
+
+    async def run(self, run_id: str) -> Run:
+        """A run as it stands by now."""
+        part = self._stage.parts.get(run_id)
+        if part is None:
+            return await self._past.run(run_id)
+        events = self._stage.events(run_id)
+        if not events:
+            msg = f"run {run_id} has not begun yet"
+            raise NotFound(msg)
+        last = events[-1].event
+        row = part.recorded.run.model_copy(update={"status": _status(events), "events": events[-1].number})
+        if not isinstance(last, RunFinished):
+            return row
+        result = result_of(run_id, last)
+        ended = {name: getattr(result, name) for name in type(result).model_fields.keys() & Run.model_fields.keys()}
+        return row.model_copy(update=ended)
+
+    async def runs(
+        self,
+        realm: str,
+        *,
+        tool: str | None = None,
+        made_by: str | None = None,
+        status: RunStatus | None = None,
+        before: str | None = None,
+        limit: int = 50,
+    ) -> Sequence[Run]:
+        """Runs that are not replayed."""
+        return await self._past.runs(realm, tool=tool, made_by=made_by, status=status, before=before, limit=limit)
+
+    async def events(self, run_id: str, *, after: int = 0, limit: int | None = None) -> Sequence[RunEvent]:
+        """What was made again by now."""
+        if run_id not in self._stage.parts:
+            return await self._past.events(run_id, after=after, limit=limit)
+        return [entry for entry in self._stage.events(run_id) if entry.number > after][:limit]
+
+
+class ReplayBlobs:
+    """Large texts as they were kept; what is kept anew is held in memory."""
+
+    def __init__(self, blobs: Texts) -> None:
+        self._blobs = blobs
+        self._kept: dict[str, bytes] = {}
+
+    async def put(self, data: bytes, *, realm: str, made_by: str, content_type: str = "application/json") -> str:
+        """The digest under which a text is kept."""
+        name = digest(data)
+        self._kept[name] = data
+        return name
+
+    async def get(self, realm: str, digest: str) -> bytes:
+        """A text.
+
+        Raises:
+            NotFound: This realm has nothing of that digest.
+        """
+        if digest in self._kept:
+            return self._kept[digest]
+        return await self._blobs.get(realm, digest)
+
+
+def _status(events: Sequence[RunEvent]) -> RunStatus:
+    last = events[-1].event
+    return last.status if isinstance(last, RunSuspended | RunFinished) else "running"
 
 
 class Furniture(Struct, frozen=True):

@@ -29,7 +29,7 @@ from toolcrib.core.engines.replay.recorded_ports import RUN
 from toolcrib.core.engines.replay.stage import ASKED, Stage
 from toolcrib.core.runs.models.guard import Screens
 from toolcrib.llm import Cost, Request, Response, Usage, decode_response
-from toolcrib.llm.base.events import Done, Event
+from toolcrib.llm.base.messages import Done, Event
 
 Price: TypeAlias = Callable[[LLMConfig, Usage, datetime], Cost]
 """What so many tokens of a model cost, by the prices of this release; used where the recording does not say it."""

@@ -2,11 +2,13 @@
 
 What the executor asks for on the way to a tool is answered so that it comes to the recorded outcome; the tool's outcome
 itself is given. A tool that is a run of its own is none of the world: its run is replayed.
+
+Caps of a replay: they say what they said then, for nothing is spent.
 """
 
 import asyncio
 import contextlib
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextvars import ContextVar
 from datetime import datetime
 from decimal import Decimal
@@ -15,22 +17,26 @@ from typing import Final, cast
 from toolcrib.contracts import (
     DELEGATES,
     CallFinished,
+    CallStarted,
     ChildStarted,
     ClientHandoff,
     FailedCall,
+    GuardDecision,
     Json,
     JsonObject,
+    LimitReached,
+    ModelStarted,
     Principal,
     ProgressMade,
     RateLimit,
     Reason,
     RunEvent,
+    StopReason,
     ToolcribError,
     ToolDefinition,
     ToolEnvelope,
     ToolRevision,
 )
-from toolcrib.core.engines.replay.caps import ReplayCaps
 from toolcrib.core.engines.replay.ordering import never
 from toolcrib.core.engines.replay.recording import Life
 from toolcrib.core.engines.replay.stage import Stage
@@ -47,8 +53,85 @@ from toolcrib.core.executor import (
 )
 from toolcrib.core.executor.attempts import rule_for
 from toolcrib.core.executor.fallbacks import failure_of
-from toolcrib.core.policy import Guardrails
-from toolcrib.core.policy.accounts import Accounts
+from toolcrib.core.policy import BUDGET, Guardrails, Shortage, Spend, Spender, Taken
+from toolcrib.core.policy.permissions import Accounts
+
+_REFUSALS: Final = (Reason.BUDGET_EXCEEDED, Reason.BUDGET_UNKNOWN)
+_LIMITS: Final[Mapping[str, tuple[Reason, StopReason]]] = {
+    "max_total_tokens": (Reason.MAX_TOKENS_EXCEEDED, "max_tokens"),
+    "max_cost_usd": (Reason.MAX_COST_EXCEEDED, "max_cost"),
+}
+_UNTOLD: Final = Shortage(BUDGET, 0, 0, Reason.BUDGET_EXCEEDED, "policy")
+"""Why a last answer was not asked for: the journal has the limit that was reached before, and not this one."""
+
+
+class ReplayCaps:
+    """The caps on what many runs spend together.
+
+    Args:
+        stage: Of the replay.
+    """
+
+    def __init__(self, stage: Stage) -> None:
+        self._stage = stage
+
+    async def reserve(self, spender: Spender, ticket: str, most: Spend, *, tool: str | None = None) -> Taken | Shortage:
+        """What was said when it was asked then."""
+        del spender, most
+        run_id, position = ticket.split("/", 1)
+        return self._model(run_id, position.removeprefix("model/")) if tool is None else self._call(run_id, position)
+
+    async def settle(self, taken: Taken, spent: Spend) -> None:
+        """Nothing is counted."""
+
+    def _call(self, run_id: str, position: str) -> Taken | Shortage:
+        started, outcome = (
+            self._stage.life(run_id).find("call_started", position),
+            self._stage.outcome(run_id, position),
+        )
+        if started is not None and isinstance(started.event, CallStarted):
+            return Taken(position, facts=_facts(started.event.decision))
+        refused = None if outcome is None else outcome[1].envelope.error
+        reason = None if refused is None else refused.reason
+        if refused is None or reason is None or reason not in _REFUSALS:
+            return Taken(position)
+        numbers = (refused.details or {}).get("inputs", {})
+        return Shortage(
+            BUDGET,
+            numbers.get("value", 0),
+            numbers.get("maximum", 0),
+            reason,
+            "policy",
+            said=refused.message,
+            free_in_s=refused.retry_after_s,
+        )
+
+    def _model(self, run_id: str, position: str) -> Taken | Shortage:
+        life, part = self._stage.life(run_id), self._stage.parts[run_id]
+        for key, entries in part.open.items():
+            if key[:2] == ("model_started", position) and entries:
+                return Taken(position, facts=_asked(entries))
+        for entry in part.open.get(("limit_reached", BUDGET), ()):
+            if isinstance(entry.event, LimitReached):
+                reached = entry.event
+                reason = Reason.BUDGET_EXCEEDED
+                return Shortage(BUDGET, reached.value, reached.maximum, reason, "policy", said=reached.message)
+        if part.planned is not None:  # what an older release would have asked for a plan may have been longer
+            for limit, (reason, stop) in _LIMITS.items():
+                for reached in (entry.event for entry in part.open.get(("limit_reached", limit), ())):
+                    if isinstance(reached, LimitReached):
+                        return Shortage(limit, reached.value, reached.maximum, reason, stop, said=reached.message)
+        return Taken(position) if life.end is None else _UNTOLD
+
+
+def _asked(entries: Sequence[RunEvent]) -> dict[str, object]:
+    event = entries[0].event
+    return _facts(event.decision) if isinstance(event, ModelStarted) else {}
+
+
+def _facts(decision: GuardDecision | None) -> dict[str, object]:
+    return {name: value for name, value in (decision.inputs if decision else {}).items() if name == "budgets"}
+
 
 RUN: Final[ContextVar[str]] = ContextVar("RUN")
 """The run that this task replays."""

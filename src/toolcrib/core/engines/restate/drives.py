@@ -2,10 +2,13 @@
 
 A run is driven by a task of the worker, not by the connection that has asked for it: if Restate dies or cuts the
 connection, the run goes on, and whoever asks again is told the same task's end. Nothing here knows Restate's library.
+
+When runs that wait go on by themselves: their own moments, and those of the nested runs that they wait for.
 """
 
 import asyncio
 import logging
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 from functools import partial
 from typing import Literal, TypeAlias
@@ -14,10 +17,30 @@ from msgspec import Struct
 
 from toolcrib.contracts import ENDED, Conflict, Fenced, NotFound, Run, Unavailable
 from toolcrib.core.engines.local import LocalEngine
-from toolcrib.core.engines.nesting import child_signal
-from toolcrib.core.engines.restate.waking import moments
+from toolcrib.core.engines.nesting import awaited_children, child_signal
 from toolcrib.core.executor import Clock
-from toolcrib.infrastructure.store import Journal
+from toolcrib.infrastructure.store import Entry, Journal
+
+
+async def awaited_runs(journal: Journal, run: Run) -> Sequence[Run]:
+    """The nested runs that a suspended run waits for."""
+    last = await journal.events(run.run_id, after=run.events - 1)
+    found: list[Run] = []
+    for child_id in awaited_children([Entry.of(shown) for shown in last]) if last else ():
+        try:
+            found.append(await journal.run(child_id))
+        except NotFound:  # it was announced, and a crash came before it was made
+            continue
+    return found
+
+
+async def moments(journal: Journal, run: Run) -> Mapping[str, datetime]:
+    """When a suspended run and the nested ones below it go on by themselves, by run id."""
+    found = {} if run.wake_at is None else {run.run_id: run.wake_at}
+    for child in await awaited_runs(journal, run):
+        found |= await moments(journal, child)
+    return found
+
 
 Standing: TypeAlias = Literal["ended", "waits", "held", "journal_missing"]
 """How a run stands: `held` if another process drives it, `journal_missing` if the journal has none of this id."""

@@ -13,14 +13,12 @@ from typing import Final, Self
 from toolcrib.contracts import WAITING, Run, RunRequest, Signal, ToolError
 from toolcrib.core.engines.local import LocalEngine
 from toolcrib.core.engines.nesting import child_signal
-from toolcrib.core.engines.outcomes import Driven
-from toolcrib.core.engines.restate.drives import Drives
+from toolcrib.core.engines.outcomes import Driven, read_driven
+from toolcrib.core.engines.restate.drives import Drives, awaited_runs
 from toolcrib.core.engines.restate.ingress import Ingress, RestateClient
-from toolcrib.core.engines.restate.options_part import RestateOptions
+from toolcrib.core.engines.restate.options import RestateOptions
 from toolcrib.core.engines.restate.outbox import Outbox
-from toolcrib.core.engines.restate.waking import awaited_runs
 from toolcrib.core.engines.restate.worker import Worker
-from toolcrib.core.engines.standing import read_driven
 from toolcrib.core.executor import Clock
 from toolcrib.core.runs import Live
 from toolcrib.infrastructure.store import Journal

@@ -13,7 +13,7 @@ from urllib.parse import quote, urlsplit
 import orjson
 
 from toolcrib.contracts import InvalidSettings, NotFound, Unavailable
-from toolcrib.core.engines.restate.options_part import RestateOptions
+from toolcrib.core.engines.restate.options import RestateOptions
 from toolcrib.infrastructure.net import EgressPolicy, HttpResponse, HttpSession, Timeouts
 
 SERVICE: Final = "ToolcribRun"

@@ -1,13 +1,55 @@
 """The configuration of a Restate server that our workers get along with: the text of a `restate.toml`.
 
 Only what differs from Restate's defaults, with the reason beside it. `docs/restate.md` tells what was measured.
+
+What an operator says about a Restate cluster. Plain data, which is a part of the settings.
 """
 
+import re
 from pathlib import Path
 from typing import Final
 from urllib.parse import urlsplit
 
-from toolcrib.core.engines.restate.options_part import RestateOptions
+from pydantic import Field, field_validator
+
+from toolcrib.contracts import Contract
+
+_IDENTITY_KEY: Final = re.compile(r"publickeyv1_[1-9A-HJ-NP-Za-km-z]{32,64}")
+
+
+class RestateOptions(Contract):
+    """Where Restate is, how it reaches a worker, and how long it waits; `docs/restate.md` explains all of it."""
+
+    ingress_url: str = Field(default="http://127.0.0.1:8080", min_length=1)
+    """Where runs are handed over."""
+    admin_url: str = Field(default="http://127.0.0.1:9070", min_length=1)
+    """Where workers are registered."""
+    worker_host: str = Field(default="127.0.0.1", min_length=1)
+    """Where a worker listens."""
+    worker_port: int = Field(default=9080, ge=0, le=65535)
+    """Its port, which several workers of one machine share; 0 takes any free one."""
+    worker_url: str | None = None
+    """How Restate reaches the workers; where this one listens, if null."""
+    sweep_s: float = Field(default=1.0, ge=0.1, le=600)
+    """Seconds between looks for runs that can go on and that nobody drives."""
+    inactivity_s: float = Field(default=60.0, ge=1)
+    """Seconds after which Restate asks a quiet worker to let go of an invocation."""
+    abort_s: float = Field(default=86_400.0, ge=1)
+    """Seconds after which it cuts that worker off."""
+    retention_s: float = Field(default=86_400.0, ge=0)
+    """Seconds for which it remembers an invocation that has ended."""
+    max_retry_s: float = Field(default=30.0, ge=0.1, le=3600)
+    """The longest that it waits between two attempts to reach a worker, in seconds."""
+    identity_keys: tuple[str, ...] = ()
+    """Public keys (`publickeyv1_…`) of which one must have signed what reaches a worker; none for no such check."""
+
+    @field_validator("identity_keys")
+    @classmethod
+    def _are_keys(cls, keys: tuple[str, ...]) -> tuple[str, ...]:
+        if odd := next((key for key in keys if not _IDENTITY_KEY.fullmatch(key)), None):
+            raise ValueError(f"{odd[:30]!r} is no public key of Restate, which looks like publickeyv1_…")
+        return keys
+
 
 _TEMPLATE: Final = """\
 # Restate server for Toolcrib. Start it with: restate-server --config-file restate.toml

@@ -24,7 +24,7 @@ from restate.server import install_shutdown_hook
 from toolcrib.contracts import Unavailable
 from toolcrib.core.engines.restate.drives import Driving
 from toolcrib.core.engines.restate.ingress import HANDLER, SERVICE
-from toolcrib.core.engines.restate.options_part import RestateOptions
+from toolcrib.core.engines.restate.options import RestateOptions
 
 Drive: TypeAlias = Callable[[str], Awaitable[Driving]]
 

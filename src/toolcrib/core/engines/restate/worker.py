@@ -18,7 +18,7 @@ from typing import Any, Final
 from toolcrib.contracts import InvalidSettings, ToolcribError
 from toolcrib.core.engines.restate.drives import Drives
 from toolcrib.core.engines.restate.ingress import RestateClient
-from toolcrib.core.engines.restate.options_part import RestateOptions
+from toolcrib.core.engines.restate.options import RestateOptions
 from toolcrib.core.engines.restate.outbox import Outbox
 from toolcrib.core.executor import Clock
 

@@ -32,6 +32,7 @@ from toolcrib.contracts import (
 from toolcrib.core.executor import CallFailed, Clock, error
 from toolcrib.core.providers.auth.oauth import (
     Answer,
+    Client,
     Server,
     authorization_url,
     binding_of,
@@ -39,9 +40,7 @@ from toolcrib.core.providers.auth.oauth import (
     is_protected,
     server_of,
 )
-from toolcrib.core.providers.auth.oauth_part import Client
-from toolcrib.core.providers.auth.tokens import Endpoints, Issued
-from toolcrib.core.providers.auth.tokens_part import usable_s
+from toolcrib.core.providers.auth.tokens import Endpoints, Issued, usable_s
 from toolcrib.infrastructure.secrets import Safe
 from toolcrib.infrastructure.store import Place
 

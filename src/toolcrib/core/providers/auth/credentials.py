@@ -3,19 +3,33 @@
 Credentials go to the provider's own origin and nowhere else, so that a tool whose URL leads elsewhere cannot carry them
 away. Of the alternatives that an operation accepts, the first whose secrets are all there is met; doing without
 credentials is the last one, wherever it stands.
+
+Tokens from a login of the system's own: a request made of a template, and where in its answer the token is.
+
+The one way from a tool to its provider: there, enabled, and with the credentials of whoever calls.
+
+Runtimes of every kind go through here, so that what must hold for all providers is held in one place.
 """
 
 import base64
-from collections.abc import Mapping, Sequence
+import re
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Literal, TypeAlias, assert_never
+from typing import Literal, TypeAlias, assert_never, cast
+from urllib.parse import urlencode
+
+import orjson
 
 from toolcrib.contracts import (
+    SECRET_REFERENCE,
     ApiKeyAuth,
     AuthorizationCodeAuth,
     BasicAuth,
     BearerAuth,
     ErrorCode,
+    InvalidExpression,
+    Json,
+    JsonObject,
     MutualTlsAuth,
     NoAuth,
     OAuth2Auth,
@@ -25,16 +39,100 @@ from toolcrib.contracts import (
     Reason,
     SecurityRequirement,
     ToolcribError,
+    ToolRevision,
     TwoStepAuth,
+    digest,
 )
 from toolcrib.core.executor import CallFailed, Secrets, error
+from toolcrib.core.expressions.jsonpath import select_one
 from toolcrib.core.providers.auth.consents import Consents
-from toolcrib.core.providers.auth.logins import Login
-from toolcrib.core.providers.auth.oauth_part import Client, Grant
-from toolcrib.core.providers.auth.tokens_part import Tokens
+from toolcrib.core.providers.auth.oauth import Client, Grant
+from toolcrib.core.providers.auth.tokens import (
+    FORM,
+    LIFE_S,
+    Endpoints,
+    Issued,
+    Tokens,
+    json_object,
+    refused,
+    seconds,
+    unusable,
+)
 from toolcrib.core.registry import references_of
 from toolcrib.infrastructure.net import TlsIdentity
 from toolcrib.infrastructure.net.origins import origin_of
+
+
+@dataclass(frozen=True, slots=True)
+class Login:
+    """What a token is asked for with: the definition, where it goes, and the secrets behind its references."""
+
+    auth: TwoStepAuth
+    url: str
+    """In full."""
+    values: Mapping[str, str] = field(repr=False)
+    tls: TlsIdentity | None = field(default=None, repr=False)
+    """Who we are, if the system wants to know that too."""
+
+    @property
+    def secrets(self) -> tuple[str, ...]:
+        """What must not be shown."""
+        return tuple(self.values.values())
+
+    def key(self) -> str:
+        """Equal for logins that get the same token; holds no secret."""
+        certificate = None if self.tls is None else self.tls.certificate
+        described = [self.auth.model_dump(mode="json"), self.url, certificate, sorted(self.values.items())]
+        return digest(orjson.dumps(described))
+
+    async def fetch(self, endpoints: Endpoints, refresh_token: str | None) -> Issued:
+        """A new token; see `TokenSource.fetch`."""
+        del refresh_token  # a login has none
+        login = self.auth.login
+        headers = {name.lower(): self._filled(text) for name, text in login.headers.items()}
+        body: bytes | None = None
+        if login.body is not None:
+            body, kind = self._body(login.body, as_form=login.encoding == "form")
+            headers = {"accept": "application/json", "content-type": kind} | headers
+        answer = await endpoints.ask(login.method, self.url, headers, body, tls=self.tls)
+        if not 200 <= answer.status < 300:
+            raise refused(self.url, answer)
+        return self._read(json_object(self.url, answer))
+
+    def _body(self, body: JsonObject, *, as_form: bool) -> tuple[bytes, str]:
+        filled = cast("JsonObject", self._everywhere(body))
+        if as_form:
+            return urlencode({name: str(value) for name, value in filled.items()}).encode(), FORM["content-type"]
+        return orjson.dumps(filled), "application/json"
+
+    def _everywhere(self, value: Json) -> Json:
+        if isinstance(value, str):
+            return self._filled(value)
+        if isinstance(value, dict):
+            return {name: self._everywhere(item) for name, item in cast("JsonObject", value).items()}
+        if isinstance(value, list):
+            return [self._everywhere(item) for item in cast("list[Json]", value)]
+        return value
+
+    def _filled(self, text: str) -> str:
+        """A text with the secrets in the place of their references; what is in a secret is not looked at again."""
+
+        def fill(match: re.Match[str]) -> str:
+            return self.values[match[0]]
+
+        return SECRET_REFERENCE.sub(fill, text)
+
+    def _read(self, answer: JsonObject) -> Issued:
+        auth = self.auth
+        try:
+            token = select_one(auth.path, answer)
+            life = None if auth.life_path is None else select_one(auth.life_path, answer)
+        except InvalidExpression as problem:
+            raise unusable(self.url, f"gave an answer to which a path cannot be applied: {problem}") from problem
+        if not isinstance(token, str) or not token:
+            raise unusable(self.url, f"answered without a text at {auth.path}, where the token should be")
+        return Issued(token, seconds(life, auth.life_s or LIFE_S))
+
 
 _Way: TypeAlias = tuple[ProviderAuth, tuple[str, ...]]
 """One way to authenticate, and its scopes."""
@@ -218,3 +316,66 @@ def _placed(place: Literal["header", "query", "cookie"], name: str, text: str, s
             return Credentials(cookies={name: text}, secrets=(secret,))
         case _:
             assert_never(place)
+
+
+FindProvider: TypeAlias = Callable[[str, str], ProviderDefinition | None]
+"""The provider of a realm (first) by name (second)."""
+
+
+class ProviderAccess:
+    """Finds providers for calls, and the credentials that a call may use there.
+
+    Args:
+        find: Finds providers.
+        secrets: Resolves the references of their authentication.
+        tokens: Fetches and keeps what token endpoints issue to us.
+        consents: Has what they issue to people.
+    """
+
+    def __init__(self, find: FindProvider, secrets: Secrets, tokens: Tokens, consents: Consents) -> None:
+        self._find = find
+        self._secrets = secrets
+        self._tokens = tokens
+        self._consents = consents
+
+    def require(self, tool: ToolRevision, name: str) -> ProviderDefinition:
+        """The provider of a tool.
+
+        Raises:
+            CallFailed: `AUTH_REQUIRED` if there is none, `POLICY_DENIED` if it is disabled.
+        """
+        provider = self._find(tool.realm, name)
+        if provider is None:
+            message = f"tool {tool.name!r} authenticates with provider {name!r}, which does not exist; define it"
+            raise CallFailed(error(ErrorCode.AUTH_REQUIRED, Reason.MISSING_SECRET, message))
+        if not provider.enabled:
+            message = f"tool {tool.name!r} needs provider {name!r}, which is disabled; enable it to call its tools"
+            raise CallFailed(error(ErrorCode.POLICY_DENIED, Reason.PROVIDER_DISABLED, message))
+        return provider
+
+    async def secret(self, reference: str, principal: Principal) -> str | None:
+        """The secret behind a reference that stands elsewhere than in the authentication; null if there is none.
+
+        Raises:
+            CallFailed: `AUTH_REQUIRED` if what keeps it cannot be read.
+        """
+        return await self.holder(principal).secret(reference)
+
+    def holder(self, principal: Principal) -> Holder:
+        """What a principal may take credentials from."""
+        return Holder(principal, self._secrets, self._tokens, self._consents)
+
+    async def credentials(
+        self,
+        provider: ProviderDefinition,
+        url: str,
+        principal: Principal,
+        security: Sequence[SecurityRequirement] | None = None,
+    ) -> Credentials:
+        """The credentials of a principal for a request to a URL; see `credentials_for`."""
+        return await credentials_for(provider, url, self.holder(principal), security)
+
+    def forget(self, credentials: Credentials) -> bool:
+        """These credentials were refused: returns whether there are tokens among them to fetch anew."""
+        self._consents.forget(credentials.fetched)
+        return self._tokens.forget(credentials.fetched)

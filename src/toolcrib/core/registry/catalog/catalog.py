@@ -16,7 +16,7 @@ from pydantic import ValidationError
 from toolcrib.contracts import Conflict, LifeCycle, NotFound, ToolChange, ToolDefinition, ToolRevision
 from toolcrib.contracts.workflows import WorkflowImplementation
 from toolcrib.core.registry.catalog.index import Shelf
-from toolcrib.core.registry.catalog.unreadable import stand_in, why_unreadable
+from toolcrib.core.registry.catalog.named import stand_in, why_unreadable
 from toolcrib.core.registry.changes.classification import classify
 from toolcrib.core.registry.checks.checks import check_definition
 from toolcrib.infrastructure.store import Definition, Definitions

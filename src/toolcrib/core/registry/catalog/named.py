@@ -1,4 +1,11 @@
-"""What is kept by name, with revisions but no versions of its own: prompt fragments, accounts, workflow vocabulary."""
+"""What is kept by name, with revisions but no versions of its own: prompt fragments, accounts, workflow vocabulary.
+
+What is stored and cannot be read: a definition that another release of Toolcrib has saved.
+
+One such definition must not take the others with it: it stays in the catalogue, blocked, with the reason.
+
+The catalogue of providers: the systems that tools talk to, by realm and name.
+"""
 
 import asyncio
 from collections.abc import Sequence
@@ -8,9 +15,52 @@ from typing import Any, Final, Generic, Protocol, Self, TypeVar
 
 from pydantic import ValidationError
 
-from toolcrib.contracts import InvalidDefinition, JsonObject, NotFound, content_hash
-from toolcrib.core.registry.catalog.unreadable import why_unreadable
+from toolcrib.contracts import (
+    InvalidDefinition,
+    JsonObject,
+    NotFound,
+    ProviderDefinition,
+    PythonImplementation,
+    ToolDefinition,
+    content_hash,
+)
+from toolcrib.core.registry.checks.http import check_provider
 from toolcrib.infrastructure.store import Definition, DefinitionKind, Definitions
+
+_UNKNOWN = "extra_forbidden"
+_MOST_SHOWN = 3
+
+
+def why_unreadable(problem: ValidationError) -> str:
+    """What is wrong with a stored body, as the end of a sentence about it; no value of it is repeated."""
+    found = problem.errors(include_url=False, include_context=False, include_input=False)
+    newer = [error for error in found if error["type"] == _UNKNOWN]
+    if newer:
+        fields = _listed([_place(error["loc"]) for error in newer])
+        return f"was saved by a newer release, which knows {fields}; upgrade this one, or save it anew without that"
+    first = found[0]
+    return f"cannot be read by this release: {_place(first['loc'])}: {first['msg']}; save it anew"
+
+
+def stand_in(name: str, version: str) -> ToolDefinition:
+    """What stands in the catalogue for a definition that cannot be read: it has the name, and does nothing."""
+    return ToolDefinition(
+        name=name,
+        version=version,
+        enabled=False,
+        description="Saved by another release; it cannot be read, and calls of it are denied.",
+        implementation=PythonImplementation(function=name),
+    )
+
+
+def _place(location: Sequence[str | int]) -> str:
+    return repr(".".join(map(str, location)))
+
+
+def _listed(places: Sequence[str]) -> str:
+    shown = ", ".join(places[:_MOST_SHOWN])
+    return shown if len(places) <= _MOST_SHOWN else f"{shown} and {len(places) - _MOST_SHOWN} more fields"
+
 
 _VERSION: Final = "1.0.0"
 
@@ -136,3 +186,77 @@ class Named(Generic[ItemT]):
     def current(self, realm: str) -> Sequence[ItemT]:
         """All of a realm, by name."""
         return [item for _, item in sorted(self._items.get(realm, {}).items())]
+
+
+_PROVIDERS_VERSION = "1.0.0"
+"""Providers have revisions, but no versions of their own."""
+
+
+class Providers:
+    """Providers of all realms that were read or saved.
+
+    Args:
+        definitions: Where revisions are kept.
+    """
+
+    def __init__(self, definitions: Definitions) -> None:
+        self._definitions = definitions
+        self._providers: dict[tuple[str, str], ProviderDefinition] = {}
+        self._seen: dict[str, int] = {}
+        """Number of the last change that was read, by realm."""
+        self._changing = asyncio.Lock()
+        """Held from asking the store until its answer is at hand, so that no older answer replaces a newer one."""
+
+    async def refresh(self, realm: str) -> None:
+        """Read what is stored now."""
+        async with self._changing:
+            last = await self._definitions.changes(realm)  # before reading: what is saved meanwhile is read once more
+            changed = await self._definitions.changed("provider", realm, self._seen.get(realm, -1))
+            for stored in changed.revisions:
+                self._providers[realm, stored.name] = ProviderDefinition.model_validate(stored.body)
+            self._seen[realm] = last
+
+    async def save(self, provider: ProviderDefinition, *, realm: str, made_by: str, at: datetime) -> None:
+        """Store a provider as a new revision, which is used from now on.
+
+        Raises:
+            InvalidDefinition: Its address or its authentication could not be used.
+        """
+        new = stored_provider(provider, realm=realm, made_by=made_by, at=at)
+        async with self._changing:
+            await self._definitions.save(new)
+            self._providers[realm, provider.name] = provider
+
+    @property
+    def realms(self) -> Sequence[str]:
+        """The realms of which providers were read or saved."""
+        return sorted({realm for realm, _ in self._providers})
+
+    def current(self, realm: str) -> Sequence[ProviderDefinition]:
+        """All providers of a realm, by name."""
+        return [self._providers[key] for key in sorted(self._providers) if key[0] == realm]
+
+    def find(self, realm: str, name: str) -> ProviderDefinition | None:
+        """The provider of a realm with this name."""
+        return self._providers.get((realm, name))
+
+
+def stored_provider(provider: ProviderDefinition, *, realm: str, made_by: str, at: datetime) -> Definition:
+    """A provider as the store keeps it.
+
+    Raises:
+        InvalidDefinition: Its address or its authentication could not be used.
+    """
+    check_provider(provider)
+    body = provider.model_dump(mode="json")
+    return Definition(
+        kind="provider",
+        realm=realm,
+        name=provider.name,
+        version=_PROVIDERS_VERSION,
+        revision=0,
+        content_hash=content_hash(body),
+        body=body,
+        made_by=made_by,
+        created_at=at,
+    )

@@ -18,8 +18,7 @@ from toolcrib.contracts import (
     pointer_names,
 )
 from toolcrib.core.expressions.jsonpath import check_path
-from toolcrib.core.registry.checks.addresses import ABSOLUTE, address_problems
-from toolcrib.core.registry.checks.authentication import authentication_problems
+from toolcrib.core.registry.checks.authentication import ABSOLUTE, address_problems, authentication_problems
 
 HEADER_OUT: Final = "header:"
 """In `CursorPaging.cursor_out`: the cursor is in the header of this name."""

@@ -23,7 +23,7 @@ from toolcrib.contracts import (
 )
 from toolcrib.core.registry.catalog.catalog import Registry
 from toolcrib.core.registry.checks.versions import Version, satisfies
-from toolcrib.core.registry.links.bindings_part import bindings, means_many, refers_to
+from toolcrib.core.registry.links.bindings import bindings, means_many, refers_to
 
 
 class _User(NamedTuple):

@@ -24,7 +24,7 @@ from toolcrib.contracts import (
 from toolcrib.contracts.workflows import GraphState, WorkflowImplementation
 from toolcrib.core.registry.catalog.catalog import Registry
 from toolcrib.core.registry.checks.versions import Version, newest, satisfies
-from toolcrib.core.registry.links.bindings_part import beside, bindings, called, means_many
+from toolcrib.core.registry.links.bindings import beside, bindings, called, means_many
 
 _RULES: Final = frozenset({"category", "deletes", "rate_limit", "requires_confirmation", "security_uri", "untrusted"})
 """Fields that say who may call a tool, and under which conditions."""

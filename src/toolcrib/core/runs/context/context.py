@@ -4,15 +4,17 @@ It decides *whether* a call runs: a call that the journal knows returns its reco
 off is repeated only if that is safe, one that needs a person or a client suspends the run. *How* a call runs is the
 executor's matter. It is also the executor's `CallJournal`: intents, approvals, hand-offs and nested runs of its calls
 come back here.
+
+What an envelope tells about the call besides its output: why it was denied, and what of it is missing.
 """
 
 import asyncio
 import copy
-from collections.abc import Awaitable, Callable, Collection, Coroutine, Sequence
+from collections.abc import Awaitable, Callable, Collection, Coroutine, Iterable, Sequence
 from datetime import datetime
 from decimal import Decimal
 from functools import partial
-from typing import Any, Self, TypeAlias, TypeVar
+from typing import Any, Self, TypeAlias, TypeVar, cast
 
 import msgspec
 from msgspec import Struct
@@ -48,25 +50,43 @@ from toolcrib.core.executor import CallContext, Lanes, ToolCall, has_acted
 from toolcrib.core.executor.approval import confirm, request_of
 from toolcrib.core.executor.envelope import Receipt
 from toolcrib.core.policy import Budget, CallPolicy
-from toolcrib.core.runs.context.elsewhere import Elsewhere
-from toolcrib.core.runs.context.findings import denial_of, incomplete
-from toolcrib.core.runs.context.pending import LOOK_S, Parking
-from toolcrib.core.runs.context.pending_part import Pending, Underway
+from toolcrib.core.runs.context.pending import LOOK_S, Parking, Pending, Underway
 from toolcrib.core.runs.context.ports import Nested, Surroundings
+from toolcrib.core.runs.context.prior_runs import Elsewhere
 from toolcrib.core.runs.context.unknown_outcomes import Doubts, Part
 from toolcrib.core.runs.context.waits import RunWaits
 from toolcrib.core.runs.forks.recording import Recording
-from toolcrib.core.runs.interrupts.approvals import RunApprovals
-from toolcrib.core.runs.interrupts.handovers import Handovers
-from toolcrib.core.runs.interrupts.program import Ended
-from toolcrib.core.runs.interrupts.questions import Question, request_for
-from toolcrib.core.runs.interrupts.suspension import Past
-from toolcrib.core.runs.journal.history import History
-from toolcrib.core.runs.journal.log_part import RunLog
-from toolcrib.core.runs.journal.spent import ONE_CALL, spent_on_calls
+from toolcrib.core.runs.interrupts.approvals import Question, RunApprovals, request_for
+from toolcrib.core.runs.interrupts.client_calls import Handovers
+from toolcrib.core.runs.interrupts.suspension import Ended, Past
+from toolcrib.core.runs.journal.history import ONE_CALL, History, spent_on_calls
+from toolcrib.core.runs.journal.log import RunLog
 from toolcrib.core.runs.models.calls import BudgetExhausted, ModelCall, ModelCalls, ModelRefused
 from toolcrib.core.runs.models.guard import Standing
 from toolcrib.llm import LanguageModel, Request, Response
+
+
+def denial_of(envelope: ToolEnvelope) -> GuardDecision | None:
+    """The decision by which a call was denied; null if it was not."""
+    if envelope.status != "denied" or envelope.error is None:
+        return None
+    details = envelope.error.details or {}
+    return GuardDecision(
+        outcome="deny",
+        rule=details.get("rule", "resolve"),
+        reason=envelope.error.reason,
+        message=envelope.error.message,
+        inputs=details.get("inputs", {}),
+    )
+
+
+def incomplete(envelope: ToolEnvelope) -> Iterable[str]:
+    """Warnings of a list that ends before its end: what is made of it is not made of all of it."""
+    paging = envelope.metadata.get("paging")
+    if isinstance(paging, dict) and cast("JsonObject", paging).get("complete") is False:
+        for warning in envelope.metadata.get("warnings", ()):
+            yield f"{envelope.name}: {warning}"
+
 
 T = TypeVar("T")
 

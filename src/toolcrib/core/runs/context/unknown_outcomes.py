@@ -37,7 +37,7 @@ from toolcrib.core.executor import CallContext, ToolCall, is_repeatable
 from toolcrib.core.policy import Budget, CallPolicy, is_untrusted
 from toolcrib.core.runs.context.ports import Surroundings
 from toolcrib.core.runs.journal.history import History
-from toolcrib.core.runs.journal.log_part import RunLog
+from toolcrib.core.runs.journal.log import RunLog
 
 Confirm: TypeAlias = Callable[[ApprovalRequested], Awaitable[ApprovalDecision | None]]
 """Asks a person; null if nobody decided in time. May suspend the run instead of returning."""

@@ -8,11 +8,11 @@ from datetime import datetime, timedelta
 
 from toolcrib.contracts import CLOCK, RunStatus, Signal, SignalAwaited, SignalReceived
 from toolcrib.core.executor import Clock
-from toolcrib.core.runs.context.elsewhere import Elsewhere
+from toolcrib.core.runs.context.prior_runs import Elsewhere
 from toolcrib.core.runs.interrupts.approvals import Signals
-from toolcrib.core.runs.interrupts.program import Suspended
+from toolcrib.core.runs.interrupts.suspension import Suspended
 from toolcrib.core.runs.journal.history import History, wait_key
-from toolcrib.core.runs.journal.log_part import RunLog
+from toolcrib.core.runs.journal.log import RunLog
 
 _SLEEP = "sleep:"
 

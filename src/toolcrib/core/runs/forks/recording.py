@@ -2,18 +2,33 @@
 
 A call is the same if tool, revision and arguments are; a request to a model, if all of it is. What was asked several
 times is taken as often: where it stood, else the first that is left. Pure; what was taken before is handed in.
+
+The answers of a recorded run as a model, for running it again for real: the same decisions on another world.
 """
 
 from collections.abc import Iterable, Mapping
 from typing import TypeAlias, TypeVar, cast
 
-from toolcrib.contracts import Json, JsonObject, SignalReceived
+import orjson
+
+from toolcrib.contracts import (
+    InvalidInput,
+    Json,
+    JsonObject,
+    ModelError,
+    ModelFailed,
+    ModelFinished,
+    ModelStarted,
+    RunEvent,
+    SignalReceived,
+)
 from toolcrib.contracts.runs.forks import Fork
 from toolcrib.contracts.runs.recordings import Recorded, RecordedAnswer, RecordedCall, RecordedFailure
 from toolcrib.core.executor import ToolCall
 from toolcrib.core.policy import CallPolicy, screen
 from toolcrib.core.registry import compile_schema
 from toolcrib.core.runs.journal.history import wait_key
+from toolcrib.llm import Response, ScriptedModel, decode_response
 
 _Answer: TypeAlias = RecordedAnswer | RecordedFailure
 _Taken = TypeVar("_Taken", RecordedCall, _Answer)
@@ -100,3 +115,32 @@ class Recording:
         if schema is None or not isinstance(arguments, dict):
             return False
         return known.asked == schema.with_defaults(cast("JsonObject", arguments))
+
+
+def recorded_model(events: Iterable[RunEvent]) -> ScriptedModel:
+    """A model that answers what the model of a run answered, in the order in which it was asked.
+
+    Args:
+        events: Of one run; or of several, such as the turns of a conversation, one after the other.
+
+    Raises:
+        InvalidInput: A model call has neither an answer nor a final failure.
+    """
+    outcomes: dict[tuple[str, str], Response | ModelError | None] = {}
+    for entry in events:
+        match entry.event:
+            case ModelStarted(position=position):
+                outcomes.setdefault((entry.run_id, position), None)
+            case ModelFinished() as event:
+                outcomes[entry.run_id, event.position] = decode_response(orjson.dumps(event.response))
+            case ModelFailed(retry_in_s=None) as event:
+                outcomes[entry.run_id, event.position] = ModelError(event.kind, event.message, status=event.status)
+            case _:
+                pass
+    answers: list[Response | ModelError] = []
+    for (run_id, position), outcome in outcomes.items():
+        if outcome is None:
+            msg = f"run {run_id} has no answer to its model call {position!r}; resume it until it has ended"
+            raise InvalidInput(msg)
+        answers.append(outcome)
+    return ScriptedModel(answers, name="recorded")

@@ -2,12 +2,56 @@
 
 A reading and no more: nothing here writes, claims or waits. What is read of a run that may not have ended yet depends
 on the moment, so a program keeps what it found, with `RunContext.once`.
+
+How a run's program comes to a halt: it ends, or it is suspended until something happens outside.
+
+The turns of conversations are runs, whose ids follow from the conversation and the turn's place in it.
+
+So a turn is claimed by creating its run, which the journal lets one process do: there is no claim beside the run that a
+crash could leave behind, and no list of turns to keep.
 """
 
+import hashlib
 from collections.abc import Mapping, Sequence
+from datetime import datetime
 from typing import Protocol
 
-from toolcrib.contracts import Run, RunEvent, RunStatus, Signal
+from msgspec import Struct
+
+from toolcrib.contracts import Attachment, Json, JsonObject, Run, RunEvent, RunStatus, Signal, StopReason, ToolError
+
+
+class Ended(Struct, frozen=True):
+    """How a program came to its end."""
+
+    output: Json = None
+    attachments: tuple[Attachment, ...] = ()
+    stop_reason: StopReason = "final_answer"
+    status: RunStatus = "completed"
+    error: ToolError | None = None
+    warnings: tuple[str, ...] = ()
+    metadata: JsonObject = {}
+    """What else there is to say of it, by name; it stands in the metadata of the call that the run is."""
+
+
+class Suspended(BaseException):
+    """The run cannot go on until one of these signals is there, or until its time.
+
+    Not an `Exception`: no tool and no program may catch it by accident.
+
+    Args:
+        status: How the run stands meanwhile.
+        signals: Their names.
+        wake_at: The moment; null if it does not matter how long it takes.
+        nested: It is a nested run that waits, which goes on only when its callers wait too.
+    """
+
+    def __init__(self, status: RunStatus, *signals: str, wake_at: datetime | None = None, nested: bool = False) -> None:
+        super().__init__(status, *signals)
+        self.status: RunStatus = status
+        self.signals = signals
+        self.wake_at = wake_at
+        self.nested = nested
 
 
 class Past(Protocol):
@@ -41,3 +85,13 @@ class Past(Protocol):
     async def signals(self, run_id: str) -> Mapping[str, Signal]:
         """What was left for the run, by name: for one that has ended, also after its end."""
         ...
+
+
+def turn_run_id(conversation_id: str, turn: int) -> str:
+    """The id of the run that is a turn of a conversation.
+
+    Args:
+        conversation_id: The conversation.
+        turn: Its place, from 1.
+    """
+    return "run_" + hashlib.sha256(f"{conversation_id}/turns/{turn}".encode()).hexdigest()[:32]

@@ -29,7 +29,7 @@ from toolcrib.contracts import (
     Signal,
     digest,
 )
-from toolcrib.core.runs.journal.stored import StoredRun
+from toolcrib.core.runs.journal.history import StoredRun
 from toolcrib.infrastructure.store import Definition, DefinitionKind
 
 FORMAT: Final = 1

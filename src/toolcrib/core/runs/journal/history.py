@@ -1,13 +1,23 @@
-"""What a run's journal already knows, by position: the memory that makes a program resumable."""
+"""What a run's journal already knows, by position: the memory that makes a program resumable.
 
-from collections.abc import Iterable
+What model calls used, in the words of the contracts and in those of the model layer.
+
+What a run has spent, by its journal: recorded calls, answers, and attempts that brought nothing.
+
+Whether a call is the one that the journal has: recorded arguments have the tool's defaults filled in.
+
+A run as it is kept: what comparisons, bundles and replays read.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 from decimal import Decimal
-from typing import TypeAlias
+from typing import Final, TypeAlias, cast
 
 from msgspec import Struct
 
 from toolcrib.contracts import (
+    Allowance,
     ApprovalDecided,
     ApprovalRequested,
     ApprovalWithdrawn,
@@ -17,12 +27,15 @@ from toolcrib.contracts import (
     ClientHandoff,
     ClientReturned,
     FailedCall,
+    GuardDecision,
     Json,
+    JsonObject,
     ModelDenied,
     ModelFailed,
     ModelFinished,
     ModelStarted,
     ProgressMade,
+    Run,
     RunEvent,
     RunResumed,
     RunSuspended,
@@ -30,11 +43,44 @@ from toolcrib.contracts import (
     SignalAwaited,
     SignalReceived,
     ToolEnvelope,
+    Usage,
 )
 from toolcrib.contracts.runs.events import CallDoubted
-from toolcrib.core.runs.journal.usage import at_most, model_usage
 from toolcrib.infrastructure.store import Entry
 from toolcrib.llm import Usage as ModelUsage
+
+
+def as_contract(usage: ModelUsage) -> Usage:
+    """The model layer's token counts as the contract shows them."""
+    return Usage(
+        input_tokens=usage.input,
+        output_tokens=usage.output,
+        cache_read_tokens=usage.cache_read,
+        cache_write_tokens=usage.cache_write,
+        reasoning_tokens=usage.reasoning,
+        estimated=usage.estimated,
+    )
+
+
+def model_usage(usage: Usage) -> ModelUsage:
+    """The contract's token counts as the model layer has them."""
+    return ModelUsage(
+        input=usage.input_tokens,
+        output=usage.output_tokens,
+        cache_read=usage.cache_read_tokens,
+        cache_write=usage.cache_write_tokens,
+        reasoning=usage.reasoning_tokens,
+        estimated=usage.estimated,
+    )
+
+
+def at_most(decision: GuardDecision | None) -> tuple[ModelUsage, Decimal | None]:
+    """What a call was allowed to use at most, by the record of the decision: nothing, where older releases had none."""
+    facts = decision.inputs if decision is not None else {}
+    cost = facts.get("cost_usd")
+    usage = ModelUsage(input=facts.get("input_tokens", 0), output=facts.get("output_tokens", 0), estimated=True)
+    return usage, None if cost is None else Decimal(str(cost))
+
 
 Logged: TypeAlias = Entry | RunEvent
 """An event with its number and time, as it comes from a claim or from a reading of the log."""
@@ -237,3 +283,74 @@ class History:
                 self._receive(event, entry.at)
             case _:
                 pass
+
+
+ONE_CALL: Final = Allowance(tool_calls=1, requests=0, tokens=0, cost_usd=Decimal(0), seconds=0)
+"""What a call takes that was started: it counts, whether it is repeated or not."""
+
+
+class Spent(Struct, frozen=True):
+    """What was spent."""
+
+    tool_calls: int = 0
+    tokens: int = 0
+    cost_usd: Decimal = Decimal(0)
+
+    def __add__(self, other: "Spent") -> "Spent":
+        return Spent(self.tool_calls + other.tool_calls, self.tokens + other.tokens, self.cost_usd + other.cost_usd)
+
+
+def spent_on_calls(history: History) -> Spent:
+    """What calls have taken, with their nested runs; not what recovery has asked, and what another run has paid.
+
+    A call over which a process has died may have cost its price, whether it was repeated or not.
+    """
+    total = Spent()
+    lost = [*history.lost, *history.open_calls]
+    for envelope in history.envelopes.values():
+        if ".reconcile" in envelope.position or envelope.reused is not None:
+            continue
+        begun, nested = history.intents.get(envelope.position), _nested(envelope)
+        calls = 1 if envelope.attempts or begun else 0
+        total += Spent(calls + nested.tool_calls, nested.tokens, envelope.cost_usd or Decimal(0))
+        if begun is not None and not envelope.attempts:
+            lost.append(begun)
+    for call in lost:
+        total += Spent(cost_usd=Decimal(str(call.decision.inputs.get("price_usd", 0))))
+    return total
+
+
+def _nested(envelope: ToolEnvelope) -> Spent:
+    """What the nested run of a call has used, besides money."""
+    facts = envelope.metadata if "run_id" in envelope.metadata else {}
+    return Spent(facts.get("tool_calls", 0), facts.get("tokens", 0))
+
+
+def spent_in(history: History) -> Spent:
+    """What a run has spent, without its nested runs that are still open."""
+    total = spent_on_calls(history)
+    for answer in history.answers.values():
+        total += Spent(tokens=answer.usage.total_tokens, cost_usd=answer.cost_usd or Decimal(0))
+    for lost in history.wasted:
+        total += Spent(tokens=lost.usage.input + lost.usage.output, cost_usd=lost.cost_usd or Decimal(0))
+    return total
+
+
+def holds(recorded: Json, asked: Json) -> bool:
+    """Whether the recorded arguments are those that are asked, up to the defaults that were filled in."""
+    if isinstance(recorded, dict) and isinstance(asked, dict):
+        known = cast("JsonObject", recorded)
+        return all(name in known and holds(known[name], value) for name, value in cast("JsonObject", asked).items())
+    if isinstance(recorded, list) and isinstance(asked, list):
+        theirs, ours = cast("list[Json]", recorded), cast("list[Json]", asked)
+        return len(theirs) == len(ours) and all(map(holds, theirs, ours))
+    return recorded == asked
+
+
+class StoredRun(Struct, frozen=True):
+    """A run with its log, as a store or a bundle has it."""
+
+    run: Run
+    events: Sequence[RunEvent]
+    signals: Mapping[str, Signal] = {}
+    """What was left for it, taken up by it or not."""

@@ -1,21 +1,164 @@
-"""The journal of a call outside any run: there is none, so nothing may wait, hand over or nest."""
+"""The journal of a call outside any run: there is none, so nothing may wait, hand over or nest.
+
+The events of a run in the memory of the process that drives it: the last ones as they are, older ones packed.
+
+A run of ten thousand calls has twenty thousand events, which as objects take 8 kB for each call. What is far back is
+hardly ever read before the run has ended, so it is kept as compressed JSON, about 0.2 kB for each event, and is read
+anew when somebody asks for it. It is no cache of the store: it holds what may not be durable yet.
+
+The writing end of a run's journal: numbers events, stamps them, and knows what is durable.
+
+One process at a time owns a run, so numbers are given here without asking the store; its epoch fences this process if
+another one has taken the run since.
+"""
+
+import zlib
+from collections.abc import Awaitable, Iterable, Iterator, Sequence
+from typing import Final, Protocol, overload
+
+from pydantic import TypeAdapter
 
 from toolcrib.contracts import (
     ApprovalDecision,
     ApprovalRequested,
+    CallFinished,
     CallStarted,
     ClientResult,
     Conflict,
+    Event,
     FailedCall,
     JsonObject,
     Limits,
     Principal,
+    Run,
+    RunEvent,
     RunResult,
     ToolEnvelope,
     ToolRevision,
 )
-from toolcrib.core.executor import CallContext, Lanes
+from toolcrib.core.executor import CallContext, Clock, Lanes
 from toolcrib.core.policy import Budget, CallPolicy
+from toolcrib.infrastructure.store import Entry, RunChange
+
+PACK: Final = 256
+"""Events that are packed together."""
+KEPT: Final = 1_024
+"""Events at the end that are kept as they are, at least."""
+
+_SHOWN: Final[TypeAdapter[list[RunEvent]]] = TypeAdapter(list[RunEvent])
+
+
+class PackedEntries(Sequence[Entry]):
+    """A list to which events are added at its end.
+
+    Args:
+        entries: What it begins with.
+    """
+
+    def __init__(self, entries: Iterable[Entry] = ()) -> None:
+        self._packs: list[bytes] = []
+        self._recent: list[Entry] = []
+        for entry in entries:
+            self.append(entry)
+
+    def append(self, entry: Entry) -> None:
+        """Add the next event."""
+        self._recent.append(entry)
+        if len(self._recent) == KEPT + PACK:
+            self._packs.append(_packed(self._recent[:PACK]))
+            del self._recent[:PACK]
+
+    def __len__(self) -> int:
+        return len(self._packs) * PACK + len(self._recent)
+
+    def __iter__(self) -> Iterator[Entry]:
+        for pack in self._packs:
+            yield from _unpacked(pack)
+        yield from self._recent
+
+    @overload
+    def __getitem__(self, place: int) -> Entry: ...
+    @overload
+    def __getitem__(self, place: slice) -> Sequence[Entry]: ...
+    def __getitem__(self, place: int | slice) -> Entry | Sequence[Entry]:
+        if isinstance(place, slice):
+            return [self[each] for each in range(*place.indices(len(self)))]
+        if place < 0:
+            place += len(self)
+        pack, within = divmod(place, PACK)
+        if 0 <= pack < len(self._packs):
+            return _unpacked(self._packs[pack])[within]
+        if not 0 <= place < len(self):
+            raise IndexError(place)
+        return self._recent[place - len(self._packs) * PACK]
+
+
+def _packed(entries: Sequence[Entry]) -> bytes:
+    return zlib.compress(_SHOWN.dump_json([entry.shown() for entry in entries]), level=1)
+
+
+def _unpacked(pack: bytes) -> Sequence[Entry]:
+    return [Entry.of(shown) for shown in _SHOWN.validate_json(zlib.decompress(pack))]
+
+
+class Appends(Protocol):
+    """The part of a journal that a log needs."""
+
+    def append(
+        self, run_id: str, epoch: int, events: Sequence[Entry], change: RunChange | None = None
+    ) -> Awaitable[None]:
+        """Add events to a run; durable when it is awaited."""
+        ...
+
+
+class RunLog:
+    """Appends to one run.
+
+    Args:
+        journal: Where events go.
+        run: The row as it was claimed, with epoch and number of the last event.
+        clock: Time of the events.
+        events: The events as they were claimed.
+    """
+
+    def __init__(self, journal: Appends, run: Run, clock: Clock, events: Sequence[Entry]) -> None:
+        self.events = PackedEntries(events)
+        """All events of the run so far."""
+        self.open_calls: dict[str, CallStarted] = {}
+        """Intents without an outcome yet, of whichever process."""
+        self._journal = journal
+        self._run = run
+        self._clock = clock
+        self._last = run.events
+        for entry in events:
+            self._follow(entry.event)
+
+    def add(self, event: Event, change: RunChange | None = None) -> Awaitable[None]:
+        """Append an event. Await the result where something must not happen before it is durable."""
+        return self._append((self._entry(event),), change)
+
+    def add_all(self, events: Iterable[Event]) -> Sequence[Entry]:
+        """Append several events at once: all of them are kept, or none is. Returns them as they stand in the log."""
+        entries = [self._entry(event) for event in events]
+        self._append(entries)
+        return entries
+
+    def _entry(self, event: Event) -> Entry:
+        run = self._run
+        self._last += 1
+        entry = Entry(run.run_id, self._last, self._clock.now(), run.realm, run.made_by, event)
+        self.events.append(entry)
+        self._follow(event)
+        return entry
+
+    def _append(self, entries: Sequence[Entry], change: RunChange | None = None) -> Awaitable[None]:
+        return self._journal.append(self._run.run_id, self._run.epoch, entries, change)
+
+    def _follow(self, event: Event) -> None:
+        if isinstance(event, CallStarted):
+            self.open_calls[event.position] = event
+        elif isinstance(event, CallFinished):
+            self.open_calls.pop(event.position, None)
 
 
 class Unrecorded:

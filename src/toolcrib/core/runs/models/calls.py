@@ -45,9 +45,8 @@ from toolcrib.core.policy import (
 )
 from toolcrib.core.runs.forks.fork import answered_before, failed_before
 from toolcrib.core.runs.forks.recording import Recording
-from toolcrib.core.runs.journal.history import History
-from toolcrib.core.runs.journal.log_part import RunLog
-from toolcrib.core.runs.journal.usage import as_contract, at_most, model_usage
+from toolcrib.core.runs.journal.history import History, as_contract, at_most, model_usage
+from toolcrib.core.runs.journal.log import RunLog
 from toolcrib.core.runs.models.guard import NOBODY, Estimate, Screens, Standing
 from toolcrib.core.runs.models.live import Aloud, answer, unheard
 from toolcrib.llm import (
@@ -62,7 +61,7 @@ from toolcrib.llm import (
     response_as_json,
 )
 from toolcrib.llm import Usage as ModelUsage
-from toolcrib.llm.base.retry import RetryPolicy
+from toolcrib.llm.base.errors import RetryPolicy
 from toolcrib.llm.models.model import LanguageModel
 
 _PERHAPS_BILLED: Final = frozenset({"timeout", "stream_cut", "bad_response"})

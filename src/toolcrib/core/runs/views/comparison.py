@@ -36,9 +36,7 @@ from toolcrib.contracts.runs.comparisons import (
     RunFacts,
     ValueDiff,
 )
-from toolcrib.core.runs.journal.history import History
-from toolcrib.core.runs.journal.spent import spent_in
-from toolcrib.core.runs.journal.stored import StoredRun
+from toolcrib.core.runs.journal.history import History, StoredRun, spent_in
 from toolcrib.llm import decode_response
 
 T = TypeVar("T")

@@ -1,29 +1,162 @@
-"""The handles of an agent's run: what they hold, and that a run fails which leaves one empty that must not be."""
+"""The handles of an agent's run: what they hold, and that a run fails which leaves one empty that must not be.
+
+Pinned handles: named outputs of an agent that one tool's calls fill (001, section 4.2).
+
+A pin names a tool; whether that tool is enabled, allotted or still there does not matter to it. This module only reads:
+which call fills a handle, and what it holds if none does.
+
+What an agent puts out (001, section 3.1), read from its run's journal.
+
+Pure: events in, outputs out. Every run has them, of whatever kind, however it ended and also while it goes on.
+"""
 
 from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
-from typing import Final, NamedTuple
+from typing import Final, NamedTuple, assert_never, cast
 
 import msgspec
+import orjson
 
 from toolcrib.contracts import (
     AgentImplementation,
+    AgentOutputs,
+    CallFinished,
+    CallStarted,
     ErrorCode,
+    InvalidDefinition,
     Json,
+    JsonObject,
     PinnedHandle,
+    PinSelector,
     Reason,
     Run,
+    RunFinished,
+    RunKind,
     RunRequest,
+    RunStarted,
     ToolEnvelope,
     ToolError,
     ToolRevision,
 )
 from toolcrib.core.executor import error
 from toolcrib.core.runs.context.context import Program, RunContext
-from toolcrib.core.runs.interrupts.program import Ended
-from toolcrib.core.runs.interrupts.suspension import Past
+from toolcrib.core.runs.interrupts.suspension import Ended, Past
 from toolcrib.core.runs.journal.history import Logged
-from toolcrib.core.runs.views.outputs import calls_of
-from toolcrib.core.runs.views.pins import resolve_pins, selected, unfilled
+
+
+def check_pins(agent: str, pins: Sequence[PinnedHandle]) -> None:
+    """Refuse pins that cannot be told apart or select nothing. The tools that they name need not exist.
+
+    Raises:
+        InvalidDefinition: Names the handle and what to change.
+    """
+    names = [pin.name for pin in pins]
+    twice = sorted({name for name in names if names.count(name) > 1})
+    if twice:
+        msg = f"agent {agent!r} has two pinned handles of the name {twice[0]!r}; give each a name of its own"
+        raise InvalidDefinition(msg)
+    for pin in pins:
+        named = pin.selector.call_id is not None
+        if named != (pin.selector.strategy == "by_call_id"):
+            msg = (
+                f"pinned handle {pin.name!r} of agent {agent!r} has strategy {pin.selector.strategy!r} and "
+                f"{'a' if named else 'no'} call_id; give a call_id with by_call_id, and with nothing else"
+            )
+            raise InvalidDefinition(msg)
+
+
+def resolve_pins(
+    pins: Iterable[PinnedHandle], calls: Sequence[ToolEnvelope], earlier: Mapping[str, Json]
+) -> dict[str, Json]:
+    """What every handle holds: the output of the call that fills it, always all of them.
+
+    Args:
+        pins: The handles.
+        calls: The calls of the run, in the order in which they began.
+        earlier: What handles held before, by name; null for those that are not among them.
+    """
+    found = {pin.name: selected(pin.selector, calls) for pin in pins}
+    return {name: call.output if call is not None else earlier.get(name) for name, call in found.items()}
+
+
+def unfilled(pins: Iterable[PinnedHandle], calls: Sequence[ToolEnvelope]) -> Sequence[PinnedHandle]:
+    """The handles that no call fills."""
+    return [pin for pin in pins if selected(pin.selector, calls) is None]
+
+
+def selected(selector: PinSelector, calls: Sequence[ToolEnvelope]) -> ToolEnvelope | None:
+    """The call that a selector means; one that was denied or skipped was never executed, and fills nothing."""
+    executed = [call for call in calls if call.name == selector.tool and call.status in {"success", "error"}]
+    match selector.strategy:
+        case "latest":
+            return executed[-1] if executed else None
+        case "first_success":
+            return next((call for call in executed if call.ok), None)
+        case "by_call_id":
+            return next((call for call in executed if call.call_id == selector.call_id), None)
+        case _:
+            assert_never(selector.strategy)
+
+
+def outputs_of(events: Sequence[Logged]) -> AgentOutputs:
+    """The stable outputs of a run; a server adds the address of its trace.
+
+    Args:
+        events: From the first on, in order.
+    """
+    calls = calls_of(events)
+    first, last = events[0].event, events[-1].event
+    kind = first.request.kind if isinstance(first, RunStarted) else "tool"
+    return AgentOutputs(
+        response=answer_of(kind, last.output)[0] if isinstance(last, RunFinished) else "",
+        tools_by_id={envelope.call_id: envelope for envelope in calls},
+        tool_order=tuple(envelope.call_id for envelope in calls),
+        last_tool=next((envelope for envelope in reversed(calls) if envelope.ok), None),
+    )
+
+
+def calls_of(events: Iterable[Logged]) -> Sequence[ToolEnvelope]:
+    """The calls that have ended, in the order in which they began.
+
+    A call begins with its intent: after it was approved, and for a client's tool before it is prepared. One that was
+    never dispatched (denied, skipped, from the cache) has no intent, and begins where it ends.
+    """
+    places: dict[str, ToolEnvelope | None] = {}
+    for entry in events:
+        match entry.event:
+            case CallStarted(position=position):
+                places.setdefault(position, None)
+            case CallFinished(position=position, envelope=envelope):
+                places[position] = envelope
+            case _:
+                pass
+    return [envelope for envelope in places.values() if envelope is not None]
+
+
+def response_of(output: Json) -> str | None:
+    """The words that an agent has put out; null if there are none."""
+    response = _members(output).get("response")
+    return response if isinstance(response, str) else None
+
+
+def answer_of(kind: RunKind, output: Json) -> tuple[str, Json]:
+    """The text of a run's output, and its structured part.
+
+    An agent puts out `{"response": text, "output"?: value}`. The output of everything else is its structured part, and
+    the text is its `summary`, or the whole as text.
+    """
+    members = _members(output)
+    if kind == "agent" and "response" in members:
+        return str(members["response"] or ""), members.get("output")
+    if "summary" in members:
+        return str(members["summary"] or ""), output
+    if output is None:
+        return "", None
+    return str(output) if isinstance(output, str) else orjson.dumps(output).decode(), output
+
+
+def _members(output: Json) -> JsonObject:
+    return cast("JsonObject", output) if isinstance(output, dict) else {}
+
 
 _LOOKED_AT: Final = 20
 """Successful runs of one place that are asked for what a handle held; older ones are forgotten."""

@@ -1,11 +1,28 @@
-"""The steps of a trace, read event by event. What begins and ends in different events becomes one step."""
+"""The steps of a trace, read event by event. What begins and ends in different events becomes one step.
 
+Values made short enough to look at: lists and texts end with what was left out. The journal has the rest.
+
+A run's cost, call by call: a reading of the steps of its trace. Pure; it prices nothing itself.
+
+What a model's answer says to a reader of a trace: its reasons, and what it decided.
+
+A run's trace: a reading of its journal as steps with reasoning, tokens, cost and time.
+
+Pure: events in, `Trace` out. Nested runs are handed in by id. It reads a run that goes on as well as one that ended.
+
+A run's trace as it stands in the journal, with the runs that are nested in it.
+"""
+
+import json
 from collections.abc import Iterable, Mapping, Sequence
+from decimal import Decimal
 from typing import Any, cast
 
 import orjson
 
 from toolcrib.contracts import (
+    ActionCost,
+    AgenticMode,
     ApprovalDecided,
     ApprovalRequested,
     ApprovalStatus,
@@ -16,10 +33,15 @@ from toolcrib.contracts import (
     ChildStarted,
     ClientHandoff,
     ClientReturned,
+    CostBreakdown,
     FailedAttempt,
     HandoffStep,
+    InvalidInput,
+    Json,
+    JsonObject,
     LimitReached,
     LimitStep,
+    LLMCost,
     LLMStep,
     ModelFailed,
     ModelFinished,
@@ -30,7 +52,10 @@ from toolcrib.contracts import (
     RunEvent,
     RunFinished,
     RunResumed,
+    RunStarted,
+    RunStatus,
     RunSuspended,
+    Signal,
     SignalAwaited,
     SignalReceived,
     SignalStep,
@@ -38,12 +63,106 @@ from toolcrib.contracts import (
     SuspensionStep,
     ToolStep,
     Trace,
+    Usage,
 )
 from toolcrib.contracts.runs.events import CallDoubted
-from toolcrib.core.runs.journal.history import wait_key
-from toolcrib.core.runs.views.answers import decision_of, reasoning_of
-from toolcrib.core.runs.views.shortening import clipped, shortened
-from toolcrib.llm import decode_messages, decode_response
+from toolcrib.core.runs.interrupts.recovery import in_doubt, settlement_of
+from toolcrib.core.runs.journal.history import History, wait_key
+from toolcrib.infrastructure.store import Journal
+from toolcrib.llm import Response, Thinking, decode_messages, decode_response
+
+_ITEMS, _LENGTH = 50, 300
+"""Where shortening starts: items of a list, characters of a text."""
+_SHORTEST = 20
+_DEEPER = 4
+"""Lists inside lists are cut so much sooner: what each of a hundred batches says counts more than all of the first."""
+
+
+def shortened(value: Json, limit: int) -> Json:
+    """The value, with lists and texts cut until its JSON has at most `limit` characters, or cutting helps no more."""
+    short, items, length = value, _ITEMS, _LENGTH
+    while len(orjson.dumps(short).decode()) > limit and (items > 1 or length > _SHORTEST):
+        short = _cut(value, items, length)
+        items, length = max(items // 2, 1), max(length // 2, _SHORTEST)
+    return short
+
+
+def clipped(text: str, limit: int) -> str:
+    """The text, or its beginning and how long it is."""
+    return text if len(text) <= limit else f"{text[:limit]}… ({len(text)} characters)"
+
+
+def _cut(value: Json, items: int, length: int) -> Json:
+    if isinstance(value, str):
+        return clipped(value, length)
+    if isinstance(value, dict):
+        return {key: _cut(item, items, length) for key, item in cast("JsonObject", value).items()}
+    if isinstance(value, list):
+        whole = cast("list[Json]", value)
+        kept = [_cut(item, max(items // _DEEPER, 1), length) for item in whole[:items]]
+        return [*kept, f"… {len(whole) - items} more of {len(whole)}"] if len(whole) > items else kept
+    return value
+
+
+def costs_of(steps: Sequence[Step], *, total_usd: Decimal | None, tokens: int) -> CostBreakdown:
+    """What each call cost.
+
+    Args:
+        steps: Of the run itself; a nested run is one action here, and has its own trace.
+        total_usd: What the run cost in all; null means unknown.
+        tokens: Input and output tokens in all.
+    """
+    return CostBreakdown(
+        total_cost_usd=total_usd,
+        total_tokens=tokens,
+        llm_calls=tuple(
+            LLMCost(
+                position=step.position,
+                purpose=step.purpose,
+                model=step.model,
+                input_tokens=step.input_tokens,
+                output_tokens=step.output_tokens,
+                cost_usd=step.cost,
+            )
+            for step in steps
+            if isinstance(step, LLMStep) and step.status == "success"
+        ),
+        action_calls=tuple(
+            ActionCost(position=step.position, action=step.action, cost_usd=step.cost)
+            for step in steps
+            if isinstance(step, ToolStep) and step.cost is not None
+        ),
+    )
+
+
+def reasoning_of(response: Response) -> str | None:
+    """The model's thinking as far as it was shown, else the field `reasoning` of an answer of JSON."""
+    thought = "\n".join(
+        part.text for part in response.message.parts if isinstance(part, Thinking) and part.text and not part.redacted
+    )
+    given = _object(response.message.text).get("reasoning")
+    return thought or (given if isinstance(given, str) and given else None)
+
+
+def decision_of(response: Response) -> str | None:
+    """The calls that the model asked for, else its answer without the reasons; null if it said nothing."""
+    calls = response.message.calls
+    if calls:
+        return "call " + ", ".join(f"{call.name}({call.args})" for call in calls)
+    rest = {name: value for name, value in _object(response.message.text).items() if name != "reasoning"}
+    only = next(iter(rest.values())) if len(rest) == 1 else None
+    if isinstance(only, str):
+        return only
+    return json.dumps(rest, ensure_ascii=False) if rest else response.message.text.strip() or None
+
+
+def _object(text: str) -> JsonObject:
+    try:
+        found = orjson.loads(text)
+    except orjson.JSONDecodeError:
+        return {}
+    return cast("JsonObject", found) if isinstance(found, dict) else {}
+
 
 _LONGEST_TEXT = 600
 """Characters of a question or a decision."""
@@ -328,3 +447,118 @@ class _Reader:
             return False
         self.steps[index] = self.steps[index].model_copy(update=fields)
         return True
+
+
+def trace_of(events: Sequence[RunEvent], children: Mapping[str, Trace] | None = None) -> Trace:
+    """Read the trace out of a run's events.
+
+    Args:
+        events: From the first on, in order.
+        children: Traces of nested runs by run id, as far as they are wanted.
+
+    Raises:
+        InvalidInput: The events do not begin with the run's start.
+    """
+    first = events[0].event if events else None
+    if not isinstance(first, RunStarted):
+        msg = "a trace is read from a run's first event on, and these events do not begin with run_started"
+        raise InvalidInput(msg)
+    steps = steps_of(events, children or {})
+    request, last = first.request, events[-1]
+    ended = last.event if isinstance(last.event, RunFinished) else None
+    usage = ended.usage if ended else _usage(steps)
+    cost, cost_unknown = _cost(ended, steps)
+    return Trace(
+        run_id=last.run_id,
+        kind=request.kind,
+        tool=request.tool,
+        mode=_mode(steps) if request.kind == "agentic" else None,
+        task=_task(request.input),
+        status=_status(last),
+        stop_reason=ended.stop_reason if ended else None,
+        started_at=events[0].at,
+        duration_ms=round((last.at - events[0].at).total_seconds() * 1000),
+        active_ms=round(History(events).active_s * 1000),
+        cost=cost,
+        cost_unknown=cost_unknown,
+        tokens=usage.total_tokens,
+        usage=usage,
+        cost_breakdown=costs_of(steps, total_usd=cost, tokens=usage.total_tokens),
+        output=ended.output if ended else None,
+        error=ended.error if ended else None,
+        warnings=ended.warnings if ended else (),
+        steps=tuple(steps),
+    )
+
+
+def _status(last: RunEvent) -> RunStatus:
+    match last.event:
+        case RunFinished(status=status) | RunSuspended(status=status):
+            return status
+        case RunStarted():
+            return "queued"
+        case _:
+            return "running"
+
+
+def _mode(steps: Iterable[Step]) -> AgenticMode | None:
+    """Only the deterministic mode begins with a plan."""
+    first = next((step for step in steps if isinstance(step, LLMStep)), None)
+    if first is None:
+        return None
+    return "deterministic" if first.purpose == "planning" else "agentic"
+
+
+def _task(given: Json) -> str:
+    """What was asked: the task of an agentic tool, the message to an agent; all parameters, where there is neither."""
+    asked = cast("JsonObject", given) if isinstance(given, dict) else {}
+    task = asked.get("task", asked.get("message"))
+    return task if isinstance(task, str) else orjson.dumps(given).decode()
+
+
+def _usage(steps: Iterable[Step]) -> Usage:
+    calls = [step for step in steps if isinstance(step, LLMStep)]
+    return Usage(
+        input_tokens=sum(step.input_tokens for step in calls), output_tokens=sum(step.output_tokens for step in calls)
+    )
+
+
+def _cost(ended: RunFinished | None, steps: Sequence[Step]) -> tuple[Decimal | None, bool]:
+    """What the run cost, and whether that is a lower bound; a cost of which nothing is known is null."""
+    if ended is not None and ended.cost_usd is not None:
+        total, unknown = ended.cost_usd, ended.cost_unknown
+    else:
+        known = [step.cost for step in steps if isinstance(step, LLMStep | ToolStep) and step.cost is not None]
+        total = sum(known, Decimal(0))
+        unknown = any(isinstance(step, LLMStep) and step.status == "success" and step.cost is None for step in steps)
+    return (None if unknown and not total else total), unknown
+
+
+async def read_trace(journal: Journal, run_id: str) -> Trace:
+    """What a run has done so far, step by step, and what was said of its calls after its end.
+
+    Raises:
+        NotFound: No such run.
+    """
+    await journal.run(run_id)
+    return await _trace(journal, await journal.events(run_id))
+
+
+async def _trace(journal: Journal, events: Sequence[RunEvent]) -> Trace:
+    nested = [entry.event.child_run_id for entry in events if isinstance(entry.event, ChildStarted)]
+    logs = [await journal.events(child) for child in nested]
+    trace = trace_of(events, {log[0].run_id: await _trace(journal, log) for log in logs if log})
+    if not any(map(_is_in_doubt, trace.steps)):
+        return trace
+    signals = await journal.signals(trace.run_id)
+    return trace.model_copy(update={"steps": tuple(_settled(step, signals) for step in trace.steps)})
+
+
+def _is_in_doubt(step: Step) -> bool:
+    return isinstance(step, ToolStep) and in_doubt(step.side_effects, step.error)
+
+
+def _settled(step: Step, signals: Mapping[str, Signal]) -> Step:
+    if not isinstance(step, ToolStep):
+        return step
+    return step.model_copy(update={"settled": settlement_of(step.position, signals)})

@@ -2,16 +2,172 @@
 
 What a commit has done whose answer was lost, the database is asked; so no job takes effect twice, and none is told that
 it failed although it is there. It runs in the writer's thread and does not know the queue.
+
+Group commit: operations queue up on the event loop, and one thread commits all that is queued in one transaction.
+
+An operation that is awaited starts the commit at once; one that nobody waits for lingers a few milliseconds for
+company. Operations take effect in the order in which they were queued, and at most one commit is in flight. This module
+knows no SQL: what a commit is comes in as a function.
 """
 
-from collections.abc import Sequence
-from typing import Any
+import asyncio
+from collections.abc import Callable, Generator, Hashable, Sequence
+from concurrent.futures import Executor, Future
+from typing import Any, Generic, TypeVar, cast
 
 from toolcrib.contracts import InvalidInput, ToolcribError
 from toolcrib.contracts.base.errors import StoreUnavailable
-from toolcrib.infrastructure.store.database._writer import Job
 from toolcrib.infrastructure.store.database.dialect import Dialect, Mark
 from toolcrib.infrastructure.store.database.session import Prepared, Session, TakesTurns, TouchesRuns
+
+T = TypeVar("T")
+
+_LINGER_S = 0.005
+
+
+class Job(Generic[T]):
+    """One operation on its way to the database. Awaiting it makes the commit happen at once and returns its result.
+
+    A failure that nobody has heard of is reported by the next job of the same chain, never by a warning of the loop.
+    """
+
+    __slots__ = ("_settled", "_taken", "_waiters", "_writer", "chain", "error", "listeners", "result", "work")
+
+    def __init__(self, writer: "Writer", work: Callable[[Any], T], chain: Hashable | None = None) -> None:
+        self.work = work
+        self.chain = chain
+        self.result: T | None = None
+        self.error: BaseException | None = None
+        self.listeners = 0
+        """How many will hear of the error."""
+        self._writer = writer
+        self._taken = self._settled = False
+        self._waiters: list[asyncio.Future[None]] = []
+
+    def __await__(self) -> Generator[Any, None, T]:
+        """Wait until the operation is durable or refused."""
+        self.listeners += 1
+        try:
+            yield from self.ended().__await__()
+        except BaseException:
+            self.listeners -= 1
+            self._writer.note(self)
+            raise
+        if self.error is not None:
+            self._writer.lost.pop(self.chain, None)
+            raise self.error
+        return cast("T", self.result)
+
+    async def ended(self) -> None:
+        """Wait likewise, but leave a failure to others."""
+        if self._settled:
+            return
+        waiter: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self._waiters.append(waiter)
+        if not self._taken:
+            self._writer.hurry()
+        await waiter
+
+    def take(self) -> None:
+        """The operation is part of the commit in flight."""
+        self._taken = True
+
+    def settle(self) -> None:
+        """Result or error are there; wake those who wait."""
+        self._settled = True
+        for waiter in self._waiters:
+            if not waiter.done():
+                waiter.set_result(None)
+
+
+class Writer:
+    """The queue in front of the committing thread.
+
+    Args:
+        commit: Runs in the thread; sets `result` or `error` of each job.
+        thread: An executor with a single thread.
+    """
+
+    def __init__(self, commit: Callable[[Sequence[Job[Any]]], None], thread: Executor) -> None:
+        self.lost: dict[Hashable | None, BaseException] = {}
+        """The failures nobody has heard of, by chain."""
+        self._commit = commit
+        self._thread = thread
+        self._loop = asyncio.get_running_loop()
+        self._queue: list[Job[Any]] = []
+        self._in_flight: list[Job[Any]] = []
+        self._open: dict[Hashable, Job[Any]] = {}
+        self._start: asyncio.Handle | None = None
+        self._urgent = False
+
+    def put(self, work: Callable[[Any], T], chain: Hashable | None = None) -> Job[T]:
+        """Queue an operation. If its chain is broken, it is refused with the failure that broke it."""
+        job = Job(self, work, chain)
+        if chain is not None and chain in self.lost:
+            job.error = self.lost[chain]
+            job.settle()
+            return job
+        self._queue.append(job)
+        if chain is None:
+            self._open.clear()
+        else:
+            self._open[chain] = job
+        if self._start is None and not self._in_flight:
+            self._start = self._loop.call_later(_LINGER_S, self._launch)
+        return job
+
+    def queued(self, chain: Hashable) -> Job[Any] | None:
+        """The last operation of a chain, if more may be added to it: it is not on its way yet.
+
+        Nor is anything of no chain queued behind it, which could see that the order had changed.
+        """
+        return self._open.get(chain)
+
+    def hurry(self) -> None:
+        """Commit what is queued as soon as the loop has run those who are ready, or the commit in flight has ended."""
+        if self._urgent:
+            return
+        self._urgent = True
+        if self._start is not None:
+            self._start.cancel()
+            self._start = self._loop.call_soon(self._launch)
+
+    def note(self, job: Job[Any]) -> None:
+        """Keep a failure that nobody will hear of for the next of its chain."""
+        if job.error is not None and job.chain is not None and not job.listeners:
+            self.lost.setdefault(job.chain, job.error)
+
+    async def drain(self) -> None:
+        """Wait until all that is queued now has been committed or refused."""
+        pending = self._queue or self._in_flight
+        if pending:
+            await pending[-1].ended()
+
+    def _launch(self) -> None:
+        self._start = None
+        self._urgent = False
+        self._in_flight, self._queue = self._queue, []
+        self._open.clear()
+        for job in self._in_flight:
+            job.take()
+        self._thread.submit(self._commit, self._in_flight).add_done_callback(self._report)
+
+    def _report(self, commit: Future[None]) -> None:
+        """Called in the thread."""
+        self._loop.call_soon_threadsafe(self._land, commit)
+
+    def _land(self, commit: Future[None]) -> None:
+        landed, self._in_flight = self._in_flight, []
+        failure = commit.exception()
+        for job in landed:
+            job.error = job.error or failure
+            if job.error is not None and job.chain in self.lost:
+                job.error = self.lost[job.chain]
+            self.note(job)
+            job.settle()
+        if self._queue:
+            delayed = self._loop.call_later(_LINGER_S, self._launch) if not self._urgent else None
+            self._start = delayed or self._loop.call_soon(self._launch)
 
 
 class _Lost(Exception):

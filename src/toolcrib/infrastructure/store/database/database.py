@@ -9,8 +9,7 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Any, Final, TypeVar
 
 from toolcrib.contracts.base.errors import StoreUnavailable
-from toolcrib.infrastructure.store.database._writer import Job, Writer
-from toolcrib.infrastructure.store.database.committer import Committer
+from toolcrib.infrastructure.store.database.committer import Committer, Job, Writer
 from toolcrib.infrastructure.store.database.dialect import Dialect
 from toolcrib.infrastructure.store.database.schema import SchemaState, bring_up_to_date, state_of
 from toolcrib.infrastructure.store.database.session import Prepared, Session

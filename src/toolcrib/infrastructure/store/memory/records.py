@@ -1,12 +1,36 @@
-"""Rows of the inbox in memory."""
+"""Rows of the inbox in memory.
 
-from collections.abc import Iterator, Sequence
+Conversations in memory.
+
+Counters in memory.
+
+Sealed values in memory.
+
+Blobs in memory, with when each was last put.
+"""
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
+from datetime import datetime
 from heapq import nsmallest
 
-from toolcrib.contracts import Approval, Signal
-from toolcrib.infrastructure.store.ports._approvals import Answered, Withdrawn, asked, closed, told
-from toolcrib.infrastructure.store.ports.approvals import ApprovalFilter, no_approval
+from toolcrib.contracts import Approval, Conversation, NotFound, Signal, digest
 from toolcrib.infrastructure.store.ports.ports import Entry
+from toolcrib.infrastructure.store.ports.records import (
+    ANY_CONVERSATION,
+    ApprovalFilter,
+    Charge,
+    ConversationFilter,
+    Place,
+    Reserved,
+    SealedValue,
+    exists,
+    no_approval,
+    no_conversation,
+    require_next,
+)
+from toolcrib.infrastructure.store.ports.records import sealed_require_next as require_next_of_sealed
+from toolcrib.infrastructure.store.ports.rules import Answered, Withdrawn, asked, closed, told
 
 
 class MemoryApprovals:
@@ -87,3 +111,172 @@ class MemoryApprovals:
 
 def _age(row: Approval) -> tuple[object, str]:
     return row.requested_at, row.approval_id
+
+
+class MemoryConversations:
+    """Conversations, in a dictionary."""
+
+    def __init__(self) -> None:
+        self._rows: dict[tuple[str, str], Conversation] = {}
+
+    async def add(self, conversation: Conversation) -> None:
+        if any(known == conversation.conversation_id for _, known in self._rows):
+            raise exists(conversation.conversation_id)
+        self._rows[_key(conversation)] = conversation
+
+    async def get(self, realm: str, conversation_id: str) -> Conversation | None:
+        return self._rows.get((realm, conversation_id))
+
+    async def list(
+        self,
+        realm: str,
+        wanted: ConversationFilter = ANY_CONVERSATION,
+        *,
+        before: str | None = None,
+        limit: int = 50,
+    ) -> Sequence[Conversation]:
+        last = self._rows.get((realm, before)) if before is not None else None
+        if before is not None and last is None:
+            raise no_conversation(before)
+        found = (row for row in self._rows.values() if row.realm == realm and wanted.takes(row))
+        page = sorted(
+            (row for row in found if last is None or _conversations_age(row) < _conversations_age(last)),
+            key=_conversations_age,
+            reverse=True,
+        )
+        return page[:limit]
+
+    async def replace(self, conversation: Conversation) -> None:
+        known = self._rows.get(_key(conversation))
+        require_next(conversation, known.revision if known else None)
+        self._rows[_key(conversation)] = conversation
+
+    async def remove(self, realm: str, conversation_id: str, *, revision: int | None = None) -> bool:
+        known = self._rows.get((realm, conversation_id))
+        if known is None or revision not in {None, known.revision}:
+            return False
+        del self._rows[realm, conversation_id]
+        return True
+
+    def texts(self) -> Iterator[str]:
+        """All that the rows say."""
+        yield from (row.model_dump_json() for row in self._rows.values())
+
+
+def _key(conversation: Conversation) -> tuple[str, str]:
+    return conversation.realm, conversation.conversation_id
+
+
+def _conversations_age(conversation: Conversation) -> tuple[datetime, str]:
+    return conversation.created_at, conversation.conversation_id
+
+
+_SETTLED = ""
+"""The ticket of what was spent."""
+
+
+class MemoryCounters:
+    """Counters, in a dictionary."""
+
+    def __init__(self) -> None:
+        self._entries: dict[str, dict[str, tuple[int, datetime]]] = {}
+        """Amount and end of each ticket, by key."""
+
+    async def reserve(self, ticket: str, charges: Sequence[Charge], *, now: datetime, until: datetime) -> Reserved:
+        used = tuple(self._used(charge.key, ticket, now) for charge in charges)
+        pairs = enumerate(zip(used, charges, strict=True))
+        refused = next((index for index, (before, each) in pairs if before + each.amount > each.limit), None)
+        if refused is None:
+            for charge in charges:
+                self._entries.setdefault(charge.key, {})[ticket] = charge.amount, until
+        return Reserved(used, refused)
+
+    async def settle(self, ticket: str, charges: Sequence[Charge]) -> None:
+        for charge in charges:
+            entries = self._entries.setdefault(charge.key, {})
+            entries.pop(ticket, None)
+            before, _ = entries.get(_SETTLED, (0, None))
+            entries[_SETTLED] = before + charge.amount, charge.expires_at
+
+    async def purge(self, *, now: datetime) -> int:
+        old = [
+            (key, ticket)
+            for key, entries in self._entries.items()
+            for ticket, (_, ends) in entries.items()
+            if ends <= now
+        ]
+        for key, ticket in old:
+            del self._entries[key][ticket]
+        self._entries = {key: entries for key, entries in self._entries.items() if entries}
+        return len(old)
+
+    def _used(self, key: str, ticket: str, now: datetime) -> int:
+        entries = self._entries.get(key, {}).items()
+        return sum(amount for name, (amount, ends) in entries if name != ticket and ends > now)
+
+
+class MemorySealedValues:
+    """Sealed values, in a dictionary."""
+
+    def __init__(self) -> None:
+        self._values: dict[Place, SealedValue] = {}
+
+    async def put(self, value: SealedValue) -> None:
+        known = self._values.get(value.place)
+        require_next_of_sealed(value, known.version if known else 0)
+        self._values[value.place] = value
+
+    async def get(self, place: Place) -> SealedValue | None:
+        return self._values.get(place)
+
+    async def list(self, realm: str | None) -> Sequence[SealedValue]:
+        return [self._values[place] for place in sorted(self._values) if realm in {None, place.realm}]
+
+    async def reseal(self, old: SealedValue, sealed: str) -> bool:
+        if self._values.get(old.place) != old:
+            return False
+        self._values[old.place] = replace(old, sealed=sealed)
+        return True
+
+    async def remove(self, place: Place) -> bool:
+        return self._values.pop(place, None) is not None
+
+
+class MemoryBlobs:
+    """Blobs by realm and digest, in a dictionary.
+
+    Args:
+        now: Tells the time.
+    """
+
+    def __init__(self, now: Callable[[], datetime]) -> None:
+        self._now = now
+        self._data: dict[tuple[str, str], bytes] = {}
+        self._put_at: dict[tuple[str, str], datetime] = {}
+
+    async def put(self, data: bytes, *, realm: str, made_by: str, content_type: str = "application/json") -> str:
+        del made_by, content_type
+        name = digest(data)
+        self._data[realm, name] = data
+        self._put_at[realm, name] = self._now()
+        return name
+
+    async def get(self, realm: str, digest: str) -> bytes:
+        try:
+            return self._data[realm, digest]
+        except KeyError:
+            msg = f"realm {realm!r} has no blob {digest}"
+            raise NotFound(msg) from None
+
+    async def remove(self, realm: str, digests: Sequence[str], *, untouched_since: datetime) -> Sequence[str]:
+        old = {name for owner, name, _ in self.put_before(untouched_since) if owner == realm}
+        gone = [digest for digest in digests if digest in old]
+        for name in gone:
+            del self._data[realm, name], self._put_at[realm, name]
+        return gone
+
+    def put_before(self, moment: datetime) -> Iterator[tuple[str, str, int]]:
+        """Realm, digest and size of each that was last put before a moment."""
+        for (realm, name), at in sorted(self._put_at.items()):
+            if at < moment:
+                yield realm, name, len(self._data[realm, name])

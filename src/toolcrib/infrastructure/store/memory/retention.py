@@ -5,11 +5,10 @@ from datetime import datetime
 from typing import Protocol
 
 from toolcrib.contracts import ENDED, ChildStarted, Run, RunResult, RunStatus, Signal
-from toolcrib.infrastructure.store.memory._memory_blobs import MemoryBlobs
-from toolcrib.infrastructure.store.memory.records import MemoryApprovals
-from toolcrib.infrastructure.store.ports._naming import digests_named_in, runs_named_in
+from toolcrib.infrastructure.store.memory.records import MemoryApprovals, MemoryBlobs
 from toolcrib.infrastructure.store.ports.ports import Entry
 from toolcrib.infrastructure.store.ports.retention import MOST_EVENTS, Family, Pruning, Root
+from toolcrib.infrastructure.store.ports.rules import digests_named_in, runs_named_in
 
 
 class StoredRun(Protocol):

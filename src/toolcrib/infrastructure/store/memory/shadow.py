@@ -10,8 +10,6 @@ from typing import Final, get_args
 
 from toolcrib.contracts import Conversation, Event, NotFound, PermissionDenied, Run, RunEvent, RunStatus, Signal
 from toolcrib.infrastructure.store.memory.store import MemoryStore
-from toolcrib.infrastructure.store.ports.approvals import Approvals
-from toolcrib.infrastructure.store.ports.counters import Counters
 from toolcrib.infrastructure.store.ports.ports import (
     ApiKeys,
     Blobs,
@@ -26,9 +24,18 @@ from toolcrib.infrastructure.store.ports.ports import (
     RunChange,
     Store,
 )
-from toolcrib.infrastructure.store.ports.records import ANY_CONVERSATION, ConversationFilter, Conversations
+from toolcrib.infrastructure.store.ports.records import (
+    ANY_CONVERSATION,
+    Approvals,
+    ConversationFilter,
+    Conversations,
+    Counters,
+    Place,
+    SealedValue,
+    SealedValues,
+)
+from toolcrib.infrastructure.store.ports.records import sealed_require_next as require_next
 from toolcrib.infrastructure.store.ports.retention import Retention
-from toolcrib.infrastructure.store.ports.sealed import Place, SealedValue, SealedValues, require_next
 
 _FOR_EVER: Final = 10**9
 _KINDS: Final[tuple[DefinitionKind, ...]] = get_args(DefinitionKind)

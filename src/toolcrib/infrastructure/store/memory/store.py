@@ -26,13 +26,15 @@ from toolcrib.contracts import (
     Signal,
     ToolcribError,
 )
-from toolcrib.infrastructure.store.memory._memory_blobs import MemoryBlobs
-from toolcrib.infrastructure.store.memory._memory_conversations import MemoryConversations
-from toolcrib.infrastructure.store.memory._memory_counters import MemoryCounters
-from toolcrib.infrastructure.store.memory._memory_sealed import MemorySealedValues
-from toolcrib.infrastructure.store.memory.records import MemoryApprovals
+from toolcrib.infrastructure.store.memory.records import (
+    MemoryApprovals,
+    MemoryBlobs,
+    MemoryConversations,
+    MemoryCounters,
+    MemorySealedValues,
+)
 from toolcrib.infrastructure.store.memory.retention import MemoryRetention
-from toolcrib.infrastructure.store.ports import rules as _rules
+from toolcrib.infrastructure.store.ports import rules
 from toolcrib.infrastructure.store.ports.ports import (
     ApiKey,
     Changed,
@@ -145,13 +147,13 @@ class _Definitions:
     async def save(self, definition: Definition, *, after: int | None = None) -> Definition:
         known = self._by_name.setdefault((definition.kind, definition.realm, definition.name), [])
         listed = any(_revision_key(revision) not in self._removed for revision in known)
-        _rules.require_newest(definition, len(known), after, listed=listed)
+        rules.require_newest(definition, len(known), after, listed=listed)
         return self._save(definition, known)
 
     async def save_all(
         self, realm: str, definitions: Sequence[Definition], states: Sequence[VersionState] = (), *, seen: int
     ) -> Sequence[Definition]:
-        _rules.require_unchanged(realm, self._changes[realm], seen)
+        rules.require_unchanged(realm, self._changes[realm], seen)
         saved = [
             self._save(definition, self._by_name.setdefault((definition.kind, realm, definition.name), []))
             for definition in definitions
@@ -282,13 +284,13 @@ _DONE = _Done()
 class _Row:
     created: Run
     log: list[Entry]
-    standing: _rules.Standing = _rules.READY
+    standing: rules.Standing = rules.READY
     """Where it stands while nobody owns it."""
     owner: str | None = None
-    lease_until: datetime = _rules.AT_ONCE
+    lease_until: datetime = rules.AT_ONCE
     """Of the owner, while there is one."""
     epoch: int = 0
-    updated_at: datetime = _rules.AT_ONCE
+    updated_at: datetime = rules.AT_ONCE
     result: RunResult | None = None
     signals: dict[str, Signal] = field(default_factory=dict[str, Signal])
 
@@ -330,12 +332,12 @@ class _Journal:
 
     def create(self, run: Run, first: Event, *, lease: Lease | None = None) -> Awaitable[None]:
         try:
-            _rules.check_new(run, lease)
+            rules.check_new(run, lease)
             if run.run_id in self.rows:
-                raise _rules.taken(run.run_id)
+                raise rules.taken(run.run_id)
         except ToolcribError as error:
             return _Done(error)
-        row = _Row(run, [_rules.first_entry(run, first)], updated_at=run.created_at)
+        row = _Row(run, [rules.first_entry(run, first)], updated_at=run.created_at)
         if lease is not None:
             row.owner, row.lease_until, row.epoch = lease.owner, lease.until, run.epoch
         self.rows[run.run_id] = self._live[run.run_id] = row
@@ -346,7 +348,7 @@ class _Journal:
         if row.owner != owner and not _due(row, now):
             return None
         row.owner, row.lease_until = owner, now + timedelta(seconds=lease_s)
-        row.standing = _rules.READY
+        row.standing = rules.READY
         row.epoch += 1
         row.updated_at = now
         return Claim(row.view(), tuple(row.log), dict(row.signals))
@@ -372,12 +374,12 @@ class _Journal:
 
     def _append(self, run_id: str, epoch: int, events: Sequence[Entry], change: RunChange | None) -> None:
         row = self._row(run_id)
-        _rules.check_numbers(run_id, events)
-        standing = _rules.settle(change, row.signals) if change else None
+        rules.check_numbers(run_id, events)
+        standing = rules.settle(change, row.signals) if change else None
         last = len(row.log)
         first = events[0].number if events else None
         if epoch != row.epoch or row.status in ENDED or first not in {None, last + 1}:
-            raise _rules.refusal(run_id, asked=epoch, epoch=row.epoch, status=row.status, last=last, first=first)
+            raise rules.refusal(run_id, asked=epoch, epoch=row.epoch, status=row.status, last=last, first=first)
         if events:
             row.log.extend(events)
             row.updated_at = events[-1].at
@@ -409,8 +411,8 @@ class _Journal:
             return False
         row.signals[signal.name] = signal
         self._approvals.hear(run_id, signal)
-        if _rules.wakes(signal.name, row.status, row.standing.waiting_for):
-            row.standing = _rules.READY
+        if rules.wakes(signal.name, row.status, row.standing.waiting_for):
+            row.standing = rules.READY
             row.updated_at = signal.at
         return True
 
@@ -442,7 +444,7 @@ class _Journal:
     ) -> Sequence[Run]:
         last = self._row(before).created if before is not None else None
         if last is not None and last.realm != realm:
-            raise _rules.no_run(last.run_id)
+            raise rules.no_run(last.run_id)
         page = (
             row
             for row in self.rows.values()
@@ -463,7 +465,7 @@ class _Journal:
     def _row(self, run_id: str) -> _Row:
         row = self.rows.get(run_id)
         if row is None:
-            raise _rules.no_run(run_id, self.pruned_before)
+            raise rules.no_run(run_id, self.pruned_before)
         return row
 
 

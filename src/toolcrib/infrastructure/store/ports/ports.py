@@ -13,11 +13,8 @@ from typing import Literal, NamedTuple, Protocol, Self, TypeAlias
 from msgspec import Struct
 
 from toolcrib.contracts import Event, JsonObject, LifeCycle, Run, RunEvent, RunResult, RunStatus, Signal
-from toolcrib.infrastructure.store.ports.approvals import Approvals
-from toolcrib.infrastructure.store.ports.counters import Counters
-from toolcrib.infrastructure.store.ports.records import Conversations
+from toolcrib.infrastructure.store.ports.records import Approvals, Conversations, Counters, SealedValues
 from toolcrib.infrastructure.store.ports.retention import Retention
-from toolcrib.infrastructure.store.ports.sealed import SealedValues
 
 DefinitionKind: TypeAlias = Literal[
     "tool", "provider", "baseline", "fragment", "account", "workflow_step", "condition", "draft"

@@ -2,12 +2,69 @@
 
 The store decides nothing about turns. It keeps one promise on which everything else stands: a row changes only from
 the revision that its author has read, so of two changes at the same time one is refused.
+
+Rows of the inbox: calls that wait, or have waited, for a person, across all runs of a realm.
+
+Nobody writes them. A store keeps them with its journal, each in the transaction of what it follows from: a request, a
+decision, a withdrawal, a run's end are events; a decision is there as soon as its signal is left.
+
+Counters that several processes count on together, up to a limit: reserved before, settled after.
+
+A counter is a number under a key, which is forgotten some time after it is of no use. What is reserved under a ticket
+counts like what was spent, until it is settled or its time is over: so what a process that died had reserved is free
+again. What is counted, in which unit and under which key, is the caller's.
+
+Rows whose values only the holder of the master keys can read: secrets, and the tokens of connections.
+
+The store sees places, versions and sealed text. It opens nothing and knows no key.
 """
 
 from collections.abc import Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
 from typing import Final, NamedTuple, Protocol
 
-from toolcrib.contracts import Conflict, Conversation, ConversationStatus, NotFound
+from msgspec import Struct
+
+from toolcrib.contracts import Approval, ApprovalStatus, Conflict, Conversation, ConversationStatus, NotFound
+
+
+@dataclass(frozen=True, slots=True)
+class ApprovalFilter:
+    """Which approvals are read."""
+
+    status: ApprovalStatus | None = None
+    tool: str | None = None
+    """A name without version."""
+    run_id: str | None = None
+    """Of the run that makes the call, or of the outermost one."""
+
+
+class Approvals(Protocol):
+    """Approvals by id."""
+
+    async def get(self, realm: str, approval_id: str) -> Approval:
+        """One approval.
+
+        Raises:
+            NotFound: The realm has none of this id.
+        """
+        ...
+
+    async def page(
+        self, realm: str, which: ApprovalFilter, *, after: str | None = None, limit: int = 50
+    ) -> Sequence[Approval]:
+        """A page of approvals, oldest first. `after` is the last id of the page before.
+
+        Raises:
+            NotFound: The realm has no approval `after` which the page could begin.
+        """
+        ...
+
+
+def no_approval(approval_id: str) -> NotFound:
+    """The error for an id that names no approval."""
+    return NotFound(f"no approval {approval_id!r}; list the realm's approvals for the ids there are")
 
 
 class ConversationFilter(NamedTuple):
@@ -93,5 +150,121 @@ def require_next(conversation: Conversation, stored: int | None) -> None:
         msg = (
             f"conversation {conversation.conversation_id!r} has revision {stored} and this would be revision "
             f"{conversation.revision}: it has changed since it was read; read it again and repeat the change"
+        )
+        raise Conflict(msg)
+
+
+class Charge(Struct, frozen=True):
+    """An amount for one counter."""
+
+    realm: str
+    made_by: str
+    key: str
+    amount: int
+    limit: int
+    """The most that the counter may come to by a reservation."""
+    expires_at: datetime
+    """When the counter may be forgotten."""
+
+
+class Reserved(Struct, frozen=True):
+    """What became of a reservation."""
+
+    used: tuple[int, ...]
+    """What each counter had come to before, other reservations included."""
+    refused: int | None = None
+    """The first charge that did not fit, as an index; null if all did, and only then was anything reserved."""
+
+
+class Counters(Protocol):
+    """Counters by key."""
+
+    async def reserve(self, ticket: str, charges: Sequence[Charge], *, now: datetime, until: datetime) -> Reserved:
+        """Set amounts aside, all of them or none.
+
+        Args:
+            ticket: Names the reservation; one that has the same name is replaced.
+            charges: For which counters; no key is there twice.
+            now: The present.
+            until: When the reservation is over if nobody settles it.
+
+        Raises:
+            Unavailable: The counters cannot be reached; perhaps it was reserved.
+        """
+        ...
+
+    async def settle(self, ticket: str, charges: Sequence[Charge]) -> None:
+        """Count amounts in the place of a reservation, whether or not its time is over. No limit is asked.
+
+        Raises:
+            Unavailable: The counters cannot be reached.
+        """
+        ...
+
+    async def purge(self, *, now: datetime) -> int:
+        """Forget what has expired; returns how many entries that were."""
+        ...
+
+
+class Place(NamedTuple):
+    """Where a sealed value is kept."""
+
+    realm: str
+    """Empty for what belongs to all realms."""
+    scope: str
+    """What kind of thing it is, and whose: `realm`, `user:ann`, `connection:ann`."""
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class SealedValue:
+    """One version of a sealed value."""
+
+    place: Place
+    version: int
+    """1, 2, 3…; each change is a new one, which takes the place of the old one."""
+    sealed: str = field(repr=False)
+    made_by: str
+    created_at: datetime
+
+
+class SealedValues(Protocol):
+    """Sealed values by place."""
+
+    async def put(self, value: SealedValue) -> None:
+        """Store a version.
+
+        Raises:
+            Conflict: The version before it is not the one that is stored: somebody else has changed the value.
+        """
+        ...
+
+    async def get(self, place: Place) -> SealedValue | None:
+        """The value at a place."""
+        ...
+
+    async def list(self, realm: str | None) -> Sequence[SealedValue]:
+        """All values of a realm, of every realm for null; by place."""
+        ...
+
+    async def reseal(self, old: SealedValue, sealed: str) -> bool:
+        """Write the same version under another key; false if it has changed since it was read."""
+        ...
+
+    async def remove(self, place: Place) -> bool:
+        """Remove a value. Of those who remove it at the same time, one gets true."""
+        ...
+
+
+def sealed_require_next(value: SealedValue, stored: int) -> None:
+    """Refuse a version that does not follow the stored one; 0 stands for none.
+
+    Raises:
+        Conflict: Names both.
+    """
+    if value.version != stored + 1:
+        msg = (
+            f"{value.place.name!r} of {value.place.scope} has version {stored} and this would be version "
+            f"{value.version}: it has changed since it was read; read it again and repeat the change"
         )
         raise Conflict(msg)

@@ -11,9 +11,9 @@ from toolcrib.infrastructure.store.database.database import Database
 from toolcrib.infrastructure.store.database.dialect import insert_new
 from toolcrib.infrastructure.store.database.session import Row, Session, Statement
 from toolcrib.infrastructure.store.database.tables import APPROVALS
-from toolcrib.infrastructure.store.ports._approvals import Answered, Withdrawn, asked, closed, told
-from toolcrib.infrastructure.store.ports.approvals import ApprovalFilter, no_approval
 from toolcrib.infrastructure.store.ports.ports import Entry
+from toolcrib.infrastructure.store.ports.records import ApprovalFilter, no_approval
+from toolcrib.infrastructure.store.ports.rules import Answered, Withdrawn, asked, closed, told
 from toolcrib.infrastructure.store.sql.rows import to_micros, to_moment, to_moment_or_none
 
 Step: TypeAlias = tuple[Statement, dict[str, Any]]

@@ -20,7 +20,7 @@ from toolcrib.infrastructure.store.database.database import Database
 from toolcrib.infrastructure.store.database.dialect import insert_new
 from toolcrib.infrastructure.store.database.session import OnRuns, Row, Session, TouchesRuns
 from toolcrib.infrastructure.store.database.tables import EVENTS, RUNS, SIGNALS
-from toolcrib.infrastructure.store.ports import rules as _rules
+from toolcrib.infrastructure.store.ports import rules
 from toolcrib.infrastructure.store.ports.ports import Claim, Entry, Lease, RunChange
 from toolcrib.infrastructure.store.ports.rules import Standing
 from toolcrib.infrastructure.store.sql.approvals import Step, following, hearing
@@ -112,8 +112,8 @@ class SqlJournal:
     def create(self, run: Run, first: Event, *, lease: Lease | None = None) -> Awaitable[None]:
         chain = (run.run_id, run.epoch)
         try:
-            _rules.check_new(run, lease)
-            row, events = run_row(run, lease), event_rows([_rules.first_entry(run, first)])
+            rules.check_new(run, lease)
+            row, events = run_row(run, lease), event_rows([rules.first_entry(run, first)])
         except ToolcribError as error:
             return self._database.write(partial(_refuse, error), chain)
 
@@ -123,7 +123,7 @@ class SqlJournal:
             if lease is not None:
                 row["claimable_at"] = until + _ahead(session, row["created_at"])
             if not session.run(_INSERT_RUN, row):
-                raise _rules.taken(run.run_id)
+                raise rules.taken(run.run_id)
             session.defer(_INSERT_EVENTS, events)
 
         return self._database.write(work, chain)
@@ -172,7 +172,7 @@ class SqlJournal:
     ) -> Awaitable[None]:
         chain = (run_id, epoch)
         try:
-            _rules.check_numbers(run_id, events)
+            rules.check_numbers(run_id, events)
             queued = self._database.queued(chain)
             if queued is not None and isinstance(queued.work, _Append) and queued.work.take(events, change):
                 return queued
@@ -237,7 +237,7 @@ class SqlJournal:
             if before is not None:
                 last = _one(session, before)
                 if last["realm"] != realm:
-                    raise _rules.no_run(before)
+                    raise rules.no_run(before)
                 page = page.where(sa.tuple_(RUNS.c.created_at, RUNS.c.run_id) < (last["created_at"], last["run_id"]))
             return [run_of(dict(row)) for row in session.connection.execute(page).mappings()]
 
@@ -271,7 +271,7 @@ class _LeftSignal:
     def __call__(self, session: Session, run: Row) -> bool:
         """Leave it for the run of this row, which is locked. False if there was one of its name."""
         is_new = session.run(_INSERT_SIGNAL, {**self._row, "realm": run["realm"]}) == 1
-        if is_new and _rules.wakes(self._name, run["status"], json.loads(run["waiting_for"])):
+        if is_new and rules.wakes(self._name, run["status"], json.loads(run["waiting_for"])):
             session.run(_RELEASE, {"this_run": self.run_id, "now": self._row["at"]})
         if is_new:
             _run(session, self._inbox)
@@ -304,7 +304,7 @@ class _Append(TouchesRuns):
             return False
         rows = event_rows(events)
         if change is not None:
-            _rules.settle(change, ())
+            rules.settle(change, ())
             self._left = _LeftSignal(*change.tells) if change.tells is not None else None
             self._outcome = change.result.model_dump_json() if change.result is not None else None
         if self._left is not None:
@@ -339,7 +339,7 @@ class _Append(TouchesRuns):
         row = _one(session, self._run_id, _LOCKED_RUN)
         first = self._rows[0]["number"] if self._rows else None
         if row["epoch"] != self._epoch or row["status"] in ENDED or first not in {None, row["last_event"] + 1}:
-            raise _rules.refusal(
+            raise rules.refusal(
                 self._run_id,
                 asked=self._epoch,
                 epoch=row["epoch"],
@@ -350,7 +350,7 @@ class _Append(TouchesRuns):
         if self._change is None:
             return
         signals = () if self._change.status in ENDED else self._signals(session)
-        standing = _rules.settle(self._change, signals)
+        standing = rules.settle(self._change, signals)
         last = self._rows[-1] if self._rows else {"number": row["last_event"], "at": row["updated_at"]}
         parameters = {
             "this_run": self._run_id,
@@ -396,5 +396,5 @@ def _refuse(error: ToolcribError, session: Session) -> None:
 def _one(session: Session, run_id: str, statement: sa.Select[Any] = _RUN) -> Row:
     row = session.row(statement, {"this_run": run_id})
     if row is None:
-        raise _rules.no_run(run_id, pruned_before(session))
+        raise rules.no_run(run_id, pruned_before(session))
     return row

@@ -25,8 +25,8 @@ from toolcrib.infrastructure.store.database.tables import (
     RUNS,
     SIGNALS,
 )
-from toolcrib.infrastructure.store.ports._naming import digests_named_in, runs_named_in
 from toolcrib.infrastructure.store.ports.retention import MOST_EVENTS, Family, Pruning, Root
+from toolcrib.infrastructure.store.ports.rules import digests_named_in, runs_named_in
 from toolcrib.infrastructure.store.sql.rows import to_micros, to_moment, to_moment_or_none
 
 _NOT_ENDED: Final = RUNS.c.status.not_in([sa.literal_column(f"'{status}'") for status in sorted(ENDED)])

@@ -8,14 +8,11 @@ from toolcrib.infrastructure.store.database.database import Database
 from toolcrib.infrastructure.store.database.dialect import Dialect
 from toolcrib.infrastructure.store.database.schema import SchemaState
 from toolcrib.infrastructure.store.ports.ports import Blobs
-from toolcrib.infrastructure.store.sql._sql_blobs import SqlBlobs
-from toolcrib.infrastructure.store.sql._sql_cache import SqlCache
-from toolcrib.infrastructure.store.sql._sql_sealed import SqlSealedValues
 from toolcrib.infrastructure.store.sql.approvals import SqlApprovals
-from toolcrib.infrastructure.store.sql.blobs import ObjectBlobs
-from toolcrib.infrastructure.store.sql.cache_and_counters import SqlCounters
+from toolcrib.infrastructure.store.sql.blobs import ObjectBlobs, SqlBlobs
+from toolcrib.infrastructure.store.sql.cache_and_counters import SqlCache, SqlCounters
 from toolcrib.infrastructure.store.sql.conversations import SqlConversations
-from toolcrib.infrastructure.store.sql.credentials import SqlApiKeys
+from toolcrib.infrastructure.store.sql.credentials import SqlApiKeys, SqlSealedValues
 from toolcrib.infrastructure.store.sql.definitions import SqlDefinitions
 from toolcrib.infrastructure.store.sql.journal import SqlJournal
 from toolcrib.infrastructure.store.sql.retention import SqlRetention

@@ -20,7 +20,7 @@ from toolcrib.infrastructure.store.database.database import Database
 from toolcrib.infrastructure.store.database.dialect import insert_new
 from toolcrib.infrastructure.store.database.session import OnRuns, Session
 from toolcrib.infrastructure.store.database.tables import METADATA, RUNS, SIGNALS
-from toolcrib.infrastructure.store.ports import rules as _rules
+from toolcrib.infrastructure.store.ports import rules
 from toolcrib.infrastructure.store.ports.transactions import Doer, Work
 from toolcrib.infrastructure.store.sql.rows import encode, to_micros
 
@@ -64,9 +64,9 @@ class SqlTransactions:
 def _do(doer: Doer, work: Work, session: Session) -> Json | _Raised:
     row = session.row(_LOCKED_RUN, {"this_run": doer.run_id})
     if row is None:
-        raise _rules.no_run(doer.run_id)
+        raise rules.no_run(doer.run_id)
     if row["epoch"] != doer.epoch or row["status"] in ENDED:
-        raise _rules.refusal(
+        raise rules.refusal(
             doer.run_id,
             asked=doer.epoch,
             epoch=row["epoch"],

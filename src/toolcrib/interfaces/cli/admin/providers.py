@@ -1,15 +1,85 @@
-"""`toolcrib provider`: the systems that tools talk to: defined, tried out, connected by people, synced."""
+"""`toolcrib provider`: the systems that tools talk to: defined, tried out, connected by people, synced.
+
+The end of a redirect on this machine: a page on 127.0.0.1 to which a browser comes back (RFC 8252, section 7.3).
+
+`toolcrib reference`: the valid values that providers declare, as they were read last, and reading them now.
+"""
 
 import asyncio
 import json
 import sys
+from collections.abc import AsyncGenerator, Awaitable, Callable
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
-from toolcrib.interfaces.cli.support.options import DEFAULT_STORE, AcceptChanges, AsJson, Store
-from toolcrib.interfaces.cli.support.session_part import with_crib
+from toolcrib.interfaces.cli.support.session import DEFAULT_STORE, AcceptChanges, AsJson, Store, with_crib
+
+PATH: Final = "/callback"
+_MAX_HEAD: Final = 16_384
+_PAGE: Final = "<!doctype html><title>Toolcrib</title><p>{text}</p>"
+
+
+@dataclass(frozen=True)
+class Landing:
+    """Where browsers are sent back to, while it is open."""
+
+    redirect_uri: str
+    arrival: Callable[[str], Awaitable[str]]
+    """Waits for the redirect that carries a state, and returns its URL; other visitors are turned away."""
+
+
+@asynccontextmanager
+async def landing(port: int = 0) -> AsyncGenerator[Landing]:
+    """Open the page, on any free port if none is named.
+
+    Raises:
+        OSError: The port is taken.
+    """
+    arrived: asyncio.Queue[tuple[str, asyncio.Future[bool]]] = asyncio.Queue()
+
+    async def visit(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        try:
+            head = await reader.readuntil(b"\r\n\r\n")
+            method, _, rest = head.decode("latin-1").partition(" ")
+            target = rest.partition(" ")[0]
+            welcome: asyncio.Future[bool] = asyncio.get_running_loop().create_future()
+            known = False
+            if method == "GET" and target.partition("?")[0] == PATH:
+                arrived.put_nowait((target, welcome))
+                known = await welcome
+            writer.write(_answer(known=known))
+            await writer.drain()
+        except (asyncio.IncompleteReadError, asyncio.LimitOverrunError, ConnectionError):
+            pass  # a visitor who is no browser
+        finally:
+            writer.close()
+
+    server = await asyncio.start_server(visit, "127.0.0.1", port, limit=_MAX_HEAD)
+    origin = f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}"
+
+    async def arrival(state: str) -> str:
+        while True:
+            target, welcome = await arrived.get()
+            known = f"state={state}" in target.partition("?")[2].split("&")
+            welcome.set_result(known)
+            if known:
+                return origin + target
+
+    async with server:
+        yield Landing(origin + PATH, arrival)
+
+
+def _answer(*, known: bool) -> bytes:
+    text = "This window can be closed; go on in the terminal." if known else "Nobody waits for this."
+    page = _PAGE.format(text=text).encode()
+    status = "200 OK" if known else "400 Bad Request"
+    head = f"HTTP/1.1 {status}\r\nContent-Type: text/html\r\nContent-Length: {len(page)}\r\nConnection: close\r\n\r\n"
+    return head.encode() + page
+
 
 if TYPE_CHECKING:
     from toolcrib.contracts import Consent, Contract, ProviderDefinition
@@ -119,7 +189,7 @@ def connect(name: Name, port: Port = 0, paste: Paste = False, store: Store = DEF
     """Connect to a provider in a browser: open the URL that is printed, and grant what is asked for."""
 
     async def through_page(crib: "Crib") -> "Consent":
-        from toolcrib.interfaces.cli.admin.loopback import landing
+        from toolcrib.interfaces.cli.admin.providers import landing
 
         async with landing(port) as page:
             request = await crib.connections.begin(name, redirect_uri=page.redirect_uri)
@@ -173,3 +243,65 @@ def _explained(problem: ValueError) -> str:
 
     errors = problem.errors() if isinstance(problem, ValidationError) else []
     return "; ".join(f"{'.'.join(map(str, found['loc']))}: {found['msg']}" for found in errors)
+
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from toolcrib.contracts import ReferenceSnapshot
+
+reference_app = typer.Typer(help="Look at the reference data of providers, and sync it.", no_args_is_help=True)
+
+Provider = Annotated[
+    str | None, typer.Argument(metavar="PROVIDER", help="Name of the provider; all if it is left out.")
+]
+Lists = Annotated[list[str] | None, typer.Argument(metavar="LIST", help="Lists of it; all if none is given.")]
+
+Accept = Annotated[bool, typer.Option("--accept", help="Believe lists that have lost most of their values.")]
+OneProvider = Annotated[str, typer.Argument(metavar="PROVIDER", help="Name of the provider.")]
+OneList = Annotated[str, typer.Argument(metavar="LIST", help="Name of the list.")]
+
+
+@reference_app.command("list")
+def list_references(provider: Provider = None, store: Store = DEFAULT_STORE, as_json: AsJson = False) -> None:
+    """List what providers declare, each with its last snapshot and its age."""
+    _show(with_crib(store, lambda crib: crib.reference_data.list(provider)), as_json=as_json)
+
+
+@reference_app.command("sync")
+def sync_reference(
+    provider: Provider = None,
+    names: Lists = None,
+    accept: Accept = False,
+    store: Store = DEFAULT_STORE,
+    as_json: AsJson = False,
+) -> None:
+    """Read lists now; exit status 1 if one of them could not be read."""
+    found = with_crib(store, lambda crib: crib.reference_data.sync(provider, *(names or ()), accept=accept))
+    _show(found, as_json=as_json)
+    failed = [snapshot for snapshot in found if snapshot.error is not None]
+    for snapshot in failed:
+        print(f"toolcrib: {snapshot.provider}: {snapshot.error}", file=sys.stderr)
+    if failed:
+        raise typer.Exit(1)
+
+
+@reference_app.command("history")
+def history(provider: OneProvider, name: OneList, store: Store = DEFAULT_STORE, as_json: AsJson = False) -> None:
+    """Show what the last readings of a list brought, newest first."""
+    found = with_crib(store, lambda crib: crib.reference_data.history(provider, name))
+    if as_json:
+        print(json.dumps([reading.model_dump(mode="json") for reading in found], indent=2, ensure_ascii=False))
+        return
+    from toolcrib.interfaces.cli.render.tables import print_readings
+
+    print_readings(found)
+
+
+def _show(found: "Sequence[ReferenceSnapshot]", *, as_json: bool) -> None:
+    if as_json:
+        print(json.dumps([snapshot.model_dump(mode="json") for snapshot in found], indent=2, ensure_ascii=False))
+        return
+    from toolcrib.interfaces.cli.render.tables import print_references
+
+    print_references(found)

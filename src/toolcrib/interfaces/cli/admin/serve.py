@@ -1,12 +1,40 @@
-"""`toolcrib worker`: a process that drives runs and answers no requests."""
+"""`toolcrib worker`: a process that drives runs and answers no requests.
+
+`toolcrib up`: the server.
+
+`toolcrib restate`: what a Restate server has to be told.
+"""
 
 import asyncio
 import signal
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal, TypeAlias
 
 import typer
 
-from toolcrib.interfaces.cli.support.options import DEFAULT_STORE, Store
+from toolcrib.interfaces.cli.support.session import DEFAULT_STORE, Store
+
+ServerHost = Annotated[
+    str | None, typer.Option(help="Address to listen on, instead of TOOLCRIB_SERVER_HOST.", show_default=False)
+]
+ServerPort = Annotated[
+    int | None,
+    typer.Option(help="Port to listen on, instead of TOOLCRIB_SERVER_PORT.", min=0, max=65535, show_default=False),
+]
+
+
+def up(host: ServerHost = None, port: ServerPort = None, store: Store = DEFAULT_STORE) -> None:
+    """Serve the REST interface and carry on the runs of the store, until interrupted."""
+    from toolcrib.contracts import InvalidSettings
+    from toolcrib.crib.settings import load_settings
+
+    try:
+        from toolcrib.interfaces.server import serve
+    except ModuleNotFoundError as missing:
+        msg = f"the server needs {missing.name!r}, which is not installed: pip install 'toolcrib[server]'"
+        raise InvalidSettings(msg) from missing
+    serve(load_settings({"store": store, "server.host": host, "server.port": port}).settings)
+
 
 if TYPE_CHECKING:
     from toolcrib.core.engines.restate import Terms
@@ -50,7 +78,7 @@ def worker(
     from toolcrib.core.engines.restate import Terms
     from toolcrib.crib import Crib
     from toolcrib.crib.settings import load_settings
-    from toolcrib.interfaces.cli.support.session import load_crib
+    from toolcrib.interfaces.cli.support.applications import load_crib
 
     settings = load_settings({"store": store, "engine": engine}).settings
     crib = Crib.from_settings(settings) if app is None else load_crib(app, store=store, engine=engine)
@@ -89,3 +117,19 @@ async def _serve_alone(crib: "Crib", terms: "Terms") -> None:
         await stop.wait()
         await crib.engine.drain(terms.drain_s)
         serving.cancel()
+
+
+app = typer.Typer(help="What a Restate server has to be told.", no_args_is_help=True)
+
+Data = Annotated[
+    Path, typer.Option("--data", metavar="FOLDER", file_okay=False, help="Where the server is to keep its data.")
+]
+
+
+@app.command("config")
+def config(data: Data = Path("restate-data")) -> None:
+    """Print a restate.toml that suits Toolcrib: loopback only, no telemetry, and limits that workers can keep."""
+    from toolcrib.core.engines.restate.options import server_config
+    from toolcrib.crib.settings import load_settings
+
+    print(server_config(load_settings().settings.restate, data.absolute()), end="")

@@ -1,10 +1,19 @@
-"""`toolcrib settings`: what is set, and where."""
+"""`toolcrib settings`: what is set, and where.
 
+`toolcrib doctor`: what this machine can do, found out by trying it.
+
+`toolcrib schema`: the contracts as JSON Schema.
+"""
+
+import asyncio
 import json
 import os
-from typing import TYPE_CHECKING
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Annotated
 
-from toolcrib.interfaces.cli.support.options import AsJson
+import typer
+
+from toolcrib.interfaces.cli.support.session import AsJson, Folder
 
 if TYPE_CHECKING:
     from toolcrib.contracts import JsonObject
@@ -34,3 +43,52 @@ def _listed(loaded: "LoadedSettings") -> "dict[str, JsonObject]":
         key: {"value": value_of(loaded.settings, key), "origin": origin, "variable": variable_of(key)}
         for key, origin in loaded.origins.items()
     }
+
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from toolcrib.infrastructure.sandbox import Probe
+
+
+def doctor(as_json: AsJson = False) -> None:
+    """Run a small job that attacks in every sandbox, and print which of them hold."""
+    from toolcrib.crib.settings import load_settings
+
+    sandbox = load_settings().settings.sandbox.open()
+
+    async def probe() -> "Sequence[Probe]":
+        try:
+            return await sandbox.probe()
+        finally:
+            await sandbox.close()
+
+    probes = asyncio.run(probe())
+    if as_json:
+        print(json.dumps([asdict(found) for found in probes], indent=2))
+        return
+    from toolcrib.interfaces.cli.render.tables import print_probes
+
+    print_probes(probes)
+
+
+Name = Annotated[str | None, typer.Argument(metavar="NAME", help="One contract only.", show_default=False)]
+
+
+def schema(name: Name = None, write: Folder = None) -> None:
+    """Print the contracts as JSON Schema 2020-12, all of them or one, or write them into a folder."""
+    from toolcrib.contracts import NotFound
+    from toolcrib.contracts.schemas import contract_schemas, schema_files
+
+    schemas = contract_schemas()
+    if name is not None and name not in schemas:
+        msg = f"there is no contract {name!r}; the contracts are: {', '.join(schemas)}"
+        raise NotFound(msg)
+    if write is None:
+        print(json.dumps(schemas if name is None else schemas[name], indent=2, ensure_ascii=False))
+        return
+    write.mkdir(parents=True, exist_ok=True)
+    chosen = {file: text for file, text in schema_files().items() if name in {None, file.removesuffix(".json")}}
+    for file, text in chosen.items():
+        (write / file).write_text(text, encoding="utf-8")
+    print(f"wrote {len(chosen)} schemas to {write}")

@@ -1,4 +1,7 @@
-"""`toolcrib agent`: keep agents, and ask them."""
+"""`toolcrib agent`: keep agents, and ask them.
+
+`toolcrib conversation`: look at conversations with agents, and delete them.
+"""
 
 import json
 import sys
@@ -8,8 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from toolcrib.interfaces.cli.support.inputs import object_in, validated
-from toolcrib.interfaces.cli.support.options import DEFAULT_STORE, AsJson, Store
-from toolcrib.interfaces.cli.support.session_part import with_crib
+from toolcrib.interfaces.cli.support.session import DEFAULT_STORE, AsJson, Store, with_crib
 
 if TYPE_CHECKING:
     from toolcrib.contracts import AgentResponse, ToolRevision
@@ -103,7 +105,7 @@ def run(
     async def ask(crib: "Crib") -> "AgentResponse":
         if not stream or as_json:
             return await crib.executions.execute(name, request)
-        from toolcrib.interfaces.cli.render.speaking import spoken
+        from toolcrib.interfaces.cli.render.streams import spoken
 
         begun = await crib.executions.submit(name, request)
         await spoken(crib, begun.run_id)
@@ -141,3 +143,74 @@ def _definition(agent: "ToolRevision") -> object:
     from toolcrib.contracts import AgentDefinition
 
     return AgentDefinition.of(agent.definition).model_dump(mode="json", exclude_defaults=True)
+
+
+if TYPE_CHECKING:
+    from toolcrib.contracts import Conversation, ConversationTurn
+    from toolcrib.crib import Crib
+
+conversations_app = typer.Typer(help="Look at conversations with agents, and delete them.", no_args_is_help=True)
+
+Id = Annotated[str, typer.Argument(metavar="CONVERSATION", help="The conversation's id.", show_default=False)]
+Agent = Annotated[str | None, typer.Option(metavar="NAME", help="With this agent only.", show_default=False)]
+Everybody = Annotated[bool, typer.Option("--everybody", help="Of all principals of the realm.")]
+Limit = Annotated[int, typer.Option(min=1, max=1000, help="The most conversations.")]
+
+
+@conversations_app.command("list")
+def list_conversations(
+    agent: Agent = None,
+    everybody: Everybody = False,
+    limit: Limit = 20,
+    store: Store = DEFAULT_STORE,
+    as_json: AsJson = False,
+) -> None:
+    """List conversations, the newest first."""
+    found = with_crib(store, lambda crib: crib.conversations.list(agent=agent, everybody=everybody, limit=limit))
+    if as_json:
+        print(json.dumps([each.model_dump(mode="json") for each in found], indent=2, ensure_ascii=False))
+        return
+    from toolcrib.interfaces.cli.render.tables import print_rows
+
+    columns = ("Conversation", "Agent", "Status", "Turns", "Begun (UTC)", "Title")
+    print_rows(columns, [_row(conversation) for conversation in found])
+
+
+@conversations_app.command("show")
+def show_conversation(conversation_id: Id, store: Store = DEFAULT_STORE, as_json: AsJson = False) -> None:
+    """Print a conversation: what was said, turn by turn."""
+
+    async def read(crib: "Crib") -> "tuple[Conversation, list[ConversationTurn]]":
+        found = await crib.conversations.get(conversation_id)
+        turns = await crib.conversations.turns(conversation_id, limit=max(found.turn_count, 1))
+        return found, list(turns)
+
+    found, turns = with_crib(store, read)
+    if as_json:
+        told = {
+            "conversation": found.model_dump(mode="json"),
+            "turns": [turn.model_dump(mode="json") for turn in turns],
+        }
+        print(json.dumps(told, indent=2, ensure_ascii=False))
+        return
+    print(f"{found.title} ({found.agent}, {found.status}, {found.tokens} tokens)")
+    for turn in turns:
+        print(f"\n{turn.index}. {turn.run_id} {turn.status}\n> {turn.message}\n{turn.response or ''}".rstrip())
+
+
+@conversations_app.command("delete")
+def delete(conversation_id: Id, store: Store = DEFAULT_STORE) -> None:
+    """Delete a conversation; the runs of its turns stay in the journal, for audit."""
+    with_crib(store, lambda crib: crib.conversations.delete(conversation_id))
+    print(f"conversation {conversation_id} is deleted")
+
+
+def _row(conversation: "Conversation") -> tuple[str, ...]:
+    return (
+        conversation.conversation_id,
+        conversation.agent,
+        conversation.status,
+        str(conversation.turn_count),
+        conversation.created_at.strftime("%Y-%m-%d %H:%M"),
+        conversation.title,
+    )

@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from toolcrib.interfaces.cli.support.inputs import object_in, require_writable, validated
-from toolcrib.interfaces.cli.support.options import DEFAULT_STORE, Store
-from toolcrib.interfaces.cli.support.session_part import with_crib
+from toolcrib.interfaces.cli.support.session import DEFAULT_STORE, Store, with_crib
 
 if TYPE_CHECKING:
     from toolcrib.contracts import Evaluation, EvaluationCandidate, EvaluationDataset
@@ -79,7 +78,7 @@ def evaluate(
     )
     if json is not None:
         json.write_text(report.model_dump_json(indent=2) + "\n", encoding="utf-8")
-    from toolcrib.interfaces.cli.render.comparison import print_evaluation
+    from toolcrib.interfaces.cli.render.comparisons import print_evaluation
 
     print_evaluation(report)
     problems = _problems(report, fail_under, no_worse_than)

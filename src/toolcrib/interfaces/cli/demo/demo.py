@@ -1,4 +1,7 @@
-"""`toolcrib demo`: the product at work on a real system."""
+"""`toolcrib demo`: the product at work on a real system.
+
+Finding the examples: beside the source in a checkout, inside the package where it was installed from a wheel.
+"""
 
 import asyncio
 import json
@@ -7,12 +10,48 @@ import shutil
 import sys
 import tempfile
 from collections.abc import Coroutine
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Annotated, Any, TypeVar
 
 import typer
 
-from toolcrib.interfaces.cli.support.options import AsJson, BaseUrl, Model
+import toolcrib
+from toolcrib.interfaces.cli.support.session import AsJson, BaseUrl, Model
+
+_PACKAGE = Path(toolcrib.__file__).parent
+
+
+def make_importable() -> None:
+    """Let `import examples.crm` find the examples.
+
+    Raises:
+        NotFound: They were not installed.
+    """
+    from toolcrib.contracts import NotFound
+
+    for folder in (_PACKAGE / "_bundled", _PACKAGE.parents[1]):
+        if (folder / "examples" / "crm" / "demo.py").is_file():
+            if str(folder) not in sys.path:
+                sys.path.insert(0, str(folder))
+            return
+    msg = f"the examples are neither in {_PACKAGE} nor beside it; install toolcrib from its wheel or a checkout"
+    raise NotFound(msg)
+
+
+def require(extra: str, *packages: str) -> None:
+    """Check that the packages of an extra are installed.
+
+    Raises:
+        InvalidSettings: One is not.
+    """
+    from toolcrib.contracts import InvalidSettings
+
+    missing = [package for package in packages if find_spec(package) is None]
+    if missing:
+        msg = f"this needs {' and '.join(missing)}, which is not installed: pip install 'toolcrib[{extra}]'"
+        raise InvalidSettings(msg)
+
 
 T = TypeVar("T")
 
@@ -60,20 +99,20 @@ def crm(
 
     Exit status 0 means that the data is right: all deals that the task means, and only they, are changed.
     """
-    from toolcrib.interfaces.cli.demo.examples import make_importable
+    from toolcrib.interfaces.cli.demo.demo import make_importable
 
     make_importable()
     from examples.crm import demo as crm_demo
     from examples.models import check_model
-    from toolcrib.interfaces.cli.demo import reports as report
+    from toolcrib.interfaces.cli.demo import reports
 
     store, model, base_url = _chosen(store, model, base_url)
     check_model(model, base_url, scripted=crm_demo.SCRIPTED)
     folder = Path(tempfile.mkdtemp(prefix="toolcrib-demo-"))
-    files = report.Files(folder, db=db or folder / "crm.db", store=store or f"sqlite:///{folder / 'toolcrib.db'}")
+    files = reports.Files(folder, db=db or folder / "crm.db", store=store or f"sqlite:///{folder / 'toolcrib.db'}")
     if not as_json:
         scripted = "a planner made of rules" if model in {None, crm_demo.SCRIPTED} else None
-        report.announce(model or crm_demo.SCRIPTED, scripted=scripted, command="toolcrib demo crm")
+        reports.announce(model or crm_demo.SCRIPTED, scripted=scripted, command="toolcrib demo crm")
     outcome = _run(
         crm_demo.demonstrate(
             task or crm_demo.TASK, folder=folder, db=files.db, store=files.store, model=model, base_url=base_url
@@ -84,9 +123,9 @@ def crm(
     if not kept:
         shutil.rmtree(folder)
     if as_json:
-        print(json.dumps(report.document(outcome, files if kept else files.named(store, db)), ensure_ascii=False))
+        print(json.dumps(reports.document(outcome, files if kept else files.named(store, db)), ensure_ascii=False))
     else:
-        report.show(outcome, files if kept else files.named(store, db))
+        reports.show(outcome, files if kept else files.named(store, db))
     raise typer.Exit(0 if outcome.ok else 1)
 
 
@@ -104,13 +143,13 @@ def research(
 
     Exit status 0 means that the answer is right, and rests on pages that were really read.
     """
-    from toolcrib.interfaces.cli.demo.examples import make_importable, require
+    from toolcrib.interfaces.cli.demo.demo import make_importable, require
 
     make_importable()
     require("research", "pypdf", "selectolax")
     from examples.models import check_model
     from examples.research import demo as research_demo
-    from toolcrib.interfaces.cli.demo import research_report as report
+    from toolcrib.interfaces.cli.demo import reports
     from toolcrib.interfaces.cli.demo.reports import announce
 
     store, model, base_url = _chosen(store, model, base_url)
@@ -126,9 +165,9 @@ def research(
     if not kept:
         shutil.rmtree(folder)
     if as_json:
-        print(json.dumps(report.document(outcome, journal if kept else store), ensure_ascii=False))
+        print(json.dumps(reports.research_document(outcome, journal if kept else store), ensure_ascii=False))
     else:
-        report.show(outcome, journal if kept else store)
+        reports.show_research(outcome, journal if kept else store)
     raise typer.Exit(0 if outcome.ok else 1)
 
 

@@ -1,20 +1,183 @@
-"""`toolcrib upgrade rehearse`: what would become of the parked runs."""
+"""`toolcrib upgrade rehearse`: what would become of the parked runs.
+
+`toolcrib run fork` and `toolcrib run diff`: go back to an event of a run, change something, and see what differs.
+
+`toolcrib run export`, `toolcrib run replay` and `toolcrib replay`: a run in one file, and its events made again.
+"""
 
 import asyncio
+import json
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
-from toolcrib.interfaces.cli.support.inputs import object_in, validated
-from toolcrib.interfaces.cli.support.options import DEFAULT_STORE, AsJson, Store
-from toolcrib.interfaces.cli.support.session_part import with_crib
+from toolcrib.interfaces.cli.support.inputs import object_in, text_of, validated
+from toolcrib.interfaces.cli.support.session import DEFAULT_STORE, AsJson, RunId, Store, with_crib
+
+if TYPE_CHECKING:
+    from toolcrib.contracts import Json, JsonObject, Run
+    from toolcrib.contracts.runs.comparisons import RunDiff
+    from toolcrib.crib import Crib
+
+At = Annotated[
+    str | None,
+    typer.Option(
+        "--at", metavar="N", help="Last event that is known, or step:NAME, turn:N; else the first.", show_default=False
+    ),
+]
+Set = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--set",
+        metavar="NAME=VALUE",
+        help="What is different: model, prompt (a text or @FILE), tool:NAME, policy (JSON), input.FIELD, temperature…",
+        show_default=False,
+    ),
+]
+AllowWrites = Annotated[bool, typer.Option("--allow-writes", help="Make calls that write and were not made before.")]
+Anew = Annotated[bool, typer.Option("--anew", help="Take nothing from the recording after the event.")]
+Other = Annotated[str, typer.Argument(metavar="OTHER", help="The id of the run that it is held against.")]
+
+_TEXTS = frozenset({"model", "prompt", "reasoning_effort", "tool_calling"})
+
+
+def fork(
+    *,
+    run_id: RunId,
+    at: At = None,
+    changes: Set = None,
+    allow_writes: AllowWrites = False,
+    anew: Anew = False,
+    store: Store = DEFAULT_STORE,
+    as_json: AsJson = False,
+) -> None:
+    """Begin a run with what another one knew at an event, change something, and tell what then comes of it."""
+    wanted = dict(map(_change, changes or ()))
+
+    async def make(crib: "Crib") -> "tuple[Run, RunDiff]":
+        made = await crib.fork(run_id, at=at, changes=wanted, allow_writes=allow_writes, anew=anew)
+        return made, await crib.compare(run_id, made.run_id)
+
+    made, found = with_crib(store, make)
+    if as_json:
+        print(json.dumps({"run": _shown(made), "diff": _shown(found)}, indent=2, ensure_ascii=False))
+    else:
+        from toolcrib.interfaces.cli.render.comparisons import print_diff
+
+        print_diff(found)
+        if made.error is not None:
+            print(f"toolcrib: {made.error.code}: {made.error.message}", file=sys.stderr)
+    if made.status in {"failed", "incomplete", "timed_out", "cancelled"}:
+        raise typer.Exit(1)
+
+
+def diff(run_id: RunId, other: Other, store: Store = DEFAULT_STORE, as_json: AsJson = False) -> None:
+    """Hold two runs against each other: ends, costs, calls, answers and decisions."""
+    found = with_crib(store, lambda crib: crib.compare(run_id, other))
+    if as_json:
+        print(found.model_dump_json(indent=2))
+        return
+    from toolcrib.interfaces.cli.render.comparisons import print_diff
+
+    print_diff(found)
+
+
+def _change(text: str) -> "tuple[str, Json]":
+    """A change as it is typed: JSON where a value is JSON, else a text; `@FILE` for the text of a file."""
+    name, given, value = text.partition("=")
+    if not given:
+        raise typer.BadParameter(f"--set {text}: write NAME=VALUE")
+    if value.startswith("@"):
+        value = text_of(Path(value[1:]))
+    if name in _TEXTS or name.startswith("tool:"):
+        return name, value
+    try:
+        return name, json.loads(value)
+    except json.JSONDecodeError:
+        return name, value
+
+
+def _shown(contract: "Run | RunDiff") -> "JsonObject":
+    return contract.model_dump(mode="json")
+
+
+if TYPE_CHECKING:
+    from toolcrib.contracts import Replay
+    from toolcrib.core.runs.journal.bundles import Manifest
+    from toolcrib.crib import Crib
+
+Output = Annotated[
+    Path | None,
+    typer.Option("-o", "--output", metavar="FILE", dir_okay=False, help="Where to; ID.bundle if not given."),
+]
+BundleFile = Annotated[
+    Path, typer.Argument(metavar="FILE", exists=True, dir_okay=False, help="A bundle, as `toolcrib run export` writes.")
+]
+Parked = Annotated[bool, typer.Option("--parked", help="Also a run that has not ended, as far as it has come.")]
+
+
+def export(run_id: RunId, output: Output = None, store: Store = DEFAULT_STORE, as_json: AsJson = False) -> None:
+    """Write a run with all that is needed to make its events again into one file."""
+    from toolcrib.contracts import InvalidInput
+
+    path = output or Path(f"{run_id}.bundle")
+    part = path.with_name(f"{path.name}.part")  # what is there already stays until the new one is whole
+
+    async def write(crib: "Crib") -> "Manifest":
+        with part.open("wb") as file:
+            return await crib.export_run(run_id, file)
+
+    try:
+        manifest = with_crib(store, write)
+        part.replace(path)
+    except OSError as problem:
+        raise InvalidInput(f"{path} cannot be written: {problem.strerror}; name another file with -o") from problem
+    finally:
+        part.unlink(missing_ok=True)
+    if as_json:
+        print(manifest.model_dump_json(indent=2))
+        return
+    print(f"wrote {path}: {len(manifest.entries)} entries, {path.stat().st_size} bytes")
+    for left in manifest.left_out:
+        print(f"  without {left.what}: {left.why}", file=sys.stderr)
+
+
+def replay_run(run_id: RunId, parked: Parked = False, store: Store = DEFAULT_STORE, as_json: AsJson = False) -> None:
+    """Make the events of a run again from its journal alone; exit status 1 if one of them is another."""
+    _show(with_crib(store, lambda crib: crib.replay(run_id, parked=parked)), as_json=as_json)
+
+
+def replay(path: BundleFile, as_json: AsJson = False) -> None:
+    """Make the events of a run again from a bundle alone, without a store; exit status 1 if one of them is another."""
+    from toolcrib.crib.runs.bundles import replay_file
+
+    with path.open("rb") as file:
+        _show(asyncio.run(replay_file(file, str(path))), as_json=as_json)
+
+
+def _show(found: "Replay", *, as_json: bool) -> None:
+    if as_json:
+        print(found.model_dump_json(indent=2))
+    elif found.divergence is None:
+        calls = f"{len(found.envelopes)} tool calls, {found.model_calls} model calls, {len(found.nested)} nested runs"
+        print(f"run {found.run_id} goes the same way: {found.events} events, {calls}, {found.status}")
+        print(f"  {found.digest}")
+    else:
+        there = found.divergence
+        print(f"run {there.run_id} goes another way at event {there.event}: {there.field}")
+        print(f"  expected {json.dumps(there.expected, ensure_ascii=False)}")
+        print(f"  got      {json.dumps(there.got, ensure_ascii=False)}")
+    if not found.same:
+        raise typer.Exit(1)
+
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
 
     from toolcrib.contracts import JsonObject
-    from toolcrib.contracts.rehearsals import RehearsalReport
+    from toolcrib.contracts.maintenance import RehearsalReport
     from toolcrib.crib import Crib
 
 app = typer.Typer(help="Prepare a change of definitions, or a new release.", no_args_is_help=True)
@@ -75,7 +238,7 @@ async def _in(
     application: str, store: str | None, work: "Callable[[Crib], Awaitable[RehearsalReport]]"
 ) -> "RehearsalReport":
     """Ask the application's own crib, which is not opened, so that nothing of it is saved."""
-    from toolcrib.interfaces.cli.support.session import load_crib
+    from toolcrib.interfaces.cli.support.applications import load_crib
 
     crib = load_crib(application, store=store)
     try:

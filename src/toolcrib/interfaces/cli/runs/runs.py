@@ -6,9 +6,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from toolcrib.interfaces.cli.support.objects import json_object
-from toolcrib.interfaces.cli.support.options import DEFAULT_STORE, AsJson, Position, RunId, Store
-from toolcrib.interfaces.cli.support.session_part import with_crib
+from toolcrib.interfaces.cli.support.inputs import json_object
+from toolcrib.interfaces.cli.support.session import DEFAULT_STORE, AsJson, Position, RunId, Store, with_crib
 
 if TYPE_CHECKING:
     from toolcrib.contracts import OpenQuestion, Run, Trace

@@ -1,7 +1,45 @@
-"""What commands read and where they write: files and contracts. What cannot be used is one error that names it."""
+"""What commands read and where they write: files and contracts. What cannot be used is one error that names it.
 
+JSON objects that are given on the command line.
+"""
+
+import json
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar, cast
+
+import typer
+
+if TYPE_CHECKING:
+    from toolcrib.contracts import Json, JsonObject
+
+
+def json_value(text: str, option: str) -> "Json":
+    """The JSON that an option gives.
+
+    Raises:
+        typer.BadParameter: It is not JSON.
+    """
+    try:
+        return json.loads(text)
+    except json.JSONDecodeError as problem:
+        raise typer.BadParameter(f"{option} is not JSON: {problem}") from None
+
+
+def json_object(text: str, option: str) -> "JsonObject":
+    """The object that an option gives.
+
+    Args:
+        text: What was typed.
+        option: `--input`.
+
+    Raises:
+        typer.BadParameter: It is not JSON, or no object.
+    """
+    found = json_value(text, option)
+    if not isinstance(found, dict):
+        raise typer.BadParameter(f"{option} must be one JSON object")
+    return cast("JsonObject", found)
+
 
 if TYPE_CHECKING:
     from toolcrib.contracts import Contract, JsonObject
@@ -46,7 +84,7 @@ def object_in(file: Path) -> "JsonObject":
     import yaml
 
     from toolcrib.contracts import InvalidInput
-    from toolcrib.interfaces.cli.support.yaml_text_part import JsonLoader
+    from toolcrib.interfaces.cli.support.yaml_text import JsonLoader
 
     try:
         content = JsonLoader(text_of(file)).get_single_data()

@@ -1,71 +1,101 @@
-"""The crib of an application, named on the command line as `module:name`, the way that ASGI servers name theirs.
+"""Options that several commands share. One that is not given is what the settings say.
 
-Only who starts the process names it; nothing that is stored is ever imported.
+A crib for the time of one command, as the settings want it.
 """
 
-import importlib
-import os
-import sys
-from collections.abc import Callable, Generator
-from contextlib import contextmanager
+import asyncio
+from collections.abc import Awaitable, Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Annotated, Final, TypeVar
 
-from toolcrib.contracts import InvalidInput
+import typer
+
+DEFAULT_STORE: Final = None
+"""The store of the settings."""
+
+Store = Annotated[
+    str | None,
+    typer.Option(
+        "--store",
+        help="Where definitions and runs are kept, instead of TOOLCRIB_STORE.",
+        metavar="URL",
+        show_default=False,
+    ),
+]
+Model = Annotated[
+    str | None,
+    typer.Option(
+        "--model",
+        help="A real model, as provider:model, instead of TOOLCRIB_MODEL.",
+        metavar="REF",
+        show_default=False,
+    ),
+]
+BaseUrl = Annotated[
+    str | None,
+    typer.Option(
+        "--base-url",
+        help="Address of the model's server, if it is not the provider's own, instead of TOOLCRIB_BASE_URL.",
+        metavar="URL",
+        show_default=False,
+    ),
+]
+AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON document and nothing else.")]
+AcceptChanges = Annotated[
+    bool,
+    typer.Option("--accept-changes", help="Take over also changes that could harm callers, without a look at them."),
+]
+RunId = Annotated[str, typer.Argument(metavar="ID", help="The run's id.", show_default=False)]
+Position = Annotated[
+    str, typer.Argument(metavar="POSITION", help="Position of the call that waits, as the trace shows it.")
+]
+Folder = Annotated[
+    Path | None,
+    typer.Option("--write", metavar="FOLDER", file_okay=False, help="Write one file per contract into the folder."),
+]
+
 
 if TYPE_CHECKING:
     from toolcrib.crib import Crib
 
+T = TypeVar("T")
 
-def load_crib(name: str, *, store: str | None = None, engine: str | None = None) -> "Crib":
-    """Import an application, from the working directory too, and take or make its crib.
+
+def with_crib(store: str | None, work: Callable[["Crib"], Awaitable[T]], *, new: bool = False) -> T:
+    """Open a crib, do the work, close it.
 
     Args:
-        name: `module:name`; the name is of a `Crib`, or of a function without parameters that returns one.
-        store: An option of the command line, which the application's `Crib.from_settings()` finds; none if null.
-        engine: Likewise.
+        store: URL of the store; the settings' if null.
+        work: What is to be done.
+        new: Whether the store may be made; a command that only looks makes none.
 
     Raises:
-        InvalidInput: There is none.
+        InvalidSettings: A setting cannot be used.
+        NotFound: There is no such store.
+        ToolcribError: As the work raises.
     """
     from toolcrib.crib import Crib
+    from toolcrib.crib.settings import load_settings
 
-    module_name, _, attribute = name.partition(":")
-    if not module_name or not attribute:
-        msg = f"the application {name!r} is not of the form module:name, such as shop.tools:crib"
-        raise InvalidInput(msg)
-    with _settings(store=store, engine=engine):
-        found: Any = getattr(_module(module_name), attribute, None)
-        if callable(found) and not isinstance(found, Crib):
-            found = cast("Callable[[], object]", found)()
-    if not isinstance(found, Crib):
-        msg = f"{name!r} is no Crib and no function that returns one"
-        raise InvalidInput(msg)
-    return found
+    settings = load_settings({"store": store}).settings
+    if not new:
+        _require(settings.store)
+
+    async def session() -> T:
+        async with Crib.from_settings(settings) as crib:
+            return await work(crib)
+
+    return asyncio.run(session())
 
 
-def _module(name: str) -> Any:
-    sys.path.insert(0, str(Path.cwd()))
-    try:
-        return importlib.import_module(name)
-    except ModuleNotFoundError as missing:
-        if missing.name is None or not f"{name}.".startswith(f"{missing.name}."):
-            raise  # it is there, and lacks something itself
-        msg = f"there is no module {name!r} here or among what is installed; start in the application's folder"
-        raise InvalidInput(msg) from missing
+def _require(store: str) -> None:
+    from toolcrib.contracts import NotFound
+
+    file = Path(store.removeprefix("sqlite:///"))
+    if store.startswith("sqlite:///") and not file.exists():
+        msg = f"there is no store at {store} (in {Path.cwd()}); name one with --store or TOOLCRIB_STORE"
+        raise NotFound(msg)
 
 
-@contextmanager
-def _settings(**given: str | None) -> Generator[None]:
-    """Have the environment say what the command line does, for as long as an application looks there."""
-    from toolcrib.crib.settings import variable_of
-
-    variables = {variable_of(key): value for key, value in given.items() if value is not None}
-    before = {name: os.environ[name] for name in variables if name in os.environ}
-    os.environ.update(variables)
-    try:
-        yield
-    finally:
-        for name in variables:
-            del os.environ[name]
-        os.environ.update(before)
+if TYPE_CHECKING:
+    from toolcrib.crib import Crib

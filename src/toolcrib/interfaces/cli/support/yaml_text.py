@@ -1,6 +1,23 @@
-"""Where something stands in a file of YAML or JSON, for errors that a person can go to."""
+"""Where something stands in a file of YAML or JSON, for errors that a person can go to.
 
-from typing import TYPE_CHECKING
+YAML whose values are those of JSON: `2026-01-31T12:00:00Z` is text, as it is wherever a moment is meant.
+"""
+
+from typing import TYPE_CHECKING, ClassVar, Final
+
+from yaml import SafeLoader
+
+_TIMESTAMP: Final = "tag:yaml.org,2002:timestamp"
+
+
+class JsonLoader(SafeLoader):
+    """Reads plain YAML, except that it makes no dates."""
+
+    yaml_implicit_resolvers: ClassVar = {
+        first: [(tag, pattern) for tag, pattern in resolvers if tag != _TIMESTAMP]
+        for first, resolvers in SafeLoader.yaml_implicit_resolvers.items()
+    }
+
 
 if TYPE_CHECKING:
     from yaml import Node

@@ -1,13 +1,146 @@
-"""`toolcrib tool`: what is in the crib, and bringing more of it in."""
+"""`toolcrib tool`: what is in the crib, and bringing more of it in.
+
+`toolcrib export`: tools as other systems describe them.
+
+`toolcrib tool code`: a tool of a program's text.
+
+`toolcrib tool call`: one call, from the terminal.
+"""
 
 import json
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from toolcrib.interfaces.cli.support.options import DEFAULT_STORE, AcceptChanges, AsJson, Store
-from toolcrib.interfaces.cli.support.session_part import with_crib
+from toolcrib.interfaces.cli.support.inputs import json_object, text_of, validated
+from toolcrib.interfaces.cli.support.session import DEFAULT_STORE, AcceptChanges, AsJson, Store, with_crib
+
+if TYPE_CHECKING:
+    from toolcrib.contracts import JsonObject
+    from toolcrib.crib import Crib
+
+Names = Annotated[list[str] | None, typer.Argument(metavar="[NAME]…", help="Tools; all if none is named.")]
+Form = Annotated[
+    Literal["universal", "openai", "anthropic", "langchain", "mcp"], typer.Option("--as", help="For which system.")
+]
+
+
+def export(names: Names = None, form: Form = "universal", store: Store = DEFAULT_STORE) -> None:
+    """Print tools in the shape of another system, as JSON: an object for one name, else a list."""
+
+    async def read(crib: "Crib") -> "list[JsonObject]":
+        return await crib.export(*(names or ()), form=form)
+
+    found = with_crib(store, read)
+    shown = found[0] if len(names or ()) == 1 else found
+    print(json.dumps(shown, indent=2, ensure_ascii=False))
+
+
+if TYPE_CHECKING:
+    from toolcrib.contracts import JsonSchema, ToolRevision
+    from toolcrib.crib import Crib
+
+File = Annotated[Path, typer.Argument(metavar="FILE", help="Python (.py) or JavaScript (.js) that defines main.")]
+CodeName = Annotated[str, typer.Option("--name", metavar="N", help="Name of the tool.")]
+Tools = Annotated[
+    list[str] | None, typer.Option("--tool", metavar="REF", help="A tool that the code may call; any number of times.")
+]
+Schema = Annotated[
+    Path | None, typer.Option("--schema", metavar="FILE", help="JSON Schema of the arguments; any object without it.")
+]
+Description = Annotated[str, typer.Option("--description", metavar="TEXT", help="What a model reads.")]
+Interpreter = Annotated[str, typer.Option(help="What runs Python: any, monty, cpython or restricted.")]
+Isolation = Annotated[str, typer.Option(help="The least that is wanted: language, namespace, kernel or vm.")]
+SideEffects = Annotated[
+    str | None, typer.Option(help="none, reads or writes; writes if it calls tools.", show_default=False)
+]
+
+
+def add_code(
+    file: File,
+    *,
+    name: CodeName,
+    tools: Tools = None,
+    schema: Schema = None,
+    description: Description = "",
+    interpreter: Interpreter = "any",
+    isolation: Isolation = "language",
+    side_effects: SideEffects = None,
+    store: Store = DEFAULT_STORE,
+) -> None:
+    """Save code as a tool. It is checked and not run."""
+    from toolcrib.contracts import ToolDefinition
+
+    content = {
+        "name": name,
+        "description": description,
+        "side_effects": side_effects or ("writes" if tools else "none"),
+        "implementation": {
+            "kind": "code",
+            "language": "javascript" if file.suffix in (".js", ".mjs") else "python",
+            "interpreter": interpreter,
+            "isolation": isolation,
+            "source": text_of(file),
+            "tools": tools or [],
+        },
+    }
+    if schema is not None:
+        content["input_schema"] = _schema(schema)
+    definition = validated(ToolDefinition, content, f"tool {name!r}")
+
+    async def save(crib: "Crib") -> "ToolRevision":
+        return await crib.save(definition)
+
+    saved = with_crib(store, save, new=True)
+    print(f"saved {saved.ref}, revision {saved.revision}")
+
+
+def _schema(file: Path) -> "JsonSchema":
+    from toolcrib.contracts import InvalidInput
+
+    try:
+        return json.loads(text_of(file))
+    except ValueError as problem:
+        raise InvalidInput(f"{file} is no JSON: {problem}") from None
+
+
+if TYPE_CHECKING:
+    from toolcrib.core.runs import Result
+    from toolcrib.crib import Crib
+
+Ref = Annotated[str, typer.Argument(metavar="NAME", help="`name` or `name@range`.")]
+Input = Annotated[str, typer.Option("--input", metavar="JSON", help="The arguments, as a JSON object.")]
+DryRun = Annotated[bool, typer.Option("--dry-run", help="Skip every call that would write.")]
+
+
+def call(
+    name: Ref,
+    arguments: Input = "{}",
+    dry_run: DryRun = False,
+    store: Store = DEFAULT_STORE,
+    as_json: AsJson = False,
+) -> None:
+    """Call a tool once, and print its output; with --json the whole envelope. A failed call ends with status 1."""
+
+    async def run(crib: "Crib") -> "Result":
+        return await crib.invoke(name, json_object(arguments, "--input"), dry_run=dry_run, as_call=True)
+
+    result = with_crib(store, run)
+    if not result.envelopes:
+        status, run_id = result.summary.status.replace("_", " "), result.run_id
+        print(f"run {run_id} is {status}; decide it with `toolcrib run approve`, then `toolcrib run resume {run_id}`")
+        return
+    envelope = result.envelopes[-1]
+    if as_json:
+        print(envelope.model_dump_json(indent=2))
+    elif envelope.error is not None:
+        typer.echo(f"{envelope.error.code}: {envelope.error.message}", err=True)
+    else:
+        print(json.dumps(envelope.output, indent=2, ensure_ascii=False))
+    if envelope.error is not None:
+        raise typer.Exit(1)
+
 
 if TYPE_CHECKING:
     from toolcrib.contracts import ToolRevision
@@ -102,7 +235,7 @@ def import_tools(
         return await crib.imports.openapi(document, name=name, base_url=base_url, accept=accept)
 
     imported = with_crib(store, bring, new=True)
-    from toolcrib.interfaces.cli.render.losses import print_import
+    from toolcrib.interfaces.cli.render.tables import print_import
 
     print_import(imported, as_json=as_json)
 

@@ -7,9 +7,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from toolcrib.interfaces.cli.support.objects import json_object
-from toolcrib.interfaces.cli.support.options import DEFAULT_STORE, AsJson, RunId, Store
-from toolcrib.interfaces.cli.support.session_part import with_crib
+from toolcrib.interfaces.cli.support.inputs import json_object
+from toolcrib.interfaces.cli.support.session import DEFAULT_STORE, AsJson, RunId, Store, with_crib
 
 if TYPE_CHECKING:
     from toolcrib.contracts import Json

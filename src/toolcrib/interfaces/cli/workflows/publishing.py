@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from toolcrib.interfaces.cli.support.inputs import object_in
-from toolcrib.interfaces.cli.support.options import DEFAULT_STORE, AsJson, Store
-from toolcrib.interfaces.cli.support.session_part import with_crib
+from toolcrib.interfaces.cli.support.session import DEFAULT_STORE, AsJson, Store, with_crib
 from toolcrib.interfaces.cli.workflows.workflows import File, draw, print_problems, refuse_errors
 
 if TYPE_CHECKING:

@@ -6,10 +6,8 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from toolcrib.interfaces.cli.support.inputs import object_in, text_of
-from toolcrib.interfaces.cli.support.objects import json_object
-from toolcrib.interfaces.cli.support.options import DEFAULT_STORE, AsJson, Store
-from toolcrib.interfaces.cli.support.session_part import with_crib
+from toolcrib.interfaces.cli.support.inputs import json_object, object_in, text_of
+from toolcrib.interfaces.cli.support.session import DEFAULT_STORE, AsJson, Store, with_crib
 from toolcrib.interfaces.cli.workflows.instances import report
 
 if TYPE_CHECKING:

@@ -9,13 +9,16 @@ from toolcrib.contracts import AgentDefinition, Conflict, JsonObject, Principal,
 from toolcrib.core.registry import Facet, means_many
 from toolcrib.crib import Crib
 from toolcrib.crib.tools.listing import ToolsPage
-from toolcrib.interfaces.server.http.context import demand_sight, demand_write, may_see
-from toolcrib.interfaces.server.http.context_part import Caller, House
-from toolcrib.interfaces.server.http.desk import Author
-from toolcrib.interfaces.server.http.merging import patched
-from toolcrib.interfaces.server.http.parsing import JsonRoute
-from toolcrib.interfaces.server.http.requests import IfMatch, expected_revision, name_revision, refuse_new_name
-from toolcrib.interfaces.server.views.agent_views import (
+from toolcrib.interfaces.server.http.context import Author, Caller, House, demand_sight, demand_write, may_see
+from toolcrib.interfaces.server.http.errors import patched
+from toolcrib.interfaces.server.http.requests import (
+    IfMatch,
+    JsonRoute,
+    expected_revision,
+    name_revision,
+    refuse_new_name,
+)
+from toolcrib.interfaces.server.views.agents import (
     AgentBody,
     AgentCount,
     AgentFilter,
@@ -23,9 +26,9 @@ from toolcrib.interfaces.server.views.agent_views import (
     AgentQuery,
     AgentTools,
     AgentView,
+    RemovalView,
+    removed,
 )
-from toolcrib.interfaces.server.views.agents import RemovalView
-from toolcrib.interfaces.server.views.removals import removed
 
 router = APIRouter(prefix="/ai/agents", route_class=JsonRoute, tags=["agents"])
 

@@ -12,9 +12,9 @@ from toolcrib.contracts.workflows import ConditionBinding, StepRegistration
 from toolcrib.core.policy import permits
 from toolcrib.core.registry import ItemT
 from toolcrib.crib import Crib
-from toolcrib.crib.tools.named import NamedThings
-from toolcrib.interfaces.server.http.context_part import Caller, House, demand
-from toolcrib.interfaces.server.http.parsing import JsonRoute
+from toolcrib.crib.tools.listing import NamedThings
+from toolcrib.interfaces.server.http.context import Caller, House, demand
+from toolcrib.interfaces.server.http.requests import JsonRoute
 
 _BUILT: Final = ConfigDict(defer_build=False)
 

@@ -1,10 +1,19 @@
-"""What callers over the network may not define or see, beyond what a crib itself forbids."""
+"""What callers over the network may not define or see, beyond what a crib itself forbids.
+
+What every route is handed: the crib, the caller, and the checks that they share.
+
+Where a caller saves definitions: with its own grants, and under the operator's rules for what comes over HTTP.
+"""
 
 from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 from ipaddress import ip_address
 from types import MappingProxyType
-from typing import Final
+from typing import Annotated, Final, cast
 from urllib.parse import urlsplit
+
+from fastapi import Depends, Request
+from fastapi.security import HTTPBearer
 
 from toolcrib.contracts import (
     LOOKS,
@@ -12,20 +21,66 @@ from toolcrib.contracts import (
     AgenticImplementation,
     AgentImplementation,
     InvalidDefinition,
+    JsonObject,
     LLMConfig,
+    NotFound,
     PermissionDenied,
     Principal,
     Run,
     ToolDefinition,
+    ToolRevision,
     tool_uri,
 )
+from toolcrib.contracts.workflows import Publication, WorkflowDefinition, WorkflowDraft
 from toolcrib.core.policy import permits, require_publish
 from toolcrib.core.registry import all_references_of
 from toolcrib.crib import Crib
 from toolcrib.infrastructure.net.addresses import denied_range
 from toolcrib.infrastructure.store import Definition, DefinitionKind
-from toolcrib.interfaces.server.http.context_part import demand
 from toolcrib.llm import PROVIDERS
+
+BEARER = HTTPBearer(auto_error=False, description="An API key of this server: `tcb_…`")
+"""Documents in OpenAPI what `Authentication` enforces."""
+
+
+def _crib(request: Request) -> Crib:
+    return cast("Crib", request.app.state.crib)
+
+
+def _caller(request: Request) -> Principal:
+    return cast("Principal", request.state.principal)
+
+
+House = Annotated[Crib, Depends(_crib)]
+Caller = Annotated[Principal, Depends(_caller)]
+
+
+def demand(caller: Principal, uri: str) -> None:
+    """Let a caller pass who has a grant for a security URI.
+
+    Raises:
+        PermissionDenied: There is none; the message names it.
+    """
+    if not permits(caller.grants, uri):
+        msg = f"principal {caller.id!r} has no grant for {uri!r}; ask the realm's owner for it"
+        raise PermissionDenied(msg)
+
+
+async def run_of(crib: Crib, caller: Principal, run_id: str) -> Run:
+    """A run of the caller's realm.
+
+    Raises:
+        NotFound: There is none; a run of another realm is told apart from none by nothing.
+    """
+    try:
+        run = await crib.store.journal.run(run_id)
+    except NotFound:
+        run = None
+    if run is None or run.realm != caller.realm:
+        msg = f"there is no run {run_id!r}; GET /api/v1/executions lists the runs"
+        raise NotFound(msg)
+    return run
+
 
 _PLURALS: Final[Mapping[DefinitionKind, str]] = MappingProxyType(
     {
@@ -160,3 +215,97 @@ def _is_local(address: str) -> bool:
         return denied_range(ip_address(host)) is not None
     except ValueError:
         return host == "localhost" or host.endswith((".localhost", ".local", ".internal"))
+
+
+@dataclass(frozen=True, slots=True)
+class Desk:
+    """One request's way of saving."""
+
+    crib: Crib
+    caller: Principal
+    allow_local_models: bool
+
+    async def save(self, definition: ToolDefinition, *, after: int | None = None) -> ToolRevision:
+        """Store a definition as a new revision.
+
+        Raises:
+            PermissionDenied: The caller has no grant to write the tool or for a secret that it names, or its model is
+                on a local address.
+            InvalidDefinition: It is Python code, or not well formed.
+            Conflict: Another revision has been saved since `after`.
+        """
+        demand_write(self.caller, definition)
+        demand_secrets(self.caller, (secret.reference for secret in definition.secrets))
+        self.check(definition)
+        return await self.crib.save(definition, principal=self.caller, after=after)
+
+    async def draft(
+        self, definition: WorkflowDefinition | JsonObject, *, note: str = "", after: int | None = None
+    ) -> WorkflowDraft:
+        """Keep a workflow without publishing it.
+
+        Raises:
+            PermissionDenied: The caller may not see a tool that it calls, or use a secret that it names.
+            InvalidDefinition: It could not be published.
+            Conflict: Another revision of the draft has been saved since `after`.
+        """
+        await self.demand_parts(definition)
+        return await self.crib.workflows.draft(definition, note=note, principal=self.caller, after=after)
+
+    async def publish(
+        self,
+        name: str,
+        definition: WorkflowDefinition | JsonObject | None,
+        *,
+        after: int | None = None,
+        draft: int | None = None,
+    ) -> Publication:
+        """Publish a workflow, or its draft, in the revision that was looked at if its number is given.
+
+        Raises:
+            NotFound: There is no draft of this name.
+            PermissionDenied: The caller may not publish it, or not change the tool of another kind that it replaces,
+                or not see a tool that it calls, or not use a secret that it names.
+            InvalidDefinition: Something is wrong with it.
+            Conflict: Another revision has been saved since `after`, or of the draft since `draft`.
+        """
+        require_publish(self.caller, name)
+        await self.crib.enter(self.caller, newest=True)
+        known = self.crib.registry.named(self.caller.realm, name)
+        if known is not None:
+            demand_write(self.caller, known.definition)
+        workflows = self.crib.workflows
+        if definition is not None:
+            await self.demand_parts(definition)
+            return await workflows.publish(definition, principal=self.caller, after=after)
+        drafted = await workflows.get_draft(name, principal=self.caller)
+        await self.demand_parts(drafted.definition)
+        seen = drafted.revision if draft is None else draft  # what is published is what was held against the grants
+        return await workflows.publish(name, principal=self.caller, after=after, draft=seen)
+
+    async def demand_parts(self, definition: WorkflowDefinition | JsonObject) -> None:
+        """Let pass who may see the tools that a workflow calls, whose schemas its check tells of, and use its secrets.
+
+        What does not have the shape of a definition names none, and is held against none.
+        """
+        if not isinstance(definition, WorkflowDefinition):
+            return
+        demand_secrets(self.caller, (secret.reference for secret in definition.secrets))
+        handlers = {handler.name: handler for handler in await self.crib.steps.list(principal=self.caller)}
+        for ref in {step.callee(handlers) for step in definition.steps} - {None}:
+            tool = self.crib.registry.named(self.caller.realm, str(ref))
+            if tool is not None:
+                demand_sight(self.caller, tool.definition)
+
+    def check(self, definition: ToolDefinition) -> None:
+        """Refuse what may not come over HTTP."""
+        refuse_code(definition)
+        if not self.allow_local_models:
+            refuse_local_model(definition)
+
+
+def _desk(request: Request, crib: House, caller: Caller) -> Desk:
+    return Desk(crib, caller, request.app.state.allow_local_models)
+
+
+Author = Annotated[Desk, Depends(_desk)]

@@ -1,8 +1,11 @@
-"""One shape for all that goes wrong: `{"error": {"code", "message", "details"}}`, with the status of the error tree."""
+"""One shape for all that goes wrong: `{"error": {"code", "message", "details"}}`, with the status of the error tree.
+
+JSON Merge Patch (RFC 7396): what is null goes, what is given replaces, objects are merged.
+"""
 
 from collections.abc import Mapping
 from http import HTTPStatus
-from typing import Any, Final, cast
+from typing import Any, Final, TypeVar, cast
 
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import Response
@@ -91,3 +94,32 @@ def _problem(found: Mapping[str, Any]) -> JsonObject:
     if found["type"] == "json_invalid":  # its place is a number of characters, which the cause says better
         return {"path": "body", "problem": f"{found['msg']}: {found['ctx']['error']}"}
     return {"path": ".".join(str(part) for part in found["loc"]), "problem": found["msg"]}
+
+
+ContractT = TypeVar("ContractT", bound=Contract)
+
+
+def patched(contract: type[ContractT], before: JsonObject, patch: JsonObject) -> ContractT:
+    """A contract as a patch makes it.
+
+    Raises:
+        InvalidInput: It is not valid; each problem is named with its place.
+    """
+    try:
+        return contract.model_validate(merged(before, patch))
+    except ValidationError as problem:
+        raise located(problem) from problem
+
+
+def merged(target: Any, patch: Any) -> Any:
+    """The target as the patch makes it."""
+    if not isinstance(patch, dict):
+        return patch
+    changes = cast("JsonObject", patch)
+    result: JsonObject = dict(cast("JsonObject", target)) if isinstance(target, dict) else {}
+    for name, value in changes.items():
+        if value is None:
+            result.pop(name, None)
+        else:
+            result[name] = merged(result.get(name), value)
+    return result

@@ -1,10 +1,48 @@
-"""Which revision an answer shows and a change was made to: the headers `ETag` and `If-Match` (RFC 9110)."""
+"""Which revision an answer shows and a change was made to: the headers `ETag` and `If-Match` (RFC 9110).
 
+How request bodies are read: as JSON only, strictly, and no deeper than the journal can keep.
+
+The reader is pydantic's: it refuses NaN, lone surrogates, numbers of thousands of digits and nesting of more than 200
+levels, and keeps large integers exact.
+"""
+
+import json
+from collections.abc import Callable, Coroutine
 from typing import Annotated, Any, TypeAlias
 
-from fastapi import Header, Response
+from fastapi import Header, Request, Response
+from fastapi.routing import APIRoute
+from pydantic_core import from_json
+from starlette.exceptions import HTTPException
 
-from toolcrib.contracts import Contract, InvalidDefinition, InvalidInput, LifeCycle, Timestamp, ToolRevision
+from toolcrib.contracts import Contract, InvalidDefinition, InvalidInput, Json, LifeCycle, Timestamp, ToolRevision
+
+
+class _JsonRequest(Request):
+    async def json(self) -> Json:
+        body = await self.body()
+        try:
+            return from_json(body, allow_inf_nan=False)
+        except ValueError as problem:
+            raise json.JSONDecodeError(str(problem), "", 0) from problem
+
+
+class JsonRoute(APIRoute):
+    """A route whose body, if it has one, is JSON."""
+
+    def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
+        """The route's handler behind the strict reader."""
+        handle = super().get_route_handler()
+
+        async def read(received: Request) -> Response:
+            request = _JsonRequest(received.scope, received.receive)
+            kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
+            if self.body_field is not None and kind != "application/json" and await request.body():
+                raise HTTPException(415, "send the body as JSON, with the header 'Content-Type: application/json'")
+            return await handle(request)
+
+        return read
+
 
 IfMatch: TypeAlias = Annotated[str | None, Header(description="The ETag of the tool that the change was made to.")]
 

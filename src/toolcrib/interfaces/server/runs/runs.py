@@ -1,22 +1,34 @@
-"""Routes over runs: what happened, what happens, and what a waiting run is told."""
+"""Routes over runs: what happened, what happens, and what a waiting run is told.
+
+Routes over forks of runs: one is made, and held against the run that it was made of.
+"""
 
 from functools import partial
 from tempfile import SpooledTemporaryFile
-from typing import Annotated, Final
+from typing import Annotated, Any, Final
 
 from fastapi import APIRouter, Body, Header, Query, Response
 from fastapi.responses import StreamingResponse
+from pydantic import ConfigDict, Field
 
-from toolcrib.contracts import Conflict, RunStatus
-from toolcrib.contracts.runs.settlements import Settlement
+from toolcrib.contracts import ENDED, AgentDefinition, Conflict, Contract, JsonObject, LLMConfig, Run, RunStatus
+from toolcrib.contracts.runs.comparisons import RunDiff
+from toolcrib.contracts.runs.trace import Settlement
 from toolcrib.crib import Crib
 from toolcrib.crib.runs.approvals import Answer
-from toolcrib.interfaces.server.http.context import demand_execute, demand_run, may_see_kept, may_see_run
-from toolcrib.interfaces.server.http.context_part import Caller, House, run_of
-from toolcrib.interfaces.server.http.parsing import JsonRoute
+from toolcrib.interfaces.server.http.context import (
+    Author,
+    Caller,
+    House,
+    demand_execute,
+    demand_run,
+    may_see_kept,
+    may_see_run,
+    run_of,
+)
+from toolcrib.interfaces.server.http.requests import JsonRoute
 from toolcrib.interfaces.server.http.streaming import event_stream, follow
-from toolcrib.interfaces.server.runs.approvals import SelfApproval
-from toolcrib.interfaces.server.runs.calls import run_view
+from toolcrib.interfaces.server.runs.calls import SelfApproval, run_view
 from toolcrib.interfaces.server.views.common import (
     AnswerBody,
     CancelBody,
@@ -184,3 +196,63 @@ async def _told(crib: Crib, run_id: str, position: str, *, counted: bool) -> Run
         raise Conflict(msg)
     run = await crib.store.journal.run(run_id)
     return RunAccepted(run_id=run_id, status=run.status)
+
+
+forks_router = APIRouter(prefix="/executions", route_class=JsonRoute, tags=["executions"])
+
+_GOES_ON: Final[dict[int | str, dict[str, Any]]] = {202: {"model": Run}}
+
+
+class ForkBody(Contract):
+    """Where a run is cut, and what is different from there on."""
+
+    model_config = ConfigDict(defer_build=False)
+
+    at: int | str | None = None
+    """Number of the last event that is known, `step:NAME` or `turn:N`; null for the beginning."""
+    changes: JsonObject = Field(default_factory=dict)
+    """By name: `model`, `prompt`, `tool:NAME`, `policy`, `input.FIELD`, `temperature`…"""
+    allow_writes: bool = False
+    """Make calls with side effects that are not in the recording; else they are skipped."""
+    anew: bool = False
+    """Take nothing from the recording that came after the event."""
+    wait: bool = True
+    """False: answer at once; the run goes on by itself."""
+
+
+@forks_router.post("/{run_id}/fork", responses=_GOES_ON)
+async def fork_run(
+    *,
+    run_id: str,
+    crib: House,
+    caller: Caller,
+    author: Author,
+    response: Response,
+    body: Annotated[ForkBody, Body(default_factory=ForkBody)],
+) -> Run:
+    """Begin a run with what another one knew at an event, and go on from there; the header `Location` names it.
+
+    Needs to read the run and to execute its tool, and to write that if its definition is changed.
+    """
+    model = body.changes.get("model")
+    if isinstance(model, str) and model:
+        author.check(AgentDefinition(name="fork", llm=LLMConfig(model=model)).tool())
+    fork = await crib.fork(
+        run_id,
+        at=body.at,
+        changes=body.changes,
+        allow_writes=body.allow_writes,
+        anew=body.anew,
+        wait=body.wait,
+        principal=caller,
+    )
+    response.headers["Location"] = f"/api/v1/executions/{fork.run_id}"
+    if fork.status not in ENDED:
+        response.status_code = 202
+    return fork
+
+
+@forks_router.get("/{run_id}/diff/{other}")
+async def diff_runs(run_id: str, other: str, crib: House, caller: Caller) -> RunDiff:
+    """How two runs differ: in their ends and costs, in what they called, were answered and were allowed."""
+    return await crib.compare(run_id, other, principal=caller)

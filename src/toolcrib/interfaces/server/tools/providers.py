@@ -2,6 +2,10 @@
 
 The redirect of an authorization server has no API key. It counts only in the browser that began: that has a ticket, in
 a cookie, for this one state. Everybody else's redirect is told how to be finished with a key.
+
+Routes over providers: the reference data that they declare, as it was read last, and reading it now.
+
+Routes over secrets: written, listed by name, removed. No route reads a value.
 """
 
 from html import escape
@@ -9,23 +13,27 @@ from typing import Annotated, Final
 
 from fastapi import APIRouter, Body, Request, Response
 from fastapi.responses import HTMLResponse
-from pydantic import ConfigDict
+from pydantic import ConfigDict, SecretStr
 
 from toolcrib.contracts import (
     Consent,
     ConsentRequest,
     Contract,
     Discovery,
+    PermissionDenied,
     ProviderCheck,
     ProviderDefinition,
+    ReferenceReading,
+    ReferenceSnapshot,
     Revocation,
+    SecretEntry,
+    SecretScope,
     ToolcribError,
 )
 from toolcrib.core.policy import permits
 from toolcrib.core.registry import all_references_of
-from toolcrib.interfaces.server.http.context import demand_secrets
-from toolcrib.interfaces.server.http.context_part import Caller, House, demand
-from toolcrib.interfaces.server.http.parsing import JsonRoute
+from toolcrib.interfaces.server.http.context import Caller, House, demand, demand_secrets
+from toolcrib.interfaces.server.http.requests import JsonRoute
 
 providers = APIRouter(prefix="/providers", route_class=JsonRoute, tags=["providers"])
 connections = APIRouter(prefix="/connections", route_class=JsonRoute, tags=["connections"])
@@ -190,3 +198,104 @@ def _page(status: int, text: str) -> Response:
         "Referrer-Policy": "no-referrer",
     }
     return HTMLResponse(_PAGE.format(text=escape(text)), status, headers)
+
+
+router = APIRouter(prefix="/providers", route_class=JsonRoute, tags=["providers"])
+
+
+class SyncBody(Contract):
+    """Which lists are to be read."""
+
+    model_config = ConfigDict(defer_build=False)
+
+    names: tuple[str, ...] = ()
+    """All that the provider declares if empty."""
+    accept: bool = False
+    """Believe lists that have lost most of their values."""
+
+
+class SnapshotPage(Contract):
+    """Lists of a provider."""
+
+    items: tuple[ReferenceSnapshot, ...]
+
+
+class ReadingPage(Contract):
+    """Readings of a list."""
+
+    items: tuple[ReferenceReading, ...]
+
+
+@router.get("/{name}/reference-data")
+async def list_reference_data(name: str, crib: House, caller: Caller) -> SnapshotPage:
+    """Every list that a provider declares, with its last snapshot."""
+    demand(caller, f"ai://providers/{name}/read")
+    await crib.enter(caller, newest=True)
+    return SnapshotPage(items=tuple(await crib.reference_data.list(name, principal=caller)))
+
+
+@router.post("/{name}/reference-data/sync")
+async def sync_reference_data(
+    name: str, crib: House, caller: Caller, body: Annotated[SyncBody, Body(default_factory=SyncBody)]
+) -> SnapshotPage:
+    """Read lists now. One that fails has its error and its last snapshot."""
+    demand(caller, f"ai://providers/{name}/execute")
+    await crib.enter(caller, newest=True)
+    found = await crib.reference_data.sync(name, *body.names, principal=caller, accept=body.accept)
+    return SnapshotPage(items=tuple(found))
+
+
+@router.get("/{name}/reference-data/{list_name}/history")
+async def reference_data_history(name: str, list_name: str, crib: House, caller: Caller) -> ReadingPage:
+    """What the last readings of a list brought, newest first."""
+    demand(caller, f"ai://providers/{name}/read")
+    await crib.enter(caller, newest=True)
+    return ReadingPage(items=tuple(await crib.reference_data.history(name, list_name, principal=caller)))
+
+
+secrets_router = APIRouter(prefix="/secrets", route_class=JsonRoute, tags=["secrets"])
+
+
+class SecretBody(Contract):
+    """A secret's value."""
+
+    model_config = ConfigDict(defer_build=False)
+
+    value: SecretStr
+    scope: SecretScope = "realm"
+
+
+class SecretPage(Contract):
+    """Secrets by name, without values."""
+
+    items: tuple[SecretEntry, ...]
+
+
+@secrets_router.get("")
+async def list_secrets(crib: House, caller: Caller) -> SecretPage:
+    """The secrets that the caller's calls can use and that the caller may know of."""
+    found = await crib.secrets.list(principal=caller)
+    return SecretPage(items=tuple(each for each in found if permits(caller.grants, f"ai://secrets/{each.name}/read")))
+
+
+@secrets_router.put("/{name}")
+async def set_secret(name: str, body: SecretBody, crib: House, caller: Caller) -> SecretEntry:
+    """Set a secret of the caller or of the realm, or set it anew."""
+    _demand(caller, name, body.scope)
+    return await crib.secrets.set(name, body.value.get_secret_value(), scope=body.scope, principal=caller)
+
+
+@secrets_router.delete("/{name}", status_code=204)
+async def remove_secret(name: str, crib: House, caller: Caller, scope: SecretScope = "realm") -> Response:
+    """Remove a secret of the caller or of the realm."""
+    _demand(caller, name, scope)
+    await crib.secrets.remove(name, scope=scope, principal=caller)
+    return Response(status_code=204)
+
+
+def _demand(caller: Caller, name: str, scope: SecretScope) -> None:
+    """Let pass who may write a secret; those of all realms are the operator's, who has the command line."""
+    demand(caller, f"ai://secrets/{name}/write")
+    if scope == "org":
+        msg = f"secret {name!r} would be one of all realms, which the operator sets: `toolcrib secret set --scope org`"
+        raise PermissionDenied(msg)

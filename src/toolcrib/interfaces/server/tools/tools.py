@@ -15,12 +15,23 @@ from toolcrib.contracts import (
     ToolRevision,
 )
 from toolcrib.core.registry import Facet, references_of
-from toolcrib.interfaces.server.http.context import demand_import, demand_sight, demand_write
-from toolcrib.interfaces.server.http.context_part import Caller, House
-from toolcrib.interfaces.server.http.desk import Author, Desk
-from toolcrib.interfaces.server.http.merging import patched
-from toolcrib.interfaces.server.http.parsing import JsonRoute
-from toolcrib.interfaces.server.http.requests import IfMatch, expected_revision, name_revision, refuse_new_name
+from toolcrib.interfaces.server.http.context import (
+    Author,
+    Caller,
+    Desk,
+    House,
+    demand_import,
+    demand_sight,
+    demand_write,
+)
+from toolcrib.interfaces.server.http.errors import patched
+from toolcrib.interfaces.server.http.requests import (
+    IfMatch,
+    JsonRoute,
+    expected_revision,
+    name_revision,
+    refuse_new_name,
+)
 from toolcrib.interfaces.server.views.common import (
     DefinitionBody,
     ImportBody,

@@ -1,4 +1,9 @@
-"""Requests and answers about agentic tools (000, sections 4.2 and 4.9), one flat object for what is nested inside."""
+"""Requests and answers about agentic tools (000, sections 4.2 and 4.9), one flat object for what is nested inside.
+
+Taking definitions out of the catalogue, and what is still going on with them.
+
+Requests and answers about agents (004, REST API design). What an agent is asked and answers are contracts.
+"""
 
 from typing import Any, Final, Literal, Self, TypeAlias
 
@@ -7,12 +12,14 @@ from pydantic import ConfigDict, Field
 from toolcrib.agents import TASK_INPUT
 from toolcrib.contracts import (
     NAME_PATTERN,
+    AgentDefinition,
     AgenticContext,
     AgenticImplementation,
     AgenticMode,
     AgenticStatus,
     AgenticStep,
     AgentImplementation,
+    AgentRequest,
     AllocatedTool,
     Contract,
     CostBreakdown,
@@ -25,9 +32,11 @@ from toolcrib.contracts import (
     Limits,
     LLMConfig,
     LLMStatus,
+    Principal,
     PromptRevision,
     ProposalSource,
     Purpose,
+    ResolvedTool,
     Run,
     RunStatus,
     SideEffects,
@@ -41,6 +50,8 @@ from toolcrib.contracts import (
     Usd,
 )
 from toolcrib.contracts.workflows import WorkflowImplementation
+from toolcrib.crib import Crib
+from toolcrib.interfaces.server.http.requests import Stored, stored_fields
 
 _BUILT: Final = ConfigDict(defer_build=False)
 _INSIDE: Final = (
@@ -389,3 +400,110 @@ class ExecutionDetail(ExecutionView):
     tool_calls: tuple[ToolCallView, ...]
     cost_breakdown: CostBreakdown
     trace: Trace
+
+
+_UNDER_WAY: Final[tuple[RunStatus, ...]] = (
+    "queued",
+    "running",
+    "awaiting_approval",
+    "awaiting_client",
+    "awaiting_answer",
+)
+
+
+async def removed(crib: Crib, caller: Principal, tool: ToolRevision) -> RemovalView:
+    """Take a tool of any kind out of the catalogue, and tell which of its runs go on."""
+    await crib.registry.remove(caller.realm, tool.name)
+    under_way = [
+        RunUnderWay(run_id=run.run_id, status=run.status)
+        for status in _UNDER_WAY
+        for run in await crib.store.journal.runs(caller.realm, tool=tool.name, status=status, limit=100)
+    ]
+    message = f"{tool.name} is gone from the catalogue and cannot be started any more"
+    if under_way:
+        message += f"; {len(under_way)} runs that are under way go on with the revision that they began with"
+    return RemovalView(name=tool.name, message=message, under_way=tuple(under_way))
+
+
+class AgentBody(AgentDefinition):
+    """An agent, as an author sends it."""
+
+    model_config = _BUILT
+
+
+class AskBody(AgentRequest):
+    """What an agent is asked, or what its client brings back."""
+
+    model_config = _BUILT
+
+
+class AgentView(AgentDefinition, Stored):
+    """An agent, as it is stored."""
+
+    @classmethod
+    def shown(cls, tool: ToolRevision) -> Self:
+        """The view of a revision."""
+        agent = AgentDefinition.of(tool.definition)
+        fields: dict[str, Any] = {name: getattr(agent, name) for name in AgentDefinition.model_fields}
+        return cls(**fields, **stored_fields(tool))
+
+
+class AgentFilter(Contract):
+    """Which agents are meant; what is null counts for all."""
+
+    model_config = _BUILT
+
+    text: str | None = None
+    """What must stand in name, title, description or tags."""
+    category: str | None = None
+    tag: str | None = None
+    status: AgenticStatus | None = None
+    enabled: bool | None = None
+    model: str | None = None
+    """`provider:model`, or its beginning."""
+
+    def fits(self, tool: ToolRevision) -> bool:
+        """Whether an agent is meant, as far as the catalogue has no index for it."""
+        implementation = tool.definition.implementation
+        return (
+            implementation.kind == "agent"
+            and self.status in {None, implementation.status}
+            and self.enabled in {None, tool.definition.enabled}
+            and (self.model is None or implementation.llm.model.startswith(self.model))
+        )
+
+
+class AgentQuery(AgentFilter):
+    """A page of the agents that are meant, by name."""
+
+    after: str = ""
+    """Last name of the page before."""
+    limit: int = Field(default=50, ge=1, le=200)
+
+
+class AgentPage(Contract):
+    """Agents by name."""
+
+    items: tuple[AgentView, ...]
+    next: str | None
+    """`after` of the next page."""
+
+
+class AgentCount(Contract):
+    """How many agents are meant."""
+
+    count: int
+
+
+class AgentTools(Contract):
+    """What has become of every tool that an agent's definition means."""
+
+    items: tuple[ResolvedTool, ...]
+
+
+class ContinueBody(Contract):
+    """The next message of a conversation."""
+
+    model_config = _BUILT
+
+    message: str = Field(min_length=1)

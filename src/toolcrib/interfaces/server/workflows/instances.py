@@ -8,9 +8,9 @@ from fastapi.responses import StreamingResponse
 from toolcrib.contracts import ENDED, Conflict, RunStatus
 from toolcrib.contracts.workflows import InstancePage, WorkflowInstance
 from toolcrib.core.runs import BEGINNING
-from toolcrib.interfaces.server.agents.agent_runs import LastEventId
-from toolcrib.interfaces.server.http.context_part import Caller, House
-from toolcrib.interfaces.server.http.parsing import JsonRoute
+from toolcrib.interfaces.server.agents.executions import LastEventId
+from toolcrib.interfaces.server.http.context import Caller, House
+from toolcrib.interfaces.server.http.requests import JsonRoute
 from toolcrib.interfaces.server.http.streaming import narrated
 from toolcrib.interfaces.server.views.common import CancelBody
 from toolcrib.interfaces.server.views.workflows import RerunBody, ResumeBody, SignalBody, StartBody, ToldSignal

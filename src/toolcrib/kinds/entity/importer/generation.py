@@ -28,8 +28,7 @@ from toolcrib.contracts import (
     ToolDefinition,
     content_hash,
 )
-from toolcrib.core.providers.imports import Group, ImportedApi
-from toolcrib.core.providers.names import MAX_NAME, hashed
+from toolcrib.core.providers.imports import MAX_NAME, Group, ImportedApi, hashed
 from toolcrib.kinds.entity.importer.columns import FieldType, enumerated, field_type, read_schema, written_schema
 from toolcrib.kinds.entity.importer.options import operation_name
 from toolcrib.kinds.entity.importer.tables import Column, Entity, field_of

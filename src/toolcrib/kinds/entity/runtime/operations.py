@@ -16,8 +16,7 @@ from toolcrib.contracts import (
     Reason,
 )
 from toolcrib.core.executor import CallFailed, Outcome, error
-from toolcrib.kinds.entity.runtime.filters import read_filter
-from toolcrib.kinds.entity.runtime.orders import read_order
+from toolcrib.kinds.entity.runtime.filters import read_filter, read_order
 from toolcrib.kinds.entity.runtime.rows import Rows
 from toolcrib.kinds.entity.runtime.values import Field, fields_of
 

@@ -7,7 +7,7 @@ from toolcrib.kinds.grpc.importer.channels import Channels, as_is
 from toolcrib.kinds.grpc.importer.descriptors import pool_of, read_set
 from toolcrib.kinds.grpc.importer.importer import GrpcApi, import_grpc
 from toolcrib.kinds.grpc.importer.reflection import Reflected, reflect
-from toolcrib.kinds.grpc.importer.wellknown import VALUE, is_wrapped
+from toolcrib.kinds.grpc.importer.schemas import VALUE, is_wrapped
 
 __all__ = [
     "VALUE",

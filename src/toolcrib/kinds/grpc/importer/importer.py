@@ -28,20 +28,20 @@ from toolcrib.contracts import (
     ToolDefinition,
     digest,
 )
-from toolcrib.core.providers.imports import MAX_GROUP_DESCRIPTION, Group, ImportedApi, slug
-from toolcrib.core.providers.losses import Losses
-from toolcrib.core.providers.prose import trimmed
-from toolcrib.kinds.grpc.importer.comments import read_comments
-from toolcrib.kinds.grpc.importer.descriptors import closure, complete, messages_only, pool_of
-from toolcrib.kinds.grpc.importer.methods import (
+from toolcrib.core.providers.imports import MAX_GROUP_DESCRIPTION, Group, ImportedApi, Losses, slug, trimmed
+from toolcrib.kinds.grpc.importer.descriptors import (
+    closure,
+    complete,
     effects,
     is_infrastructure,
+    messages_only,
     path_of,
+    pool_of,
     service_names,
     tool_names,
     why_not,
 )
-from toolcrib.kinds.grpc.importer.schemas import MessageSchemas
+from toolcrib.kinds.grpc.importer.schemas import MessageSchemas, read_comments
 
 MAX_METHODS: Final = 10_000
 

@@ -17,8 +17,7 @@ from grpc_reflection.v1alpha.reflection_pb2 import ServerReflectionRequest, Serv
 
 from toolcrib.contracts import InvalidInput, ReconnectRequired, ToolcribError, Unavailable
 from toolcrib.kinds.grpc.importer.channels import as_is
-from toolcrib.kinds.grpc.importer.descriptors import check_size
-from toolcrib.kinds.grpc.importer.methods import is_infrastructure
+from toolcrib.kinds.grpc.importer.descriptors import check_size, is_infrastructure
 
 MAX_SERVICES: Final = 1_000
 TIMEOUT_S: Final = 60.0

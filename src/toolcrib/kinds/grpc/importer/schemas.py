@@ -2,25 +2,149 @@
 
 Fields have the names of the `.proto` file. A message or an enum is one definition under its full name, so a type may
 hold itself. In an output, fields without presence are always there, because that is how the runtime writes them.
+
+The types of `google.protobuf` that JSON writes in a way of their own (protobuf.dev, ProtoJSON Format).
+
+What the authors of `.proto` files wrote about their types, by full name.
+
+Comments stand apart from what they are about, under a path of field numbers (descriptor.proto, `SourceCodeInfo`). Few
+servers keep them; a descriptor set has them if it was made with `--include_source_info`.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final, Literal, TypeAlias
 
 from google.api import field_behavior_pb2
 from google.protobuf.descriptor import Descriptor, EnumDescriptor, FieldDescriptor
+from google.protobuf.descriptor_pb2 import (
+    DescriptorProto,
+    EnumDescriptorProto,
+    FileDescriptorProto,
+    ServiceDescriptorProto,
+)
 
 from toolcrib.contracts import InvalidDefinition, Json, JsonSchema
-from toolcrib.core.providers.prose import trimmed
-from toolcrib.kinds.grpc.importer.wellknown import (
-    BYTES,
-    INTEGER_64,
-    INTEGER_TEXT,
-    NUMBER,
-    VALUE,
-    is_wrapped,
-    well_known,
+from toolcrib.core.providers.imports import trimmed
+
+VALUE: Final = "value"
+"""The one argument of a method whose request is written as something else than an object."""
+
+INTEGER_TEXT: Final[JsonSchema] = {"type": "string", "pattern": "^-?[0-9]{1,20}$"}
+"""How 64-bit integers are written, which not every reader of JSON can hold."""
+INTEGER_64: Final[JsonSchema] = {"anyOf": [{"type": "integer"}, INTEGER_TEXT]}
+NUMBER: Final[JsonSchema] = {
+    "anyOf": [{"type": "number"}, {"type": "string", "enum": ["NaN", "Infinity", "-Infinity"]}]
+}
+BYTES: Final[JsonSchema] = {"type": "string", "contentEncoding": "base64"}
+
+_PREFIX: Final = "google.protobuf."
+_OBJECTS: Final[Mapping[str, JsonSchema]] = {
+    "Any": {
+        "type": "object",
+        "description": "A message of any type, with its fields beside @type.",
+        "properties": {"@type": {"type": "string", "description": "As type.googleapis.com/package.Message."}},
+    },
+    "Empty": {"type": "object", "properties": {}, "additionalProperties": False},
+    "Struct": {"type": "object"},
+}
+_OTHERS: Final[Mapping[str, JsonSchema]] = {
+    "BoolValue": {"type": "boolean"},
+    "BytesValue": BYTES,
+    "DoubleValue": NUMBER,
+    "Duration": {
+        "type": "string",
+        "pattern": "^-?[0-9]{1,12}(\\.[0-9]{1,9})?s$",
+        "description": "Seconds with the suffix s, as 3.5s.",
+    },
+    "FieldMask": {
+        "type": "string",
+        "description": "Paths of fields in lowerCamelCase, separated by commas, as user.displayName,photo.",
+    },
+    "FloatValue": NUMBER,
+    "Int32Value": {"type": "integer", "minimum": -(2**31), "maximum": 2**31 - 1},
+    "Int64Value": INTEGER_64,
+    "ListValue": {"type": "array"},
+    "StringValue": {"type": "string"},
+    "Timestamp": {"type": "string", "format": "date-time", "description": "RFC 3339, as 2026-01-31T12:00:00Z."},
+    "UInt32Value": {"type": "integer", "minimum": 0, "maximum": 2**32 - 1},
+    "UInt64Value": INTEGER_64,
+    "Value": {},
+}
+
+
+def well_known(full_name: str) -> JsonSchema | None:
+    """The schema of a type that is written in a way of its own; null for any other."""
+    if not full_name.startswith(_PREFIX):
+        return None
+    name = full_name.removeprefix(_PREFIX)
+    return _OBJECTS.get(name, _OTHERS.get(name))
+
+
+def is_wrapped(full_name: str) -> bool:
+    """Whether messages of this type are written as something else than an object."""
+    return full_name.startswith(_PREFIX) and full_name.removeprefix(_PREFIX) in _OTHERS
+
+
+_Path: TypeAlias = tuple[int, ...]
+_Named: TypeAlias = Iterator[tuple[_Path, str]]
+
+_MESSAGE, _ENUM, _SERVICE = (
+    FileDescriptorProto.MESSAGE_TYPE_FIELD_NUMBER,
+    FileDescriptorProto.ENUM_TYPE_FIELD_NUMBER,
+    FileDescriptorProto.SERVICE_FIELD_NUMBER,
 )
+_FIELD, _NESTED, _NESTED_ENUM = (
+    DescriptorProto.FIELD_FIELD_NUMBER,
+    DescriptorProto.NESTED_TYPE_FIELD_NUMBER,
+    DescriptorProto.ENUM_TYPE_FIELD_NUMBER,
+)
+_VALUE: Final = EnumDescriptorProto.VALUE_FIELD_NUMBER
+_METHOD: Final = ServiceDescriptorProto.METHOD_FIELD_NUMBER
+
+
+def read_comments(files: Iterable[FileDescriptorProto]) -> dict[str, str]:
+    """Comments with single spaces; of an enum's value under the enum's name and the value's."""
+    found: dict[str, str] = {}
+    for file in files:
+        if file.HasField("source_code_info"):
+            found |= _of_file(file)
+    return found
+
+
+def _of_file(file: FileDescriptorProto) -> dict[str, str]:
+    texts = {
+        tuple(location.path): " ".join(f"{location.leading_comments} {location.trailing_comments}".split())
+        for location in file.source_code_info.location
+    }
+    return {name: texts[path] for path, name in _names(file) if texts.get(path)}
+
+
+def _names(file: FileDescriptorProto) -> _Named:
+    prefix = f"{file.package}." if file.package else ""
+    yield from _messages(file.message_type, (_MESSAGE,), prefix)
+    yield from _enums(file.enum_type, (_ENUM,), prefix)
+    for index, service in enumerate(file.service):
+        yield (_SERVICE, index), prefix + service.name
+        for number, method in enumerate(service.method):
+            yield (_SERVICE, index, _METHOD, number), f"{prefix}{service.name}.{method.name}"
+
+
+def _messages(messages: Sequence[DescriptorProto], path: _Path, prefix: str) -> _Named:
+    for index, message in enumerate(messages):
+        here, name = (*path, index), prefix + message.name
+        yield here, name
+        for number, field in enumerate(message.field):
+            yield (*here, _FIELD, number), f"{name}.{field.name}"
+        yield from _messages(message.nested_type, (*here, _NESTED), f"{name}.")
+        yield from _enums(message.enum_type, (*here, _NESTED_ENUM), f"{name}.")
+
+
+def _enums(enums: Sequence[EnumDescriptorProto], path: _Path, prefix: str) -> _Named:
+    for index, enum in enumerate(enums):
+        yield (*path, index), prefix + enum.name
+        for number, value in enumerate(enum.value):
+            yield (*path, index, _VALUE, number), f"{prefix}{enum.name}.{value.name}"
+
 
 Direction: TypeAlias = Literal["input", "output"]
 

@@ -2,10 +2,12 @@
 
 Whoever calls it has fetched the documents and stores the result. Whatever the tools do not say as the document says it
 is in `ImportedApi.report`, operation by operation; an operation that cannot be a tool is left out and the others go on.
+
+The document as a whole: the fields above its operations, and the components that no tool is made of.
 """
 
 import re
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
 from types import MappingProxyType
@@ -26,23 +28,58 @@ from toolcrib.contracts import (
     ToolDefinition,
     content_hash,
 )
-from toolcrib.core.providers.imports import ImportedApi
-from toolcrib.core.providers.losses import Losses
-from toolcrib.core.providers.prose import plain
+from toolcrib.core.providers.imports import ImportedApi, Losses, plain
 from toolcrib.core.registry import check_http
-from toolcrib.kinds.http.openapi.accounting import account_components, account_document
-from toolcrib.kinds.http.openapi.groups import read_groups
-from toolcrib.kinds.http.openapi.names import tool_names
-from toolcrib.kinds.http.openapi.operations.operations_part import read_operations
+from toolcrib.kinds.http.openapi.arguments import tool_names
+from toolcrib.kinds.http.openapi.operations.operations import read_operations
 from toolcrib.kinds.http.openapi.operations.parts import Operation
-from toolcrib.kinds.http.openapi.operations.security import Security, given_security, read_security
+from toolcrib.kinds.http.openapi.operations.security import Security, given_security, read_security, repeated_tokens
 from toolcrib.kinds.http.openapi.operations.servers import Server, document_server
-from toolcrib.kinds.http.openapi.operations.tokens import repeated_tokens
-from toolcrib.kinds.http.openapi.overrides import ToolOverride
-from toolcrib.kinds.http.openapi.read.document import Document, read_document
-from toolcrib.kinds.http.openapi.read.limits import Bounds
+from toolcrib.kinds.http.openapi.read.fields import COMPONENTS, DOCUMENT, INFO, account
+from toolcrib.kinds.http.openapi.read.library import Document, read_document
+from toolcrib.kinds.http.openapi.read.nodes import Bounds
 from toolcrib.kinds.http.openapi.schemas.schemas import Schemas
-from toolcrib.kinds.http.openapi.tools import Source, make_tool
+from toolcrib.kinds.http.openapi.tools import Source, ToolOverride, make_tool, read_groups
+
+_CONTAINERS: Final = ("schemas", "parameters", "responses", "requestBodies", "headers", "pathItems", "mediaTypes")
+_LEGACY_CONTAINERS: Final = ("definitions", "parameters", "responses")
+
+
+def account_document(document: Document, losses: Losses) -> None:
+    """Report what the document says beside its operations and no tool can say."""
+    root = document.root
+    account(root, DOCUMENT, losses)
+    account(root.get("info"), INFO, losses)
+    if root.get("info").has("description"):
+        losses.dropped("/info/description", "annotation", "description", "no tool says it")
+    for key in ("consumes", "produces"):
+        for entry in root.get(key).entries():
+            losses.changed(entry.place, "annotation", key, "holds for the operations that do not say it themselves")
+    account(root.get("components"), COMPONENTS, losses)
+    if not root.get("paths").object:
+        losses.dropped("/paths", "operation", "paths", "there is none: no tool comes of this document")
+
+
+def account_components(document: Document, losses: Losses) -> None:
+    """Report the shared parts that nothing has asked for, once all tools are made."""
+    root, reached = document.root, _with_ancestors(document.library.reached)
+    legacy = [root.get(name) for name in _LEGACY_CONTAINERS] if document.dialect == "2.0" else []
+    for container in (*(root.get("components").get(name) for name in _CONTAINERS), *legacy):
+        for name, member in container.members():
+            if member.place not in reached:
+                losses.dropped(member.place, "unused", f"component {name}", "no tool is made of it")
+
+
+def _with_ancestors(places: Iterable[str]) -> set[str]:
+    """Places, and those that they stand inside of."""
+    found: set[str] = set()
+    for place in places:
+        inside = place
+        while inside and inside not in found:
+            found.add(inside)
+            inside = inside.rpartition("/")[0]
+    return found
+
 
 _NO_OVERRIDES: Final[Mapping[str, ToolOverride]] = MappingProxyType({})
 _NO_NAMES: Final[Mapping[str, str]] = MappingProxyType({})

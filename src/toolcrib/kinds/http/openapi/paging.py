@@ -17,13 +17,13 @@ from toolcrib.contracts import (
     PageNumberPaging,
     Paging,
 )
-from toolcrib.kinds.http.openapi.arguments_part import Arguments
+from toolcrib.kinds.http.openapi.arguments import Arguments
 from toolcrib.kinds.http.openapi.operations.parts import Operation
 from toolcrib.kinds.http.openapi.read.library import Library
 from toolcrib.kinds.http.openapi.read.nodes import Node
 from toolcrib.kinds.http.openapi.responses import Answers
+from toolcrib.kinds.http.openapi.schemas.keywords import followed, shape_of
 from toolcrib.kinds.http.openapi.schemas.schemas import Schemas
-from toolcrib.kinds.http.openapi.schemas.shapes import followed, shape_of
 
 _CURSORS: Final = [
     "after",

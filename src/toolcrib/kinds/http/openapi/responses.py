@@ -5,9 +5,8 @@ from dataclasses import dataclass
 from typing import Final
 
 from toolcrib.contracts import JsonSchema
-from toolcrib.core.providers.losses import Losses
-from toolcrib.kinds.http.openapi.operations.media import is_json, is_lines, is_text
-from toolcrib.kinds.http.openapi.operations.parts import Answer, Media, Operation
+from toolcrib.core.providers.imports import Losses
+from toolcrib.kinds.http.openapi.operations.parts import Answer, Media, Operation, is_json, is_lines, is_text
 from toolcrib.kinds.http.openapi.read.nodes import Node
 from toolcrib.kinds.http.openapi.schemas.schemas import Schemas
 

@@ -1,31 +1,103 @@
-"""One operation as one tool definition: its arguments, its request, its behaviour."""
+"""One operation as one tool definition: its arguments, its request, its behaviour.
 
+What the author of an import says better than the document: a search that is a POST, a limit, a name.
+
+Groups of operations that a model can search: by tag, else by the first telling segment of the path.
+"""
+
+import re
+from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
 from toolcrib.contracts import (
+    CachePolicy,
+    Contract,
     ErrorRule,
     HttpImplementation,
     JsonObject,
     Paging,
     ProviderDefinition,
+    RateLimit,
     RetryPolicy,
+    SideEffects,
     ToolDefinition,
 )
-from toolcrib.core.providers.prose import plain, trimmed
+from toolcrib.core.providers.imports import MAX_GROUP_DESCRIPTION, Group, Losses, plain, slug, trimmed
 from toolcrib.infrastructure.net.origins import origin_of
-from toolcrib.kinds.http.openapi.arguments import KEY_HEADER, takes_key
-from toolcrib.kinds.http.openapi.arguments_part import Arguments, read_arguments
-from toolcrib.kinds.http.openapi.groups import group_of, slug
+from toolcrib.kinds.http.openapi.arguments import KEY_HEADER, Arguments, read_arguments, takes_key
 from toolcrib.kinds.http.openapi.operations.parts import Operation
-from toolcrib.kinds.http.openapi.operations.security import Security
+from toolcrib.kinds.http.openapi.operations.security import Security, authenticates
 from toolcrib.kinds.http.openapi.operations.servers import Server, operation_server
-from toolcrib.kinds.http.openapi.operations.tokens import authenticates
-from toolcrib.kinds.http.openapi.overrides import ToolOverride
 from toolcrib.kinds.http.openapi.paging import find_paging
-from toolcrib.kinds.http.openapi.read.document import Document
+from toolcrib.kinds.http.openapi.read.fields import TAG, account
+from toolcrib.kinds.http.openapi.read.library import Document
 from toolcrib.kinds.http.openapi.responses import Answers, output_schema, read_answers
 from toolcrib.kinds.http.openapi.schemas.schemas import Schemas
+
+
+class ToolOverride(Contract):
+    """Replaces what was derived from the document, field by field; a field that is not given stays derived."""
+
+    name: str | None = None
+    description: str | None = None
+    side_effects: SideEffects | None = None
+    idempotent: bool | None = None
+    timeout_s: float | None = None
+    """Seconds for all attempts of one call."""
+    rate_limit: RateLimit | None = None
+    retry: RetryPolicy | None = None
+    cache: CachePolicy | None = None
+    cache_ttl_s: float | None = None
+    paging: Paging | None = None
+    """How pages are followed; null, if given, for one page per call."""
+
+    def fields(self) -> JsonObject:
+        """The given fields of the tool's definition."""
+        return {
+            name: value for name in self.model_fields_set - {"paging"} if (value := getattr(self, name)) is not None
+        }
+
+
+_ELSEWHERE: Final = "other"
+_NOT_TELLING: Final = re.compile(r"(v?[0-9]+([._-][0-9a-z]+)*|api|apis|rest|\{.*\}|)", re.IGNORECASE)
+
+
+def group_of(operation: Operation) -> str:
+    """The name of an operation's group."""
+    for tag in operation.tags:
+        if name := slug(tag):
+            return name
+    for segment in operation.path.partition("?")[0].split("/"):
+        if not _NOT_TELLING.fullmatch(segment) and (name := slug(segment)):
+            return name
+    return _ELSEWHERE
+
+
+def read_groups(document: Document, names: Sequence[str], losses: Losses) -> tuple[Group, ...]:
+    """The groups of some tools in the order of their first tool, each with what the document says about its tag.
+
+    Args:
+        document: Its Tag Objects describe groups.
+        names: The group of each tool.
+        losses: Takes the tags that are not used.
+    """
+    sizes = Counter(names)
+    described: dict[str, str] = {}
+    for node in document.root.get("tags").entries():
+        account(node, TAG, losses)
+        name = slug(node.text("name"))
+        if name not in sizes:
+            losses.dropped(node.place, "unused", f"tag {node.text('name')[:100]}", "no operation is grouped by it")
+            continue
+        text = plain(node.text("description"))
+        if len(text) > MAX_GROUP_DESCRIPTION:
+            place = node.get("description").place
+            losses.changed(place, "text", "description of a tag", f"cut to {MAX_GROUP_DESCRIPTION} characters")
+        described.setdefault(name, trimmed(text, MAX_GROUP_DESCRIPTION))
+    return tuple(Group(name, size, described.get(name, "")) for name, size in sizes.items())
+
 
 _RETRIES: Final = RetryPolicy(count=3)
 _TRANSIENT: Final = (ErrorRule(when="429", action="retry"), ErrorRule(when="5xx", action="retry"))

@@ -5,7 +5,6 @@ says what a status means, `exchange` sends through the one way out, `pages` foll
 status is retried here, but for one thing that `HttpRuntime` explains: a page in the middle of a list.
 """
 
-from toolcrib.kinds.http.runtime.preview import ShownRequest, preview_request
-from toolcrib.kinds.http.runtime.runtime import HttpRuntime
+from toolcrib.kinds.http.runtime.runtime import HttpRuntime, ShownRequest, preview_request
 
 __all__ = ["HttpRuntime", "ShownRequest", "preview_request"]

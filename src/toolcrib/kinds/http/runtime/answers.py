@@ -14,8 +14,7 @@ import orjson
 
 from toolcrib.contracts import HttpFile, Json, JsonObject
 from toolcrib.infrastructure.net import HttpResponse
-from toolcrib.kinds.http.runtime.media import decoded
-from toolcrib.kinds.http.runtime.media_part import is_json, media_type
+from toolcrib.kinds.http.runtime.media import decoded, is_json, media_type
 
 MAX_SHOWN_HEADER: Final = 2_000
 

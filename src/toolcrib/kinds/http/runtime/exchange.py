@@ -1,4 +1,7 @@
-"""The requests of one call: counted, sent through the one way out, and turned into answers of 2xx or failed calls."""
+"""The requests of one call: counted, sent through the one way out, and turned into answers of 2xx or failed calls.
+
+With what right a call is made: the credentials of its provider, found anew when a fetched token was refused.
+"""
 
 import base64
 import math
@@ -6,17 +9,66 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
-from toolcrib.contracts import Attachment, EgressDenied, ErrorCode, InvalidInput, Json, JsonObject, Unavailable
+from toolcrib.contracts import (
+    Attachment,
+    EgressDenied,
+    ErrorCode,
+    InvalidInput,
+    Json,
+    JsonObject,
+    Principal,
+    ProviderDefinition,
+    Reason,
+    SecurityRequirement,
+    Unavailable,
+)
 from toolcrib.core.executor import Attic, CallFailed, Clock, Dispatch, Outcome
-from toolcrib.core.providers import Credentials
-from toolcrib.core.providers.reach import count_request, unanswered
-from toolcrib.core.providers.reaching import request_limit_s
+from toolcrib.core.providers import Credentials, ProviderAccess
+from toolcrib.core.providers.reach import count_request, request_limit_s, unanswered
 from toolcrib.infrastructure.net import HttpResponse, HttpSession, NetworkError, Timeouts
-from toolcrib.kinds.http.runtime.access import Access
+from toolcrib.infrastructure.net.origins import Origin, origin_of
 from toolcrib.kinds.http.runtime.answers import BadBody, described, read_body, shown_headers
 from toolcrib.kinds.http.runtime.failures import answered, bad_response
-from toolcrib.kinds.http.runtime.forms import Kept, read_as
+from toolcrib.kinds.http.runtime.formats import Kept, read_as
 from toolcrib.kinds.http.runtime.requests import Target, build_request
+
+
+@dataclass(frozen=True, slots=True)
+class Access:
+    """One operation's way to its credentials."""
+
+    provider: ProviderDefinition | None
+    """Null for an operation without credentials."""
+    url: str
+    security: Sequence[SecurityRequirement] | None
+    principal: Principal
+    providers: ProviderAccess = field(repr=False)
+
+    @property
+    def origins(self) -> frozenset[Origin | None]:
+        """Where a following page may be: the operation's own origin, and its provider's."""
+        base = None if self.provider is None else self.provider.address
+        return frozenset({origin_of(self.url), origin_of(base or self.url)} - {None})
+
+    async def credentials(self) -> Credentials:
+        """What a request has to carry now; see `ProviderAccess.credentials`."""
+        if self.provider is None:
+            return Credentials()
+        return await self.providers.credentials(self.provider, self.url, self.principal, self.security)
+
+    def judged(self, failure: CallFailed, credentials: Credentials) -> CallFailed:
+        """A failure, which says who has to act where a person's connection was refused for good."""
+        if failure.http_status == 401 and credentials.consented and self.provider is not None:
+            name = self.provider.name
+            message = f"{failure.error.message}; reconnect with `toolcrib provider connect {name}`"
+            details = {**(failure.error.details or {}), "reason": Reason.RECONNECT_REQUIRED.value}
+            failure.error = failure.error.model_copy(update={"message": message, "details": details})
+        return failure
+
+    def forget(self, credentials: Credentials) -> bool:
+        """These credentials were refused: returns whether there are tokens among them to fetch anew."""
+        return self.providers.forget(credentials)
+
 
 MAX_PAGE_WAIT_S: Final = 10.0
 """Seconds that a page in the middle of a list may wait for a rate limit."""

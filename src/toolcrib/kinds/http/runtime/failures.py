@@ -21,7 +21,7 @@ import orjson
 
 from toolcrib.contracts import ErrorCode, Json, JsonObject, Reason, ToolDefinition
 from toolcrib.core.executor import CallFailed, error
-from toolcrib.core.providers.waits import retry_after
+from toolcrib.core.providers.reach import retry_after
 from toolcrib.infrastructure.net import HttpResponse
 from toolcrib.kinds.http.runtime.answers import BadBody, content_type, read_body, shown_headers
 

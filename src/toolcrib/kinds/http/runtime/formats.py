@@ -1,17 +1,136 @@
-"""An answer of 2xx in the form that a tool wants."""
+"""An answer of 2xx in the form that a tool wants.
 
+What becomes of an answer's bytes, as `HttpImplementation.response` wants it.
+
+`reading` decides by form and content, `delimited` reads CSV and TSV, `readers` has a stranger's HTML read by `page` in
+a process of its own. JSON is read by `answers`, as ever. Nothing is sent and nothing is stored here.
+
+Tables as text, CSV and TSV (RFC 4180 and what goes by its name): text to columns and rows, all of them strings.
+
+Has HTML read by the program in `page`, in a process that is ended if it takes too long. Holds no state.
+"""
+
+import asyncio
+import contextlib
+import csv
 import re
+import sys
+from importlib.util import find_spec
+from pathlib import Path
 from typing import Final, NamedTuple, assert_never, cast
 
 import orjson
 
-from toolcrib.contracts import AttachmentKind, HttpImplementation, Json, JsonObject, ResponseForm
+from toolcrib.contracts import AttachmentKind, HttpImplementation, InvalidSettings, Json, JsonObject, ResponseForm
 from toolcrib.infrastructure.net import HttpResponse
 from toolcrib.kinds.http.runtime.answers import BadBody, content_type, read_body
-from toolcrib.kinds.http.runtime.delimited import read_delimited
-from toolcrib.kinds.http.runtime.media import decoded
-from toolcrib.kinds.http.runtime.media_part import is_json, media_type
-from toolcrib.kinds.http.runtime.readers import Unreadable, check_reader, read_html
+from toolcrib.kinds.http.runtime.media import decoded, is_json, media_type
+
+__all__ = [
+    "Kept",
+    "Reading",
+    "check_form",
+    "read_as",
+]
+
+
+MAX_COLUMNS: Final = 1_000
+
+_DELIMITERS: Final = ",;\t|"
+_SAMPLE: Final = 8_192
+
+
+def read_delimited(text: str, *, tabs: bool = False) -> JsonObject:
+    """A table: `{columns, rows}`. The first line names the columns; the delimiter is the one that fits the first lines.
+
+    Args:
+        text: All of it.
+        tabs: Whether the delimiter is known to be a tab.
+
+    Raises:
+        ValueError: It is none: a field is not closed, or there are too many columns.
+    """
+    lines = text.splitlines(keepends=True)
+    delimiter = "\t" if tabs else _delimiter(text[:_SAMPLE])
+    try:
+        rows = [row for row in csv.reader(lines, delimiter=delimiter, strict=True) if row]
+    except csv.Error as problem:
+        raise ValueError(f"it is no table of delimited text: {problem}") from None
+    width = max(map(len, rows), default=0)
+    if width > MAX_COLUMNS:
+        raise ValueError(f"it has {width} columns, and {MAX_COLUMNS} is the most")
+    if not rows:
+        return {"columns": [], "rows": []}
+    columns = [name or f"column {number}" for number, name in enumerate(_filled(rows[0], width), 1)]
+    return {"columns": columns, "rows": [_filled(row, width) for row in rows[1:]]}
+
+
+def _filled(row: list[str], width: int) -> list[str]:
+    return [*row, *[""] * (width - len(row))]
+
+
+def _delimiter(sample: str) -> str:
+    """The one that stands equally often in the most of the first lines; the comma if none does."""
+    lines = [line for line in sample.splitlines()[:20] if line.strip()]
+    counts = {mark: [line.count(mark) for line in lines] for mark in _DELIMITERS}
+    return max(_DELIMITERS, key=lambda mark: _evenness(counts[mark]))
+
+
+def _evenness(counts: list[int]) -> tuple[int, int]:
+    first = counts[0] if counts else 0
+    return (sum(count == first for count in counts) if first else 0, first)
+
+
+MAX_HTML: Final = 2 * 2**20
+"""Characters of a page that are read; what follows is left out."""
+
+_LIMIT_S: Final = 10.0
+PROGRAM: Final = str(Path(__file__).with_name("page.py"))
+
+
+class Unreadable(ValueError):
+    """The page could not be read within the limits."""
+
+
+def check_reader() -> None:
+    """Refuse to go on without what reads HTML.
+
+    Raises:
+        InvalidSettings: Names the extra that brings it.
+    """
+    if find_spec("selectolax") is None:
+        raise InvalidSettings("reading HTML needs selectolax; install it with: pip install 'toolcrib[web]'")
+
+
+async def read_html(html: str, url: str) -> JsonObject:
+    """What a reader sees of a page; see `page.read_page`.
+
+    Raises:
+        Unreadable: It took too long or too much memory.
+    """
+    process = await asyncio.create_subprocess_exec(
+        sys.executable,
+        "-I",
+        PROGRAM,
+        stdin=asyncio.subprocess.PIPE,
+        stdout=asyncio.subprocess.PIPE,
+        stderr=asyncio.subprocess.DEVNULL,
+        env={},
+    )
+    text = f"{url}\n{html[:MAX_HTML]}".encode(errors="replace")
+    try:
+        async with asyncio.timeout(_LIMIT_S):
+            answer, _ = await process.communicate(text)
+    except TimeoutError:
+        raise Unreadable(f"the page ({len(html)} characters) could not be read within {_LIMIT_S:g} s") from None
+    finally:
+        with contextlib.suppress(ProcessLookupError):
+            process.kill()
+        await process.wait()
+    if process.returncode:
+        raise Unreadable(f"the page ({len(html)} characters) could not be read within the limits of time and memory")
+    return orjson.loads(answer)
+
 
 SHOWN_ROWS: Final = 50
 """Rows of a table that stand in the output; a larger one is an attachment as well, whole."""

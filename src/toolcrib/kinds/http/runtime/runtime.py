@@ -1,22 +1,26 @@
-"""`HttpRuntime`: one call of an HTTP tool, one page or all of them."""
+"""`HttpRuntime`: one call of an HTTP tool, one page or all of them.
 
-from typing import Final, get_args
+What an HTTP call would ask for, without doing it: for a person who is to approve it. Nobody is reached.
+"""
+
+from typing import Final, NamedTuple, get_args
 
 from toolcrib.contracts import (
     ErrorCode,
     HttpImplementation,
     HttpMethod,
+    InvalidInput,
     InvalidSettings,
     JsonObject,
+    ProviderDefinition,
     Reason,
     ToolDefinition,
 )
 from toolcrib.core.executor import Attic, CallFailed, Clock, Dispatch, Outcome, error
 from toolcrib.core.providers import ProviderAccess
 from toolcrib.infrastructure.net import HttpSession
-from toolcrib.kinds.http.runtime.access import Access
-from toolcrib.kinds.http.runtime.exchange import Exchange
-from toolcrib.kinds.http.runtime.forms import check_form
+from toolcrib.kinds.http.runtime.exchange import Access, Exchange
+from toolcrib.kinds.http.runtime.formats import check_form
 from toolcrib.kinds.http.runtime.pages import follow
 from toolcrib.kinds.http.runtime.requests import Target, shown_request, whole_address
 
@@ -127,3 +131,36 @@ def _as_text(failure: CallFailed) -> Outcome:
         metadata={**failure.metadata, **told, "warnings": [f"the output is an error: {said}"]},
         secrets=failure.secrets,
     )
+
+
+class ShownRequest(NamedTuple):
+    """The first line of a request."""
+
+    method: str
+    url: str
+    """With the arguments in their places, and without credentials."""
+
+
+def preview_request(
+    tool: ToolDefinition, arguments: JsonObject, provider: ProviderDefinition | None, *, idempotency_key: str
+) -> ShownRequest | None:
+    """The request of a call; null if the tool makes none, or the arguments make none of it.
+
+    Args:
+        tool: The tool.
+        arguments: Validated.
+        provider: The system that the tool names.
+        idempotency_key: Of the call.
+    """
+    implementation = tool.implementation
+    if not isinstance(implementation, HttpImplementation):
+        return None
+    if implementation.provider is not None and provider is None:
+        return None
+    try:
+        operation = chosen(tool, implementation, arguments)
+        url = operation.url if provider is None else provider.locate(operation.url)
+        shown = shown_request(Target(tool, operation, url, {}, idempotency_key), arguments)
+    except (CallFailed, InvalidInput):
+        return None
+    return ShownRequest(shown["method"], shown["url"])

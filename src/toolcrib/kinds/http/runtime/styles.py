@@ -12,7 +12,7 @@ from urllib.parse import quote
 import orjson
 
 from toolcrib.contracts import HttpParameter, Json, JsonObject
-from toolcrib.kinds.http.runtime.media_part import is_json
+from toolcrib.kinds.http.runtime.media import is_json
 
 _RESERVED: Final = ":/?@!$'()*,;[]"
 """What `allow_reserved` leaves as it is: of the reserved characters, those that cannot end or split a query."""

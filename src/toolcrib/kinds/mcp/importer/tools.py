@@ -1,13 +1,118 @@
-"""One offer of a server as one tool definition."""
+"""One offer of a server as one tool definition.
+
+A server's words made fit to be shown: bounded, and without characters that show nothing.
+
+Characters of control and format hide text from whoever reads a description and not from the model that is given it.
+What the words say is not judged here: they stay claims of the other side.
+
+Schemas as servers send them, in the dialect that the rest of the house reads: JSON Schema 2020-12.
+
+Most servers write draft 7 (`"$schema": "http://json-schema.org/draft-07/schema#"`), which differs for what occurs in
+schemas of arguments only in how it writes tuples. Nothing is fetched: a schema that refers elsewhere is refused where
+the definition is checked.
+"""
 
 import re
+import unicodedata
 from typing import Final, cast
 
 from toolcrib.contracts import Json, JsonObject, JsonSchema, McpImplementation, SideEffects, ToolDefinition
-from toolcrib.core.providers.losses import Losses
+from toolcrib.core.providers.imports import Losses
 from toolcrib.kinds.mcp.importer.offers import Offer
-from toolcrib.kinds.mcp.importer.prose import MAX_DESCRIPTION, MAX_TITLE, prose, visible
-from toolcrib.kinds.mcp.importer.schemas import input_schema, output_schema, text_arguments
+
+MAX_DESCRIPTION: Final = 4_000
+"""Characters of a description that a model sees."""
+MAX_TITLE: Final = 100
+
+_HIDDEN: Final = frozenset({"Cc", "Cf", "Co", "Cs", "Zl", "Zp"})
+"""Unicode categories: control, format, private use, surrogate, separators of lines and paragraphs."""
+_PROSE: Final = frozenset({"title", "description"})
+_MOST_LEVELS: Final = 100
+
+
+def prose(text: str, limit: int, place: str, what: str, losses: Losses) -> str:
+    """A text without hidden characters, at most `limit` characters long; what goes is a loss."""
+    shown = visible(text)
+    if shown != text:
+        losses.changed(place, "text", what, "characters that show nothing were taken out")
+    if len(shown) <= limit:
+        return shown.strip()
+    losses.changed(place, "text", what, f"cut to {limit} characters")
+    return shown[: limit - 1].rstrip() + "…"
+
+
+def visible(text: str) -> str:
+    """A text without the characters that show nothing, but for line breaks and tabs."""
+    if text.isascii() and text.isprintable():
+        return text
+    return "".join(char for char in text if char in "\n\t" or unicodedata.category(char) not in _HIDDEN)
+
+
+def legible_schema(schema: JsonSchema) -> JsonSchema:
+    """A schema whose titles and descriptions show all of their characters; the rest of it is not touched."""
+    return cast("JsonSchema", _legible(schema, _MOST_LEVELS))
+
+
+def _legible(value: Json, levels: int) -> Json:
+    if levels == 0:
+        return value
+    if isinstance(value, list):
+        return [_legible(item, levels - 1) for item in cast("list[Json]", value)]
+    if not isinstance(value, dict):
+        return value
+    members = cast("JsonObject", value)
+    return {
+        name: visible(item) if name in _PROSE and isinstance(item, str) else _legible(item, levels - 1)
+        for name, item in members.items()
+    }
+
+
+def input_schema(said: Json) -> JsonSchema:
+    """The schema of a tool's arguments: an object, without arguments if the server gives none."""
+    schema = cast("JsonSchema", said) if isinstance(said, dict) else JsonSchema()
+    return {"type": "object", **_modern(schema)}
+
+
+def output_schema(said: Json) -> JsonSchema | None:
+    """The schema of a tool's structured output; null if the server promises none."""
+    return _modern(cast("JsonSchema", said)) if isinstance(said, dict) else None
+
+
+def text_arguments(names: dict[str, bool], described: dict[str, str]) -> JsonSchema:
+    """The schema of arguments that are texts, as those of prompts and templates are.
+
+    Args:
+        names: Whether each is required.
+        described: What some of them mean.
+    """
+    properties = {
+        name: {"type": "string", **({"description": described[name]} if described.get(name) else {})} for name in names
+    }
+    required = [name for name, is_required in names.items() if is_required]
+    schema: JsonSchema = {"type": "object", "properties": properties, "additionalProperties": False}
+    return {**schema, "required": required} if required else schema
+
+
+def _modern(schema: JsonSchema) -> JsonSchema:
+    shown = legible_schema(schema)
+    return cast("JsonSchema", _tuples(shown, _MOST_LEVELS))
+
+
+def _tuples(value: Json, levels: int) -> Json:
+    """`items` as a list (draft 7) becomes `prefixItems`, and its `additionalItems` becomes `items`."""
+    if levels == 0:
+        return value
+    if isinstance(value, list):
+        return [_tuples(item, levels - 1) for item in cast("list[Json]", value)]
+    if not isinstance(value, dict):
+        return value
+    members = {name: _tuples(item, levels - 1) for name, item in cast("JsonObject", value).items() if name != "$schema"}
+    if isinstance(members.get("items"), list):
+        members["prefixItems"] = members.pop("items")
+        if "additionalItems" in members:
+            members["items"] = members.pop("additionalItems")
+    return members
+
 
 _EXPRESSION: Final = re.compile(r"\{[+#./;?&]?([^{}]*)\}")
 """RFC 6570, section 2.2."""

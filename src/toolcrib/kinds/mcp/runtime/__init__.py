@@ -5,7 +5,7 @@ SDK, which loads with the first connection; `results` reads what comes back, `fa
 out and the credentials are ours: the SDK gets neither a socket nor a secret.
 """
 
-from toolcrib.kinds.mcp.runtime.runtime_part import McpRuntime
+from toolcrib.kinds.mcp.runtime.runtime import McpRuntime
 from toolcrib.kinds.mcp.runtime.servers import McpServers
 
 __all__ = ["McpRuntime", "McpServers"]

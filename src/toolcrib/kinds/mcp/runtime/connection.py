@@ -11,9 +11,8 @@ from typing import TYPE_CHECKING, Final, cast
 
 from toolcrib.contracts import JsonObject, McpCapability
 from toolcrib.kinds.mcp.importer import Listing
-from toolcrib.kinds.mcp.runtime.failures import late, unopened
+from toolcrib.kinds.mcp.runtime.failures import Troubles, late, unopened
 from toolcrib.kinds.mcp.runtime.reach import Reach
-from toolcrib.kinds.mcp.runtime.troubles import Troubles
 
 if TYPE_CHECKING:
     from toolcrib.kinds.mcp.runtime.session import Session
@@ -127,8 +126,8 @@ class Connection:
     # Owning -----------------------------------------------------------------------------------------------------------
 
     async def _own(self) -> None:
-        from toolcrib.kinds.mcp.runtime._transports import serve  # noqa: PLC0415 - as above
         from toolcrib.kinds.mcp.runtime.session import Asking  # noqa: PLC0415 - the SDK loads with the first connection
+        from toolcrib.kinds.mcp.runtime.transports import serve  # noqa: PLC0415 - as above
 
         asking = Asking(
             self.reach.provider.name, self._troubles, self._limit_s, changed=self._known.clear, ended=self.leave

@@ -4,25 +4,149 @@ The SDK brings a client, httpx2, that would resolve and connect by itself. This 
 credentials: requests go through the session (vetted addresses, no proxies, no redirects, bounded bodies), and the
 credentials are put on here, so that the SDK never holds them and no redirect carries them away. Loaded with the first
 connection, as it needs httpx2.
+
+A program that is started as an MCP server and spoken to over its standard input and output, a message a line.
+
+It runs in a session of its own with the variables that it is given and nothing else of ours. Lines are bounded, and
+what it writes to its standard error is kept only to its end. When the connection is closed, its standard input is; if
+it does not end then, it is asked to, and killed with all that it has started.
+
+The three ways to an MCP server: streamable HTTP, server-sent events as older servers speak them, and a program.
 """
 
-from collections.abc import AsyncIterator, Callable, Mapping
-from contextlib import AsyncExitStack
+import asyncio
+import logging
+import os
+import signal
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping, Sequence
+from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Final
+from typing import Any, Final, TypeAlias, assert_never, cast
 from urllib.parse import quote
 
+import anyio
 import httpx2
 import orjson
+from anyio.streams.memory import MemoryObjectReceiveStream, MemoryObjectSendStream
+from mcp.client.sse import sse_client
+from mcp.client.streamable_http import streamable_http_client
+from mcp.shared.message import SessionMessage
+from mcp_types import jsonrpc_message_adapter
 
 from toolcrib.contracts import EgressDenied, InvalidInput, Principal, ProviderDefinition
 from toolcrib.core.executor import CallFailed
 from toolcrib.core.providers import Credentials, ProviderAccess
-from toolcrib.core.providers.waits import retry_after
+from toolcrib.core.providers.reach import retry_after
 from toolcrib.infrastructure.net import HttpSession, HttpStream, NetworkError, Timeouts
-from toolcrib.kinds.mcp.runtime.failures import SessionGone, answered, unauthorized, unreached
-from toolcrib.kinds.mcp.runtime.troubles import Troubles
+from toolcrib.infrastructure.secrets import Redactor
+from toolcrib.kinds.mcp.runtime.failures import SessionGone, Troubles, answered, unauthorized, unopened, unreached
+from toolcrib.kinds.mcp.runtime.reach import Reach
+from toolcrib.kinds.mcp.runtime.session import Asking, Session, hold
+
+MAX_LINE: Final = 16 * 2**20
+"""Bytes of one message."""
+
+_GRACE_S: Final = 2.0
+"""Seconds to end after each step: the end of its input, being asked to."""
+_KEPT: Final = 4_096
+"""Bytes of its standard error."""
+_CHUNK: Final = 4_096
+
+Streams: TypeAlias = tuple[
+    MemoryObjectReceiveStream[SessionMessage | Exception], MemoryObjectSendStream[SessionMessage]
+]
+
+
+@asynccontextmanager
+async def running(
+    command: Sequence[str], environment: Mapping[str, str], tell: Callable[[str], None]
+) -> AsyncGenerator[Streams]:
+    """Start a program, and give the streams of its messages.
+
+    Args:
+        command: The program and its arguments.
+        environment: All of its variables.
+        tell: Is told the end of its standard error, whenever there is more.
+
+    Raises:
+        OSError: It cannot be started.
+    """
+    process = await asyncio.create_subprocess_exec(
+        *command,
+        stdin=asyncio.subprocess.PIPE,
+        stdout=asyncio.subprocess.PIPE,
+        stderr=asyncio.subprocess.PIPE,
+        env=dict(environment),
+        cwd="/",
+        start_new_session=True,
+        limit=MAX_LINE,
+    )
+    incoming, received = anyio.create_memory_object_stream[SessionMessage | Exception](0)
+    sent, outgoing = anyio.create_memory_object_stream[SessionMessage](0)
+    tasks = [
+        asyncio.create_task(_read(process, incoming)),
+        asyncio.create_task(_write(process, outgoing)),
+        asyncio.create_task(_listen(process, tell)),
+    ]
+    try:
+        yield received, sent
+    finally:
+        await asyncio.shield(_end(process))
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+        for stream in (incoming, received, sent, outgoing):
+            stream.close()
+
+
+async def _read(
+    process: asyncio.subprocess.Process, incoming: MemoryObjectSendStream[SessionMessage | Exception]
+) -> None:
+    """Hand on messages until there are no more, or one is too long; a line that is none is left out."""
+    stdout = cast("asyncio.StreamReader", process.stdout)
+    with incoming, suppress(ValueError, anyio.BrokenResourceError):  # a line over the limit is a ValueError
+        while line := await stdout.readline():
+            try:
+                message = jsonrpc_message_adapter.validate_json(line, by_name=False)
+            except ValueError:
+                continue  # many servers print other things as well
+            await incoming.send(SessionMessage(message))
+
+
+async def _write(process: asyncio.subprocess.Process, outgoing: MemoryObjectReceiveStream[SessionMessage]) -> None:
+    stdin = cast("asyncio.StreamWriter", process.stdin)
+    with suppress(ConnectionError):
+        async for message in outgoing:
+            text = message.message.model_dump_json(by_alias=True, exclude_unset=True)
+            stdin.write(text.encode() + b"\n")
+            await stdin.drain()
+
+
+async def _listen(process: asyncio.subprocess.Process, tell: Callable[[str], None]) -> None:
+    stderr = cast("asyncio.StreamReader", process.stderr)
+    kept = b""
+    while chunk := await stderr.read(_CHUNK):
+        kept = (kept + chunk)[-_KEPT:]
+        tell(kept.decode(errors="replace"))
+
+
+async def _end(process: asyncio.subprocess.Process) -> None:
+    """End the program, and all that it has started."""
+    cast("asyncio.StreamWriter", process.stdin).close()
+    for asking in (None, signal.SIGTERM, signal.SIGKILL):
+        if asking is not None:
+            _signal(process, asking)
+        with suppress(TimeoutError):
+            await asyncio.wait_for(process.wait(), _GRACE_S)
+            break
+    _signal(process, signal.SIGKILL)  # what is left of its group
+
+
+def _signal(process: asyncio.subprocess.Process, number: signal.Signals) -> None:
+    with suppress(ProcessLookupError, PermissionError):
+        os.killpg(process.pid, number)
+
 
 SILENCE_S: Final = 600.0
 """Seconds for which a stream of a server may say nothing."""
@@ -152,3 +276,56 @@ def _headers(request: httpx2.Request, provider: ProviderDefinition, credentials:
 
 def _is_json(answer: httpx2.Response) -> bool:
     return answer.headers.get("content-type", "").lower().startswith("application/json")
+
+
+logging.getLogger("mcp").setLevel(logging.CRITICAL)
+"""The SDK logs session ids, and messages that it cannot read with all that they hold. What fails is in our errors."""
+
+
+async def serve(reach: Reach, asking: Asking, opened: Callable[[Session], None], leave: asyncio.Event) -> None:
+    """Open a connection, hand its session out, and hold it open until it is left. What prevents it is in the troubles.
+
+    Args:
+        reach: The server.
+        asking: What the session is opened with.
+        opened: Is given the session.
+        leave: When to close it.
+    """
+    match reach.connection.transport:
+        case "stdio":
+            await _program(reach, asking, opened, leave)
+        case "streamable_http":
+            async with _client(reach, asking) as client:
+                url, limit = reach.provider.address, reach.session.policy.max_bytes
+                streams = streamable_http_client(url, http_client=client, max_sse_event_size=limit)
+                await hold(streams, asking, legacy=False, opened=opened, leave=leave)
+        case "sse":
+
+            def factory(*_: Any, **__: Any) -> httpx2.AsyncClient:
+                return _client(reach, asking, failed=leave.set)  # what was not accepted is answered nowhere
+
+            streams = sse_client(reach.provider.address, httpx_client_factory=factory, sse_read_timeout=SILENCE_S)
+            await hold(streams, asking, legacy=True, opened=opened, leave=leave)
+        case _:
+            assert_never(reach.connection.transport)
+
+
+async def _program(reach: Reach, asking: Asking, opened: Callable[[Session], None], leave: asyncio.Event) -> None:
+    redactor = Redactor(reach.secrets)
+
+    def tell(said: str) -> None:
+        asking.troubles.said = redactor.text(said)
+
+    streams = running(reach.connection.command, reach.environment, tell)
+    try:
+        await hold(streams, asking, legacy=False, opened=opened, leave=leave)
+    except OSError as problem:
+        asking.troubles.last = unopened(reach.provider.name, f"its program does not start: {problem.strerror}")
+
+
+def _client(reach: Reach, asking: Asking, failed: Callable[[], None] | None = None) -> httpx2.AsyncClient:
+    """The SDK's HTTP client, whose only way out is ours; nothing of the environment changes that."""
+    guarded = Guarded(
+        reach.session, reach.provider, reach.principal, reach.access, asking.troubles, reach.now, failed=failed
+    )
+    return httpx2.AsyncClient(transport=guarded, timeout=None, trust_env=False)

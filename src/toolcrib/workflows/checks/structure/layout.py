@@ -1,16 +1,120 @@
-"""A definition as it is looked at: its steps by every name that leads to them, and the tools that they call."""
+"""A definition as it is looked at: its steps by every name that leads to them, and the tools that they call.
+
+What somebody may have meant: the known names that are closest to a wrong one.
+
+What a definition is held against: the tools, the vocabulary and the accounts of a realm.
+
+The graph of a definition as it stands, sound or not: nothing that can be drawn is left out.
+"""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from difflib import get_close_matches
 from functools import cached_property
-from typing import Any
+from itertools import islice
+from typing import Any, Final, TypeVar
 
-from toolcrib.contracts import ToolRevision, escaped
-from toolcrib.contracts.workflows import WorkflowDefinition, WorkflowImplementation, WorkflowProblem, WorkflowStep
-from toolcrib.core.registry import Lock
-from toolcrib.workflows.checks.structure.nearest import Nearest
-from toolcrib.workflows.checks.structure.surroundings import Surroundings
+from toolcrib.contracts import InvalidDefinition, ToolDefinition, ToolRevision, escaped
+from toolcrib.contracts.workflows import (
+    ConditionBinding,
+    ConditionUse,
+    GraphEdge,
+    GraphNode,
+    StepRegistration,
+    WorkflowDefinition,
+    WorkflowGraph,
+    WorkflowImplementation,
+    WorkflowParts,
+    WorkflowProblem,
+    WorkflowStep,
+)
+from toolcrib.core.policy import Accounts
+from toolcrib.core.registry import Lock, Named, Registry, lock_of
+from toolcrib.workflows.values.agent_outputs import handles_of
 from toolcrib.workflows.values.graph import Edge, edges_of, ends_of
+
+_MOST_COMPARED: Final = 500
+_MOST_SHOWN: Final = 8
+_MOST_SUGGESTIONS: Final = 100
+_MOST_WORK: Final = 4_000_000
+"""Pairs of characters, of a name and of those that it is compared with, for all suggestions about one definition."""
+
+
+def near(name: str, known: Iterable[str]) -> str:
+    """What to write instead: the closest name, else those that there are.
+
+    Args:
+        name: That is not known.
+        known: Those that are; the first 500 are looked at.
+    """
+    names = sorted(islice(known, _MOST_COMPARED))
+    found = get_close_matches(name, names, n=1)
+    if found:
+        return f"did you mean {found[0]!r}?"
+    more = ", …" if len(names) > _MOST_SHOWN else ""
+    return f"there is: {', '.join(names[:_MOST_SHOWN])}{more}" if names else "there is none"
+
+
+class Nearest:
+    """The same for one definition: after a hundred suggestions its author has enough to do, and there are no more.
+
+    Long names are compared slowly: when that was too much work, there are no more either.
+    """
+
+    def __init__(self) -> None:
+        self._left = _MOST_SUGGESTIONS
+        self._work = _MOST_WORK
+
+    def take(self) -> bool:
+        """Count one suggestion; false if there are no more."""
+        self._left -= 1
+        return self._left >= 0
+
+    def near(self, name: str, known: Iterable[str]) -> str | None:
+        """As the function of this name, or null."""
+        names = list(islice(known, _MOST_COMPARED))
+        self._work -= len(name) * sum(map(len, names))
+        return near(name, names) if self._work >= 0 and self.take() else None
+
+
+_T = TypeVar("_T")
+
+
+@dataclass(frozen=True, slots=True)
+class Surroundings:
+    """What there is in a realm at this moment."""
+
+    realm: str
+    registry: Registry
+    steps: Named[StepRegistration]
+    conditions: Named[ConditionBinding]
+    accounts: Accounts
+    instead: Mapping[str, ToolRevision] = field(default_factory=dict[str, ToolRevision])
+    """What references shall mean in place of what they mean now: a proposed revision, or the one that runs take."""
+
+    def bind(self, definition: WorkflowDefinition) -> WorkflowImplementation:
+        """A workflow with what it names, as that is now; what there is not is left out."""
+        handlers = {step.handler_ref for step in definition.steps if step.handler_ref is not None}
+        conditions = {step.condition.ref for step in definition.steps if isinstance(step.condition, ConditionUse)}
+        parts = {name: getattr(definition, name) for name in WorkflowParts.model_fields}
+        named = WorkflowImplementation(
+            **parts,
+            handlers=_found({name: self.steps.find(self.realm, name) for name in sorted(handlers)}),
+            conditions=_found({name: self.conditions.find(self.realm, name) for name in sorted(conditions)}),
+        )
+        return named.model_copy(update={"bound": lock_of(named.callees, self.registry, self.realm)})
+
+    def tool(self, ref: str) -> ToolRevision | None:
+        """The tool that a reference means, or null."""
+        return self.instead.get(ref) or self.registry.named(self.realm, ref)
+
+    def callees(self, implementation: WorkflowImplementation) -> Mapping[str, ToolRevision]:
+        """The tools that it calls, by reference; those that there are."""
+        return _found({ref: self.tool(ref) for ref in implementation.callees})
+
+
+def _found(among: Mapping[str, _T | None]) -> dict[str, _T]:
+    return {name: one for name, one in among.items() if one is not None}
 
 
 @dataclass(frozen=True)
@@ -133,3 +237,50 @@ class Layout:
     ) -> WorkflowProblem:
         """Something that its author should know; as `error`."""
         return self.error(step, names, message, instead).model_copy(update={"is_error": False})
+
+
+_NOTHING: Final[Mapping[str, ToolRevision]] = {}
+
+
+def draw(
+    tool: ToolDefinition,
+    problems: Sequence[WorkflowProblem] = (),
+    callees: Mapping[str, ToolRevision] = _NOTHING,
+) -> WorkflowGraph:
+    """The graph of a workflow that need not be published.
+
+    Args:
+        tool: The workflow.
+        problems: What is wrong with it.
+        callees: The tools by reference, as far as they are there.
+
+    Raises:
+        InvalidDefinition: The tool is no workflow.
+    """
+    implementation = tool.implementation
+    if not isinstance(implementation, WorkflowImplementation):
+        raise InvalidDefinition(f"tool {tool.name!r} is of kind {implementation.kind!r}, not a workflow")
+    nodes = [_node(step, step.callee(implementation.handlers), callees) for step in implementation.steps]
+    edges = [GraphEdge(**edge._asdict()) for edge in edges_of(implementation, lenient=True)]
+    return WorkflowGraph(
+        workflow=f"{tool.name}@{tool.version}",
+        side_effects=tool.side_effects,
+        nodes=tuple(nodes),
+        edges=tuple(edges),
+        problems=tuple(problems),
+    )
+
+
+def _node(step: WorkflowStep, reference: str | None, callees: Mapping[str, ToolRevision]) -> GraphNode:
+    found = callees.get(reference or "")
+    return GraphNode(
+        name=step.name,
+        kind=step.kind,
+        title=step.title,
+        reference=reference,
+        tool=None if found is None else found.ref,
+        content_hash=None if found is None else found.content_hash,
+        side_effects=None if found is None else found.definition.side_effects,
+        account=step.principal_ref,
+        handles=handles_of(step, found),
+    )

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final, NamedTuple, assert_never
 
-from toolcrib.core.expressions.expression_part import reference_of
+from toolcrib.core.expressions.expression import reference_of
 from toolcrib.core.expressions.syntax import (
     Call,
     Chain,

@@ -1,12 +1,19 @@
 """What an operation is made of, whatever the document's version: the form from which tools are made.
 
 References are resolved and the defaults of paths and documents applied; schemas are still as the document has them.
+
+Paths as URL templates: `/deals/{id}` with one plain name in each pair of braces.
+
+Media types: which of several is taken, and how its content is written.
 """
 
+import re
+from collections.abc import Sequence
 from dataclasses import dataclass, field
+from typing import Final
 
-from toolcrib.contracts import FieldEncoding, HttpMethod, ParameterPlace, ParameterStyle
-from toolcrib.core.providers.losses import Losses
+from toolcrib.contracts import BodyEncoding, FieldEncoding, HttpMethod, ParameterPlace, ParameterStyle
+from toolcrib.core.providers.imports import Losses
 from toolcrib.kinds.http.openapi.read.nodes import Node
 
 
@@ -108,3 +115,100 @@ class Operation:
     def tags(self) -> tuple[str, ...]:
         """The document's tags for it."""
         return tuple(entry.value for entry in self.node.get("tags").entries() if isinstance(entry.value, str))
+
+
+_PLACEHOLDER: Final = re.compile(r"\{([^{}]*)\}")
+_OPERATORS: Final = "+#./;?&"
+"""Of RFC 6570, which OpenAPI does not have."""
+
+
+@dataclass(frozen=True, slots=True)
+class Path:
+    """One path and what it says for all of its operations."""
+
+    written: str
+    """As the document has it, for people."""
+    template: str
+    """As a URL takes it."""
+    item: Node
+
+    @property
+    def place(self) -> str:
+        """Where it stands."""
+        return self.item.place
+
+
+def read_path(written: str, item: Node, losses: Losses) -> Path:
+    """A path with everything set right that documents add to it."""
+    template = written.strip()
+    if not template.startswith("/"):
+        template = f"/{template}"
+        losses.changed(item.place, "invalid", f"path {written[:200]}", "taken with a slash before it")
+    bare, mark, fragment = template.partition("#")
+    if mark:
+        losses.dropped(
+            item.place, "invalid", f"fragment {fragment[:200]}", "a request has none; it only names the operation"
+        )
+    plain = _PLACEHOLDER.sub(_simple, bare)
+    if plain != bare:
+        losses.changed(item.place, "invalid", f"path {written[:200]}", f"taken as {plain[:200]}")
+    return Path(written, plain, item)
+
+
+def placeholders(template: str) -> tuple[str, ...]:
+    """Names in braces, each once, in order."""
+    return tuple(dict.fromkeys(_PLACEHOLDER.findall(template.partition("?")[0])))
+
+
+def _simple(match: re.Match[str]) -> str:
+    name = match[1].strip().lstrip(_OPERATORS).rstrip("*").partition(":")[0]
+    return f"{{{name or match[1]}}}"
+
+
+FORM: Final = "application/x-www-form-urlencoded"
+JSON_TYPE: Final = "application/json"
+_JSON: Final = re.compile(
+    r"(application/json|[a-z0-9.+*-]+/[a-z0-9.+*-]+\+json|text/json|text/x-json)\s*(;.*)?", re.IGNORECASE
+)
+_LINES: Final = re.compile(r"application/((x-)?ndjson|jsonl|x-jsonlines|json-seq)\s*(;.*)?", re.IGNORECASE)
+_TEXT: Final = re.compile(r"text/.+|.+[/+](xml|yaml|x-yaml|javascript|graphql)\s*(;.*)?|application/csv", re.IGNORECASE)
+_ANY: Final = frozenset({"*/*", "application/*", "*", "application/any", "any"})
+_ORDER: Final[tuple[BodyEncoding, ...]] = ("json", "form", "multipart", "text", "binary")
+
+
+def is_json(media_type: str) -> bool:
+    """Whether a media type is JSON (RFC 6839, section 3.1), or so open that JSON fits."""
+    return _JSON.fullmatch(media_type) is not None or media_type.lower() in _ANY
+
+
+def is_lines(media_type: str) -> bool:
+    """Whether it is a sequence of JSON values."""
+    return _LINES.fullmatch(media_type) is not None
+
+
+def is_text(media_type: str) -> bool:
+    """Whether it is text that is not JSON."""
+    return _TEXT.fullmatch(media_type) is not None and not is_json(media_type)
+
+
+def encoding_of(media_type: str) -> BodyEncoding:
+    """How a request body of a media type is written."""
+    if is_json(media_type):
+        return "json"
+    lower = media_type.lower()
+    if lower.startswith(FORM):
+        return "form"
+    if lower.startswith("multipart/"):
+        return "multipart"
+    return "text" if is_text(media_type) or is_lines(media_type) else "binary"
+
+
+def content_type(media_type: str) -> str:
+    """The type to send: JSON where the document leaves it open."""
+    return JSON_TYPE if media_type.lower() in _ANY else media_type
+
+
+def preferred(media: Sequence[Media], *, files: bool) -> Media:
+    """The media type to send: JSON before forms before the rest; a multipart form first where there are files."""
+    order = ("multipart", *_ORDER) if files else _ORDER
+    return min(media, key=lambda found: order.index(encoding_of(found.type)))

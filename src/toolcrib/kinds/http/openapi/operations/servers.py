@@ -6,11 +6,11 @@ from typing import Final
 from urllib.parse import urljoin
 
 from toolcrib.contracts import InvalidDefinition, ServerVariable
-from toolcrib.core.providers.losses import Losses
+from toolcrib.core.providers.imports import Losses
 from toolcrib.infrastructure.net.origins import origin_of
 from toolcrib.kinds.http.openapi.operations.parts import Operation
-from toolcrib.kinds.http.openapi.read.document import Document
 from toolcrib.kinds.http.openapi.read.fields import SERVER, VARIABLE, account
+from toolcrib.kinds.http.openapi.read.library import Document
 from toolcrib.kinds.http.openapi.read.nodes import Node
 
 UNKNOWN_HOST: Final = "host"

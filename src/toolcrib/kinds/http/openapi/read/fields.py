@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from typing import Final, TypeAlias
 
 from toolcrib.contracts import LossKind
-from toolcrib.core.providers.losses import Losses
+from toolcrib.core.providers.imports import Losses
 from toolcrib.kinds.http.openapi.read.nodes import Node
 
 _Types: TypeAlias = type | tuple[type, ...]

@@ -3,19 +3,28 @@
 References are resolved as RFC 3986 and JSON Schema 2020-12 say: against the base URI, through `$id`, to a JSON pointer
 or an anchor. Nothing is fetched: a document that was not given is one that cannot be found. A reference that leads
 nowhere as written but plainly means a component of that name is taken for it, and said to be.
+
+A document of a known version of OpenAPI, ready to be read: `read_document`.
+
+A document at an address with those that it refers to, fetched under bounds by whatever the caller fetches with.
+
+Only documents of the same origin are asked for, unless the caller names others: a document must not make its reader ask
+where it pleases. What could not be had is left out, and the import reports the references that lead there.
 """
 
+import asyncio
 import posixpath
-from collections.abc import Mapping
-from typing import Final, cast
+from collections import deque
+from collections.abc import Awaitable, Callable, Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final, Literal, TypeAlias, cast
 from urllib.parse import urldefrag, urljoin, urlsplit
 
-from toolcrib.contracts import InvalidDefinition, Json, JsonObject
-from toolcrib.core.providers.losses import Losses
-from toolcrib.kinds.http.openapi.read.limits import Bounds
-from toolcrib.kinds.http.openapi.read.nodes import Node
-from toolcrib.kinds.http.openapi.read.pointers import Nothing, child, find, last, normal
-from toolcrib.kinds.http.openapi.read.sources_part import read_source
+from toolcrib.contracts import InvalidDefinition, Json, JsonObject, ToolcribError
+from toolcrib.core.providers.imports import Losses
+from toolcrib.infrastructure.net.origins import origin_of
+from toolcrib.kinds.http.openapi.read.nodes import Bounds, Node, Nothing, child, find, last, normal
+from toolcrib.kinds.http.openapi.read.sources import read_source
 
 _MOST_HOPS: Final = 32
 _PROSE: Final = frozenset({"summary", "description"})
@@ -197,3 +206,143 @@ def _text(value: Json) -> "bytes | str | Mapping[str, Json]":
     if isinstance(value, bytes | str):
         return value
     return cast("Mapping[str, Json]", value) if isinstance(value, Mapping) else {}
+
+
+Dialect: TypeAlias = Literal["2.0", "3.0", "3.1"]
+"""What a Schema Object and a reference mean; 3.2 says the same as 3.1."""
+
+_DIALECTS: Final[dict[str, Dialect]] = {"2.0": "2.0", "2": "2.0", "3.0": "3.0", "3": "3.0", "3.1": "3.1", "3.2": "3.1"}
+
+
+@dataclass(frozen=True, slots=True)
+class Document:
+    """A document, its version, and everything that it refers to."""
+
+    library: Library
+    dialect: Dialect
+    version: str
+    """As written: `3.0.3`."""
+
+    @property
+    def root(self) -> Node:
+        """The whole document."""
+        return self.library.root
+
+
+def read_document(
+    source: bytes | str | Mapping[str, Json],
+    losses: Losses,
+    *,
+    uri: str = "",
+    documents: Mapping[str, Json] | None = None,
+    bounds: Bounds | None = None,
+) -> Document:
+    """Read a document from JSON, YAML or an already parsed mapping.
+
+    Args:
+        source: The document.
+        losses: Takes what had to be put right in its text.
+        uri: Where it came from, for references that are relative to it.
+        documents: Other documents by URI.
+        bounds: Limits of each document.
+
+    Raises:
+        InvalidDefinition: It is too large, too deep, no JSON or YAML, or no OpenAPI 2.0, 3.0, 3.1 or 3.2 document.
+    """
+    bounds = bounds or Bounds()
+    root = read_source(source, bounds, losses)
+    if not isinstance(root, dict):
+        raise InvalidDefinition(f"an OpenAPI document is an object, found {_described(root)}")
+    document = cast("JsonObject", root)
+    written = [str(document[key]).strip() for key in ("openapi", "swagger") if key in document]
+    version = next((version for version in written if _dialect(version) is not None), "")
+    dialect = _dialect(version)
+    if dialect is None:
+        told = f"version {written[0][:50]!r}" if written else "neither 'openapi' nor 'swagger'"
+        raise InvalidDefinition(f"found {told}; OpenAPI 2.0, 3.0, 3.1 and 3.2 are read: convert it to one of them")
+    return Document(Library(document, uri=uri, documents=documents, bounds=bounds, losses=losses), dialect, version)
+
+
+def _dialect(version: str) -> Dialect | None:
+    return _DIALECTS.get(".".join(version.split(".")[:2]))
+
+
+def _described(root: Json) -> str:
+    """What stands there instead of a document, for whoever gave the wrong file or address."""
+    if root is None:
+        return "nothing"
+    if isinstance(root, str):
+        return f"text that begins with {' '.join(root.split())[:40]!r}"
+    return "a list" if isinstance(root, list) else f"the value {root!r}"[:80]
+
+
+MAX_DOCUMENTS: Final = 50
+"""Documents of one import, the first included."""
+
+Fetch: TypeAlias = Callable[[str], Awaitable[bytes]]
+"""Asks for the bytes at an address; raises a `ToolcribError` if there are none."""
+
+
+async def fetch_documents(
+    url: str, fetch: Fetch, *, origins: Collection[str] = (), bounds: Bounds | None = None
+) -> dict[str, bytes]:
+    """The document at a URL and all that it refers to, by URL.
+
+    Args:
+        url: Where the main document is.
+        fetch: Called once for each document.
+        origins: Further origins that may be asked, like `https://schemas.example.com`.
+        bounds: Limits of each document; all of them together take at most `max_bytes`.
+
+    Raises:
+        ToolcribError: The main document cannot be had.
+        InvalidDefinition: It exceeds a bound or cannot be read.
+    """
+    bounds = bounds or Bounds()
+    allowed = {origin_of(url), *map(origin_of, origins)} - {None}
+    main = await fetch(url)
+    bounds.check_bytes(len(main))
+    documents = {url: main}
+    waiting = deque(await asyncio.to_thread(_others, url, main, bounds))
+    size = len(main)
+    asked = {url}
+    while waiting and len(asked) < MAX_DOCUMENTS:
+        found = waiting.popleft()
+        if found in asked or origin_of(found) not in allowed:
+            continue
+        asked.add(found)
+        try:
+            text = await fetch(found)
+            size += len(text)
+            bounds.check_bytes(size)
+            waiting += await asyncio.to_thread(_others, found, text, bounds)
+        except ToolcribError:
+            continue  # the references that lead there are reported
+        documents[found] = text
+    return documents
+
+
+def _others(base: str, text: bytes, bounds: Bounds) -> Sequence[str]:
+    """The documents that one refers to, each once. Reading a large one takes seconds, so not in the event loop."""
+    return list(dict.fromkeys(_referred(base, text, bounds)))
+
+
+def _referred(base: str, text: bytes, bounds: Bounds) -> Iterator[str]:
+    waiting: list[Json] = [read_source(text, bounds, Losses())]
+    while waiting:
+        value = waiting.pop()
+        if isinstance(value, dict):
+            members = cast("JsonObject", value)
+            reference = members.get("$ref")
+            if isinstance(reference, str) and not reference.startswith("#"):
+                yield from _address(base, reference)
+            waiting.extend(members.values())
+        elif isinstance(value, list):
+            waiting.extend(cast("list[Json]", value))
+
+
+def _address(base: str, reference: str) -> Iterator[str]:
+    try:
+        yield urldefrag(uri_of(base, reference))[0]
+    except ValueError:
+        return

@@ -1,10 +1,93 @@
-"""A value of an untrusted document together with where it stands: everything that is read can be reported by place."""
+"""A value of an untrusted document together with where it stands: everything that is read can be reported by place.
+
+Bounds of a document: bytes, depth and number of values. No honest document meets them.
+
+JSON pointers (RFC 6901) as places in documents: written as `/paths/~1deals/get`, read from `$ref` fragments.
+"""
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import Final, NamedTuple, cast
+from urllib.parse import unquote
 
-from toolcrib.contracts import Json, JsonObject
-from toolcrib.kinds.http.openapi.read.pointers import child
+from toolcrib.contracts import InvalidDefinition, Json, JsonObject, escaped, unescaped
+
+MAX_BYTES: Final = 40_000_000
+MAX_DEPTH: Final = 100
+"""Levels; less than canonical JSON takes, so that whatever is read can be stored."""
+MAX_VALUES: Final = 4_000_000
+MAX_OPERATIONS: Final = 20_000
+
+
+@dataclass(frozen=True, slots=True)
+class Bounds:
+    """How large a document may be, each document that it refers to included."""
+
+    max_bytes: int = MAX_BYTES
+    max_depth: int = MAX_DEPTH
+    max_values: int = MAX_VALUES
+    """Objects, arrays and scalars, YAML aliases expanded."""
+
+    def check_bytes(self, size: int) -> None:
+        """Refuse a text that is too long."""
+        if size > self.max_bytes:
+            raise InvalidDefinition(
+                f"the OpenAPI document has {size} bytes, the limit is {self.max_bytes}; split it, or raise max_bytes"
+            )
+
+    def check_depth(self, depth: int) -> None:
+        """Refuse nesting that is too deep."""
+        if depth > self.max_depth:
+            raise InvalidDefinition(
+                f"the OpenAPI document nests deeper than {self.max_depth} levels; use $ref instead of nesting, "
+                "and check it for YAML aliases that contain themselves"
+            )
+
+    def check_values(self, count: int) -> None:
+        """Refuse a document of too many values."""
+        if count > self.max_values:
+            raise InvalidDefinition(
+                f"the OpenAPI document expands to more than {self.max_values} values; write it without nested YAML "
+                "aliases, or raise max_values"
+            )
+
+
+class Nothing:
+    """What stands where a pointer leads nowhere; JSON has no value for it, for null is one."""
+
+
+NOTHING = Nothing()
+
+
+def child(place: str, key: str | int | None) -> str:
+    """The place of a member or an entry."""
+    return f"{place}/{escaped(str(key))}"
+
+
+def find(value: Json, pointer: str) -> "Json | Nothing":
+    """The value behind a pointer, or `NOTHING`. Percent-encoding, as in a fragment, is undone."""
+    for part in pointer.split("/")[1:]:
+        key = unescaped(unquote(part))
+        if isinstance(value, dict):
+            value = cast("JsonObject", value).get(key, NOTHING)
+        elif (
+            isinstance(value, list) and key.isdecimal() and key.isascii() and int(key) < len(cast("list[Json]", value))
+        ):
+            value = cast("list[Json]", value)[int(key)]
+        else:
+            return NOTHING
+    return value
+
+
+def normal(pointer: str) -> str:
+    """A pointer of a fragment as a place: without percent-encoding."""
+    return unquote(pointer)
+
+
+def last(pointer: str) -> str:
+    """The name at the end of a pointer."""
+    return unescaped(unquote(pointer.rpartition("/")[2]))
+
 
 _TRUE: Final = frozenset({"true", "yes"})
 

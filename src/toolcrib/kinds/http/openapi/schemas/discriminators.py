@@ -5,10 +5,9 @@ from functools import cached_property
 from typing import Final
 
 from toolcrib.contracts import JsonSchema
-from toolcrib.core.providers.losses import Losses
+from toolcrib.core.providers.imports import Losses
 from toolcrib.kinds.http.openapi.read.library import Library
-from toolcrib.kinds.http.openapi.read.nodes import Node
-from toolcrib.kinds.http.openapi.read.pointers import child, last
+from toolcrib.kinds.http.openapi.read.nodes import Node, child, last
 
 _ALTERNATIVES: Final = ("oneOf", "anyOf")
 _MOST_SUBTYPES: Final = 100

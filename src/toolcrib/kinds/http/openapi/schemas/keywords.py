@@ -2,16 +2,24 @@
 
 `repaired` takes what real documents write: numbers and flags as text, types of other languages, patterns between
 slashes. Everything else that a Schema Object can hold is an annotation of OpenAPI, or a mistake of the document.
+
+Defaults that their own schema accepts. A wrong one would be filled into a call and refused by it.
+
+What an object schema offers at its top level, seen through references and `allOf`. Reads raw Schema Objects.
 """
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, Final, TypeAlias, cast
 
 import jsonschema_rs
 
-from toolcrib.contracts import Json, JsonObject
+from toolcrib.contracts import Json, JsonObject, JsonSchema
+from toolcrib.core.providers.imports import Losses
+from toolcrib.kinds.http.openapi.read.library import Library
+from toolcrib.kinds.http.openapi.read.nodes import Node, child
 
 SCHEMA_KEYWORDS: Final = frozenset(
     {
@@ -198,3 +206,123 @@ _CHECKS: Final[Mapping[str, Check]] = {
     "type": _is_type,
     "uniqueItems": _is_flag,
 }
+
+
+_SCALARS: Final[dict[str, type]] = {"string": str, "boolean": bool}
+
+
+def drop_wrong_defaults(schema: JsonSchema, definitions: dict[str, JsonSchema], place: str, losses: Losses) -> None:
+    """Remove, in place, each default that its schema refuses.
+
+    Args:
+        schema: As converted.
+        definitions: What its references lead to.
+        place: Where it stands in the document.
+        losses: Takes the defaults that are removed.
+    """
+    for found, where in list(_with_default(schema, place)):
+        if not _fits(found, definitions):
+            wrong = found.pop("default")
+            why = f"its own schema refuses {str(wrong)[:60]!r}"
+            losses.dropped(child(where, "default"), "invalid", "keyword default", why)
+
+
+def _with_default(schema: Json, place: str) -> Iterator[tuple[JsonSchema, str]]:
+    if not isinstance(schema, dict):
+        return
+    found = cast("JsonSchema", schema)
+    if "default" in found:
+        yield found, place
+    for keyword, value in found.items():
+        here = child(place, keyword)
+        if keyword in SCHEMA_KEYWORDS:
+            yield from _with_default(value, here)
+        elif keyword in LIST_KEYWORDS:
+            for index, entry in enumerate(value):
+                yield from _with_default(entry, child(here, index))
+        elif keyword in MAP_KEYWORDS:
+            for name, member in value.items():
+                yield from _with_default(member, child(here, name))
+
+
+def _fits(schema: JsonSchema, definitions: dict[str, JsonSchema]) -> bool:
+    value = schema["default"]
+    kind = schema.get("type")
+    if isinstance(kind, str) and kind in _SCALARS and schema.keys() <= {"type", "default", "description"}:
+        return isinstance(value, _SCALARS[kind])
+    whole = {**schema, "$defs": definitions}
+    options = jsonschema_rs.RegexOptions()
+    return jsonschema_rs.Draft202012Validator(whole, offline=True, pattern_options=options).is_valid(value)
+
+
+_MOST_PARTS: Final = 64
+_MAX_HOPS: Final = 16
+_PLAIN: Final = ANNOTATIONS | {
+    "additionalProperties",
+    "allOf",
+    "deprecated",
+    "description",
+    "example",
+    "examples",
+    "properties",
+    "required",
+    "type",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Shape:
+    """The named properties of an object schema."""
+
+    properties: dict[str, Node]
+    """Schemas by name."""
+    required: frozenset[str]
+    plain: bool
+    """Whether the properties say everything: no other composition, no open or bounded set of members."""
+
+
+def followed(library: Library, schema: Node) -> Node:
+    """A schema, or what its references lead to; a null node if that is nothing."""
+    for _ in range(_MAX_HOPS):
+        reference = schema.object.get("$ref")
+        if reference is None:
+            return schema
+        found = library.find(reference, schema.base)
+        if found is None:
+            break
+        schema = found
+    return Node(None, schema.place, schema.base)
+
+
+def shape_of(library: Library, schema: Node) -> Shape:
+    """The shape of a schema; without properties and not plain if it is no object schema."""
+    return _shape(library, schema, set())
+
+
+def _shape(library: Library, schema: Node, seen: set[str]) -> Shape:
+    """The shape; a part that was seen before says nothing new, so that no composition takes more than its size."""
+    found = followed(library, schema)
+    if not isinstance(found.value, dict) or found.place in seen or len(seen) > _MOST_PARTS:
+        return Shape({}, frozenset(), plain=False)
+    seen.add(found.place)
+    properties = {name: member for name, member in found.get("properties").members() if _is_property(name, member)}
+    required = frozenset(entry.value for entry in found.get("required").entries() if isinstance(entry.value, str))
+    required |= {name for name, member in properties.items() if member.object.get("required") in (True, "true")}
+    plain = _is_plain(found) and (found is schema or not (schema.object.keys() - {"$ref", "description"}))
+    for member in found.get("allOf").entries():
+        part = _shape(library, member, seen)
+        plain = plain and part.plain and not (properties.keys() & part.properties.keys())
+        properties = {**part.properties, **properties}
+        required |= part.required
+    return Shape(properties, required, plain)
+
+
+def _is_property(name: str, member: Node) -> bool:
+    return isinstance(member.value, bool) or not name.startswith("x-") or isinstance(member.value, dict)
+
+
+def _is_plain(schema: Node) -> bool:
+    source = schema.object
+    if source.get("type", "object") != "object" or source.get("additionalProperties", False) is not False:
+        return False
+    return all(keyword in _PLAIN or keyword.startswith("x-") for keyword in source)

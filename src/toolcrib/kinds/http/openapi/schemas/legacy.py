@@ -7,9 +7,8 @@ document plainly means but wrote in a way of its own is `changed`.
 from typing import Final, cast
 
 from toolcrib.contracts import Json, JsonObject
-from toolcrib.core.providers.losses import Losses
-from toolcrib.kinds.http.openapi.read.nodes import Node
-from toolcrib.kinds.http.openapi.read.pointers import child
+from toolcrib.core.providers.imports import Losses
+from toolcrib.kinds.http.openapi.read.nodes import Node, child
 from toolcrib.kinds.http.openapi.schemas.keywords import TYPES, is_known, is_valid, other_type, repaired
 
 MAX_ENUM_BYTES: Final = 16 * 1024

@@ -15,13 +15,9 @@ from typing import Final, Literal, TypeAlias, cast
 import orjson
 
 from toolcrib.contracts import Json, JsonSchema
-from toolcrib.core.providers.losses import Losses
-from toolcrib.core.providers.prose import lean
-from toolcrib.kinds.http.openapi.read.document import Document
-from toolcrib.kinds.http.openapi.read.library import identified
-from toolcrib.kinds.http.openapi.read.nodes import Node
-from toolcrib.kinds.http.openapi.read.pointers import child, last
-from toolcrib.kinds.http.openapi.schemas.defaults import drop_wrong_defaults
+from toolcrib.core.providers.imports import Losses, lean
+from toolcrib.kinds.http.openapi.read.library import Document, identified
+from toolcrib.kinds.http.openapi.read.nodes import Node, child, last
 from toolcrib.kinds.http.openapi.schemas.discriminators import Subtypes, tell_apart
 from toolcrib.kinds.http.openapi.schemas.keywords import (
     ANNOTATIONS,
@@ -31,6 +27,7 @@ from toolcrib.kinds.http.openapi.schemas.keywords import (
     RESOLVED,
     SCHEMA_KEYWORDS,
     compiles,
+    drop_wrong_defaults,
     is_known,
     is_valid,
 )

@@ -20,7 +20,7 @@ from toolcrib.contracts import Json
 
 _FORKSERVER = multiprocessing.get_context("forkserver")
 _FORKSERVER.set_forkserver_preload(
-    ["tests.chaos.crm", "tests.chaos.ledger", "tests.chaos.world.jobs", "toolcrib.infrastructure.store.sql.store"]
+    ["tests.chaos.crm", "tests.chaos.ledger", "tests.chaos.world.jobs", "toolcrib.infrastructure.store.sql.sql_store"]
 )
 
 Job: TypeAlias = Callable[..., Coroutine[Any, Any, Json]]

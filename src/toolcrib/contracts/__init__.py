@@ -307,6 +307,7 @@ from toolcrib.contracts.specs.models import (
     ToolCalling,
     Usage,
 )
+from toolcrib.contracts.tools.agent_definitions import AGENT_CATEGORY, MESSAGE_INPUT, AgentDefinition
 from toolcrib.contracts.tools.authoring import (
     PromptDifference,
     PromptRevision,
@@ -328,7 +329,6 @@ from toolcrib.contracts.tools.changes import (
     DriftReport,
     ToolChange,
 )
-from toolcrib.contracts.tools.definitions import AGENT_CATEGORY, MESSAGE_INPUT, AgentDefinition
 from toolcrib.contracts.tools.imports import (
     AdoptedTool,
     Adoption,

@@ -10,7 +10,7 @@ from pydantic import Field, model_validator
 
 from toolcrib.contracts.base.base import Contract, Json, JsonObject, JsonSchema, Usd
 from toolcrib.contracts.runs.runs import RunStatus, StopReason
-from toolcrib.contracts.tools.definitions import AgentDefinition
+from toolcrib.contracts.tools.agent_definitions import AgentDefinition
 from toolcrib.contracts.tools.tools import ToolDefinition
 
 SCRIPTED = "scripted"

@@ -9,7 +9,17 @@ from typing import Annotated, Any, TypedDict, Unpack
 import orjson
 from pydantic import BaseModel, Field
 
-from toolcrib import AgenticContext, AgenticStep, AllocatedTool, Crib, FunctionTool, Limits, Result, ScriptedModel, tool
+from toolcrib import (
+    AgenticContext,
+    AgenticStep,
+    AllocatedTool,
+    Crib,
+    FunctionTool,
+    Limits,
+    Result,
+    ScriptedModel,
+    tool,
+)
 from toolcrib.contracts import AgenticMode, Grounding, JsonObject, LLMConfig, ModelFinished
 from toolcrib.llm import Cost, Message, Request, Response, Script, Stop, Text, ToolCall, ToolResult, Usage, assistant
 

@@ -6,7 +6,14 @@ import pytest
 
 from tests.unit.server.client import serving
 from toolcrib import Crib, tool
-from toolcrib.contracts import ChildStarted, CompositeImplementation, CompositeRoute, ErrorRule, Reason, ToolDefinition
+from toolcrib.contracts import (
+    ChildStarted,
+    CompositeImplementation,
+    CompositeRoute,
+    ErrorRule,
+    Reason,
+    ToolDefinition,
+)
 
 TEXT = {"type": "object", "properties": {"text": {"type": "string"}}, "required": ["text"]}
 searches: list[str] = []

@@ -9,7 +9,7 @@ import sqlalchemy as sa
 from toolcrib import Crib, ToolContext, tool
 from toolcrib.contracts import Fenced, JsonObject, NotFound
 from toolcrib.infrastructure.store import Doer
-from toolcrib.infrastructure.store.sql.store import SqlStore
+from toolcrib.infrastructure.store.sql.sql_store import SqlStore
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -11,7 +11,14 @@ from tests.twins import make_definition, make_tool
 from toolcrib import AgenticContext, AgenticStep, Crib, LLMConfig
 from toolcrib.agents import agentic_definition
 from toolcrib.contracts import Example, JsonSchema, NotFound, ToolDefinition
-from toolcrib.core.export import FORMATS, check_description, describe, export_names, export_tools, generate_description
+from toolcrib.core.export import (
+    FORMATS,
+    check_description,
+    describe,
+    export_names,
+    export_tools,
+    generate_description,
+)
 
 NAME = re.compile(r"[a-z][a-z0-9_]{0,63}")
 TASK: JsonSchema = {

@@ -13,7 +13,7 @@ from toolcrib.contracts import NotFound, Unavailable
 from toolcrib.crib.settings import load_settings
 from toolcrib.interfaces.cli.app import app
 from toolcrib.llm.local import LocalModel, find_model, install, model_path, models_folder, remove
-from toolcrib.llm.local.catalog import Piece, is_installed
+from toolcrib.llm.local.installable import Piece, is_installed
 
 PIECES = (b"GGUF" * 100, b"second" * 100, b"third")
 MODEL = LocalModel(

@@ -13,7 +13,7 @@ from toolcrib.contracts import InvalidSettings, ModelError, NotFound
 from toolcrib.infrastructure.net import Timeouts
 from toolcrib.llm import Done, Model, Request, TextDelta, user
 from toolcrib.llm.local import LocalTransport
-from toolcrib.llm.local.transport import prompt_of
+from toolcrib.llm.local.in_process import prompt_of
 from toolcrib.llm.models.model import Endpoint
 from toolcrib.llm.wires import ChatWire
 

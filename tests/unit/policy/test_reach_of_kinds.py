@@ -6,7 +6,7 @@ import pytest
 
 from tests.twins.shelves import NOON, laid_out
 from toolcrib.contracts import LLMConfig, PythonImplementation, ToolDefinition, ToolRevision, Verb
-from toolcrib.contracts.tools.definitions import AgentDefinition
+from toolcrib.contracts.tools.agent_definitions import AgentDefinition
 from toolcrib.contracts.workflows import WorkflowDefinition, WorkflowStep
 from toolcrib.core.policy import Reach, permits
 

@@ -6,7 +6,16 @@ from typing import Any
 import pytest
 
 from tests.twins import AT, make_tool
-from toolcrib.contracts import CallStarted, ErrorCode, FailedCall, GuardDecision, Json, JsonObject, Reason, ToolEnvelope
+from toolcrib.contracts import (
+    CallStarted,
+    ErrorCode,
+    FailedCall,
+    GuardDecision,
+    Json,
+    JsonObject,
+    Reason,
+    ToolEnvelope,
+)
 from toolcrib.contracts.workflows import EarlierCall, Rerun, Takeover, WorkflowImplementation, WorkflowStep
 from toolcrib.core.executor import ToolCall, error
 from toolcrib.core.runs import Nested, TakenOver

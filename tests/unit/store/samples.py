@@ -9,7 +9,7 @@ from typing import Any, Literal
 from toolcrib.contracts import OWNER, ProgressMade, Run, RunRequest, RunStarted, Signal
 from toolcrib.infrastructure.store import Claim, Definition, Entry, Journal, Store, open_store
 from toolcrib.infrastructure.store.database.postgres import Postgres
-from toolcrib.infrastructure.store.sql.store import SqlStore
+from toolcrib.infrastructure.store.sql.sql_store import SqlStore
 
 StoreKind = Literal["memory", "sqlite"]
 

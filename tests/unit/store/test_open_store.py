@@ -12,7 +12,7 @@ import pytest
 from tests.unit.store.samples import NOON, opened
 from toolcrib.contracts import InvalidSettings, Unavailable
 from toolcrib.infrastructure.store import MemoryStore, open_store
-from toolcrib.infrastructure.store.sql.store import SqlStore
+from toolcrib.infrastructure.store.sql.sql_store import SqlStore
 
 
 @pytest.mark.requirement("store.opening")

@@ -12,7 +12,7 @@ from tests.servers.postgres import PostgresServer
 from tests.unit.store.samples import FIRST, NOON, claimed, definition, entry, later, new_run, opened_at, signal, started
 from toolcrib.contracts import Conflict, Conversation, Json, NotFound, Unavailable
 from toolcrib.infrastructure.store import ApiKey, Charge, Doer, Place, Reserved, RunChange, SealedValue, Store
-from toolcrib.infrastructure.store.sql.store import SqlStore
+from toolcrib.infrastructure.store.sql.sql_store import SqlStore
 
 pytestmark = [pytest.mark.requirement("postgres.races"), pytest.mark.slow]
 

@@ -16,7 +16,7 @@ from tests.unit.store.samples import signal, started
 from toolcrib import Crib
 from toolcrib.contracts import Fenced, Json, PermissionDenied
 from toolcrib.infrastructure.store import Doer, open_store
-from toolcrib.infrastructure.store.sql.store import SqlStore
+from toolcrib.infrastructure.store.sql.sql_store import SqlStore
 
 pytestmark = [pytest.mark.requirement("effects.transactional"), pytest.mark.slow]
 

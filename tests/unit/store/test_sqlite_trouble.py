@@ -12,7 +12,7 @@ from toolcrib.infrastructure.store.blobs.files import FolderObjects
 from toolcrib.infrastructure.store.database.database import Database
 from toolcrib.infrastructure.store.database.session import Session
 from toolcrib.infrastructure.store.database.sqlite import Sqlite
-from toolcrib.infrastructure.store.sql.store import SqlStore
+from toolcrib.infrastructure.store.sql.sql_store import SqlStore
 
 
 class Limited(SqlStore):

@@ -6,7 +6,7 @@ from typing import Any
 
 from toolcrib import Crib, ScriptedModel, tool
 from toolcrib.contracts import AllocatedTool, JsonObject, JsonSchema, LLMConfig, PythonImplementation, ToolDefinition
-from toolcrib.contracts.tools.definitions import AgentDefinition
+from toolcrib.contracts.tools.agent_definitions import AgentDefinition
 from toolcrib.contracts.workflows import WorkflowProblem
 
 MODEL = "scripted:m"

@@ -15,7 +15,12 @@ from toolcrib.contracts import (
     Principal,
     ServiceAccount,
 )
-from toolcrib.contracts.workflows import ConditionBinding, StepRegistration, WorkflowDefinition, WorkflowImplementation
+from toolcrib.contracts.workflows import (
+    ConditionBinding,
+    StepRegistration,
+    WorkflowDefinition,
+    WorkflowImplementation,
+)
 
 FLOW: JsonObject = {
     "name": "flow",

@@ -12,7 +12,7 @@ from typing import Any, Final
 
 from toolcrib.agents.planner.step_handlers import FORMAT, PLAN, STEP
 from toolcrib.contracts import AgenticImplementation, InvalidDefinition, Json, JsonObject, ToolRevision
-from toolcrib.contracts.tools.definitions import CallRules
+from toolcrib.contracts.tools.agent_definitions import CallRules
 from toolcrib.contracts.workflows import SCOPE, WorkflowDefinition, WorkflowStep
 
 _SUFFIX: Final = "-workflow"

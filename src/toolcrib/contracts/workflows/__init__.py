@@ -44,7 +44,6 @@ from toolcrib.contracts.specs.workflow_steps import (
     WorkflowStep,
     event_signal,
 )
-from toolcrib.contracts.workflows.definitions import WORKFLOW_CATEGORY, Materialized, PastCall, WorkflowDefinition
 from toolcrib.contracts.workflows.graphs import (
     AUTHORING_TOOLS,
     FIND_WORKFLOW_TOOLS,
@@ -57,6 +56,12 @@ from toolcrib.contracts.workflows.graphs import (
     WorkflowDraft,
     WorkflowGraph,
     WorkflowProblem,
+)
+from toolcrib.contracts.workflows.workflow_definitions import (
+    WORKFLOW_CATEGORY,
+    Materialized,
+    PastCall,
+    WorkflowDefinition,
 )
 
 __all__ = [

@@ -15,7 +15,7 @@ from toolcrib.contracts.runs.runs import RunStatus
 from toolcrib.contracts.specs.workflow_steps import StepKind
 from toolcrib.contracts.tools.changes import ToolChange
 from toolcrib.contracts.tools.tools import LifeCycle, ToolRevision
-from toolcrib.contracts.workflows.definitions import WorkflowDefinition
+from toolcrib.contracts.workflows.workflow_definitions import WorkflowDefinition
 
 EdgeKind: TypeAlias = Literal["order", "data", "error"]
 """`depends_on`; an expression that reads an output; `go_to`."""

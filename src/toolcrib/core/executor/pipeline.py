@@ -70,7 +70,17 @@ from toolcrib.core.executor.results import (
     told_cost,
     warned,
 )
-from toolcrib.core.policy import Accounts, Budget, Caps, Guardrails, NoAccounts, as_of_now, decide, is_untrusted, permit
+from toolcrib.core.policy import (
+    Accounts,
+    Budget,
+    Caps,
+    Guardrails,
+    NoAccounts,
+    as_of_now,
+    decide,
+    is_untrusted,
+    permit,
+)
 from toolcrib.core.registry import Problem, SchemaValidator, compile_schema
 
 _MOST = 4096

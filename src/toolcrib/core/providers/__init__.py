@@ -5,7 +5,13 @@ Nothing here stores a definition.
 """
 
 from toolcrib.core.providers.auth.consents import Consents
-from toolcrib.core.providers.auth.credentials import Credentials, FindProvider, Holder, ProviderAccess, credentials_for
+from toolcrib.core.providers.auth.credentials import (
+    Credentials,
+    FindProvider,
+    Holder,
+    ProviderAccess,
+    credentials_for,
+)
 from toolcrib.core.providers.auth.oauth import Client, answer_of, is_protected
 from toolcrib.core.providers.auth.tokens import Tokens
 from toolcrib.core.providers.imports import Group, ImportedApi

@@ -21,7 +21,12 @@ from toolcrib.contracts import (
     ToolDefinition,
     ToolRevision,
 )
-from toolcrib.contracts.workflows import ConditionBinding, StepRegistration, WorkflowDefinition, WorkflowImplementation
+from toolcrib.contracts.workflows import (
+    ConditionBinding,
+    StepRegistration,
+    WorkflowDefinition,
+    WorkflowImplementation,
+)
 from toolcrib.core.executor import Clock
 from toolcrib.core.policy import permits, require_publish
 from toolcrib.core.registry import (

@@ -36,7 +36,14 @@ from toolcrib.contracts import (
     RunStarted,
 )
 from toolcrib.core.engines import SystemClock
-from toolcrib.core.engines.replay import Furniture, RecordedFamily, ReplayEngine, ReplayModels, ReplaySandbox, replay_of
+from toolcrib.core.engines.replay import (
+    Furniture,
+    RecordedFamily,
+    ReplayEngine,
+    ReplayModels,
+    ReplaySandbox,
+    replay_of,
+)
 from toolcrib.core.runs import Past, Program, StoredRun, confirmed, result_of, turn_run_id
 from toolcrib.core.runs.journal.bundles import Bundle, BundleWriter, LeftOut, Manifest, read_bundle
 from toolcrib.crib.container.container import Parts

@@ -17,7 +17,17 @@ import orjson
 
 from toolcrib.contracts import Json, JsonObject
 from toolcrib.infrastructure.sandbox.cgroups import Cgroup
-from toolcrib.infrastructure.sandbox.jobs import Answer, Asked, CodeJob, Dialect, Exceeded, Failed, Returned, Turn, Used
+from toolcrib.infrastructure.sandbox.jobs import (
+    Answer,
+    Asked,
+    CodeJob,
+    Dialect,
+    Exceeded,
+    Failed,
+    Returned,
+    Turn,
+    Used,
+)
 
 _LENGTH: Final = struct.Struct(">I")
 _ROOM: Final = 64 * 1024

@@ -23,7 +23,17 @@ from toolcrib.contracts import Isolation, Json, SandboxLimits, Unavailable
 from toolcrib.infrastructure.sandbox.bwrap import Ready, find_ground, fits
 from toolcrib.infrastructure.sandbox.cgroups import Cgroup
 from toolcrib.infrastructure.sandbox.jail import JAIL_UID, Ground, memory_file
-from toolcrib.infrastructure.sandbox.jobs import Answer, Asked, CodeJob, Dialect, Exceeded, Failed, Returned, Turn, Used
+from toolcrib.infrastructure.sandbox.jobs import (
+    Answer,
+    Asked,
+    CodeJob,
+    Dialect,
+    Exceeded,
+    Failed,
+    Returned,
+    Turn,
+    Used,
+)
 from toolcrib.infrastructure.sandbox.seccomp import seccomp_program
 
 _PROGRAM: Final = "/monty"

@@ -1,7 +1,7 @@
 """Definitions, journal, cache, blobs: what must survive the process."""
 
 from toolcrib.infrastructure.store._open import open_store
-from toolcrib.infrastructure.store.memory.store import MemoryStore
+from toolcrib.infrastructure.store.memory.memory_store import MemoryStore
 from toolcrib.infrastructure.store.ports.ports import (
     ApiKey,
     ApiKeys,

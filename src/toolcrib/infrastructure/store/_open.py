@@ -4,7 +4,7 @@ from pathlib import Path
 
 from toolcrib.contracts import InvalidSettings, Unavailable
 from toolcrib.infrastructure.store.blobs.files import FolderObjects, open_objects
-from toolcrib.infrastructure.store.memory.store import MemoryStore
+from toolcrib.infrastructure.store.memory.memory_store import MemoryStore
 from toolcrib.infrastructure.store.ports.ports import Store
 
 _CHOICES = (
@@ -49,14 +49,14 @@ def open_store(url: str, *, blobs: str | None = None) -> Store:
 
 def _sqlite(url: str, file: Path, blobs: str | None) -> Store:
     from toolcrib.infrastructure.store.database.sqlite import Sqlite  # noqa: PLC0415 - loads SQLAlchemy, which a memory store does not need
-    from toolcrib.infrastructure.store.sql.store import SqlStore  # noqa: PLC0415 - as above
+    from toolcrib.infrastructure.store.sql.sql_store import SqlStore  # noqa: PLC0415 - as above
 
     beside = FolderObjects(file.with_name(f"{file.stem}-blobs"))
     return SqlStore(Sqlite(url), blobs=beside if blobs is None else open_objects(blobs))
 
 
 def _postgres(url: str, blobs: str | None) -> Store:
-    from toolcrib.infrastructure.store.sql.store import SqlStore  # noqa: PLC0415 - loads SQLAlchemy, which a memory store does not need
+    from toolcrib.infrastructure.store.sql.sql_store import SqlStore  # noqa: PLC0415 - loads SQLAlchemy, which a memory store does not need
 
     try:
         from toolcrib.infrastructure.store.database.postgres import Postgres  # noqa: PLC0415 - an optional driver

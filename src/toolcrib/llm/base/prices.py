@@ -20,7 +20,17 @@ from typing import Any, TypeAlias
 from msgspec import Struct
 
 from toolcrib.contracts.base.errors import InvalidSettings
-from toolcrib.llm.base.messages import NO_TOOLS, Message, Request, Text, Thinking, ToolCall, ToolResult, ToolSet, Usage
+from toolcrib.llm.base.messages import (
+    NO_TOOLS,
+    Message,
+    Request,
+    Text,
+    Thinking,
+    ToolCall,
+    ToolResult,
+    ToolSet,
+    Usage,
+)
 
 _MILLION = Decimal(1_000_000)
 _THOUSAND = Decimal(1000)

@@ -5,7 +5,9 @@
 library before the first request.
 """
 
-from toolcrib.llm.local.catalog import (
+from toolcrib.llm.local.in_process import LocalTransport
+from toolcrib.llm.local.install import Progress, install
+from toolcrib.llm.local.installable import (
     MODELS,
     MODELS_FOLDER,
     LocalModel,
@@ -15,8 +17,6 @@ from toolcrib.llm.local.catalog import (
     models_folder,
     remove,
 )
-from toolcrib.llm.local.install import Progress, install
-from toolcrib.llm.local.transport import LocalTransport
 
 __all__ = [
     "MODELS",

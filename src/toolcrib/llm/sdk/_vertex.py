@@ -7,7 +7,7 @@ from toolcrib.llm.base.transport import Transport
 from toolcrib.llm.sdk._anthropic import raw
 from toolcrib.llm.sdk._http import http_client
 from toolcrib.llm.sdk.places import SdkSettings, vertex_location, vertex_project
-from toolcrib.llm.sdk.transport import Post
+from toolcrib.llm.sdk.sdk_transport import Post
 
 
 def vertex(inner: Transport, settings: SdkSettings) -> Post:

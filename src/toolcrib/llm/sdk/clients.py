@@ -9,7 +9,7 @@ Raises:
 from toolcrib.contracts.base.errors import InvalidSettings
 from toolcrib.llm.base.transport import Transport
 from toolcrib.llm.sdk.places import SdkSettings
-from toolcrib.llm.sdk.transport import Post
+from toolcrib.llm.sdk.sdk_transport import Post
 
 
 def plain_openai(inner: Transport, settings: SdkSettings) -> Post:

@@ -9,7 +9,13 @@ from collections.abc import Mapping, Sequence
 from typing import Final, NamedTuple
 
 from toolcrib.contracts import InvalidExpression, Json, escaped
-from toolcrib.contracts.workflows import AGENT_HANDLERS, BUILT_IN_HANDLERS, ConditionUse, WorkflowProblem, WorkflowStep
+from toolcrib.contracts.workflows import (
+    AGENT_HANDLERS,
+    BUILT_IN_HANDLERS,
+    ConditionUse,
+    WorkflowProblem,
+    WorkflowStep,
+)
 from toolcrib.core.expressions import Template, references_of
 from toolcrib.core.expressions.template import MAX_NESTING, Placeholder
 from toolcrib.core.expressions.values import is_list, is_object

@@ -5,10 +5,10 @@ server (the extra `restate`), which are loaded when it serves.
 """
 
 from toolcrib.core.engines.restate.drives import Drives
-from toolcrib.core.engines.restate.engine import RestateEngine
 from toolcrib.core.engines.restate.ingress import Ingress, RestateClient
 from toolcrib.core.engines.restate.options import RestateOptions
 from toolcrib.core.engines.restate.outbox import Outbox
+from toolcrib.core.engines.restate.restate_engine import RestateEngine
 from toolcrib.core.engines.restate.worker import Terms, Worker
 
 __all__ = ["Drives", "Ingress", "Outbox", "RestateClient", "RestateEngine", "RestateOptions", "Terms", "Worker"]

@@ -12,7 +12,16 @@ from collections.abc import Awaitable, Callable, Sequence
 from datetime import datetime
 from typing import TypeAlias, cast
 
-from toolcrib.contracts import CallFinished, CallStarted, Guardrail, Json, JsonObject, Run, SignalReceived, ToolEnvelope
+from toolcrib.contracts import (
+    CallFinished,
+    CallStarted,
+    Guardrail,
+    Json,
+    JsonObject,
+    Run,
+    SignalReceived,
+    ToolEnvelope,
+)
 from toolcrib.contracts.runs.forks import Fork
 from toolcrib.contracts.workflows import EarlierCall, Rerun, Takeover
 from toolcrib.core.executor import ToolCall

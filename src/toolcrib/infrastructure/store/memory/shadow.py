@@ -9,7 +9,7 @@ from datetime import datetime
 from typing import Final, get_args
 
 from toolcrib.contracts import Conversation, Event, NotFound, PermissionDenied, Run, RunEvent, RunStatus, Signal
-from toolcrib.infrastructure.store.memory.store import MemoryStore
+from toolcrib.infrastructure.store.memory.memory_store import MemoryStore
 from toolcrib.infrastructure.store.ports.ports import (
     ApiKeys,
     Blobs,

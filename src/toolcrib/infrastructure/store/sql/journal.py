@@ -24,7 +24,7 @@ from toolcrib.infrastructure.store.ports import rules
 from toolcrib.infrastructure.store.ports.ports import Claim, Entry, Lease, RunChange
 from toolcrib.infrastructure.store.ports.rules import Standing
 from toolcrib.infrastructure.store.sql.approvals import Step, following, hearing
-from toolcrib.infrastructure.store.sql.retention import pruned_before
+from toolcrib.infrastructure.store.sql.pruning import pruned_before
 from toolcrib.infrastructure.store.sql.rows import encode, entry_of, event_rows, run_of, run_row, signal_of, to_micros
 
 _THIS_RUN: Final = RUNS.c.run_id == sa.bindparam("this_run")

@@ -14,7 +14,7 @@ import typer
 from toolcrib.interfaces.cli.support.session import DEFAULT_STORE, AsJson, Store, with_crib
 
 if TYPE_CHECKING:
-    from toolcrib.infrastructure.store.sql.store import SchemaState, SqlStore
+    from toolcrib.infrastructure.store.sql.sql_store import SchemaState, SqlStore
 
 app = typer.Typer(help="Look at a store's schema, and migrate it.", no_args_is_help=True)
 
@@ -49,7 +49,7 @@ def _sql_store(url: str | None) -> "SqlStore":
     from toolcrib.contracts import InvalidInput
     from toolcrib.crib.settings import load_settings
     from toolcrib.infrastructure.store import open_store
-    from toolcrib.infrastructure.store.sql.store import SqlStore
+    from toolcrib.infrastructure.store.sql.sql_store import SqlStore
 
     settings = load_settings({"store": url}).settings
     found = open_store(settings.store, blobs=settings.blobs)

@@ -18,7 +18,7 @@ from toolcrib.interfaces.server.http.requests import (
     name_revision,
     refuse_new_name,
 )
-from toolcrib.interfaces.server.views.agents import (
+from toolcrib.interfaces.server.views.agent_views import (
     AgentBody,
     AgentCount,
     AgentFilter,

@@ -23,7 +23,7 @@ from toolcrib.interfaces.server.agents.agents import find_agent
 from toolcrib.interfaces.server.http.context import Caller, House, run_of
 from toolcrib.interfaces.server.http.requests import JsonRoute
 from toolcrib.interfaces.server.http.streaming import narrated
-from toolcrib.interfaces.server.views.agents import AskBody, ContinueBody
+from toolcrib.interfaces.server.views.agent_views import AskBody, ContinueBody
 from toolcrib.interfaces.server.views.common import AgentAnswer, Answers
 
 agent_runs_router = APIRouter(route_class=JsonRoute, tags=["agents"])

@@ -58,7 +58,7 @@ from toolcrib.interfaces.server.http.requests import (
     name_revision,
     refuse_new_name,
 )
-from toolcrib.interfaces.server.views.agents import (
+from toolcrib.interfaces.server.views.agent_views import (
     AgenticBody,
     AgenticPage,
     AgenticView,
@@ -79,7 +79,7 @@ from toolcrib.interfaces.server.views.agents import (
     removed,
     type_of,
 )
-from toolcrib.interfaces.server.views.workflows import DOCUMENT, DocumentFormat, document_of
+from toolcrib.interfaces.server.views.workflow_views import DOCUMENT, DocumentFormat, document_of
 from toolcrib.llm import decode_messages, decode_response
 
 router = APIRouter(prefix="/agentic-tools", route_class=JsonRoute, tags=["agentic tools"])

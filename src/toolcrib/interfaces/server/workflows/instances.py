@@ -13,7 +13,7 @@ from toolcrib.interfaces.server.http.context import Caller, House
 from toolcrib.interfaces.server.http.requests import JsonRoute
 from toolcrib.interfaces.server.http.streaming import narrated
 from toolcrib.interfaces.server.views.common import CancelBody
-from toolcrib.interfaces.server.views.workflows import RerunBody, ResumeBody, SignalBody, StartBody, ToldSignal
+from toolcrib.interfaces.server.views.workflow_views import RerunBody, ResumeBody, SignalBody, StartBody, ToldSignal
 from toolcrib.interfaces.server.workflows.workflows import find_workflow
 
 runs = APIRouter(prefix="/ai/workflows", route_class=JsonRoute, tags=["workflows"])

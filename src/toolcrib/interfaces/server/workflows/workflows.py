@@ -14,8 +14,8 @@ from toolcrib.core.registry import Facet
 from toolcrib.crib import Crib
 from toolcrib.interfaces.server.http.context import Author, Caller, House, demand, demand_sight, demand_write
 from toolcrib.interfaces.server.http.requests import IfMatch, JsonRoute, expected_revision, name_revision
-from toolcrib.interfaces.server.views.agents import RemovalView, removed
-from toolcrib.interfaces.server.views.workflows import (
+from toolcrib.interfaces.server.views.agent_views import RemovalView, removed
+from toolcrib.interfaces.server.views.workflow_views import (
     DOCUMENT,
     Document,
     DocumentFormat,

@@ -13,12 +13,12 @@ from typing import Final
 
 from toolcrib.contracts import HttpBody, HttpParameter, JsonSchema, Paging
 from toolcrib.core.providers.imports import MAX_NAME, Losses, hashed, lean
-from toolcrib.kinds.http.openapi.bodies import WHOLE, Request, read_request
 from toolcrib.kinds.http.openapi.operations.operations import PLACES
 from toolcrib.kinds.http.openapi.operations.parts import Operation, Parameter, is_json, placeholders
 from toolcrib.kinds.http.openapi.operations.security import Credential
 from toolcrib.kinds.http.openapi.read.library import Library
 from toolcrib.kinds.http.openapi.read.nodes import Node
+from toolcrib.kinds.http.openapi.request_bodies import WHOLE, Request, read_request
 from toolcrib.kinds.http.openapi.schemas.schemas import Schemas
 
 _ILLEGAL_IN_TOOL: Final = re.compile(r"[_-]*[^A-Za-z0-9_-][^A-Za-z0-9]*")

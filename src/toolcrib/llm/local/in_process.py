@@ -29,7 +29,7 @@ import orjson
 
 from toolcrib.contracts.base.errors import InvalidSettings, ModelError
 from toolcrib.infrastructure.net import HttpResponse, HttpStream, Timeouts
-from toolcrib.llm.local.catalog import find_model
+from toolcrib.llm.local.installable import find_model
 
 STOP: Final = ("<|im_end|>", "<|im_start|>", "<|endoftext|>")
 _MARKS: Final = re.compile(r"<\|(?:im_start|im_end|endoftext)\|>")

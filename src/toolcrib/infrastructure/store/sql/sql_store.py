@@ -15,8 +15,8 @@ from toolcrib.infrastructure.store.sql.conversations import SqlConversations
 from toolcrib.infrastructure.store.sql.credentials import SqlApiKeys, SqlSealedValues
 from toolcrib.infrastructure.store.sql.definitions import SqlDefinitions
 from toolcrib.infrastructure.store.sql.journal import SqlJournal
-from toolcrib.infrastructure.store.sql.retention import SqlRetention
-from toolcrib.infrastructure.store.sql.transactions import SqlTransactions
+from toolcrib.infrastructure.store.sql.pruning import SqlRetention
+from toolcrib.infrastructure.store.sql.tool_transactions import SqlTransactions
 
 
 class SqlStore:

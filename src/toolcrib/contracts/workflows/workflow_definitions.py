@@ -15,7 +15,7 @@ from toolcrib.contracts.base.envelope import SideEffects
 from toolcrib.contracts.base.errors import InvalidDefinition
 from toolcrib.contracts.specs.models import LONGEST_CALL_S
 from toolcrib.contracts.specs.workflow_steps import StepName, WorkflowImplementation, WorkflowParts
-from toolcrib.contracts.tools.definitions import CallRules, Identity
+from toolcrib.contracts.tools.agent_definitions import CallRules, Identity
 from toolcrib.contracts.tools.tools import ToolDefinition
 
 WORKFLOW_CATEGORY: Final = "workflow"

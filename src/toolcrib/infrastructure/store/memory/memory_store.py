@@ -26,14 +26,14 @@ from toolcrib.contracts import (
     Signal,
     ToolcribError,
 )
-from toolcrib.infrastructure.store.memory.records import (
+from toolcrib.infrastructure.store.memory.memory_records import (
     MemoryApprovals,
     MemoryBlobs,
     MemoryConversations,
     MemoryCounters,
     MemorySealedValues,
 )
-from toolcrib.infrastructure.store.memory.retention import MemoryRetention
+from toolcrib.infrastructure.store.memory.memory_retention import MemoryRetention
 from toolcrib.infrastructure.store.ports import rules
 from toolcrib.infrastructure.store.ports.ports import (
     ApiKey,

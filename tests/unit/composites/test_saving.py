@@ -99,7 +99,7 @@ async def test_a_composite_that_says_less_than_its_operations_do_is_refused():
         await save(composite(route(tool="update"), side_effects="reads"))
 
 
-@pytest.mark.requirement("callees.circles")
+@pytest.mark.requirement("callees.cycles")
 async def test_a_tool_that_would_call_itself_is_refused_with_the_circle():
     with pytest.raises(InvalidDefinition, match="'find' would call itself: find -> find; take one"):
         await save(composite(route(tool="find")))
@@ -117,7 +117,7 @@ async def test_a_tool_that_would_call_itself_is_refused_with_the_circle():
             await crib.save(composite(route(tool="c"), name="a", version="1.1.0"))
 
 
-@pytest.mark.requirement("callees.circles")
+@pytest.mark.requirement("callees.cycles")
 async def test_a_new_version_may_call_an_older_one_of_itself_by_its_range():
     first, other = composite(name="a"), composite(route(tool="a@1.0.0"), name="c")
     newer = composite(route(tool="c"), name="a", version="2.0.0")
@@ -127,7 +127,7 @@ async def test_a_new_version_may_call_an_older_one_of_itself_by_its_range():
         await save(first, composite(route(tool="a@>=1.0.0"), name="a", version="2.0.0"))
 
 
-@pytest.mark.requirement("callees.circles", "callees.fallbacks_saved")
+@pytest.mark.requirement("callees.cycles", "callees.fallbacks_saved")
 async def test_a_fallback_that_leads_back_is_refused():
     first = make_definition("first", input_schema=TEXT)
     second = make_definition("second", input_schema=TEXT, error_handling=(_falls_back("first"),))

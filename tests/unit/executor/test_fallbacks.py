@@ -141,11 +141,11 @@ async def test_a_fallback_that_is_gone_or_does_more_by_now_is_not_called(others:
 
 @pytest.mark.requirement("fallbacks.failed", "callees.depth", "callees.circles_at_run")
 async def test_a_fallback_is_nested_no_deeper_and_in_no_other_circle_than_any_run():
-    deep, circle = rig(), rig()
+    deep, cycle = rig(), rig()
     deep.context = msgspec.structs.replace(deep.context, depth=5)
-    circle.context = msgspec.structs.replace(circle.context, callers={OTHER.content_hash: OTHER.ref})
+    cycle.context = msgspec.structs.replace(cycle.context, callers={OTHER.content_hash: OTHER.ref})
 
-    for house, said in ((deep, "nested 6 deep, and 5 is the most"), (circle, "other@1.0.0 -> other@1.0.0")):
+    for house, said in ((deep, "nested 6 deep, and 5 is the most"), (cycle, "other@1.0.0 -> other@1.0.0")):
         envelope = await house.run("search")
         assert envelope.error is not None
         assert said in envelope.error.message

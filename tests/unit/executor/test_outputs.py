@@ -42,7 +42,7 @@ def nested(depth: int, leaf: Any = 1) -> Any:
     return value
 
 
-def circle() -> Any:
+def cycle() -> Any:
     value: list[Any] = []
     value.append(value)
     return value
@@ -75,11 +75,11 @@ OFFERED = McpImplementation(provider="crm", name="look", fingerprint={})
         ["\ud800"],
         {"\udc00": 1},
         {1: 2},
-        circle(),
+        cycle(),
         nested(5000),
         nested(MAX_DEPTH + 1),
     ],
-    ids=["set", "bytes", "object", "big", "surrogate", "bad key", "number key", "circle", "deep", "a level too deep"],
+    ids=["set", "bytes", "object", "big", "surrogate", "bad key", "number key", "cycle", "deep", "a level too deep"],
 )
 async def test_an_output_that_is_not_json_is_a_bad_response(output: Any):
     rig = Rig(make_tool(), behaviour=returns(output))

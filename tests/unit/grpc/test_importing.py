@@ -136,7 +136,7 @@ MANY = [FileDescriptorProto(name=f"{number}.proto") for number in range(5001)]
         pytest.param(b"openapi: 3.1.0", "no FileDescriptorSet", id="text"),
         pytest.param(bytes(17 * 2**20), "is the most", id="large"),
         pytest.param(_broken(dependency=["y.proto"]), "--include_imports", id="missing import"),
-        pytest.param(_broken(dependency=["x.proto"]), "circle", id="circle"),
+        pytest.param(_broken(dependency=["x.proto"]), "cycle", id="cycle"),
         pytest.param(_broken(message_type=[{"name": "M", "field": [BAD_FIELD]}]), "not well formed", id="bad type"),
         pytest.param(_set(FOREIGN), "which are not its own", id="foreign well-known"),
         pytest.param(_set(*MANY), "5000 is the most", id="many files"),

@@ -181,10 +181,10 @@ def test_what_is_no_readable_document_is_refused_with_the_reason(source: Any, me
 
 @pytest.mark.requirement("providers.document_bounds")
 def test_a_mapping_that_contains_itself_is_refused() -> None:
-    circle: dict[str, Any] = {"openapi": "3.1.0"}
-    circle["again"] = [circle]
+    cycle: dict[str, Any] = {"openapi": "3.1.0"}
+    cycle["again"] = [cycle]
     with pytest.raises(InvalidDefinition, match="nests deeper"):
-        read(circle)
+        read(cycle)
 
 
 @pytest.mark.requirement("providers.document_bounds")
@@ -246,7 +246,7 @@ def test_references_lead_into_other_documents_and_from_there_on() -> None:
         "https://a.test/api/models/deal.yaml",
     )
     assert found_in.resolve(deal, losses).value is None
-    assert [loss.why for loss in losses.report()] == ["leads in a circle"]
+    assert [loss.why for loss in losses.report()] == ["leads in a cycle"]
     assert at(found_in, "shared.json#/Other") == (1, "https://a.test/api/shared.json#/Other")
     assert at(found_in, "broken.yaml") is None
     assert "neither JSON nor YAML" in broken.report()[0].why

@@ -1,4 +1,4 @@
-"""Names of steps, edges that lead nowhere, and circles."""
+"""Names of steps, edges that lead nowhere, and cycles."""
 
 import pytest
 
@@ -102,7 +102,7 @@ async def test_all_steps_that_there_are_not_are_told_at_once():
     ]
 
 
-@pytest.mark.requirement("workflow_checks.circles")
+@pytest.mark.requirement("workflow_checks.cycles")
 async def test_a_circle_is_told_with_the_way_and_the_edge_to_take_out():
     found = await problems(value("a", depends_on=["c"]), value("b", "${a}"), value("c", "${b}"))
 
@@ -112,7 +112,7 @@ async def test_a_circle_is_told_with_the_way_and_the_edge_to_take_out():
     assert found[0].step == "a"
 
 
-@pytest.mark.requirement("workflow_checks.circles")
+@pytest.mark.requirement("workflow_checks.cycles")
 async def test_going_back_is_a_circle():
     assert await told(value("a"), value("b", "${a}", on_error={"go_to": "a"})) == [
         (
@@ -122,14 +122,14 @@ async def test_going_back_is_a_circle():
     ]
 
 
-@pytest.mark.requirement("workflow_checks.circles")
+@pytest.mark.requirement("workflow_checks.cycles")
 async def test_a_circle_of_expressions_names_the_expression():
     assert await told(value("a", "${b.x}"), value("b", "${a}")) == [
         "/steps/0/output: the steps wait for each other: b -> a -> b; do not read ${b.x} in 'a'",
     ]
 
 
-@pytest.mark.requirement("workflow_checks.circles")
+@pytest.mark.requirement("workflow_checks.cycles")
 async def test_each_circle_is_told_once_and_what_lies_between_them_is_in_none():
     found = await problems(
         value("a", depends_on=["b"]),
@@ -145,7 +145,7 @@ async def test_each_circle_is_told_once_and_what_lies_between_them_is_in_none():
     ]
 
 
-@pytest.mark.requirement("workflow_checks.circles", "workflow_checks.size")
+@pytest.mark.requirement("workflow_checks.cycles", "workflow_checks.size")
 async def test_a_circle_of_five_thousand_steps_is_told_in_a_line():
     steps = [value(f"s{place}", depends_on=[f"s{(place - 1) % 5000}"]) for place in range(5000)]
 

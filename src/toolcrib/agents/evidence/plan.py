@@ -59,7 +59,7 @@ READING = "reading"
 """Where a plan says what the words of its task are for; no step may be called so."""
 
 _LONGEST_REASONING = 300
-"""Characters; small models go round in circles where nothing ends a text."""
+"""Characters; small models repeat themselves where nothing ends a text."""
 
 Path = tuple[str | int, ...]
 

@@ -23,7 +23,7 @@ Use: TypeAlias = Literal["condition", "change", "request", "none"]
 """What words are for: they say which items are meant, what these get, what is wanted at all, or none of it."""
 
 _LONGEST: Final = 300
-"""Characters of a quotation; models that quote more go round in circles."""
+"""Characters of a quotation; models that quote more repeat themselves."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -128,7 +128,7 @@ async def consents(setup: Setup, position: str, draft: Draft) -> bool:
 async def worded(setup: Setup, position: str, draft: Draft) -> OpenQuestion:
     """The question in the language of the task, if the model can word it; the facts stay what they are.
 
-    One that goes round in circles is not asked to: the facts say more.
+    One that repeats itself is not asked to: the facts say more.
     """
     question = OpenQuestion(
         run_id=setup.context.run_id,

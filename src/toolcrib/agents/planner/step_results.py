@@ -46,7 +46,7 @@ DEFAULT_RESULT: JsonSchema = {
     "additionalProperties": False,
 }
 _ENDING: JsonSchema = {**DEFAULT_RESULT, "properties": {"summary": {**_SUMMARY, "maxLength": 300}}}
-"""As it is shown to models that go round in circles where nothing ends a text."""
+"""As it is shown to models that repeat themselves where nothing ends a text."""
 DECLINED = "declined"
 """Why a step was left out that somebody did not want."""
 OUTCOME = "outcome"

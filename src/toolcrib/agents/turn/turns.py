@@ -4,7 +4,7 @@ Each turn is one model call and the tool calls of its answer, in parallel, at po
 `t2.llm`… Agents and the agentic mode differ in what the model is told and in what becomes of its answer; that is their
 `Work`, and the rest is here. Limits end a run from outside, with what it has.
 
-Models that go in circles: the same calls with the same outcomes, turn after turn.
+Models that repeat themselves: the same calls with the same outcomes, turn after turn.
 
 What a turn did is compared with the turn before it, so that somebody who asks again because something has changed is
 never meant. A model is told once; if it goes on nevertheless, it never stops by itself.

@@ -58,7 +58,7 @@ CONTEXT_TOKENS = 8192
 """What a conversation and its answer may have together."""
 
 LONGEST_ANSWER = 1024
-"""Tokens; a small model that writes more goes round in circles."""
+"""Tokens; a small model that writes more repeats itself."""
 
 _MOST_BLANKS = 100
 """Characters of white space in a row."""

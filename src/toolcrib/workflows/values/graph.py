@@ -72,7 +72,7 @@ def plan_of(implementation: WorkflowImplementation) -> Plan:
     """The graph of a definition.
 
     Raises:
-        InvalidDefinition: Two steps have one name, an edge leads to no step, or the graph has a circle.
+        InvalidDefinition: Two steps have one name, an edge leads to no step, or the graph has a cycle.
         InvalidExpression: An expression does not compile.
     """
     steps = {step.name: step for step in implementation.steps}
@@ -106,9 +106,9 @@ def plan_of(implementation: WorkflowImplementation) -> Plan:
         for name, step in steps.items()
     }
     plan = Plan(nodes, edges)
-    circle = circle_in(plan)
-    if circle:
-        raise InvalidDefinition(f"the steps wait for each other: {' -> '.join(circle)}; take one of these edges out")
+    cycle = circle_in(plan)
+    if cycle:
+        raise InvalidDefinition(f"the steps wait for each other: {' -> '.join(cycle)}; take one of these edges out")
     return plan
 
 
@@ -127,7 +127,7 @@ def ends_of(names: Iterable[str], edges: Iterable[Edge]) -> list[str]:
 
 
 def circle_in(plan: Plan) -> list[str]:
-    """Names of steps that wait for each other, the first one again at the end; empty if there is no circle."""
+    """Names of steps that wait for each other, the first one again at the end; empty if there is no cycle."""
     open_before = {name: len(node.waits_for) for name, node in plan.nodes.items()}
     ready = [name for name, count in open_before.items() if not count]
     while ready:

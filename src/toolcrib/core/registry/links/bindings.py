@@ -1,9 +1,9 @@
 """Do the tools that a definition names exist, fit, and not lead back to it? Checked when it is saved.
 
-Patterns of names and groups are not followed: what they mean changes with every tool that is added, so a circle through
+Patterns of names and groups are not followed: what they mean changes with every tool that is added, so a cycle through
 them is found when it is run (`cycle_detected`).
 
-Which tools a definition names: what its runs pin, what a change of them affects, and where a circle would close.
+Which tools a definition names: what its runs pin, what a change of them affects, and where a cycle would close.
 """
 
 from collections.abc import Iterator
@@ -138,8 +138,8 @@ def _check_circle(definition: ToolDefinition, registry: Registry, realm: str) ->
         current, way = waiting.pop()
         for ref in bindings(current):
             if _means(ref, definition, registry, realm):
-                circle = " -> ".join((*way, definition.name))
-                msg = f"tool {definition.name!r} would call itself: {circle}; take one of these calls out"
+                cycle = " -> ".join((*way, definition.name))
+                msg = f"tool {definition.name!r} would call itself: {cycle}; take one of these calls out"
                 raise InvalidDefinition(msg)
             found = registry.named(realm, ref)
             if found is not None and found.content_hash not in visited:

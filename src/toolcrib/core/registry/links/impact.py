@@ -1,6 +1,6 @@
 """Whom a tool concerns: the definitions that are bound to it, directly or through others, and what a change does there.
 
-References are followed from the tool upwards, through every version that can be called. A circle ends where it closes.
+References are followed from the tool upwards, through every version that can be called. A cycle ends where it closes.
 What a dependent does with a tool is known exactly of composites with an argument list, and of nobody else: what a model
 or code sends is only known when it is sent.
 """

@@ -85,7 +85,7 @@ class _Drawing:
 
 
 def _in_order(nodes: Mapping[str, GraphNode], into: Mapping[str, Sequence[GraphEdge]]) -> Iterator[str]:
-    """Names, each after those that it waits for; those of a circle come last, as they stand."""
+    """Names, each after those that it waits for; those of a cycle come last, as they stand."""
     after: defaultdict[str, list[str]] = defaultdict(list)
     waits = Counter[str]()
     for name in nodes:

@@ -115,8 +115,8 @@ def complete(files: Iterable[FileDescriptorProto]) -> dict[str, FileDescriptorPr
         waiting += [(more, name) for more in graph[name]]
     try:
         order = list(TopologicalSorter(graph).static_order())
-    except CycleError as circle:
-        raise InvalidDefinition(f"these files import each other in a circle: {', '.join(circle.args[1])}") from None
+    except CycleError as cycle:
+        raise InvalidDefinition(f"these files import each other in a cycle: {', '.join(cycle.args[1])}") from None
     return {name: found[name] for name in order}
 
 

@@ -71,7 +71,7 @@ class Place(NamedTuple):
     """The next page: an argument to change, or an address to ask."""
 
     mark: str
-    """Differs from page to page, unless they run in a circle."""
+    """Differs from page to page, unless they run in a cycle."""
     argument: str = ""
     value: Json = None
     url: str | None = None
@@ -172,7 +172,7 @@ async def follow(exchange: Exchange, paging: Paging) -> Outcome:
     """All pages as one list, as far as the caller, the tool and `MAX_LIST_BYTES` want it.
 
     Raises:
-        CallFailed: A page was refused or is none, or the pages run in a circle, or lead to another origin.
+        CallFailed: A page was refused or is none, or the pages run in a cycle, or lead to another origin.
     """
     arguments, enough, page_size = _begin(exchange, paging)
     place = first_place(paging)

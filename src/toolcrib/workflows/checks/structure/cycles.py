@@ -1,4 +1,4 @@
-"""Do steps wait for each other? Each circle is told once, with the edge that is best taken out. Linear in the edges."""
+"""Do steps wait for each other? Each cycle is told once, with the edge that is best taken out. Linear in the edges."""
 
 from collections import deque
 from collections.abc import Iterator, Mapping
@@ -27,7 +27,7 @@ def circle_problems(layout: Layout) -> Iterator[WorkflowProblem]:
 
 
 def ordered(layout: Layout) -> list[str]:
-    """Names of the steps, each after those that it waits for; those in circles, and behind them, are left out."""
+    """Names of the steps, each after those that it waits for; those in cycles, and behind them, are left out."""
     followers, waiting = _followers(layout)
     ready = deque(name for name, count in waiting.items() if not count)
     found: list[str] = []
@@ -55,7 +55,7 @@ def _edges_by_group(layout: Layout) -> Iterator[list[Edge]]:
 
 
 def _groups(layout: Layout) -> Iterator[set[str]]:
-    """Steps that can be reached from each other: those in circles and on the ways between them (Kosaraju)."""
+    """Steps that can be reached from each other: those in cycles and on the ways between them (Kosaraju)."""
     left = layout.by_name.keys() - set(ordered(layout))
     forward: dict[str, list[str]] = {name: [] for name in left}
     backward: dict[str, list[str]] = {name: [] for name in left}

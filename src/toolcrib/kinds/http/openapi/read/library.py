@@ -97,7 +97,7 @@ class Library:
                 losses.dropped(start.place, "reference", f"reference {reference[:200]!r}", "leads to nothing known")
                 return Node(None, start.place, start.base)
             node = found
-        losses.dropped(start.place, "reference", "reference", "leads in a circle")
+        losses.dropped(start.place, "reference", "reference", "leads in a cycle")
         return Node(None, start.place, start.base)
 
     def note_correction(self, node: Node, losses: Losses) -> None:

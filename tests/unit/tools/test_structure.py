@@ -1,0 +1,104 @@
+"""The checks of folders, names and words, on small trees that break them."""
+
+from pathlib import Path
+
+import pytest
+
+from tools import structure
+
+ROOT = Path(__file__).parents[3]
+GLOSSARY = """# Glossary
+
+| term | meaning |
+|---|---|
+| desk | not in the table below |
+
+## Words that we do not use
+
+| word | instead | where |
+|---|---|---|
+| desk | client | names |
+| attic, shelf | index | everywhere |
+"""
+
+
+@pytest.fixture
+def root(tmp_path: Path) -> Path:
+    write(tmp_path, "src/toolcrib/__init__.py", "")
+    write(tmp_path, "docs/glossary.md", GLOSSARY)
+    return tmp_path
+
+
+def write(root: Path, path: str, text: str) -> None:
+    target = root / path
+    target.parent.mkdir(parents=True, exist_ok=True)
+    target.write_text(text, encoding="utf-8")
+
+
+@pytest.mark.requirement("repository.structure")
+def test_a_tree_that_keeps_the_rules_passes(root: Path):
+    for number in range(11):
+        write(root, f"src/toolcrib/m{number}.py", f"class C{number}: ...\n")
+    write(root, "docs/page.md", "A desk is a word that names alone may not have; `shelf` is code.\n")
+
+    assert list(structure.check(root)) == []
+
+
+@pytest.mark.requirement("repository.structure")
+def test_a_folder_with_too_many_entries_is_named(root: Path):
+    for number in range(12):
+        write(root, f"src/toolcrib/m{number}.py", "")
+
+    assert list(structure.check(root)) == ["src/toolcrib: 13 entries; the limit is 12; divide it by subject"]
+
+
+@pytest.mark.requirement("repository.structure")
+def test_too_many_modules_are_counted(root: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(structure, "MODULES_LIMIT", 1)
+    write(root, "src/toolcrib/m.py", "")
+
+    assert list(structure.check(root)) == ["src/toolcrib: 2 modules; the limit is 1; merge fragments with one importer"]
+
+
+@pytest.mark.requirement("repository.names")
+def test_two_modules_of_one_name_in_a_package_are_named(root: Path):
+    write(root, "src/toolcrib/core/runs/a/log.py", "")
+    write(root, "src/toolcrib/core/runs/b/log.py", "")
+    write(root, "src/toolcrib/core/policy/log.py", "")
+
+    assert list(structure.check(root)) == [
+        "core/runs: two modules are named 'log': core/runs/a/log.py, core/runs/b/log.py"
+    ]
+
+
+@pytest.mark.requirement("repository.names")
+def test_two_public_classes_of_one_name_are_named(root: Path):
+    write(root, "src/toolcrib/a.py", "class Answer: ...\nclass _Own: ...\n")
+    write(root, "src/toolcrib/b.py", "class Answer: ...\nclass _Own: ...\n")
+
+    assert list(structure.check(root)) == ["two classes are named 'Answer': a.py, b.py"]
+
+
+@pytest.mark.requirement("repository.words")
+@pytest.mark.parametrize(
+    ("path", "text", "finding"),
+    [
+        ("src/toolcrib/desk.py", "", "src/toolcrib/desk.py:1: 'desk' says 'desk'; say client"),
+        ("src/toolcrib/m.py", "class RunDesk: ...", "src/toolcrib/m.py:1: 'RunDesk' says 'desk'; say client"),
+        ("src/toolcrib/m.py", "def from_shelf(): ...", "src/toolcrib/m.py:1: 'from_shelf' says 'shelf'; say index"),
+        ("docs/page.md", "One\nis in the Attic.", "docs/page.md:2: 'attic'; say index"),
+    ],
+    ids=["module", "class", "function", "page"],
+)
+def test_a_banned_word_is_named_with_what_to_say_instead(root: Path, path: str, text: str, finding: str):
+    write(root, path, text)
+
+    assert list(structure.check(root)) == [finding]
+
+
+@pytest.mark.requirement("repository.words")
+def test_the_glossary_of_this_repository_is_read():
+    words = structure.banned_words((ROOT / structure.GLOSSARY).read_text(encoding="utf-8"))
+
+    assert words["attic"].in_pages
+    assert not words["desk"].in_pages

@@ -1,0 +1,147 @@
+"""Hold the source to what a newcomer can find: `python -m tools.structure [ROOT]`.
+
+- A folder of `src/toolcrib` has at most 12 entries, and all of it at most 600 modules.
+- No two modules of one package have one name, and no public class name stands twice.
+- No module, class or function of the source is named with a word that `docs/glossary.md` bans, and no page of `docs/`
+  uses one that it bans everywhere. Decision records keep the words of their time.
+
+There are no waivers, but for names that a stored document or another process depends on (`KEPT`).
+"""
+
+import ast
+import re
+import sys
+from collections import defaultdict
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from tools.coverage_gate import GROUPS
+
+SOURCE = Path("src/toolcrib")
+GLOSSARY = Path("docs/glossary.md")
+ENTRIES_LIMIT = 12
+MODULES_LIMIT = 600
+KEPT = {"ToolError": "the code in a sandbox catches it by this name, as callers of tools do by the contract's"}
+"""Public class names that may stand twice, each with the reason."""
+
+_BANNED_HEADING = "## Words that we do not use"
+
+
+def check(root: Path) -> Iterator[str]:
+    """One line per finding."""
+    modules = {path.relative_to(root / SOURCE): path for path in sorted((root / SOURCE).rglob("*.py"))}
+    trees = {path: ast.parse(file.read_text(encoding="utf-8")) for path, file in modules.items()}
+    yield from _folders(root)
+    if len(modules) > MODULES_LIMIT:
+        yield f"{SOURCE}: {len(modules)} modules; the limit is {MODULES_LIMIT}; merge fragments with one importer"
+    yield from _module_names(trees)
+    yield from _class_names(trees)
+    banned = banned_words((root / GLOSSARY).read_text(encoding="utf-8")) if (root / GLOSSARY).exists() else {}
+    yield from _banned_names(trees, banned)
+    yield from _banned_prose(root, banned)
+
+
+@dataclass(frozen=True, slots=True)
+class Banned:
+    """What to say in place of a word, and whether pages may say it."""
+
+    instead: str
+    in_pages: bool
+
+
+def banned_words(glossary: str) -> dict[str, Banned]:
+    """The table under the glossary's last heading, by word."""
+    _, _, table = glossary.partition(_BANNED_HEADING)
+    found: dict[str, Banned] = {}
+    for line in table.splitlines():
+        cells = [cell.strip() for cell in line.strip().strip("|").split("|")]
+        if line.startswith("| ") and cells[0] != "word":
+            words, instead, where = cells
+            found |= {word.strip().lower(): Banned(instead, where == "everywhere") for word in words.split(",")}
+    return found
+
+
+def _folders(root: Path) -> Iterator[str]:
+    for folder in sorted({path.parent for path in (root / SOURCE).rglob("*.py")}):
+        entries = [each for each in folder.iterdir() if each.name != "__pycache__"]
+        if len(entries) > ENTRIES_LIMIT:
+            place = folder.relative_to(root)
+            yield f"{place}: {len(entries)} entries; the limit is {ENTRIES_LIMIT}; divide it by subject"
+
+
+def _package_of(path: Path) -> str:
+    depth = 2 if path.parts[0] in GROUPS else 1
+    return "/".join(path.parts[: min(depth, len(path.parts) - 1)]) or SOURCE.name
+
+
+def _module_names(trees: Mapping[Path, ast.Module]) -> Iterator[str]:
+    found: dict[tuple[str, str], list[Path]] = defaultdict(list)
+    for path in trees:
+        if path.name != "__init__.py":
+            found[_package_of(path), path.stem].append(path)
+    for (package, name), paths in found.items():
+        if len(paths) > 1:
+            yield f"{package}: two modules are named {name!r}: {', '.join(map(str, paths))}"
+
+
+def _class_names(trees: Mapping[Path, ast.Module]) -> Iterator[str]:
+    found: dict[str, list[Path]] = defaultdict(list)
+    for path, tree in trees.items():
+        for node in tree.body:
+            if isinstance(node, ast.ClassDef) and not node.name.startswith("_"):
+                found[node.name].append(path)
+    for name, paths in found.items():
+        if len(paths) > 1 and name not in KEPT:
+            yield f"two classes are named {name!r}: {', '.join(map(str, paths))}"
+
+
+def _banned_names(trees: Mapping[Path, ast.Module], banned: Mapping[str, Banned]) -> Iterator[str]:
+    for path, tree in trees.items():
+        names = [(1, path.stem)]
+        names += [
+            (node.lineno, node.name)
+            for node in ast.walk(tree)
+            if isinstance(node, ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef)
+        ]
+        for line, name in names:
+            for word in words_of(name):
+                if word in banned:
+                    yield f"{SOURCE / path}:{line}: {name!r} says {word!r}; say {banned[word].instead}"
+
+
+def words_of(name: str) -> list[str]:
+    """The words of an identifier, in small letters.
+
+    >>> words_of("RunContext"), words_of("_settle_call"), words_of("HTTPDoor")
+    (['run', 'context'], ['settle', 'call'], ['http', 'door'])
+    """
+    return [word.lower() for word in re.findall(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+", name)]
+
+
+def _banned_prose(root: Path, banned: Mapping[str, Banned]) -> Iterator[str]:
+    words = [re.escape(word) for word, each in banned.items() if each.in_pages]
+    if not words:
+        return
+    pattern = re.compile(rf"\b({'|'.join(words)})\b", re.IGNORECASE)
+    for page in sorted([*(root / "docs").glob("*.md"), *root.glob("README.md")]):
+        if page == root / GLOSSARY:
+            continue
+        for number, line in enumerate(page.read_text(encoding="utf-8").splitlines(), 1):
+            for found in pattern.finditer(re.sub(r"`[^`]*`", "", line)):
+                word = found.group(1).lower()
+                yield f"{page.relative_to(root)}:{number}: {word!r}; say {banned[word].instead}"
+
+
+def main(root: Path) -> int:
+    """Print one line per finding; returns 1 if there is any."""
+    findings = list(check(root))
+    for finding in findings:
+        print(finding)
+    if not findings:
+        print("structure: folders, module names, class names and words are as they should be")
+    return 1 if findings else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(Path(sys.argv[1] if len(sys.argv) > 1 else ".")))

@@ -46,6 +46,7 @@ static: $(READY)
 	$(BIN)/ruff format --quiet --check .
 	$(BIN)/lint-imports --no-cache --no-logo
 	$(BIN)/python -m tools.size_caps
+	$(BIN)/python -m tools.structure
 	$(BIN)/python -m tools.requirements_check
 
 types: $(READY)

@@ -19,7 +19,7 @@ import httpx2
 
 from benchmarks.catalogue_tools import stored
 from toolcrib import Crib
-from toolcrib.agents.toolset.allocation import Share, meant
+from toolcrib.agents.toolset.allocation import AllocationEntry, meant
 from toolcrib.contracts import OWNER, Principal
 from toolcrib.core.policy import permit
 from toolcrib.infrastructure.store import MemoryStore
@@ -53,9 +53,9 @@ class Catalogue:
         self._client = client
         self._narrow = Principal(id="narrow", grants=("ai://tools/p7/*", "ai://tools/p8/*/execute"))
         self._shares = [
-            *(Share(name) for name in Random(3).sample(list(crib.registry.names("default")), 20)),
-            Share("group:p1/deal"),
-            Share("p2_update_*"),
+            *(AllocationEntry(name) for name in Random(3).sample(list(crib.registry.names("default")), 20)),
+            AllocationEntry("group:p1/deal"),
+            AllocationEntry("p2_update_*"),
         ]
         self._middle = crib.registry.names("default")[tools // 2]
 

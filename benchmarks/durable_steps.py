@@ -23,8 +23,8 @@ from toolcrib import Crib, tool
 from toolcrib.contracts import OWNER, Run, RunRequest, ToolRevision
 from toolcrib.contracts.workflows import WorkflowDefinition
 from toolcrib.core.engines import EngineSettings, LocalEngine, SystemClock, new_run_id
-from toolcrib.core.executor import ToolCall
-from toolcrib.core.runs import Ended, RunContext
+from toolcrib.core.executor import CallRequest
+from toolcrib.core.runs import RunContext, RunEnd
 
 STEPS = 100
 """Of a run in a round."""
@@ -113,13 +113,13 @@ class Steps:
                 raise RuntimeError(driven.result.error)
         return took
 
-    async def _program(self, context: RunContext, _: ToolRevision) -> Ended:
+    async def _program(self, context: RunContext, _: ToolRevision) -> RunEnd:
         for number in range(self._count):
-            call = ToolCall(f"s{number:04}", "put", {"key": f"k{number % 10}"}, self._put.content_hash)
+            call = CallRequest(f"s{number:04}", "put", {"key": f"k{number % 10}"}, self._put.content_hash)
             envelope = await context.call(call)
             if not envelope.ok:
                 raise RuntimeError(envelope.error)
-        return Ended()
+        return RunEnd()
 
 
 @asynccontextmanager

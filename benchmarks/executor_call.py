@@ -17,8 +17,8 @@ from time import process_time_ns
 from toolcrib import Crib, tool
 from toolcrib.contracts import OWNER, Run, RunRequest, ToolEnvelope, ToolRevision
 from toolcrib.core.engines import EngineSettings, LocalEngine, SystemClock, new_run_id
-from toolcrib.core.executor import ToolCall
-from toolcrib.core.runs import Ended, RunContext
+from toolcrib.core.executor import CallRequest
+from toolcrib.core.runs import RunContext, RunEnd
 
 CALLS = 20
 """Of one run; 25 are the most that the default limits allow."""
@@ -41,17 +41,17 @@ class Program:
         self.took_us: list[float] = []
         self.envelope: ToolEnvelope | None = None
 
-    async def __call__(self, context: RunContext, tool: ToolRevision) -> Ended:
+    async def __call__(self, context: RunContext, tool: ToolRevision) -> RunEnd:
         """Make the calls."""
         for number in range(CALLS):
-            call = ToolCall(f"t1.c{number}", tool.name, dict(ARGUMENTS), tool.content_hash)
+            call = CallRequest(f"t1.c{number}", tool.name, dict(ARGUMENTS), tool.content_hash)
             before = process_time_ns()
             envelope = await context.call(call)
             self.took_us.append((process_time_ns() - before) / 1000)
             if not envelope.ok:
                 raise RuntimeError(envelope.error)
             self.envelope = envelope
-        return Ended()
+        return RunEnd()
 
 
 async def able(_: Run) -> None:

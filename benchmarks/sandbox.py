@@ -12,8 +12,6 @@ from statistics import median
 from time import perf_counter
 
 from toolcrib.infrastructure.sandbox import (
-    Answer,
-    Asked,
     Backend,
     BwrapBackend,
     CodeJob,
@@ -21,6 +19,8 @@ from toolcrib.infrastructure.sandbox import (
     GvisorBackend,
     MontyBackend,
     Sandbox,
+    ToolReply,
+    ToolRequest,
 )
 
 PYTHON = "def main(n):\n    return [look_up(id=i) for i in range(n)]\n"
@@ -47,8 +47,8 @@ async def once(backend: Backend, dialect: Dialect, calls: int) -> float:
     session = await backend.open(job, dialect)
     try:
         turn = await session.start()
-        while isinstance(turn, Asked):
-            turn = await session.answer(Answer({"id": 1}))
+        while isinstance(turn, ToolRequest):
+            turn = await session.answer(ToolReply({"id": 1}))
         return (perf_counter() - began) * 1000
     finally:
         await session.close()

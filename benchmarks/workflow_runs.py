@@ -23,9 +23,9 @@ from toolcrib import Crib, tool
 from toolcrib.contracts import OWNER, Json, JsonObject, Run, RunRequest, ToolRevision
 from toolcrib.contracts.workflows import WorkflowDefinition
 from toolcrib.core.engines import EngineSettings, LocalEngine, SystemClock, new_run_id
-from toolcrib.core.executor import ToolCall
+from toolcrib.core.executor import CallRequest
 from toolcrib.core.expressions import compile_expression
-from toolcrib.core.runs import Ended, Program, RunContext
+from toolcrib.core.runs import Program, RunContext, RunEnd
 
 STEPS = 1_000
 ITEMS = 10_000
@@ -72,10 +72,10 @@ def fan_out(*, waits: bool) -> WorkflowDefinition:
 def direct(called: ToolRevision) -> Program:
     """The same calls without a workflow."""
 
-    async def program(context: RunContext, _: ToolRevision) -> Ended:
+    async def program(context: RunContext, _: ToolRevision) -> RunEnd:
         for number in range(STEPS):
-            await context.call(ToolCall(f"s{number}", called.name, {"key": "x"}, called.content_hash))
-        return Ended()
+            await context.call(CallRequest(f"s{number}", called.name, {"key": "x"}, called.content_hash))
+        return RunEnd()
 
     return program
 

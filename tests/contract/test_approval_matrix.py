@@ -269,7 +269,7 @@ async def test_a_new_revision_of_the_tool_changes_no_call_that_waits(tmp_path: P
     async with chain.crib() as crib:
         run_id = await begin(crib)
         [approval] = await waiting(crib)
-        changed = (await crib.registry.pinned("default", approval.content_hash)).definition
+        changed = (await crib.registry.get_revision("default", approval.content_hash)).definition
         await crib.save(changed.model_copy(update={"description": "Pays another way.", "version": "2.0.0"}))
         await act(crib, approval, "approve")
         await crib.resume(run_id)

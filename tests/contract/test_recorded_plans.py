@@ -11,7 +11,7 @@ from tests.contract.old_runs import rows
 from tests.contract.old_runs.case import KEPT, Process, carried_on, expected, opened, replays
 from tests.contract.old_runs.plans import DONE, plan
 from toolcrib.contracts import GuardDecision, JsonObject, LimitReached, ModelStarted
-from toolcrib.core.engines.replay.stage import adopted
+from toolcrib.core.engines.replay.stage import with_recorded_values
 
 pytestmark = pytest.mark.requirement("agents.recorded_plans")
 
@@ -139,7 +139,7 @@ def test_of_an_old_plan_only_what_was_asked_for_it_is_given(
 ):
     recorded, made = asked_for("then", 100, position), asked_for("now", 200, position)
 
-    got = adopted(recorded, made, planned)
+    got = with_recorded_values(recorded, made, planned)
 
     assert got["system"] == ("then" if "system" in same else "now")
     assert got["decision"]["inputs"]["input_tokens"] == (100 if "input_tokens" in same else 200)
@@ -150,5 +150,5 @@ def test_what_a_limit_says_of_a_request_for_an_old_plan_is_given():
         LimitReached(limit="max_total_tokens", value=value, maximum=100, message=f"{value}") for value in (120, 130)
     )
 
-    assert adopted(recorded, made, frozenset())["value"] == 120
-    assert adopted(recorded, made, None)["value"] == 130
+    assert with_recorded_values(recorded, made, frozenset())["value"] == 120
+    assert with_recorded_values(recorded, made, None)["value"] == 130

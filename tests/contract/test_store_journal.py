@@ -203,7 +203,7 @@ async def test_an_event_comes_back_as_it_was(journal: Journal):
     sent = entry(2, data={"text": "Zoë \u0000 \U0001f527", "list": [1, 2.5, None, True], "large": 2**70})
     await journal.append("r1", 1, [sent])
 
-    assert list(await journal.events("r1", after=1)) == [sent.shown()]
+    assert list(await journal.events("r1", after=1)) == [sent.to_run_event()]
 
 
 @pytest.mark.requirement("store.append")
@@ -518,5 +518,5 @@ async def test_the_runs_that_were_left_a_signal_are_found_by_its_name(journal: J
     await journal.signal("r2", signal("other"))
     await journal.signal("r3", signal(CANCEL))
 
-    assert list(await journal.signalled(CANCEL, ["r1", "r2", "none"])) == ["r1"]
-    assert list(await journal.signalled(CANCEL, [])) == []
+    assert list(await journal.runs_with_signal(CANCEL, ["r1", "r2", "none"])) == ["r1"]
+    assert list(await journal.runs_with_signal(CANCEL, [])) == []

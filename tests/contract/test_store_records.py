@@ -7,9 +7,9 @@ import pytest
 
 from tests.unit.store.samples import NOON, definition, later, opened_at
 from toolcrib.contracts import Conflict, JsonObject, NotFound, digest
-from toolcrib.infrastructure.store import ApiKey, Place, SealedValue, Store, VersionState
+from toolcrib.infrastructure.store import ApiKey, SealedKey, SealedValue, Store, VersionState
 
-PLACE = Place("default", "realm", "crm")
+PLACE = SealedKey("default", "realm", "crm")
 
 
 @pytest.fixture
@@ -81,20 +81,20 @@ async def test_what_has_changed_since_is_told_without_the_rest(store: Store):
     await store.definitions.save(definition("b"))
     await store.definitions.save(definition("p", kind="provider"))
     since = await store.definitions.changes("default")
-    assert await store.definitions.changed("tool", "default", since) == ([], [])
+    assert await store.definitions.changes_since("tool", "default", since) == ([], [])
 
     new = await store.definitions.save(definition("a", content="b"))
     await store.definitions.set_status("tool", "default", "b", "1.0.0", status="blocked")
     await store.definitions.save(definition("c"))
     await store.definitions.remove("tool", "default", "c")
-    changed = await store.definitions.changed("tool", "default", since)
+    changed = await store.definitions.changes_since("tool", "default", since)
 
     assert [(each.name, each.revision, each.status) for each in changed.revisions] == [
         ("a", new.revision, "active"),
         ("b", 1, "blocked"),
     ]
     assert list(changed.removed) == [("c", 1)]
-    assert [each.name for each in (await store.definitions.changed("provider", "default", 0)).revisions] == ["p"]
+    assert [each.name for each in (await store.definitions.changes_since("provider", "default", 0)).revisions] == ["p"]
 
 
 @pytest.mark.requirement("store.roll_back")
@@ -364,7 +364,7 @@ async def test_the_keys_of_a_realm_are_listed_and_one_is_forgotten(store: Store)
     assert await store.api_keys.get("k1") is None
 
 
-def sealed(version: int = 1, place: Place = PLACE, text: str = "sealed-text") -> SealedValue:
+def sealed(version: int = 1, place: SealedKey = PLACE, text: str = "sealed-text") -> SealedValue:
     return SealedValue(place, version, text, "ann", NOON)
 
 
@@ -383,7 +383,11 @@ async def test_a_sealed_value_has_versions_without_a_gap(store: Store):
 
 @pytest.mark.requirement("store.sealed")
 async def test_sealed_values_are_listed_by_place_and_removed_once(store: Store):
-    places = [Place("default", "realm", "a"), Place("default", "user:ann", "a"), Place("other", "realm", "a")]
+    places = [
+        SealedKey("default", "realm", "a"),
+        SealedKey("default", "user:ann", "a"),
+        SealedKey("other", "realm", "a"),
+    ]
     for place in reversed(places):
         await store.sealed.put(sealed(place=place))
 

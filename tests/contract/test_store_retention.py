@@ -141,12 +141,12 @@ async def test_what_an_open_run_takes_up_is_needed_and_so_is_what_that_took_up(s
     await make(store, "r4", rerun=Rerun(run_id="r5"))
     await make(store, "r5")
 
-    needed = await store.retention.needed("default")
+    needed = await store.retention.find_needed_runs("default")
     fates = [each.fate for each in await prune(store, "r1", "r2", "r4", "r5", needed=needed)]
 
     assert {"r1.a", "r2"} <= needed
     assert fates == ["needed", "needed", "gone", "gone"]
-    assert await store.retention.needed("other") == NOBODY
+    assert await store.retention.find_needed_runs("other") == NOBODY
 
 
 @pytest.mark.requirement("retention.roots")

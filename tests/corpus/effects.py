@@ -7,7 +7,7 @@ from tests.corpus.corpus import Task
 from tests.corpus.plans import right_plan
 from tests.corpus.systems import System, system_of
 from toolcrib.agents.evidence.plan import StepPlan, expand
-from toolcrib.agents.evidence.words import translated
+from toolcrib.agents.evidence.words import replace_labels
 from toolcrib.agents.toolset.schema_narrowing import enums_of
 from toolcrib.contracts import Json, JsonObject
 from toolcrib.core.registry import ToolContext
@@ -45,7 +45,7 @@ async def carry_out(system: System, task: Task, plan: JsonObject) -> Mapping[str
     outputs: dict[str, Json] = {}
     for name in system.steps(task.action):
         step = StepPlan.read(plan[name])
-        wanted = StepPlan(step.skip, step.for_each, cast("JsonObject", translated(step.input, lists)))
+        wanted = StepPlan(step.skip, step.for_each, cast("JsonObject", replace_labels(step.input, lists)))
         for arguments in expand(wanted, tools[name].definition.input_schema, outputs):
             outputs[name] = await tools[name].invoke(tools[name].values_of(arguments, _NO_CONTEXT))
     return outputs

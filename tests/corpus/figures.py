@@ -22,7 +22,7 @@ from tests.corpus.runs import Outcome, Ran, Stand
 from tests.corpus.second_reader import second_reading
 from toolcrib.contracts import JsonObject, Purpose
 from toolcrib.llm import Request, assistant
-from toolcrib.llm.base.prices import estimated_usage
+from toolcrib.llm.base.prices import estimate_usage
 
 Kind: TypeAlias = Literal["right"] | Mistake | MoreMistake
 Planner: TypeAlias = Literal["perfect", "repeats", "corrects"]
@@ -92,7 +92,7 @@ async def play_wrong(stand: Stand, tasks: Iterable[Task], reader: Reader = "trut
 
 
 def _line(player: Player, kind: Kind, planner: Planner, reader: Reader, ran: Ran) -> Line:
-    usage = estimated_usage(player.plans[0], assistant(player.said[0]))
+    usage = estimate_usage(player.plans[0], assistant(player.said[0]))
     return Line(player.task, kind, planner, reader, ran.outcome, ran.further, usage.input, usage.output)
 
 

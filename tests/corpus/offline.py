@@ -34,7 +34,7 @@ from toolcrib.agents.evidence import (
 )
 from toolcrib.agents.evidence.field_values import property_names, value_names
 from toolcrib.agents.evidence.plan import StepPlan
-from toolcrib.agents.evidence.words import translated
+from toolcrib.agents.evidence.words import replace_labels
 from toolcrib.agents.toolset.schema_narrowing import enums_of, narrow
 from toolcrib.contracts import JsonObject, JsonSchema, ToolDefinition
 from toolcrib.core.providers import ReferenceList
@@ -108,7 +108,7 @@ def steps_of(task: Task, plan: JsonObject) -> list[Step]:
     return [
         Step(
             name,
-            cast("JsonObject", translated(wanted.input, tools.lists)),
+            cast("JsonObject", replace_labels(wanted.input, tools.lists)),
             tools.schemas[name],
             writes=tools.definitions[name].side_effects == "writes",
             for_each=wanted.for_each,
@@ -125,7 +125,7 @@ def judged(task: Task, kind: Mistake | Literal["right"], plan: JsonObject) -> Ju
     if not first.settled and (points := points_of(first, known)):
         answer = SecondReader(task).answer(second_question(first, points, said))
         learn(known, points, answer, said)
-        last = known.applied(first)
+        last = known.apply_to(first)
     outcome: Outcome = "at once" if first.settled else "after reading" if last.settled else "open"
     problems = [problem for step in steps if not step.for_each for problem in _problems(step)]
     return Judged(task, kind, outcome, first, last, known, tuple(problems))

@@ -12,7 +12,7 @@ from tests.corpus.corpus import TODAY, Condition, Part, Task
 from tests.corpus.mistakes import Meaning, Mistake, right_meaning, wrong_meanings
 from tests.corpus.records import matching
 from tests.corpus.systems import System, system_of
-from toolcrib.agents.evidence import calculated
+from toolcrib.agents.evidence import calculate_day
 from toolcrib.agents.evidence.quantities import as_day, is_written
 from toolcrib.contracts import Json, JsonObject
 
@@ -133,7 +133,7 @@ def shortest_calculation(day: date) -> str:
 def _calculations() -> Mapping[date, str]:
     found: dict[date, str] = {}
     for text in sorted(_texts(), key=lambda text: (len(text), text)):
-        day = calculated(text, TODAY)
+        day = calculate_day(text, TODAY)
         if day is not None:
             found.setdefault(day, text)
     return found

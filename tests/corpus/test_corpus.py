@@ -10,7 +10,7 @@ from tests.corpus.records import matching, shortcomings
 from tests.corpus.second_reader import SecondReader, second_reading
 from tests.corpus.systems import SYSTEMS, System
 from tests.corpus.systems.orders import read_filter
-from toolcrib.agents.evidence import calculated
+from toolcrib.agents.evidence import calculate_day
 from toolcrib.agents.evidence.quantities import as_day
 from toolcrib.contracts import JsonObject, ModelError
 from toolcrib.llm import Request, user
@@ -79,7 +79,7 @@ def test_the_shortest_calculation_of_a_day_gives_that_day():
     days = {part.value for task in TASKS for part in (*task.where, *task.changes) if as_day(part.value)}
     for day in filter(None, map(as_day, days)):
         text = shortest_calculation(day)
-        assert not text or calculated(text, TODAY) == day
+        assert not text or calculate_day(text, TODAY) == day
 
 
 def test_a_filter_in_words_says_its_conditions():

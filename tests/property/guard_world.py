@@ -37,10 +37,10 @@ from toolcrib.contracts import (
     RunSuspended,
     ToolDefinition,
 )
-from toolcrib.core.executor import CallFailed, Dispatch, Outcome, ToolCall, error
-from toolcrib.core.runs import BudgetExhausted, Ended, ModelCall, RunContext
+from toolcrib.core.executor import CallFailed, CallRequest, Dispatch, Outcome, error
+from toolcrib.core.runs import BudgetExhausted, ModelCall, RunContext, RunEnd
 from toolcrib.kinds.runtimes import DelegateRuntime
-from toolcrib.llm import Cost, Message, Request, Response, Text, Usage, user
+from toolcrib.llm import Cost, Message, Request, Response, Text, TokenUsage, user
 from toolcrib.llm import Event as Said
 
 Kind: TypeAlias = Literal["free", "priced", "flaky", "writes", "agent", "model", "wait"]
@@ -175,7 +175,7 @@ class World:
 
     # What runs do -----------------------------------------------------------------------------------------------------
 
-    async def program(self, context: RunContext) -> Ended:
+    async def program(self, context: RunContext) -> RunEnd:
         """Do what the run's plan says; a limit ends it with a last answer."""
         request, run_id = context.request, context.run_id
         number = int(request.tool_name.removeprefix("agent_"))
@@ -193,8 +193,8 @@ class World:
                 await context.wait_all([context.start(act) for act in acts])
         except BudgetExhausted as limit:
             await self._close(context)
-            return Ended(output="stopped", stop_reason=limit.shortage.stop_reason)
-        return Ended(output="done")
+            return RunEnd(output="stopped", stop_reason=limit.shortage.stop_reason)
+        return RunEnd(output="done")
 
     async def _act(self, context: RunContext, place: str, does: Action) -> None:
         match does.kind:
@@ -207,9 +207,9 @@ class World:
             case "wait":
                 await context.wait_signal(f"go:{place}")
             case "agent":
-                await context.call(ToolCall(place, f"agent_{does.agent}", {"plan": self._plans.index(does.plan)}))
+                await context.call(CallRequest(place, f"agent_{does.agent}", {"plan": self._plans.index(does.plan)}))
             case kind:
-                await context.call(ToolCall(place, kind, {}))
+                await context.call(CallRequest(place, kind, {}))
 
     async def _close(self, context: RunContext) -> None:
         request = _asking(f"{context.run_id}|answer", "x" * 40, 20)
@@ -256,7 +256,7 @@ class World:
             self.faults.append(f"the model call {run_id}/{place} was not allowed")
         dies = self._next_event()
         failure = self.random.choice(_FAILURES) if self.random.random() < 0.15 else None
-        usage = Usage(self.random.randint(0, _MOST_INPUT), self.random.randint(0, request.max_tokens or 0))
+        usage = TokenUsage(self.random.randint(0, _MOST_INPUT), self.random.randint(0, request.max_tokens or 0))
         if failure is None or failure in _BILLED or dies:
             answered = failure is None and not dies and place != "answer"
             self._count(run_id, usage=usage, turns=int(answered))
@@ -272,14 +272,20 @@ class World:
         raise AssertionError(request)
         yield
 
-    def cost(self, usage: Usage, at: datetime) -> Cost:
+    def cost(self, usage: TokenUsage, at: datetime) -> Cost:
         """By tokens."""
         del at
         read, written = _PRICES
         return Cost(usage.input * read + usage.output * written, "world")
 
     def _count(
-        self, run_id: str, *, call: str = "", cost: Decimal = Decimal(0), usage: Usage | None = None, turns: int = 0
+        self,
+        run_id: str,
+        *,
+        call: str = "",
+        cost: Decimal = Decimal(0),
+        usage: TokenUsage | None = None,
+        turns: int = 0,
     ) -> None:
         self.truth[run_id].turns += turns
         for each in self._family(run_id):
@@ -292,7 +298,7 @@ class World:
             if crossed := truth.overspent():
                 self.faults.append(f"{each} has overspent {crossed}: {truth}")
 
-    def _price(self, usage: Usage) -> Decimal:
+    def _price(self, usage: TokenUsage) -> Decimal:
         return usage.input * _PRICES[0] + usage.output * _PRICES[1]
 
     def _family(self, run_id: str | None) -> Iterator[str]:

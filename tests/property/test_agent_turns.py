@@ -19,7 +19,7 @@ from toolcrib.contracts import (
     RunFinished,
 )
 from toolcrib.core.registry import compile_schema
-from toolcrib.llm import Message, Response, Stop, Text, ToolCall, Usage
+from toolcrib.llm import Message, Response, Stop, Text, TokenUsage, ToolCall
 
 pytestmark = pytest.mark.requirement("agent.bad_models", "agent.exits")
 
@@ -52,7 +52,7 @@ def said(text: str, made: list[ToolCall]) -> Message:
 
 
 def answered(message: Message, stop: Stop, problems: list[str], ready: bool) -> Response:
-    return Response(message, stop, "", Usage(), "m", "1", problems=tuple(problems), wants_format=ready)
+    return Response(message, stop, "", TokenUsage(), "m", "1", problems=tuple(problems), wants_format=ready)
 
 
 messages = st.builds(said, texts, st.lists(calls, max_size=4))

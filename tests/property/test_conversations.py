@@ -16,10 +16,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.unit.conversations.talk import calls, helper, talking
-from toolcrib.agents.history.prior_turns import Size, Window, moved
+from toolcrib.agents.history.prior_turns import Size, Window, move_window
 from toolcrib.contracts import AgentMemory, Json, JsonObject, MemoryStrategy, ModelError
 from toolcrib.llm import Message, Request, ToolCall, ToolResult
-from toolcrib.llm.base.prices import estimated_tokens
+from toolcrib.llm.base.prices import estimate_tokens
 from toolcrib.llm.base.quirks import Quirks
 from toolcrib.llm.wires import AnthropicWire, ChatWire, GeminiWire, ResponsesWire
 
@@ -108,7 +108,7 @@ def is_paired(messages: Sequence[Message]) -> bool:
 @given(scene=SCENES, turns=TURNS)
 def test_no_prompt_exceeds_its_room_loses_the_newest_message_or_breaks_a_pair(scene: Scene, turns: list[list[Deed]]):
     for prompt in asyncio.run(play(scene, turns)):
-        tokens = estimated_tokens(prompt.messages, system=prompt.system, tools=prompt.tools)
+        tokens = estimate_tokens(prompt.messages, system=prompt.system, tools=prompt.tools)
         assert scene.room is None or tokens <= scene.room
         assert is_paired(prompt.messages)
         newest = next(message for message in reversed(prompt.messages) if message.text.startswith("message "))
@@ -157,7 +157,7 @@ def test_a_window_never_goes_back_and_shows_as_much_as_fits(
     turns = {place: Size(whole + short, short) for place, (whole, short) in enumerate(sizes, start=1)}
     window = Window()
     for upcoming in range(1, len(sizes) + 2):
-        before, window = window, moved(window, turns, upcoming, most_turns=most_turns, room=room)
+        before, window = window, move_window(window, turns, upcoming, most_turns=most_turns, room=room)
 
         assert window >= before
         assert window.first <= upcoming

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from tests.twins import make_definition
 from tests.unit.runs.house import LEASE_S, House, ask, settled
 from toolcrib.contracts import CallFinished, CallStarted, Json, Reason, RunFinished, RunResumed, ToolDefinition
-from toolcrib.core.engines import Driven
+from toolcrib.core.engines import DriveResult
 from toolcrib.core.executor import Dispatch, Outcome
 from toolcrib.core.runs import RunContext
 
@@ -62,7 +62,7 @@ class World:
             await context.emit(str(number), "turn", number)
         return outputs
 
-    async def drive(self, house: House, run_id: str, crash: Crash | None) -> Driven | None:
+    async def drive(self, house: House, run_id: str, crash: Crash | None) -> DriveResult | None:
         """One process's attempt; null if it died."""
         self.processes += 1
         calls = 0

@@ -18,8 +18,8 @@ from hypothesis import strategies as st
 from toolcrib.llm import Request, ScriptedModel, TextProtocol, Tool, ToolSet, user
 from toolcrib.llm import text as package
 from toolcrib.llm.text import Prose, Undefined, parse
-from toolcrib.llm.text.examples import examples_of, written
-from toolcrib.llm.text.functions import Function
+from toolcrib.llm.text.examples import examples_of, write_call
+from toolcrib.llm.text.functions import ToolFunction
 
 SEEDS = (
     'Now:\n```tool\nreturn wget("https://x", 5000, {a: [1, -2.5e3, \'x\\u4e16\'], "b": null,},);\n```\nthen',
@@ -209,8 +209,8 @@ def test_any_arguments_that_are_written_for_the_model_read_back_equal(arguments:
         "in": {"type": ["string", "object"]},
         "x y": {"type": "integer"},
     }
-    function = Function(Tool("f", "", {"type": "object", "properties": properties, "required": ["b"]}), "f")
-    [block] = parse(f"`````````tool\nreturn {written(function, arguments)};\n`````````")
+    function = ToolFunction(Tool("f", "", {"type": "object", "properties": properties, "required": ["b"]}), "f")
+    [block] = parse(f"`````````tool\nreturn {write_call(function, arguments)};\n`````````")
     assert block.problem is None
     assert function.arguments(block.calls[0]) == arguments
     assert len(examples_of(function)) == 3

@@ -29,7 +29,7 @@ from toolcrib.contracts import (
     approval_signal,
 )
 from toolcrib.contracts.workflows import WorkflowDefinition
-from toolcrib.core.engines import Driven, EngineSettings, LocalEngine
+from toolcrib.core.engines import DriveResult, EngineSettings, LocalEngine
 from toolcrib.core.executor import CallFailed, Dispatch, Executor, Outcome, SlidingWindow, error
 from toolcrib.core.registry import Registry, pins_of
 from toolcrib.core.runs import decision_on, waiting_approvals
@@ -153,7 +153,7 @@ class World:
 
     # One process ------------------------------------------------------------------------------------------------------
 
-    async def _drive(self, registry: Registry, run_id: str, crash: Crash | None) -> Driven | None:
+    async def _drive(self, registry: Registry, run_id: str, crash: Crash | None) -> DriveResult | None:
         """One process's attempt; null if it died."""
         journal = _Journal(self.store.journal, crash)
         engine = self._engine(registry, journal)
@@ -198,7 +198,7 @@ class World:
             dispatcher=FunctionDispatcher(behave),
             secrets=DictSecrets(),
             results=store.cache,
-            attic=store.blobs,
+            blob_sink=store.blobs,
             rates=SlidingWindow(),
             clock=self.clock,
         )

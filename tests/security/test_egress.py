@@ -266,7 +266,7 @@ async def test_streams_are_judged_like_requests() -> None:
 
 @pytest.mark.requirement("net.url_judged")
 async def test_verdicts_are_remembered_for_a_bounded_number_of_origins() -> None:
-    remembered = _transport.Transport(EgressPolicy(), TableResolver({}))
+    remembered = _transport.AiohttpTransport(EgressPolicy(), TableResolver({}))
     try:
         for number in range(1500):
             remembered.admit(_transport.URL(f"https://host-{number}.test/"))

@@ -20,7 +20,7 @@ from toolcrib.contracts import (
     RequireConfirmation,
     ReturnedCall,
 )
-from toolcrib.crib.runs.approvals import Answer
+from toolcrib.crib.runs.approvals import ApprovalAnswer
 
 pytestmark = pytest.mark.requirement("approvals.self")
 
@@ -96,6 +96,8 @@ async def test_nobody_of_another_realm_decides_by_the_place_of_a_call():
     async with asked([UPDATE, "Done."]) as (crib, _, waiting):
         approval = await only(crib)
         with pytest.raises(PermissionDenied, match="of realm 'elsewhere'"):
-            await crib.approvals.decide_call(waiting.run_id, approval.position, Answer(approve=True, principal=eve))
+            await crib.approvals.decide_call(
+                waiting.run_id, approval.position, ApprovalAnswer(approve=True, principal=eve)
+            )
 
         assert (await only(crib)).status == "waiting"

@@ -1,8 +1,8 @@
 """The way to providers, with everything behind it in memory."""
 
 from toolcrib.contracts import OWNER, ProviderDefinition
-from toolcrib.core.executor import Clock, Secrets
-from toolcrib.core.providers import Consents, FindProvider, Holder, ProviderAccess, Tokens
+from toolcrib.core.executor import Clock, SecretResolver
+from toolcrib.core.providers import Consents, CredentialOwner, FindProvider, ProviderAccess, Tokens
 from toolcrib.infrastructure.net import HttpSession
 from toolcrib.infrastructure.secrets import MasterKeys, Safe, new_master_key
 from toolcrib.infrastructure.store import MemoryStore, SealedValues
@@ -20,7 +20,7 @@ def make_safe(values: SealedValues | None = None) -> Safe:
 def make_access(
     session: HttpSession,
     clock: Clock,
-    secrets: Secrets,
+    secrets: SecretResolver,
     find: FindProvider | ProviderDefinition,
     *,
     safe: Safe | None = None,
@@ -34,6 +34,6 @@ def make_access(
     return ProviderAccess(lambda _realm, name: known if name == known.name else None, secrets, tokens, consents)
 
 
-def make_holder(session: HttpSession, clock: Clock, secrets: Secrets) -> Holder:
+def make_holder(session: HttpSession, clock: Clock, secrets: SecretResolver) -> CredentialOwner:
     """What the owner may take credentials from."""
     return make_access(session, clock, secrets, lambda _realm, _name: None).holder(OWNER)

@@ -24,7 +24,7 @@ from toolcrib.contracts import (
     ToolSource,
     Usd,
 )
-from toolcrib.core.executor import CallContext, Lanes, ToolCall
+from toolcrib.core.executor import CallContext, CallRequest, Lanes
 from toolcrib.core.policy import Budget, CallPolicy
 
 AT = datetime(2026, 1, 31, 12, tzinfo=UTC)
@@ -126,6 +126,6 @@ def make_context(
 
 def call(
     name: str = "look_up", arguments: Json = None, *, position: str = "t1.c1", version: str | None = None
-) -> ToolCall:
+) -> CallRequest:
     """A call; without arguments it has an empty object."""
-    return ToolCall(position=position, name=name, input={} if arguments is None else arguments, version=version)
+    return CallRequest(position=position, name=name, input={} if arguments is None else arguments, version=version)

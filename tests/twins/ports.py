@@ -97,11 +97,11 @@ class RecordingJournal:
         self.handed.append(prepared)
         return self.perform(prepared)
 
-    def prepared_before(self, position: str) -> ToolEnvelope | None:
+    def find_client_call(self, position: str) -> ToolEnvelope | None:
         """Ask `prepared`."""
         return self.prepared.get(position)
 
-    def failed_before(self, position: str) -> FailedCall | None:
+    def find_failed_call(self, position: str) -> FailedCall | None:
         """Ask `failures`."""
         return self.failures.get(position)
 

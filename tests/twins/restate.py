@@ -4,7 +4,7 @@ from collections.abc import Awaitable, Callable
 
 from tests.twins.clock import ManualClock
 from toolcrib.contracts import NotFound, Unavailable
-from toolcrib.core.engines.restate.drives import Driving
+from toolcrib.core.engines.restate.drives import DriveOutcome
 
 
 class MemoryRestate:
@@ -35,7 +35,7 @@ class MemoryRestate:
         """Nothing is connected."""
         self.closed = True
 
-    async def deliver(self, drive: Callable[[str], Awaitable[Driving]]) -> list[str]:
+    async def deliver(self, drive: Callable[[str], Awaitable[DriveOutcome]]) -> list[str]:
         """Have a worker drive what is due, and what comes of it; returns how the runs stand then."""
         told: list[str] = []
         while due := [entry for entry in self._pending if entry[0] <= self._clock.monotonic()]:

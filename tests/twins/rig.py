@@ -6,7 +6,7 @@ from tests.twins.builders import call, make_context
 from tests.twins.clock import ManualClock
 from tests.twins.ports import Behaviour, DictSecrets, DictTools, FunctionDispatcher, RecordingJournal, echo
 from toolcrib.contracts import Json, Limits, ToolEnvelope, ToolRevision
-from toolcrib.core.executor import Attic, CallContext, Executor, Results, Secrets, SlidingWindow, Tools
+from toolcrib.core.executor import BlobSink, CallContext, Executor, Results, SecretResolver, SlidingWindow, Tools
 from toolcrib.core.policy import Budget
 from toolcrib.infrastructure.store import MemoryStore
 
@@ -32,9 +32,9 @@ class Rig:
         secrets: Mapping[str, str] | None = None,
         limits: Limits | None = None,
         catalogue: Tools | None = None,
-        vault: Secrets | None = None,
+        vault: SecretResolver | None = None,
         results: Results | None = None,
-        attic: Attic | None = None,
+        attic: BlobSink | None = None,
     ) -> None:
         self.clock = ManualClock()
         self.dispatcher = FunctionDispatcher(behaviour)
@@ -48,7 +48,7 @@ class Rig:
             dispatcher=self.dispatcher,
             secrets=vault or self.secrets,
             results=results or self.store.cache,
-            attic=attic or self.store.blobs,
+            blob_sink=attic or self.store.blobs,
             rates=SlidingWindow(),
             clock=self.clock,
         )

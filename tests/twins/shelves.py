@@ -3,7 +3,7 @@
 from datetime import UTC, datetime
 
 from toolcrib.contracts import LifeCycle, PythonImplementation, ToolDefinition, ToolRevision
-from toolcrib.core.registry import Shelf
+from toolcrib.core.registry import RealmIndex
 
 NOON = datetime(2026, 11, 22, 12, tzinfo=UTC)
 
@@ -29,7 +29,7 @@ def revision(name: str, *, number: int = 1, version: str = "1.0.0", status: Life
     )
 
 
-def laid_out(revisions: list[ToolRevision]) -> Shelf:
-    shelf = Shelf()
+def laid_out(revisions: list[ToolRevision]) -> RealmIndex:
+    shelf = RealmIndex()
     shelf.fill(revisions)
     return shelf

@@ -10,7 +10,7 @@ import pytest
 from tests.unit.net.servers import answering, serving_raw
 from toolcrib.contracts.base.errors import EgressDenied, ModelError, ModelErrorKind
 from toolcrib.infrastructure.net import EgressPolicy, HttpSession, Timeouts
-from toolcrib.llm import Done, Event, HttpTransport, Model, Request, TextDelta, open_model, user
+from toolcrib.llm import Done, Event, HttpTransport, Model, Request, TextChunk, open_model, user
 
 KEY = "sk-secret-0123456789"
 ASK = Request(messages=(user("hello"),), timeouts=Timeouts(connect_s=5, read_idle_s=0.1, total_s=None))
@@ -197,7 +197,7 @@ async def test_a_stream_without_its_end_marker_is_complete_after_the_finish_reas
     async with model_at(STREAM_HEAD + chunk("hel") + chunk("lo", "stop")[:-1]) as model:
         *deltas, done = await collected(model)
 
-    assert deltas == [TextDelta("hel"), TextDelta("lo")]
+    assert deltas == [TextChunk("hel"), TextChunk("lo")]
     assert isinstance(done, Done)
     assert done.response.message.text == "hello"
 
@@ -216,7 +216,7 @@ async def test_a_reader_that_leaves_early_closes_the_connection():
     async with serving_raw(endless) as port, HttpSession(EgressPolicy(allow=(f"127.0.0.1:{port}",))) as session:
         model = open_model("ollama:m", HttpTransport(session), base_url=f"http://127.0.0.1:{port}")
         events = model.stream(Request(messages=(user("hello"),)))
-        assert await anext(events) == TextDelta("hel")
+        assert await anext(events) == TextChunk("hel")
         await events.aclose()
         await asyncio.wait_for(closed.wait(), 5)
 

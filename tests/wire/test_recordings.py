@@ -19,9 +19,9 @@ from toolcrib.llm import (
     Quirks,
     Request,
     Response,
-    TextDelta,
+    TextChunk,
     Thinking,
-    ThinkingDelta,
+    ThinkingChunk,
     Wire,
     decode_response,
     encode_response,
@@ -199,7 +199,7 @@ def test_a_recorded_answer_means_the_same_when_it_is_streamed(exchange: Exchange
     events = decoded(exchange.wire, [stream(exchange.body)])
 
     assert _comparable(response_in(events)) == _comparable(whole)
-    assert "".join(event.text for event in events if isinstance(event, TextDelta)) == whole.message.text
+    assert "".join(event.text for event in events if isinstance(event, TextChunk)) == whole.message.text
 
 
 @streams
@@ -219,8 +219,8 @@ def test_the_deltas_of_a_recorded_stream_add_up_to_its_answer(exchange: Exchange
     events = decoded(exchange.wire, [exchange.body])
     message = response_in(events).message
 
-    assert "".join(event.text for event in events if isinstance(event, TextDelta)) == message.text
-    thoughts = "".join(event.text for event in events if isinstance(event, ThinkingDelta))
+    assert "".join(event.text for event in events if isinstance(event, TextChunk)) == message.text
+    thoughts = "".join(event.text for event in events if isinstance(event, ThinkingChunk))
     assert thoughts == "".join(part.text for part in message.parts if isinstance(part, Thinking))
 
 

@@ -1,21 +1,21 @@
 """Agents, and agentic tools: a model that chooses tools turn by turn, or fills in a fixed sequence of them."""
 
-from toolcrib.agents.authoring import TASK_INPUT, Draft, Trial, agentic_definition, check_agentic
+from toolcrib.agents.authoring import TASK_INPUT, PromptTestProgram, TextProgram, agentic_definition, check_agentic
 from toolcrib.agents.history.prior_turns import SUMMARIZED, Summary
 from toolcrib.agents.history.variables import message_of, variables_of
 from toolcrib.agents.planner.compiled_workflow import workflow_of
 from toolcrib.agents.planner.step_handlers import AgenticHandlers
 from toolcrib.agents.prepare.agent import check_agent, identity_of
-from toolcrib.agents.prepare.agentic_tool import Furnisher, Models
+from toolcrib.agents.prepare.agentic_tool import Models, RunPreparer
 from toolcrib.agents.prepare.memory import Memory
 from toolcrib.agents.programs import CALL, programs
 from toolcrib.agents.reference.lists import References, check_provider_data
 from toolcrib.agents.reference.snapshots import ReferenceUnavailable, Snapshot, Snapshots
 from toolcrib.agents.toolset.allocation import allocation
 from toolcrib.agents.toolset.default_prompt import default_prompt, reference_names
-from toolcrib.agents.toolset.drift import basis_of, drift_of, made_from
+from toolcrib.agents.toolset.drift import basis_of, drift_of, with_basis
 from toolcrib.agents.toolset.placeholders import PLACEHOLDERS, check_prompt
-from toolcrib.agents.toolset.resolution import Asker, resolve
+from toolcrib.agents.toolset.resolution import ToolRequester, resolve
 
 __all__ = [
     "CALL",
@@ -23,17 +23,17 @@ __all__ = [
     "SUMMARIZED",
     "TASK_INPUT",
     "AgenticHandlers",
-    "Asker",
-    "Draft",
-    "Furnisher",
     "Memory",
     "Models",
+    "PromptTestProgram",
     "ReferenceUnavailable",
     "References",
+    "RunPreparer",
     "Snapshot",
     "Snapshots",
     "Summary",
-    "Trial",
+    "TextProgram",
+    "ToolRequester",
     "agentic_definition",
     "allocation",
     "basis_of",
@@ -44,11 +44,11 @@ __all__ = [
     "default_prompt",
     "drift_of",
     "identity_of",
-    "made_from",
     "message_of",
     "programs",
     "reference_names",
     "resolve",
     "variables_of",
+    "with_basis",
     "workflow_of",
 ]

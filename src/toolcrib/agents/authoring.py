@@ -21,7 +21,7 @@ import orjson
 from toolcrib.agents.evidence.plan import StepPlan
 from toolcrib.agents.model.json_answers import UnusableAnswer, model_failure, read_object
 from toolcrib.agents.planner.planning import first_plan
-from toolcrib.agents.prepare.agentic_tool import Furnisher, Models, Setup
+from toolcrib.agents.prepare.agentic_tool import Models, RunPreparer, Setup
 from toolcrib.agents.toolset.allocation import allocation, meant
 from toolcrib.agents.toolset.default_prompt import default_prompt, reference_names
 from toolcrib.agents.toolset.placeholders import check_prompt
@@ -45,7 +45,7 @@ from toolcrib.contracts import (
     TrialCall,
 )
 from toolcrib.core.registry import Registry, compile_schema
-from toolcrib.core.runs import BudgetExhausted, Ended, ModelCall, RunContext
+from toolcrib.core.runs import BudgetExhausted, ModelCall, RunContext, RunEnd
 from toolcrib.llm import LanguageModel, Message, Request, ToolCall, user
 
 TASK_INPUT: JsonSchema = {
@@ -231,7 +231,7 @@ _ANSWER: JsonSchema = {
 }
 
 
-class Draft:
+class TextProgram:
     """The program that has a text written; its output is `{"text", "reason"}`.
 
     Args:
@@ -245,18 +245,18 @@ class Draft:
         self._task = task
         self._check = check
 
-    async def __call__(self, context: RunContext, tool: ToolRevision) -> Ended:
+    async def __call__(self, context: RunContext, tool: ToolRevision) -> RunEnd:
         """Ask, and ask again with the problems named."""
         implementation = tool.definition.implementation
         if implementation.kind != "agentic":
             msg = f"tool {tool.ref!r} is of kind {implementation.kind!r} and has no model to write with"
             raise InvalidDefinition(msg)
         try:
-            return Ended(output=await self._write(context, tool.definition, self._models(implementation.llm)))
+            return RunEnd(output=await self._write(context, tool.definition, self._models(implementation.llm)))
         except BudgetExhausted as limit:
-            return Ended(stop_reason=limit.shortage.stop_reason, warnings=(str(limit),))
+            return RunEnd(stop_reason=limit.shortage.stop_reason, warnings=(str(limit),))
         except (ModelError, UnusableAnswer) as failure:
-            return Ended(status="failed", stop_reason="error", error=model_failure(failure))
+            return RunEnd(status="failed", stop_reason="error", error=model_failure(failure))
 
     async def _write(self, context: RunContext, definition: ToolDefinition, model: LanguageModel) -> JsonObject:
         question = f"{self._task}\n\nThe tool:\n{facts_of(definition)}"
@@ -297,27 +297,27 @@ def facts_of(definition: ToolDefinition) -> str:
     return orjson.dumps({**facts, **kept}).decode()
 
 
-class Trial:
+class PromptTestProgram:
     """The program of a prompt's test.
 
     Args:
-        furnisher: Furnishes runs.
+        preparer: Prepares runs.
     """
 
-    def __init__(self, furnisher: Furnisher) -> None:
-        self._furnisher = furnisher
+    def __init__(self, preparer: RunPreparer) -> None:
+        self._preparer = preparer
 
-    async def __call__(self, context: RunContext, tool: ToolRevision) -> Ended:
+    async def __call__(self, context: RunContext, tool: ToolRevision) -> RunEnd:
         """Ask for the plan, or for the first turn."""
-        setup = await self._furnisher.prepare(context, tool)
+        setup = await self._preparer.prepare(context, tool)
         found: JsonObject = {"system_prompt": setup.system_prompt(), "calls": [], "problems": []}
         try:
             found |= await (self._plan(setup) if setup.implementation.mode == "deterministic" else self._turn(setup))
         except BudgetExhausted as limit:
-            return Ended(output=found, stop_reason=limit.shortage.stop_reason, warnings=(str(limit),))
+            return RunEnd(output=found, stop_reason=limit.shortage.stop_reason, warnings=(str(limit),))
         except (ModelError, UnusableAnswer) as failure:
-            return Ended(output=found, status="failed", stop_reason="error", error=model_failure(failure))
-        return Ended(output=found)
+            return RunEnd(output=found, status="failed", stop_reason="error", error=model_failure(failure))
+        return RunEnd(output=found)
 
     async def _plan(self, setup: Setup) -> JsonObject:
         plan, doubts = await first_plan(setup)
@@ -336,7 +336,7 @@ class Trial:
         response = await setup.context.model(
             setup.call("t1.llm", "tool_selection", request, new=messages, system=system)
         )
-        judged = [_judged(setup, call) for call in response.message.calls]
+        judged = [_trial_call(setup, call) for call in response.message.calls]
         return {
             "answer": response.message.text or None,
             "calls": [call.model_dump(mode="json") for call, _ in judged],
@@ -344,9 +344,9 @@ class Trial:
         }
 
 
-def _judged(setup: Setup, call: ToolCall) -> tuple[TrialCall, str]:
+def _trial_call(setup: Setup, call: ToolCall) -> tuple[TrialCall, str]:
     """A call that the model wants, and what is wrong with it."""
-    name = setup.place.offer.named(call.name)
+    name = setup.place.offer.real_name(call.name)
     item = next((allotted for allotted in setup.allotted if allotted.tool.name == name), None)
     try:
         arguments: Json = orjson.loads(call.args or "{}")

@@ -24,11 +24,11 @@ import orjson
 from toolcrib.agents.history.variables import Recall
 from toolcrib.agents.model.json_answers import UnusableAnswer, ask_json, fitting_object, model_failure, read_object
 from toolcrib.agents.model.tool_calls import calls_in_short, preview
-from toolcrib.agents.planner.caller_questions import UNANSWERED, Unanswered, unanswered
+from toolcrib.agents.planner.caller_questions import UNANSWERED, Unanswered, end_with_question
 from toolcrib.agents.planner.recorded_plans import RecordedPlan, plan_of
-from toolcrib.agents.planner.step_results import Stage, conclude, report, stopped_by, warnings_of
-from toolcrib.agents.prepare.agent import AgentFurnisher, Fragments, Furnished
-from toolcrib.agents.prepare.agentic_tool import Furnisher, Models, Setup
+from toolcrib.agents.planner.step_results import StepRun, conclude, report, stop_reason_of, warnings_of
+from toolcrib.agents.prepare.agent import AgentPreparer, Fragments, PreparedAgent
+from toolcrib.agents.prepare.agentic_tool import Models, RunPreparer, Setup
 from toolcrib.agents.reference.lists import References
 from toolcrib.agents.turn.call_evidence import grounds_of
 from toolcrib.agents.turn.turns import Turns, refusal_of, stop_warnings
@@ -46,49 +46,49 @@ from toolcrib.contracts import (
     ToolRevision,
 )
 from toolcrib.contracts.workflows import SettledStep
-from toolcrib.core.executor import CallFailed, ToolCall, error
+from toolcrib.core.executor import CallFailed, CallRequest, error
 from toolcrib.core.policy import Accounts
 from toolcrib.core.registry import Providers, Registry
-from toolcrib.core.runs import BudgetExhausted, Ended, Program, RunContext
+from toolcrib.core.runs import BudgetExhausted, Program, RunContext, RunEnd
 from toolcrib.llm import Message, Response, user
 
 _FORMAT = "Give your final answer now: one JSON object that meets the schema, and nothing else."
 
 
-class Agent:
+class AgentProgram:
     """Runs agents.
 
     Args:
-        furnisher: Furnishes runs.
+        preparer: Prepares runs.
     """
 
-    def __init__(self, furnisher: AgentFurnisher) -> None:
-        self._furnisher = furnisher
+    def __init__(self, preparer: AgentPreparer) -> None:
+        self._preparer = preparer
 
-    async def __call__(self, context: RunContext, tool: ToolRevision) -> Ended:
+    async def __call__(self, context: RunContext, tool: ToolRevision) -> RunEnd:
         """Run to the end; whatever goes wrong is an end too, with what was reached until then."""
         agent = tool.definition.implementation
         if not isinstance(agent, AgentImplementation):
             msg = f"tool {tool.ref!r} is of kind {agent.kind!r}, not an agent"
             raise InvalidDefinition(msg)
         try:
-            furnished = await self._furnisher.prepare(context, tool, agent)
+            prepared = await self._preparer.prepare(context, tool, agent)
         except CallFailed as refusal:
-            return Ended(status="failed", stop_reason="policy", error=refusal.error)
-        if _names_tools(agent) and not furnished.offer.tools:
+            return RunEnd(status="failed", stop_reason="policy", error=refusal.error)
+        if _names_tools(agent) and not prepared.offer.tools:
             return _no_tools(tool)
-        return await Turns(_Reply(furnished), furnished.found).run()
+        return await Turns(_Reply(prepared), prepared.found).run()
 
 
 class _Reply:
     """The work of an agent: a message, and an answer."""
 
-    def __init__(self, furnished: Furnished) -> None:
-        self.desk = furnished.desk
-        self.offer = furnished.offer
-        self.opening = furnished.opening
-        self.answer_schema = furnished.agent.answer_schema
-        self._system = furnished.system
+    def __init__(self, prepared: PreparedAgent) -> None:
+        self.model_client = prepared.model_client
+        self.offer = prepared.offer
+        self.opening = prepared.opening
+        self.answer_schema = prepared.agent.answer_schema
+        self._system = prepared.system
 
     def prompt(self, done: Sequence[ToolEnvelope]) -> str:
         """The same always."""
@@ -99,63 +99,63 @@ class _Reply:
         """The last words and the calls with their results in short."""
         return {"response": turns.said, "calls": calls_in_short(turns.done)}
 
-    async def answered(self, turns: Turns, response: Response) -> Ended:
+    async def end_with_answer(self, turns: Turns, response: Response) -> RunEnd:
         """The answer, or why there is none."""
         if response.stop in ("content_filter", "refusal"):
-            message = f"the model {self.desk.model.name!r} did not answer: {refusal_of(response)}"
+            message = f"the model {self.model_client.model.name!r} did not answer: {refusal_of(response)}"
             refused = error(ErrorCode.PROVIDER_ERROR, Reason.REQUEST_REFUSED, message)
-            return turns.failed(refused, stop_reason="policy")
+            return turns.end_with_failure(refused, stop_reason="policy")
         if self.answer_schema is not None:
-            return await self._structured(turns, response, self.answer_schema)
+            return await self._answer_as_object(turns, response, self.answer_schema)
         text, warnings = response.message.text, stop_warnings(response)
         if response.wants_format:
             text = await turns.final_words(response.message)
         if warnings:
-            return Ended(output={"response": text}, stop_reason="max_tokens", warnings=warnings)
-        return Ended(output={"response": text}) if text.strip() else turns.nothing(response)
+            return RunEnd(output={"response": text}, stop_reason="max_tokens", warnings=warnings)
+        return RunEnd(output={"response": text}) if text.strip() else turns.nothing(response)
 
-    async def _structured(self, turns: Turns, response: Response, schema: JsonSchema) -> Ended:
+    async def _answer_as_object(self, turns: Turns, response: Response, schema: JsonSchema) -> RunEnd:
         text = response.message.text.strip()
         if not text and not response.wants_format:
             return turns.nothing(response)
         found = None if response.wants_format else fitting_object(text, schema)
         if found is None:
             try:
-                found = await turns.formatted(response.message, _FORMAT, schema)
+                found = await turns.format_answer(response.message, _FORMAT, schema)
             except UnusableAnswer as failure:
                 output = {"response": text, "calls": calls_in_short(turns.done)}
-                return Ended(output=output, status="failed", stop_reason="error", error=model_failure(failure))
+                return RunEnd(output=output, status="failed", stop_reason="error", error=model_failure(failure))
             if isinstance(read_object(text), dict):
                 text = ""  # no words, but an object that has been put right since
-        return Ended(output={"response": text or orjson.dumps(found).decode(), "output": found})
+        return RunEnd(output={"response": text or orjson.dumps(found).decode(), "output": found})
 
 
 def _names_tools(agent: AgentImplementation) -> bool:
     return bool(agent.tools or agent.tool_categories or agent.tool_tags or agent.delegates)
 
 
-def _no_tools(tool: ToolRevision) -> Ended:
+def _no_tools(tool: ToolRevision) -> RunEnd:
     message = f"agent {tool.ref!r} names tools, and none of them can be used; its journal says why each was left out"
     none = error(ErrorCode.POLICY_DENIED, Reason.TOOL_NOT_ALLOWED, message)
-    return Ended(status="failed", stop_reason="no_tools", error=none)
+    return RunEnd(status="failed", stop_reason="no_tools", error=none)
 
 
 _AGENTIC_FORMAT = "Give your final answer now: put it into the schema, truthfully, from the results above."
 
 
-class Agentic:
+class AgenticProgram:
     """The program of an agentic tool in agentic mode.
 
     Args:
-        furnisher: Furnishes runs.
+        preparer: Prepares runs.
     """
 
-    def __init__(self, furnisher: Furnisher) -> None:
-        self._furnisher = furnisher
+    def __init__(self, preparer: RunPreparer) -> None:
+        self._preparer = preparer
 
-    async def __call__(self, context: RunContext, tool: ToolRevision) -> Ended:
+    async def __call__(self, context: RunContext, tool: ToolRevision) -> RunEnd:
         """Run to the end; whatever goes wrong is an end too, with what was reached until then."""
-        setup = await self._furnisher.prepare(context, tool)
+        setup = await self._preparer.prepare(context, tool)
         return (
             await Turns(_Task(setup), grounds=grounds_of(setup)).run() if setup.allotted else _nothing_allocated(tool)
         )
@@ -165,7 +165,7 @@ class _Task:
     """The work of an agentic tool: a task, and an answer that is put into a schema."""
 
     def __init__(self, setup: Setup) -> None:
-        self.desk = setup
+        self.model_client = setup
         self.offer = setup.place.offer
         self.opening: tuple[Message, ...] = (user(setup.task),)
         self.answer_schema: JsonSchema | None = None
@@ -173,46 +173,47 @@ class _Task:
 
     def prompt(self, done: Sequence[ToolEnvelope]) -> str:
         """The system prompt, with the history where it has a place for it: the messages have it anyway."""
-        if "execution_history" in self.desk.place.prompt.references:
-            return self.desk.system_prompt(_history(done))
-        self._prompt = self._prompt or self.desk.system_prompt()
+        if "execution_history" in self.model_client.place.prompt.references:
+            return self.model_client.system_prompt(_history(done))
+        self._prompt = self._prompt or self.model_client.system_prompt()
         return self._prompt
 
     def partial(self, turns: Turns) -> Json:
         """The calls with their results in short."""
         return {"summary": turns.closing or None, "calls": calls_in_short(turns.done)}
 
-    async def answered(self, turns: Turns, response: Response) -> Ended:
+    async def end_with_answer(self, turns: Turns, response: Response) -> RunEnd:
         """The answer as it is, or put into the result schema."""
         text, warnings = response.message.text, stop_warnings(response)
-        schema = self.desk.implementation.result_schema
+        schema = self.model_client.implementation.result_schema
         if response.wants_format and schema is None:
             text = await turns.final_words(response.message)
         if not text.strip() and not (response.wants_format and schema):
             return turns.nothing(response)
         if schema is None:
-            return Ended(output={"summary": text}, warnings=warnings)
+            return RunEnd(output={"summary": text}, warnings=warnings)
         found = fitting_object(text, schema)
         if found is not None:
-            return Ended(output=found, warnings=warnings)
+            return RunEnd(output=found, warnings=warnings)
         try:
             if response.wants_format:
-                output = await turns.formatted(response.message, _AGENTIC_FORMAT, schema)
+                output = await turns.format_answer(response.message, _AGENTIC_FORMAT, schema)
             else:
                 output = await self._format(turns.done, text, schema)
         except (ModelError, UnusableAnswer, BudgetExhausted) as failure:
             # The task is done: the answer is then the model's own words.
             output = {"summary": text}
             warnings = (*warnings, f"the answer could not be formatted: {failure}")
-        return Ended(output=output, warnings=warnings)
+        return RunEnd(output=output, warnings=warnings)
 
     async def _format(self, done: Sequence[ToolEnvelope], text: str, schema: JsonSchema) -> Json:
         facts = preview([{"tool": found.name, "output": found.output} for found in done if found.ok], 6000)
         question = (
-            f"Task: {self.desk.task}\n\nAnswer so far: {text}\n\nFacts: {facts}\n\nPut the answer into the schema."
+            f"Task: {self.model_client.task}\n\nAnswer so far: {text}\n\nFacts: {facts}\n\n"
+            "Put the answer into the schema."
         )
         system = "You put an answer into the given schema, truthfully, from the text and the facts that you are given."
-        return await ask_json(self.desk, "format", "formatting", question, schema, name="answer", system=system)
+        return await ask_json(self.model_client, "format", "formatting", question, schema, name="answer", system=system)
 
 
 def _history(done: Sequence[ToolEnvelope]) -> str:
@@ -224,25 +225,25 @@ def _history(done: Sequence[ToolEnvelope]) -> str:
     )
 
 
-def _nothing_allocated(tool: ToolRevision) -> Ended:
+def _nothing_allocated(tool: ToolRevision) -> RunEnd:
     message = f"agentic tool {tool.ref!r} has no tools to choose from; allot at least one that is in service"
     none = error(ErrorCode.POLICY_DENIED, Reason.TOOL_NOT_ALLOWED, message)
-    return Ended(status="failed", stop_reason="no_tools", error=none)
+    return RunEnd(status="failed", stop_reason="no_tools", error=none)
 
 
-class Deterministic:
+class DeterministicProgram:
     """The program of a deterministic agentic tool.
 
     Args:
-        furnisher: Furnishes runs.
+        preparer: Prepares runs.
     """
 
-    def __init__(self, furnisher: Furnisher) -> None:
-        self._furnisher = furnisher
+    def __init__(self, preparer: RunPreparer) -> None:
+        self._preparer = preparer
 
-    async def __call__(self, context: RunContext, tool: ToolRevision) -> Ended:
+    async def __call__(self, context: RunContext, tool: ToolRevision) -> RunEnd:
         """Run to the end; whatever goes wrong is an end too, with what was reached until then."""
-        setup = await self._furnisher.prepare(context, tool)
+        setup = await self._preparer.prepare(context, tool)
         return await _Sequence(setup).run() if setup.implementation.steps else _no_steps(tool)
 
 
@@ -254,19 +255,19 @@ class _Sequence:
         self._done: dict[str, SettledStep] = {}
         self._warnings: tuple[str, ...] = ()
 
-    async def run(self) -> Ended:
+    async def run(self) -> RunEnd:
         try:
             return await self._run()
         except Unanswered as question:
-            return unanswered(question.question, self._said, self._partial())
+            return end_with_question(question.question, self._said, self._partial())
         except BudgetExhausted as limit:
-            return Ended(
+            return RunEnd(
                 output={"steps": report(self._setup, self._done)},
                 stop_reason=limit.shortage.stop_reason,
                 warnings=(*self._said, str(limit)),
             )
         except (ModelError, UnusableAnswer) as failure:
-            return Ended(
+            return RunEnd(
                 output=self._partial(),
                 status="failed",
                 stop_reason="error",
@@ -274,21 +275,21 @@ class _Sequence:
                 warnings=self._said,
             )
 
-    async def _run(self) -> Ended:
+    async def _run(self) -> RunEnd:
         plan = await plan_of(self._setup)
         self._warnings = plan.warnings
         recorded = plan if isinstance(plan, RecordedPlan) else None
         if recorded is not None and recorded.question is not None:
-            return Ended(output={"question": recorded.question}, warnings=(UNANSWERED,))
+            return RunEnd(output={"question": recorded.question}, warnings=(UNANSWERED,))
         self._setup.context.partial = self._partial
         for place, step in enumerate(self._setup.implementation.steps):
             left_out = recorded is not None and step.id in recorded.left_out
-            stage = Stage(
+            stage = StepRun(
                 self._setup, place, step.id, self._done, plan.assumptions, recorded is not None, left_out=left_out
             )
             ended = await stage.carry_out(plan.step(step.id))
             self._done[step.id] = ended
-            if stopped_by(ended):
+            if stop_reason_of(ended):
                 break
         return await conclude(self._setup, self._done, self._warnings, "format", recorded=recorded is not None)
 
@@ -302,10 +303,10 @@ class _Sequence:
         return {"steps": facts} if facts else None
 
 
-def _no_steps(tool: ToolRevision) -> Ended:
+def _no_steps(tool: ToolRevision) -> RunEnd:
     message = f"agentic tool {tool.ref!r} has no steps; allot at least one tool"
     none = error(ErrorCode.POLICY_DENIED, Reason.TOOL_NOT_ALLOWED, message)
-    return Ended(status="failed", stop_reason="no_tools", error=none)
+    return RunEnd(status="failed", stop_reason="no_tools", error=none)
 
 
 CALL = "call"
@@ -333,22 +334,22 @@ def programs(
         accounts: Finds the service accounts that agents act as.
         recall: Remembers agents' conversations.
     """
-    furnisher = Furnisher(models, registry, providers, references)
-    agents = AgentFurnisher(models, registry, fragments=fragments, accounts=accounts, recall=recall)
-    deterministic, agentic = Deterministic(furnisher), Agentic(furnisher)
+    preparer = RunPreparer(models, registry, providers, references)
+    agents = AgentPreparer(models, registry, fragments=fragments, accounts=accounts, recall=recall)
+    deterministic, agentic = DeterministicProgram(preparer), AgenticProgram(preparer)
 
-    async def run_agentic(context: RunContext, tool: ToolRevision) -> Ended:
+    async def run_agentic(context: RunContext, tool: ToolRevision) -> RunEnd:
         implementation = tool.definition.implementation
         fixed = implementation.kind == "agentic" and implementation.mode == "deterministic"
         return await (deterministic if fixed else agentic)(context, tool)
 
-    return {"tool": call_once, "agentic": run_agentic, "agent": Agent(agents)}
+    return {"tool": call_once, "agentic": run_agentic, "agent": AgentProgram(agents)}
 
 
-async def call_once(context: RunContext, tool: ToolRevision) -> Ended:
+async def call_once(context: RunContext, tool: ToolRevision) -> RunEnd:
     """One call of one tool; its envelope is the run's end."""
-    envelope = await context.call(ToolCall(CALL, tool.name, context.request.input, tool.content_hash))
+    envelope = await context.call(CallRequest(CALL, tool.name, context.request.input, tool.content_hash))
     if envelope.error is None:
-        return Ended(output=envelope.output, attachments=envelope.attachments)
+        return RunEnd(output=envelope.output, attachments=envelope.attachments)
     denied = envelope.status == "denied"
-    return Ended(status="failed", stop_reason="policy" if denied else "error", error=envelope.error)
+    return RunEnd(status="failed", stop_reason="policy" if denied else "error", error=envelope.error)

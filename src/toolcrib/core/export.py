@@ -29,7 +29,7 @@ __all__ = [
     "export_names",
     "export_tools",
     "generate_description",
-    "offered",
+    "select_available",
 ]
 
 
@@ -202,7 +202,7 @@ def export_tools(tools: Sequence[ToolRevision], form: ExportFormat, *, beside: I
     return [_SHAPES[form](tool.definition, names[tool.name]) for tool in ordered]
 
 
-def offered(tools: Iterable[ToolRevision], form: ExportFormat) -> list[ToolRevision]:
+def select_available(tools: Iterable[ToolRevision], form: ExportFormat) -> list[ToolRevision]:
     """Those that are available to a system of this form: what is only a step of workflows is not.
 
     Args:

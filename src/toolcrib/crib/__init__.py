@@ -1,4 +1,4 @@
-"""The crib: the composition root that wires the house together, and the Python API."""
+"""The crib: the composition root that wires everything together, and the Python API."""
 
 from toolcrib.crib.crib import Crib
 from toolcrib.crib.definitions import Agent, AgenticTool, CompositeTool, WorkflowHandle

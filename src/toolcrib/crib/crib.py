@@ -1,4 +1,4 @@
-"""The crib: the one object that wires the house together, and the Python API.
+"""The crib: the one object that wires everything together, and the Python API.
 
     crib = Crib()                                # SQLite in the working directory
     crib.add(search_deals, update_deals)
@@ -36,10 +36,10 @@ from toolcrib.contracts import (
     Trace,
 )
 from toolcrib.contracts.maintenance import RehearsalReport
-from toolcrib.core.engines import Driven, SystemClock
+from toolcrib.core.engines import DriveResult, SystemClock
 from toolcrib.core.engines.restate import RestateOptions
 from toolcrib.core.executor import Clock
-from toolcrib.core.export import ExportFormat, export_tools, offered
+from toolcrib.core.export import ExportFormat, export_tools, select_available
 from toolcrib.core.policy import read_caps
 from toolcrib.core.providers import ImportedApi
 from toolcrib.core.runs import Result, read_trace
@@ -49,8 +49,8 @@ from toolcrib.crib.agents.conversations import Conversations
 from toolcrib.crib.agents.evaluations import Evaluations
 from toolcrib.crib.agents.executions import Executions
 from toolcrib.crib.agents.questions import Handoffs, Questions
-from toolcrib.crib.container.container import Outside, Parts
-from toolcrib.crib.container.environment import opened
+from toolcrib.crib.container.container import CribServices, Environment
+from toolcrib.crib.container.environment import resolve_store
 from toolcrib.crib.container.model_services import read_services
 from toolcrib.crib.container.plugins import NO_PLUGINS, Plugins, load_plugins
 from toolcrib.crib.container.requests import refusal_of, refusal_of_run, request_of
@@ -60,15 +60,15 @@ from toolcrib.crib.providers.entities import Source, Thing
 from toolcrib.crib.providers.imports import Imports
 from toolcrib.crib.providers.reference_data import ReferenceData
 from toolcrib.crib.providers.secrets import Secrets
-from toolcrib.crib.runs.approvals import Answer, Approvals
+from toolcrib.crib.runs.approvals import ApprovalAnswer, Approvals
 from toolcrib.crib.runs.bundles import Capture, Sees, replay_run
 from toolcrib.crib.runs.forks import Forks
-from toolcrib.crib.runs.rehearsal import Ahead, Rehearsal
+from toolcrib.crib.runs.rehearsal import Rehearsal, ShiftedClock
 from toolcrib.crib.runs.retention import Retention
 from toolcrib.crib.runs.settlements import Settlements
 from toolcrib.crib.settings import Settings, load_settings
 from toolcrib.crib.tools.lifecycle import ToolLife
-from toolcrib.crib.tools.listing import Listing, NamedThings, check_grants
+from toolcrib.crib.tools.listing import NamedThings, ToolListing, check_grants
 from toolcrib.crib.tools.prompts import Prompts
 from toolcrib.crib.workflows.authoring import Authoring
 from toolcrib.crib.workflows.instances import Instances
@@ -134,9 +134,9 @@ class Crib(Definer):
         keep_ended: timedelta | None = None,
         restate: RestateOptions | None = None,
     ) -> None:
-        parts = Parts.wire(
-            Outside(
-                store=opened(store, blobs),
+        parts = CribServices.wire(
+            Environment(
+                store=resolve_store(store, blobs),
                 clock=clock or SystemClock(),
                 egress=egress or EgressPolicy(),
                 environment=os.environ if environment is None else environment,
@@ -159,31 +159,34 @@ class Crib(Definer):
         self.sandbox, self.egress = outside.sandbox, outside.egress
         self.registry, self.providers = parts.registry, parts.providers
         self.executor, self.engine = parts.executor, parts.engine
-        self.retention = Retention(self.store, self.clock, self.enter, keep=keep_ended)
-        self._open_desks(parts)
+        self.retention = Retention(self.store, self.clock, self.authorize, keep=keep_ended)
+        self._open_services(parts)
 
-    def _open_desks(self, parts: Parts) -> None:
+    def _open_services(self, parts: CribServices) -> None:
         """Make what the parts are asked through."""
         self._handoffs = Handoffs(self.store.journal, self.engine, self.clock)
-        self.approvals, self.settlements = Approvals(parts, self.enter), Settlements(parts, self.enter)
-        self.reference_data, self.imports = ReferenceData(parts, self.enter, self.invoke), Imports(parts, self.enter)
-        self.lifecycle, self.listing = ToolLife(parts, self.enter), Listing(self.registry, self.enter)
-        self.agents = Agents(parts, self.listing, self.enter)
-        self.prompts = Prompts.of(parts, self.enter)
-        self.secrets = Secrets(parts, self.enter)
-        self.fragments = NamedThings(parts.fragments, self.enter, self.clock)
-        self.accounts = NamedThings(parts.accounts, self.enter, self.clock, check_grants)
-        self.steps = NamedThings(parts.steps, self.enter, self.clock, parts.catalogue.check_step)
-        self.conditions = NamedThings(parts.conditions, self.enter, self.clock, parts.catalogue.check_condition)
-        self.connections = Connections(parts, self.enter)
-        self.conversations = Conversations(self.store, self.engine, self.clock, self.enter)
-        self.evaluate = Evaluations(parts, self.enter)
-        self.questions = Questions(parts, self.enter)
-        self.executions = Executions(parts, self.conversations, self.enter, self.questions)
-        self.workflows = Workflows(parts, self.listing, self.lifecycle, self.executions, self.enter)
+        self.approvals, self.settlements = Approvals(parts, self.authorize), Settlements(parts, self.authorize)
+        self.reference_data, self.imports = (
+            ReferenceData(parts, self.authorize, self.invoke),
+            Imports(parts, self.authorize),
+        )
+        self.lifecycle, self.listing = ToolLife(parts, self.authorize), ToolListing(self.registry, self.authorize)
+        self.agents = Agents(parts, self.listing, self.authorize)
+        self.prompts = Prompts.of(parts, self.authorize)
+        self.secrets = Secrets(parts, self.authorize)
+        self.fragments = NamedThings(parts.fragments, self.authorize, self.clock)
+        self.accounts = NamedThings(parts.accounts, self.authorize, self.clock, check_grants)
+        self.steps = NamedThings(parts.steps, self.authorize, self.clock, parts.catalogue.check_step)
+        self.conditions = NamedThings(parts.conditions, self.authorize, self.clock, parts.catalogue.check_condition)
+        self.connections = Connections(parts, self.authorize)
+        self.conversations = Conversations(self.store, self.engine, self.clock, self.authorize)
+        self.evaluate = Evaluations(parts, self.authorize)
+        self.questions = Questions(parts, self.authorize)
+        self.executions = Executions(parts, self.conversations, self.authorize, self.questions)
+        self.workflows = Workflows(parts, self.listing, self.lifecycle, self.executions, self.authorize)
         Authoring(self.workflows, self.registry).bind(parts.functions)
-        self.instances = Instances(parts, self.executions, self.enter)
-        self.forks = Forks(parts, self.executions, self.enter)
+        self.instances = Instances(parts, self.executions, self.authorize)
+        self.forks = Forks(parts, self.executions, self.authorize)
         self.fork, self.compare = self.forks.fork, self.forks.compare
         self.stream = self.executions.follow
 
@@ -257,16 +260,16 @@ class Crib(Definer):
             NotFound: It is allotted a tool that does not exist.
             Conflict: Another revision has been saved since `after`.
         """
-        return await self._catalogue.save(definition, await self.enter(principal), after=after)
+        return await self._catalogue.save(definition, await self.authorize(principal), after=after)
 
     async def check(self, definition: ToolDefinition, *, principal: Principal | None = None) -> ToolDefinition:
         """The definition as `save` would store it; raises what `save` would, and stores nothing."""
-        who = await self.enter(principal)
-        return self._catalogue.checked(definition, who.realm)
+        who = await self.authorize(principal)
+        return self._catalogue.check_tool(definition, who.realm)
 
     async def save_provider(self, provider: ProviderDefinition, *, principal: Principal | None = None) -> None:
         """Store a provider."""
-        await self._catalogue.save_provider(provider, await self.enter(principal))
+        await self._catalogue.save_provider(provider, await self.authorize(principal))
 
     async def add_entities(self, name: str, database: Source, *things: Thing) -> ImportedApi:
         """Make tools of tables that the application maps; see `Imports.entities`, which takes a principal too."""
@@ -285,8 +288,8 @@ class Crib(Definer):
         Raises:
             NotFound: No such tool.
         """
-        who = await self.enter(principal, newest=True)
-        found = [self.registry.require(who.realm, name) for name in names] or offered(
+        who = await self.authorize(principal, newest=True)
+        found = [self.registry.require(who.realm, name) for name in names] or select_available(
             self.registry.current(who.realm), form
         )
         return export_tools(found, form, beside=self.registry.names(who.realm))
@@ -369,7 +372,7 @@ class Crib(Definer):
         test: bool = False,
     ) -> tuple[RunRequest, ToolError | None]:
         """The request of a run, and why it is refused, if it is."""
-        who = await self.enter(principal)
+        who = await self.authorize(principal)
         tool = await self._catalogue.require(who.realm, ref)
         request = request_of(
             tool,
@@ -389,7 +392,7 @@ class Crib(Definer):
         Raises:
             NotFound: No such tool.
         """
-        who = await self.enter(principal)
+        who = await self.authorize(principal)
         tool = await self._catalogue.require(who.realm, ref)
         return refusal_of(self.executor, tool, arguments, who)
 
@@ -484,7 +487,7 @@ class Crib(Definer):
                 of them.
         """
         await self.store.open()
-        outside, clock, store = self._parts.outside, Ahead(self.clock), ShadowStore(self.store)
+        outside, clock, store = self._parts.outside, ShiftedClock(self.clock), ShadowStore(self.store)
         shadow = Crib(
             store,
             principal=self.principal,
@@ -539,7 +542,7 @@ class Crib(Definer):
             PermissionDenied: The principal may not decide on it.
             InvalidInput: The edited arguments do not fit the schema; the call still waits.
         """
-        answer = Answer(approve, edited_input, reason, principal)
+        answer = ApprovalAnswer(approve, edited_input, reason, principal)
         return await self.approvals.decide_call(run_id, position, answer)
 
     async def return_client_result(
@@ -565,7 +568,7 @@ class Crib(Definer):
         """Connect the store and save what was added; called by everything that needs it."""
         await self._catalogue.open(self.principal.realm)
 
-    async def enter(self, principal: Principal | None, *, newest: bool = False) -> Principal:
+    async def authorize(self, principal: Principal | None, *, newest: bool = False) -> Principal:
         """Who acts, with the definitions of the realm at hand; with `newest`, those that other processes saved too."""
         await self.open()
         who = principal or self.principal
@@ -590,5 +593,5 @@ class Crib(Definer):
         await self.close()
 
 
-def _result(driven: Driven) -> Result:
+def _result(driven: DriveResult) -> Result:
     return Result(driven.result, driven.log)

@@ -43,7 +43,7 @@ from toolcrib.contracts.workflows import WorkflowDefinition, WorkflowStep
 from toolcrib.core.registry import FunctionTool, as_function_tool, composite_definition
 from toolcrib.core.runs import Result
 from toolcrib.crib.agents.executions import Executions
-from toolcrib.crib.container.container import Parts
+from toolcrib.crib.container.container import CribServices
 from toolcrib.crib.container.model_services import llm_of
 from toolcrib.workflows.checks import read_definition, refusal
 
@@ -288,7 +288,7 @@ class Definer(ABC):
 
     executions: Executions
 
-    def __init__(self, parts: Parts, principal: Principal, defaults: Defaults) -> None:
+    def __init__(self, parts: CribServices, principal: Principal, defaults: Defaults) -> None:
         self._parts = parts
         self._defaults = defaults
         self.principal = principal

@@ -19,7 +19,7 @@ _logger = logging.getLogger(__name__)
 
 
 @contextlib.asynccontextmanager
-async def house_kept(crib: Crib) -> AsyncGenerator[None]:
+async def maintenance_loop(crib: Crib) -> AsyncGenerator[None]:
     """Do it all beside the block."""
     keeping = [
         asyncio.create_task(by_the_clock(crib, every_s, work))

@@ -33,7 +33,7 @@ from toolcrib.infrastructure.redis import RedisServer
 from toolcrib.infrastructure.sandbox import Sandbox, machine_sandbox
 from toolcrib.infrastructure.secrets import OWN_VARIABLES
 from toolcrib.infrastructure.store.blobs.files import open_objects
-from toolcrib.kinds.mcp.importer import Commands
+from toolcrib.kinds.mcp.importer import AllowedPrograms
 
 PREFIX: Final = "TOOLCRIB_"
 FILE: Final = "toolcrib.toml"
@@ -185,7 +185,7 @@ class Settings(Contract):
     @classmethod
     def _are_commands(cls, lines: tuple[str, ...]) -> tuple[str, ...]:
         try:
-            Commands(lines)
+            AllowedPrograms(lines)
         except InvalidSettings as problem:
             raise ValueError(str(problem)) from None
         return lines
@@ -228,7 +228,7 @@ def load_settings(
     layers: dict[Origin, dict[str, Json]] = {
         "file": {} if file is None else _from_file(file),
         "environment": _from_environment(environment),
-        "argument": _known(arguments, "arguments"),
+        "argument": _check_keys(arguments, "arguments"),
     }
     origins: dict[str, Origin] = dict.fromkeys(setting_keys(), "default")
     values: dict[str, Json] = {}
@@ -236,9 +236,9 @@ def load_settings(
         values |= layer
         origins |= dict.fromkeys(layer, origin)
     try:
-        settings = Settings.model_validate(_nested(values))
+        settings = Settings.model_validate(_nest_by_section(values))
     except ValidationError as problem:
-        raise InvalidSettings("; ".join(_explained(problem, origins, file))) from None
+        raise InvalidSettings("; ".join(_explain_problems(problem, origins, file))) from None
     _refuse_unknown_variables(environment, settings.released_env)
     return LoadedSettings(settings, origins, file)
 
@@ -285,18 +285,18 @@ def _from_file(file: Path) -> dict[str, Json]:
         raise InvalidSettings(f"the settings in {file} cannot be read: {problem.strerror}") from problem
     except ValueError as problem:
         raise InvalidSettings(f"the settings in {file} are not TOML: {problem}") from problem
-    return _known(dict(_flattened(tables, "")), str(file))
+    return _check_keys(dict(_flatten(tables, "")), str(file))
 
 
-def _flattened(table: Mapping[str, Json], prefix: str) -> Iterator[tuple[str, Json]]:
+def _flatten(table: Mapping[str, Json], prefix: str) -> Iterator[tuple[str, Json]]:
     for name, value in table.items():
         if isinstance(value, dict):
-            yield from _flattened(cast("Mapping[str, Json]", value), f"{prefix}{name}.")
+            yield from _flatten(cast("Mapping[str, Json]", value), f"{prefix}{name}.")
         else:
             yield f"{prefix}{name}", value
 
 
-def _known(values: dict[str, Json], place: str) -> dict[str, Json]:
+def _check_keys(values: dict[str, Json], place: str) -> dict[str, Json]:
     """The values, if every key is one.
 
     Raises:
@@ -324,7 +324,7 @@ def _from_text(field: FieldInfo, text: str) -> Json:
     return None if not text and NoneType in get_args(field.annotation) else text
 
 
-def _nested(values: Mapping[str, Json]) -> dict[str, Json]:
+def _nest_by_section(values: Mapping[str, Json]) -> dict[str, Json]:
     """Values by key as the model has them; no section is deeper than one level."""
     nested: dict[str, Json] = {}
     for key, value in values.items():
@@ -334,7 +334,7 @@ def _nested(values: Mapping[str, Json]) -> dict[str, Json]:
     return nested
 
 
-def _explained(problem: ValidationError, origins: Mapping[str, Origin], file: Path | None) -> Iterator[str]:
+def _explain_problems(problem: ValidationError, origins: Mapping[str, Origin], file: Path | None) -> Iterator[str]:
     """Each problem with the place where the value was set; the value itself is not repeated."""
     for found in problem.errors():
         key = next(known for known in _prefixes(found["loc"]) if known in origins)

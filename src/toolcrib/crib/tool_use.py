@@ -60,7 +60,7 @@ async def use_tools_with_ai(
         NotFound: There is no tool of such a name.
     """
     async with AsyncExitStack() as stack:
-        llm, given = _configured(model, on_malformed)
+        llm, given = _configure_model(model, on_malformed)
         if crib is None:
             crib = await stack.enter_async_context(Crib("memory://", models=given))
         elif given:
@@ -78,7 +78,7 @@ async def use_tools_with_ai(
         return ToolUse(_output(run, "response" if response_format is None else "output"), run)
 
 
-def _configured(
+def _configure_model(
     model: str | LLMConfig | LanguageModel, on_malformed: OnMalformed
 ) -> tuple[LLMConfig, dict[str, LanguageModel]]:
     """The configuration, and the model by its name if it is given itself."""

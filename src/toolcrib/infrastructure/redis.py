@@ -111,11 +111,11 @@ class RedisServer:
                 raise self._unavailable("has failed a moment ago")
             self._tried_again_at = self._monotonic() + _PATIENCE_S  # one asks, and the others do not wait for it
         try:
-            answer = await cast("Any", self._connected()).execute_command(*command)
+            answer = await cast("Any", self._ensure_client()).execute_command(*command)
         except NoScriptError:
             raise
         except (RedisError, OSError) as error:
-            raise self._gone(error) from None
+            raise self._note_failure(error) from None
         if self._tried_again_at is not None:
             self._tried_again_at = None
             _logger.warning("Redis at %s answers again", self.address)
@@ -140,7 +140,7 @@ class RedisServer:
         if client is not None:
             await client.aclose()
 
-    def _connected(self) -> "Redis":
+    def _ensure_client(self) -> "Redis":
         if self._client is None:
             from redis.asyncio import BlockingConnectionPool, Redis  # noqa: PLC0415 - part of an extra
             from redis.asyncio.retry import Retry  # noqa: PLC0415 - as above
@@ -157,7 +157,7 @@ class RedisServer:
             self._client = Redis.from_pool(pool)
         return self._client
 
-    def _gone(self, error: Exception) -> Unavailable:
+    def _note_failure(self, error: Exception) -> Unavailable:
         problem = self._unavailable(_kind(error))
         if self._tried_again_at is None:
             _logger.warning("%s; trying again in %g s, and from then on", problem, _PATIENCE_S)

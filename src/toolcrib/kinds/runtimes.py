@@ -64,7 +64,7 @@ __all__ = [
 ]
 
 
-def prepared(dispatch: Dispatch) -> Outcome | None:
+def client_payload(dispatch: Dispatch) -> Outcome | None:
     """The payload for the client, or null if the tool's runtime makes it."""
     definition = dispatch.tool.definition
     if definition.runs_on == "server":
@@ -115,7 +115,7 @@ class RuntimeDispatcher:
         if runtime is None:
             message = f"this process has no runtime for tools of kind {kind!r}; it has: {', '.join(self._runtimes)}"
             raise CallFailed(error(ErrorCode.UNKNOWN, Reason.RUNTIME_MISSING, message))
-        for_client = prepared(dispatch)
+        for_client = client_payload(dispatch)
         if for_client is not None:
             return for_client
         try:
@@ -181,7 +181,7 @@ class Abilities:
 
     async def _tools(self, run: Run) -> AsyncIterator[ToolRevision]:
         for content_hash in dict.fromkeys((run.request.content_hash, *run.request.pins.values())):
-            yield await self._registry.pinned(run.realm, content_hash)
+            yield await self._registry.get_revision(run.realm, content_hash)
 
     def _missing(self, tool: ToolRevision, run: Run) -> str | None:
         implementation = tool.definition.implementation

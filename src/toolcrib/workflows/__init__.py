@@ -6,7 +6,7 @@ may be started again at any time and gets what the journal knows. Nothing here k
 
 from toolcrib.workflows.edit.authoring import authoring_tools, function_of
 from toolcrib.workflows.edit.materialize import (
-    Asked,
+    AgentRequestMade,
     Chosen,
     Rewired,
     check_call,
@@ -15,18 +15,18 @@ from toolcrib.workflows.edit.materialize import (
     choose,
     with_step,
 )
-from toolcrib.workflows.run.instances import settled_of
+from toolcrib.workflows.run.instances import read_settled_steps
 from toolcrib.workflows.run.program import Workflow
-from toolcrib.workflows.values.graph import Edge, Node, Plan, plan_of
+from toolcrib.workflows.values.graph import Edge, StepNode, WorkflowPlan, plan_of
 
 __all__ = [
-    "Asked",
+    "AgentRequestMade",
     "Chosen",
     "Edge",
-    "Node",
-    "Plan",
     "Rewired",
+    "StepNode",
     "Workflow",
+    "WorkflowPlan",
     "authoring_tools",
     "check_call",
     "check_place",
@@ -34,6 +34,6 @@ __all__ = [
     "choose",
     "function_of",
     "plan_of",
-    "settled_of",
+    "read_settled_steps",
     "with_step",
 ]

@@ -12,7 +12,7 @@ from tests.chaos.world.place import Place
 from tests.chaos.world.points import MortalJournal, Point, with_journal
 from toolcrib import Crib
 from toolcrib.contracts import WAITING, Json, StreamDone, Unavailable
-from toolcrib.core.engines.restate import RestateEngine, Terms
+from toolcrib.core.engines.restate import RestateEngine, WorkerTerms
 from toolcrib.infrastructure.store import open_store
 
 _BREATH_S = 0.1
@@ -53,7 +53,7 @@ async def perish(place: Place, point: Point) -> Json:
 
 async def _serve(crib: Crib) -> None:
     if isinstance(crib.engine, RestateEngine):
-        await crib.engine.worker.serve(Terms(), lambda _: None)
+        await crib.engine.worker.serve(WorkerTerms(), lambda _: None)
     else:
         await crib.engine.serve()
 

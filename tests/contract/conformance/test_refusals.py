@@ -11,7 +11,7 @@ from tests.contract.conformance.kinds import every_kind, every_kind_that_writes
 from tests.contract.conformance.stand import Stand, standing
 from toolcrib import Principal
 from toolcrib.contracts import OWNER, SecretReference, ToolEnvelope, call_id
-from toolcrib.core.executor import ToolCall
+from toolcrib.core.executor import CallRequest
 from toolcrib.core.policy import CallPolicy
 from toolcrib.core.runs import outside_call
 
@@ -113,7 +113,7 @@ async def test_a_dry_run_skips_a_tool_that_writes_and_runs_one_that_reads(kind: 
 async def judged(stand: Stand, name: str, policy: CallPolicy) -> ToolEnvelope:
     """The envelope of a call under a policy that does not allow it."""
     context = msgspec.structs.replace(outside_call(OWNER), policy=policy)
-    envelope = await stand.crib.executor.execute(ToolCall("t1.c1", name, {"text": "ok"}), context)
+    envelope = await stand.crib.executor.execute(CallRequest("t1.c1", name, {"text": "ok"}), context)
     check_outcome(envelope)
     check_time(envelope)
     return envelope

@@ -29,7 +29,7 @@ from toolcrib.contracts import (
     Run,
     ToolEnvelope,
 )
-from toolcrib.llm import Cost, LanguageModel, Message, Text, ToolCall, Usage
+from toolcrib.llm import Cost, LanguageModel, Message, Text, TokenUsage, ToolCall
 
 Said: TypeAlias = str | JsonObject
 """An answer of a model: its words; `{"calls": [[tool, arguments], …]}`; `{"fails": kind}`; any other object as JSON."""
@@ -48,7 +48,7 @@ _FAMILY: Final = 5000
 class Priced(ScriptedModel):
     """A scripted model whose every call costs ten cents."""
 
-    def cost(self, usage: Usage, at: datetime) -> Cost:
+    def cost(self, usage: TokenUsage, at: datetime) -> Cost:
         """The price."""
         return Cost(Decimal("0.10"), "test")
 

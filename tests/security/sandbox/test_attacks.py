@@ -17,8 +17,6 @@ from tests.security.sandbox.walks import JAVASCRIPT, LANGUAGE
 from tests.security.sandbox.witness import SECRET, Witness, left_behind, witnessed
 from toolcrib.contracts import JsonObject, SandboxLimits
 from toolcrib.infrastructure.sandbox import (
-    Answer,
-    Asked,
     Backend,
     BwrapBackend,
     CodeJob,
@@ -28,6 +26,8 @@ from toolcrib.infrastructure.sandbox import (
     GvisorBackend,
     MontyBackend,
     Returned,
+    ToolReply,
+    ToolRequest,
     Turn,
     Used,
     machine_sandbox,
@@ -71,8 +71,8 @@ async def run(
     session = await (backend or backend_of(dialect)).open(job(source, arguments, limits), dialect)
     try:
         turn = await session.start()
-        while isinstance(turn, Asked):
-            turn = await session.answer(Answer(failure="DENIED: no"))
+        while isinstance(turn, ToolRequest):
+            turn = await session.answer(ToolReply(failure="DENIED: no"))
     finally:
         await session.close()
     return turn, session.used
@@ -91,7 +91,7 @@ def got_through(turn: Turn) -> object:
             return turn
         case Failed():
             return turn if SECRET in turn.message else None
-        case Exceeded() | Asked():
+        case Exceeded() | ToolRequest():
             return None
 
 

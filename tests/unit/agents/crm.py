@@ -21,7 +21,19 @@ from toolcrib import (
     tool,
 )
 from toolcrib.contracts import AgenticMode, Grounding, JsonObject, LLMConfig, ModelFinished
-from toolcrib.llm import Cost, Message, Request, Response, Script, Stop, Text, ToolCall, ToolResult, Usage, assistant
+from toolcrib.llm import (
+    Cost,
+    Message,
+    Request,
+    Response,
+    Script,
+    Stop,
+    Text,
+    TokenUsage,
+    ToolCall,
+    ToolResult,
+    assistant,
+)
 
 MODEL = "scripted:model"
 
@@ -191,7 +203,7 @@ DONE: JsonObject = {"summary": "7 deals are in Negotiation now."}
 
 def stopped(stop: Stop, text: str = "", raw: str = "") -> Response:
     """A model's answer that stopped for this reason, which the provider calls by this word, or by ours."""
-    return Response(assistant(text), stop, raw or stop, Usage(), "model", "1")
+    return Response(assistant(text), stop, raw or stop, TokenUsage(), "model", "1")
 
 
 def asks(*calls: tuple[str, JsonObject | str], text: str = "") -> Message:
@@ -231,6 +243,6 @@ class PricedModel(ScriptedModel):
         super().__init__(script)
         self._usd = Decimal(usd)
 
-    def cost(self, usage: Usage, at: datetime) -> Cost:
+    def cost(self, usage: TokenUsage, at: datetime) -> Cost:
         """The price."""
         return Cost(self._usd, "test")

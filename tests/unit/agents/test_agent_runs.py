@@ -9,7 +9,7 @@ from tests.unit.agents.crm import MODEL, Crm, asks, positions, purposes, stopped
 from tests.unit.agents.desk import agent, ask, noted, output_of
 from toolcrib import Crib, ScriptedModel
 from toolcrib.contracts import ErrorCode, ModelStarted, PromptFragment, Reason, ServiceAccount
-from toolcrib.llm import Message, Response, Text, ToolCall, Usage, assistant
+from toolcrib.llm import Message, Response, Text, TokenUsage, ToolCall, assistant
 
 SEARCH = asks(("search_deals", {"company": "Acme"}), text="I look.")
 SCHEMA: Any = {"type": "object", "properties": {"n": {"type": "integer"}}, "required": ["n"]}
@@ -18,12 +18,12 @@ SCHEMA: Any = {"type": "object", "properties": {"n": {"type": "integer"}}, "requ
 def ready(text: str = "") -> Response:
     """A model's answer that says that it is ready for its final one."""
     return Response(
-        Message("assistant", (Text(text),) if text else ()), "end", "", Usage(), "m", "1", wants_format=True
+        Message("assistant", (Text(text),) if text else ()), "end", "", TokenUsage(), "m", "1", wants_format=True
     )
 
 
 def malformed(*problems: str, text: str = "```tool\nreturn x(;\n```") -> Response:
-    return Response(assistant(text), "end", "", Usage(), "m", "1", problems=problems)
+    return Response(assistant(text), "end", "", TokenUsage(), "m", "1", problems=problems)
 
 
 @pytest.mark.requirement("agent.run")
@@ -238,7 +238,7 @@ async def test_a_model_that_writes_no_call_right_is_given_up():
 
 @pytest.mark.requirement("agent.problems")
 async def test_calls_that_are_right_are_made_beside_those_that_are_not():
-    both = Response(SEARCH, "tool_calls", "", Usage(), "m", "1", problems=("line 9: no",))
+    both = Response(SEARCH, "tool_calls", "", TokenUsage(), "m", "1", problems=("line 9: no",))
     result, model = await ask([both, "Two."])
 
     assert positions(result) == ["t1.c1"]

@@ -6,7 +6,7 @@ import pytest
 
 from tests.unit.agents.crm import MODEL
 from toolcrib import AgenticContext, Crib, ReferenceSource, ScriptedModel, tool
-from toolcrib.agents import basis_of, drift_of, made_from
+from toolcrib.agents import basis_of, drift_of, with_basis
 from toolcrib.contracts import (
     AgenticImplementation,
     DriftReport,
@@ -222,4 +222,4 @@ async def test_a_plain_definition_is_made_from_nothing():
     async with crib_with() as crib:
         plain = deals(OLD)
 
-        assert made_from(plain, crib.principal.realm, crib.registry, crib.providers, is_default=False) is plain
+        assert with_basis(plain, crib.principal.realm, crib.registry, crib.providers, is_default=False) is plain

@@ -7,20 +7,20 @@ from typing import Any
 import pytest
 
 from toolcrib.agents.evidence import (
-    Claim,
     Finding,
     Judgement,
     Known,
     Passage,
     Said,
     Step,
+    TaskPart,
     advice,
-    calculated,
+    calculate_day,
     doubts_of_call,
     judge,
     learn,
     points_of,
-    seen_in,
+    value_texts,
     words_of,
 )
 from toolcrib.agents.evidence.quantities import numbers_in
@@ -81,7 +81,7 @@ def one(judged: Judgement, field: str) -> Finding:
     return next(found for found in judged.findings if found.field == field)
 
 
-def states(task: str, *steps: Step, claims: tuple[Claim, ...] = (), **changes: Any) -> dict[str, str]:
+def states(task: str, *steps: Step, claims: tuple[TaskPart, ...] = (), **changes: Any) -> dict[str, str]:
     return {found.field: found.state for found in judge(steps, claims, said(task, **changes)).findings}
 
 
@@ -101,7 +101,7 @@ def states(task: str, *steps: Step, claims: tuple[Claim, ...] = (), **changes: A
     ],
 )
 def test_a_name_stands_in_its_words_in_any_language(words: str, company: str):
-    claim = Claim(words, "condition", company)
+    claim = TaskPart(words, "condition", company)
 
     assert states(f"x {words} y", search(company=company), claims=(claim,)) == {"company": "evident"}
 
@@ -111,7 +111,7 @@ def test_a_name_stands_in_its_words_in_any_language(words: str, company: str):
     ("words", "company"), [("Acme Corp", "Acme"), ("Acme Corp", "Acme Motors"), ("TechCo", "Globex")]
 )
 def test_another_name_does_not_stand_in_them(words: str, company: str):
-    claim = Claim(words, "condition", company)
+    claim = TaskPart(words, "condition", company)
 
     assert states(f"Move {words} deals", search(company=company), claims=(claim,)) == {"company": "unsure"}
 
@@ -151,18 +151,18 @@ def test_numbers_are_read_by_characters(words: str, numbers: set[Any]):
     ],
 )
 def test_a_label_is_meant_by_the_letters_that_no_other_label_shares(words: str, stage: str, state: str):
-    claim = Claim(words, "change", stage)
+    claim = TaskPart(words, "change", stage)
 
     assert states(f"Mark them {words}", update(stage=id_of(stage)), claims=(claim,)) == {"stage": state}
 
 
 @pytest.mark.requirement("agents.questions")
 def test_a_first_name_of_two_people_is_ambiguous_and_of_one_is_not():
-    to = Claim("to Rafael", "change", "Rafael Wang")
+    to = TaskPart("to Rafael", "change", "Rafael Wang")
     found = one(judge((update(owner=id_of("Rafael Wang")),), (to,), said("Give it to Rafael")), "owner")
 
     assert (found.state, set(found.others)) == ("ambiguous", {"Rafael Wang", "Rafael Petrov"})
-    tove = Claim("to Tove", "change", "Tove Silva")
+    tove = TaskPart("to Tove", "change", "Tove Silva")
     assert states("Give it to Tove", update(owner=id_of("Tove Silva")), claims=(tove,)) == {"owner": "evident"}
 
 
@@ -194,7 +194,7 @@ def test_an_id_stands_in_the_task_or_is_invented(task: str, state: str):
     ],
 )
 def test_a_day_follows_from_todays_by_a_calculation(calculation: str, day: str | None):
-    assert calculated(calculation, TODAY) == (None if day is None else date.fromisoformat(day))
+    assert calculate_day(calculation, TODAY) == (None if day is None else date.fromisoformat(day))
 
 
 @pytest.mark.requirement("agents.evidence")
@@ -209,7 +209,7 @@ def test_a_day_follows_from_todays_by_a_calculation(calculation: str, day: str |
     ],
 )
 def test_a_day_is_written_or_calculated(words: str, how: str, state: str, why: str):
-    claim = Claim(words, "condition", "2026-03-20", how)
+    claim = TaskPart(words, "condition", "2026-03-20", how)
     found = one(judge((search(close_date="2026-03-20"),), (claim,), said(f"Deals {words}")), "close_date")
 
     assert found.state == state
@@ -218,7 +218,7 @@ def test_a_day_is_written_or_calculated(words: str, how: str, state: str, why: s
 
 @pytest.mark.requirement("agents.coverage")
 def test_words_that_nothing_carries_are_left_and_those_that_are_said_to_mean_nothing_are_looked_at():
-    claims = (Claim("Move", "request"), Claim("Acme", "condition", "Acme"), Claim("please", "none"))
+    claims = (TaskPart("Move", "request"), TaskPart("Acme", "condition", "Acme"), TaskPart("please", "none"))
     judged = judge((search(company="Acme"),), claims, said("Move Acme deals that are still open, please"))
 
     assert judged.left == ("that are still open",)
@@ -230,7 +230,7 @@ def test_words_that_nothing_carries_are_left_and_those_that_are_said_to_mean_not
     "lost", ["over 50k", "of Tove Silva", "in New lead", 'called "Spring"', "worth at least fifty thousand"]
 )
 def test_a_part_that_holds_what_decides_is_asked_about_though_it_is_said_to_mean_nothing(lost: str):
-    claims = (Claim("Acme", "condition", "Acme"), Claim(lost, "none"))
+    claims = (TaskPart("Acme", "condition", "Acme"), TaskPart(lost, "none"))
     judged = judge((search(company="Acme"),), claims, said(f"Acme deals {lost}"))
 
     assert judged.left
@@ -238,7 +238,7 @@ def test_a_part_that_holds_what_decides_is_asked_about_though_it_is_said_to_mean
 
 @pytest.mark.requirement("agents.evidence")
 def test_words_that_are_said_once_are_no_condition_and_change_at_once():
-    claims = (Claim("Give Acme", "condition", "Acme"), Claim("to Tove", "change", "Tove Silva"))
+    claims = (TaskPart("Give Acme", "condition", "Acme"), TaskPart("to Tove", "change", "Tove Silva"))
     steps = (search(company="Acme", owner=id_of("Tove Silva")), update(owner=id_of("Tove Silva")))
     judged = judge(steps, claims, said("Give Acme to Tove"))
 
@@ -267,7 +267,7 @@ def test_defaults_references_and_words_of_comparison_need_no_evidence_and_other_
 @pytest.mark.requirement("agents.second_reading")
 def test_a_second_reading_confirms_by_words_of_the_task_and_denies_with_what_is_meant():
     task = said("Move the offers to gewonnen")
-    claims = (Claim("the offers", "condition", "Proposal sent"), Claim("to gewonnen", "change", "Closed won"))
+    claims = (TaskPart("the offers", "condition", "Proposal sent"), TaskPart("to gewonnen", "change", "Closed won"))
     judged = judge((search(stage=id_of("Proposal sent")), update(stage=id_of("Closed won"))), claims, task)
     known = Known()
     points = points_of(judged, known)
@@ -277,7 +277,7 @@ def test_a_second_reading_confirms_by_words_of_the_task_and_denies_with_what_is_
     }
     answer |= {point.key: {"says": "already read"} for point in points if isinstance(point.subject, str)}
     learn(known, points, answer, task)
-    left = known.applied(judged)
+    left = known.apply_to(judged)
 
     assert [found.shown for found in left.open] == ["Proposal sent"]
     assert advice(left, known) == [
@@ -290,7 +290,7 @@ def test_a_second_reading_confirms_by_words_of_the_task_and_denies_with_what_is_
 def test_no_reader_confirms_what_names_a_record():
     task = said("Close the deal")
     judged = judge(
-        (Step("update", {"id": "104"}, UPDATE, writes=True),), (Claim("the deal", "condition", "104"),), task
+        (Step("update", {"id": "104"}, UPDATE, writes=True),), (TaskPart("the deal", "condition", "104"),), task
     )
 
     assert [found.state for found in judged.open] == ["invented"]
@@ -302,7 +302,7 @@ def test_a_call_may_use_what_results_have_brought():
     step = Step("t1.c1", {"id": "d7", "note": "Hello"}, UPDATE, writes=True)
 
     assert [found.field for found in doubts_of_call(step, said("Say Hello"), frozenset())] == ["id"]
-    assert doubts_of_call(step, said("Say Hello"), seen_in([{"results": [{"id": "d7"}]}])) == ()
+    assert doubts_of_call(step, said("Say Hello"), value_texts([{"results": [{"id": "d7"}]}])) == ()
 
 
 @pytest.mark.requirement("agents.evidence")
@@ -311,7 +311,7 @@ def test_a_call_may_use_what_results_have_brought():
 )
 def test_any_text_can_be_a_task_and_any_words_a_quotation(text: str):
     judged = judge(
-        (search(company="Globex"),), (Claim(text, "condition", "Globex"), Claim("x" * 300, "none")), said(text)
+        (search(company="Globex"),), (TaskPart(text, "condition", "Globex"), TaskPart("x" * 300, "none")), said(text)
     )
 
     assert len(judged.findings) == 1

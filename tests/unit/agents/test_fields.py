@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from toolcrib.agents.evidence import Step
-from toolcrib.agents.evidence.field_values import kinds_of, numbered, property_names, value_names
+from toolcrib.agents.evidence.field_values import kinds_of, property_names, value_names, with_numbers
 from toolcrib.contracts import JsonSchema
 from toolcrib.core.providers import ReferenceItem, ReferenceList
 
@@ -129,10 +129,10 @@ def test_what_people_call_the_values_of_a_schema_is_told_without_fields_and_word
     ],
 )
 def test_a_text_becomes_a_number_only_where_its_field_holds_numbers(condition: tuple[str, str, Any], value: Any):
-    assert numbered(search(condition), LISTS, KINDS)["filters"][0]["value"] == value
+    assert with_numbers(search(condition), LISTS, KINDS)["filters"][0]["value"] == value
 
 
 def test_a_field_that_takes_only_numbers_gets_one():
-    changed = numbered(update(amount="1200", name="1200"), LISTS, {})
+    changed = with_numbers(update(amount="1200", name="1200"), LISTS, {})
 
     assert changed["inputs"][0] == {"id": "${item.id}", "properties": {"amount": 1200, "name": "1200"}}

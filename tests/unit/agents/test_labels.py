@@ -4,7 +4,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from toolcrib.agents.evidence.words import spoken, translated
+from toolcrib.agents.evidence.words import replace_labels, spoken
 from toolcrib.contracts import JsonObject, JsonSchema
 from toolcrib.core.providers import ReferenceItem, ReferenceList
 
@@ -28,7 +28,7 @@ def test_labels_become_values_by_property_and_in_pairs():
         "note": "Won",
     }
 
-    assert translated(written, LISTS) == {
+    assert replace_labels(written, LISTS) == {
         "filters": [{"property": "stage", "operator": "EQ", "value": "s1"}],
         "stage": ["s2", "s3", "?"],
         "note": "Won",

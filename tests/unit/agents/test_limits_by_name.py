@@ -13,7 +13,7 @@ from tests.unit.runs_trace.house import StillClock
 from toolcrib import Crib, Limits, ScriptedModel, tool
 from toolcrib.contracts import LimitReached, LLMConfig, ModelError, ModelFailed
 from toolcrib.core.runs import Result
-from toolcrib.llm import Cost, Message, Request, Response, Script, Usage
+from toolcrib.llm import Cost, Message, Request, Response, Script, TokenUsage
 
 pytestmark = pytest.mark.requirement("agentic.limits")
 
@@ -195,9 +195,9 @@ class SpendingModel(ScriptedModel):
         self._tokens = tokens
 
     async def request(self, request: Request) -> Response:
-        return msgspec.structs.replace(await super().request(request), usage=Usage(input=self._tokens))
+        return msgspec.structs.replace(await super().request(request), usage=TokenUsage(input=self._tokens))
 
-    def cost(self, usage: Usage, at: datetime) -> Cost:
+    def cost(self, usage: TokenUsage, at: datetime) -> Cost:
         return Cost(Decimal(0), "test")
 
 

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from toolcrib.agents.toolset.schema_narrowing import shown_to_models, without_cursor
+from toolcrib.agents.toolset.schema_narrowing import schema_for_models, without_cursor
 from toolcrib.contracts import CursorPaging, HttpImplementation, PythonImplementation, ToolDefinition
 
 SCHEMA = {"type": "object", "properties": {"query": {"type": "string"}, "after": {"type": "string"}}}
@@ -38,7 +38,7 @@ def test_a_long_list_is_shown_by_its_types_and_how_many_values_it_has():
     values: list[Any] = [*range(400), *map(str, range(400)), True, None, 1.5]
     schema = {"description": "Which one.", "enum": values}
 
-    assert shown_to_models(schema) == {
+    assert schema_for_models(schema) == {
         "description": "Which one. One of 803 values; another is refused with the closest.",
         "type": ["boolean", "null", "number", "string"],
     }

@@ -12,7 +12,7 @@ from tests.corpus.corpus import SystemName, load
 from tests.corpus.plans import right_plan
 from tests.corpus.systems import system_of
 from toolcrib.agents.evidence import Leaf, Lists, Step, leaves_of
-from toolcrib.agents.planner.outline import NONE_OF_THESE, Outline, Place, outline_of
+from toolcrib.agents.planner.outline import NONE_OF_THESE, InputPath, Outline, outline_of
 from toolcrib.agents.planner.outline_prompts import examples_of
 from toolcrib.contracts import JsonObject, JsonSchema
 from toolcrib.core.providers import ReferenceList
@@ -82,7 +82,7 @@ def shape_of(name: SystemName, step: str) -> tuple[str, JsonSchema, JsonSchema |
     return step, definition.input_schema, definition.output_schema
 
 
-def written(leaf: Leaf, places: Iterator[Place], use: str) -> JsonObject:
+def written(leaf: Leaf, places: Iterator[InputPath], use: str) -> JsonObject:
     place = next(one for one in places if one.name == leaf.name)
     value = next((label for label, own in place.values.items() if own == leaf.value), leaf.value)
     comparison = next((word for word, own in place.comparisons.items() if own == leaf.comparison), None)

@@ -127,7 +127,7 @@ async def test_a_list_that_is_too_old_is_read_again_and_the_same_values_have_the
 @pytest.mark.requirement("agentic.reference_sync")
 async def test_runs_that_begin_together_read_a_list_once():
     house = await House().ready()
-    await house.crib.enter(None)
+    await house.crib.authorize(None)
     house.open.clear()
 
     runs = [asyncio.create_task(house.run()) for _ in range(5)]

@@ -12,7 +12,7 @@ from toolcrib import AgenticTool, Crib, LLMConfig, Result, ScriptedModel, tool
 from toolcrib.contracts import AgentDefinition, AgentRequest, Example
 from toolcrib.llm import Request, Tool, ToolSet
 from toolcrib.llm.text import toolkit_of
-from toolcrib.llm.text.examples import written
+from toolcrib.llm.text.examples import write_call
 
 TEXT = {"model": MODEL, "tool_calling": "text"}
 SCHEMA: Any = {"type": "object", "properties": {"n": {"type": "integer"}}, "required": ["n"]}
@@ -130,7 +130,7 @@ async def test_only_a_model_that_writes_its_calls_is_shown_examples_and_results_
 def as_text(tools: ToolSet, calls: Sequence[tuple[str, dict[str, Any]]]) -> str:
     """The answer in which a model writes these calls."""
     toolkit = toolkit_of(tools)
-    lines = (written(toolkit.by_tool[name], arguments) for name, arguments in calls)
+    lines = (write_call(toolkit.by_tool[name], arguments) for name, arguments in calls)
     return "\n".join(f"```tool\nreturn {line};\n```" for line in lines)
 
 

@@ -6,10 +6,10 @@ import orjson
 import pytest
 
 from tests.unit.conversations.talk import ANN, BOB, calls, helper, talking
-from toolcrib.agents.model.context_window import trimmed
+from toolcrib.agents.model.context_window import trim_message
 from toolcrib.contracts import AgentMemory, LimitReached
 from toolcrib.llm import Message, Request, ToolCall, ToolResult, user
-from toolcrib.llm.base.prices import context_window, estimated_tokens
+from toolcrib.llm.base.prices import context_window, estimate_tokens
 
 pytestmark = pytest.mark.requirement("conversations.trimming")
 
@@ -21,7 +21,7 @@ def results(request: Request) -> list[str]:
 
 
 def tokens(request: Request) -> int:
-    return estimated_tokens(request.messages, system=request.system, tools=request.tools)
+    return estimate_tokens(request.messages, system=request.system, tools=request.tools)
 
 
 async def test_older_results_are_shortened_first_and_many_at_once():
@@ -78,9 +78,9 @@ def test_what_is_short_stays_the_very_same_and_shortening_twice_is_shortening_on
     short = Message("user", (ToolResult("1", "a", "x" * 500),))
     long = Message("user", (ToolResult("1", "a", "x" * 501),))
 
-    assert trimmed(short) is short
-    assert trimmed(trimmed(long)) == trimmed(long) != long
-    assert trimmed(user("x" * 9000)).text == "x" * 9000
+    assert trim_message(short) is short
+    assert trim_message(trim_message(long)) == trim_message(long) != long
+    assert trim_message(user("x" * 9000)).text == "x" * 9000
 
 
 @pytest.mark.parametrize(
@@ -92,7 +92,7 @@ def test_what_is_short_stays_the_very_same_and_shortening_twice_is_shortening_on
     ],
 )
 def test_long_arguments_become_short_ones_that_are_still_an_object(args: str, expected: Any):
-    (call,) = trimmed(Message("assistant", (ToolCall("1", "a", args, signature="seal"),))).calls
+    (call,) = trim_message(Message("assistant", (ToolCall("1", "a", args, signature="seal"),))).calls
 
     found = orjson.loads(call.args)
     assert isinstance(found, dict)

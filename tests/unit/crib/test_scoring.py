@@ -29,7 +29,7 @@ from toolcrib.contracts import (
 )
 from toolcrib.core.executor import error
 from toolcrib.core.runs import Result
-from toolcrib.crib.agents.evaluations import Judgement, answer_of, figures_of, judgement_of, score
+from toolcrib.crib.agents.evaluations import JudgeVerdict, answer_of, figures_of, judgement_of, score
 from toolcrib.infrastructure.store import Entry
 
 AT = datetime(2026, 1, 31, 12, tzinfo=UTC)
@@ -154,16 +154,16 @@ def test_the_answer_is_what_was_asked_for_without_its_wrapping(output: Json, ans
 @pytest.mark.parametrize(
     ("output", "judgement"),
     [
-        ({"response": '{"score": 0.4, "reason": "vague"}'}, Judgement(0.4, "vague")),
-        ({"response": "", "output": {"score": 1}}, Judgement(1.0, "")),
-        ({"response": "Yes, it does."}, Judgement(1.0, "Yes, it does.")),
-        ({"response": "no"}, Judgement(0.0, "no")),
+        ({"response": '{"score": 0.4, "reason": "vague"}'}, JudgeVerdict(0.4, "vague")),
+        ({"response": "", "output": {"score": 1}}, JudgeVerdict(1.0, "")),
+        ({"response": "Yes, it does."}, JudgeVerdict(1.0, "Yes, it does.")),
+        ({"response": "no"}, JudgeVerdict(0.0, "no")),
         ({"response": "perhaps"}, None),
         ({"response": "[1]"}, None),
         ({"response": '{"score": true}'}, None),
     ],
 )
-def test_a_judgement_is_a_score_or_a_word(output: Json, judgement: Judgement | None):
+def test_a_judgement_is_a_score_or_a_word(output: Json, judgement: JudgeVerdict | None):
     assert judgement_of(output) == judgement
 
 
@@ -171,8 +171,8 @@ def test_a_judgement_is_a_score_or_a_word(output: Json, judgement: Judgement | N
 def test_a_judge_passes_what_reaches_the_score_and_always_gives_its_reason():
     check = JudgeCheck(agent="judge", question="Is it polite?", at_least=0.5)
 
-    held = score(check, result(SAID), Judgement(0.5, "fine"))
-    failed = score(check, result(SAID), Judgement(0.4, "rude"))
+    held = score(check, result(SAID), JudgeVerdict(0.5, "fine"))
+    failed = score(check, result(SAID), JudgeVerdict(0.4, "rude"))
     silent = score(check, result(SAID))
 
     assert (held.passed, held.reason) == (True, "fine")

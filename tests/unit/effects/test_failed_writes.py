@@ -21,7 +21,7 @@ from toolcrib.contracts import (
 from toolcrib.contracts.base.errors import Effect
 from toolcrib.contracts.workflows import StepRetry
 from toolcrib.core.executor import CallFailed, Outcome, error, has_acted
-from toolcrib.core.runs.journal.log import Unrecorded
+from toolcrib.core.runs.journal.log import NullJournal
 from toolcrib.workflows.run.call import wait_before_try
 
 AGENTIC = AgenticImplementation(mode="agentic", llm=LLMConfig(model="scripted:x"), system_prompt="")
@@ -151,7 +151,7 @@ async def test_no_further_attempt_of_a_write_begins_once_another_process_may_hav
         await rig.run()
 
     assert len(rig.dispatcher.dispatched) == 1
-    await Unrecorded().fence()
+    await NullJournal().fence()
 
 
 @pytest.mark.requirement("effects.not_again")

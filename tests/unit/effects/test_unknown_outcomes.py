@@ -23,7 +23,7 @@ from toolcrib.contracts import (
 from toolcrib.contracts.runs.stream import ToolCallInDoubt
 from toolcrib.core.executor import CallFailed, Dispatch, Outcome, error
 from toolcrib.core.runs import RunContext, decision_on, read_trace
-from toolcrib.core.runs.views.stream import Narration
+from toolcrib.core.runs.views.stream import MessageProjector
 from toolcrib.infrastructure.store import ApprovalFilter
 
 LIMIT_S = 120.0
@@ -361,7 +361,7 @@ async def test_a_subscriber_and_the_trace_are_told_of_a_call_in_doubt_before_it_
     house = House(pay, world)
     await house.save(writing(on_unknown="ask"))
     run_id = (await house.start()).result.run_id
-    narration = Narration()
+    narration = MessageProjector()
     told = [message.event for entry in await house.store.journal.events(run_id) for message in narration.tell(entry)]
     [asked, *_] = [each for each in (await read_trace(house.store.journal, run_id)).steps if isinstance(each, ToolStep)]
     await answer(house, run_id, approve=True, happened=True, output="by hand")

@@ -10,7 +10,7 @@ from tests.twins import make_definition
 from tests.unit.engines.family import Family, other_store
 from tests.unit.runs.house import LEASE_S, House, ask, hang, settled
 from toolcrib.contracts import CANCEL, Conflict, Json, NotFound, Reason, RunFinished, RunSuspended, SignalReceived
-from toolcrib.core.engines import Driven, child_run_id
+from toolcrib.core.engines import DriveResult, child_run_id
 from toolcrib.core.executor import Dispatch, Outcome
 from toolcrib.core.runs import RunContext
 from toolcrib.infrastructure.store import Journal
@@ -28,7 +28,7 @@ async def waits(context: RunContext) -> Json:
     return "gone on"
 
 
-async def under_way(house: House) -> "tuple[asyncio.Task[Driven], str]":
+async def under_way(house: House) -> "tuple[asyncio.Task[DriveResult], str]":
     """A run that this house drives and that has a write under way."""
     await house.save(make_definition("act", side_effects="writes"))
     driving = asyncio.create_task(house.start())

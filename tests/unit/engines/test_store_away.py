@@ -10,7 +10,7 @@ from tests.unit.engines.family import Family, acts, other_store
 from tests.unit.runs.house import LEASE_S, House, ask
 from toolcrib.contracts import Json, Signal
 from toolcrib.contracts.base.errors import StoreUnavailable
-from toolcrib.core.engines import Driven
+from toolcrib.core.engines import DriveResult
 from toolcrib.core.executor import Dispatch, Outcome
 from toolcrib.core.runs import RunContext
 from toolcrib.infrastructure.store import Journal
@@ -40,7 +40,7 @@ class Flickering:
         raise StoreUnavailable("the store crib at db:5432 failed: connection refused")
 
 
-async def resumed_later(house: House) -> Driven:
+async def resumed_later(house: House) -> DriveResult:
     """What becomes of the only run once its lease is over."""
     house.clock.advance(LEASE_S)
     (driven,) = await house.engine.recover()

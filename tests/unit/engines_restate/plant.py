@@ -10,7 +10,14 @@ from tests.twins.restate import MemoryRestate
 from tests.unit.engines.family import other_store
 from tests.unit.runs.house import LEASE_S, House, Script, StandingClock, ask
 from toolcrib.contracts import Json, Unavailable
-from toolcrib.core.engines.restate import Drives, Outbox, RestateClient, RestateEngine, RestateOptions, Worker
+from toolcrib.core.engines.restate import (
+    Outbox,
+    RestateClient,
+    RestateDriver,
+    RestateEngine,
+    RestateOptions,
+    RestateWorker,
+)
 from toolcrib.core.runs import RunContext
 from toolcrib.infrastructure.store import Journal
 
@@ -43,8 +50,8 @@ class Plant:
         self.restate = other.restate if other else MemoryRestate(self.clock)
         journal, options = self.house.store.journal, RestateOptions()
         outbox = Outbox(journal, self.restate, self.clock, owner=owner, sweep_s=SWEEP_S)
-        self.drives = Drives(self.house.engine, journal, self.clock, lease_s=LEASE_S)
-        worker = Worker(self.drives, outbox, RestateClient(options, owner=owner), options, self.clock)
+        self.drives = RestateDriver(self.house.engine, journal, self.clock, lease_s=LEASE_S)
+        worker = RestateWorker(self.drives, outbox, RestateClient(options, owner=owner), options, self.clock)
         self.engine = RestateEngine(
             self.house.engine,
             outbox=outbox,

@@ -13,7 +13,7 @@ from pathlib import Path
 from tests.chaos.ledger import Ledger
 from toolcrib import Crib, ToolContext, tool
 from toolcrib.contracts import Json, JsonObject
-from toolcrib.core.engines.restate import RestateEngine, RestateOptions, Terms
+from toolcrib.core.engines.restate import RestateEngine, RestateOptions, WorkerTerms
 from toolcrib.core.registry import FunctionTool
 
 LEASE_S = 1.0
@@ -80,7 +80,7 @@ async def work(shop: Shop, tools: bool, listens: Path, drain_s: float) -> Json:
     async with shop.crib(tools=tools) as crib:
         engine = crib.engine
         assert isinstance(engine, RestateEngine)
-        await engine.worker.serve(Terms(drain_s=drain_s), partial(_note, listens))
+        await engine.worker.serve(WorkerTerms(drain_s=drain_s), partial(_note, listens))
     return None
 
 

@@ -9,7 +9,7 @@ from restate.exceptions import RetryableError
 from tests.unit.engines_restate.plant import Plant
 from toolcrib.contracts import Unavailable
 from toolcrib.core.engines.restate import RestateOptions, service
-from toolcrib.core.engines.restate.drives import Driving
+from toolcrib.core.engines.restate.drives import DriveOutcome
 from toolcrib.core.engines.restate.service import make_app
 
 pytestmark = pytest.mark.requirement("restate.workers")
@@ -57,7 +57,7 @@ async def test_with_identity_keys_nobody_is_heard_who_did_not_sign():
     ],
 )
 async def test_restate_is_told_to_try_again_and_not_what_was_worked_on(failure: Exception, told: str):
-    async def fail(run_id: str) -> Driving:
+    async def fail(run_id: str) -> DriveOutcome:
         raise failure
 
     with pytest.raises(RetryableError) as refused:

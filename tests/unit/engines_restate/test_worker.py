@@ -19,7 +19,7 @@ from tests.unit.cli.command import toolcrib
 from tests.unit.engines_restate.shop import until
 from toolcrib import Crib
 from toolcrib.contracts import InvalidInput, NotFound
-from toolcrib.core.engines.restate import RestateEngine, RestateOptions, Terms
+from toolcrib.core.engines.restate import RestateEngine, RestateOptions, WorkerTerms
 from toolcrib.interfaces.cli.support.applications import load_crib
 
 pytestmark = pytest.mark.requirement("restate.command")
@@ -115,7 +115,7 @@ async def test_a_worker_that_is_told_to_stop_while_it_starts_does_so():
     async with Crib("memory://", restate=options) as crib:
         assert isinstance(crib.engine, RestateEngine)
         async with asyncio.timeout(30):
-            await crib.engine.worker.serve(Terms(register=False), told)
+            await crib.engine.worker.serve(WorkerTerms(register=False), told)
 
 
 @pytest.mark.slow

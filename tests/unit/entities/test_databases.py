@@ -29,7 +29,7 @@ from toolcrib.contracts import (
 )
 from toolcrib.infrastructure.net import HttpSession
 from toolcrib.kinds.entity.importer import Databases
-from toolcrib.kinds.entity.importer.engines import Database, open_engine
+from toolcrib.kinds.entity.importer.engines import EntityDatabase, open_engine
 from toolcrib.kinds.entity.importer.failures import diagnose
 from toolcrib.kinds.entity.importer.generation import provider_of
 
@@ -209,7 +209,7 @@ async def test_the_store_of_a_crib_is_no_database_of_tools(tmp_path: Path):
 
 
 @asynccontextmanager
-async def from_vault(url: str, *, allow: tuple[str, ...] = ()) -> AsyncGenerator[Database]:
+async def from_vault(url: str, *, allow: tuple[str, ...] = ()) -> AsyncGenerator[EntityDatabase]:
     """A database whose URL somebody has put into the vault."""
     session = HttpSession(EgressPolicy(allow=allow))
     databases = Databases(session.route)
@@ -266,7 +266,7 @@ async def test_a_provider_of_another_kind_is_no_database():
 @pytest.mark.requirement("entities.access")
 async def test_an_engine_that_threads_cannot_share_is_refused_and_one_connection_serves_one_call_at_a_time():
     with pytest.raises(InvalidSettings, match="StaticPool"):
-        Database(sa.create_engine("sqlite://"))
+        EntityDatabase(sa.create_engine("sqlite://"))
     engine = sa.create_engine("sqlite://", poolclass=StaticPool, connect_args={"check_same_thread": False})
     TAGS.create(engine)
     async with Crib("memory://") as crib:
@@ -295,7 +295,7 @@ async def test_a_call_that_takes_too_long_leaves_nothing_behind(postgres: Postgr
 @pytest.mark.requirement("entities.transactions")
 async def test_work_that_nobody_waits_for_is_rolled_back(database_url: str):
     with engine_for(database_url) as engine:
-        database = Database(engine)
+        database = EntityDatabase(engine)
         began, may_end = asyncio.Event(), threading.Event()
         loop = asyncio.get_running_loop()
 

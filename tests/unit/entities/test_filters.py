@@ -13,7 +13,7 @@ from toolcrib.contracts import EntityImplementation, InvalidInput
 from toolcrib.kinds.entity.importer.generation import MAX_FILTER, generate
 from toolcrib.kinds.entity.importer.tables import as_entity
 from toolcrib.kinds.entity.runtime.filters import MAX_DEPTH, MAX_TERMS, read_filter, read_order
-from toolcrib.kinds.entity.runtime.values import Field, fields_of
+from toolcrib.kinds.entity.runtime.values import BoundField, fields_of
 
 NOW: Final = datetime(2026, 5, 1, tzinfo=UTC)
 ORDERS: Final = as_entity(Order)
@@ -24,7 +24,7 @@ DIALECTS: Final[Mapping[str, sa.Dialect]] = {
 }
 
 
-def fields(dialect: str) -> dict[str, Field]:
+def fields(dialect: str) -> dict[str, BoundField]:
     made = generate("shop", [ORDERS]).tools[0].implementation
     assert isinstance(made, EntityImplementation)
     return fields_of(made.columns, ORDERS.table, dialect)[0]

@@ -10,7 +10,7 @@ import pytest
 from tests.twins import Rig, echo, make_tool
 from toolcrib.contracts import ErrorCode, ErrorRule, Fenced, Reason, RetryPolicy, ToolEnvelope, ToolError
 from toolcrib.core.executor import CallFailed, Dispatch, Outcome, error
-from toolcrib.core.executor.attempts import classified
+from toolcrib.core.executor.attempts import with_reason
 from toolcrib.core.runs import Suspended
 
 
@@ -334,5 +334,5 @@ def test_the_tools_exit_does_not_end_the_process():
 def test_an_error_from_outside_without_a_known_reason_gets_the_one_that_is_closest_to_its_code():
     told = ToolError(code=ErrorCode.TIMEOUT, message="late", details={"reason": "of its own", "at": 7})
 
-    assert classified(told).details == {"reason": Reason.TOOL_TIMEOUT, "at": 7}
-    assert classified(classified(told)) == classified(told)
+    assert with_reason(told).details == {"reason": Reason.TOOL_TIMEOUT, "at": 7}
+    assert with_reason(with_reason(told)) == with_reason(told)

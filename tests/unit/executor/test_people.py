@@ -15,9 +15,9 @@ from toolcrib.contracts import (
     Reason,
     call_id,
 )
-from toolcrib.core.executor import Dispatch, Outcome, ToolCall, error
+from toolcrib.core.executor import CallRequest, Dispatch, Outcome, error
 from toolcrib.core.executor.approval import request_of
-from toolcrib.core.executor.envelope import Receipt
+from toolcrib.core.executor.envelope import EnvelopeBuilder
 from toolcrib.core.policy import CallPolicy
 from toolcrib.core.runs import Suspended
 
@@ -106,7 +106,7 @@ async def test_the_shortest_time_that_tool_and_rule_give_ends_the_wait(of_tool: 
     rig = Rig(ASKS)
     asks = GuardDecision(outcome="ask", rule="rule", expires_s=of_rule)
     tool = make_tool(confirmation_expires_s=of_tool)
-    receipt = Receipt(ToolCall("t1.c1", tool.name, {}), make_context(), rig.clock)
+    receipt = EnvelopeBuilder(CallRequest("t1.c1", tool.name, {}), make_context(), rig.clock)
 
     assert request_of(receipt, tool, asks, rig.clock).expires_at == rig.clock.now() + timedelta(seconds=after)
 

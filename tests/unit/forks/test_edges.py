@@ -30,9 +30,9 @@ from toolcrib.contracts import (
 )
 from toolcrib.contracts.runs.forks import Fork
 from toolcrib.contracts.runs.recordings import Recorded, RecordedCall
-from toolcrib.core.executor import ToolCall
+from toolcrib.core.executor import CallRequest
 from toolcrib.core.policy import CallPolicy
-from toolcrib.core.runs.forks.fork import recorded
+from toolcrib.core.runs.forks.fork import read_recorded
 from toolcrib.core.runs.forks.recording import Recording
 
 SEARCH = asks(("search_deals", {"company": "Acme"}))
@@ -230,7 +230,7 @@ def recording(*asked: Any, schema: JsonObject | None = SCHEMA) -> Recording:
 
 def event_of(made: Recording, position: str, given: Any, version: str | None = None) -> int | None:
     """The event of the call that is taken."""
-    found = made.call(ToolCall(position, "look", given, version), CallPolicy())
+    found = made.call(CallRequest(position, "look", given, version), CallPolicy())
     return None if found is None else found.event
 
 
@@ -255,7 +255,7 @@ def test_arguments_are_the_same_with_the_defaults_that_there_were():
 @pytest.mark.requirement("forks.known")
 async def test_what_stands_in_a_journal_and_is_no_outcome_is_not_known():
     class Gone:
-        async def pinned(self, realm: str, content_hash: str) -> Any:
+        async def get_revision(self, realm: str, content_hash: str) -> Any:
             raise NotFound(content_hash)
 
     async with Crib("memory://", models={"scripted:m": ScriptedModel([SEARCH, "Ok."])}) as crib:
@@ -264,7 +264,9 @@ async def test_what_stands_in_a_journal_and_is_no_outcome_is_not_known():
         first = await crib.invoke("a", {"message": "go"})
         request = (await crib.store.journal.run(first.run_id)).request
 
-        found = await recorded(request, Fork(run_id=first.run_id, at=1), "run_2", past=crib.store.journal, tools=Gone())
+        found = await read_recorded(
+            request, Fork(run_id=first.run_id, at=1), "run_2", past=crib.store.journal, tools=Gone()
+        )
 
         assert (found.known, found.schemas, len(found.calls)) == ((), {}, 1)
         assert not any(isinstance(event, ProgressMade | SignalReceived) for event in found.known)

@@ -11,8 +11,7 @@ from toolcrib.contracts import CallFinished, ChildStarted, Event, JsonObject, Mo
 from toolcrib.contracts.runs.forks import Fork
 from toolcrib.contracts.runs.recordings import Recorded
 from toolcrib.core.runs import holds
-from toolcrib.core.runs.forks.fork import recorded
-from toolcrib.core.runs.interrupts.suspension import Past
+from toolcrib.core.runs.forks.fork import read_recorded
 
 pytestmark = pytest.mark.requirement("forks.known")
 
@@ -36,14 +35,14 @@ class Journals:
             for number, event in enumerate((FIRST, *self._runs[run_id]), start=1)
         ]
 
-    async def pinned(self, realm: str, content_hash: str) -> Any:
+    async def get_revision(self, realm: str, content_hash: str) -> Any:
         raise NotFound(f"{content_hash} of {realm}")
 
 
 async def read(journals: Journals, at: int, **request: Any) -> Recorded:
     """What a fork of `r1` takes from it."""
     asked = REQUEST.model_copy(update=request)
-    return await recorded(asked, Fork(run_id="r1", at=at), "r2", past=cast("Past", journals), tools=journals)
+    return await read_recorded(asked, Fork(run_id="r1", at=at), "r2", past=cast("Any", journals), tools=journals)
 
 
 def ended(position: str, metadata: JsonObject | None = None, **fields: Any) -> CallFinished:

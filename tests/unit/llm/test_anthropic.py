@@ -23,13 +23,13 @@ from toolcrib.llm import (
     Request,
     Response,
     Text,
-    TextDelta,
+    TextChunk,
     Thinking,
+    TokenUsage,
     Tool,
     ToolCall,
     ToolResult,
     ToolSet,
-    Usage,
     user,
 )
 
@@ -307,8 +307,8 @@ def test_cached_tokens_are_counted_into_the_input():
         "output_tokens_details": {"thinking_tokens": 3},
     }
 
-    assert whole(usage=usage).usage == Usage(7, 8, 2, 4, 3)
-    assert whole(usage=None).usage == Usage(estimated=True)
+    assert whole(usage=usage).usage == TokenUsage(7, 8, 2, 4, 3)
+    assert whole(usage=None).usage == TokenUsage(estimated=True)
 
 
 @pytest.mark.requirement("llm.lenient_parsing")
@@ -347,7 +347,7 @@ def test_a_streamed_call_starts_grows_and_ends():
         CallEnd(0, whole_call),
     ]
     assert response_in(events) == Response(
-        Message("assistant", (whole_call,)), "end", "end_turn", Usage(3, 5), "m", "i"
+        Message("assistant", (whole_call,)), "end", "end_turn", TokenUsage(3, 5), "m", "i"
     )
 
 
@@ -380,7 +380,7 @@ def test_blocks_that_start_with_text_or_never_stop_are_whole():
 
     events = fed(BEGIN, start, delta, stray, *END)
 
-    assert [event for event in events if isinstance(event, TextDelta)] == [TextDelta("he"), TextDelta("y")]
+    assert [event for event in events if isinstance(event, TextChunk)] == [TextChunk("he"), TextChunk("y")]
     assert response_in(events).message.text == "hey"
 
 

@@ -22,14 +22,14 @@ from toolcrib.llm import (
     Request,
     Response,
     Text,
-    TextDelta,
+    TextChunk,
     Thinking,
-    ThinkingDelta,
+    ThinkingChunk,
+    TokenUsage,
     Tool,
     ToolCall,
     ToolResult,
     ToolSet,
-    Usage,
     user,
 )
 
@@ -152,10 +152,10 @@ def test_settings_that_an_endpoint_refuses_are_not_sent_and_are_named():
     reasoning, no_penalties = Quirks(sampling=False), Quirks(penalties=False)
 
     assert "temperature" not in body_of(request, reasoning)
-    assert reasoning.ignored(request) == ("temperature", "presence_penalty")
+    assert reasoning.settings_to_drop(request) == ("temperature", "presence_penalty")
     assert body_of(request, no_penalties)["temperature"] == 0.2
-    assert no_penalties.ignored(request) == ("presence_penalty",)
-    assert Quirks().ignored(request) == ()
+    assert no_penalties.settings_to_drop(request) == ("presence_penalty",)
+    assert Quirks().settings_to_drop(request) == ()
 
 
 @pytest.mark.requirement("llm.chat_requests")
@@ -377,7 +377,7 @@ def test_reasoning_details_of_a_stream_are_joined():
         *({"reasoning_details": [detail]} for detail in details), {"reasoning_details": []}, {"x_id": "7"}
     )
 
-    assert "".join(event.text for event in events if isinstance(event, ThinkingDelta)) == "I look"
+    assert "".join(event.text for event in events if isinstance(event, ThinkingChunk)) == "I look"
     thinking, opaque = response_in(events).message.parts
     assert thinking == Thinking("I look", origin="x")
     assert isinstance(opaque, Opaque)
@@ -394,7 +394,7 @@ def test_reasoning_details_of_a_stream_are_joined():
 def test_a_streamed_refusal_is_text_and_a_refusal():
     events = streamed({"refusal": "I "}, {"refusal": "won't."})
 
-    assert [event for event in events if isinstance(event, TextDelta)] == [TextDelta("I "), TextDelta("won't.")]
+    assert [event for event in events if isinstance(event, TextChunk)] == [TextChunk("I "), TextChunk("won't.")]
     assert response_in(events).stop == "refusal"
 
 
@@ -420,10 +420,10 @@ def test_stop_reasons_are_mapped(raw: str | None, stop: str):
 def test_usage_is_read_wherever_it_stands():
     counts = {"prompt_tokens": 10, "completion_tokens": 5.0, "prompt_cache_hit_tokens": 4}
 
-    assert whole({"content": "x"}, usage=counts).usage == Usage(10, 5, 4)
-    assert whole({"content": "x"}, x_groq={"usage": counts}).usage == Usage(10, 5, 4)
-    assert whole({"content": "x"}, usage={"prompt_tokens": None, "prompt_tokens_details": None}).usage == Usage()
-    assert whole({"content": "x"}).usage == Usage(estimated=True)
+    assert whole({"content": "x"}, usage=counts).usage == TokenUsage(10, 5, 4)
+    assert whole({"content": "x"}, x_groq={"usage": counts}).usage == TokenUsage(10, 5, 4)
+    assert whole({"content": "x"}, usage={"prompt_tokens": None, "prompt_tokens_details": None}).usage == TokenUsage()
+    assert whole({"content": "x"}).usage == TokenUsage(estimated=True)
 
 
 @pytest.mark.requirement("llm.lenient_parsing")

@@ -7,7 +7,7 @@ import pytest
 
 import toolcrib.llm
 from toolcrib.contracts.base.errors import ModelError
-from toolcrib.llm.base.errors import MAX_MESSAGE, cleaned
+from toolcrib.llm.base.errors import MAX_MESSAGE, redact_error
 
 KEY = "sk-secret"
 
@@ -17,7 +17,7 @@ def test_a_key_is_replaced_before_a_long_message_is_cut():
     filler = "x" * (MAX_MESSAGE - 4)
     error = ModelError("auth", filler + KEY, status=401, retry_after_s=2.0, provider_code=KEY, request_id=f"r-{KEY}")
 
-    clean = cleaned(error, KEY)
+    clean = redact_error(error, KEY)
 
     assert str(clean) == f"{filler}[api... ({MAX_MESSAGE + 5} characters)"
     assert (clean.kind, clean.status, clean.retry_after_s) == ("auth", 401, 2.0)
@@ -26,7 +26,7 @@ def test_a_key_is_replaced_before_a_long_message_is_cut():
 
 @pytest.mark.requirement("llm.hostile_servers")
 def test_without_a_key_an_error_stays_as_it_is():
-    clean = cleaned(ModelError("server", "boom"), None)
+    clean = redact_error(ModelError("server", "boom"), None)
 
     assert (str(clean), clean.provider_code) == ("boom", None)
 

@@ -23,14 +23,14 @@ from toolcrib.llm import (
     Request,
     Response,
     Text,
-    TextDelta,
+    TextChunk,
     Thinking,
-    ThinkingDelta,
+    ThinkingChunk,
+    TokenUsage,
     Tool,
     ToolCall,
     ToolResult,
     ToolSet,
-    Usage,
     UsageUpdate,
     user,
 )
@@ -401,8 +401,8 @@ def test_tokens_of_thoughts_and_of_the_provider_s_tools_are_counted_in():
         "cachedContentTokenCount": 8,
     }
 
-    assert whole(usageMetadata=usage).usage == Usage(input=117, output=34, cache_read=8, reasoning=30)
-    assert whole().usage == Usage(estimated=True)
+    assert whole(usageMetadata=usage).usage == TokenUsage(input=117, output=34, cache_read=8, reasoning=30)
+    assert whole().usage == TokenUsage(estimated=True)
 
 
 @pytest.mark.requirement("llm.stream_equals_whole")
@@ -424,16 +424,16 @@ def test_chunks_add_up_to_the_answer_that_they_are_pieces_of():
 
     made = ToolCall("c", "f", "{}", SIGNED)
     assert events[:-1] == [
-        ThinkingDelta("I"),
-        UsageUpdate(Usage(9)),
-        ThinkingDelta(" think"),
-        TextDelta("he"),
-        TextDelta("llo"),
+        ThinkingChunk("I"),
+        UsageUpdate(TokenUsage(9)),
+        ThinkingChunk(" think"),
+        TextChunk("he"),
+        TextChunk("llo"),
         CallStart(0, "c", "f"),
         CallDelta(0, "{}"),
         CallEnd(0, made),
-        UsageUpdate(Usage(9, 5)),
-        UsageUpdate(Usage(9, 6)),
+        UsageUpdate(TokenUsage(9, 5)),
+        UsageUpdate(TokenUsage(9, 6)),
     ]
     expected = (
         Thinking("I think", origin="google"),
@@ -443,7 +443,7 @@ def test_chunks_add_up_to_the_answer_that_they_are_pieces_of():
         Opaque("google", '{"candidate":{"groundingMetadata":{"webSearchQueries":["x"]}}}'),
     )
     assert response_in(events) == Response(
-        Message("assistant", expected), "tool_calls", "STOP", Usage(9, 6), "m-1", "r"
+        Message("assistant", expected), "tool_calls", "STOP", TokenUsage(9, 6), "m-1", "r"
     )
 
 

@@ -11,11 +11,11 @@ from toolcrib.llm import (
     Response,
     Text,
     Thinking,
+    TokenUsage,
     Tool,
     ToolCall,
     ToolResult,
     ToolSet,
-    Usage,
     assistant,
     decode_messages,
     decode_response,
@@ -59,7 +59,7 @@ def test_the_stored_bytes_of_version_1_are_fixed():
 
 @pytest.mark.requirement("llm.journal_format")
 def test_a_response_comes_back_as_it_was_stored():
-    response = Response(EVERYTHING[1], "tool_calls", "tool_use", Usage(9, 8, 7, 6, 5, estimated=True), "m", "id")
+    response = Response(EVERYTHING[1], "tool_calls", "tool_use", TokenUsage(9, 8, 7, 6, 5, estimated=True), "m", "id")
 
     assert decode_response(encode_response(response)) == response
     assert decode_response(encode_response(response).decode()) == response
@@ -90,7 +90,9 @@ def test_a_message_tells_its_text_and_its_calls():
 
 @pytest.mark.requirement("llm.neutral_messages")
 def test_usage_adds_up_and_stays_marked_as_estimated():
-    assert Usage(1, 2, 3, 4, 5) + Usage(10, 20, 30, 40, 50, estimated=True) == Usage(11, 22, 33, 44, 55, estimated=True)
+    assert TokenUsage(1, 2, 3, 4, 5) + TokenUsage(10, 20, 30, 40, 50, estimated=True) == TokenUsage(
+        11, 22, 33, 44, 55, estimated=True
+    )
 
 
 @pytest.mark.requirement("llm.neutral_messages")

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from toolcrib.contracts.base.errors import InvalidSettings
-from toolcrib.llm import Prices, Usage
+from toolcrib.llm import Prices, TokenUsage
 
 pytestmark = pytest.mark.requirement("llm.prices")
 
@@ -17,7 +17,7 @@ MILLION = 1_000_000
 
 
 def test_shipped_rates_price_fresh_cached_and_written_tokens_apart():
-    cost = Prices().cost(Usage(input=2 * MILLION, output=MILLION, cache_read=MILLION), "openai", "gpt-4o", NOON)
+    cost = Prices().cost(TokenUsage(input=2 * MILLION, output=MILLION, cache_read=MILLION), "openai", "gpt-4o", NOON)
 
     assert cost.usd == Decimal("2.5") + Decimal("1.25") + Decimal(10)
     assert cost.source.startswith("genai-prices 0.")
@@ -36,11 +36,11 @@ def test_shipped_rates_price_fresh_cached_and_written_tokens_apart():
     ],
 )
 def test_a_model_in_a_cloud_costs_what_the_cloud_asks(provider: str, model: str, usd: str):
-    assert Prices().cost(Usage(input=MILLION), provider, model, NOON).usd == Decimal(usd)
+    assert Prices().cost(TokenUsage(input=MILLION), provider, model, NOON).usd == Decimal(usd)
 
 
 def test_thoughts_and_cached_tokens_of_gemini_are_priced_as_it_counts_them():
-    usage = Usage(input=MILLION // 10, output=MILLION // 10, cache_read=MILLION // 20, reasoning=MILLION // 20)
+    usage = TokenUsage(input=MILLION // 10, output=MILLION // 10, cache_read=MILLION // 20, reasoning=MILLION // 20)
 
     cost = Prices().cost(usage, "google", "gemini-2.5-flash", NOON)
 
@@ -50,7 +50,7 @@ def test_thoughts_and_cached_tokens_of_gemini_are_priced_as_it_counts_them():
 
 def test_a_tier_holds_for_all_tokens_of_a_call_above_its_threshold():
     def rate(tokens: int) -> Decimal:
-        usd = Prices().cost(Usage(input=tokens), "google", "gemini-2.5-pro", NOON).usd
+        usd = Prices().cost(TokenUsage(input=tokens), "google", "gemini-2.5-pro", NOON).usd
         assert usd is not None
         return usd / tokens * MILLION
 
@@ -61,14 +61,14 @@ def test_a_tier_holds_for_all_tokens_of_a_call_above_its_threshold():
     ("provider", "model"), [("openai", "gpt-none"), ("ollama", "llama3.2"), ("openai-compatible", "x")]
 )
 def test_an_unknown_model_costs_none_and_never_zero(provider: str, model: str):
-    cost = Prices().cost(Usage(10, 10), provider, model, NOON)
+    cost = Prices().cost(TokenUsage(10, 10), provider, model, NOON)
 
     assert cost.usd is None
     assert f"has no {provider}:{model}; configure its price" in cost.source
 
 
 def test_a_model_that_is_not_priced_by_tokens_is_unknown():
-    cost = Prices().cost(Usage(10, 10), "openai", "whisper-1", NOON)
+    cost = Prices().cost(TokenUsage(10, 10), "openai", "whisper-1", NOON)
 
     assert cost.usd is None
     assert "no token rates" in cost.source
@@ -77,7 +77,7 @@ def test_a_model_that_is_not_priced_by_tokens_is_unknown():
 def test_without_the_package_every_price_is_unknown(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setitem(sys.modules, "genai_prices", None)
 
-    cost = Prices().cost(Usage(10, 10), "openai", "gpt-4o-not-asked-before", NOON)
+    cost = Prices().cost(TokenUsage(10, 10), "openai", "gpt-4o-not-asked-before", NOON)
 
     assert cost.usd is None
     assert "install the extra toolcrib[prices]" in cost.source
@@ -90,7 +90,7 @@ def test_configured_rates_win_over_shipped_ones():
             "llama*": {"input": 0, "output": 0},
         }
     )
-    usage = Usage(input=3 * MILLION, output=MILLION, cache_read=MILLION, cache_write=MILLION)
+    usage = TokenUsage(input=3 * MILLION, output=MILLION, cache_read=MILLION, cache_write=MILLION)
 
     known = prices.cost(usage, "openai", "gpt-4o-mini", NOON)
     assert (known.usd, known.source) == (Decimal("6.6"), "configured openai:gpt-4o*")
@@ -101,11 +101,11 @@ def test_configured_rates_win_over_shipped_ones():
 def test_cached_tokens_cost_as_fresh_ones_where_nothing_else_is_said():
     prices = Prices({"m": {"input": 2, "output": 4}})
 
-    assert prices.cost(Usage(MILLION, 0, cache_read=MILLION // 2), "x", "m", NOON).usd == 2
+    assert prices.cost(TokenUsage(MILLION, 0, cache_read=MILLION // 2), "x", "m", NOON).usd == 2
 
 
 def test_another_api_of_a_provider_costs_the_same():
-    usage = Usage(MILLION, MILLION)
+    usage = TokenUsage(MILLION, MILLION)
 
     responses, chat = (Prices().cost(usage, name, "gpt-4o", NOON) for name in ("openai-responses", "openai"))
     assert responses == chat
@@ -113,7 +113,7 @@ def test_another_api_of_a_provider_costs_the_same():
 
 
 def test_a_cost_of_estimated_tokens_says_so():
-    cost = Prices().cost(Usage(10, 10, estimated=True), "openai", "gpt-4o", NOON)
+    cost = Prices().cost(TokenUsage(10, 10, estimated=True), "openai", "gpt-4o", NOON)
 
     assert cost.source.endswith(", tokens estimated")
 

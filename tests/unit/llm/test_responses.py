@@ -74,7 +74,7 @@ def test_settings_are_rendered_as_the_api_takes_them():
     assert body["service_tier"] == "flex"
     assert body["stream"] is True
     assert "frequency_penalty" not in body
-    assert STRICT.ignored(request) == ("frequency_penalty",)
+    assert STRICT.settings_to_drop(request) == ("frequency_penalty",)
 
 
 def test_a_budget_for_reasoning_has_no_field():

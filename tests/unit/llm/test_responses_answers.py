@@ -28,11 +28,11 @@ from toolcrib.llm import (
     Response,
     ResponsesWire,
     Text,
-    TextDelta,
+    TextChunk,
     Thinking,
-    ThinkingDelta,
+    ThinkingChunk,
+    TokenUsage,
     ToolCall,
-    Usage,
     UsageUpdate,
 )
 
@@ -132,7 +132,7 @@ def test_tokens_are_counted_with_their_cache_classes():
         "output_tokens_details": {"reasoning_tokens": 2},
     }
 
-    assert parsed(usage=usage).usage == Usage(10, 5, 4, 3, 2)
+    assert parsed(usage=usage).usage == TokenUsage(10, 5, 4, 3, 2)
     assert parsed().usage.estimated
 
 
@@ -226,16 +226,16 @@ def test_all_that_happens_is_told():
 
     whole = parsed(*items, usage={"input_tokens": 3})
     assert events == [
-        ThinkingDelta("Look"),
-        ThinkingDelta("\n\n"),
-        ThinkingDelta("twice"),
-        TextDelta("Hel"),
-        TextDelta("lo."),
+        ThinkingChunk("Look"),
+        ThinkingChunk("\n\n"),
+        ThinkingChunk("twice"),
+        TextChunk("Hel"),
+        TextChunk("lo."),
         CallStart(0, "call_1", "look"),
         CallDelta(0, '{"a"'),
         CallDelta(0, ": 1}"),
         CallEnd(0, whole.message.calls[0]),
-        UsageUpdate(Usage(3)),
+        UsageUpdate(TokenUsage(3)),
         Done(whole),
     ]
 
@@ -248,7 +248,7 @@ def test_the_last_event_alone_tells_everything_too():
         CallStart(0, "call_1", "look"),
         CallDelta(0, '{"a": 1}'),
         CallEnd(0, call),
-        TextDelta("Hello."),
+        TextChunk("Hello."),
     ]
     assert done == Done(parsed(message(said("Hello.")), CALL))
 
@@ -268,7 +268,7 @@ def test_open_reasoning_and_refusals_are_streamed():
         completed(refusal),
     )
 
-    assert events == [ThinkingDelta("hm"), TextDelta("No."), Done(parsed(refusal))]
+    assert events == [ThinkingChunk("hm"), TextChunk("No."), Done(parsed(refusal))]
 
 
 def test_deltas_of_an_unannounced_call_wait_for_the_call():

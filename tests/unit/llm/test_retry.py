@@ -3,14 +3,14 @@
 import pytest
 
 from toolcrib.contracts.base.errors import MODEL_ERROR_KINDS, RETRYABLE_MODEL_ERRORS, ModelError, ModelErrorKind
-from toolcrib.llm import RetryPolicy
+from toolcrib.llm import ModelRetryPolicy
 
 pytestmark = pytest.mark.requirement("llm.retry_policy")
 
 
 @pytest.mark.parametrize("kind", MODEL_ERROR_KINDS)
 def test_only_what_may_pass_is_tried_again(kind: ModelErrorKind):
-    wait = RetryPolicy().wait_s(ModelError(kind, "x"), 0, 0.0)
+    wait = ModelRetryPolicy().wait_s(ModelError(kind, "x"), 0, 0.0)
 
     assert (wait is not None) == (kind in RETRYABLE_MODEL_ERRORS)
 
@@ -18,16 +18,16 @@ def test_only_what_may_pass_is_tried_again(kind: ModelErrorKind):
 def test_waits_double_up_to_the_cap_and_end_after_three():
     error = ModelError("server", "x")
 
-    assert [RetryPolicy().wait_s(error, retries, 0.0) for retries in range(4)] == [0.5, 1.0, 2.0, None]
-    assert RetryPolicy(max_retries=99).wait_s(error, 20, 0.0) == 30.0
+    assert [ModelRetryPolicy().wait_s(error, retries, 0.0) for retries in range(4)] == [0.5, 1.0, 2.0, None]
+    assert ModelRetryPolicy(max_retries=99).wait_s(error, 20, 0.0) == 30.0
 
 
 def test_jitter_shortens_a_wait_by_up_to_half():
-    assert RetryPolicy().wait_s(ModelError("server", "x"), 1, 0.5) == 0.75
+    assert ModelRetryPolicy().wait_s(ModelError("server", "x"), 1, 0.5) == 0.75
 
 
 def test_what_the_provider_asks_for_is_honoured_unless_it_is_absurd():
-    policy = RetryPolicy()
+    policy = ModelRetryPolicy()
 
     assert policy.wait_s(ModelError("rate_limit", "x", retry_after_s=17.0), 0, 0.9) == 17.0
     assert policy.wait_s(ModelError("rate_limit", "x", retry_after_s=0.0), 0, 0.9) == 0.0

@@ -20,7 +20,7 @@ from toolcrib.llm import (
     Quirks,
     Request,
     Text,
-    TextDelta,
+    TextChunk,
     Thinking,
     Tool,
     ToolCall,
@@ -84,7 +84,7 @@ async def answered(text: str, request: Request = ASK, finish: str = "stop") -> t
     done = events[-1]
     assert isinstance(done, Done)
     assert (done.response.message, done.response.stop) == (whole.message, whole.stop)
-    assert "".join(event.text for event in events if isinstance(event, TextDelta)) == whole.message.text
+    assert "".join(event.text for event in events if isinstance(event, TextChunk)) == whole.message.text
     return whole.message, whole.stop
 
 
@@ -222,7 +222,7 @@ async def test_a_text_is_streamed_as_it_is_written():
     text = '{ "answer": "Caf\\u00e9 \\ud83d\\ude00 \\"Acme\\"\\nwon" }'
     events = [event async for event in model(answering(text)).stream(ASK)]
 
-    deltas = [event.text for event in events if isinstance(event, TextDelta)]
+    deltas = [event.text for event in events if isinstance(event, TextChunk)]
     assert "".join(deltas) == 'Café 😀 "Acme"\nwon'
     assert len(deltas) > 3
     assert await answered(text) == (assistant('Café 😀 "Acme"\nwon'), "end")

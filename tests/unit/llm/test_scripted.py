@@ -18,12 +18,12 @@ from toolcrib.llm import (
     Response,
     ScriptedModel,
     Text,
-    TextDelta,
+    TextChunk,
     Thinking,
-    ThinkingDelta,
+    ThinkingChunk,
+    TokenUsage,
     ToolCall,
     ToolResult,
-    Usage,
     UsageUpdate,
     assistant,
     user,
@@ -51,8 +51,8 @@ async def test_a_streamed_answer_adds_up_to_the_same_response():
 
     events = [event async for event in ScriptedModel([message]).stream(ASK)]
 
-    assert "".join(e.text for e in events if isinstance(e, ThinkingDelta)) == "let me see"
-    assert "".join(e.text for e in events if isinstance(e, TextDelta)) == "I will add."
+    assert "".join(e.text for e in events if isinstance(e, ThinkingChunk)) == "let me see"
+    assert "".join(e.text for e in events if isinstance(e, TextChunk)) == "I will add."
     assert [e for e in events if isinstance(e, CallStart | CallDelta | CallEnd)] == [
         CallStart(0, "c1", "add"),
         CallDelta(0, '{"a": 2}'),
@@ -77,7 +77,7 @@ async def test_a_function_sees_the_request_and_may_wait():
 async def test_tokens_are_estimated_by_characters_and_marked():
     answer = await ScriptedModel(["four"]).request(Request(messages=(user("a" * 40),), system="b" * 40))
 
-    assert answer.usage == Usage(input=21, output=1, estimated=True)
+    assert answer.usage == TokenUsage(input=21, output=1, estimated=True)
 
 
 async def test_every_part_counts_for_the_estimate_and_only_what_is_said_is_streamed():
@@ -90,13 +90,13 @@ async def test_every_part_counts_for_the_estimate_and_only_what_is_said_is_strea
 
     events = [event async for event in ScriptedModel([Message("assistant", parts)]).stream(ASK)]
 
-    assert "".join(event.text for event in events if isinstance(event, TextDelta)) == "said"
+    assert "".join(event.text for event in events if isinstance(event, TextChunk)) == "said"
     assert isinstance(events[-1], Done)
     assert events[-1].response.usage.output == 5
 
 
 async def test_a_response_s_own_usage_stands():
-    response = Response(assistant("x"), "length", "max_tokens", Usage(7, 9), "m", "id")
+    response = Response(assistant("x"), "length", "max_tokens", TokenUsage(7, 9), "m", "id")
 
     assert await ScriptedModel([response]).request(ASK) == response
 
@@ -118,5 +118,5 @@ async def test_a_script_that_ended_says_how_many_answers_it_had():
 
 
 def test_a_script_costs_nothing_and_says_so():
-    assert ScriptedModel([]).cost(Usage(10, 10), datetime.now(UTC)) == Cost(Decimal(0), "scripted")
+    assert ScriptedModel([]).cost(TokenUsage(10, 10), datetime.now(UTC)) == Cost(Decimal(0), "scripted")
     assert repr(ScriptedModel([], name="x")) == "ScriptedModel('scripted:x')"

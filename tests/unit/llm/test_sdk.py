@@ -21,7 +21,7 @@ from google.auth.exceptions import DefaultCredentialsError
 from tests.unit.llm.sdk_server import EVENT_STREAM, SSE, Cloud, cloud, event_stream, message, server_sent
 from toolcrib.contracts.base.errors import EgressDenied, InvalidSettings, ModelError
 from toolcrib.infrastructure.net import EgressPolicy, HttpSession, Timeouts
-from toolcrib.llm import Done, HttpTransport, Model, Request, Response, Tool, ToolSet, Usage, open_model, user
+from toolcrib.llm import Done, HttpTransport, Model, Request, Response, TokenUsage, Tool, ToolSet, open_model, user
 
 pytestmark = pytest.mark.requirement("llm.cloud_sign_in")
 
@@ -199,7 +199,7 @@ async def test_a_request_is_addressed_and_signed_for_its_cloud(reference: str):
     assert here.path == path
     assert {name: here.headers.get(name) for name in signed} == signed
     assert "look" in str(here.body["tools"])
-    assert (answer.message.text, answer.stop, answer.usage) == ("hi", "end", Usage(3, 5))
+    assert (answer.message.text, answer.stop, answer.usage) == ("hi", "end", TokenUsage(3, 5))
 
 
 @places
@@ -211,7 +211,7 @@ async def test_a_stream_comes_through_event_by_event(reference: str):
         answer = await streamed(model)
 
     assert here.path.endswith(STREAM_PATHS.get(reference) or path)
-    assert (answer.message.text, answer.stop, answer.usage) == ("hi", "end", Usage(3, 5))
+    assert (answer.message.text, answer.stop, answer.usage) == ("hi", "end", TokenUsage(3, 5))
 
 
 @places

@@ -22,11 +22,11 @@ from toolcrib.llm import (
     Reasoning,
     Request,
     Text,
-    TextDelta,
+    TextChunk,
+    TokenUsage,
     Tool,
     ToolCall,
     ToolSet,
-    Usage,
     UsageUpdate,
     user,
 )
@@ -151,8 +151,8 @@ async def test_a_streamed_answer_tool_is_streamed_text():
 
     look = ToolCall("c1", "look", "{}")
     assert [event for event in events if not isinstance(event, UsageUpdate)] == [
-        TextDelta('{"a"'),
-        TextDelta(": 3}"),
+        TextChunk('{"a"'),
+        TextChunk(": 3}"),
         CallStart(0, "c1", "look"),
         CallDelta(0, "{}"),
         CallEnd(0, look),
@@ -186,6 +186,6 @@ async def test_where_the_api_enforces_a_schema_nothing_is_added():
 
 
 def test_the_price_of_a_call_comes_from_the_model_s_table():
-    cost = model(MemoryTransport({}), Quirks()).cost(Usage(1, 1), datetime.now(UTC))
+    cost = model(MemoryTransport({}), Quirks()).cost(TokenUsage(1, 1), datetime.now(UTC))
 
     assert cost.usd is None

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from examples.crm.demo import TASK, demonstrate
-from toolcrib.llm.local import find_model, installed, models_folder
+from toolcrib.llm.local import find_model, list_installed, models_folder
 
 MODEL = "qwen2.5-coder-1.5b"
 
@@ -31,7 +31,7 @@ class Reached:
 async def test_the_demonstration_changes_the_right_deals_and_reaches_nothing_but_the_crm(
     tmp_path: Path, model: str | None
 ) -> None:
-    if model is not None and find_model(MODEL) not in installed(models_folder()):
+    if model is not None and find_model(MODEL) not in list_installed(models_folder()):
         pytest.skip("the local model is not installed; `make model` installs it")
     reached = Reached()
 

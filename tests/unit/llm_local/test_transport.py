@@ -11,7 +11,7 @@ import pytest
 
 from toolcrib.contracts import InvalidSettings, ModelError, NotFound
 from toolcrib.infrastructure.net import Timeouts
-from toolcrib.llm import Done, Model, Request, TextDelta, user
+from toolcrib.llm import Done, Model, Request, TextChunk, user
 from toolcrib.llm.local import LocalTransport
 from toolcrib.llm.local.in_process import prompt_of
 from toolcrib.llm.models.model import Endpoint
@@ -76,7 +76,7 @@ async def test_a_stream_is_the_same_answer_in_pieces(tmp_path: Path) -> None:
 
     events = [event async for event in model.stream(Request(messages=(user("Count"),)))]
 
-    assert [event.text for event in events if isinstance(event, TextDelta)] == ["one ", "two"]
+    assert [event.text for event in events if isinstance(event, TextChunk)] == ["one ", "two"]
     assert isinstance(events[-1], Done)
     assert events[-1].response.message.text == "one two"
     assert events[-1].response.usage.input == 7
@@ -92,7 +92,7 @@ async def test_a_request_that_is_given_up_stops_its_generation(tmp_path: Path) -
             ended.set()
 
     stream = model_of(tmp_path, Endless()).stream(Request(messages=(user("Go"),)))
-    assert isinstance(await anext(stream), TextDelta)
+    assert isinstance(await anext(stream), TextChunk)
     await stream.aclose()
 
     assert await asyncio.to_thread(ended.wait, 60)

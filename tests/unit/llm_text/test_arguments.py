@@ -8,30 +8,30 @@ from tests.unit.llm_text.reading import block
 from toolcrib.contracts import InvalidInput
 from toolcrib.llm import Tool, ToolSet
 from toolcrib.llm.text import parse, toolkit_of
-from toolcrib.llm.text.examples import written
-from toolcrib.llm.text.functions import Function
+from toolcrib.llm.text.examples import write_call
+from toolcrib.llm.text.functions import ToolFunction
 
 pytestmark = pytest.mark.requirement("text.arguments")
 
 
-def function(properties: dict[str, Any], required: tuple[str, ...] = (), **more: Any) -> Function:
+def function(properties: dict[str, Any], required: tuple[str, ...] = (), **more: Any) -> ToolFunction:
     schema = {"type": "object", "properties": properties, "required": list(required), **more}
-    return Function(Tool("f", "", schema), "f")
+    return ToolFunction(Tool("f", "", schema), "f")
 
 
 TEXT, NUMBER, OBJECT = {"type": "string"}, {"type": "integer"}, {"type": "object"}
 DEALS = function({"limit": NUMBER, "company": TEXT, "stage": {"enum": ["won", "lost"]}}, ("company",))
 SAVE = function({"data": OBJECT, "path": TEXT}, ("data",))
 CHANGE = function({"id": TEXT, "stage": TEXT, "note": {"anyOf": [TEXT, {"type": "null"}]}}, ("id",))
-OPEN = Function(Tool("f", "", {"type": "object"}), "f")
+OPEN = ToolFunction(Tool("f", "", {"type": "object"}), "f")
 NONE = function({}, additionalProperties=False)
 ODD = function({"page-size": NUMBER, "page_size": NUMBER, "in": TEXT, "0": NUMBER})
-REFERRED = Function(
+REFERRED = ToolFunction(
     Tool("f", "", {"$ref": "#/$defs/In", "$defs": {"In": {"properties": {"a": {"$ref": "#/$defs/A"}}}, "A": OBJECT}}),
     "f",
 )
 
-PLACED: list[tuple[Function, str, dict[str, Any]]] = [
+PLACED: list[tuple[ToolFunction, str, dict[str, Any]]] = [
     (DEALS, "'Acme'", {"company": "Acme"}),
     (DEALS, "'Acme', 5, 'won'", {"company": "Acme", "limit": 5, "stage": "won"}),
     (DEALS, "'Acme', undefined, 'won'", {"company": "Acme", "stage": "won"}),
@@ -68,7 +68,7 @@ PLACED: list[tuple[Function, str, dict[str, Any]]] = [
 
 
 @pytest.mark.parametrize(("tool", "code", "expected"), PLACED, ids=[code or "nothing" for _, code, _ in PLACED])
-def test_arguments_become_the_tools_own(tool: Function, code: str, expected: dict[str, Any]) -> None:
+def test_arguments_become_the_tools_own(tool: ToolFunction, code: str, expected: dict[str, Any]) -> None:
     [found] = parse(block(f"f({code})"))
     assert found.problem is None
     assert tool.arguments(found.calls[0]) == expected
@@ -84,7 +84,7 @@ def test_arguments_become_the_tools_own(tool: Function, code: str, expected: dic
         (ODD, "1, page_size_: 2", "is given the argument 'page_size_' twice"),
     ],
 )
-def test_arguments_that_have_no_place_are_refused(tool: Function, code: str, reason: str) -> None:
+def test_arguments_that_have_no_place_are_refused(tool: ToolFunction, code: str, reason: str) -> None:
     [found] = parse(block(f"f({code})"))
     with pytest.raises(InvalidInput, match=reason):
         tool.arguments(found.calls[0])
@@ -92,9 +92,9 @@ def test_arguments_that_have_no_place_are_refused(tool: Function, code: str, rea
 
 @pytest.mark.parametrize(("tool", "code", "expected"), PLACED, ids=[code or "nothing" for _, code, _ in PLACED])
 def test_a_call_that_is_written_for_the_model_reads_back_the_same(
-    tool: Function, code: str, expected: dict[str, Any]
+    tool: ToolFunction, code: str, expected: dict[str, Any]
 ) -> None:
-    [found] = parse(block(f"return {written(tool, expected)};"))
+    [found] = parse(block(f"return {write_call(tool, expected)};"))
     assert found.problem is None, code
     assert tool.arguments(found.calls[0]) == expected
 

@@ -9,7 +9,7 @@ from toolcrib.core.registry import compile_schema
 from toolcrib.llm import Tool, ToolExample, ToolSet
 from toolcrib.llm.text import parse, toolkit_of
 from toolcrib.llm.text.examples import examples_of
-from toolcrib.llm.text.functions import Function
+from toolcrib.llm.text.functions import ToolFunction
 from toolcrib.llm.text.typescript import Types
 
 pytestmark = pytest.mark.requirement("text.prompt")
@@ -181,7 +181,7 @@ UNKNOWN: list[dict[str, Any]] = [
 @pytest.mark.parametrize("part", DERIVED, ids=str)
 def test_a_derived_example_meets_the_schema(part: dict[str, Any]) -> None:
     schema = {"type": "object", "properties": {"x": part, "y": {"type": "string"}}, "required": ["x"]}
-    function = Function(Tool("f", "", schema), "f")
+    function = ToolFunction(Tool("f", "", schema), "f")
     examples = examples_of(function)
     assert 2 <= len(examples) <= 3
     for example in examples:
@@ -191,7 +191,7 @@ def test_a_derived_example_meets_the_schema(part: dict[str, Any]) -> None:
 @pytest.mark.parametrize("part", UNKNOWN, ids=str)
 def test_no_example_is_derived_where_a_schema_does_not_tell_a_value(part: dict[str, Any]) -> None:
     schema = {"type": "object", "properties": {"x": part}, "required": ["x"]}
-    assert examples_of(Function(Tool("f", "", schema), "f")) == ()
+    assert examples_of(ToolFunction(Tool("f", "", schema), "f")) == ()
 
 
 @pytest.mark.parametrize(
@@ -205,11 +205,11 @@ def test_no_example_is_derived_where_a_schema_does_not_tell_a_value(part: dict[s
 )
 def test_no_example_is_derived_where_arguments_depend_on_each_other(more: dict[str, Any]) -> None:
     schema = {"type": "object", "properties": {"x": {"type": "string"}, "z": {"type": "string"}}, **more}
-    assert examples_of(Function(Tool("f", "", schema), "f")) == ()
+    assert examples_of(ToolFunction(Tool("f", "", schema), "f")) == ()
 
 
 def test_a_tool_with_several_parameters_has_three_different_examples_that_can_be_read() -> None:
-    function = Function(two_optional(), "f")
+    function = ToolFunction(two_optional(), "f")
     examples = examples_of(function)
     assert len({str(example.arguments) for example in examples}) == 3
     [found] = parse(block("\n".join(f"return {line};" for line in _lines(function))))
@@ -220,6 +220,6 @@ def two_optional() -> Tool:
     return Tool("f", "", {"type": "object", "properties": {"a": {"type": "string"}, "b": {"type": "boolean"}}})
 
 
-def _lines(function: Function) -> list[str]:
+def _lines(function: ToolFunction) -> list[str]:
     prompt = toolkit_of(ToolSet([function.tool])).prompt
     return [line.partition("return ")[2].rstrip(";") for line in prompt.splitlines() if "@example" in line]

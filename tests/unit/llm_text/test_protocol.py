@@ -28,14 +28,14 @@ from toolcrib.llm import (
     Response,
     ScriptedModel,
     Text,
-    TextDelta,
+    TextChunk,
     TextProtocol,
     Thinking,
+    TokenUsage,
     Tool,
     ToolCall,
     ToolResult,
     ToolSet,
-    Usage,
     assistant,
     resolve,
     user,
@@ -68,7 +68,7 @@ def spoken(*answers: Any, **settings: Any) -> tuple[TextProtocol, ScriptedModel]
 
 
 async def answer(said: str, request: Request = ASK, *, stop: Any = "end", **settings: Any) -> Response:
-    response = Response(assistant(said), stop, stop, Usage(), "m", "1")
+    response = Response(assistant(said), stop, stop, TokenUsage(), "m", "1")
     return await spoken(response, **settings)[0].request(request)
 
 
@@ -242,7 +242,7 @@ async def test_a_stream_shows_the_words_and_then_the_calls_of_the_whole_answer(s
     response = (await spoken(said)[0].request(ASK)) if said else None
     done = events[-1]
     assert isinstance(done, Done)
-    shown = "".join(event.text for event in events if isinstance(event, TextDelta))
+    shown = "".join(event.text for event in events if isinstance(event, TextChunk))
     assert shown == done.response.message.text
     assert "```tool" not in shown
     assert "update(" not in shown
@@ -255,7 +255,7 @@ async def test_a_stream_shows_the_words_and_then_the_calls_of_the_whole_answer(s
 @pytest.mark.requirement("text.native_calls")
 async def test_words_before_the_first_block_are_streamed_while_they_come() -> None:
     events = await streamed("Let me look up\nAcme.\n" + SAID)
-    shown = [event.text for event in events if isinstance(event, TextDelta)]
+    shown = [event.text for event in events if isinstance(event, TextChunk)]
     assert shown == ["Let ", "me ", "look ", "up\nAcme.\nLet ", "me ", "look.\n", "\n\n\nDone soon."]
 
 

@@ -5,7 +5,7 @@ import pytest
 from toolcrib import Crib
 from toolcrib.contracts import InvalidDefinition, InvalidSettings, McpConnection, PermissionDenied, ProviderDefinition
 from toolcrib.crib.settings import load_settings
-from toolcrib.kinds.mcp.importer import Commands
+from toolcrib.kinds.mcp.importer import AllowedPrograms
 
 pytestmark = pytest.mark.requirement("mcp_client.commands")
 
@@ -35,7 +35,7 @@ def provider(*command: str, **environment: str) -> ProviderDefinition:
     ],
 )
 def test_what_is_listed_word_for_word_may_be_started(allowed: ProviderDefinition):
-    Commands(LINES).check(allowed)
+    AllowedPrograms(LINES).check(allowed)
 
 
 @pytest.mark.parametrize(
@@ -79,18 +79,18 @@ def test_what_is_listed_word_for_word_may_be_started(allowed: ProviderDefinition
 )
 def test_anything_else_is_refused_with_the_setting_named(refused: ProviderDefinition):
     with pytest.raises(InvalidDefinition, match="TOOLCRIB_MCP_COMMANDS"):
-        Commands(LINES).check(refused)
+        AllowedPrograms(LINES).check(refused)
 
 
 def test_nothing_may_be_started_by_default():
     with pytest.raises(InvalidDefinition):
-        Commands().check(provider("true"))
+        AllowedPrograms().check(provider("true"))
 
 
 @pytest.mark.parametrize("line", ["", "*", "TOKEN=", "TOKEN= *", "'unclosed"])
 def test_a_line_that_names_no_program_is_refused_where_settings_are_read(line: str):
     with pytest.raises(InvalidSettings, match="MCP command"):
-        Commands([line])
+        AllowedPrograms([line])
     with pytest.raises(InvalidSettings, match="MCP command"):
         load_settings({"mcp_commands": [line]}, environment={})
 

@@ -28,7 +28,7 @@ from toolcrib.contracts import (
 )
 from toolcrib.core.executor import CallFailed
 from toolcrib.infrastructure.net import HttpSession
-from toolcrib.kinds.mcp.importer import Commands
+from toolcrib.kinds.mcp.importer import AllowedPrograms
 from toolcrib.kinds.mcp.runtime import McpServers
 
 WANTED: dict[str, dict[str, Any]] = {
@@ -45,7 +45,7 @@ async def servers_for(server: Server, clock: ManualClock, **options: Any) -> Asy
     """Connections to a server, with a clock by hand."""
     async with HttpSession(server.egress) as session:
         access = make_access(session, clock, DictSecrets({}), lambda _realm, _name: None)
-        servers = McpServers(session, access, commands=Commands(), environment={}, clock=clock, **options)
+        servers = McpServers(session, access, commands=AllowedPrograms(), environment={}, clock=clock, **options)
         try:
             yield servers
         finally:
@@ -223,7 +223,7 @@ async def test_refused_credentials_say_reconnect_in_import_sync_and_call(status:
         assert envelope.error is not None
         assert (envelope.error.code, envelope.error.reason) == (ErrorCode.AUTH_REQUIRED, Reason.RECONNECT_REQUIRED)
         assert "reconnect" in envelope.error.message
-        assert crib.registry.named("default", "look") is not None
+        assert crib.registry.find_by_ref("default", "look") is not None
 
 
 @pytest.mark.requirement("mcp_client.reconnect")

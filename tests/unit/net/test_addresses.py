@@ -4,7 +4,7 @@ from ipaddress import ip_address
 
 import pytest
 
-from toolcrib.infrastructure.net.addresses import carried, denied_range
+from toolcrib.infrastructure.net.addresses import denied_range, target_addresses
 
 pytestmark = pytest.mark.requirement("net.denied_ranges")
 
@@ -74,14 +74,14 @@ def test_public_address_is_not_denied(address: str) -> None:
     ],
 )
 def test_embedded_ipv4_address_is_unwrapped(address: str, inside: str) -> None:
-    assert ip_address(inside) in carried(ip_address(address))
+    assert ip_address(inside) in target_addresses(ip_address(address))
 
 
 @pytest.mark.parametrize("address", ["8.8.8.8", "::", "::1", "2606:4700::1111"])
 def test_address_that_carries_nothing_stands_for_itself(address: str) -> None:
-    assert carried(ip_address(address)) == (ip_address(address),)
+    assert target_addresses(ip_address(address)) == (ip_address(address),)
 
 
 @pytest.mark.parametrize("address", ["::ffff:8.8.8.8", "64:ff9b::808:808"])
 def test_mapped_and_nat64_addresses_stand_for_their_ipv4_address_alone(address: str) -> None:
-    assert carried(ip_address(address)) == (ip_address("8.8.8.8"),)
+    assert target_addresses(ip_address(address)) == (ip_address("8.8.8.8"),)

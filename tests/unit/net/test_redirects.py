@@ -4,7 +4,7 @@ import pytest
 from yarl import URL
 
 from toolcrib.contracts.base.errors import EgressDenied
-from toolcrib.infrastructure.net._transport import Request, redirected
+from toolcrib.infrastructure.net._transport import Hop, redirect_request
 
 HEADERS = {
     "Accept": "application/json",
@@ -17,8 +17,8 @@ HEADERS = {
 }
 
 
-def request(method: str = "GET", body: bytes | None = None) -> Request:
-    return Request(method, URL("https://a.test/dir/page?q=1"), HEADERS, body)
+def request(method: str = "GET", body: bytes | None = None) -> Hop:
+    return Hop(method, URL("https://a.test/dir/page?q=1"), HEADERS, body)
 
 
 @pytest.mark.requirement("net.redirects_judged")
@@ -38,7 +38,7 @@ def request(method: str = "GET", body: bytes | None = None) -> Request:
 )
 def test_method_and_body_follow_the_status(method: str, status: int, then: str) -> None:
     body = b"{}" if method in {"POST", "PUT"} else None
-    following = redirected(request(method, body), status, "../other")
+    following = redirect_request(request(method, body), status, "../other")
     assert following.method == then
     assert following.body == (body if then == method else None)
     assert ("Content-Type" in following.headers) == (then == method)
@@ -51,18 +51,18 @@ def test_method_and_body_follow_the_status(method: str, status: int, then: str) 
     "location", ["https://b.test/", "//b.test/", "http://a.test/", "https://a.test:8443/", "https://sub.a.test/"]
 )
 def test_another_origin_gets_content_negotiation_headers_only(location: str) -> None:
-    following = redirected(request(), 302, location)
+    following = redirect_request(request(), 302, location)
     assert set(following.headers) == {"Accept", "Accept-Language", "User-Agent"}
 
 
 @pytest.mark.requirement("net.redirect_headers")
 def test_body_is_never_sent_to_another_origin() -> None:
     with pytest.raises(EgressDenied, match=r"https://b\.test; if that is the right one"):
-        redirected(request("POST", b"{}"), 307, "https://b.test/?token=s3cret")
+        redirect_request(request("POST", b"{}"), 307, "https://b.test/?token=s3cret")
 
 
 @pytest.mark.requirement("net.redirects_judged")
 @pytest.mark.parametrize("location", ["http://[::1/", "mailto:someone", "http://a.test:99999/", "javascript:alert(1)"])
 def test_malformed_location_is_refused(location: str) -> None:
     with pytest.raises(EgressDenied, match=r"'a\.test' redirects to a malformed URL"):
-        redirected(request(), 302, location)
+        redirect_request(request(), 302, location)

@@ -13,7 +13,7 @@ from toolcrib.core.registry import compile_schema
 from toolcrib.kinds.http.openapi.read.library import Dialect, Document, Library
 from toolcrib.kinds.http.openapi.read.nodes import Node
 from toolcrib.kinds.http.openapi.schemas.keywords import LIST_KEYWORDS, MAP_KEYWORDS, SCHEMA_KEYWORDS
-from toolcrib.kinds.http.openapi.schemas.schemas import MAX_DEFINITIONS_BYTES, Direction, Schemas
+from toolcrib.kinds.http.openapi.schemas.schemas import MAX_DEFINITIONS_BYTES, Direction, SchemaConverter
 
 
 def converted(
@@ -25,7 +25,7 @@ def converted(
     losses: Losses | None = None,
 ) -> JsonSchema:
     library = Library({"components": {"schemas": components or {}}})
-    schemas = Schemas(Document(library, version, version), direction)
+    schemas = SchemaConverter(Document(library, version, version), direction)
     found = Losses() if losses is None else losses
     return schemas.bundle(schemas.convert(Node(schema, "/schema", ""), found), "/schema", found)
 

@@ -6,7 +6,7 @@ import pytest
 
 from tests.twins.shelves import laid_out, revision
 from toolcrib.contracts import tool_uri
-from toolcrib.core.policy import Reach, permits
+from toolcrib.core.policy import VisibleTools, permits
 
 NAMES = [
     f"{verb}_{thing}_{number}" for verb in ("get", "update") for thing in ("deal", "contact") for number in range(5)
@@ -19,7 +19,7 @@ SEGMENTS = ("*", "tools", "get", "update", "get_deal_1", "update_contact_4", "ex
 def test_what_grants_reach_is_what_they_permit_tool_by_tool(seed: int):
     random = Random(seed)
     shelf = laid_out([revision(name) for name in NAMES])
-    reach = Reach(shelf)
+    reach = VisibleTools(shelf)
     for _ in range(100):
         grants = [
             random.choice(("ai://", "ai://tools/", "")) + "/".join(random.choices(SEGMENTS, k=random.randrange(1, 5)))
@@ -38,7 +38,7 @@ def test_what_grants_reach_is_what_they_permit_tool_by_tool(seed: int):
 @pytest.mark.requirement("policy.reach")
 def test_a_changed_shelf_is_looked_at_anew():
     shelf = laid_out([revision("get_deal_1")])
-    reach = Reach(shelf)
+    reach = VisibleTools(shelf)
     assert reach.of(["ai://tools/get/*"], ["read"]) == {"get_deal_1"}
 
     shelf.put(revision("get_deal_2"))

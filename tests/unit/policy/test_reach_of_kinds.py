@@ -8,7 +8,7 @@ from tests.twins.shelves import NOON, laid_out
 from toolcrib.contracts import LLMConfig, PythonImplementation, ToolDefinition, ToolRevision, Verb
 from toolcrib.contracts.tools.agent_definitions import AgentDefinition
 from toolcrib.contracts.workflows import WorkflowDefinition, WorkflowStep
-from toolcrib.core.policy import Reach, permits
+from toolcrib.core.policy import VisibleTools, permits
 
 NAMES = ("deal", "desk", "flow", "other")
 SEGMENTS = ("*", "tools", "agents", "workflows", "crm", *NAMES, "execute", "read")
@@ -39,7 +39,7 @@ def made(kind: str, name: str) -> ToolRevision:
 def test_what_grants_reach_is_what_they_permit_whatever_the_kind(seed: int):
     random = Random(seed)
     tools = [made(random.choice(("tool", "agent", "workflow")), name) for name in NAMES]
-    reach = Reach(laid_out(tools))
+    reach = VisibleTools(laid_out(tools))
     for _ in range(200):
         grants = tuple(
             "ai://" + "/".join(random.choices(SEGMENTS, k=random.randrange(1, 5))) for _ in range(random.randrange(3))

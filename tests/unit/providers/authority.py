@@ -15,7 +15,7 @@ from tests.twins import DictSecrets, ManualClock, make_safe
 from tests.unit.net.servers import serving
 from toolcrib.contracts import OWNER, AuthorizationCodeAuth, Consent, ConsentRequest, Principal, ProviderDefinition
 from toolcrib.core.providers import Client, Consents, Credentials, Tokens, answer_of, credentials_for
-from toolcrib.core.providers.auth.credentials import Holder
+from toolcrib.core.providers.auth.credentials import CredentialOwner
 from toolcrib.infrastructure.net import EgressPolicy, HttpSession
 from toolcrib.infrastructure.secrets import Safe
 
@@ -130,7 +130,7 @@ class Desk:
 
     async def credentials(self, who: Principal = OWNER) -> Credentials:
         tokens = Tokens(self.session, self.clock)
-        holder = Holder(who, DictSecrets(SECRETS), tokens, self.consents)
+        holder = CredentialOwner(who, DictSecrets(SECRETS), tokens, self.consents)
         return await credentials_for(self.provider, f"{self.provider.base_url}/x", holder)
 
     def define(self, **changes: Any) -> None:

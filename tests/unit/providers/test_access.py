@@ -6,7 +6,7 @@ import pytest
 
 from tests.twins import DictSecrets, ManualClock, make_access, make_tool
 from toolcrib.contracts import OWNER, BearerAuth, ErrorCode, ProviderDefinition, Reason
-from toolcrib.core.executor import CallFailed, Secrets
+from toolcrib.core.executor import CallFailed, SecretResolver
 from toolcrib.core.providers import ProviderAccess
 from toolcrib.infrastructure.net import HttpSession
 from toolcrib.infrastructure.secrets import EnvironmentSecrets, Safe, ScopedSecrets, Vault
@@ -15,7 +15,7 @@ from toolcrib.infrastructure.store import MemoryStore
 CRM = ProviderDefinition(name="crm", base_url="https://api.test", auth=BearerAuth(token="${env:T}"))
 
 
-def access(session: HttpSession, secrets: Secrets, **changes: Any) -> ProviderAccess:
+def access(session: HttpSession, secrets: SecretResolver, **changes: Any) -> ProviderAccess:
     known = {("default", "crm"): CRM.model_copy(update=changes)}
     return make_access(session, ManualClock(), secrets, lambda realm, name: known.get((realm, name)))
 

@@ -16,7 +16,7 @@ from toolcrib.contracts import (
     Reason,
 )
 from toolcrib.core.executor import CallFailed
-from toolcrib.core.providers import Credentials, Holder, credentials_for
+from toolcrib.core.providers import CredentialOwner, Credentials, credentials_for
 from toolcrib.infrastructure.net import HttpSession
 from toolcrib.infrastructure.net.origins import origin_of
 
@@ -25,7 +25,7 @@ KEY = "${env:T}"
 NO_AUTH = NoAuth()
 
 
-def holder(session: HttpSession) -> Holder:
+def holder(session: HttpSession) -> CredentialOwner:
     return make_holder(session, ManualClock(), DictSecrets(SECRETS))
 
 

@@ -15,7 +15,7 @@ from tests.twins import DictSecrets, ManualClock, make_holder
 from tests.unit.net.servers import serving
 from toolcrib.contracts import ErrorCode, OAuth2Auth, ProviderDefinition, Reason
 from toolcrib.core.executor import CallFailed
-from toolcrib.core.providers import Credentials, Holder, credentials_for
+from toolcrib.core.providers import CredentialOwner, Credentials, credentials_for
 from toolcrib.core.providers.auth import tokens
 from toolcrib.core.providers.auth.oauth import Grant
 from toolcrib.infrastructure.net import EgressPolicy, HttpSession
@@ -28,7 +28,7 @@ class Endpoint:
     """A running token endpoint."""
 
     url: str
-    holder: Holder
+    holder: CredentialOwner
     clock: ManualClock
     asked: list[tuple[str, dict[str, str], dict[str, str]]] = field(default_factory=list[Any])
     """Method and path, headers and form fields of each request."""

@@ -197,7 +197,7 @@ async def test_a_deprecated_version_is_still_found_says_so_and_can_be_brought_ba
     assert registry.require("acme", "search") == deprecated
     assert (deprecated.status, deprecated.sunset) == ("deprecated", sunset)
     assert deprecated.content_hash == saved.content_hash
-    assert await registry.pinned("acme", saved.content_hash) == deprecated
+    assert await registry.get_revision("acme", saved.content_hash) == deprecated
     assert await registry.set_status("acme", "search@1.0.0", "active") == saved
 
 
@@ -221,8 +221,8 @@ async def test_a_removed_tool_is_found_by_its_hash_only(registry: Registry, stor
     assert registry.names("acme") == []
     assert registry.current("acme") == []
     assert await registry.revisions("acme", "search") == []
-    assert await registry.pinned("acme", saved.content_hash) == saved
-    assert await Registry(store.definitions).pinned("acme", saved.content_hash) == saved
+    assert await registry.get_revision("acme", saved.content_hash) == saved
+    assert await Registry(store.definitions).get_revision("acme", saved.content_hash) == saved
 
 
 @pytest.mark.requirement("registry.pinned", "registry.revisions")
@@ -244,7 +244,7 @@ async def test_a_hash_that_the_realm_never_had_or_that_names_no_tool_is_not_foun
 
     for realm, content_hash in [("other", saved.content_hash), ("acme", "sha256:0"), ("acme", "sha256:provider")]:
         with pytest.raises(NotFound, match=f"realm '{realm}' has no tool with content hash '{content_hash}'"):
-            await registry.pinned(realm, content_hash)
+            await registry.get_revision(realm, content_hash)
 
 
 @pytest.mark.requirement("registry.realms")
@@ -335,8 +335,8 @@ class SlowReading:
         await self._hold()
         return listed
 
-    async def changed(self, kind: DefinitionKind, realm: str, since: int) -> Changed:
-        found = await self._definitions.changed(kind, realm, since)
+    async def changes_since(self, kind: DefinitionKind, realm: str, since: int) -> Changed:
+        found = await self._definitions.changes_since(kind, realm, since)
         await self._hold()
         return found
 

@@ -6,13 +6,13 @@ import pytest
 
 from tests.twins.shelves import laid_out, revision
 from toolcrib.contracts import ToolRevision
-from toolcrib.core.registry import Shelf
+from toolcrib.core.registry import RealmIndex
 
 VERBS = ("list", "get", "update")
 THINGS = ("deal", "contact", "invoice")
 
 
-def answers(shelf: Shelf) -> dict[str, object]:
+def answers(shelf: RealmIndex) -> dict[str, object]:
     return {
         "names": list(shelf.names),
         "current": list(shelf.current()),
@@ -32,7 +32,7 @@ def answers(shelf: Shelf) -> dict[str, object]:
 @pytest.mark.parametrize("seed", range(10))
 def test_a_shelf_that_followed_its_changes_answers_like_one_that_was_filled_anew(seed: int):
     random = Random(seed)
-    shelf, left = Shelf(), dict[tuple[str, int], ToolRevision]()
+    shelf, left = RealmIndex(), dict[tuple[str, int], ToolRevision]()
     for step in range(200):
         name = f"{random.choice(VERBS)}_{random.choice(THINGS)}_{random.randrange(6)}"
         if random.random() < 0.2:
@@ -70,7 +70,11 @@ def test_a_common_word_of_a_large_catalogue_orders_what_the_other_words_find():
     shelf.put(revision("update_invoice"))
 
     assert [hit.name for hit in shelf.search.find("get invoice")] == ["get_invoice", "update_invoice"]
-    assert [hit.name for hit in shelf.search.find("get deal", limit=3)] == ["get_deal_0", "get_deal_1", "get_deal_10"]
+    assert [hit.name for hit in shelf.search.find("get deal", limit=3)] == [
+        "get_deal_0",
+        "get_deal_1",
+        "get_deal_10",
+    ]
     assert [hit.name for hit in shelf.search.find("get invoice", among={"update_invoice"})] == ["update_invoice"]
 
 

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from toolcrib.contracts import InvalidDefinition, InvalidInput
-from toolcrib.core.registry import LABELS, Problem, SchemaValidator, compile_schema
+from toolcrib.core.registry import LABELS, SchemaProblem, SchemaValidator, compile_schema
 
 STAGES: dict[str, Any] = {
     "enum": ["s1", "s2", "s3"],
@@ -33,10 +33,10 @@ def test_every_problem_has_the_json_pointer_of_its_place():
 
     (problem,) = compile_schema(schema).problems({"a/b": {"c~": [1, "x"]}})
 
-    assert problem == Problem("/a~1b/c~0/1", '"x" is not of type "integer"')
+    assert problem == SchemaProblem("/a~1b/c~0/1", '"x" is not of type "integer"')
     assert problem.as_json() == {"path": "/a~1b/c~0/1", "problem": '"x" is not of type "integer"'}
     assert str(problem) == '/a~1b/c~0/1: "x" is not of type "integer"'
-    assert str(Problem("", "wrong")) == "input: wrong"
+    assert str(SchemaProblem("", "wrong")) == "input: wrong"
 
 
 @pytest.mark.requirement("registry.validation")

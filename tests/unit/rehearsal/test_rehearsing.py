@@ -243,7 +243,8 @@ def test_a_call_that_is_asked_about_again_needs_attention():
     withdrawn = ApprovalWithdrawn(position="t1.c1", number=1, reason="the policy changed after it was shown")
     run = new_run()
     events = [
-        Entry("r1", number, NOON, "default", "owner", each).shown() for number, each in enumerate((withdrawn, asked), 1)
+        Entry("r1", number, NOON, "default", "owner", each).to_run_event()
+        for number, each in enumerate((withdrawn, asked), 1)
     ]
 
     (reason,) = reasons_of_events(run, events, before=0)

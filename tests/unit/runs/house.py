@@ -20,10 +20,10 @@ from toolcrib.contracts import (
     Unavailable,
 )
 from toolcrib.contracts import RunRequest as Request
-from toolcrib.core.engines import Driven, EngineSettings, LocalEngine
-from toolcrib.core.executor import Dispatch, Executor, Outcome, SlidingWindow, ToolCall
+from toolcrib.core.engines import DriveResult, EngineSettings, LocalEngine
+from toolcrib.core.executor import CallRequest, Dispatch, Executor, Outcome, SlidingWindow
 from toolcrib.core.registry import Registry
-from toolcrib.core.runs import Ended, RunContext
+from toolcrib.core.runs import RunContext, RunEnd
 from toolcrib.infrastructure.store import MemoryStore, Store
 
 Script: TypeAlias = Callable[[RunContext], Awaitable[Json]]
@@ -101,7 +101,7 @@ class House:
             dispatcher=self.dispatcher,
             secrets=DictSecrets(),
             results=self.store.cache,
-            attic=self.store.blobs,
+            blob_sink=self.store.blobs,
             rates=SlidingWindow(),
             clock=self.clock,
         )
@@ -116,9 +116,9 @@ class House:
             check_able=self._check_able,
         )
 
-    async def _program(self, context: RunContext, tool: ToolRevision) -> Ended:
+    async def _program(self, context: RunContext, tool: ToolRevision) -> RunEnd:
         output = await self.script(context)
-        return output if isinstance(output, Ended) else Ended(output=output)
+        return output if isinstance(output, RunEnd) else RunEnd(output=output)
 
     async def _check_able(self, run: Run) -> None:
         if not self.able or run.run_id in self.foreign:
@@ -139,11 +139,11 @@ class House:
         }
         return Request(**(values | fields))
 
-    async def start(self, **fields: Any) -> Driven:
+    async def start(self, **fields: Any) -> DriveResult:
         """Start a run and drive it until it ends or waits."""
         return await self.engine.start(await self.request(**fields))
 
-    async def crash(self, driving: "asyncio.Task[Driven]") -> str:
+    async def crash(self, driving: "asyncio.Task[DriveResult]") -> str:
         """What is left of a run whose process died while it drove: the run's id. Its lease runs out."""
         await settled()
         (run,) = [run for run in await self.store.journal.runs(OWNER.realm) if run.status == "running"]
@@ -174,9 +174,9 @@ class House:
         return [dispatch.position for dispatch in self.dispatcher.dispatched]
 
 
-def ask(position: str, name: str = "look_up", **arguments: Json) -> ToolCall:
+def ask(position: str, name: str = "look_up", **arguments: Json) -> CallRequest:
     """A call."""
-    return ToolCall(position, name, arguments)
+    return CallRequest(position, name, arguments)
 
 
 async def hang(dispatch: Dispatch) -> Outcome:

@@ -17,7 +17,7 @@ from toolcrib.contracts import (
     ToolCallStart,
 )
 from toolcrib.core.runs import BEGINNING, StreamMessage, listen
-from toolcrib.llm import Cost, Event, Message, Request, Response, ScriptedModel, Text, Thinking, Usage
+from toolcrib.llm import Cost, Event, Message, Request, Response, ScriptedModel, Text, Thinking, TokenUsage
 
 WORD_S = 0.03
 """Seconds from one word to the next."""
@@ -66,7 +66,7 @@ class SlowModel:
             yield event
             await self._clock.sleep(WORD_S)
 
-    def cost(self, usage: Usage, at: datetime) -> Cost:
+    def cost(self, usage: TokenUsage, at: datetime) -> Cost:
         """Nothing."""
         return Cost(Decimal(0), "scripted")
 

@@ -20,7 +20,7 @@ from toolcrib.contracts import (
     ToolRevision,
     approval_signal,
 )
-from toolcrib.core.executor import ToolCall
+from toolcrib.core.executor import CallRequest
 from toolcrib.core.runs import RunContext, decision_on, waiting_approvals
 from toolcrib.infrastructure.store import ApprovalFilter, Entry
 
@@ -39,7 +39,7 @@ class Office:
 
     async def script(self, context: RunContext) -> Json:
         context.policy = replace(context.policy, allowed=self.allowed)
-        envelope = await context.call(ToolCall("t1.c1", "pay", dict(self.arguments), self.version))
+        envelope = await context.call(CallRequest("t1.c1", "pay", dict(self.arguments), self.version))
         return envelope.output if envelope.ok else {"reason": envelope.error.reason if envelope.error else None}
 
     async def start(self) -> str:

@@ -26,7 +26,7 @@ from toolcrib.contracts import (
 )
 from toolcrib.core.executor import Dispatch, Outcome
 from toolcrib.core.policy import CallPolicy
-from toolcrib.core.runs import Ended, RunContext, Suspended
+from toolcrib.core.runs import RunContext, RunEnd, Suspended
 
 
 def waits_after(*calls: str):
@@ -487,7 +487,7 @@ async def test_after_a_crash_a_decision_and_a_client_s_result_come_from_the_jour
 @pytest.mark.requirement("runs.ends")
 async def test_a_program_ends_its_run_as_it_says():
     async def script(context: RunContext) -> Json:
-        return Ended(output=1, stop_reason="max_cost", warnings=("dear",))
+        return RunEnd(output=1, stop_reason="max_cost", warnings=("dear",))
 
     driven = await House(script).start()
 

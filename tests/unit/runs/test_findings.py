@@ -104,7 +104,7 @@ async def test_a_part_of_a_program_runs_beside_the_rest_and_what_it_keeps_can_be
         pending = context.start(part())
         await started.wait()
         [digest] = await context.wait_all([pending])
-        return (await context.kept(digest)).decode()
+        return (await context.read_blob(digest)).decode()
 
     house = House(script)
     await house.save()

@@ -8,13 +8,13 @@ from tests.twins import AT
 from tests.unit.runs.journals import done, journal
 from tests.unit.store.samples import REQUEST
 from toolcrib.contracts import NotFound, PinnedHandle, PinSelector, Run, RunEvent, RunStatus, Signal
-from toolcrib.core.runs import Place, calls_held, held_in, step_at
+from toolcrib.core.runs import HandleOwner, calls_held, find_last_runs, step_at
 
 pytestmark = pytest.mark.requirement("workflow_agents.stale")
 
 FOUND = PinnedHandle(name="found", selector=PinSelector(tool="look_up"))
 PAID = PinnedHandle(name="paid", selector=PinSelector(tool="pay"))
-PLACE = Place("default", "owner", "clerk", "flow", "ask", "r9999")
+PLACE = HandleOwner("default", "owner", "clerk", "flow", "ask", "r9999")
 
 
 class Ended:
@@ -69,14 +69,15 @@ class Ended:
         assert (after, limit) == (0, None)
         self.read.append(run_id)
         return [
-            entry.shown() for entry in journal(*(done(f"c{n}", name) for n, name in enumerate(self._runs[run_id][1])))
+            entry.to_run_event()
+            for entry in journal(*(done(f"c{n}", name) for n, name in enumerate(self._runs[run_id][1])))
         ]
 
 
 async def test_each_handle_was_filled_last_by_a_run_of_its_own():
     past = Ended(("ask", ["pay"]), ("ask", ["look_up", "pay"]), ("ask[3].try2", ["look_up"]), ("ask", []))
 
-    held = await held_in(past, PLACE, [FOUND, PAID])
+    held = await find_last_runs(past, PLACE, [FOUND, PAID])
 
     assert held == {"found": "r0002", "paid": "r0001"}
     assert past.read == ["r0003", "r0002", "r0001"]
@@ -89,7 +90,7 @@ async def test_each_handle_was_filled_last_by_a_run_of_its_own():
 async def test_what_no_run_has_filled_is_held_nowhere():
     past = Ended(("ask", ["pay"]))
 
-    assert await held_in(past, PLACE, [FOUND]) == {}
+    assert await find_last_runs(past, PLACE, [FOUND]) == {}
     assert await calls_held(past, [FOUND], {}) == {}
     assert await calls_held(past, [FOUND], {"found": "r0000"}) == {}
 
@@ -97,26 +98,26 @@ async def test_what_no_run_has_filled_is_held_nowhere():
 async def test_runs_of_another_step_or_of_another_caller_are_passed_over():
     past = Ended(("ask", ["look_up"]), ("other", ["look_up"]))
 
-    assert await held_in(past, PLACE, [FOUND]) == {"found": "r0000"}
-    assert await held_in(past, PLACE._replace(caller="else"), [FOUND]) == {}
-    assert await held_in(past, PLACE._replace(step=None), [FOUND]) == {"found": "r0001"}
+    assert await find_last_runs(past, PLACE, [FOUND]) == {"found": "r0000"}
+    assert await find_last_runs(past, PLACE._replace(caller="else"), [FOUND]) == {}
+    assert await find_last_runs(past, PLACE._replace(step=None), [FOUND]) == {"found": "r0001"}
 
 
 async def test_a_step_that_is_called_seldom_is_found_behind_many_other_runs():
     past = Ended(("ask", ["look_up"]), *[("other", ["look_up"])] * 250)
 
-    assert await held_in(past, PLACE, [FOUND]) == {"found": "r0000"}
+    assert await find_last_runs(past, PLACE, [FOUND]) == {"found": "r0000"}
 
 
 async def test_only_so_many_runs_are_looked_at():
     past = Ended(("ask", ["look_up"]), *[("ask", ["pay"])] * 20)
 
-    assert await held_in(past, PLACE, [FOUND]) == {}
+    assert await find_last_runs(past, PLACE, [FOUND]) == {}
     assert len(past.read) == 20
 
 
 async def test_only_so_many_runs_of_other_places_are_passed_over():
-    assert await held_in(Ended(("ask", ["look_up"]), *[("other", ["pay"])] * 1000), PLACE, [FOUND]) == {}
+    assert await find_last_runs(Ended(("ask", ["look_up"]), *[("other", ["pay"])] * 1000), PLACE, [FOUND]) == {}
 
 
 @pytest.mark.parametrize("position", ["ask", "ask[17]", "ask.try2", "ask[3].try4"])

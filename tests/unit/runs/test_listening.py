@@ -20,9 +20,9 @@ from toolcrib.contracts import (
     StreamFailed,
     ToolDefinition,
 )
-from toolcrib.core.engines import Driven
+from toolcrib.core.engines import DriveResult
 from toolcrib.core.runs import ModelCall, RunContext
-from toolcrib.llm import Event, Request, TextDelta, user
+from toolcrib.llm import Event, Request, TextChunk, user
 
 FIRST = thought("Let me see what is there.", "I look the deal up for you. ")
 SECOND = "The deal is open, and it is worth a hundred."
@@ -51,7 +51,7 @@ class Talk:
         await self.house.save()
         return await self.house.engine.create(await self.house.request(**fields))
 
-    async def drive(self, run_id: str) -> Driven:
+    async def drive(self, run_id: str) -> DriveResult:
         """Drive it, and let time pass until it has halted and whoever follows has heard it."""
         driving = asyncio.create_task(self.house.engine.drive(run_id))
         await self.pass_time(driving)
@@ -294,7 +294,7 @@ class Mute(SlowModel):
 
     async def stream(self, request: Request) -> AsyncGenerator[Event]:
         """One word."""
-        yield TextDelta("well")
+        yield TextChunk("well")
 
 
 @pytest.mark.requirement("live.broken_off")

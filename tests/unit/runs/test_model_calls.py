@@ -22,8 +22,8 @@ from toolcrib.contracts import (
 from toolcrib.core.policy import Budget
 from toolcrib.core.runs import BudgetExhausted, History, ModelCall, ModelCalls, RunLog
 from toolcrib.infrastructure.store import Claim, MemoryStore
-from toolcrib.llm import Cost, Request, Response, ScriptedAnswer, ScriptedModel, Usage, user
-from toolcrib.llm.base.errors import RetryPolicy
+from toolcrib.llm import Cost, Request, Response, ScriptedAnswer, ScriptedModel, TokenUsage, user
+from toolcrib.llm.base.errors import ModelRetryPolicy
 from toolcrib.llm.models.model import LanguageModel
 
 OVERLOADED = ModelError("overloaded", "try later", status=529)
@@ -37,7 +37,7 @@ class Priced(ScriptedModel):
         super().__init__(answers)
         self._known = known
 
-    def cost(self, usage: Usage, at: datetime) -> Cost:
+    def cost(self, usage: TokenUsage, at: datetime) -> Cost:
         return Cost(Decimal(usage.output) / 100, "table") if self._known else Cost(None, "unknown")
 
 
@@ -50,7 +50,7 @@ class Desk:
         self.budget = Budget(limits or Limits())
         self.log = RunLog(store.journal, claim.run, clock, claim.events)
         self.calls = ModelCalls(
-            self.log, History(claim.events), self.budget, clock, jitter=lambda: 0.0, retry=RetryPolicy()
+            self.log, History(claim.events), self.budget, clock, jitter=lambda: 0.0, retry=ModelRetryPolicy()
         )
 
     @classmethod
@@ -114,7 +114,11 @@ async def test_a_call_that_fails_too_often_fails_for_good_and_gives_its_reservat
 
     assert desk.clock.naps == [0.5, 1, 2]
     assert desk.told[-1] == ("model_failed", 4)
-    assert (desk.budget.reserved_tokens, desk.budget.reserved_usd, desk.budget.cost_usd) == (0, 0, 0)
+    assert (desk.budget.reserved_tokens, desk.budget.reserved_usd, desk.budget.cost_usd) == (
+        0,
+        0,
+        0,
+    )
 
 
 class Closed(ScriptedModel):

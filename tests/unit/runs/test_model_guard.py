@@ -21,7 +21,7 @@ from toolcrib.contracts import (
     Reason,
 )
 from toolcrib.core.runs import BudgetExhausted, ModelCall, ModelRefused
-from toolcrib.core.runs.models.guard import Estimate, Standing
+from toolcrib.core.runs.models.guard import Estimate, ModelCallScope
 from toolcrib.llm import (
     Message,
     Opaque,
@@ -30,9 +30,9 @@ from toolcrib.llm import (
     ScriptedModel,
     Text,
     Thinking,
+    TokenUsage,
     ToolCall,
     ToolResult,
-    Usage,
     user,
 )
 
@@ -43,7 +43,7 @@ BLOCKS = ContentFilter(words=("hush",))
 async def ask(desk: Desk, model: ScriptedModel, *rules: Guardrail, text: str = "How many?", **fields: Any) -> Response:
     request = Request(messages=(user(text),), system=f"Count. {text}", max_tokens=100)
     call = ModelCall("t1.llm", "planning", model, request, new=request.messages, system=request.system)
-    return await desk.calls.perform(call, Standing(guardrails=rules, realm="default", principal="ann", **fields))
+    return await desk.calls.perform(call, ModelCallScope(guardrails=rules, realm="default", principal="ann", **fields))
 
 
 def events(desk: Desk, kind: type[Any]) -> Sequence[Any]:
@@ -131,7 +131,7 @@ async def test_filters_look_into_every_part_and_leave_json_json():
     )
     desk = await Desk.open()
 
-    answer = await ask(desk, Priced([Response(Message("assistant", parts), "end", "", Usage(), "m", "")]), REDACTS)
+    answer = await ask(desk, Priced([Response(Message("assistant", parts), "end", "", TokenUsage(), "m", "")]), REDACTS)
 
     assert answer.message.parts == (
         Text("[email]"),
@@ -238,9 +238,9 @@ def test_an_estimate_follows_what_answers_have_said_and_not_what_was_estimated()
     estimate, request = Estimate(), Request(messages=(user("x" * 300),), output_schema={"type": "object"})
     before = estimate.most(request, 5)
 
-    estimate.learn(request, Usage(input=1000, estimated=True))
+    estimate.learn(request, TokenUsage(input=1000, estimated=True))
     assert estimate.most(request, 5) == before
-    estimate.learn(request, Usage(input=1000))
+    estimate.learn(request, TokenUsage(input=1000))
 
     assert estimate.most(request, 5).input > 1000
     parts = (Thinking("x", signature="x" * 50), ToolCall("1", "f", "x" * 50), Opaque("x", "x" * 50))

@@ -7,14 +7,14 @@ import pytest
 from tests.twins import Rig, make_context, make_tool
 from tests.unit.runs.house import House, ask
 from toolcrib.contracts import Conflict, ErrorCode, Json, RunResult, ToolError
-from toolcrib.core.runs import Result, RunContext, Unrecorded
+from toolcrib.core.runs import NullJournal, Result, RunContext
 
 
 @pytest.mark.requirement("runs.unrecorded")
 async def test_a_call_outside_a_run_may_be_judged_and_does_nothing():
     tool = make_tool("act", side_effects="writes")
     rig = Rig(tool)
-    journal = Unrecorded()
+    journal = NullJournal()
     prepared = await rig.run("act")
     asked = rig.journal.requests
     await rig.run("act", context=make_context(journal=rig.journal))
@@ -27,7 +27,7 @@ async def test_a_call_outside_a_run_may_be_judged_and_does_nothing():
     ):
         with pytest.raises(Conflict, match="'act' was called outside a run"):
             await refusal
-    assert (journal.prepared_before("a"), journal.failed_before("a")) == (None, None)
+    assert (journal.find_client_call("a"), journal.find_failed_call("a")) == (None, None)
     assert asked == []
 
 
@@ -38,7 +38,7 @@ async def test_a_call_outside_a_run_cannot_wait_for_a_person():
     (request,) = rig.journal.requests
 
     with pytest.raises(Conflict, match="start a run"):
-        await Unrecorded().confirm(request)
+        await NullJournal().confirm(request)
 
 
 @pytest.mark.requirement("runs.result")

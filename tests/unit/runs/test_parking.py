@@ -19,10 +19,10 @@ from toolcrib.contracts import (
     Unavailable,
     approval_signal,
 )
-from toolcrib.core.engines import Driven
+from toolcrib.core.engines import DriveResult
 from toolcrib.core.executor import Dispatch, Outcome
 from toolcrib.core.runs import RunContext, Suspended, client_signal, decision_on
-from toolcrib.core.runs.context.pending import LOOK_S, Parking
+from toolcrib.core.runs.context.pending import LOOK_S, Suspension
 
 pytestmark = pytest.mark.requirement("workflow_running.parked")
 
@@ -54,7 +54,7 @@ def beside(position: str, name: str):
     return script
 
 
-async def begun(house: House) -> tuple["asyncio.Task[Driven]", str]:
+async def begun(house: House) -> tuple["asyncio.Task[DriveResult]", str]:
     driving = asyncio.create_task(house.start())
     await settled()
     (run,) = await house.store.journal.runs(OWNER.realm, status="running")
@@ -223,7 +223,7 @@ async def test_looks_go_on_when_the_store_is_away_for_a_moment():
             raise Suspended("awaiting_client", "go")
         return "went"
 
-    parking = Parking(ManualClock(), arrived)
+    parking = Suspension(ManualClock(), arrived)
     parking.begin()
     assert await parking.through(work) == "went"
     assert (len(looks), len(tries)) == (3, 2)
@@ -237,7 +237,7 @@ async def test_what_is_cancelled_while_it_is_parked_leaves_no_trace():
         raise Suspended("awaiting_client", "never")
 
     clock = House(lambda context: settled()).clock
-    parking = Parking(clock, arrived)
+    parking = Suspension(clock, arrived)
     parking.begin()
     parked = asyncio.create_task(parking.through(waits))
     await settled()

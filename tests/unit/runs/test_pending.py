@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from tests.twins import ManualClock
-from toolcrib.core.runs import Pending, Suspended, Underway
-from toolcrib.core.runs.context.pending import Parking
+from toolcrib.core.runs import ConcurrentCalls, Pending, Suspended
+from toolcrib.core.runs.context.pending import Suspension
 
 pytestmark = pytest.mark.requirement("workflow_running.underway")
 
@@ -19,20 +19,20 @@ async def ends_with(result: int, after: "asyncio.Event | None" = None) -> int:
     return result
 
 
-def quiet() -> Parking:
+def quiet() -> Suspension:
     """Of a run for which no signal comes."""
 
     async def arrived() -> Collection[str]:
         return ()
 
-    return Parking(ManualClock(), arrived)
+    return Suspension(ManualClock(), arrived)
 
 
 async def parks(*signals: str) -> int:
     raise Suspended("awaiting_client", *signals)
 
 
-def started(parking: Parking, work: Coroutine[Any, Any, int]) -> Pending[int]:
+def started(parking: Suspension, work: Coroutine[Any, Any, int]) -> Pending[int]:
     task = asyncio.ensure_future(work)
     parking.begin()
     task.add_done_callback(lambda _: parking.end())
@@ -42,7 +42,7 @@ def started(parking: Parking, work: Coroutine[Any, Any, int]) -> Pending[int]:
 async def test_all_that_have_ended_are_told_at_once_in_the_order_in_which_they_ended_and_only_once():
     gate = asyncio.Event()
     parking = quiet()
-    underway = Underway[str, int](parking)
+    underway = ConcurrentCalls[str, int](parking)
     underway.add("last", started(parking, ends_with(1, gate)))
     underway.add("known", Pending[int](parking, None, 2))
     underway.add("quick", started(parking, ends_with(3)))
@@ -59,7 +59,7 @@ async def test_all_that_have_ended_are_told_at_once_in_the_order_in_which_they_e
 async def test_what_waits_for_a_signal_is_told_when_nothing_else_is_left_and_stays():
     gate = asyncio.Event()
     parking = quiet()
-    underway = Underway[str, int](parking)
+    underway = ConcurrentCalls[str, int](parking)
     for key, work in (("a", parks("one")), ("b", parks("two")), ("c", ends_with(1, gate))):
         underway.add(key, started(parking, work))
     asyncio.get_running_loop().call_later(0, gate.set)
@@ -77,7 +77,7 @@ async def test_a_failure_is_told_like_any_end_and_is_raised_by_who_asks_for_the_
         raise LookupError("gone")
 
     parking = quiet()
-    underway = Underway[str, int](parking)
+    underway = ConcurrentCalls[str, int](parking)
     underway.add("a", started(parking, fails()))
     ((key, ended),) = await underway.next()
     assert key == "a"
@@ -88,7 +88,7 @@ async def test_a_failure_is_told_like_any_end_and_is_raised_by_who_asks_for_the_
 async def test_who_gives_up_waiting_can_wait_again():
     gate = asyncio.Event()
     parking = quiet()
-    underway = Underway[str, int](parking)
+    underway = ConcurrentCalls[str, int](parking)
     underway.add("a", started(parking, ends_with(1, gate)))
     with pytest.raises(TimeoutError):
         async with asyncio.timeout(0):
@@ -105,7 +105,7 @@ async def test_what_was_known_is_done_and_has_its_result_at_once():
 
 async def test_of_parts_that_are_watched_it_is_known_which_wait_and_they_can_be_cut_off():
     parking = quiet()
-    underway, gate = Underway[str, int](parking), asyncio.Event()
+    underway, gate = ConcurrentCalls[str, int](parking), asyncio.Event()
     with underway.watching():
         underway.add("waits", started(parking, parking.through(lambda: parks("one"))))
         underway.add("works", started(parking, ends_with(1, gate)))
@@ -115,7 +115,7 @@ async def test_of_parts_that_are_watched_it_is_known_which_wait_and_they_can_be_
     gate.set()
     await underway.stir()
     await underway.stir()  # who has not fetched what is done does not wait
-    assert [(key, ended.result()) for key, ended in underway.ended()] == [("works", 1)]
+    assert [(key, ended.result()) for key, ended in underway.take_ended()] == [("works", 1)]
     await underway.stop()
     assert (underway.waiting, underway.working) == (0, 0)
     await underway.stop()
@@ -123,7 +123,7 @@ async def test_of_parts_that_are_watched_it_is_known_which_wait_and_they_can_be_
 
 async def test_who_watches_a_run_does_not_count_what_waits_in_another_one_that_it_calls():
     parking, other, gate = quiet(), quiet(), asyncio.Event()
-    underway = Underway[str, int](parking)
+    underway = ConcurrentCalls[str, int](parking)
 
     async def calls() -> int:
         with pytest.raises(Suspended):

@@ -6,7 +6,7 @@ import pytest
 
 from tests.unit.runs.journals import envelope
 from toolcrib.contracts import InvalidDefinition, Json, PinnedHandle, PinSelector, PinStrategy
-from toolcrib.core.runs.views.handles import check_pins, resolve_pins, unfilled
+from toolcrib.core.runs.views.handles import check_pins, find_unfilled, resolve_pins
 
 CALLS = [
     envelope("c1", "search", status="error"),
@@ -39,7 +39,7 @@ def pin(tool: str, strategy: PinStrategy = "latest", **fields: Any) -> PinnedHan
     ids=["latest", "first", "id", "id-failed", "latest-failed", "first-beside-failed"],
 )
 def test_a_call_fills_the_handle_of_its_tool(handle: PinnedHandle, value: Json):
-    assert unfilled([handle], CALLS) == []
+    assert find_unfilled([handle], CALLS) == []
     assert resolve_pins([handle], CALLS, {"handle": "earlier"}) == {"handle": value}
 
 
@@ -56,7 +56,7 @@ def test_a_call_fills_the_handle_of_its_tool(handle: PinnedHandle, value: Json):
     ids=["never-called", "skipped", "denied", "of-another-tool", "no-success"],
 )
 def test_what_was_not_executed_fills_nothing(handle: PinnedHandle):
-    assert unfilled([handle], CALLS) == [handle]
+    assert find_unfilled([handle], CALLS) == [handle]
     assert resolve_pins([handle], CALLS, {}) == {"handle": None}
     assert resolve_pins([handle], CALLS, {"handle": "earlier"}) == {"handle": "earlier"}
 

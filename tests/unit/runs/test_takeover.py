@@ -17,8 +17,8 @@ from toolcrib.contracts import (
     ToolEnvelope,
 )
 from toolcrib.contracts.workflows import EarlierCall, Rerun, Takeover, WorkflowImplementation, WorkflowStep
-from toolcrib.core.executor import ToolCall, error
-from toolcrib.core.runs import Nested, TakenOver
+from toolcrib.core.executor import CallRequest, error
+from toolcrib.core.runs import Nested, ReusedCalls
 
 SCHEMA: JsonObject = {"type": "object", "properties": {"size": {"type": "integer", "default": 1}}}
 WORKFLOW = make_tool("flow", implementation=WorkflowImplementation(steps=(WorkflowStep(name="a", output=1),)))
@@ -58,16 +58,16 @@ async def never(intent: CallStarted, since: datetime) -> ToolEnvelope | None:
     raise AssertionError(intent, since)
 
 
-def taken(rerun: Rerun | None = None, **calls: EarlierCall) -> TakenOver:
+def taken(rerun: Rerun | None = None, **calls: EarlierCall) -> ReusedCalls:
     """What a run has taken over; `a_try2` stands for the position `a.try2`."""
     known = {position.replace("_", "."): call for position, call in calls.items()}
     facts = Takeover(run_id="run_1", calls=known, schemas={"sha256:1": SCHEMA})
-    return TakenOver(facts, rerun or Rerun(run_id="run_1"))
+    return ReusedCalls(facts, rerun or Rerun(run_id="run_1"))
 
 
-def ask(position: str = "a", name: str = "send", given: Json = None) -> ToolCall:
+def ask(position: str = "a", name: str = "send", given: Json = None) -> CallRequest:
     """A call of the new run."""
-    return ToolCall(position, name, {} if given is None else given)
+    return CallRequest(position, name, {} if given is None else given)
 
 
 @pytest.mark.requirement("workflow_reruns.same_call")
@@ -83,7 +83,7 @@ def ask(position: str = "a", name: str = "send", given: Json = None) -> ToolCall
         (ask(position="b"), False),
     ],
 )
-def test_a_call_is_the_same_by_place_tool_and_arguments(call: ToolCall, is_same: bool):
+def test_a_call_is_the_same_by_place_tool_and_arguments(call: CallRequest, is_same: bool):
     known = taken(a=earlier())
 
     found = known.outcome(call, ())
@@ -114,8 +114,8 @@ def test_the_success_of_the_last_try_counts_and_is_free():
 async def test_a_call_that_is_made_again_has_its_key():
     known = taken(a=earlier(error=FAILURE, intent=INTENT), b=earlier(error=FAILURE))
 
-    async def key_of(call: ToolCall) -> ToolEnvelope | str | None:
-        return await known.made_before(call, (), never)
+    async def key_of(call: CallRequest) -> ToolEnvelope | str | None:
+        return await known.decide_repeat(call, (), never)
 
     assert await key_of(ask()) == "run_0/a"
     assert await key_of(ask("b")) is None
@@ -132,7 +132,7 @@ async def test_what_is_said_of_a_call_in_doubt_is_its_outcome_unless_it_may_be_m
         assert intent == INTENT
         return verdicts.pop(0)
 
-    refused, found, again = [await known.made_before(ask(), (), judge) for _ in range(3)]
+    refused, found, again = [await known.decide_repeat(ask(), (), judge) for _ in range(3)]
 
     assert isinstance(refused, ToolEnvelope)
     assert refused.error is not None

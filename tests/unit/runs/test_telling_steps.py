@@ -6,7 +6,7 @@ import pytest
 
 from toolcrib.contracts import ErrorCode, Json, JsonObject, ProgressMade, RunEvent, ToolError
 from toolcrib.contracts.workflows import STEP_SETTLED, StepEnded
-from toolcrib.core.runs.views.stream import Narration
+from toolcrib.core.runs.views.stream import MessageProjector
 
 pytestmark = pytest.mark.requirement("workflow_server.steps_streamed")
 
@@ -21,7 +21,7 @@ def settled(number: int, kind: str = STEP_SETTLED, **data: Json) -> RunEvent:
 
 def told(*entries: RunEvent, place: str = "0") -> list[StepEnded]:
     """What a subscriber hears who is at a place."""
-    narration = Narration([entry for entry in entries if entry.number <= int(place)], place)
+    narration = MessageProjector([entry for entry in entries if entry.number <= int(place)], place)
     messages = [message for entry in entries if entry.number > int(place) for message in narration.tell(entry)]
     return [message.event for message in messages if isinstance(message.event, StepEnded)]
 

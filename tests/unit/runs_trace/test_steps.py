@@ -23,7 +23,7 @@ from toolcrib.contracts import (
     SignalStep,
     ToolStep,
 )
-from toolcrib.core.runs import clipped, shortened, trace_of
+from toolcrib.core.runs import clip_text, shorten_json, trace_of
 
 CRASH = RunResumed(epoch=2, cause="crash")
 
@@ -130,7 +130,7 @@ def test_events_without_their_beginning_are_refused() -> None:
 @pytest.mark.requirement("trace.tool_calls")
 def test_a_large_result_is_shortened_to_its_first_items_and_what_was_left_out() -> None:
     deals = [{"id": str(number), "note": "x" * 400} for number in range(237)]
-    short = shortened({"total": 237, "results": deals}, 2000)
+    short = shorten_json({"total": 237, "results": deals}, 2000)
 
     assert short["total"] == 237
     *kept, rest = short["results"]
@@ -142,11 +142,11 @@ def test_a_large_result_is_shortened_to_its_first_items_and_what_was_left_out() 
 @pytest.mark.requirement("trace.tool_calls")
 def test_every_batch_is_kept_before_the_items_of_the_first() -> None:
     batches = [{"updated": 100, "results": [{"id": str(number)} for number in range(100)]} for _ in range(12)]
-    short = shortened(batches, 3000)
+    short = shorten_json(batches, 3000)
 
     assert [batch["updated"] for batch in short] == [100] * 12
-    assert shortened(batches[0], 10_000) == batches[0]
-    assert clipped("abc", 3) == "abc"
+    assert shorten_json(batches[0], 10_000) == batches[0]
+    assert clip_text("abc", 3) == "abc"
 
 
 @pytest.mark.requirement("trace.steps")

@@ -27,7 +27,7 @@ from toolcrib.contracts import (
     Trace,
 )
 from toolcrib.core.runs import trace_of
-from toolcrib.llm import Cost, Message, Request, Response, Text, Thinking, ToolCall, Usage, assistant
+from toolcrib.llm import Cost, Message, Request, Response, Text, Thinking, TokenUsage, ToolCall, assistant
 
 
 def calls(*wanted: ToolCall, text: str = "", thinking: str = "") -> Message:
@@ -181,7 +181,7 @@ async def test_failed_attempts_of_a_model_call_are_told_and_a_call_that_never_wo
 class Unpriced(ScriptedModel):
     """A model whose price nobody knows."""
 
-    def cost(self, usage: Usage, at: datetime) -> Cost:
+    def cost(self, usage: TokenUsage, at: datetime) -> Cost:
         return Cost(None, "")
 
 
@@ -360,7 +360,7 @@ async def test_a_run_of_a_plain_tool_has_its_parameters_as_task() -> None:
 async def test_reasons_and_decision_are_read_from_whatever_a_model_says(
     text: str, reasoning: str | None, decision: str | None
 ) -> None:
-    response = Response(assistant(text), "end", "end", Usage(input=5, output=1), "m", "1")
+    response = Response(assistant(text), "end", "end", TokenUsage(input=5, output=1), "m", "1")
     house = House([response])
     async with house.crib:
         step, *_ = (await house.agentic()("say it")).trace.steps

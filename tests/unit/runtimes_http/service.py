@@ -22,7 +22,7 @@ from toolcrib.contracts import (
     ProviderDefinition,
     ToolRevision,
 )
-from toolcrib.core.executor import Attic, CallFailed, Dispatch, Outcome
+from toolcrib.core.executor import BlobSink, CallFailed, Dispatch, Outcome
 from toolcrib.infrastructure.net import EgressPolicy, HttpSession
 from toolcrib.infrastructure.store import MemoryStore
 from toolcrib.kinds.http.runtime import HttpRuntime
@@ -116,7 +116,7 @@ async def service(
     auth: ProviderAuth | None = None,
     headers: dict[str, str] | None = None,
     secrets: dict[str, str] | None = None,
-    attic: Attic | None = None,
+    attic: BlobSink | None = None,
     max_bytes: int = 10 * 2**20,
     ports: tuple[int, ...] = (),
 ) -> AsyncGenerator[Service]:
@@ -151,7 +151,7 @@ async def service(
             access = make_access(
                 session, clock, known_secrets, lambda realm, name: found[0].providers.get((realm, name))
             )
-            runtime = HttpRuntime(session, access, attic=attic or store.blobs, clock=clock)
+            runtime = HttpRuntime(session, access, blob_sink=attic or store.blobs, clock=clock)
             found.append(Service(port, runtime, clock, known, store))
             yield found[0]
 

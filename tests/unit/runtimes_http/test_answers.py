@@ -14,7 +14,7 @@ from tests.unit.runtimes_http.service import BEARER, TOKEN, Answering, Seen, ser
 from toolcrib.contracts import ErrorCode, Reason
 from toolcrib.core.providers.reach import retry_after
 from toolcrib.infrastructure.net import HttpResponse
-from toolcrib.kinds.http.runtime.failures import answered
+from toolcrib.kinds.http.runtime.failures import status_failure
 
 
 def answering(body: bytes = b"", status: int = 200, **headers: str) -> Answering:
@@ -238,7 +238,9 @@ async def test_only_reading_methods_follow_redirects() -> None:
     ],
 )
 def test_a_conflict_with_the_first_request_of_a_keyed_call_is_no_refusal(again: bool, fields: Any, code: str):
-    failure = answered(make_definition("pay", **fields), HttpResponse(409, {}, b"", "https://bank/"), AT, again=again)
+    failure = status_failure(
+        make_definition("pay", **fields), HttpResponse(409, {}, b"", "https://bank/"), AT, again=again
+    )
 
     assert failure.error.code == code
     assert ("its first request is still being worked on" in failure.error.message) == (code == "PROVIDER_ERROR")

@@ -73,7 +73,7 @@ async def crm(tmp_path: Path) -> AsyncGenerator[Crm]:
             known = {("default", "crm"): api.provider}
             clock = ManualClock()
             access = make_access(session, clock, secrets, lambda realm, name: known.get((realm, name)))
-            runtime = HttpRuntime(session, access, attic=MemoryStore().blobs, clock=clock)
+            runtime = HttpRuntime(session, access, blob_sink=MemoryStore().blobs, clock=clock)
             yield Crm(api, runtime)
         await runner.cleanup()
 

@@ -13,7 +13,7 @@ from toolcrib.contracts import ErrorCode, InvalidDefinition, Json, LinkPaging, R
 from toolcrib.core.registry import check_http
 from toolcrib.kinds.http.runtime import formats
 from toolcrib.kinds.http.runtime.formats import read_delimited
-from toolcrib.kinds.http.runtime.media import decoded
+from toolcrib.kinds.http.runtime.media import decode_text
 from toolcrib.kinds.http.runtime.page import read_page
 
 PAGE = """<!doctype html><html><head><title> The  price list </title><script>steal()</script></head><body>
@@ -291,7 +291,7 @@ async def test_bytes_are_a_file_whatever_they_are(content_type: str):
 def test_characters_are_those_of_mark_header_document_or_what_fits(
     body: bytes, charset: str | None, declares: bool, text: str
 ):
-    assert decoded(body, charset, declares=declares) == text
+    assert decode_text(body, charset, declares=declares) == text
 
 
 @pytest.mark.requirement("runtime_http.whole_address")

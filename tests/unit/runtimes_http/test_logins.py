@@ -176,7 +176,7 @@ async def call_over_tls(folder: Path, secrets: dict[str, str], **changes: Any) -
         provider = ProviderDefinition(name="crm", base_url=f"https://127.0.0.1:{port}", **changes)
         clock = ManualClock()
         access = make_access(session, clock, DictSecrets(secrets), provider)
-        runtime = HttpRuntime(session, access, attic=MemoryStore().blobs, clock=clock)
+        runtime = HttpRuntime(session, access, blob_sink=MemoryStore().blobs, clock=clock)
         tool = make_tool("deals", implementation=HttpImplementation(method="GET", url="/x", provider="crm"))
         return await runtime.run(
             Dispatch(

@@ -21,7 +21,7 @@ from toolcrib.contracts import (
     Reason,
     ToolRevision,
 )
-from toolcrib.kinds.http.runtime.pages import linked
+from toolcrib.kinds.http.runtime.pages import find_link
 
 OFFSET = OffsetPaging(argument="skip", limit_argument="limit", page_size=2, items="rows")
 PAGE = PageNumberPaging(argument="page", limit_argument="limit", page_size=2, items="rows")
@@ -166,7 +166,7 @@ async def test_links_are_followed_from_the_header(address: str) -> None:
     ],
 )
 def test_a_link_header_is_read_as_rfc_8288_says(header: str, target: str | None) -> None:
-    assert linked(header, "next") == target
+    assert find_link(header, "next") == target
 
 
 @pytest.mark.requirement("runtime_http.paging_kinds")

@@ -8,13 +8,13 @@ import pytest
 
 from toolcrib.contracts import Isolation, Unavailable
 from toolcrib.infrastructure.sandbox import (
-    Answer,
     CodeJob,
     Dialect,
     Exceeded,
     Failed,
     Returned,
     Sandbox,
+    ToolReply,
     Turn,
     Used,
     machine_sandbox,
@@ -40,7 +40,7 @@ class StillSession:
         self.backend.computing -= 1
         return self.backend.end
 
-    async def answer(self, answer: Answer) -> Turn:
+    async def answer(self, answer: ToolReply) -> Turn:
         return Returned(self.backend.name)
 
     async def close(self) -> None:
@@ -84,7 +84,7 @@ def twins() -> tuple[Twin, Twin, Twin]:
 
 async def chosen(sandbox: Sandbox, job: CodeJob, isolation: Isolation) -> str:
     session = await sandbox.open(job, isolation)
-    turn = await session.answer(Answer("whose"))
+    turn = await session.answer(ToolReply("whose"))
     await session.close()
     await session.close()
     assert isinstance(turn, Returned)
@@ -161,7 +161,7 @@ async def test_one_that_waits_for_a_tool_leaves_its_place_to_another():
     inner = await sandbox.open(JOB, "language")
 
     assert await inner.start() == Returned([])
-    assert await outer.answer(Answer()) == Returned("small")
+    assert await outer.answer(ToolReply()) == Returned("small")
     assert inner.used == Used()
 
 

@@ -7,7 +7,7 @@ import orjson
 import pytest
 
 from toolcrib.contracts import JsonObject
-from toolcrib.infrastructure.sandbox import Asked, Exceeded, Failed, Returned
+from toolcrib.infrastructure.sandbox import Exceeded, Failed, Returned, ToolRequest
 from toolcrib.infrastructure.sandbox.jailed import BadFrame, as_turn, read_frame
 
 pytestmark = pytest.mark.requirement("sandbox.frames")
@@ -48,7 +48,7 @@ async def test_an_end_in_the_middle_of_a_frame_is_an_end():
 
 
 def test_frames_are_turns():
-    assert as_turn({"kind": "asked", "function": "f", "arguments": {"a": 1}}) == Asked("f", {"a": 1})
+    assert as_turn({"kind": "asked", "function": "f", "arguments": {"a": 1}}) == ToolRequest("f", {"a": 1})
     assert as_turn({"kind": "returned", "output": None}) == Returned(None)
     assert as_turn({"kind": "failed", "type": "MemoryError", "message": "", "line": None}) == Exceeded("memory_mb")
     assert as_turn({"kind": "failed", "type": "X", "message": "y" * 5000, "line": "1"}) == Failed("X", "y" * 2000)

@@ -9,8 +9,6 @@ import pytest
 
 from toolcrib.contracts import SandboxLimits, Unavailable
 from toolcrib.infrastructure.sandbox import (
-    Answer,
-    Asked,
     BwrapBackend,
     CodeJob,
     Exceeded,
@@ -18,12 +16,14 @@ from toolcrib.infrastructure.sandbox import (
     GvisorBackend,
     MontyBackend,
     Returned,
+    ToolReply,
+    ToolRequest,
     jail,
 )
 from toolcrib.infrastructure.sandbox.bwrap import PYTHON, find_ground, program
 from toolcrib.infrastructure.sandbox.jail import Interpreter, Jail, find_interpreter
 from toolcrib.infrastructure.sandbox.jailed import JailedSession
-from toolcrib.infrastructure.sandbox.monty import MontySession, Worker
+from toolcrib.infrastructure.sandbox.monty import MontyProcess, MontySession
 
 pytestmark = pytest.mark.requirement("sandbox.ways")
 
@@ -122,10 +122,10 @@ def main():
     backend = BwrapBackend()
     cell = await Jail.start(backend.ground, (PYTHON, "-c", program(), '{"CPU": 60}'), LIMITS)
     session = JailedSession(cell, job(source), "cpython")
-    assert await session.start() == Asked("f", {})
+    assert await session.start() == ToolRequest("f", {})
     await asyncio.wait_for(cell.process.wait(), 60)
 
-    assert await session.answer(Answer()) == Exceeded("cpu_s")
+    assert await session.answer(ToolReply()) == Exceeded("cpu_s")
     await session.close()
 
 
@@ -168,7 +168,7 @@ async def test_without_gvisor_it_is_told_what_to_install(monkeypatch: pytest.Mon
     ],
 )
 async def test_what_monty_code_wants_from_outside_and_does_not_get(source: str, expected: Failed):
-    session = MontySession(await Worker.start(None, LIMITS), job(source))
+    session = MontySession(await MontyProcess.start(None, LIMITS), job(source))
     turn = await session.start()
     await session.close()
 
@@ -177,19 +177,19 @@ async def test_what_monty_code_wants_from_outside_and_does_not_get(source: str, 
 
 async def test_monty_code_goes_on_with_what_it_is_answered():
     source = "def main():\n    try:\n        f(x=1)\n    except RuntimeError as e:\n        return [str(e), f(x=[2])]\n"
-    session = MontySession(await Worker.start(None, LIMITS), job(source))
+    session = MontySession(await MontyProcess.start(None, LIMITS), job(source))
 
-    assert await session.start() == Asked("f", {"x": 1})
-    assert await session.answer(Answer(failure="no")) == Asked("f", {"x": [2]})
-    assert await session.answer(Answer({"y": None})) == Returned(["no", {"y": None}])
+    assert await session.start() == ToolRequest("f", {"x": 1})
+    assert await session.answer(ToolReply(failure="no")) == ToolRequest("f", {"x": [2]})
+    assert await session.answer(ToolReply({"y": None})) == Returned(["no", {"y": None}])
     await session.close()
 
 
 async def test_prints_before_a_question_are_there_when_it_is_asked():
     session = await BwrapBackend().open(job("def main():\n    print('a')\n    f()\n    print('b')\n"), "cpython")
     assert isinstance(session, JailedSession)
-    assert await session.start() == Asked("f", {})
-    assert await session.answer(Answer()) == Returned(None)
+    assert await session.start() == ToolRequest("f", {})
+    assert await session.answer(ToolReply()) == Returned(None)
     await session.close()
 
     assert session.used.printed == "a\nb\n"

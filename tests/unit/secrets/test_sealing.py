@@ -9,9 +9,9 @@ import pytest
 
 from toolcrib.contracts import InvalidSettings
 from toolcrib.infrastructure.secrets import MasterKeys, new_master_key
-from toolcrib.infrastructure.store import Place
+from toolcrib.infrastructure.store import SealedKey
 
-PLACE = Place("acme", "realm", "CRM_TOKEN")
+PLACE = SealedKey("acme", "realm", "CRM_TOKEN")
 VALUE = "sk-live-0123456789 ü"
 
 
@@ -42,11 +42,11 @@ def test_what_is_sealed_opens_again_and_looks_different_each_time() -> None:
         (PLACE._replace(realm="other"), 1),
         (PLACE._replace(scope="user:ann"), 1),
         (PLACE._replace(name="OTHER"), 1),
-        (Place("acme", "realmCRM_TOKEN", ""), 1),
+        (SealedKey("acme", "realmCRM_TOKEN", ""), 1),
         (PLACE, 2),
     ],
 )
-def test_a_sealed_text_opens_at_its_own_place_and_version_only(place: Place, version: int) -> None:
+def test_a_sealed_text_opens_at_its_own_place_and_version_only(place: SealedKey, version: int) -> None:
     ring = keys(new_master_key("k1"))
     with pytest.raises(InvalidSettings, match="cannot be opened: the row was moved or changed"):
         ring.open(ring.seal(VALUE, PLACE, 1), place, version)

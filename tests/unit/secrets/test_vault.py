@@ -7,7 +7,7 @@ import pytest
 from tests.twins import AT
 from toolcrib.contracts import OWNER, Conflict, InvalidInput, InvalidSettings, NotFound, Principal, Unavailable
 from toolcrib.infrastructure.secrets import EnvironmentSecrets, MasterKeys, Safe, ScopedSecrets, Vault, new_master_key
-from toolcrib.infrastructure.store import MemoryStore, Place, SealedValue, SealedValues
+from toolcrib.infrastructure.store import MemoryStore, SealedKey, SealedValue, SealedValues
 
 ANN = Principal(id="ann")
 BEN = Principal(id="ben")
@@ -142,14 +142,14 @@ async def test_a_row_that_was_copied_to_another_realm_does_not_open_there() -> N
     vault = Vault(safe(OLD, values=values))
     await vault.set("KEY", "of-acme", scope="realm", principal=ANN, at=AT)
     (row,) = await values.list("default")
-    await values.put(replace(row, place=Place("other", "realm", "KEY")))
+    await values.put(replace(row, place=SealedKey("other", "realm", "KEY")))
     with pytest.raises(InvalidSettings, match="'KEY' cannot be opened"):
         await vault.find("KEY", ELSEWHERE)
 
 
 @pytest.mark.requirement("secrets.sealed")
 async def test_of_two_who_change_a_value_that_both_have_read_one_is_refused() -> None:
-    kept, place = safe(OLD), Place("default", "connection:ann", "crm")
+    kept, place = safe(OLD), SealedKey("default", "connection:ann", "crm")
     assert await kept.put(place, "one", after=0, made_by="ann", at=AT) == 1
     assert await kept.put(place, "two", after=1, made_by="ann", at=AT) == 2
     with pytest.raises(Conflict):

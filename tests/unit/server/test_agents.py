@@ -9,7 +9,7 @@ from tests.unit.server.client import PRINCIPALS, Server, checked, serving
 from toolcrib import Crib, ScriptedModel
 from toolcrib.contracts import JsonObject, Principal, ServiceAccount
 from toolcrib.core.runs import BEGINNING
-from toolcrib.interfaces.server.http.streaming import narrated
+from toolcrib.interfaces.server.http.streaming import start_stream
 from toolcrib.llm import Message, Request, ToolCall
 
 DESK: JsonObject = {
@@ -243,7 +243,7 @@ async def test_a_stream_begins_with_a_comment_where_there_is_nothing_to_tell_yet
     async with serving(driven=False) as server:
         await added(server)
         run_id = (await server.post("/ai/agents/desk/execute/durable", {"message": "new?"}, status=202))["run_id"]
-        stream = (await narrated(server.crib, run_id, BEGINNING, caller=server.crib.principal)).body_iterator
+        stream = (await start_stream(server.crib, run_id, BEGINNING, caller=server.crib.principal)).body_iterator
         assert await anext(aiter(stream)) == ": keep-alive\n\n"
         await server.crib.resume(run_id)
         rest = "".join([str(message) async for message in stream])

@@ -11,7 +11,7 @@ from toolcrib import Crib
 from toolcrib.contracts import Principal, Unavailable
 from toolcrib.interfaces.server import create_app
 from toolcrib.interfaces.server.app import MAX_BODY_BYTES, OPEN_PATHS
-from toolcrib.interfaces.server.http.middleware import Failures, Farewell
+from toolcrib.interfaces.server.http.middleware import Failures, ShutdownResponses
 
 
 @pytest.mark.requirement("server.authentication")
@@ -96,7 +96,7 @@ async def test_a_stopping_server_says_where_the_run_is_found(*, started: bool) -
             await send({"type": "http.response.body", "body": b""})
         raise asyncio.CancelledError
 
-    transport = httpx2.ASGITransport(Farewell(hang))
+    transport = httpx2.ASGITransport(ShutdownResponses(hang))
     async with httpx2.AsyncClient(transport=transport, base_url="http://crib") as client:
         response = await client.get("/")
     if started:

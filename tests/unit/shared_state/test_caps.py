@@ -9,7 +9,7 @@ import pytest
 
 from toolcrib import Crib
 from toolcrib.contracts import InvalidSettings, Reason, Unavailable
-from toolcrib.core.policy import Caps, CountedCaps, Shortage, Spend, Spender, SpendingCap, Taken, read_caps
+from toolcrib.core.policy import CapReservation, Caps, CountedCaps, Shortage, Spend, Spender, SpendingCap, read_caps
 from toolcrib.crib.settings import load_settings
 from toolcrib.infrastructure.store import Charge, MemoryStore, Reserved
 
@@ -151,7 +151,7 @@ async def test_what_an_agent_calls_counts_for_it_and_for_those_that_called_it() 
 async def test_caps_on_dollars_are_not_asked_where_nobody_knows_the_price() -> None:
     caps = caps_of("realm 1 usd/day")
     assert await spend(caps, "r/1", "1")
-    assert await caps.reserve(ANN, "r/2", Spend(tokens=5)) == Taken("r/2")
+    assert await caps.reserve(ANN, "r/2", Spend(tokens=5)) == CapReservation("r/2")
 
 
 @pytest.mark.requirement("shared_state.cap_reservations")
@@ -159,7 +159,7 @@ async def test_what_is_reserved_counts_until_it_is_settled_or_its_process_is_sur
     watch = Watch()
     caps = caps_of("realm 1 usd/day", watch=watch)
     taken = await caps.reserve(ANN, "r/1", Spend(usd=Decimal("0.9")))
-    assert isinstance(taken, Taken)
+    assert isinstance(taken, CapReservation)
     assert taken.facts == {"budgets": {"realm 1 usd/day": 0.0}}
     assert not await spend(caps, "r/2", "0.2")
     watch.at += timedelta(minutes=16)
@@ -196,5 +196,5 @@ async def test_a_cap_that_cannot_be_asked_refuses_and_what_cannot_be_counted_fai
     assert refused.reason is Reason.BUDGET_UNKNOWN
     assert refused.message == "budget 'realm 1 usd/day' cannot be asked, so nothing may be spent: nobody there"
     taken = await caps_of("realm 1 usd/day").reserve(ANN, "r/1", Spend(usd=Decimal(1)))
-    assert isinstance(taken, Taken)
+    assert isinstance(taken, CapReservation)
     await caps.settle(taken, Spend(usd=Decimal(1)))

@@ -141,7 +141,7 @@ async def test_a_transaction_that_a_server_has_not_heard_of_has_not_taken_place(
     dialect = Postgres(fragile.database())
     with dialect.connect() as connection:
         cursor = connection.connection.cursor()
-        assert not dialect.committed(cursor, str(2**40 + 5))
+        assert not dialect.is_committed(cursor, str(2**40 + 5))
 
 
 @pytest.mark.requirement("postgres.lost_answer")
@@ -151,7 +151,7 @@ async def test_a_transaction_that_does_not_end_is_not_waited_for_without_end(
     monkeypatch.setattr(_postgres, "_SETTLE_S", 0)
     dialect = Postgres(fragile.database())
     with dialect.connect() as connection, pytest.raises(Unavailable, match="nobody knows whether it will be"):
-        dialect.committed(connection.connection.cursor(), "1")
+        dialect.is_committed(connection.connection.cursor(), "1")
 
 
 @pytest.mark.requirement("postgres.lost_answer", "store.unheard_failures")

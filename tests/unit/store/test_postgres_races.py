@@ -11,7 +11,7 @@ import sqlalchemy as sa
 from tests.servers.postgres import PostgresServer
 from tests.unit.store.samples import FIRST, NOON, claimed, definition, entry, later, new_run, opened_at, signal, started
 from toolcrib.contracts import Conflict, Conversation, Json, NotFound, Unavailable
-from toolcrib.infrastructure.store import ApiKey, Charge, Doer, Place, Reserved, RunChange, SealedValue, Store
+from toolcrib.infrastructure.store import ApiKey, Charge, Doer, Reserved, RunChange, SealedKey, SealedValue, Store
 from toolcrib.infrastructure.store.sql.sql_store import SqlStore
 
 pytestmark = [pytest.mark.requirement("postgres.races"), pytest.mark.slow]
@@ -130,7 +130,7 @@ async def test_what_was_decided_on_definitions_that_change_meanwhile_is_refused(
 
 
 async def test_versions_of_a_sealed_value_follow_each_other(stores: tuple[Store, Store]):
-    place = Place("default", "realm", "crm")
+    place = SealedKey("default", "realm", "crm")
     for version in range(1, TIMES):
         outcomes = await both(
             *(

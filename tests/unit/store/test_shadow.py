@@ -6,15 +6,15 @@ import pytest
 
 from tests.unit.store.samples import FIRST, NOON, claimed, definition, entry, new_run, signal, started
 from toolcrib.contracts import Conversation, NotFound, PermissionDenied
-from toolcrib.infrastructure.store import ApprovalFilter, Definition, MemoryStore, Place, SealedValue
+from toolcrib.infrastructure.store import ApprovalFilter, Definition, MemoryStore, SealedKey, SealedValue
 from toolcrib.infrastructure.store.memory.shadow import ShadowStore
 
 pytestmark = pytest.mark.requirement("rehearsal.shadow")
 
-PLACE = Place("default", "realm", "crm")
+PLACE = SealedKey("default", "realm", "crm")
 
 
-def value(version: int = 1, place: Place = PLACE) -> SealedValue:
+def value(version: int = 1, place: SealedKey = PLACE) -> SealedValue:
     return SealedValue(place, version, "sealed", "owner", NOON)
 
 
@@ -57,7 +57,7 @@ async def test_runs_that_are_written_here_hide_those_behind_until_they_are_forgo
     assert (len(await shadow.journal.events("r1")), len(await shadow.journal.signals("r1"))) == (1, 1)
     assert await shadow.journal.claimable(now=NOON + timedelta(hours=1), limit=9) == ["r1"]
     assert await shadow.journal.renew(["r1"], owner="p1", now=NOON, lease_s=5) == ["r1"]
-    assert await shadow.journal.signalled(signal().name, ["r1"]) == ["r1"]
+    assert await shadow.journal.runs_with_signal(signal().name, ["r1"]) == ["r1"]
     assert await shadow.journal.signal_all([("r1", signal("go"))])
 
     shadow.forget_runs()
@@ -79,7 +79,7 @@ async def test_blobs_and_sealed_values_are_read_from_behind_and_written_here():
         await behind.blobs.get("default", mine)
 
     await shadow.sealed.put(value(2))
-    await shadow.sealed.put(value(1, Place("default", "realm", "new")))
+    await shadow.sealed.put(value(1, SealedKey("default", "realm", "new")))
     assert [(each.place.name, each.version) for each in await shadow.sealed.list("default")] == [("crm", 2), ("new", 1)]
     assert await shadow.sealed.remove(PLACE)
     assert not await shadow.sealed.remove(PLACE)

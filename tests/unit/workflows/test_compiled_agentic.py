@@ -25,7 +25,7 @@ from toolcrib.contracts import (
     UntrustedContent,
 )
 from toolcrib.contracts.workflows import WorkflowDefinition, WorkflowImplementation, WorkflowStep
-from toolcrib.core.engines import Driven
+from toolcrib.core.engines import DriveResult
 from toolcrib.core.registry import pins_of
 from toolcrib.workflows.values.graph import plan_of
 
@@ -46,7 +46,7 @@ async def _start(crib: Crib, tool: ToolRevision, arguments: JsonObject, principa
         plan_format=PLAN_FORMAT,
         principal=principal or crib.principal,
     )
-    driven: Driven = await crib.engine.start(request)
+    driven: DriveResult = await crib.engine.start(request)
     return Result(driven.result, driven.log)
 
 

@@ -402,7 +402,7 @@ async def test_an_instance_whose_definition_cannot_be_read_any_more_is_read_with
         async def gone(realm: str, content_hash: str) -> None:
             raise NotFound(f"{realm} has no {content_hash}")
 
-        monkeypatch.setattr(crib.registry, "pinned", gone)
+        monkeypatch.setattr(crib.registry, "get_revision", gone)
 
         assert statuses(await crib.instances.get(done.run_id)) == {"ship": "succeeded"}
 

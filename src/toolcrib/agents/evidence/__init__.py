@@ -5,14 +5,14 @@ characters, schemas and reference data is a doubt, which is put to a model or to
 """
 
 from toolcrib.agents.evidence.inputs import Leaf, Lists, Path, Step, is_reference, leaves_of
-from toolcrib.agents.evidence.judgement import Finding, Judgement, Said, doubts_of_call, judge, seen_in
-from toolcrib.agents.evidence.quantities import as_day, as_number, calculated
+from toolcrib.agents.evidence.judgement import Finding, Judgement, Said, doubts_of_call, judge, value_texts
+from toolcrib.agents.evidence.quantities import as_day, as_number, calculate_day
 from toolcrib.agents.evidence.second_reading import (
     SECOND_SYSTEM,
     Known,
     Point,
     advice,
-    described,
+    describe_finding,
     learn,
     points_of,
     second_question,
@@ -20,12 +20,11 @@ from toolcrib.agents.evidence.second_reading import (
     unclear_in,
     value_key,
 )
-from toolcrib.agents.evidence.task_parts import Claim, read_claims, reading_schema
+from toolcrib.agents.evidence.task_parts import TaskPart, read_claims, reading_schema
 from toolcrib.agents.evidence.words import Passage, words_of
 
 __all__ = [
     "SECOND_SYSTEM",
-    "Claim",
     "Finding",
     "Judgement",
     "Known",
@@ -36,11 +35,12 @@ __all__ = [
     "Point",
     "Said",
     "Step",
+    "TaskPart",
     "advice",
     "as_day",
     "as_number",
-    "calculated",
-    "described",
+    "calculate_day",
+    "describe_finding",
     "doubts_of_call",
     "is_reference",
     "judge",
@@ -51,8 +51,8 @@ __all__ = [
     "reading_schema",
     "second_question",
     "second_schema",
-    "seen_in",
     "unclear_in",
     "value_key",
+    "value_texts",
     "words_of",
 ]

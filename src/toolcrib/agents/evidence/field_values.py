@@ -9,7 +9,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 from typing import Literal, TypeAlias, cast
 
 from toolcrib.agents.evidence import Leaf, Lists, Step, as_number, leaves_of
-from toolcrib.agents.evidence.plan import composing, replaced
+from toolcrib.agents.evidence.plan import composing, replace_at
 from toolcrib.contracts import Json, JsonObject, JsonSchema
 from toolcrib.core.registry import LABELS
 
@@ -42,15 +42,15 @@ def value_names(schema: JsonSchema) -> set[str]:
     return {name for name in _names(schema, fields) if len(name) >= _SHORTEST and not name.isupper()}
 
 
-def closed_words(schema: Json) -> set[str]:
+def enum_words(schema: Json) -> set[str]:
     """Every word of a closed vocabulary in a schema: conditions name their fields by such words."""
     if isinstance(schema, list):
-        return {word for item in cast("list[Json]", schema) for word in closed_words(item)}
+        return {word for item in cast("list[Json]", schema) for word in enum_words(item)}
     if not isinstance(schema, dict):
         return set()
     node = cast("JsonObject", schema)
     own = {word for word in node.get("enum", ()) if isinstance(word, str)}
-    return own.union(*(closed_words(item) for item in node.values()))
+    return own.union(*(enum_words(item) for item in node.values()))
 
 
 def _names(node: Json, fields: Collection[str]) -> Iterator[str]:
@@ -67,14 +67,14 @@ def _names(node: Json, fields: Collection[str]) -> Iterator[str]:
                 yield from _names(item, fields)
 
 
-def numbered(step: Step, lists: Lists, kinds: Kinds) -> JsonObject:
+def with_numbers(step: Step, lists: Lists, kinds: Kinds) -> JsonObject:
     """The step's input, where texts that are numbers are numbers if their field wants them."""
     result: Json = step.input
     for leaf in leaves_of(step, lists):
         number = as_number(leaf.value) if isinstance(leaf.value, str) else None
         if number is not None and _wants_number(leaf, kinds):
             whole = number == number.to_integral_value()
-            result = replaced(result, leaf.path, int(number) if whole else float(number))
+            result = replace_at(result, leaf.path, int(number) if whole else float(number))
     return cast("JsonObject", result)
 
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from typing import Final, TypeAlias, cast
 
 from toolcrib.agents.evidence.plan import composing
-from toolcrib.agents.evidence.words import paired
+from toolcrib.agents.evidence.words import list_named_in
 from toolcrib.contracts import Json, JsonObject, JsonSchema
 from toolcrib.core.providers import ReferenceList
 
@@ -155,7 +155,7 @@ def _walk(value: Json, node: Json, at: _Place) -> Iterator[Leaf]:
 
 def _walk_object(value: JsonObject, parts: Sequence[JsonSchema], at: _Place) -> Iterator[Leaf]:
     required = {name for part in parts for name in part.get("required", ())}
-    pair = paired(value, at.lists)
+    pair = list_named_in(value, at.lists)
     in_list = bool(at.path) and isinstance(at.path[-1], int) and not at.step.writes
     subject = _subject(value, parts, at.step.schema) if in_list else None
     in_condition = subject is not None

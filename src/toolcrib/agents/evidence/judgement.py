@@ -17,14 +17,14 @@ from toolcrib.agents.evidence.inputs import Leaf, Lists, Path, Step, is_referenc
 from toolcrib.agents.evidence.quantities import (
     as_day,
     as_number,
-    calculated,
+    calculate_day,
     is_written,
     may_be_more,
     number_spans,
     numbers_in,
 )
-from toolcrib.agents.evidence.task_parts import Claim
-from toolcrib.agents.evidence.words import Meaning, Passage, called, matches, meaning_of, words_of
+from toolcrib.agents.evidence.task_parts import TaskPart
+from toolcrib.agents.evidence.words import Meaning, Passage, label_of, matches, meaning_of, words_of
 from toolcrib.contracts import Json, JsonObject
 from toolcrib.core.providers import ReferenceList
 from toolcrib.core.registry import LABELS
@@ -109,7 +109,7 @@ class Judgement:
     """Words of the task that no value carries, and that nobody has said to mean nothing; or that tell otherwise."""
     idle: tuple[str, ...]
     """What else is said to mean nothing: worth a look where somebody looks anyway."""
-    unused: tuple[Claim, ...]
+    unused: tuple[TaskPart, ...]
     """What is said to be a condition or a change, and is the value of no step."""
     unread: tuple[str, ...] = ()
     """Words that no value carries and that do not decide by their form, where nobody has said what they are for."""
@@ -125,7 +125,7 @@ class Judgement:
         return not (self.open or self.left or self.unused)
 
 
-def judge(steps: Sequence[Step], claims: Sequence[Claim], said: Said) -> Judgement:
+def judge(steps: Sequence[Step], claims: Sequence[TaskPart], said: Said) -> Judgement:
     """Hold a plan against what was said.
 
     Args:
@@ -133,13 +133,13 @@ def judge(steps: Sequence[Step], claims: Sequence[Claim], said: Said) -> Judgeme
         claims: What the plan says of the task's words.
         said: The task, and what else counts.
     """
-    located = _located(claims, said)
-    findings = tuple(_said_once(_findings(steps, located, said)))
+    located = _locate(claims, said)
+    findings = tuple(_mark_double_use(_findings(steps, located, said)))
     free = _free(located, findings, said)
-    left = tuple(_left(located, findings, free, said))
-    idle = tuple(_shown_idle(located, said, left))
-    unread = tuple(dict.fromkeys(said.task.shown([place]) for place in sorted(free - _telling_by_form(said))))
-    return Judgement(findings, left, idle, tuple(_unused(located, findings)), unread if said.by_form else ())
+    left = tuple(_words_without_value(located, findings, free, said))
+    idle = tuple(_idle_words(located, said, left))
+    unread = tuple(dict.fromkeys(said.task.text_at([place]) for place in sorted(free - _telling_by_form(said))))
+    return Judgement(findings, left, idle, tuple(_find_unused(located, findings)), unread if said.by_form else ())
 
 
 def open_values(step: Step, said: Said, seen: Container[str]) -> tuple[Finding, ...]:
@@ -183,14 +183,14 @@ def decides(leaf: Leaf, *, writes: bool) -> bool:
 class _Located:
     """A claim, and where its words stand."""
 
-    claim: Claim
+    claim: TaskPart
     places: frozenset[int] | None
     """In the task; null if they do not stand there."""
     documented: bool
     """They stand in the author's documentation."""
 
 
-def _located(claims: Sequence[Claim], said: Said) -> list[_Located]:
+def _locate(claims: Sequence[TaskPart], said: Said) -> list[_Located]:
     taken: set[int] = set()
     found: list[_Located] = []
     for claim in claims:
@@ -212,7 +212,7 @@ def _parts(words: str, said: Said) -> frozenset[int] | None:
 
 def _free(located: Sequence[_Located], findings: Sequence[Finding], said: Said) -> frozenset[int]:
     """Places of words that no value carries."""
-    carried, idle = _carried(located, findings, said), _idle(located)
+    carried, idle = _value_places(located, findings, said), _idle(located)
     telling = _telling(said) | _long_or_named(located, said)
     return frozenset(
         place
@@ -224,7 +224,7 @@ def _free(located: Sequence[_Located], findings: Sequence[Finding], said: Said) 
     )
 
 
-def _carried(located: Sequence[_Located], findings: Sequence[Finding], said: Said) -> frozenset[int]:
+def _value_places(located: Sequence[_Located], findings: Sequence[Finding], said: Said) -> frozenset[int]:
     """Places of words that some value carries; of what decides by its form, only what stands in the value itself."""
     claimed = frozenset[int]().union(*(one.places or frozenset() for one in located if one.claim.carries))
     held = frozenset[int]().union(*(found.places for found in findings))
@@ -249,13 +249,15 @@ def _idle(located: Sequence[_Located]) -> frozenset[int]:
     return frozenset[int]().union(*(one.places or frozenset() for one in located if not one.claim.carries))
 
 
-def _left(located: Sequence[_Located], findings: Sequence[Finding], free: frozenset[int], said: Said) -> Iterator[str]:
+def _words_without_value(
+    located: Sequence[_Located], findings: Sequence[Finding], free: frozenset[int], said: Said
+) -> Iterator[str]:
     """Words of the task that nothing carries, side by side; those of a request too if they hold what decides."""
-    carried = _carried(located, findings, said)
+    carried = _value_places(located, findings, said)
     for run in said.task.runs(free & _telling_by_form(said) if said.by_form else free):
-        words = said.task.said(run)
-        if not _stands_elsewhere(words, carried, said) and any(_weighs(word) for word in words):
-            yield said.task.shown(run)
+        words = said.task.words_at(run)
+        if not _stands_in_other_words(words, carried, said) and any(_weighs(word) for word in words):
+            yield said.task.text_at(run)
 
 
 def _telling_by_form(said: Said) -> frozenset[int]:
@@ -268,12 +270,12 @@ def _telling_by_form(said: Said) -> frozenset[int]:
     return _telling(said).union(by_form)
 
 
-def _shown_idle(located: Sequence[_Located], said: Said, left: Sequence[str]) -> Iterator[str]:
+def _idle_words(located: Sequence[_Located], said: Said, left: Sequence[str]) -> Iterator[str]:
     """Parts that are said to mean nothing, and are not asked about already."""
     asked = {word for words in left for word in words_of(words)}
     for one in located:
-        if not one.claim.carries and one.places and not asked.issuperset(said.task.said(one.places)):
-            yield said.task.shown(one.places)
+        if not one.claim.carries and one.places and not asked.issuperset(said.task.words_at(one.places)):
+            yield said.task.text_at(one.places)
 
 
 def _long_or_named(located: Sequence[_Located], said: Said) -> frozenset[int]:
@@ -281,7 +283,7 @@ def _long_or_named(located: Sequence[_Located], said: Said) -> frozenset[int]:
     found: set[int] = set()
     for one in located:
         if not one.claim.carries and one.places:
-            words = said.task.said(one.places)
+            words = said.task.words_at(one.places)
             is_long = sum(2 if len(word) == 1 else len(word) for word in words) > _LONG
             if (is_long and one.claim.use == "none") or any(_is_name(place, said) for place in one.places):
                 found |= one.places
@@ -322,9 +324,9 @@ def _is_known(word: str, said: Said) -> bool:
     return any(matches(known, word) or matches(word, known) for known in said.known)
 
 
-def _stands_elsewhere(words: Sequence[str], carried: Iterable[int], said: Said) -> bool:
+def _stands_in_other_words(words: Sequence[str], carried: Iterable[int], said: Said) -> bool:
     """Whether words are said again that some value carries."""
-    held = set(said.task.said(carried))
+    held = set(said.task.words_at(carried))
     return all(word in held for word in words)
 
 
@@ -337,7 +339,7 @@ def _telling(said: Said) -> frozenset[int]:
         for place, token in enumerate(task.tokens)
         if any(start <= token.start and token.end <= end for start, end in spans)
     }
-    found.update(*task.quoted())
+    found.update(*task.quotations())
     labels = {item.label for values in said.lists.values() for item in values.items}
     for name in labels | said.names:
         places = task.find_value(name)
@@ -352,21 +354,23 @@ def _telling(said: Said) -> frozenset[int]:
 def _finding(step: Step, leaf: Leaf, located: Sequence[_Located], said: Said) -> Finding:
     role: Role = "change" if step.writes and not leaf.compared else "condition"
     labels = _labels(leaf)
-    base = Finding(step.id, leaf, role, called(leaf.value, labels), "unsaid")
+    base = Finding(step.id, leaf, role, label_of(leaf.value, labels), "unsaid")
     mine = [one for one in located if one.claim.carries and _is_value(one.claim.value, leaf, labels)]
     mine.sort(key=lambda one: (one.claim.use != role, one.places is None, not one.documented, _is_apart(one, leaf)))
     for one in mine:
         if one.places is not None:
-            found = _held(base, said.task, one.places, one.claim, said)
-            elsewhere = _unclaimed(base, leaf, located, said) if said.by_form and found.state == "unsure" else found
-            if elsewhere.state == "evident" and found.state == "unsure":
-                return elsewhere  # quoted carelessly, and written elsewhere as it is
-            return replace(found, words=said.task.shown(one.places), places=one.places, source="task")
+            found = _compare_with_words(base, said.task, one.places, one.claim, said)
+            prior_runs = (
+                _compare_with_task(base, leaf, located, said) if said.by_form and found.state == "unsure" else found
+            )
+            if prior_runs.state == "evident" and found.state == "unsure":
+                return prior_runs  # quoted carelessly, and written elsewhere as it is
+            return replace(found, words=said.task.text_at(one.places), places=one.places, source="task")
         if one.documented:
             places = said.documentation.find(one.claim.words) or frozenset()
-            found = _held(base, said.documentation, places, one.claim, said)
+            found = _compare_with_words(base, said.documentation, places, one.claim, said)
             return replace(found, words=one.claim.words, source="documentation")
-    return _unclaimed(base, leaf, located, said)
+    return _compare_with_task(base, leaf, located, said)
 
 
 def _is_apart(one: _Located, leaf: Leaf) -> bool:
@@ -374,19 +378,19 @@ def _is_apart(one: _Located, leaf: Leaf) -> bool:
     return one.claim.value != leaf.value
 
 
-def _held(base: Finding, text: Passage, places: frozenset[int], claim: Claim, said: Said) -> Finding:
+def _compare_with_words(base: Finding, text: Passage, places: frozenset[int], claim: TaskPart, said: Said) -> Finding:
     """A value held against the words that are quoted for it."""
-    leaf, words = base.leaf, text.said(places)
+    leaf, words = base.leaf, text.words_at(places)
     if leaf.identifies:
         spelled = words_of(str(leaf.value))
         named = any(words[start : start + len(spelled)] == spelled for start in range(len(words)))
         return replace(base, state="evident" if named else "invented", why="" if named else _NOBODY)
     if claim.how and (day := as_day(leaf.value)) is not None:
-        given = calculated(claim.how, said.today)
+        given = calculate_day(claim.how, said.today)
         if given == day:
             return replace(base, state="unsure", why=f"calculated as {claim.how!r}")
         return replace(base, state="unsure", why=f"{claim.how!r} gives {given or 'no day'}")
-    meaning = _meaning(leaf, words, text.shown(places))
+    meaning = _meaning(leaf, words, text.text_at(places))
     match meaning.fit:
         case "whole" | "part":
             cut = meaning.fit == "whole" and not _is_named(base.shown, said) and _is_cut(leaf, text, places, said)
@@ -412,7 +416,7 @@ def _meaning(leaf: Leaf, words: Sequence[str], shown: str) -> Meaning:
     value = leaf.value
     names = _names(leaf)
     if names:
-        return meaning_of(called(value, _labels(leaf)), names, words)
+        return meaning_of(label_of(value, _labels(leaf)), names, words)
     day, number = as_day(value), as_number(value)
     if day is not None:
         clock = str(value)[11:].removesuffix("Z")
@@ -452,29 +456,29 @@ def _continues(text: Passage, own: Sequence[int], beside: int) -> bool:
     return capital and between == " " and not (beside == first and first == 0)
 
 
-def _unclaimed(base: Finding, leaf: Leaf, located: Sequence[_Located], said: Said) -> Finding:
+def _compare_with_task(base: Finding, leaf: Leaf, located: Sequence[_Located], said: Said) -> Finding:
     """A value for which no words of the task are quoted: evident all the same if it stands there as it is."""
     task = said.task
     text = str(leaf.value)
     if leaf.identifies:
         places = task.find(text) if " ".join(words_of(text)) in " ".join(task.words) else None
-        if places is not None and task.said(places) == words_of(text):
-            return replace(base, state="evident", source="task", places=places, words=task.shown(places))
+        if places is not None and task.words_at(places) == words_of(text):
+            return replace(base, state="evident", source="task", places=places, words=task.text_at(places))
         documented = said.documentation.find(text) is not None
         return replace(base, state="evident" if documented else "invented", why="" if documented else _NOBODY)
     busy = frozenset(place for one in located if one.claim.carries for place in one.places or ())
-    places = _written_in(leaf, base.shown, said)
+    places = _places_in_task(leaf, base.shown, said)
     if places is None:
         return replace(base, why="no words of the task are quoted for it")
     if places & busy:
-        return replace(base, state="unsure", source="task", places=places, words=task.shown(places), why=_OTHERS)
-    return replace(base, state="evident", source="task", places=places, words=task.shown(places))
+        return replace(base, state="unsure", source="task", places=places, words=task.text_at(places), why=_OTHERS)
+    return replace(base, state="evident", source="task", places=places, words=task.text_at(places))
 
 
 _OTHERS: Final = "its words are quoted for something else"
 
 
-def _written_in(leaf: Leaf, shown: str, said: Said) -> frozenset[int] | None:
+def _places_in_task(leaf: Leaf, shown: str, said: Said) -> frozenset[int] | None:
     """Where a value stands in the task as it is."""
     task = said.task
     day, number = as_day(leaf.value), as_number(leaf.value)
@@ -488,7 +492,7 @@ def _written_in(leaf: Leaf, shown: str, said: Said) -> frozenset[int] | None:
     if not isinstance(leaf.value, str) and not _names(leaf):
         return None
     places = task.find_value(shown)
-    if places is None or _meaning(leaf, task.said(places), task.shown(places)).fit != "whole":
+    if places is None or _meaning(leaf, task.words_at(places), task.text_at(places)).fit != "whole":
         return None
     around = places | {min(places) - 1, max(places) + 1}
     inside = frozenset(place for place in around if 0 <= place < len(task.words))
@@ -512,7 +516,7 @@ def _names(leaf: Leaf) -> tuple[str, ...]:
     labels = _labels(leaf)
     if leaf.listed is not None:
         return tuple(labels.values())
-    return tuple(called(value, labels) for value in leaf.choices if value is not None and not isinstance(value, bool))
+    return tuple(label_of(value, labels) for value in leaf.choices if value is not None and not isinstance(value, bool))
 
 
 def _is_value(claimed: Json, leaf: Leaf, labels: Mapping[str, str]) -> bool:
@@ -522,7 +526,7 @@ def _is_value(claimed: Json, leaf: Leaf, labels: Mapping[str, str]) -> bool:
         return True
     if claimed is None or isinstance(claimed, bool) or isinstance(value, bool) or value is None:
         return False
-    if words_of(str(claimed)) == words_of(called(value, labels)):
+    if words_of(str(claimed)) == words_of(label_of(value, labels)):
         return True
     number = as_number(value)
     if number is not None:
@@ -533,7 +537,7 @@ def _is_value(claimed: Json, leaf: Leaf, labels: Mapping[str, str]) -> bool:
     return day is not None and day == as_day(claimed)
 
 
-def _said_once(findings: Sequence[Finding]) -> Iterator[Finding]:
+def _mark_double_use(findings: Sequence[Finding]) -> Iterator[Finding]:
     """The findings, where words that are said once do not hold for a condition and a change to the same value."""
     for found in findings:
         twice = any(
@@ -546,7 +550,7 @@ def _said_once(findings: Sequence[Finding]) -> Iterator[Finding]:
             yield found
 
 
-def _unused(located: Sequence[_Located], findings: Sequence[Finding]) -> Iterator[Claim]:
+def _find_unused(located: Sequence[_Located], findings: Sequence[Finding]) -> Iterator[TaskPart]:
     """What is said to be a condition or a change, and is the value of no step."""
     held = [(found.leaf, _labels(found.leaf)) for found in findings]
     for one in located:
@@ -558,7 +562,7 @@ def _unused(located: Sequence[_Located], findings: Sequence[Finding]) -> Iterato
             yield one.claim
 
 
-def seen_in(outputs: Iterable[Json]) -> frozenset[str]:
+def value_texts(outputs: Iterable[Json]) -> frozenset[str]:
     """The values that stand in some results, as texts."""
     return frozenset(text for output in outputs for text in _scalars(output))
 
@@ -569,7 +573,7 @@ def doubts_of_call(step: Step, said: Said, seen: frozenset[str]) -> tuple[Findin
     Args:
         step: The call.
         said: The task, and what else counts.
-        seen: Of `seen_in`.
+        seen: Of `value_texts`.
     """
     return open_values(step, said, seen)
 

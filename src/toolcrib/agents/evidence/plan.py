@@ -21,7 +21,7 @@ from typing import Any, cast
 
 import orjson
 
-from toolcrib.contracts import AgenticStep, InvalidExpression, Json, JsonObject, JsonSchema, pointed
+from toolcrib.contracts import AgenticStep, InvalidExpression, Json, JsonObject, JsonSchema, resolve_pointer
 from toolcrib.core.expressions import compile_expression, references_of, resolve
 
 REFERENCE = r"^\$\{.+\}$"
@@ -98,7 +98,7 @@ def plan_schema(
     }
     definitions: JsonObject = {}
     for number, step in enumerate(steps):
-        alone = _prefixed(step_schema(step, inputs[step.id], first=number == 0), f"{step.id}.")
+        alone = _prefix_references(step_schema(step, inputs[step.id], first=number == 0), f"{step.id}.")
         definitions.update({f"{step.id}.{name}": item for name, item in alone.pop("$defs", {}).items()})
         properties[step.id] = alone
     return {
@@ -134,7 +134,7 @@ def step_schema(step: AgenticStep, schema: JsonSchema, *, first: bool) -> JsonSc
     }
 
 
-def guided(schema: JsonSchema, lists: Mapping[str, Sequence[str]]) -> JsonSchema:
+def prompt_schema(schema: JsonSchema, lists: Mapping[str, Sequence[str]]) -> JsonSchema:
     """The schema of a plan as it is shown: it begins with its reading, and later steps say what they are done for.
 
     It only makes a good plan easier to write than a bad one; what is accepted is the schema of the plan itself.
@@ -177,15 +177,15 @@ def expand(plan: StepPlan, schema: JsonSchema, scope: Mapping[str, Json]) -> lis
     if plan.for_each is None:
         return [_object(resolve(plan.input, scope))]
     items = items_of(plan, scope)
-    path = next(_repeated_lists(plan.input, ()), None)
-    frame = plan.input if path is None else replaced(plan.input, path, [])
+    path = next(_item_list_paths(plan.input, ()), None)
+    frame = plan.input if path is None else replace_at(plan.input, path, [])
     if path is None or _mentions_item(frame):
         return [_object(resolve(plan.input, {**scope, "item": item})) for item in items]
     size = _batch_size(schema, path) or len(items) or 1
     element = cast("list[Json]", _at(plan.input, path))[0]
     rows = [resolve(element, {**scope, "item": item}) for item in items]
     batches = [rows[start : start + size] for start in range(0, len(rows), size)]
-    return [_object(replaced(resolve(frame, scope), path, batch)) for batch in batches]
+    return [_object(replace_at(resolve(frame, scope), path, batch)) for batch in batches]
 
 
 def items_of(plan: StepPlan, scope: Mapping[str, Json]) -> list[Json]:
@@ -208,7 +208,7 @@ def _object(value: Json) -> JsonObject:
     return cast("JsonObject", value)
 
 
-def _repeated_lists(value: Json, path: Path) -> Iterator[Path]:
+def _item_list_paths(value: Json, path: Path) -> Iterator[Path]:
     """Places of lists with one element that refers to `item`, outermost first."""
     if isinstance(value, list):
         elements = cast("list[Json]", value)
@@ -216,10 +216,10 @@ def _repeated_lists(value: Json, path: Path) -> Iterator[Path]:
             yield path
         else:
             for index, element in enumerate(elements):
-                yield from _repeated_lists(element, (*path, index))
+                yield from _item_list_paths(element, (*path, index))
     elif isinstance(value, dict):
         for name, item in cast("JsonObject", value).items():
-            yield from _repeated_lists(item, (*path, name))
+            yield from _item_list_paths(item, (*path, name))
 
 
 def _mentions_item(value: Json) -> bool:
@@ -253,7 +253,7 @@ def composing(schema: Json, root: JsonSchema) -> list[JsonSchema]:
         found.append(cast("JsonSchema", node))
         waiting += [branch for keyword in ("anyOf", "oneOf", "allOf") for branch in found[-1].get(keyword, ())]
         if (reference := found[-1].get("$ref")) is not None:
-            waiting.append(pointed(root, reference))
+            waiting.append(resolve_pointer(root, reference))
     return found
 
 
@@ -263,15 +263,15 @@ def _at(value: Json, path: Path) -> Json:
     return value
 
 
-def replaced(value: Json, path: Path, new: Json) -> Json:
+def replace_at(value: Json, path: Path, new: Json) -> Json:
     """The value with something else at a place."""
     if not path:
         return new
     head, rest = path[0], path[1:]
     if isinstance(value, dict):
-        return {**cast("JsonObject", value), str(head): replaced(value[head], rest, new)}
+        return {**cast("JsonObject", value), str(head): replace_at(value[head], rest, new)}
     copy = list(cast("list[Json]", value))
-    copy[cast("int", head)] = replaced(copy[cast("int", head)], rest, new)
+    copy[cast("int", head)] = replace_at(copy[cast("int", head)], rest, new)
     return copy
 
 
@@ -283,19 +283,19 @@ def _embeddable(schema: JsonSchema) -> tuple[JsonSchema, JsonObject]:
     body = {name: item for name, item in schema.items() if name not in ("$defs", "$id", "$schema")}
     definitions: JsonObject = dict(schema.get("$defs", {}))
     whole = next(name for number in count(1) if (name := f"input{number}") not in definitions)
-    led = {name: _led(item, f"{_DEFINITIONS}{whole}") for name, item in {**definitions, "": body}.items()}
+    led = {name: _move_references(item, f"{_DEFINITIONS}{whole}") for name, item in {**definitions, "": body}.items()}
     alone = led.pop("")
     if (alone, led) == (body, definitions):
         return body, definitions
     return alone, {**led, whole: alone}
 
 
-def _led(node: Json, place: str) -> Any:
+def _move_references(node: Json, place: str) -> Any:
     """The schema with references to its root, or below it but not to `$defs`, led to a place."""
     return _with_references(node, lambda to: to if to.startswith(_DEFINITIONS) else place + to.removeprefix("#"))
 
 
-def _prefixed(node: Json, prefix: str) -> Any:
+def _prefix_references(node: Json, prefix: str) -> Any:
     """The schema with references to `$defs` led to the same names with a prefix, so that steps share one `$defs`."""
     return _with_references(node, lambda to: f"{_DEFINITIONS}{prefix}{to.removeprefix(_DEFINITIONS)}")
 
@@ -374,7 +374,7 @@ def frame_of(schema: JsonSchema, earlier: Shapes) -> JsonObject | None:
         earlier: What goes into the steps before it and what comes out.
     """
     example = _step_example(schema, earlier) or _step_example(schema, earlier, of_unknown=True)
-    return None if example is None else cast("JsonObject", _filled(example))
+    return None if example is None else cast("JsonObject", _drop_open_places(example))
 
 
 def lists_before(steps: Shapes) -> list[str] | None:
@@ -396,12 +396,12 @@ def _step_example(schema: JsonSchema, earlier: Shapes, *, of_unknown: bool = Fal
     return None
 
 
-def _filled(value: Json) -> Json:
+def _drop_open_places(value: Json) -> Json:
     """The value without its open places, and without what is then empty."""
     if isinstance(value, list):
-        return [left for item in cast("list[Json]", value) if (left := _filled(item)) not in _NOTHING]
+        return [left for item in cast("list[Json]", value) if (left := _drop_open_places(item)) not in _NOTHING]
     if isinstance(value, dict):
-        each = {name: _filled(item) for name, item in cast("JsonObject", value).items() if name != _OPEN}
+        each = {name: _drop_open_places(item) for name, item in cast("JsonObject", value).items() if name != _OPEN}
         return {name: left for name, left in each.items() if left not in _NOTHING}
     return value
 

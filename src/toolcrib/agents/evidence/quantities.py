@@ -155,7 +155,7 @@ def is_written(day: date, words: str) -> bool:
     return {day.year, day.month, day.day} <= numbers
 
 
-def calculated(calculation: str, today: date) -> date | None:
+def calculate_day(calculation: str, today: date) -> date | None:
     """The day that a calculation gives; null if it is none, or leaves the calendar.
 
     Args:
@@ -169,13 +169,13 @@ def calculated(calculation: str, today: date) -> date | None:
     try:
         day = today
         for sign, count, unit in _SHIFT.findall(shifts):
-            day = _shifted(day, int(count) * (1 if sign == "+" else -1), unit)
-        return _placed(day, place)
+            day = _shift_day(day, int(count) * (1 if sign == "+" else -1), unit)
+        return _day_in_period(day, place)
     except (ValueError, OverflowError):
         return None
 
 
-def _shifted(day: date, count: int, unit: str) -> date:
+def _shift_day(day: date, count: int, unit: str) -> date:
     if unit in {"day", "week"}:
         return day + timedelta(days=count * (7 if unit == "week" else 1))
     months = day.year * 12 + day.month - 1 + count * _MONTHS[unit]
@@ -183,7 +183,7 @@ def _shifted(day: date, count: int, unit: str) -> date:
     return date(year, month + 1, min(day.day, monthrange(year, month + 1)[1]))
 
 
-def _placed(day: date, place: str) -> date:
+def _day_in_period(day: date, place: str) -> date:
     if not place:
         return day
     monday = day - timedelta(days=day.weekday())
@@ -194,4 +194,4 @@ def _placed(day: date, place: str) -> date:
         return monday if which == "start" else monday + timedelta(days=6)
     length = _MONTHS[unit]
     first = date(day.year, (day.month - 1) // length * length + 1, 1)
-    return first if which == "start" else _shifted(first, length, "month") - timedelta(days=1)
+    return first if which == "start" else _shift_day(first, length, "month") - timedelta(days=1)

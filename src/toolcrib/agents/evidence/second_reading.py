@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 from typing import Final, cast
 
 from toolcrib.agents.evidence.judgement import Finding, Judgement, Said
-from toolcrib.agents.evidence.task_parts import Claim
+from toolcrib.agents.evidence.task_parts import TaskPart
 from toolcrib.agents.evidence.words import Passage, stands_in, words_of
 from toolcrib.contracts import JsonObject, JsonSchema
 
@@ -58,15 +58,15 @@ class Known:
     answers: Passage | None = None
     """What a person has answered."""
 
-    def applied(self, judged: Judgement) -> Judgement:
+    def apply_to(self, judged: Judgement) -> Judgement:
         """A judgement without what is known to be right."""
-        findings = tuple(self._seen(found) for found in judged.findings)
+        findings = tuple(self._update_finding(found) for found in judged.findings)
         denied = (words for words in judged.idle if words_of(words) in self.missing)
         left = (*(words for words in judged.left if words_of(words) not in self.idle), *denied)
         unused = tuple(claim for claim in judged.unused if words_of(claim.words) not in self.idle)
         return Judgement(findings, left, judged.idle, unused, judged.unread)
 
-    def _seen(self, found: Finding) -> Finding:
+    def _update_finding(self, found: Finding) -> Finding:
         """A value with what was said of it; what names a record is taken from nobody but a person."""
         if found.state == "evident":
             return replace(found, state="unsure") if value_key(found) in self.denied else found
@@ -190,7 +190,7 @@ def _about_words(words: str, number: int) -> Point:
 
 def _about_value(found: Finding) -> str:
     says = (
-        f"Does the task say that only items with {described(found)} are meant?"
+        f"Does the task say that only items with {describe_finding(found)} are meant?"
         if found.role == "condition"
         else f"Does the task say that {found.field} is to be {found.shown!r}?"
     )
@@ -203,10 +203,10 @@ def _about_value(found: Finding) -> str:
 def _read(findings: Sequence[Finding]) -> Iterator[str]:
     for found in findings:
         quoted = f' ("{found.words}")' if found.words else ""
-        yield f"- {found.role}: {described(found)}{quoted}"
+        yield f"- {found.role}: {describe_finding(found)}{quoted}"
 
 
-def described(found: Finding) -> str:
+def describe_finding(found: Finding) -> str:
     """A value with its field, and how it is compared as far as the tool's own words say it."""
     return " ".join(filter(None, (found.field, found.leaf.comparison, repr(found.shown))))
 
@@ -235,7 +235,7 @@ def _value_doubt(found: Finding) -> str:
         return f"{said} may mean {' or '.join(found.others)}"
     if found.state == "invented":
         return f"it is not clear which record is meant: {found.field} {found.shown} is not in the task"
-    return f"{said} does not clearly say {described(found)}"
+    return f"{said} does not clearly say {describe_finding(found)}"
 
 
 def _value_advice(found: Finding, known: Known) -> str:
@@ -257,5 +257,5 @@ def _words_advice(words: str, known: Known) -> str:
     return f'"{words}"{said} is carried by no value; select by it, or set it, if it says which items or what they get'
 
 
-def _claim_advice(claim: Claim) -> str:
+def _claim_advice(claim: TaskPart) -> str:
     return f'"{claim.words}" is said to be a {claim.use} ({claim.value!r}), but no step uses it'

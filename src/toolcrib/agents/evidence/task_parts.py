@@ -27,7 +27,7 @@ _LONGEST: Final = 300
 
 
 @dataclass(frozen=True, slots=True)
-class Claim:
+class TaskPart:
     """What a plan says of some words."""
 
     words: str
@@ -73,9 +73,9 @@ def reading_schema() -> JsonSchema:
     }
 
 
-def read_claims(plan: JsonObject) -> tuple[Claim, ...]:
+def read_claims(plan: JsonObject) -> tuple[TaskPart, ...]:
     """What a plan that met its schema says of the task's words."""
     entries: Iterable[JsonObject] = cast("list[JsonObject]", plan.get(READING) or [])
     return tuple(
-        Claim(entry["words"], entry["use"], entry.get("value"), str(entry.get("how") or "")) for entry in entries
+        TaskPart(entry["words"], entry["use"], entry.get("value"), str(entry.get("how") or "")) for entry in entries
     )

@@ -10,7 +10,7 @@ three people are called so. Synonyms and translations share no letters: those ar
 
 What people call values: a model may write labels where a call carries ids.
 
-`spoken` lets a schema's labelled values be said by label too; `translated` puts the values in their place, also in
+`spoken` lets a schema's labelled values be said by label too; `replace_labels` puts the values in their place, also in
 pairs such as `{"property": "stage", "value": "Negotiation"}`. A label that two values share stays as it is, and is then
 refused with both of them named.
 """
@@ -51,7 +51,7 @@ _MOST_SEARCHED: Final = 3_000
 
 
 @dataclass(frozen=True, slots=True)
-class Token:
+class WordToken:
     """A word, a number or a character of a text."""
 
     folded: str
@@ -68,10 +68,10 @@ def fold(text: str) -> str:
     return "".join(letter for letter in plain if not unicodedata.combining(letter))
 
 
-def tokens_of(text: str) -> tuple[Token, ...]:
+def tokens_of(text: str) -> tuple[WordToken, ...]:
     """The words, numbers and characters of a text, in order."""
     return tuple(
-        Token(word, found.start(), found.end())
+        WordToken(word, found.start(), found.end())
         for found in _TOKEN.finditer(_one_to_one(text))
         if (word := fold(found[0]))
     )
@@ -124,7 +124,7 @@ class Passage:
         self.text = unicodedata.normalize("NFC", text)
 
     @cached_property
-    def tokens(self) -> tuple[Token, ...]:
+    def tokens(self) -> tuple[WordToken, ...]:
         """Its words, numbers and characters."""
         return tokens_of(self.text)
 
@@ -157,11 +157,11 @@ class Passage:
         start = next(_places(wanted, self.words), None)
         return None if start is None else frozenset(range(start, start + len(wanted)))
 
-    def said(self, places: Iterable[int]) -> tuple[str, ...]:
+    def words_at(self, places: Iterable[int]) -> tuple[str, ...]:
         """The folded words at some places, in the order of the text."""
         return tuple(self.words[place] for place in sorted(places))
 
-    def shown(self, places: Iterable[int]) -> str:
+    def text_at(self, places: Iterable[int]) -> str:
         """The text from the first of some places to the last."""
         ordered = sorted(places)
         return self.text[self.tokens[ordered[0]].start : self.tokens[ordered[-1]].end] if ordered else ""
@@ -183,7 +183,7 @@ class Passage:
         between = self.text[self.tokens[place - 1].end : self.tokens[place].start]
         return between in _APOSTROPHES and bool(between)
 
-    def quoted(self) -> list[frozenset[int]]:
+    def quotations(self) -> list[frozenset[int]]:
         """The places of what stands in quotation marks."""
         spans = [found.span(1) for found in _QUOTED.finditer(self.text)]
         return [
@@ -266,22 +266,22 @@ def meaning_of(name: str, names: Iterable[str], words: Sequence[str]) -> Meaning
         return Meaning("none", tuple(longer)) if longer else Meaning("whole")
     if any(stands_in(parts, words) for parts in others.values()):
         return Meaning("none")
-    own = _shared(spelled, words)
+    own = _letters_in_common(spelled, words)
     if own < _LETTERS:
         return Meaning("none")
-    scores: Mapping[str, float] = {other: _shared(parts, words) for other, parts in others.items()}
+    scores: Mapping[str, float] = {other: _letters_in_common(parts, words) for other, parts in others.items()}
     if any(score > own for score in scores.values()):
         return Meaning("none")
     tied = tuple(other for other, score in scores.items() if score == own)
     return Meaning("tie", tied) if tied else Meaning("part")
 
 
-def called(value: Json, labels: Mapping[str, str]) -> str:
+def label_of(value: Json, labels: Mapping[str, str]) -> str:
     """What people call a value."""
     return labels.get(str(value), str(value).replace("_", " "))
 
 
-def _shared(name: Sequence[str], words: Sequence[str]) -> float:
+def _letters_in_common(name: Sequence[str], words: Sequence[str]) -> float:
     """Letters of a name that stand in the words, as whole words or as their beginnings."""
     return sum(max((_letters(part, word) for word in words), default=0.0) for part in name)
 
@@ -297,7 +297,7 @@ def spoken(schema: JsonSchema) -> JsonSchema:
     return cast("JsonSchema", _spoken(schema))
 
 
-def translated(value: Json, lists: Mapping[str, ReferenceList]) -> Json:
+def replace_labels(value: Json, lists: Mapping[str, ReferenceList]) -> Json:
     """The value with labels in place of which the values stand.
 
     Args:
@@ -305,29 +305,29 @@ def translated(value: Json, lists: Mapping[str, ReferenceList]) -> Json:
         lists: Reference lists by the name of the property whose values they are.
     """
     if isinstance(value, list):
-        return [translated(item, lists) for item in cast("list[Json]", value)]
+        return [replace_labels(item, lists) for item in cast("list[Json]", value)]
     if not isinstance(value, dict):
         return value
     node = cast("JsonObject", value)
-    pair = paired(node, lists)
-    return {name: _valued(item, lists.get(name, pair), lists) for name, item in node.items()}
+    pair = list_named_in(node, lists)
+    return {name: _resolve_labels(item, lists.get(name, pair), lists) for name, item in node.items()}
 
 
-def paired(node: JsonObject, lists: Mapping[str, ReferenceList]) -> ReferenceList | None:
+def list_named_in(node: JsonObject, lists: Mapping[str, ReferenceList]) -> ReferenceList | None:
     """The list of the property that an object names as a value, as filters do; null if it names none."""
     return next((lists[item] for item in node.values() if isinstance(item, str) and item in lists), None)
 
 
-def _valued(value: Json, values: ReferenceList | None, lists: Mapping[str, ReferenceList]) -> Json:
+def _resolve_labels(value: Json, values: ReferenceList | None, lists: Mapping[str, ReferenceList]) -> Json:
     if values is not None and isinstance(value, str):
         found = resolve(values, value)
         return value if found is None else found.value
     if values is not None and isinstance(value, list):
-        return [_valued(item, values, lists) for item in cast("list[Json]", value)]
+        return [_resolve_labels(item, values, lists) for item in cast("list[Json]", value)]
     if values is not None and isinstance(value, dict):
         inner = cast("JsonObject", value)
-        return {name: _valued(item, lists.get(name, values), lists) for name, item in inner.items()}
-    return translated(value, lists)
+        return {name: _resolve_labels(item, lists.get(name, values), lists) for name, item in inner.items()}
+    return replace_labels(value, lists)
 
 
 def _spoken(node: Json) -> Json:

@@ -17,12 +17,12 @@ from msgspec import Struct
 
 from toolcrib.agents.history.transcript import transcript
 from toolcrib.agents.history.variables import variables_of
-from toolcrib.agents.model.context_window import trimmed
+from toolcrib.agents.model.context_window import trim_message
 from toolcrib.contracts import Json, JsonObject, ProgressMade, RunFinished, RunStarted
 from toolcrib.core.runs import RunContext, turn_run_id
 from toolcrib.infrastructure.store import Journal
 from toolcrib.llm import Message
-from toolcrib.llm.base.prices import estimated_tokens
+from toolcrib.llm.base.prices import estimate_tokens
 
 
 class Window(NamedTuple):
@@ -42,7 +42,7 @@ class Size(NamedTuple):
     """With short results."""
 
 
-def moved(
+def move_window(
     window: Window, sizes: Mapping[int, Size], upcoming: int, *, most_turns: int | None, room: int | None
 ) -> Window:
     """The window for the next turn.
@@ -107,12 +107,12 @@ class Turn(Struct, frozen=True, dict=True):
     @cached_property
     def short(self) -> tuple[Message, ...]:
         """The messages with short results."""
-        return tuple(map(trimmed, self.messages))
+        return tuple(map(trim_message, self.messages))
 
     @cached_property
     def size(self) -> Size:
         """Estimated tokens."""
-        return Size(estimated_tokens(self.messages), estimated_tokens(self.short))
+        return Size(estimate_tokens(self.messages), estimate_tokens(self.short))
 
     @property
     def told(self) -> JsonObject:
@@ -133,7 +133,7 @@ class Turn(Struct, frozen=True, dict=True):
         return Window(noted["first"], noted["short"]) if "first" in noted else None
 
 
-class Past:
+class PriorTurns:
     """Reads turns.
 
     Args:
@@ -153,7 +153,7 @@ class Past:
             self._turns[place] = await self._read(place)
         return self._turns[place]
 
-    async def tainted(self, first: int) -> bool:
+    async def is_tainted(self, first: int) -> bool:
         """Whether outsiders may have written something of what is shown from a turn on, or of what led to it."""
         for place in range(self.upcoming - 1, 0, -1):
             turn = await self.turn(place)
@@ -178,7 +178,7 @@ class Past:
                 return Summary.of(notes[SUMMARIZED])
         return None
 
-    async def found(self) -> tuple[str, ...]:
+    async def tools_found(self) -> tuple[str, ...]:
         """Names of the hidden tools that the model has found so far, in order."""
         names: tuple[str, ...] = ()
         for place in range(self.upcoming - 1, 0, -1):
@@ -196,7 +196,7 @@ class Past:
         asked = started.request.input if isinstance(started, RunStarted) else None
         ended = events[-1].event if events else None
         tainted = isinstance(ended, RunFinished) and ended.tainted
-        return Turn(await transcript(events, self._context.kept), asked, notes, tainted)
+        return Turn(await transcript(events, self._context.read_blob), asked, notes, tainted)
 
 
 def _object(value: Json) -> JsonObject:

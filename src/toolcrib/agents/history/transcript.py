@@ -13,9 +13,9 @@ import msgspec
 import orjson
 from msgspec import Struct
 
-from toolcrib.agents.history.variables import Recalled, opening
-from toolcrib.agents.model.context_window import room_key, trimmed_results
-from toolcrib.agents.model.tool_calls import Calls, read_calls, refused_key, told, told_of
+from toolcrib.agents.history.variables import RecalledContext, opening
+from toolcrib.agents.model.context_window import room_key, trim_results
+from toolcrib.agents.model.tool_calls import Calls, error_for_model, read_calls, refusal_key, text_for_model
 from toolcrib.contracts import (
     CallFinished,
     Json,
@@ -28,7 +28,7 @@ from toolcrib.contracts import (
     RunStarted,
     ToolEnvelope,
 )
-from toolcrib.core.runs import clipped, response_of
+from toolcrib.core.runs import clip_text, response_of
 from toolcrib.llm import Message, Response, Text, Tool, ToolResult, assistant, decode_messages, decode_response
 from toolcrib.llm import ToolCall as ModelToolCall
 
@@ -74,14 +74,14 @@ async def transcript(events: Sequence[RunEvent], kept: Kept) -> tuple[Message, .
             continue
         message = exchange.answer.message
         if message.calls:
-            messages = (*messages, *await _acted(number, message, exchange.tools, reading, kept))
+            messages = (*messages, *await _messages_with_calls(number, message, exchange.tools, reading, kept))
         elif message.text.strip() or exchange.answer.problems or exchange.answer.stop == "pause":
             messages = (*messages, message)
-    short = max((_shortened(reading, number) for number in reading.exchanges), default=0)
-    return _closed(trimmed_results(messages, short) or _unsent(reading), reading.finished)
+    short = max((_count_short(reading, number) for number in reading.exchanges), default=0)
+    return _with_ending(trim_results(messages, short) or _unsent(reading), reading.finished)
 
 
-def _shortened(reading: _Reading, number: int) -> int:
+def _count_short(reading: _Reading, number: int) -> int:
     """How many messages had short results when the model was asked."""
     noted = reading.progress.get(room_key(number))
     return cast("JsonObject", noted)["messages"] if isinstance(noted, dict) else 0
@@ -119,19 +119,19 @@ def _take(reading: _Reading, event: ModelStarted | ModelFinished) -> None:
         exchange.said = decode_messages(orjson.dumps(event.messages))
 
 
-async def _acted(
+async def _messages_with_calls(
     number: int, message: Message, tools: str | None, reading: _Reading, kept: Kept
 ) -> tuple[Message, ...]:
     """An answer with calls as it went back to the model, and their results."""
     calls = read_calls(message, number, parallel=True)
-    if any(refused_key(position) in reading.progress for position in calls.made.keys() - calls.refused.keys()):
+    if any(refusal_key(position) in reading.progress for position in calls.made.keys() - calls.refused.keys()):
         calls = read_calls(message, number, parallel=False)
-    offered = await _offered(tools, calls, reading, kept)
+    offered = await _tool_names(tools, calls, reading, kept)
     results = tuple(_result(position, call, calls, reading, offered) for position, call in calls.made.items())
     return calls.message, Message("user", results)
 
 
-async def _offered(tools: str | None, calls: Calls, reading: _Reading, kept: Kept) -> list[str]:
+async def _tool_names(tools: str | None, calls: Calls, reading: _Reading, kept: Kept) -> list[str]:
     """Names of the tools that the model was offered, which only a refusal tells it again."""
     envelopes = [reading.envelopes[position] for position in calls.made if position in reading.envelopes]
     if tools is None or all(envelope.error is None for envelope in envelopes):
@@ -142,10 +142,10 @@ async def _offered(tools: str | None, calls: Calls, reading: _Reading, kept: Kep
 def _result(position: str, call: ModelToolCall, calls: Calls, reading: _Reading, offered: Sequence[str]) -> ToolResult:
     envelope, failure = reading.envelopes.get(position), calls.refused.get(position)
     if envelope is not None:
-        text = told(envelope, called=call.name, offered=offered)
+        text = text_for_model(envelope, called=call.name, offered=offered)
         return ToolResult(call.id, call.name, text, is_error=envelope.error is not None)
     if failure is not None:
-        return ToolResult(call.id, call.name, _dump(told_of(failure)), is_error=True)
+        return ToolResult(call.id, call.name, _dump(error_for_model(failure)), is_error=True)
     if position in reading.progress:
         noted = cast("JsonObject", reading.progress[position])
         looked: JsonObject = noted.get("told", noted)  # older releases did not write down what the model was told
@@ -155,10 +155,10 @@ def _result(position: str, call: ModelToolCall, calls: Calls, reading: _Reading,
 
 def _unsent(reading: _Reading) -> tuple[Message, ...]:
     """The user's message of a turn that no model was asked in."""
-    return (opening(reading.started.request.input, Recalled()),) if reading.started is not None else ()
+    return (opening(reading.started.request.input, RecalledContext()),) if reading.started is not None else ()
 
 
-def _closed(messages: tuple[Message, ...], finished: RunFinished | None) -> tuple[Message, ...]:
+def _with_ending(messages: tuple[Message, ...], finished: RunFinished | None) -> tuple[Message, ...]:
     """The messages, ended by the model's answer, or by what the run put out instead and why."""
     if not messages or finished is None:
         return messages
@@ -178,7 +178,7 @@ def _closed(messages: tuple[Message, ...], finished: RunFinished | None) -> tupl
 def _note(finished: RunFinished) -> str:
     why = finished.stop_reason.replace("_", " ")
     if finished.error is not None:
-        why = f"{why}: {clipped(finished.error.message, _LONGEST_NOTE)}"
+        why = f"{why}: {clip_text(finished.error.message, _LONGEST_NOTE)}"
     return f"(This turn ended before its answer, {finished.status.replace('_', ' ')}, {why}.)"
 
 

@@ -14,7 +14,7 @@ from toolcrib.core.runs import RunContext
 from toolcrib.llm import Message, user
 
 
-class Recalled(Struct, frozen=True):
+class RecalledContext(Struct, frozen=True):
     """What is remembered for one run."""
 
     messages: tuple[Message, ...] = ()
@@ -23,7 +23,7 @@ class Recalled(Struct, frozen=True):
     """Variables of the conversation; those of the run's own input come before them."""
 
 
-class Begun(Struct, frozen=True):
+class ConversationStart(Struct, frozen=True):
     """What makes the tools that are offered in a conversation the same in all of its turns."""
 
     message: str | None = None
@@ -35,7 +35,7 @@ class Begun(Struct, frozen=True):
 class Recall(Protocol):
     """Remembers for agents."""
 
-    async def __call__(self, context: RunContext, agent: AgentImplementation, room: int | None) -> Recalled:
+    async def __call__(self, context: RunContext, agent: AgentImplementation, room: int | None) -> RecalledContext:
         """What the agent of a run remembers. The same each time that a run asks.
 
         Args:
@@ -45,12 +45,12 @@ class Recall(Protocol):
         """
         ...
 
-    async def begun_with(self, context: RunContext) -> Begun:
+    async def conversation_start(self, context: RunContext) -> ConversationStart:
         """What the conversation of a run has so far that its offer of tools depends on."""
         ...
 
 
-def opening(arguments: Json, recalled: Recalled) -> Message:
+def opening(arguments: Json, recalled: RecalledContext) -> Message:
     """The user's message as the model is shown it, the variables before it.
 
     Args:

@@ -8,7 +8,7 @@ from toolcrib.llm import NO_TOOLS, Message, Reasoning, Request, ToolChoice, Tool
 from toolcrib.llm.models.model import LanguageModel
 
 
-class Desk(Struct, frozen=True, kw_only=True):
+class ModelClient(Struct, frozen=True, kw_only=True):
     """Where the model of one run is asked."""
 
     context: RunContext

@@ -17,9 +17,9 @@ import msgspec
 import orjson
 
 from toolcrib.contracts import Json, LLMConfig, ModelError
-from toolcrib.core.runs import RunContext, shortened
+from toolcrib.core.runs import RunContext, shorten_json
 from toolcrib.llm import Message, Part, ToolCall, ToolResult, ToolSet
-from toolcrib.llm.base.prices import context_window, estimated_tokens
+from toolcrib.llm.base.prices import context_window, estimate_tokens
 
 _LONGEST_RESULT: Final = 500
 """Characters of a result that is left alone."""
@@ -28,16 +28,16 @@ _LONGEST_ARGUMENTS: Final = 1000
 _CUT: Final = "… (the beginning of {size} characters; call the tool again if you need the rest)"
 
 
-def trimmed(message: Message) -> Message:
+def trim_message(message: Message) -> Message:
     """The message with short results and arguments; the very same if they are short."""
     parts = tuple(_short(part) for part in message.parts)
     same = all(short is part for short, part in zip(parts, message.parts, strict=True))
     return message if same else msgspec.structs.replace(message, parts=parts)
 
 
-def trimmed_results(messages: Sequence[Message], before: int) -> tuple[Message, ...]:
+def trim_results(messages: Sequence[Message], before: int) -> tuple[Message, ...]:
     """The messages, of which those before a place have short results."""
-    return (*map(trimmed, messages[:before]), *messages[before:])
+    return (*map(trim_message, messages[:before]), *messages[before:])
 
 
 def _short(part: Part) -> Part:
@@ -56,7 +56,7 @@ def _short_arguments(text: str) -> str:
         arguments = orjson.loads(text)
     except orjson.JSONDecodeError:
         return "{}"
-    short = orjson.dumps(shortened(arguments, _LONGEST_ARGUMENTS)).decode()
+    short = orjson.dumps(shorten_json(arguments, _LONGEST_ARGUMENTS)).decode()
     return short if len(short) <= _LONGEST_ARGUMENTS else "{}"
 
 
@@ -69,7 +69,7 @@ def room_key(turn: int) -> str:
     return f"t{turn}.room"
 
 
-class Room:
+class ContextWindow:
     """What the prompts of one run may come to.
 
     Args:
@@ -88,7 +88,7 @@ class Room:
         """Tokens that a prompt may have; null where nobody knows."""
         if self._llm.max_input_tokens is not None:
             return self._llm.max_input_tokens
-        window = context_window(*_named(self._llm.model))
+        window = context_window(*_provider_and_model(self._llm.model))
         if window is None:
             return None
         return window - (self._llm.max_tokens or self._context.budget.limits.max_tokens_per_call)
@@ -104,7 +104,7 @@ class Room:
         if self.tokens is None:
             return None
         part, whole = _OF_THE_PAST
-        return (self.tokens - estimated_tokens((message,), system=system, tools=tools)) * part // whole
+        return (self.tokens - estimate_tokens((message,), system=system, tools=tools)) * part // whole
 
     async def fit(
         self, turn: int, messages: tuple[Message, ...], own: int, *, system: str, tools: ToolSet
@@ -126,7 +126,7 @@ class Room:
             return messages
 
         def size(short: int) -> int:
-            return estimated_tokens(self._shown(messages, own, short), system=system, tools=tools)
+            return estimate_tokens(self._trim_messages(messages, own, short), system=system, tools=tools)
 
         if size(self._short) > most:
 
@@ -138,7 +138,7 @@ class Room:
             self._short = noted["messages"]
             if noted["tokens"] > most:
                 raise self._too_large(noted["tokens"], most)
-        return self._shown(messages, own, self._short)
+        return self._trim_messages(messages, own, self._short)
 
     def _enough(self, size: Callable[[int], int], count: int, most: int) -> int:
         """So many messages of the run that half the room is free again; all of them only if the prompt must have it."""
@@ -147,8 +147,8 @@ class Room:
             short += 1
         return short if size(short) <= most else count
 
-    def _shown(self, messages: tuple[Message, ...], own: int, short: int) -> tuple[Message, ...]:
-        return (*messages[:own], *trimmed_results(messages[own:], short)) if short else messages
+    def _trim_messages(self, messages: tuple[Message, ...], own: int, short: int) -> tuple[Message, ...]:
+        return (*messages[:own], *trim_results(messages[own:], short)) if short else messages
 
     def _too_large(self, tokens: int, most: int) -> ModelError:
         message = (
@@ -159,7 +159,7 @@ class Room:
         return ModelError("context_length", message)
 
 
-def _named(model: str) -> tuple[str, str]:
+def _provider_and_model(model: str) -> tuple[str, str]:
     """Provider and model."""
     provider, _, name = model.partition(":")
     return provider, name

@@ -10,8 +10,8 @@ from typing import cast
 
 import orjson
 
-from toolcrib.agents.model.client import Desk
-from toolcrib.agents.toolset.schema_narrowing import shown_to_models
+from toolcrib.agents.model.client import ModelClient
+from toolcrib.agents.toolset.schema_narrowing import schema_for_models
 from toolcrib.contracts import (
     ErrorCode,
     InvalidInput,
@@ -43,7 +43,7 @@ def _same(found: Json) -> Json:
 
 
 @dataclass(frozen=True, slots=True)
-class Reading:
+class AnswerFormat:
     """How an answer is shown and read beyond its schema."""
 
     shown: JsonSchema | None = None
@@ -53,7 +53,7 @@ class Reading:
 
 
 async def ask_json(
-    desk: Desk,
+    model_client: ModelClient,
     position: str,
     purpose: Purpose,
     question: str,
@@ -61,7 +61,7 @@ async def ask_json(
     *,
     name: str,
     system: str,
-    reading: Reading | None = None,
+    reading: AnswerFormat | None = None,
     before: tuple[Message, ...] = (),
     tools: ToolSet = NO_TOOLS,
     repairs: int = _REPAIRS,
@@ -69,7 +69,7 @@ async def ask_json(
     """Ask for an object that meets a schema.
 
     Args:
-        desk: Where the model is asked.
+        model_client: Where the model is asked.
         position: Journal position of the first model call; repairs follow as `position.fix1`, `position.fix2`.
         purpose: Why the model is asked; repairs have the purpose `error_recovery`.
         question: The user message.
@@ -86,36 +86,36 @@ async def ask_json(
         ModelError: The provider failed.
         BudgetExhausted: The run may not spend another call.
     """
-    reading = reading or Reading()
+    reading = reading or AnswerFormat()
     new: tuple[Message, ...] = (user(question),)
     choice: ToolChoice = "none" if tools else "auto"
     messages, problem = (*before, *new), ""
-    shown = cast("JsonSchema", shown_to_models(reading.shown or schema))
+    shown = cast("JsonSchema", schema_for_models(reading.shown or schema))
     for attempt in range(repairs + 1):
-        request = desk.request(
+        request = model_client.request(
             messages, system=system, tools=tools, tool_choice=choice, output_schema=shown, output_name=name
         )
-        call = desk.call(
+        call = model_client.call(
             position if attempt == 0 else f"{position}.fix{attempt}",
             purpose if attempt == 0 else "error_recovery",
             request,
             new=new,
             system=system if attempt == 0 and not before else None,
         )
-        response = await desk.context.model(call)
+        response = await model_client.context.model(call)
         found = reading.translate(read_object(response.message.text))
         problem = problem_of(found, schema, stopped=response.stop == "length")
         if not problem:
             return cast("JsonObject", found)
         new = (user(f"That cannot be used: {problem}. Answer again with the whole corrected JSON object only."),)
         messages = (*messages, response.message, *new)
-    msg = f"the model {desk.model.name!r} gave no usable {name} after {repairs + 1} answers: {problem}"
+    msg = f"the model {model_client.model.name!r} gave no usable {name} after {repairs + 1} answers: {problem}"
     raise UnusableAnswer(msg)
 
 
 def read_object(text: str) -> Json:
     """The JSON value in a model's answer: the whole text, or what stands in its first fence; null if there is none."""
-    for candidate in (text, _fenced(text)):
+    for candidate in (text, _text_in_fence(text)):
         with suppress(orjson.JSONDecodeError):
             return orjson.loads(candidate)
     return None
@@ -130,7 +130,7 @@ def fitting_object(text: str, schema: JsonSchema) -> JsonObject | None:
     return None if compile_schema(schema).problems(given) else given
 
 
-def _fenced(text: str) -> str:
+def _text_in_fence(text: str) -> str:
     """What stands between the first two fences, without the name of a language."""
     inside = text.partition(_FENCE)[2].partition(_FENCE)[0]
     return inside if inside.lstrip().startswith("{") else inside.partition("\n")[2]

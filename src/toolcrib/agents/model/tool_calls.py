@@ -22,13 +22,13 @@ import orjson
 
 from toolcrib.contracts import ErrorCode, Json, JsonObject, Reason, ToolEnvelope, ToolError
 from toolcrib.core.executor import error
-from toolcrib.core.runs import clipped, shortened
+from toolcrib.core.runs import clip_text, shorten_json
 from toolcrib.llm import Message, Part, ToolCall
 
 
 def preview(value: Json, limit: int = 4000) -> str:
     """The value as JSON text of about `limit` characters at most; lists are shortened before texts."""
-    return clipped(_dump(shortened(value, limit)), limit)
+    return clip_text(_dump(shorten_json(value, limit)), limit)
 
 
 def result_text(envelope: ToolEnvelope, limit: int = 20_000) -> str:
@@ -111,7 +111,7 @@ def read_calls(message: Message, turn: int, *, parallel: bool) -> Calls:
     return Calls(msgspec.structs.replace(message, parts=tuple(parts)), made, refused)
 
 
-def refused_key(position: str) -> str:
+def refusal_key(position: str) -> str:
     """The key under which a run writes down that a call was not even judged."""
     return f"{position}.refused"
 
@@ -150,7 +150,7 @@ def is_refused(envelope: ToolEnvelope) -> bool:
     return envelope.error is not None and envelope.attempts == 0 and envelope.error.code in _REFUSING
 
 
-def told(envelope: ToolEnvelope, *, called: str, offered: Sequence[str]) -> str:
+def text_for_model(envelope: ToolEnvelope, *, called: str, offered: Sequence[str]) -> str:
     """What the model gets back from a call.
 
     Args:
@@ -161,7 +161,7 @@ def told(envelope: ToolEnvelope, *, called: str, offered: Sequence[str]) -> str:
     failure = envelope.error
     if failure is None or not is_refused(envelope):
         return result_text(envelope)
-    facts = told_of(failure)
+    facts = error_for_model(failure)
     if failure.reason in _NOT_ITS_OWN and called not in offered:
         return _refusal_text(facts | _instead(called, offered))
     if failure.code is ErrorCode.VALIDATION_ERROR:
@@ -169,12 +169,12 @@ def told(envelope: ToolEnvelope, *, called: str, offered: Sequence[str]) -> str:
     return _refusal_text(facts)
 
 
-def told_of(failure: ToolError) -> JsonObject:
+def error_for_model(failure: ToolError) -> JsonObject:
     """What a model is told of an error: its code and its message."""
     return {"error": failure.code.value, "message": failure.message}
 
 
-def given_up(model: str, last: ToolError) -> ToolError:
+def too_many_refusals(model: str, last: ToolError) -> ToolError:
     """The error of a run whose model was refused too often.
 
     Args:

@@ -15,7 +15,7 @@ from toolcrib.agents.prepare.agentic_tool import Setup
 from toolcrib.contracts import ErrorCode, Json, JsonObject, JsonSchema, ModelError, Reason
 from toolcrib.contracts.runs.executions import ChangePreview, Choice, OpenQuestion, QuestionReason, answer_signal
 from toolcrib.core.executor import error
-from toolcrib.core.runs import QUESTION_ASKED, BudgetExhausted, Ended, RunContext, question_key
+from toolcrib.core.runs import QUESTION_ASKED, BudgetExhausted, RunContext, RunEnd, question_key
 from toolcrib.llm.base.quirks import profile_of
 
 YES: Final = "yes"
@@ -47,7 +47,7 @@ _MOST_CHOICES: Final = 12
 _TEXT: Final[JsonSchema] = {"type": "string", "maxLength": 600}
 
 
-class Draft(Struct, frozen=True, kw_only=True):
+class QuestionDraft(Struct, frozen=True, kw_only=True):
     """A question before it is worded."""
 
     text: str
@@ -77,7 +77,7 @@ def may_ask(context: RunContext) -> bool:
     return context.request.parent_run_id is None or context.request.conversation_id is not None
 
 
-async def ask_person(setup: Setup, position: str, draft: Draft) -> str:
+async def ask_person(setup: Setup, position: str, draft: QuestionDraft) -> str:
     """Ask, and wait for the answer: the value of a choice, or words.
 
     Args:
@@ -90,9 +90,9 @@ async def ask_person(setup: Setup, position: str, draft: Draft) -> str:
         Suspended: There is no answer yet.
     """
     context = setup.context
-    known = cast("JsonObject | None", context.noted(question_key(position)))
+    known = cast("JsonObject | None", context.find_progress(question_key(position)))
     if known is None:
-        question = await worded(setup, position, draft)
+        question = await word_question(setup, position, draft)
         known = question.model_dump(mode="json")
         await context.emit(question_key(position), QUESTION_ASKED, known)
     question = OpenQuestion.model_validate(known)
@@ -104,7 +104,7 @@ async def ask_person(setup: Setup, position: str, draft: Draft) -> str:
     return str(signal.payload["answer"])
 
 
-async def consents(setup: Setup, position: str, draft: Draft) -> bool:
+async def consents(setup: Setup, position: str, draft: QuestionDraft) -> bool:
     """Ask whether to go on, and whether the answer says so; words that are no choice are read by the model.
 
     Raises:
@@ -125,7 +125,7 @@ async def consents(setup: Setup, position: str, draft: Draft) -> bool:
     return found["consent"] == YES
 
 
-async def worded(setup: Setup, position: str, draft: Draft) -> OpenQuestion:
+async def word_question(setup: Setup, position: str, draft: QuestionDraft) -> OpenQuestion:
     """The question in the language of the task, if the model can word it; the facts stay what they are.
 
     One that repeats itself is not asked to: the facts say more.
@@ -192,7 +192,7 @@ def _schema(question: OpenQuestion) -> JsonSchema:
     return {"type": "object", "properties": properties, "required": list(properties), "additionalProperties": False}
 
 
-def unanswered(question: OpenQuestion, warnings: tuple[str, ...] = (), partial: Json = None) -> Ended:
+def end_with_question(question: OpenQuestion, warnings: tuple[str, ...] = (), partial: Json = None) -> RunEnd:
     """The end of a run that has a question and cannot wait for the answer.
 
     Args:
@@ -209,7 +209,7 @@ def unanswered(question: OpenQuestion, warnings: tuple[str, ...] = (), partial: 
         question=question.question,
         choices=choices,
     )
-    return Ended(
+    return RunEnd(
         output={"question": question.question, "choices": choices, **(partial or {})},
         status="incomplete",
         stop_reason="question",

@@ -8,13 +8,13 @@ from collections.abc import Iterator, Sequence
 from typing import Final, cast
 
 from toolcrib.agents.evidence.plan import StepPlan
-from toolcrib.agents.planner.caller_questions import NO, YES, Draft, consents
+from toolcrib.agents.planner.caller_questions import NO, YES, QuestionDraft, consents
 from toolcrib.agents.prepare.agentic_tool import Setup
-from toolcrib.agents.toolset.allocation import Allotted
+from toolcrib.agents.toolset.allocation import ToolAllocation
 from toolcrib.contracts import Json, JsonObject
 from toolcrib.contracts.runs.executions import ChangePreview, Choice, PreviewedItem, QuestionReason
 from toolcrib.core.policy import confirms, deletes
-from toolcrib.core.runs import shortened
+from toolcrib.core.runs import shorten_json
 
 _SHOWN: Final = 3
 """Items of a preview."""
@@ -22,10 +22,10 @@ _LENGTH: Final = 600
 """Characters of an item."""
 
 
-async def agreed(
+async def has_consent(
     setup: Setup,
     position: str,
-    item: Allotted,
+    item: ToolAllocation,
     plan: StepPlan,
     inputs: Sequence[JsonObject],
     *,
@@ -63,7 +63,7 @@ async def agreed(
         items=count,
         sample=tuple(_sample(found, inputs)),
     )
-    draft = Draft(
+    draft = QuestionDraft(
         text=_text(item, reason, count, assumptions),
         reason=reason,
         choices=(
@@ -76,7 +76,7 @@ async def agreed(
     return await consents(setup, f"{position}.preview", draft)
 
 
-def _reason(item: Allotted, inputs: Sequence[JsonObject], *, wide: bool, assumed: bool) -> QuestionReason | None:
+def _reason(item: ToolAllocation, inputs: Sequence[JsonObject], *, wide: bool, assumed: bool) -> QuestionReason | None:
     if any(deletes(item.tool.definition, given) for given in inputs):
         return "irreversible"
     if assumed:
@@ -84,7 +84,7 @@ def _reason(item: Allotted, inputs: Sequence[JsonObject], *, wide: bool, assumed
     return "wide" if wide else None
 
 
-def _text(item: Allotted, reason: QuestionReason, count: int, assumptions: Sequence[str]) -> str:
+def _text(item: ToolAllocation, reason: QuestionReason, count: int, assumptions: Sequence[str]) -> str:
     what = item.purpose or item.tool.definition.title or item.tool.name
     why = {
         "irreversible": "This cannot be undone.",
@@ -110,7 +110,7 @@ def _sample(found: Sequence[Json], inputs: Sequence[JsonObject]) -> Iterator[Pre
     after: Sequence[Json] = batches if len(batches) == len(found) and found else inputs
     for place, given in enumerate(after[:_SHOWN]):
         before = found[place] if place < len(found) else None
-        yield PreviewedItem(before=shortened(before, _LENGTH), after=shortened(given, _LENGTH))
+        yield PreviewedItem(before=shorten_json(before, _LENGTH), after=shorten_json(given, _LENGTH))
 
 
 def _elements(given: JsonObject) -> Sequence[Json]:

@@ -51,7 +51,7 @@ DAY: Final[JsonSchema] = {"type": "string", "pattern": r"^20\d\d-(0[1-9]|1[0-2])
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class InputPath:
     """A value in a step's input."""
 
     step: str
@@ -80,8 +80,8 @@ class Outline:
     """How an outline of a plan is written for some steps, and what follows from it."""
 
     steps: Sequence[str]
-    conditions: Sequence[Place]
-    changes: Sequence[Place]
+    conditions: Sequence[InputPath]
+    changes: Sequence[InputPath]
     frames: Mapping[str, JsonObject]
     """By step: the plan of it before any condition or change."""
     schema: JsonSchema
@@ -114,7 +114,7 @@ class Outline:
             if said.use == "condition" and said.place.several and said.comparison == "is":
                 one_of.setdefault(said.place.name, []).extend(said.place.shared.get(str(said.label), [value]))
             else:
-                inputs[said.place.step] = _written(inputs[said.place.step], said.place, value, said.comparison)
+                inputs[said.place.step] = _with_value(inputs[said.place.step], said.place, value, said.comparison)
         for place in self.conditions:
             if place.name in one_of:
                 inputs[place.step] = _one_of(inputs[place.step], place, list(dict.fromkeys(one_of[place.name])))
@@ -164,12 +164,16 @@ class Outline:
                 known.add(one.place.name)
                 yield one
 
-    def _entry(self, use: Literal["condition", "change"], entry: JsonObject, places: Mapping[str, Place]) -> "_Entry":
+    def _entry(
+        self, use: Literal["condition", "change"], entry: JsonObject, places: Mapping[str, InputPath]
+    ) -> "_Entry":
         """One entry; with the valid value that its words name, where they do not name its own."""
         place, label, words = places[entry["field"]], entry["value"], entry["words"]
         comparison = entry.get("comparison", "")
         if place.values and not _fits(place, label, words_of(words)):
-            named = [(one, name) for one in (place, *places.values()) if (name := _named(one, words)) is not None]
+            named = [
+                (one, name) for one in (place, *places.values()) if (name := _unique_match(one, words)) is not None
+            ]
             if named and (named[0][0] is place or len({one.name for one, _ in named}) == 1):
                 place, label = named[0]
                 comparison = comparison if comparison in place.comparisons else ""
@@ -178,7 +182,7 @@ class Outline:
     def fields(self) -> str:
         """The fields with what they hold, for a model."""
         return "\n".join(
-            f"Fields of {name}: {'; '.join(dict.fromkeys(map(_described, places)))}."
+            f"Fields of {name}: {'; '.join(dict.fromkeys(map(_describe_field, places)))}."
             for name, places in (("conditions", self.conditions), ("changes", self.changes))
             if places
         )
@@ -189,7 +193,7 @@ class _Entry:
     """A condition or a change of an outline."""
 
     use: Literal["condition", "change"]
-    place: Place
+    place: InputPath
     words: str
     comparison: str
     label: Json
@@ -214,7 +218,7 @@ def outline_of(steps: Shapes, writes: Sequence[bool], lists: Mapping[str, Refere
     first, schema, _ = steps[0]
     conditions = _without_ids(_conditions(first, schema, known))
     frames: dict[str, JsonObject] = {first: {"input": {}}}
-    changes: list[Place] = []
+    changes: list[InputPath] = []
     for number, (step, item, _) in enumerate(steps[1:], start=1):
         frame = frame_of(item, steps[:number]) or {"input": {}}
         settable = [place for place in _settable(step, item, (), known, frame["input"]) if not _identifies(place)]
@@ -276,7 +280,7 @@ class _Known:
             return None
         return (_ANY if types > {"string"} else TEXT), {}
 
-    def shared(self, name: str) -> Mapping[str, Sequence[Json]]:
+    def ambiguous_labels(self, name: str) -> Mapping[str, Sequence[Json]]:
         """The values of labels that more than one value of a field has."""
         found: dict[str, list[Json]] = {}
         for item in self.lists[name].items if name in self.lists else ():
@@ -303,13 +307,13 @@ def _among(values: Sequence[tuple[str, Json]]) -> tuple[JsonSchema, Mapping[str,
     return {"type": "string", "enum": [*known, NONE_OF_THESE]}, known
 
 
-def _conditions(step: str, schema: JsonSchema, known: _Known) -> Iterator[Place]:
+def _conditions(step: str, schema: JsonSchema, known: _Known) -> Iterator[InputPath]:
     """The conditions that a step selects by: of a list of them, of fields with comparisons, or plain parameters."""
     listed = next(_condition_lists(schema, schema, ()), None)
     if listed is not None:
-        yield from _paired(step, schema, *listed, known)
+        yield from _pair_fields(step, schema, *listed, known)
         return
-    nested = list(_compared(step, schema, known))
+    nested = list(_comparison_fields(step, schema, known))
     if nested:
         yield from nested
         return
@@ -319,12 +323,12 @@ def _conditions(step: str, schema: JsonSchema, known: _Known) -> Iterator[Place]
         yield from plain
 
 
-def _identifies(place: Place) -> bool:
+def _identifies(place: InputPath) -> bool:
     """Whether a place names one record: no entry says that, but a result does."""
     return not place.values and (place.name == "id" or place.name.endswith("_id"))
 
 
-def _without_ids(places: Iterable[Place]) -> list[Place]:
+def _without_ids(places: Iterable[InputPath]) -> list[InputPath]:
     """The places without ids of things that have a name beside them: a task says the name."""
     every = list(places)
     named = {place.name for place in every}
@@ -353,7 +357,9 @@ def _pair(parts: Sequence[JsonSchema], root: JsonSchema) -> tuple[str, str, str]
     return closed[0], closed[1] if len(closed) > 1 else "", others[0]
 
 
-def _paired(step: str, schema: JsonSchema, path: Path, pair: tuple[str, str, str], known: _Known) -> Iterator[Place]:
+def _pair_fields(
+    step: str, schema: JsonSchema, path: Path, pair: tuple[str, str, str], known: _Known
+) -> Iterator[InputPath]:
     parts = [part for node in _nodes(schema, (*path, 0)) for part in composing(node, schema)]
     members: JsonObject = {name: item for part in parts for name, item in part.get("properties", {}).items()}
     vocabulary = {
@@ -368,14 +374,14 @@ def _paired(step: str, schema: JsonSchema, path: Path, pair: tuple[str, str, str
             continue
         value, values = said
         codes = vocabulary.get(pair[1], [])
-        yield Place(
+        yield InputPath(
             step,
             name,
             value,
             values,
             path,
             pair,
-            shared=known.shared(name),
+            shared=known.ambiguous_labels(name),
             several=_several(members, codes, schema),
             comparisons=known.comparisons(codes, value),
         )
@@ -388,7 +394,7 @@ def _several(members: JsonObject, codes: Sequence[str], root: JsonSchema) -> tup
     return (word, lists[0]) if word is not None and lists else None
 
 
-def _compared(step: str, schema: JsonSchema, known: _Known) -> Iterator[Place]:
+def _comparison_fields(step: str, schema: JsonSchema, known: _Known) -> Iterator[InputPath]:
     """Fields that are compared in objects of their own name, as in `{"amount": {"gt": 5}}`."""
     for path, node in _objects(schema, schema, ()):
         parts = composing(node, schema)
@@ -399,7 +405,7 @@ def _compared(step: str, schema: JsonSchema, known: _Known) -> Iterator[Place]:
         own = [part for one in _nodes(schema, (*path, usual[0])) for part in composing(one, schema)]
         said = known.value(str(path[-1]), own)
         if said is not None:
-            yield Place(step, str(path[-1]), *said, path, comparisons=known.comparisons(words, said[0]))
+            yield InputPath(step, str(path[-1]), *said, path, comparisons=known.comparisons(words, said[0]))
 
 
 def _objects(node: Json, root: JsonSchema, path: Path) -> Iterator[tuple[Path, Json]]:
@@ -410,7 +416,7 @@ def _objects(node: Json, root: JsonSchema, path: Path) -> Iterator[tuple[Path, J
             yield from _objects(inner, root, (*path, name))
 
 
-def _settable(step: str, schema: JsonSchema, path: Path, known: _Known, frame: Json) -> Iterator[Place]:
+def _settable(step: str, schema: JsonSchema, path: Path, known: _Known, frame: Json) -> Iterator[InputPath]:
     """Plain values in a step's input that its frame does not fill."""
     for node in _nodes(schema, path):
         for part in composing(node, schema):
@@ -418,7 +424,7 @@ def _settable(step: str, schema: JsonSchema, path: Path, known: _Known, frame: J
                 yield from _settable_in(step, schema, (*path, name), known, _in(frame, name))
 
 
-def _settable_in(step: str, schema: JsonSchema, path: Path, known: _Known, frame: Json) -> Iterator[Place]:
+def _settable_in(step: str, schema: JsonSchema, path: Path, known: _Known, frame: Json) -> Iterator[InputPath]:
     if isinstance(frame, str):
         return
     own = [part for node in _nodes(schema, path) for part in composing(node, schema)]
@@ -434,7 +440,7 @@ def _settable_in(step: str, schema: JsonSchema, path: Path, known: _Known, frame
         if said is not None:
             around = [part for node in _nodes(schema, path[:-1]) for part in composing(node, schema)]
             required = any(path[-1] in part.get("required", ()) for part in around)
-            yield Place(step, str(path[-1]), *said, path, required=required)
+            yield InputPath(step, str(path[-1]), *said, path, required=required)
 
 
 def _nodes(schema: JsonSchema, path: Path) -> list[Json]:
@@ -456,7 +462,7 @@ def _in(value: Json, name: str) -> Json:
 # What is shown --------------------------------------------------------------------------------------------------------
 
 
-def _schema(conditions: Sequence[Place], changes: Sequence[Place]) -> JsonSchema:
+def _schema(conditions: Sequence[InputPath], changes: Sequence[InputPath]) -> JsonSchema:
     items: JsonSchema = {"type": "array", "items": {"anyOf": list(map(_entry, conditions))}, "maxItems": _MOST}
     other = _object(wants={"const": "other"}, question={"type": "string", "maxLength": 200})
     kinds = [_object(wants={"const": "answer"}, conditions=items)]
@@ -466,7 +472,7 @@ def _schema(conditions: Sequence[Place], changes: Sequence[Place]) -> JsonSchema
     return {"type": "object", "anyOf": [*kinds, other]}
 
 
-def _entry(place: Place) -> JsonSchema:
+def _entry(place: InputPath) -> JsonSchema:
     members: JsonObject = {
         "words": TEXT,
         "field": {"const": place.name},
@@ -485,7 +491,7 @@ def _object(**properties: Any) -> JsonSchema:
     }
 
 
-def _described(place: Place) -> str:
+def _describe_field(place: InputPath) -> str:
     if "enum" in place.value:
         return f"{place.name} (one of: {', '.join(place.values)})"
     kind = place.value["type"]
@@ -501,14 +507,14 @@ def _says_nothing(words: str, known: Collection[str]) -> bool:
     return all(any(matches(one, word) or matches(word, one) for one in known) for word in words_of(words))
 
 
-def _meant(place: Place, value: Json) -> Json:
+def _meant(place: InputPath, value: Json) -> Json:
     if isinstance(value, str) and place.values:
         return place.values.get(value, value)
     number = as_number(value) if not isinstance(value, bool | str) else None
     return int(number) if number is not None and number == number.to_integral_value() else value
 
 
-def _written(given: JsonObject, place: Place, value: Json, comparison: str) -> JsonObject:
+def _with_value(given: JsonObject, place: InputPath, value: Json, comparison: str) -> JsonObject:
     """A step's input with one more value."""
     word = place.comparisons.get(comparison, "")
     if place.pair is None:
@@ -518,10 +524,10 @@ def _written(given: JsonObject, place: Place, value: Json, comparison: str) -> J
     return cast("JsonObject", _put(given, place.path, element, adds=True))
 
 
-def _one_of(given: JsonObject, place: Place, values: Sequence[Json]) -> JsonObject:
+def _one_of(given: JsonObject, place: InputPath, values: Sequence[Json]) -> JsonObject:
     """A step's input with the condition that a field is one of some values."""
     if len(values) == 1 or place.pair is None or place.several is None:
-        return _written(given, place, values[0], "is")
+        return _with_value(given, place, values[0], "is")
     word, member = place.several
     element: JsonObject = {place.pair[0]: place.name, place.pair[1]: word, member: list(values)}
     return cast("JsonObject", _put(given, place.path, element, adds=True))
@@ -540,18 +546,18 @@ def _put(value: Json, path: Path, new: Json, *, adds: bool = False) -> Json:
     return {**inner, head: _put(inner.get(head), rest, new, adds=adds)}
 
 
-def _named(place: Place, words: str) -> str | None:
+def _unique_match(place: InputPath, words: str) -> str | None:
     """The only valid value that some words name, although nobody has seen it there."""
     said = words_of(words)
     named = [name for name in place.values if meaning_of(name, place.values, said).fit in {"whole", "part"}]
     return named[0] if len(named) == 1 else None
 
 
-def _fits(place: Place, label: Json, said: Sequence[str]) -> bool:
+def _fits(place: InputPath, label: Json, said: Sequence[str]) -> bool:
     return isinstance(label, str) and meaning_of(label, place.values, said).fit in {"whole", "part"}
 
 
-def _no_such(place: Place, words: str) -> JsonObject:
+def _no_such(place: InputPath, words: str) -> JsonObject:
     """Asks which of the valid values is meant."""
     choices = [{"label": label, "outcome": f"{place.name}: {label}"} for label in list(place.values)[:12]]
     return {"text": f'Which {place.name} does "{words}" mean?', "choices": choices}

@@ -12,8 +12,8 @@ from typing import Final
 
 import orjson
 
-from toolcrib.agents.evidence import Finding, described
-from toolcrib.agents.planner.outline import DAY, NUMBER, TEXT, Outline, Place
+from toolcrib.agents.evidence import Finding, describe_finding
+from toolcrib.agents.planner.outline import DAY, NUMBER, TEXT, InputPath, Outline
 from toolcrib.agents.prepare.agentic_tool import Setup
 from toolcrib.contracts import Json, JsonObject, JsonSchema
 from toolcrib.llm import Message, Text, user
@@ -55,35 +55,44 @@ class _Told:
             target = next(iter(self._change.values))
             under, limit = self._under()
             task = f"Everything{self._of()}{self._with()}{under}: set {_spoken(self._change)} to {target}"
-            yield task, _wanted([*self._named(), *self._labelled(), *limit], [(self._change, target)])
+            yield (
+                task,
+                _make_outline([*self._name_conditions(), *self._label_conditions(), *limit], [(self._change, target)]),
+            )
         if self._other is not None:
             target = next(iter(self._other.values))
             before, days = self._before()
             task = f"Everything{self._of()}{self._with()}{before} goes to {target}"
-            yield task, _wanted([*self._named(), *self._labelled(), *days], [(self._other, target)])
+            yield (
+                task,
+                _make_outline([*self._name_conditions(), *self._label_conditions(), *days], [(self._other, target)]),
+            )
         month, days = self._in_may() if self._day is not None else self._under()
         task = f"How many are there, of everything{self._of()}{self._with()}{month}?"
-        yield task, _wanted([*self._named(), *self._labelled(), *days], [])
+        yield task, _make_outline([*self._name_conditions(), *self._label_conditions(), *days], [])
 
     def makings(self) -> Iterator[tuple[str, JsonObject]]:
         """New things with their values."""
         number = next((one for one in self._settable if one.value == NUMBER), None)
         needed = [one for one in self._settable if one.required or one is number]
         for form, last in (("Please add one{0}: {1}", False), ("New, with {1}{0}", True)):
-            given = [(one, list(one.values)[-last] if one.values else _made_up(one)) for one in needed]
+            given = [(one, list(one.values)[-last] if one.values else _example_value(one)) for one in needed]
             listed = ", ".join(f"{_spoken(one)} {value}" for one, value in given)
-            yield form.format(self._of().replace(" of ", " for "), listed), _wanted(self._named(), given)
+            yield (
+                form.format(self._of().replace(" of ", " for "), listed),
+                _make_outline(self._name_conditions(), given),
+            )
 
     def _of(self) -> str:
         return f" of {_NAME}" if self._text is not None else ""
 
-    def _named(self) -> list[JsonObject]:
+    def _name_conditions(self) -> list[JsonObject]:
         return [] if self._text is None else [_condition(self._text, _NAME, _NAME)]
 
     def _with(self) -> str:
         return "" if self._label is None else f" with {_spoken(self._label)} {list(self._label.values)[-1]}"
 
-    def _labelled(self) -> list[JsonObject]:
+    def _label_conditions(self) -> list[JsonObject]:
         if self._label is None:
             return []
         return [_condition(self._label, self._with().strip(), list(self._label.values)[-1])]
@@ -105,22 +114,22 @@ class _Told:
         return f", {words}", [_condition(self._day, words, day, comparison) for comparison, day in ends]
 
 
-def _made_up(place: Place) -> Json:
+def _example_value(place: InputPath) -> Json:
     return 2000 if place.value == NUMBER else "2026-05-01" if place.value == DAY else _TITLE
 
 
-def _condition(place: Place, words: str, value: Json, comparison: str = "is") -> JsonObject:
+def _condition(place: InputPath, words: str, value: Json, comparison: str = "is") -> JsonObject:
     compared = {"comparison": comparison} if place.comparisons else {}
     return {"words": words, "field": place.name, **compared, "value": value}
 
 
-def _wanted(conditions: Sequence[JsonObject], changes: Sequence[tuple[Place, Json]]) -> JsonObject:
+def _make_outline(conditions: Sequence[JsonObject], changes: Sequence[tuple[InputPath, Json]]) -> JsonObject:
     said = [{"words": str(value), "field": place.name, "value": value} for place, value in changes]
     outline: JsonObject = {"wants": "change" if said else "answer", "conditions": list(conditions)}
     return {**outline, "changes": said} if said else outline
 
 
-def _spoken(place: Place) -> str:
+def _spoken(place: InputPath) -> str:
     return place.name.removesuffix("_id").replace("_", " ")
 
 
@@ -250,7 +259,7 @@ VALUE_SCHEMA: Final[JsonSchema] = {
 
 def read_of(findings: Sequence[Finding]) -> str:
     """What was read from a task."""
-    return ", ".join(("set " if found.role == "change" else "") + described(found) for found in findings)
+    return ", ".join(("set " if found.role == "change" else "") + describe_finding(found) for found in findings)
 
 
 def subject_of(found: Finding) -> str:

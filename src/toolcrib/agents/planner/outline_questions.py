@@ -20,7 +20,7 @@ _MOST_VALUES: Final = 4
 _MOST_WORDS: Final = 30
 
 
-class Outlining:
+class OutlineQuestions:
     """The conversation about one run's outline.
 
     Args:
@@ -60,7 +60,7 @@ class Outlining:
         self._messages = self._examples
         return await self._write(position, outline_prompts.outline_question(self._setup.task, self._today, missed))
 
-    async def answered(self, position: str, question: str) -> JsonObject:
+    async def after_answer(self, position: str, question: str) -> JsonObject:
         """The plan after a person has answered; raises as `ask_json`."""
         return await self._write(position, question)
 

@@ -28,7 +28,7 @@ from toolcrib.agents.evidence import (
     advice,
     as_day,
     as_number,
-    described,
+    describe_finding,
     doubts_of_call,
     judge,
     learn,
@@ -41,17 +41,17 @@ from toolcrib.agents.evidence import (
     value_key,
     words_of,
 )
-from toolcrib.agents.evidence.field_values import Kinds, kinds_of, numbered, property_names, value_names
-from toolcrib.agents.evidence.plan import READING, Shapes, StepPlan, guided, lists_before, plan_schema
+from toolcrib.agents.evidence.field_values import Kinds, kinds_of, property_names, value_names, with_numbers
+from toolcrib.agents.evidence.plan import READING, Shapes, StepPlan, lists_before, plan_schema, prompt_schema
 from toolcrib.agents.evidence.quantities import numbers_in
-from toolcrib.agents.evidence.words import spoken, translated
-from toolcrib.agents.model.json_answers import Reading, UnusableAnswer, ask_json
-from toolcrib.agents.planner.caller_questions import Draft, ask_person
+from toolcrib.agents.evidence.words import replace_labels, spoken
+from toolcrib.agents.model.json_answers import AnswerFormat, UnusableAnswer, ask_json
+from toolcrib.agents.planner.caller_questions import QuestionDraft, ask_person
 from toolcrib.agents.planner.outline import outline_of
-from toolcrib.agents.planner.outline_questions import Outlining
-from toolcrib.agents.planner.prompts import answered_question, correction, plan_question, plan_system, shapes
+from toolcrib.agents.planner.outline_questions import OutlineQuestions
+from toolcrib.agents.planner.prompts import correction, plan_question, plan_system, question_after_answer, shapes
 from toolcrib.agents.prepare.agentic_tool import Setup
-from toolcrib.agents.toolset.allocation import Allotted
+from toolcrib.agents.toolset.allocation import ToolAllocation
 from toolcrib.contracts import Json, JsonObject, JsonSchema, ModelError
 from toolcrib.contracts.runs.executions import Choice
 from toolcrib.core.providers import ReferenceList
@@ -93,7 +93,7 @@ _MOST_QUESTIONS: Final = 3
 
 
 @dataclass(frozen=True, slots=True)
-class Plan:
+class PlanFormat:
     """What is wanted of each step."""
 
     answer: JsonObject
@@ -118,13 +118,13 @@ class Plan:
         }
 
     @classmethod
-    def read(cls, kept: JsonObject) -> "Plan":
+    def read(cls, kept: JsonObject) -> "PlanFormat":
         """From the journal."""
         lists = {name: tuple(kept.get(name, ())) for name in ("warnings", "assumptions", "evidence")}
         return cls(kept["answer"], **lists)
 
 
-async def make_plan(setup: Setup, position: str = "plan") -> Plan:
+async def make_plan(setup: Setup, position: str = "plan") -> PlanFormat:
     """Ask for a plan, and settle what is in doubt of it.
 
     Args:
@@ -140,9 +140,9 @@ async def make_plan(setup: Setup, position: str = "plan") -> Plan:
         Suspended: A person was asked.
     """
     key = f"{position}.settled"
-    known = cast("JsonObject | None", setup.context.noted(key))
+    known = cast("JsonObject | None", setup.context.find_progress(key))
     if known is not None:
-        return Plan.read(known)
+        return PlanFormat.read(known)
     plan = await _Planning(setup, position).settle()
     await setup.context.emit(key, "plan_settled", plan.as_json())
     return plan
@@ -152,7 +152,7 @@ async def first_plan(setup: Setup, position: str = "plan") -> tuple[JsonObject, 
     """The plan as the model first writes it, and what is in doubt of it; raises as `make_plan`, but asks nobody."""
     planning = _Planning(setup, position)
     answer = await planning.ask()
-    return answer, advice(planning.judged(answer), Known())
+    return answer, advice(planning.judge_plan(answer), Known())
 
 
 def translator_of(setup: Setup) -> Callable[[Json], Json]:
@@ -205,29 +205,29 @@ class _Planning:
         """What a person has answered so far."""
         self._restricting: frozenset[str] = frozenset()
         """Words of which it has said that they restrict which items are meant."""
-        self._outlining = self._outlined(known)
+        self._outlining = self._outline_questions(known)
         """How the plan is written by a model that does not read its task part by part, if its steps can be so."""
         self._named = judge((), (), self.said).left if self._mode != "off" and not self._reads else ()
         """What the task names by its form, for a model that does not read it part by part."""
-        self._shown: JsonSchema = spoken(guided(self._schema, lists))
+        self._shown: JsonSchema = spoken(prompt_schema(self._schema, lists))
         self._system = plan_system(setup, reads=self._reads)
         self._known = Known()
         self._messages: tuple[Message, ...] = ()
         self._asked: list[str] = []
         """Calls beyond the first that were made so far, by name."""
 
-    async def settle(self) -> Plan:
+    async def settle(self) -> PlanFormat:
         """Ask for the plan, and for as long as something is in doubt a second reader, the model again, a person."""
         plan = await self.ask()
         for number in range(1, _MOST_QUESTIONS + 1):
-            doubt = await self._checked(plan)
-            if isinstance(doubt, Plan):
+            doubt = await self._check_plan(plan)
+            if isinstance(doubt, PlanFormat):
                 return doubt
             position = f"{self._position}.q{number}"
             answer = await ask_person(self._setup, position, doubt)
-            plan = await self._answered(position, doubt, answer)
-        settled = await self._checked(plan)
-        if isinstance(settled, Plan):
+            plan = await self._plan_after_answer(position, doubt, answer)
+        settled = await self._check_plan(plan)
+        if isinstance(settled, PlanFormat):
             return settled
         position = f"{self._position}.q{_MOST_QUESTIONS + 1}"
         msg = (
@@ -241,77 +241,79 @@ class _Planning:
             return await self._outlining.first(self._position)
         return await self._plan(self._position, plan_question(self._setup, self._today, self._named))
 
-    def judged(self, plan: JsonObject) -> Judgement:
+    def judge_plan(self, plan: JsonObject) -> Judgement:
         """What is known of a plan, besides what readers and people have said."""
         if self._mode == "off" or plan.get("question"):
             return Judgement((), (), (), ())
-        return self._known.applied(judge(self._active(plan), read_claims(plan), self.said))
+        return self._known.apply_to(judge(self._active(plan), read_claims(plan), self.said))
 
     # Checking ---------------------------------------------------------------------------------------------------------
 
-    async def _checked(self, plan: JsonObject) -> "Plan | Draft":
+    async def _check_plan(self, plan: JsonObject) -> "PlanFormat | QuestionDraft":
         """The settled plan, or what a person must be asked."""
         if plan.get("question"):
             return _own_question(plan["question"])
-        judged = self.judged(plan)
+        judged = self.judge_plan(plan)
         if judged.settled and not judged.unread:
-            return self._settled(plan, judged)
+            return self._accept_plan(plan, judged)
         if not self._writes(plan) and self._mode != "strict":
             doubts = "; ".join(advice(judged, self._known))
             warnings = () if judged.settled else (f"the plan may not fit the task: {doubts}",)
-            return self._settled(plan, judged, warnings=warnings)
+            return self._accept_plan(plan, judged, warnings=warnings)
         if self._outlining is not None:
-            return await self._looked_at(self._outlining, plan)
+            return await self._check_outline(self._outlining, plan)
         for corrected in (False, True):
             if corrected:
-                plan = await self._corrected(judged)
+                plan = await self._correct_plan(judged)
                 if plan.get("question"):
                     return _own_question(plan["question"])
-                judged = self.judged(plan)
+                judged = self.judge_plan(plan)
             judged = await self._read_again(plan, judged)
             if judged.settled or self._only_unsure(judged) or _only_ambiguous(judged):
                 break
-        return self._concluded(plan, judged)
+        return self._conclude(plan, judged)
 
-    async def _looked_at(self, outlining: Outlining, plan: JsonObject) -> "Plan | Draft":
+    async def _check_outline(self, outlining: OutlineQuestions, plan: JsonObject) -> "PlanFormat | QuestionDraft":
         """What becomes of an outlined plan: thin conditions are dropped, and words that were not read are looked at."""
         try:
-            plan = await self._looked_through(outlining, plan)
+            plan = await self._look_and_retry(outlining, plan)
         except (ModelError, UnusableAnswer) as problem:
             self._setup.context.warn(f"there was no second reading of the task: {problem}")
-            self._restricting |= {part for word in self.judged(plan).unread for part in words_of(word)}
-        return _own_question(plan["question"]) if plan.get("question") else self._concluded(plan, self.judged(plan))
+            self._restricting |= {part for word in self.judge_plan(plan).unread for part in words_of(word)}
+        return _own_question(plan["question"]) if plan.get("question") else self._conclude(plan, self.judge_plan(plan))
 
-    async def _looked_through(self, outlining: Outlining, plan: JsonObject) -> JsonObject:
+    async def _look_and_retry(self, outlining: OutlineQuestions, plan: JsonObject) -> JsonObject:
         """The plan after its values and the words beside them were looked at; made afresh once if it missed some."""
-        plan = await self._looked_once(outlining, plan)
-        left = self.judged(plan).left
+        plan = await self._second_look(outlining, plan)
+        left = self.judge_plan(plan).left
         if plan.get("question") or not left:
             return plan
         self._asked.append("again")
         position = f"{self._position}.again{self._asked.count('again')}"
-        return await self._looked_once(outlining, await outlining.again(position, left))
+        return await self._second_look(outlining, await outlining.again(position, left))
 
-    async def _looked_once(self, outlining: Outlining, plan: JsonObject) -> JsonObject:
+    async def _second_look(self, outlining: OutlineQuestions, plan: JsonObject) -> JsonObject:
         """The plan without conditions that a second look did not find in the task; what was not read is known then."""
         if self._mode != "strict":
-            await outlining.look_at_values(self._position, self.judged(plan), self._known, self.said)
+            await outlining.look_at_values(self._position, self.judge_plan(plan), self._known, self.said)
         denied = [
-            one for one in self.judged(plan).open if one.role == "condition" and value_key(one) in self._known.denied
+            one
+            for one in self.judge_plan(plan).open
+            if one.role == "condition" and value_key(one) in self._known.denied
         ]
         if denied:
             plan = outlining.without(denied)
             self._restricting |= {word for one in denied for word in words_of(one.words)} - self.said.known
-        self._restricting |= await outlining.restricting(self._position, self.judged(plan), self.said)
+        self._restricting |= await outlining.restricting(self._position, self.judge_plan(plan), self.said)
         return plan
 
-    def _concluded(self, plan: JsonObject, judged: Judgement) -> "Plan | Draft":
+    def _conclude(self, plan: JsonObject, judged: Judgement) -> "PlanFormat | QuestionDraft":
         """What becomes of a plan about which no model is asked any more."""
         if judged.settled:
-            return self._settled(plan, judged)
+            return self._accept_plan(plan, judged)
         if self._only_unsure(judged) and self._mode != "strict":
             assumed = tuple(_assumption(found) for found in judged.open)
-            return self._settled(plan, judged, assumptions=assumed)
+            return self._accept_plan(plan, judged, assumptions=assumed)
         return self._doubtful(judged)
 
     async def _read_again(self, plan: JsonObject, judged: Judgement) -> Judgement:
@@ -340,7 +342,7 @@ class _Planning:
             self._setup.context.warn(f"there was no second reading of the task: {problem}")
             return judged
         learn(self._known, points, answer, self.said)
-        return self.judged(plan)
+        return self.judge_plan(plan)
 
     def _only_unsure(self, judged: Judgement) -> bool:
         """Whether all that is open are values with words of their own that nobody has denied."""
@@ -349,24 +351,24 @@ class _Planning:
             found.state == "unsure" and value_key(found) not in denied for found in judged.open
         )
 
-    def _settled(
+    def _accept_plan(
         self,
         plan: JsonObject,
         judged: Judgement,
         *,
         warnings: tuple[str, ...] = (),
         assumptions: tuple[str, ...] = (),
-    ) -> Plan:
+    ) -> PlanFormat:
         answer = {**plan, "question": None}
-        return Plan(answer, warnings, assumptions, tuple(_told(found) for found in judged.findings))
+        return PlanFormat(answer, warnings, assumptions, tuple(_evidence_entry(found) for found in judged.findings))
 
-    def _doubtful(self, judged: Judgement) -> Draft:
+    def _doubtful(self, judged: Judgement) -> QuestionDraft:
         """What a person must be asked about a plan."""
         doubts = unclear_in(judged)
         ambiguous = next((found for found in judged.open if found.state == "ambiguous"), None)
         names = ambiguous.others if ambiguous is not None else ()
         field = ambiguous.field if ambiguous is not None else ""
-        return Draft(
+        return QuestionDraft(
             text=f"The task cannot be carried out safely as it is worded. {'. '.join(doubts)}",
             reason="unclear",
             choices=tuple(Choice(value=name, label=name, outcome=f"{field}: {name}") for name in names),
@@ -374,7 +376,7 @@ class _Planning:
 
     # Asking the model -------------------------------------------------------------------------------------------------
 
-    async def _corrected(self, judged: Judgement) -> JsonObject:
+    async def _correct_plan(self, judged: Judgement) -> JsonObject:
         name = "again" if "again" not in self._asked else f"again{self._asked.count('again') + 1}"
         self._asked.append("again")
         return await self._plan(f"{self._position}.{name}", correction(self._advice(judged)))
@@ -387,7 +389,7 @@ class _Planning:
         missed = [use_of(words, first, self._kinds, self._lists) for words in judged.left]
         return [*advice(replace(judged, left=()), self._known), *missed]
 
-    async def _answered(self, position: str, asked: Draft, answer: str) -> JsonObject:
+    async def _plan_after_answer(self, position: str, asked: QuestionDraft, answer: str) -> JsonObject:
         """The plan after a person has answered: what was asked before counts as said, and doubts are raised anew."""
         chosen = next((choice for choice in asked.choices if choice.value == answer), None)
         words = chosen.outcome or chosen.label if chosen is not None else answer
@@ -397,9 +399,9 @@ class _Planning:
         self._known.missing.clear()
         self._known.unclear.clear()
         self._known.answers = Passage("\n".join(self._told))
-        question = answered_question(asked.text, words)
+        question = question_after_answer(asked.text, words)
         if self._outlining is not None:
-            return await self._outlining.answered(f"{position}.plan", question)
+            return await self._outlining.after_answer(f"{position}.plan", question)
         return await self._plan(f"{position}.plan", question)
 
     async def _plan(self, position: str, question: str) -> JsonObject:
@@ -411,7 +413,7 @@ class _Planning:
             self._schema,
             name="plan",
             system=self._system,
-            reading=Reading(self._shown, self.translate),
+            reading=AnswerFormat(self._shown, self.translate),
             before=self._messages,
         )
         said = Message("assistant", (Text(orjson.dumps(answer).decode()),))
@@ -424,18 +426,18 @@ class _Planning:
             return found
         given = cast("JsonObject", found)
         rest = {name: item for name, item in given.items() if name != READING}
-        plan = cast("JsonObject", translated(rest, self._lists))
+        plan = cast("JsonObject", replace_labels(rest, self._lists))
         for step, item in zip(self._setup.implementation.steps, self._setup.allotted, strict=True):
             if (entry := _object(plan.get(step.id))) and (inputs := _object(entry.get("input"))):
                 meant = Step(step.id, inputs, item.schema, _writes(item))
-                plan[step.id] = {**entry, "input": numbered(meant, self._lists, self._kinds)}
+                plan[step.id] = {**entry, "input": with_numbers(meant, self._lists, self._kinds)}
         return {READING: given[READING], **plan} if READING in given and self._reads else plan
 
-    def _outlined(self, known: Shapes) -> Outlining | None:
+    def _outline_questions(self, known: Shapes) -> OutlineQuestions | None:
         if self._reads or self._mode == "off":
             return None
         outline = outline_of(known, [_writes(item) for item in self._setup.allotted], self._lists)
-        return None if outline is None else Outlining(self._setup, outline, self._today, self.said.known)
+        return None if outline is None else OutlineQuestions(self._setup, outline, self._today, self.said.known)
 
     # What is known ----------------------------------------------------------------------------------------------------
 
@@ -473,14 +475,14 @@ class _Planning:
         ]
 
 
-def _own_question(question: Json) -> Draft:
+def _own_question(question: Json) -> QuestionDraft:
     """What the model asks itself."""
     if isinstance(question, str):
-        return Draft(text=question, reason="unclear", worded=True)
+        return QuestionDraft(text=question, reason="unclear", worded=True)
     asked = cast("JsonObject", question)
     offered: Sequence[JsonObject] = cast("list[JsonObject]", asked.get("choices") or [])
     choices = [Choice(value=one["label"][:500], label=one["label"], outcome=one["outcome"]) for one in offered]
-    return Draft(text=asked["text"], reason="unclear", choices=tuple(choices), worded=True)
+    return QuestionDraft(text=asked["text"], reason="unclear", choices=tuple(choices), worded=True)
 
 
 def _only_ambiguous(judged: Judgement) -> bool:
@@ -493,10 +495,10 @@ def _only_ambiguous(judged: Judgement) -> bool:
 def _assumption(found: Finding) -> str:
     """What is taken for granted of a value, in a sentence."""
     quoted = f'"{found.words}" was read as ' if found.words else ""
-    return f"{quoted}{described(found)}."
+    return f"{quoted}{describe_finding(found)}."
 
 
-def _told(found: Finding) -> JsonObject:
+def _evidence_entry(found: Finding) -> JsonObject:
     """Where a value comes from, for the journal."""
     return {
         "step": found.step,
@@ -518,5 +520,5 @@ def _object(value: Json) -> JsonObject | None:
     return cast("JsonObject", value) if isinstance(value, dict) else None
 
 
-def _writes(item: Allotted) -> bool:
+def _writes(item: ToolAllocation) -> bool:
     return item.tool.definition.side_effects == "writes"

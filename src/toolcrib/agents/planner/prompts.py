@@ -112,7 +112,7 @@ def correction(problems: Sequence[str]) -> str:
     return _CORRECT.format(problems="\n".join(f"- {problem}" for problem in problems))
 
 
-def answered_question(question: str, answer: str) -> str:
+def question_after_answer(question: str, answer: str) -> str:
     """Goes on with what a person has answered."""
     return _ANSWERED.format(question=question, answer=answer)
 

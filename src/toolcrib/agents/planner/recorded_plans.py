@@ -16,7 +16,7 @@ import orjson
 
 from toolcrib.agents.evidence.plan import plan_schema
 from toolcrib.agents.model.json_answers import UnusableAnswer, problem_of, read_object
-from toolcrib.agents.planner.planning import Plan, make_plan, translator_of
+from toolcrib.agents.planner.planning import PlanFormat, make_plan, translator_of
 from toolcrib.agents.prepare.agentic_tool import Setup
 from toolcrib.contracts import (
     PLANNED_ANEW,
@@ -49,7 +49,7 @@ _REPORT: Final = re.compile(
 
 
 @dataclass(frozen=True, slots=True)
-class RecordedPlan(Plan):
+class RecordedPlan(PlanFormat):
     """What an older release wanted of each step."""
 
     question: str | None = None
@@ -71,7 +71,7 @@ class RecordedPlan(Plan):
         return {"question": self.question, "steps": steps, "warnings": list(self.warnings)}
 
 
-async def plan_of(setup: Setup, position: str = "plan") -> Plan:
+async def plan_of(setup: Setup, position: str = "plan") -> PlanFormat:
     """The plan of a run: made by evidence, or as an older release has had it made.
 
     Args:
@@ -85,7 +85,7 @@ async def plan_of(setup: Setup, position: str = "plan") -> Plan:
     events = past if ahead is None else [*past, *ahead]
     anew = f"{position}.anew"
     is_told = any(isinstance(event, ProgressMade) and event.key == anew for event in events)
-    if is_told or (ahead is None and not _begun_since(past, position)):
+    if is_told or (ahead is None and not _has_begun_since(past, position)):
         await context.emit(anew, PLANNED_ANEW)
         return await make_plan(setup, anew)
     if _first_attempt(events, position) is None:  # a limit was reached, or the process died before
@@ -106,7 +106,7 @@ class _Recorded:
         self._setup = setup
         self._position = position
         self._events = events
-        self._went_on = _begun_since(events, position)
+        self._went_on = _has_begun_since(events, position)
 
     async def plan(self) -> RecordedPlan:
         """The plan, after the model calls that it was made with.
@@ -121,18 +121,18 @@ class _Recorded:
         if end is not None and end.keys() == {"question"} and not self._went_on:
             return RecordedPlan(answer, question=str(end["question"]))
         steps = [step.id for step in self._setup.implementation.steps]
-        skipped, warnings = self._reported()
+        skipped, warnings = self._read_report()
         for step in steps:
             made = _arguments(self._events, step)
             if step in (skipped or ()) and _first_attempt(self._events, f"{step}.review") is None:
                 answer[step] = {**answer[step], "skip": True}
             elif made is not None:
-                answer[step] = self._carried_out(answer[step], made)
+                answer[step] = self._with_call_input(answer[step], made)
         return RecordedPlan(
             {**answer, "question": None},
             warnings,
-            left_out=frozenset() if skipped is not None else frozenset(self._passed_over(steps)),
-            settled=self._settled(),
+            left_out=frozenset() if skipped is not None else frozenset(self._steps_without_calls(steps)),
+            settled=self._output_in_journal(),
         )
 
     async def _answer(self) -> JsonObject:
@@ -162,19 +162,19 @@ class _Recorded:
         wanted = (answer for answer in reversed(found) if not (self._went_on and answer.get("question")))
         return next(wanted, found[-1])
 
-    def _carried_out(self, entry: JsonObject, made: JsonObject) -> JsonObject:
+    def _with_call_input(self, entry: JsonObject, made: JsonObject) -> JsonObject:
         if filters_of(self._setup.context.policy.guardrails, "tool_input"):  # they have changed what is recorded
             return entry
-        return {**entry, "input": _merged(entry.get("input") or {}, made)}
+        return {**entry, "input": _merge_values(entry.get("input") or {}, made)}
 
-    def _passed_over(self, steps: Sequence[str]) -> Iterable[str]:
+    def _steps_without_calls(self, steps: Sequence[str]) -> Iterable[str]:
         """The steps without calls that have others behind them."""
         begun = [place for place, step in enumerate(steps) if _arguments(self._events, step) is not None]
         for place, step in enumerate(steps[: begun[-1]] if begun else ()):
             if place not in begun and _first_attempt(self._events, f"{step}.review") is None:
                 yield step
 
-    def _reported(self) -> tuple[frozenset[str] | None, tuple[str, ...]]:
+    def _read_report(self) -> tuple[frozenset[str] | None, tuple[str, ...]]:
         """The steps that were skipped, and what the plan had to say; null if the model was not asked for the answer."""
         for event in self._events:
             if isinstance(event, ModelStarted) and event.purpose == "formatting" and event.messages is not None:
@@ -184,7 +184,7 @@ class _Recorded:
                         return frozenset(found["skipped"].split(", ")), tuple(filter(None, (found["warning"],)))
         return None, ()
 
-    def _settled(self) -> JsonObject | None:
+    def _output_in_journal(self) -> JsonObject | None:
         key = f"{STEP_KEY}{self._position}"
         for event in self._events:
             if isinstance(event, ProgressMade) and event.key == key:
@@ -198,7 +198,7 @@ def _positions(position: str) -> Sequence[str]:
     return (position, f"{position}.fix1", f"{position}.fix2")
 
 
-def _begun_since(events: Sequence[Event], position: str) -> bool:
+def _has_begun_since(events: Sequence[Event], position: str) -> bool:
     """Whether anything was begun after a plan was answered: a call, a question to a person, or the answer."""
     answers = [
         place
@@ -245,24 +245,28 @@ def _without_uses(answer: Json, schema: JsonSchema) -> Json:
     return {name: given[name] for name in given if name != "uses" or name in known} if given else answer
 
 
-def _merged(planned: Json, made: Json) -> Json:
+def _merge_values(planned: Json, made: Json) -> Json:
     """What was planned, as far as it was done: references stay, all else is as the call had it."""
     if isinstance(planned, dict) and isinstance(made, dict):
         given = cast("JsonObject", made)
-        return {name: _merged(item, given[name]) for name, item in cast("JsonObject", planned).items() if name in given}
+        return {
+            name: _merge_values(item, given[name])
+            for name, item in cast("JsonObject", planned).items()
+            if name in given
+        }
     if not _refers(planned):
         return made
     if isinstance(planned, list) and isinstance(made, list):
-        return _aligned(cast("list[Json]", planned), cast("list[Json]", made))
+        return _align_elements(cast("list[Json]", planned), cast("list[Json]", made))
     return cast("Json", planned)
 
 
-def _aligned(planned: list[Json], made: list[Json]) -> list[Json]:
+def _align_elements(planned: list[Json], made: list[Json]) -> list[Json]:
     """The elements that were not left out; all of them if the list was filled with items."""
     kept: list[Json] = []
     for element in planned:
         if len(kept) < len(made) and _fits(element, made[len(kept)]):
-            kept.append(_merged(element, made[len(kept)]))
+            kept.append(_merge_values(element, made[len(kept)]))
     return kept if len(kept) == len(made) else planned
 
 

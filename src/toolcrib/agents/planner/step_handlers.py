@@ -23,10 +23,10 @@ import orjson
 
 from toolcrib.agents.evidence.plan import StepPlan, step_schema
 from toolcrib.agents.model.json_answers import UnusableAnswer, model_failure
-from toolcrib.agents.planner.caller_questions import UNANSWERED, Unanswered, unanswered
+from toolcrib.agents.planner.caller_questions import UNANSWERED, Unanswered, end_with_question
 from toolcrib.agents.planner.recorded_plans import RecordedPlan, plan_of
-from toolcrib.agents.planner.step_results import Stage, conclude
-from toolcrib.agents.prepare.agentic_tool import Furnisher, Setup
+from toolcrib.agents.planner.step_results import StepRun, conclude
+from toolcrib.agents.prepare.agentic_tool import RunPreparer, Setup
 from toolcrib.agents.reference.snapshots import ReferenceUnavailable
 from toolcrib.agents.toolset.default_prompt import reference_names
 from toolcrib.contracts import (
@@ -45,7 +45,7 @@ from toolcrib.contracts.workflows import SettledStep
 from toolcrib.core.executor import CallFailed, error
 from toolcrib.core.policy import is_in_service, permit
 from toolcrib.core.registry import Registry, compile_schema, pins_of
-from toolcrib.core.runs import BudgetExhausted, Ended, RunContext
+from toolcrib.core.runs import BudgetExhausted, RunContext, RunEnd
 
 PLAN: Final = "agentic.plan"
 STEP: Final = "agentic.step"
@@ -86,13 +86,13 @@ class AgenticHandlers:
     """The handlers of one run.
 
     Args:
-        furnisher: Furnishes runs of agentic tools.
+        preparer: Prepares runs of agentic tools.
         registry: Finds what an agentic tool names.
         context: The run.
     """
 
-    def __init__(self, furnisher: Furnisher, registry: Registry, context: RunContext) -> None:
-        self._furnisher = furnisher
+    def __init__(self, preparer: RunPreparer, registry: Registry, context: RunContext) -> None:
+        self._preparer = preparer
         self._registry = registry
         self._context = context
         self._setups: dict[tuple[str, str, bytes], Setup] = {}
@@ -101,11 +101,11 @@ class AgenticHandlers:
         self._furnishing = asyncio.Lock()
 
     @classmethod
-    def of(cls, furnisher: Furnisher, registry: Registry) -> Callable[[RunContext], Mapping[str, _Handler]]:
+    def of(cls, preparer: RunPreparer, registry: Registry) -> Callable[[RunContext], Mapping[str, _Handler]]:
         """Makes the handlers of each run, by the name that steps have for them."""
 
         def handlers(context: RunContext) -> Mapping[str, _Handler]:
-            made = cls(furnisher, registry, context)
+            made = cls(preparer, registry, context)
             return {name: partial(made.carry_out, name) for name in _STAGES}
 
         return handlers
@@ -129,7 +129,7 @@ class AgenticHandlers:
         except CallFailed as failed:
             failure = failed.error
         except Unanswered as question:
-            failure = unanswered(question.question).error
+            failure = end_with_question(question.question).error
         except BudgetExhausted as limit:
             failure = error(ErrorCode.POLICY_DENIED, limit.shortage.reason, str(limit))
         except (ModelError, UnusableAnswer) as problem:
@@ -144,7 +144,7 @@ class AgenticHandlers:
         async with self._furnishing:
             if key not in self._setups:
                 await self._check(context, tool)
-                self._setups[key] = await self._furnisher.prepare(await self._aside(context, tool, arguments), tool)
+                self._setups[key] = await self._preparer.prepare(await self._aside(context, tool, arguments), tool)
         return self._setups[key]
 
     async def _check(self, context: RunContext, tool: ToolRevision) -> None:
@@ -154,13 +154,13 @@ class AgenticHandlers:
             raise CallFailed(_invalid(f"{tool.ref!r} is no deterministic agentic tool; call it as a tool instead"))
         refusal = permit(tool, context.principal)
         if refusal is not None:
-            raise _denied(Reason.PERMISSION_MISSING, refusal.message or f"{tool.ref!r} is not permitted")
+            raise _denial(Reason.PERMISSION_MISSING, refusal.message or f"{tool.ref!r} is not permitted")
         if not is_in_service(tool):
             message = f"agentic tool {tool.ref!r} is out of service; enable it, or publish the workflow without it"
-            raise _denied(Reason.TOOL_BLOCKED if tool.status == "blocked" else Reason.TOOL_DISABLED, message)
+            raise _denial(Reason.TOOL_BLOCKED if tool.status == "blocked" else Reason.TOOL_DISABLED, message)
         if tool.definition.requires_confirmation and not await self._is_confirmed():
             message = f"agentic tool {tool.ref!r} requires confirmation; have the workflow require it too"
-            raise _denied(Reason.TOOL_NOT_ALLOWED, message)
+            raise _denial(Reason.TOOL_NOT_ALLOWED, message)
         for name in reference_names(implementation):
             if self._lists.setdefault(name, tool.content_hash) != tool.content_hash:
                 message = f"two agentic tools of one workflow name reference data {name!r}; rename that of {tool.ref!r}"
@@ -168,7 +168,7 @@ class AgenticHandlers:
 
     async def _is_confirmed(self) -> bool:
         """Whether a person has agreed to the run as a whole."""
-        workflow = await self._registry.pinned(self._context.run.realm, self._context.request.content_hash)
+        workflow = await self._registry.get_revision(self._context.run.realm, self._context.request.content_hash)
         return workflow.definition.requires_confirmation
 
     async def _aside(self, context: RunContext, tool: ToolRevision, arguments: JsonObject) -> RunContext:
@@ -215,7 +215,7 @@ async def _step(setup: Setup, arguments: JsonObject, position: str) -> SettledSt
         return SettledStep(step=position, status="cut_off", reason=f"step {failed!r} is failed")
     plan = cast("JsonObject", arguments["plan"])
     assumptions = tuple(map(str, plan.get("assumptions") or ()))
-    stage = Stage(setup, place, position, done, assumptions, _is_recorded(setup, plan))
+    stage = StepRun(setup, place, position, done, assumptions, _is_recorded(setup, plan))
     return await stage.carry_out(_read_plan(setup, place, plan))
 
 
@@ -224,7 +224,7 @@ async def _format(setup: Setup, arguments: JsonObject, position: str) -> Settled
     plan = cast("JsonObject", arguments["plan"])
     warnings = [str(warning) for warning in plan.get("warnings", ())]
     if plan.get("question"):
-        ended = Ended(output={"question": plan["question"]}, warnings=(*warnings, UNANSWERED))
+        ended = RunEnd(output={"question": plan["question"]}, warnings=(*warnings, UNANSWERED))
     else:
         done = _read_done(_ids(setup), arguments["done"])
         ended = await conclude(setup, done, warnings, position, recorded=_is_recorded(setup, plan))
@@ -300,7 +300,7 @@ def _read_ended(step: str, told: JsonObject) -> SettledStep:
     )
 
 
-def _denied(reason: Reason, message: str) -> CallFailed:
+def _denial(reason: Reason, message: str) -> CallFailed:
     return CallFailed(error(ErrorCode.POLICY_DENIED, reason, message))
 
 

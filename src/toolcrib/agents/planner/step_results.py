@@ -11,11 +11,11 @@ from typing import NamedTuple, TypeAlias
 
 import msgspec
 
-from toolcrib.agents.evidence import seen_in
+from toolcrib.agents.evidence import value_texts
 from toolcrib.agents.evidence.plan import StepPlan, expand, items_of, step_schema
-from toolcrib.agents.model.json_answers import Reading, UnusableAnswer, ask_json
+from toolcrib.agents.model.json_answers import AnswerFormat, UnusableAnswer, ask_json
 from toolcrib.agents.model.tool_calls import preview
-from toolcrib.agents.planner.consent import agreed
+from toolcrib.agents.planner.consent import has_consent
 from toolcrib.agents.planner.planning import doubts_of_step
 from toolcrib.agents.planner.prompts import FORMAT_SYSTEM, format_question, review_question
 from toolcrib.agents.prepare.agentic_tool import Setup
@@ -33,9 +33,9 @@ from toolcrib.contracts import (
     ToolError,
 )
 from toolcrib.contracts.workflows import SettledStep, StepStatus
-from toolcrib.core.executor import ToolCall, error
+from toolcrib.core.executor import CallRequest, error
 from toolcrib.core.policy import CALL_LIMITS
-from toolcrib.core.runs import BudgetExhausted, Ended
+from toolcrib.core.runs import BudgetExhausted, RunEnd
 from toolcrib.llm.base.quirks import profile_of
 
 _SUMMARY: JsonSchema = {"type": "string", "description": "What was done, in one or two sentences."}
@@ -59,7 +59,7 @@ Done: TypeAlias = Mapping[str, SettledStep]
 
 
 @dataclass(frozen=True, slots=True)
-class Stage:
+class StepRun:
     """One step of one run, ready to be carried out."""
 
     setup: Setup
@@ -90,14 +90,14 @@ class Stage:
             Unanswered: A person must be asked before the step, and the run has a caller instead.
         """
         if plan.skip:
-            return self._left_out()
+            return self._skip()
         found = await self._attempt(plan, self.assumptions, suffix="")
         if isinstance(found, SettledStep):
             return found
         corrected = await self._review(found)
         if corrected.skip:
-            return self._left_out()
-        seen = seen_in([plan.input, *self._brought().values()])
+            return self._skip()
+        seen = value_texts([plan.input, *self._outputs_by_step().values()])
         doubts = [] if self.recorded else doubts_of_step(self.setup, self.place, corrected, seen)
         invented = next((doubt for doubt in doubts if doubt.invented), None)
         if invented is not None:
@@ -112,17 +112,17 @@ class Stage:
         failure = error(ErrorCode.VALIDATION_ERROR, Reason.REFERENCE_UNRESOLVED, message)
         return SettledStep(step=self.id, status="failed", error=failure)
 
-    def _left_out(self) -> SettledStep:
+    def _skip(self) -> SettledStep:
         return SettledStep(step=self.id, status="skipped", reason="the task does not need it")
 
-    def _brought(self) -> JsonObject:
+    def _outputs_by_step(self) -> JsonObject:
         """What the steps before have brought, by id."""
         return {step: ended.output for step, ended in self.done.items() if _was_called(ended)}
 
     async def _attempt(self, plan: StepPlan, assumptions: Sequence[str], *, suffix: str) -> "SettledStep | _Problem":
         """Run the step's calls; returns how it has ended, or what the model has to correct."""
         context, item = self.setup.context, self.setup.allotted[self.place]
-        scope = {**self._brought(), "input": context.request.input}
+        scope = {**self._outputs_by_step(), "input": context.request.input}
         try:
             inputs = expand(plan, item.tool.definition.input_schema, scope)
             items = items_of(plan, scope)
@@ -130,14 +130,14 @@ class Stage:
             return _Problem(str(problem), "result_review")
         many, position, tool = plan.for_each is not None, f"{self.position}{suffix}", item.tool
         if self.left_out and inputs:
-            return self._left_out()
-        if not self.recorded and not await agreed(
+            return self._skip()
+        if not self.recorded and not await has_consent(
             self.setup, position, item, plan, inputs, found=items, assumptions=assumptions
         ):
             return SettledStep(step=self.id, status="skipped", reason=DECLINED)
         calls = [
             context.call(
-                ToolCall(f"{position}[{index}]" if many else position, tool.name, arguments, tool.content_hash)
+                CallRequest(f"{position}[{index}]" if many else position, tool.name, arguments, tool.content_hash)
             )
             for index, arguments in enumerate(inputs)
         ]
@@ -146,7 +146,7 @@ class Stage:
         may_correct = profile_of(self.setup.model.name).reads_tasks or tool.definition.side_effects != "writes"
         if refused and len(refused) == len(envelopes) and not suffix and may_correct:
             return _Problem(refused[0].message, "error_recovery")
-        return _ended(self.id, envelopes, many=many)
+        return _settle_step(self.id, envelopes, many=many)
 
     async def _review(self, problem: "_Problem") -> StepPlan:
         setup, step = self.setup, self.setup.implementation.steps[self.place]
@@ -184,7 +184,7 @@ def warnings_of(done: Done) -> Iterator[str]:
             yield f"step {step!r}: {ended.failed} of {_calls(ended)} calls failed: {ended.error.message}"
 
 
-def stopped_by(ended: SettledStep) -> StopReason | None:
+def stop_reason_of(ended: SettledStep) -> StopReason | None:
     """Why no step follows one that has ended so; null if the next one does."""
     if ended.status != "failed":
         return None
@@ -193,7 +193,7 @@ def stopped_by(ended: SettledStep) -> StopReason | None:
 
 async def conclude(
     setup: Setup, done: Done, warnings: Sequence[str], position: str, *, recorded: bool = False
-) -> Ended:
+) -> RunEnd:
     """The answer, made of what the steps have brought.
 
     Args:
@@ -206,8 +206,8 @@ async def conclude(
     if not recorded and (end := _without_answer(setup, done)) is not None:
         return msgspec.structs.replace(end, warnings=(*warnings, *end.warnings))
     said = [*warnings, *warnings_of(done)]
-    stopped = next((ended for ended in done.values() if stopped_by(ended)), None)
-    stop_reason = (stopped and stopped_by(stopped)) or "final_answer"
+    stopped = next((ended for ended in done.values() if stop_reason_of(ended)), None)
+    stop_reason = (stopped and stop_reason_of(stopped)) or "final_answer"
     skipped = [step for step, ended in done.items() if ended.status == "skipped"]
     schema = setup.implementation.result_schema or DEFAULT_RESULT
     facts = report(setup, done)
@@ -223,24 +223,24 @@ async def conclude(
             system=FORMAT_SYSTEM,
             reading=None
             if schema is not DEFAULT_RESULT or profile_of(setup.model.name).ends_texts
-            else Reading(_ENDING),
+            else AnswerFormat(_ENDING),
         )
     except (ModelError, UnusableAnswer, BudgetExhausted) as problem:
         # What was done is done: the answer is then the facts, without the model's words.
         said.append(f"the answer could not be formatted: {problem}")
         output = {"summary": "The model gave no summary; see the steps.", "steps": facts}
     failed = stop_reason == "error"
-    return Ended(
+    return RunEnd(
         output=output,
         status="failed" if failed else "completed",
         stop_reason=stop_reason,
         error=stopped.error if stopped and failed else None,
         warnings=tuple(said),
-        metadata={OUTCOME: counted(done)},
+        metadata={OUTCOME: outcome_counts(done)},
     )
 
 
-def counted(done: Done) -> JsonObject:
+def outcome_counts(done: Done) -> JsonObject:
     """What became of each step, in numbers that nobody has worded: how it ended, its calls, those that failed."""
     return {
         step: {
@@ -252,7 +252,7 @@ def counted(done: Done) -> JsonObject:
     }
 
 
-def _without_answer(setup: Setup, done: Done) -> Ended | None:
+def _without_answer(setup: Setup, done: Done) -> RunEnd | None:
     """The end of a run that has changed nothing though it might have, told by facts; null if a model words the answer.
 
     No model is asked what to say of nothing.
@@ -266,15 +266,15 @@ def _without_answer(setup: Setup, done: Done) -> Ended | None:
         message = "the plan left out every step, so nothing was done; say the task in other words"
         failure = error(ErrorCode.VALIDATION_ERROR, Reason.NOTHING_DONE, message)
         return _incomplete("nothing_done", failure, report(setup, done), done)
-    empty = _found_nothing(setup, done)
+    empty = _step_without_items(setup, done)
     if empty is None or setup.implementation.result_schema is not None:
         return None
     message = f"Nothing was changed: there were no items to do {empty} for."
     output = {"summary": message, "steps": report(setup, done)}
-    return Ended(output=output, warnings=(message,), metadata={OUTCOME: counted(done)})
+    return RunEnd(output=output, warnings=(message,), metadata={OUTCOME: outcome_counts(done)})
 
 
-def _found_nothing(setup: Setup, done: Done) -> str | None:
+def _step_without_items(setup: Setup, done: Done) -> str | None:
     """The step that would have changed something and had no items to do it for, if no other has changed anything."""
     writing = [
         done[step.id]
@@ -285,17 +285,17 @@ def _found_nothing(setup: Setup, done: Done) -> str | None:
     return empty[0] if empty and len(empty) == len(writing) else None
 
 
-def _incomplete(stop_reason: StopReason, failure: ToolError, facts: JsonObject, done: Done) -> Ended:
-    return Ended(
+def _incomplete(stop_reason: StopReason, failure: ToolError, facts: JsonObject, done: Done) -> RunEnd:
+    return RunEnd(
         output={"summary": failure.message, "steps": facts},
         status="incomplete",
         stop_reason=stop_reason,
         error=failure,
-        metadata={OUTCOME: counted(done)},
+        metadata={OUTCOME: outcome_counts(done)},
     )
 
 
-def _ended(step: str, envelopes: Sequence[ToolEnvelope], *, many: bool) -> SettledStep:
+def _settle_step(step: str, envelopes: Sequence[ToolEnvelope], *, many: bool) -> SettledStep:
     """How a step has ended: it fails if all of its calls have, or if a limit has refused one."""
     failed = [found.error for found in envelopes if found.error is not None]
     limit = next((failure for failure in failed if failure.reason in CALL_LIMITS), None)

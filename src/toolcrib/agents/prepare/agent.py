@@ -18,14 +18,14 @@ from typing import Protocol
 import orjson
 from msgspec import Struct
 
-from toolcrib.agents.history.variables import Begun, Recall, Recalled, message_of, opening
-from toolcrib.agents.model.client import Desk
-from toolcrib.agents.model.context_window import Room
+from toolcrib.agents.history.variables import ConversationStart, Recall, RecalledContext, message_of, opening
+from toolcrib.agents.model.client import ModelClient
+from toolcrib.agents.model.context_window import ContextWindow
 from toolcrib.agents.prepare.agentic_tool import Models
-from toolcrib.agents.toolset.allocation import Granted, meant
-from toolcrib.agents.toolset.resolution import Asker, resolve, shares_of
+from toolcrib.agents.toolset.allocation import GrantedRevision, meant
+from toolcrib.agents.toolset.resolution import ToolRequester, resolve, shares_of
 from toolcrib.agents.toolset.tool_search import Folded
-from toolcrib.agents.toolset.toolset import Offer, allot
+from toolcrib.agents.toolset.toolset import Toolset, allot
 from toolcrib.contracts import (
     EFFECTS,
     AgentDefinition,
@@ -85,12 +85,12 @@ class Fragments(Protocol):
         ...
 
 
-class Furnished(Struct, frozen=True):
+class PreparedAgent(Struct, frozen=True):
     """What the turns of an agent's run begin with."""
 
     agent: AgentImplementation
-    desk: Desk
-    offer: Offer
+    model_client: ModelClient
+    offer: Toolset
     system: str
     """The system prompt, which stays the same through the run."""
     opening: tuple[Message, ...]
@@ -98,8 +98,8 @@ class Furnished(Struct, frozen=True):
     """Names of the hidden tools that the model has found in the turns before."""
 
 
-class AgentFurnisher:
-    """Furnishes the runs of agents.
+class AgentPreparer:
+    """Prepares runs of agents.
 
     Args:
         models: Opens models.
@@ -117,9 +117,9 @@ class AgentFurnisher:
         self._fragments = fragments
         self._accounts = accounts
         self._recall = recall
-        self._offers: dict[tuple[object, ...], Offer] = {}
+        self._offers: dict[tuple[object, ...], Toolset] = {}
 
-    async def prepare(self, context: RunContext, tool: ToolRevision, agent: AgentImplementation) -> Furnished:
+    async def prepare(self, context: RunContext, tool: ToolRevision, agent: AgentImplementation) -> PreparedAgent:
         """Take on the identity, open the model, resolve the tools, write the prompt, and set the run's policy.
 
         Raises:
@@ -128,8 +128,10 @@ class AgentFurnisher:
             NotFound: A fragment does not exist.
         """
         context.principal = identity_of(agent, context.request.principal, self._accounts)
-        desk = Desk(context=context, model=self._models(agent.llm), llm=agent.llm, parallel=agent.parallel_tool_calls)
-        begun = await self._recall.begun_with(context)
+        model_client = ModelClient(
+            context=context, model=self._models(agent.llm), llm=agent.llm, parallel=agent.parallel_tool_calls
+        )
+        begun = await self._recall.conversation_start(context)
         offer = await self._offer(context, tool, agent, begun)
         context.policy = replace(
             offer.policy(context.policy),
@@ -138,13 +140,13 @@ class AgentFurnisher:
         )
         system, asked = await self._system(context, agent, offer), context.request.input
         found = offer.findable(begun.found)
-        room = Room(context, agent.llm).for_the_past(
-            opening(asked, Recalled()), system=system, tools=offer.with_found(found)
+        room = ContextWindow(context, agent.llm).for_the_past(
+            opening(asked, RecalledContext()), system=system, tools=offer.with_found(found)
         )
         recalled = await self._recall(context, agent, room)
-        return Furnished(
+        return PreparedAgent(
             agent=agent,
-            desk=desk,
+            model_client=model_client,
             offer=offer,
             system=system,
             opening=(*recalled.messages, opening(asked, recalled)),
@@ -153,9 +155,11 @@ class AgentFurnisher:
 
     # Tools ------------------------------------------------------------------------------------------------------------
 
-    async def _offer(self, context: RunContext, tool: ToolRevision, agent: AgentImplementation, begun: Begun) -> Offer:
+    async def _offer(
+        self, context: RunContext, tool: ToolRevision, agent: AgentImplementation, begun: ConversationStart
+    ) -> Toolset:
         """The tools as the run has found them; equal ones are laid out once."""
-        rows = await self._resolved(context, tool, agent, begun)
+        rows = await self._resolve_tools(context, tool, agent, begun)
         in_words = agent.llm.tool_calling == "text"
         key = (*rows, in_words)
         if key not in self._offers:
@@ -164,19 +168,19 @@ class AgentFurnisher:
             self._offers[key] = await self._laid_out(context.run.realm, rows, in_words=in_words)
         return self._offers[key]
 
-    async def _resolved(
-        self, context: RunContext, tool: ToolRevision, agent: AgentImplementation, begun: Begun
+    async def _resolve_tools(
+        self, context: RunContext, tool: ToolRevision, agent: AgentImplementation, begun: ConversationStart
     ) -> tuple[tuple[str, int, bool], ...]:
         """Content hash and priority of each tool, and whether it is shown: the same in all turns of a conversation."""
         realm, pins = context.run.realm, context.request.pins
 
         async def bound(ref: str) -> ToolRevision:
-            return await self._registry.bound(realm, ref, pins)
+            return await self._registry.resolve(realm, ref, pins)
 
         async def look() -> Json:
             effects = least(context.policy.side_effects, agent.side_effects)
             message = begun.message or message_of(context.request.input)
-            asker = Asker(realm, tool.name, context.principal, effects, message)
+            asker = ToolRequester(realm, tool.name, context.principal, effects, message)
             found = await resolve(agent, asker, self._registry, bound)
             rows = [(item.tool.content_hash, item.share.priority, item.shown) for item in found.candidates]
             return {
@@ -193,23 +197,23 @@ class AgentFurnisher:
         for item in known["left_out"]:
             if not means_many(item["reference"]):
                 context.warn(f"tool {item['reference']!r} was left out: {item['reason']}")
-        rows: list[tuple[str, int, bool]] = orjson.loads(await context.kept(known["kept"]))
+        rows: list[tuple[str, int, bool]] = orjson.loads(await context.read_blob(known["kept"]))
         replaced = context.request.replaced
         return tuple((replaced.get(pinned, pinned), priority, shown) for pinned, priority, shown in rows)
 
-    async def _laid_out(self, realm: str, rows: tuple[tuple[str, int, bool], ...], *, in_words: bool) -> Offer:
+    async def _laid_out(self, realm: str, rows: tuple[tuple[str, int, bool], ...], *, in_words: bool) -> Toolset:
         found = [
-            Granted(await self._registry.pinned(realm, content_hash), priority=priority)
+            GrantedRevision(await self._registry.get_revision(realm, content_hash), priority=priority)
             for content_hash, priority, _ in rows
         ]
         allotted = allot(found, {})
         pairs = list(zip(allotted, (shown for _, _, shown in rows), strict=True))
         shown, hidden = (tuple(item for item, is_shown in pairs if is_shown is wanted) for wanted in (True, False))
-        return Offer(allotted, Folded(shown, hidden), in_words=in_words)
+        return Toolset(allotted, Folded(shown, hidden), in_words=in_words)
 
     # Prompt -----------------------------------------------------------------------------------------------------------
 
-    async def _system(self, context: RunContext, agent: AgentImplementation, offer: Offer) -> str:
+    async def _system(self, context: RunContext, agent: AgentImplementation, offer: Toolset) -> str:
         parts = [agent.system_prompt, *await self._pieces(context, agent)]
         # Without tools the request itself says it; a model that writes its calls is told when it is ready.
         if offer.tools and not offer.in_words and agent.response_format != "text":
@@ -231,7 +235,7 @@ class AgentFurnisher:
             }
 
         known = await context.once("prompt", "prompt_fragments", look)
-        return orjson.loads(await context.kept(known["kept"]))
+        return orjson.loads(await context.read_blob(known["kept"]))
 
     def _fragment(self, realm: str, name: str) -> PromptFragment:
         found = self._fragments.find(realm, name)

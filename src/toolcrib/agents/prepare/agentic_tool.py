@@ -11,14 +11,14 @@ from typing import TypeAlias, cast
 
 import orjson
 
-from toolcrib.agents.model.client import Desk
+from toolcrib.agents.model.client import ModelClient
 from toolcrib.agents.reference.lists import References
-from toolcrib.agents.toolset.allocation import Allotted, Granted, allocation, granted
+from toolcrib.agents.toolset.allocation import GrantedRevision, ToolAllocation, allocation, resolve_allocation
 from toolcrib.agents.toolset.drift import drift_of
 from toolcrib.agents.toolset.placeholders import appendix_of, scope_of
 from toolcrib.agents.toolset.schema_narrowing import enums_of
 from toolcrib.agents.toolset.tool_search import Folded, fold, summary
-from toolcrib.agents.toolset.toolset import Offer, allot, each_once
+from toolcrib.agents.toolset.toolset import Toolset, allot, each_once
 from toolcrib.contracts import AgenticImplementation, InvalidDefinition, Json, JsonObject, LLMConfig, ToolRevision
 from toolcrib.core.expressions import Template
 from toolcrib.core.policy import is_in_service
@@ -37,10 +37,10 @@ _MOST_CHANGES = 10
 
 
 @dataclass(frozen=True, slots=True)
-class Workplace:
+class SharedSetup:
     """What all runs of one agentic tool have in common, as long as its tools and its reference data are the same."""
 
-    offer: Offer
+    offer: Toolset
     prompt: Template
     scope: Mapping[str, Json]
     """What the prompt may use besides the task."""
@@ -50,16 +50,16 @@ class Workplace:
     """Valid values by the property that they close."""
 
 
-class Setup(Desk, frozen=True, kw_only=True):
-    """The furnished workplace of one run."""
+class Setup(ModelClient, frozen=True, kw_only=True):
+    """Everything that one run of an agentic tool needs."""
 
     tool: ToolRevision
     implementation: AgenticImplementation
-    place: Workplace
+    place: SharedSetup
     task: str
 
     @property
-    def allotted(self) -> tuple[Allotted, ...]:
+    def allotted(self) -> tuple[ToolAllocation, ...]:
         """The tools that the embedded model may use."""
         return self.place.offer.allotted
 
@@ -74,8 +74,8 @@ class Setup(Desk, frozen=True, kw_only=True):
         return "\n\n".join(filter(None, (self.place.prompt.render_text(scope), self.place.documentation)))
 
 
-class Furnisher:
-    """Furnishes runs of agentic tools.
+class RunPreparer:
+    """Prepares runs of agentic tools.
 
     Args:
         models: Opens models.
@@ -89,7 +89,7 @@ class Furnisher:
         self._registry = registry
         self._providers = providers
         self._references = references
-        self._places: dict[tuple[object, ...], Workplace] = {}
+        self._places: dict[tuple[object, ...], SharedSetup] = {}
 
     async def prepare(self, context: RunContext, tool: ToolRevision) -> Setup:
         """Open the model, find the tools, read the reference data, and set the run's policy.
@@ -110,7 +110,7 @@ class Furnisher:
         llm = implementation.llm
         model, given = self._models(llm), context.policy
         profile = profile_of(model.name)
-        found = await self._granted(context, tool, implementation)
+        found = await self._select_tools(context, tool, implementation)
         references = await self._references.lists(context, implementation.context)
         place = self._place(context, tool, implementation, found, references)
         await self._tell_drift(context, tool)
@@ -125,14 +125,14 @@ class Furnisher:
             task=_task(context.request.input),
         )
 
-    async def _granted(
+    async def _select_tools(
         self, context: RunContext, tool: ToolRevision, implementation: AgenticImplementation
-    ) -> Sequence[Granted]:
+    ) -> Sequence[GrantedRevision]:
         """The tools of a run; a choice is made among those that can be offered, a sequence needs all of its own."""
-        found = await granted(context, tool, allocation(implementation), self._registry)
+        found = await resolve_allocation(context, tool, allocation(implementation), self._registry)
         if implementation.mode == "deterministic":
             return found
-        offered: list[Granted] = []
+        offered: list[GrantedRevision] = []
         for item in found:
             reason = _not_offered(item.tool)
             if reason is None:
@@ -146,9 +146,9 @@ class Furnisher:
         context: RunContext,
         tool: ToolRevision,
         implementation: AgenticImplementation,
-        found: Sequence[Granted],
+        found: Sequence[GrantedRevision],
         references: Sequence[ReferenceList],
-    ) -> Workplace:
+    ) -> SharedSetup:
         began = context.run.created_at
         ages = (values.fetched_at if values.fetched_at < began else None for values in references)
         key = (
@@ -178,17 +178,17 @@ class Furnisher:
 
 def _furnish(
     implementation: AgenticImplementation,
-    found: Sequence[Granted],
+    found: Sequence[GrantedRevision],
     references: Sequence[ReferenceList],
     began: datetime,
-) -> Workplace:
+) -> SharedSetup:
     enums = enums_of(references)
     allotted = allot(found, enums)
     once = each_once(allotted)
     folded = fold(once) if implementation.mode == "agentic" else Folded(once, ())
-    offer = Offer(allotted, folded, in_words=implementation.llm.tool_calling == "text")
+    offer = Toolset(allotted, folded, in_words=implementation.llm.tool_calling == "text")
     prompt = Template.parse(implementation.system_prompt, "{{}}")
-    return Workplace(
+    return SharedSetup(
         offer=offer,
         prompt=prompt,
         scope=scope_of(implementation, folded.shown, references, began=began, more=summary(folded.hidden)),

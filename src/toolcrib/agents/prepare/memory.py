@@ -14,16 +14,16 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Final
 
-from toolcrib.agents.history.prior_turns import RECALLED, SUMMARIZED, Past, Summary, Window, moved
-from toolcrib.agents.history.variables import Begun, Recalled, message_of, variables_of
+from toolcrib.agents.history.prior_turns import RECALLED, SUMMARIZED, PriorTurns, Summary, Window, move_window
+from toolcrib.agents.history.variables import ConversationStart, RecalledContext, message_of, variables_of
 from toolcrib.agents.prepare.agentic_tool import Models
 from toolcrib.contracts import AgentImplementation, Json, JsonObject, ModelError
-from toolcrib.core.executor import ToolCall
-from toolcrib.core.runs import BudgetExhausted, ModelCall, ModelRefused, RunContext, clipped, response_of
+from toolcrib.core.executor import CallRequest
+from toolcrib.core.runs import BudgetExhausted, ModelCall, ModelRefused, RunContext, clip_text, response_of
 from toolcrib.infrastructure.store import Store
 from toolcrib.llm import Message, Request, Text, ToolResult, user
 from toolcrib.llm import ToolCall as ModelToolCall
-from toolcrib.llm.base.prices import estimated_tokens
+from toolcrib.llm.base.prices import estimate_tokens
 from toolcrib.llm.models.model import LanguageModel
 
 _LONGEST_MESSAGE: Final = 2000
@@ -53,16 +53,14 @@ async def summarize(
     question = _question(old, fallen)
     name = agent.memory.summary_agent
     try:
-        found = await (
-            _asked_model(context, model, question) if name is None else _asked_agent(context, name, question)
-        )
+        found = await (_ask_model(context, model, question) if name is None else _ask_agent(context, name, question))
     except (ModelError, ModelRefused, BudgetExhausted) as failure:
         context.warn(f"the conversation could not be summarized: {failure}")
         return None
-    return clipped(found, _LONGEST_SUMMARY) if found else None
+    return clip_text(found, _LONGEST_SUMMARY) if found else None
 
 
-async def _asked_model(context: RunContext, model: LanguageModel, question: str) -> str:
+async def _ask_model(context: RunContext, model: LanguageModel, question: str) -> str:
     request = Request(messages=(user(question),), system=_SYSTEM, max_tokens=_MOST_TOKENS, prompt_cache=False)
     call = ModelCall(f"{RECALLED}.llm", "summary", model, request, new=request.messages, system=_SYSTEM)
     text = (await context.model(call)).message.text.strip()
@@ -71,14 +69,14 @@ async def _asked_model(context: RunContext, model: LanguageModel, question: str)
     return text
 
 
-async def _asked_agent(context: RunContext, name: str, question: str) -> str | None:
-    """The answer of the summary agent; the only call that the run may make until it is furnished."""
+async def _ask_agent(context: RunContext, name: str, question: str) -> str | None:
+    """The answer of the summary agent; the only call that the run may make until it is prepared."""
     given, pinned = context.policy, context.request.pins.get(name)
     tool = name.partition("@")[0]
     context.policy = replace(given, allowed=frozenset({tool}), narrowed={}, versions={tool: pinned} if pinned else {})
     try:
         arguments: JsonObject = {"message": f"{_SYSTEM}\n\n{question}"}
-        envelope = await context.call(ToolCall(f"{RECALLED}.c1", tool, arguments, pinned))
+        envelope = await context.call(CallRequest(f"{RECALLED}.c1", tool, arguments, pinned))
     finally:
         context.policy = given
     if envelope.error is not None:
@@ -90,7 +88,7 @@ async def _asked_agent(context: RunContext, name: str, question: str) -> str | N
 def _question(old: str, fallen: Sequence[Message]) -> str:
     said = "\n".join(line for message in fallen for line in _lines(message))
     parts = [f"Summary so far:\n{old}"] if old else []
-    return "\n\n".join([*parts, f"What was said since:\n{clipped(said, _LONGEST_QUESTION)}"])
+    return "\n\n".join([*parts, f"What was said since:\n{clip_text(said, _LONGEST_QUESTION)}"])
 
 
 def _lines(message: Message) -> Iterable[str]:
@@ -98,11 +96,11 @@ def _lines(message: Message) -> Iterable[str]:
     for part in message.parts:
         match part:
             case Text():
-                yield f"{who}: {clipped(part.text, _LONGEST_MESSAGE)}"
+                yield f"{who}: {clip_text(part.text, _LONGEST_MESSAGE)}"
             case ModelToolCall():
-                yield f"Assistant calls {part.name}({clipped(part.args, _LONGEST_MESSAGE)})"
+                yield f"Assistant calls {part.name}({clip_text(part.args, _LONGEST_MESSAGE)})"
             case ToolResult():
-                yield f"{part.name} answers: {clipped(part.text, _LONGEST_MESSAGE)}"
+                yield f"{part.name} answers: {clip_text(part.text, _LONGEST_MESSAGE)}"
             case _:
                 pass
 
@@ -123,14 +121,14 @@ class Memory:
         self._store = store
         self._models = models
 
-    async def begun_with(self, context: RunContext) -> Begun:
+    async def conversation_start(self, context: RunContext) -> ConversationStart:
         """The first message of the conversation, and what was found in it; see `Recall`."""
         if not context.request.conversation_id or context.request.turn in {None, 1}:
-            return Begun()
-        past = Past(self._store.journal, context)
-        return Begun(message_of((await past.turn(1)).asked), await past.found())
+            return ConversationStart()
+        past = PriorTurns(self._store.journal, context)
+        return ConversationStart(message_of((await past.turn(1)).asked), await past.tools_found())
 
-    async def __call__(self, context: RunContext, agent: AgentImplementation, room: int | None) -> Recalled:
+    async def __call__(self, context: RunContext, agent: AgentImplementation, room: int | None) -> RecalledContext:
         """What the agent of a run remembers; nothing in a run that is no turn of a conversation.
 
         Args:
@@ -139,30 +137,30 @@ class Memory:
             room: Tokens that are left for what is remembered; null for any number.
         """
         if context.request.turn is None or context.request.conversation_id is None:
-            return Recalled()
-        past = Past(self._store.journal, context)
+            return RecalledContext()
+        past = PriorTurns(self._store.journal, context)
 
         async def look() -> Json:
             return await self._look(context, agent, past, room)
 
         noted: JsonObject = await context.once(RECALLED, "recalled", look)
         if "first" not in noted:
-            return Recalled(variables=noted["variables"])
+            return RecalledContext(variables=noted["variables"])
         if noted["tainted"] and context.tainted_by is None:
             context.tainted_by = "what was said before in the conversation"
         window = Window(noted["first"], noted["short"])
         summary = await self._summary(context, agent, past, window)
-        return Recalled(messages=(*summary, *await _shown(past, window)), variables=noted["variables"])
+        return RecalledContext(messages=(*summary, *await _window_messages(past, window)), variables=noted["variables"])
 
-    async def _look(self, context: RunContext, agent: AgentImplementation, past: Past, room: int | None) -> Json:
+    async def _look(self, context: RunContext, agent: AgentImplementation, past: PriorTurns, room: int | None) -> Json:
         """The window, and the variables that nothing in it tells."""
-        shared = await self._shared(context)
-        noted: JsonObject = {"turn": past.upcoming, "found": list(await past.found())}
+        shared = await self._load_shared_context(context)
+        noted: JsonObject = {"turn": past.upcoming, "found": list(await past.tools_found())}
         if agent.memory.strategy == "none":
             return {**noted, "variables": _untold(shared, {}, context)}
         before = await past.window()
         turns = {place: await past.turn(place) for place in range(before.first, past.upcoming)}
-        window = moved(
+        window = move_window(
             before,
             {place: turn.size for place, turn in turns.items()},
             past.upcoming,
@@ -176,22 +174,22 @@ class Memory:
             **noted,
             "first": window.first,
             "short": window.short,
-            "tainted": await past.tainted(window.first),
+            "tainted": await past.is_tainted(window.first),
             "variables": _untold(shared, told, context),
         }
 
-    async def _shared(self, context: RunContext) -> JsonObject:
+    async def _load_shared_context(self, context: RunContext) -> JsonObject:
         found = await self._store.conversations.get(context.run.realm, context.request.conversation_id or "")
         return found.shared_context if found is not None else {}
 
     async def _summary(
-        self, context: RunContext, agent: AgentImplementation, past: Past, window: Window
+        self, context: RunContext, agent: AgentImplementation, past: PriorTurns, window: Window
     ) -> tuple[Message, ...]:
         """The message with the summary of what has fallen out, if there is any."""
         if agent.memory.strategy != "summary" or window.first == 1:
             return ()
         summary = await past.summary()
-        old = (await context.kept(summary.digest)).decode() if summary is not None else ""
+        old = (await context.read_blob(summary.digest)).decode() if summary is not None else ""
         done, wanted = summary.turns if summary is not None else 0, window.first - 1
         if done < wanted:
             fallen = [message for place in range(done + 1, window.first) for message in (await past.turn(place)).short]
@@ -204,7 +202,7 @@ class Memory:
         return (user(f"Summary of the first {summary.turns} turns of this conversation:\n{old}"),)
 
 
-async def _shown(past: Past, window: Window) -> tuple[Message, ...]:
+async def _window_messages(past: PriorTurns, window: Window) -> tuple[Message, ...]:
     messages: tuple[Message, ...] = ()
     for place in range(window.first, past.upcoming):
         turn = await past.turn(place)
@@ -216,7 +214,7 @@ def _room(agent: AgentImplementation, room: int | None, shared: JsonObject) -> i
     """The tokens that turns may have, of those that are left for all that is remembered."""
     memory = agent.memory
     if room is not None:
-        room -= estimated_tokens((user(str(shared)),)) + (_SUMMARY_TOKENS if memory.strategy == "summary" else 0)
+        room -= estimate_tokens((user(str(shared)),)) + (_SUMMARY_TOKENS if memory.strategy == "summary" else 0)
     known = [most for most in (room, memory.max_context_tokens) if most is not None]
     return min(known, default=None)
 

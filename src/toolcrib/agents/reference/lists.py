@@ -24,7 +24,7 @@ from toolcrib.contracts import (
     ToolEnvelope,
     format_timestamp,
 )
-from toolcrib.core.executor import Clock, ToolCall
+from toolcrib.core.executor import CallRequest, Clock
 from toolcrib.core.policy import CallPolicy, least, permit
 from toolcrib.core.providers import ReferenceList, read_reference
 from toolcrib.core.registry import Providers, Registry
@@ -34,7 +34,7 @@ Fetch: TypeAlias = Callable[[], Awaitable[ToolEnvelope]]
 """Calls the tool that lists the values, through the executor."""
 
 
-def declared_by(providers: Providers, realm: str, provider: str, name: str) -> ReferenceSource:
+def require_source(providers: Providers, realm: str, provider: str, name: str) -> ReferenceSource:
     """The source that a provider declares under a name.
 
     Raises:
@@ -63,7 +63,7 @@ def check_provider_data(definition: ToolDefinition, realm: str, providers: Provi
     if implementation.kind == "agentic":
         for data in implementation.context.provider_data:
             for name in data.data_types:
-                declared_by(providers, realm, data.provider, name)
+                require_source(providers, realm, data.provider, name)
 
 
 class References:
@@ -84,9 +84,9 @@ class References:
         self._syncing: defaultdict[str, asyncio.Lock] = defaultdict(asyncio.Lock)
         """One sync at a time of each source."""
 
-    def declared(self, realm: str, provider: str, name: str) -> ReferenceSource:
-        """The source that a provider declares under a name; raises as `declared_by`."""
-        return declared_by(self._providers, realm, provider, name)
+    def source_of(self, realm: str, provider: str, name: str) -> ReferenceSource:
+        """The source that a provider declares under a name; raises as `require_source`."""
+        return require_source(self._providers, realm, provider, name)
 
     async def lists(self, context: RunContext, wanted: AgenticContext) -> Sequence[ReferenceList]:
         """All lists that an agentic tool names, as this run sees them.
@@ -96,13 +96,13 @@ class References:
         """
         context.policy = CallPolicy(side_effects=least(context.policy.side_effects, "reads"))
         reading = {
-            source.name: context.start(self._list(context, source.name, partial(_given, source)))
+            source.name: context.start(self._list(context, source.name, partial(_identity, source)))
             for source in wanted.reference_data
             if source.tool is not None
         }
         reading |= {
             name: context.start(
-                self._list(context, name, partial(self.declared, context.run.realm, data.provider, name))
+                self._list(context, name, partial(self.source_of, context.run.realm, data.provider, name))
             )
             for data in wanted.provider_data
             for name in data.data_types
@@ -152,23 +152,23 @@ class References:
         async with self._syncing[source_key(context.run.realm, source)]:
             known = await self._usable(context, source)
             if known is not None and self._age_s(known) <= source.max_age_s:
-                return self._used(source, known)
+                return self._snapshot_entry(source, known)
             return await self._read(context, source)
 
     async def _read(self, context: RunContext, source: ReferenceSource) -> Json:
         principal = context.request.principal
         try:
-            return self._used(source, await self._sync(principal, source, lambda: _call(context, source)))
+            return self._snapshot_entry(source, await self._sync(principal, source, lambda: _call(context, source)))
         except ReferenceUnavailable as problem:
             known = await self._usable(context, source)
             if known is None:
                 raise
             since = format_timestamp(known.fetched_at)
-            return self._used(source, known, f"{problem}; the values used are those of {since}")
+            return self._snapshot_entry(source, known, f"{problem}; the values used are those of {since}")
 
     async def _usable(self, context: RunContext, source: ReferenceSource) -> Snapshot | None:
         """The newest snapshot, if the run's principal may read the list itself."""
-        tool = self._registry.named(context.run.realm, source.tool or "")
+        tool = self._registry.find_by_ref(context.run.realm, source.tool or "")
         if tool is None or permit(tool, context.request.principal) is not None:
             return None
         return await self.snapshots.newest(context.run.realm, source)
@@ -177,13 +177,13 @@ class References:
         self, principal: Principal, source: ReferenceSource, fetch: Fetch, *, accept: bool = False
     ) -> Snapshot:
         try:
-            found = await self._found(source, fetch)
+            found = await self._fetch_list(source, fetch)
         except ReferenceUnavailable as problem:
             await self.snapshots.fail(principal, source, str(problem))
             raise
         return await self.snapshots.keep(principal, source, found, accept=accept)
 
-    async def _found(self, source: ReferenceSource, fetch: Fetch) -> ReferenceList:
+    async def _fetch_list(self, source: ReferenceSource, fetch: Fetch) -> ReferenceList:
         output: Json = None
         fetched_at = self._clock.now()
         if source.tool is not None:
@@ -201,7 +201,7 @@ class References:
     def _age_s(self, snapshot: Snapshot) -> float:
         return max((self._clock.now() - snapshot.fetched_at).total_seconds(), 0.0)
 
-    def _used(self, source: ReferenceSource, snapshot: Snapshot, warning: str | None = None) -> Json:
+    def _snapshot_entry(self, source: ReferenceSource, snapshot: Snapshot, warning: str | None = None) -> Json:
         """What a run writes down of the snapshot that it uses."""
         return {
             "name": source.name,
@@ -225,7 +225,7 @@ class References:
         )
 
 
-def _given(source: ReferenceSource) -> ReferenceSource:
+def _identity(source: ReferenceSource) -> ReferenceSource:
     return source
 
 
@@ -233,4 +233,4 @@ async def _call(context: RunContext, source: ReferenceSource) -> ToolEnvelope:
     ref = source.tool or ""
     name, _, version = ref.partition("@")
     wanted = context.request.pins.get(ref) or version or None
-    return await context.call(ToolCall(f"reference.{source.name}", name, dict(source.input), wanted))
+    return await context.call(CallRequest(f"reference.{source.name}", name, dict(source.input), wanted))

@@ -67,17 +67,17 @@ class Snapshots:
 
     async def newest(self, realm: str, source: ReferenceSource) -> Snapshot | None:
         """The snapshot in use, however old."""
-        known = await self._known(realm, source)
+        known = await self._load_state(realm, source)
         return None if known["id"] is None else Snapshot(known["id"], _moment(known["fetched_at"]), known["size"])
 
     async def failure(self, realm: str, source: ReferenceSource) -> Failure | None:
         """Why the last reading failed; null if it did not."""
-        failure = (await self._known(realm, source))["failure"]
+        failure = (await self._load_state(realm, source))["failure"]
         return None if failure is None else Failure(_moment(failure["at"]), failure["error"])
 
     async def readings(self, realm: str, source: ReferenceSource) -> list[ReferenceReading]:
         """The last readings, newest first; one that brought what the one before it had is the same reading."""
-        return [ReferenceReading.model_validate(one) for one in (await self._known(realm, source))["readings"]]
+        return [ReferenceReading.model_validate(one) for one in (await self._load_state(realm, source))["readings"]]
 
     async def keep(
         self, principal: Principal, source: ReferenceSource, found: ReferenceList, *, accept: bool
@@ -95,10 +95,10 @@ class Snapshots:
         """
         items = [[item.value, item.label, item.extra] for item in found.items]
         digest = await self._blobs.put(orjson.dumps(items), realm=principal.realm, made_by=principal.id)
-        known = await self._known(principal.realm, source)
+        known = await self._load_state(principal.realm, source)
         doubt = None if accept else _doubt(source, known, len(items))
         seen = {"id": digest, "size": len(items), "fetched_at": format_timestamp(found.fetched_at), "refused": doubt}
-        state: JsonObject = {**known, "readings": _joined(known["readings"], seen, source.keep), "failure": None}
+        state: JsonObject = {**known, "readings": _add_reading(known["readings"], seen, source.keep), "failure": None}
         if doubt is not None:
             await self._save(principal, source, {**state, "failure": self._failure(doubt)})
             raise ReferenceUnavailable(doubt)
@@ -108,7 +108,7 @@ class Snapshots:
 
     async def fail(self, principal: Principal, source: ReferenceSource, error: str) -> None:
         """Write down that a reading failed; what is in use stays in use."""
-        known = await self._known(principal.realm, source)
+        known = await self._load_state(principal.realm, source)
         await self._save(principal, source, {**known, "failure": self._failure(error)})
 
     async def items(self, realm: str, snapshot_id: str) -> tuple[ReferenceItem, ...]:
@@ -137,7 +137,7 @@ class Snapshots:
             f"{turns}:{span}", {}, realm=principal.realm, made_by=principal.id, now=now, expires_at=ends
         )
 
-    async def _known(self, realm: str, source: ReferenceSource) -> JsonObject:
+    async def _load_state(self, realm: str, source: ReferenceSource) -> JsonObject:
         stored = await self._cache.get(source_key(realm, source), now=self._clock.now())
         return {**_NOTHING, **(stored or {})}
 
@@ -167,7 +167,7 @@ def _doubt(source: ReferenceSource, known: JsonObject, size: int) -> str | None:
     )
 
 
-def _joined(readings: list[JsonObject], seen: JsonObject, most: int) -> list[JsonObject]:
+def _add_reading(readings: list[JsonObject], seen: JsonObject, most: int) -> list[JsonObject]:
     """The readings with one more, which is the newest one again if it brought the same."""
     newest = readings[0] if readings else None
     again = newest is not None and (newest["id"], newest["refused"]) == (seen["id"], seen["refused"])

@@ -13,14 +13,14 @@ from typing import NamedTuple
 import orjson
 
 from toolcrib.contracts import AgenticImplementation, Json, JsonSchema, NotFound, ToolRevision
-from toolcrib.core.registry import GROUP, TAG, Registry, Shelf, means_many
+from toolcrib.core.registry import GROUP, TAG, RealmIndex, Registry, means_many
 from toolcrib.core.runs import RunContext
 
 _NOT_IN_MODEL_NAME = re.compile(r"[^A-Za-z0-9_-]")
 _LONGEST_MODEL_NAME = 64
 
 
-class Share(NamedTuple):
+class AllocationEntry(NamedTuple):
     """One entry of an allocation: a tool, or many, and what the model is told of it."""
 
     ref: str
@@ -33,7 +33,7 @@ class Share(NamedTuple):
         return means_many(self.ref)
 
 
-class Granted(NamedTuple):
+class GrantedRevision(NamedTuple):
     """A revision that a run may use."""
 
     tool: ToolRevision
@@ -42,7 +42,7 @@ class Granted(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Allotted:
+class ToolAllocation:
     """One tool that the embedded model may use, as this run sees it."""
 
     tool: ToolRevision
@@ -54,15 +54,15 @@ class Allotted:
     priority: int = 0
 
 
-def allocation(implementation: AgenticImplementation) -> list[Share]:
+def allocation(implementation: AgenticImplementation) -> list[AllocationEntry]:
     """What is allotted, in order of use or priority."""
     if implementation.mode == "deterministic":
-        return [Share(step.tool, step.purpose) for step in implementation.steps]
-    shares = [Share(item.tool, "", item.priority) for item in implementation.tools]
+        return [AllocationEntry(step.tool, step.purpose) for step in implementation.steps]
+    shares = [AllocationEntry(item.tool, "", item.priority) for item in implementation.tools]
     return sorted(shares, key=lambda share: -share.priority)
 
 
-def meant(share: Share, registry: Registry, realm: str, owner: str) -> Sequence[ToolRevision]:
+def meant(share: AllocationEntry, registry: Registry, realm: str, owner: str) -> Sequence[ToolRevision]:
     """The tools that an entry of an allocation means now: one, or by name all that fit but its owner.
 
     Args:
@@ -85,26 +85,29 @@ def meant(share: Share, registry: Registry, realm: str, owner: str) -> Sequence[
     return found
 
 
-async def granted(
-    context: RunContext, tool: ToolRevision, shares: Iterable[Share], registry: Registry
-) -> list[Granted]:
+async def resolve_allocation(
+    context: RunContext, tool: ToolRevision, shares: Iterable[AllocationEntry], registry: Registry
+) -> list[GrantedRevision]:
     """The revisions that this run may use; who is named one by one comes before the many.
 
     Raises:
         NotFound: A tool that is named does not exist.
     """
-    named: list[Share] = []
-    many: list[Share] = []
+    named: list[AllocationEntry] = []
+    many: list[AllocationEntry] = []
     for share in shares:
         (many if share.many else named).append(share)
     realm, pins = context.run.realm, context.request.pins
-    found = [Granted(await registry.bound(realm, share.ref, pins), share.purpose, share.priority) for share in named]
+    found = [
+        GrantedRevision(await registry.resolve(realm, share.ref, pins), share.purpose, share.priority)
+        for share in named
+    ]
     known = {item.tool.name for item in found}
     for share in many:
-        for revision in await _looked_up(context, tool, share, registry):
+        for revision in await _look_up(context, tool, share, registry):
             if revision.name not in known:
                 known.add(revision.name)
-                found.append(Granted(revision, share.purpose, share.priority))
+                found.append(GrantedRevision(revision, share.purpose, share.priority))
     return found
 
 
@@ -121,8 +124,8 @@ def aliases_of(names: Iterable[str], *, reserved: Iterable[str] = ()) -> Mapping
     return aliases
 
 
-async def _looked_up(
-    context: RunContext, tool: ToolRevision, share: Share, registry: Registry
+async def _look_up(
+    context: RunContext, tool: ToolRevision, share: AllocationEntry, registry: Registry
 ) -> Sequence[ToolRevision]:
     async def look() -> Json:
         fitting = matching(share.ref, registry, tool.realm, tool.name)
@@ -130,27 +133,27 @@ async def _looked_up(
         return {"allotted": share.ref, "tools": len(found), "kept": await context.keep(orjson.dumps(found))}
 
     known = await context.once(f"allotted.{share.ref}", "tools_allotted", look)
-    hashes: dict[str, str] = orjson.loads(await context.kept(known["kept"]))
+    hashes: dict[str, str] = orjson.loads(await context.read_blob(known["kept"]))
     replaced = context.request.replaced
     meant = [replaced.get(content_hash, content_hash) for content_hash in hashes.values()]
-    return [await registry.pinned(context.run.realm, content_hash) for content_hash in meant]
+    return [await registry.get_revision(context.run.realm, content_hash) for content_hash in meant]
 
 
 def matching(ref: str, registry: Registry, realm: str, owner: str) -> Sequence[ToolRevision]:
     """The tools that a pattern, a group or a tag means now. Its owner is never among them, and no agent is."""
-    shelf = registry.shelf(realm)
+    realm_index = registry.index(realm)
     if ref.startswith(GROUP):
-        found = _of_group(shelf, ref.removeprefix(GROUP))
+        found = _of_group(realm_index, ref.removeprefix(GROUP))
     elif ref.startswith(TAG):
-        found = list(shelf.page(after="", among=[shelf.having("tag", ref.removeprefix(TAG))]))
+        found = list(realm_index.page(after="", among=[realm_index.having("tag", ref.removeprefix(TAG))]))
     else:
-        found = shelf.like(ref)
-    agents = shelf.having("kind", "agent")
+        found = realm_index.like(ref)
+    agents = realm_index.having("kind", "agent")
     return [tool for tool in found if tool.name != owner and tool.name not in agents]
 
 
-def _of_group(shelf: Shelf, group: str) -> Sequence[ToolRevision]:
+def _of_group(realm_index: RealmIndex, group: str) -> Sequence[ToolRevision]:
     """A group may also be all of a category, or any tag in it."""
     category, _, tag = group.partition("/")
-    among = [shelf.having("category", category), *([shelf.having("tag", tag)] if tag else [])]
-    return list(shelf.page(after="", among=among))
+    among = [realm_index.having("category", category), *([realm_index.having("tag", tag)] if tag else [])]
+    return list(realm_index.page(after="", among=among))

@@ -27,7 +27,7 @@ Current: TypeAlias = Callable[[str], ToolRevision | None]
 _LISTS = "reference_data."
 
 
-def made_from(
+def with_basis(
     definition: ToolDefinition, realm: str, registry: Registry, providers: Providers, *, is_default: bool
 ) -> ToolDefinition:
     """The definition with what its prompt was made from, as it is saved.
@@ -63,7 +63,7 @@ def basis_of(
 ) -> dict[str, str]:
     """What a prompt that is made now is made from: content hashes of tools and of the lists of providers."""
     refs = [*(share.ref for share in allocation(implementation) if not share.many), *_reading(implementation)]
-    tools = {ref: found.content_hash for ref in refs if (found := registry.named(realm, ref)) is not None}
+    tools = {ref: found.content_hash for ref in refs if (found := registry.find_by_ref(realm, ref)) is not None}
     return {**tools, **_lists(implementation, realm, providers)}
 
 
@@ -81,7 +81,7 @@ async def drift_of(
     implementation = tool.definition.implementation
     changes: list[DriftChange] = []
     if implementation.kind == "agentic":
-        find = current or partial(registry.named, tool.realm)
+        find = current or partial(registry.find_by_ref, tool.realm)
         reading = frozenset(_reading(implementation))
         for ref, made in implementation.made_from.items():
             if not ref.startswith(_LISTS):
@@ -98,7 +98,7 @@ async def _tool_drift(
     if now.content_hash == made:
         return []
     try:
-        old = await registry.pinned(realm, made)
+        old = await registry.get_revision(realm, made)
     except NotFound:
         return []  # the definition comes from another crib, whose tools are not known here
     found = compare_input(old.definition.input_schema, now.definition.input_schema)

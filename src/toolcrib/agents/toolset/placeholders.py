@@ -7,7 +7,7 @@ import re
 from collections.abc import Mapping, Sequence
 from datetime import datetime
 
-from toolcrib.agents.toolset.allocation import Allotted
+from toolcrib.agents.toolset.allocation import ToolAllocation
 from toolcrib.agents.toolset.default_prompt import reference_names
 from toolcrib.agents.toolset.signatures import signature
 from toolcrib.contracts import (
@@ -68,7 +68,7 @@ def check_prompt(name: str, implementation: AgenticImplementation) -> None:
 
 def scope_of(
     implementation: AgenticImplementation,
-    shown: Sequence[Allotted],
+    shown: Sequence[ToolAllocation],
     references: Sequence[ReferenceList],
     *,
     began: datetime,
@@ -85,12 +85,12 @@ def scope_of(
     """
     context = implementation.context
     schemas = [f"{item.alias}: {signature(item.schema)}" for item in shown if context.include_schemas]
-    tools = [f"- {item.alias}: {told_of(item)}" for item in shown]
+    tools = [f"- {item.alias}: {describe_with_priority(item)}" for item in shown]
     if any(item.priority for item in shown):
         tools.append("Where several tools fit, prefer the one with the higher priority.")
     return {
         "integration_schema": "\n".join(schemas),
-        "reference_data": {values.name: listed(values, began) for values in references},
+        "reference_data": {values.name: render_list(values, began) for values in references},
         "available_tools": "\n".join(filter(None, (*tools, more))),
         "documentation": context.documentation,
         "example_queries": _examples(context),
@@ -113,12 +113,12 @@ def describe(tool: ToolRevision) -> str:
     return "\n".join(filter(None, (definition.description, definition.usage)))
 
 
-def told_of(item: Allotted) -> str:
+def describe_with_priority(item: ToolAllocation) -> str:
     """A tool's description with its priority, where it has one."""
     return f"{describe(item.tool)} (priority {item.priority})" if item.priority else describe(item.tool)
 
 
-def listed(values: ReferenceList, began: datetime) -> str:
+def render_list(values: ReferenceList, began: datetime) -> str:
     """A list as a prompt has it: values with what people call them, and how old it is if the run did not read it.
 
     Args:

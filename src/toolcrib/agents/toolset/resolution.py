@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from typing import Final, NamedTuple, TypeAlias
 
-from toolcrib.agents.toolset.allocation import Share, matching
+from toolcrib.agents.toolset.allocation import AllocationEntry, matching
 from toolcrib.contracts import (
     EFFECTS,
     AgentImplementation,
@@ -41,7 +41,7 @@ class Candidate(NamedTuple):
     """A tool that the model may use."""
 
     tool: ToolRevision
-    share: Share
+    share: AllocationEntry
     shown: bool = True
 
 
@@ -68,7 +68,7 @@ class Resolution:
 
 
 @dataclass(frozen=True, slots=True)
-class Asker:
+class ToolRequester:
     """For whom tools are resolved."""
 
     realm: str
@@ -82,7 +82,7 @@ class Asker:
     """What the agent is asked; null if nobody has asked yet."""
 
 
-async def resolve(agent: AgentImplementation, asker: Asker, registry: Registry, bound: Bound) -> Resolution:
+async def resolve(agent: AgentImplementation, asker: ToolRequester, registry: Registry, bound: Bound) -> Resolution:
     """The tools of an agent, for one run or for somebody who wants to know.
 
     Args:
@@ -95,41 +95,41 @@ async def resolve(agent: AgentImplementation, asker: Asker, registry: Registry, 
     left_out: list[ResolvedTool] = []
     known: set[str] = set()
     writing = AUTHORING_TOOLS if agent.can_create_workflows else ()
-    for share in (*(Share(name, priority=_AUTHORING) for name in writing), *shares_of(agent)):
+    for share in (*(AllocationEntry(name, priority=_AUTHORING) for name in writing), *shares_of(agent)):
         try:
             found = matching(share.ref, registry, asker.realm, asker.name) if share.many else [await bound(share.ref)]
         except NotFound as missing:
-            left_out.append(_left_out(share, None, str(missing)))
+            left_out.append(_omission(share, None, str(missing)))
             continue
         for tool in (tool for tool in found if tool.name not in known):
             known.add(tool.name)
-            reason = _excluded(agent, tool, share) or _refusal(tool, asker)
+            reason = _exclusion(agent, tool, share) or _refusal(tool, asker)
             if reason is None:
                 candidates.append(Candidate(tool, share))
             elif not share.many or permit(tool, asker.principal) is None:
-                left_out.append(_left_out(share, tool, reason))  # of the many, nobody hears of what they may not run
-    shown = await _shown(candidates, agent.max_tools_in_context, asker, registry)
+                left_out.append(_omission(share, tool, reason))  # of the many, nobody hears of what they may not run
+    shown = await _visible_names(candidates, agent.max_tools_in_context, asker, registry)
     return Resolution([item._replace(shown=item.tool.name in shown) for item in candidates], left_out)
 
 
-def shares_of(agent: AgentImplementation) -> Iterator[Share]:
+def shares_of(agent: AgentImplementation) -> Iterator[AllocationEntry]:
     """What a definition means by its tools and delegates, those that it names one by one before the many."""
-    named = [Share(item.tool, priority=item.priority) for item in agent.tools]
+    named = [AllocationEntry(item.tool, priority=item.priority) for item in agent.tools]
     yield from (share for share in named if not share.many)
     yield from (share for share in named if share.many)
-    yield from (Share(f"{GROUP}{category}") for category in agent.tool_categories)
-    yield from (Share(f"{TAG}{tag}") for tag in agent.tool_tags)
-    yield from (Share(delegate) for delegate in agent.delegates)
+    yield from (AllocationEntry(f"{GROUP}{category}") for category in agent.tool_categories)
+    yield from (AllocationEntry(f"{TAG}{tag}") for tag in agent.tool_tags)
+    yield from (AllocationEntry(delegate) for delegate in agent.delegates)
 
 
-def _excluded(agent: AgentImplementation, tool: ToolRevision, share: Share) -> str | None:
+def _exclusion(agent: AgentImplementation, tool: ToolRevision, share: AllocationEntry) -> str | None:
     if share.ref in agent.delegates:
         return None
     pattern = next((pattern for pattern in agent.excluded_tools if fnmatchcase(tool.name, pattern)), None)
     return None if pattern is None else f"the agent excludes {pattern!r}"
 
 
-def _refusal(tool: ToolRevision, asker: Asker) -> str | None:
+def _refusal(tool: ToolRevision, asker: ToolRequester) -> str | None:
     """Why the guard would deny every call of a tool."""
     denied = permit(tool, asker.principal)
     if denied is not None:
@@ -144,19 +144,21 @@ def _refusal(tool: ToolRevision, asker: Asker) -> str | None:
     return None
 
 
-async def _shown(candidates: Sequence[Candidate], most: int, asker: Asker, registry: Registry) -> frozenset[str]:
+async def _visible_names(
+    candidates: Sequence[Candidate], most: int, asker: ToolRequester, registry: Registry
+) -> frozenset[str]:
     """Names of those that the model sees; one place is kept for the tool that finds the others."""
     if len(candidates) <= most:
         return frozenset(item.tool.name for item in candidates)
     names = frozenset(item.tool.name for item in candidates)
-    index = await registry.shelf(asker.realm).indexed()
+    index = await registry.index(asker.realm).ensure_search()
     hits = index.find(asker.message, limit=_MOST_RANKED, among=names) if asker.message else ()
     ranks = {hit.name: rank for rank, hit in enumerate(hits)}
     best = sorted(candidates, key=lambda item: (-item.share.priority, ranks.get(item.tool.name, len(ranks))))
     return frozenset(item.tool.name for item in best[: most - 1])
 
 
-def _left_out(share: Share, tool: ToolRevision | None, reason: str) -> ResolvedTool:
+def _omission(share: AllocationEntry, tool: ToolRevision | None, reason: str) -> ResolvedTool:
     return ResolvedTool(
         tool=share.ref if tool is None else tool.ref,
         content_hash=None if tool is None else tool.content_hash,

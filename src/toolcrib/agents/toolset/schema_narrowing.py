@@ -27,7 +27,7 @@ def narrow(schema: JsonSchema, enums: Mapping[str, ReferenceList]) -> JsonSchema
         enums: Reference lists by property name.
     """
     usable = {name: values for name, values in enums.items() if values.items}
-    return cast("JsonSchema", _narrowed(schema, usable)) if usable else schema
+    return cast("JsonSchema", _narrow_node(schema, usable)) if usable else schema
 
 
 def without_cursor(definition: ToolDefinition) -> JsonSchema:
@@ -45,14 +45,14 @@ def enums_of(lists: Iterable[ReferenceList]) -> dict[str, ReferenceList]:
     return {name: values for values in lists for name in values.applies_to}
 
 
-def shown_to_models(schema: Json) -> Json:
+def schema_for_models(schema: Json) -> Json:
     """The schema as a model gets it: labels in descriptions, where every provider accepts them."""
     if isinstance(schema, list):
-        return [shown_to_models(item) for item in cast("list[Json]", schema)]
+        return [schema_for_models(item) for item in cast("list[Json]", schema)]
     if not isinstance(schema, dict):
         return schema
     node = cast("JsonObject", schema)
-    shown = {name: shown_to_models(item) for name, item in node.items() if name != LABELS}
+    shown = {name: schema_for_models(item) for name, item in node.items() if name != LABELS}
     values = cast("list[Json]", node["enum"]) if isinstance(node.get("enum"), list) else []
     said = node.get("description", "")
     if len(values) > _MOST_VALUES:
@@ -83,36 +83,39 @@ def _type_of(value: Json) -> str:
             return "number"
 
 
-def _narrowed(node: Json, enums: Mapping[str, ReferenceList]) -> Json:
+def _narrow_node(node: Json, enums: Mapping[str, ReferenceList]) -> Json:
     if isinstance(node, list):
-        return [_narrowed(item, enums) for item in cast("list[Json]", node)]
+        return [_narrow_node(item, enums) for item in cast("list[Json]", node)]
     if not isinstance(node, dict):
         return node
     result: JsonObject = {}
     for name, item in cast("JsonObject", node).items():
         if name == "properties" and isinstance(item, dict):
             result[name] = {
-                key: _closed(part, enums[key]) if key in enums else _narrowed(part, enums)
+                key: _with_values(part, enums[key]) if key in enums else _narrow_node(part, enums)
                 for key, part in cast("JsonObject", item).items()
             }
         else:
-            result[name] = _narrowed(item, enums)
+            result[name] = _narrow_node(item, enums)
     return result
 
 
-def _closed(node: Json, values: ReferenceList) -> Json:
+def _with_values(node: Json, values: ReferenceList) -> Json:
     """The property's schema with the list's values only; a list of them, and null, stay what they were."""
     if not isinstance(node, dict):
         return {"enum": [item.value for item in values.items]}
     schema = cast("JsonObject", node)
     if "items" in schema:
-        return {**schema, "items": _closed(schema["items"], values)}
+        return {**schema, "items": _with_values(schema["items"], values)}
     for keyword in ("anyOf", "oneOf"):
         if keyword in schema:
-            return {**schema, keyword: [part if part == _NULL else _closed(part, values) for part in schema[keyword]]}
+            return {
+                **schema,
+                keyword: [part if part == _NULL else _with_values(part, values) for part in schema[keyword]],
+            }
     if "properties" in schema:
         inner = cast("JsonObject", schema["properties"])
-        return {**schema, "properties": {name: _closed(part, values) for name, part in inner.items()}}
+        return {**schema, "properties": {name: _with_values(part, values) for name, part in inner.items()}}
     kept = {name: item for name, item in schema.items() if name not in _REPLACED}
     labels = {str(item.value): item.label for item in values.items if item.label != str(item.value)}
     nothing = [None] if "null" in schema.get("type", ()) or None in schema.get("enum", ()) else []

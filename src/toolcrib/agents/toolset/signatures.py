@@ -30,7 +30,7 @@ def signature(schema: JsonSchema, *, note: int = 160) -> str:
         note: Most characters of what is said about a value; 0 says nothing.
     """
     writer = _Writer(schema, note)
-    return "\n".join((writer.described(writer.root), *writer.shared_types()))
+    return "\n".join((writer.describe(writer.root), *writer.shared_types()))
 
 
 def brief(text: str, limit: int) -> str:
@@ -63,10 +63,10 @@ class _Writer:
         place = 0
         while place < len(self._used):
             name = self._used[place]
-            yield f"{name} = {self.described(self._definitions[name])}"
+            yield f"{name} = {self.describe(self._definitions[name])}"
             place += 1
 
-    def described(self, schema: Json) -> str:
+    def describe(self, schema: Json) -> str:
         """A type and what is said about it."""
         note = self._note(schema)
         return f"{self._type(schema)} /* {note} */" if note else self._type(schema)
@@ -79,7 +79,7 @@ class _Writer:
             return self._reference(node["$ref"])
         if "const" in node or "enum" in node:
             return self._enum(node)
-        if "allOf" in node and (whole := self._merged(node)) is not None:
+        if "allOf" in node and (whole := self._merge_objects(node)) is not None:
             return self._object(whole)
         for keyword, sign in _CHOICES:
             if keyword in node:
@@ -101,9 +101,9 @@ class _Writer:
         values: list[Json] = node.get("enum", [node.get("const")])
         labels: Mapping[str, str] = node.get(LABELS, {})
         counts = Counter(labels.values())
-        return " | ".join(_called(value, labels.get(str(value)), counts) for value in values)
+        return " | ".join(_label_or_value(value, labels.get(str(value)), counts) for value in values)
 
-    def _merged(self, node: JsonSchema) -> JsonSchema | None:
+    def _merge_objects(self, node: JsonSchema) -> JsonSchema | None:
         """One object in place of objects that must all hold; null if they are anything else."""
         whole: JsonSchema = {"properties": dict(node.get("properties", {})), "required": [*node.get("required", ())]}
         for part in cast("list[JsonSchema]", node["allOf"]):
@@ -126,7 +126,7 @@ class _Writer:
     def _object(self, node: JsonSchema) -> str:
         required = node.get("required", ())
         fields = [
-            f"{name}{'' if name in required else '?'}: {self.described(item)}"
+            f"{name}{'' if name in required else '?'}: {self.describe(item)}"
             for name, item in cast("JsonObject", node.get("properties", {})).items()
         ]
         return "{" + ", ".join(fields) + "}" if fields else "object"
@@ -149,7 +149,7 @@ def _is_scalar(schema: JsonSchema) -> bool:
     return schema.keys().isdisjoint({"enum", "properties", "items", "anyOf", "oneOf", "allOf", "$ref"})
 
 
-def _called(value: Json, label: str | None, counts: Mapping[str, int]) -> str:
+def _label_or_value(value: Json, label: str | None, counts: Mapping[str, int]) -> str:
     """A value by its label, if people have one for it that no other value has."""
     if label is None:
         return _value(value)

@@ -11,9 +11,9 @@ from functools import cached_property
 
 import msgspec
 
-from toolcrib.agents.toolset.allocation import Allotted
-from toolcrib.agents.toolset.placeholders import describe, told_of
-from toolcrib.agents.toolset.schema_narrowing import shown_to_models
+from toolcrib.agents.toolset.allocation import ToolAllocation
+from toolcrib.agents.toolset.placeholders import describe, describe_with_priority
+from toolcrib.agents.toolset.schema_narrowing import schema_for_models
 from toolcrib.contracts import JsonObject
 from toolcrib.core.registry import ToolSearch, group_of
 from toolcrib.llm import Tool, ToolExample
@@ -32,8 +32,8 @@ _LONGEST_DESCRIPTION = 300
 class Folded:
     """The tools of a run in two parts."""
 
-    shown: tuple[Allotted, ...]
-    hidden: tuple[Allotted, ...]
+    shown: tuple[ToolAllocation, ...]
+    hidden: tuple[ToolAllocation, ...]
     """Empty if nothing is folded."""
 
     @cached_property
@@ -41,18 +41,18 @@ class Folded:
         """The hidden tools, to be searched; made when the first model looks."""
         return ToolSearch(item.tool.definition for item in self.hidden)
 
-    def find(self, query: str, group: str | None) -> list[Allotted]:
+    def find(self, query: str, group: str | None) -> list[ToolAllocation]:
         """The hidden tools that fit a query best, best first."""
         by_name = {item.tool.name: item for item in self.hidden}
         return [by_name[hit.name] for hit in self.index.find(query, limit=MOST_FOUND, group=group)]
 
 
-def fold(allotted: Sequence[Allotted]) -> Folded:
+def fold(allotted: Sequence[ToolAllocation]) -> Folded:
     """Fold an allotment that is too large to be shown whole."""
-    sizes = [len(msgspec.json.encode(shown_tool(item))) for item in allotted]
+    sizes = [len(msgspec.json.encode(tool_for_model(item))) for item in allotted]
     if len(allotted) <= MOST_OFFERED and sum(sizes) <= MOST_BYTES:
         return Folded(tuple(allotted), ())
-    shown: list[Allotted] = []
+    shown: list[ToolAllocation] = []
     room = MOST_BYTES
     for item, size in zip(allotted, sizes, strict=True):
         if item.priority > 0 and size <= room and len(shown) < MOST_OFFERED - 1:
@@ -62,22 +62,22 @@ def fold(allotted: Sequence[Allotted]) -> Folded:
     return Folded(tuple(shown), tuple(item for item in allotted if item.alias not in kept))
 
 
-def shown_tool(item: Allotted, *, in_words: bool = False) -> Tool:
+def tool_for_model(item: ToolAllocation, *, in_words: bool = False) -> Tool:
     """A tool as a model is offered it.
 
     Args:
         item: The tool.
         in_words: Whether the model writes its calls as text, and is therefore shown examples and the type of results.
     """
-    schema: JsonObject = shown_to_models(item.schema)
+    schema: JsonObject = schema_for_models(item.schema)
     if not in_words:
-        return Tool(item.alias, told_of(item), schema)
+        return Tool(item.alias, describe_with_priority(item), schema)
     definition = item.tool.definition
     examples = tuple(ToolExample(example.input, example.scenario) for example in definition.examples)
-    return Tool(item.alias, told_of(item), schema, examples=examples, returns=definition.output_schema)
+    return Tool(item.alias, describe_with_priority(item), schema, examples=examples, returns=definition.output_schema)
 
 
-def finder(hidden: Sequence[Allotted]) -> Tool:
+def finder(hidden: Sequence[ToolAllocation]) -> Tool:
     """The tool that finds the others."""
     groups = _groups(hidden)
     properties: JsonObject = {
@@ -94,7 +94,7 @@ def finder(hidden: Sequence[Allotted]) -> Tool:
     return Tool(FIND_TOOLS, f"Finds tools by what they do. {summary(hidden)}", schema)
 
 
-def summary(hidden: Sequence[Allotted]) -> str:
+def summary(hidden: Sequence[ToolAllocation]) -> str:
     """What can be found; empty if nothing is hidden."""
     if not hidden:
         return ""
@@ -102,7 +102,7 @@ def summary(hidden: Sequence[Allotted]) -> str:
     return f"{len(hidden)} more tools can be found with {FIND_TOOLS} and called in the next turn. Groups: {groups}"
 
 
-def reading(found: Sequence[Allotted]) -> JsonObject:
+def reading(found: Sequence[ToolAllocation]) -> JsonObject:
     """What the model is told of the tools that were found."""
     if not found:
         return {"tools": [], "hint": "Nothing fits. Use other words, or leave the group out."}
@@ -110,5 +110,5 @@ def reading(found: Sequence[Allotted]) -> JsonObject:
     return {"tools": tools, "hint": "These can be called now."}
 
 
-def _groups(hidden: Sequence[Allotted]) -> dict[str, int]:
+def _groups(hidden: Sequence[ToolAllocation]) -> dict[str, int]:
     return dict(Counter(group_of(item.tool.definition) for item in hidden).most_common(_MOST_GROUPS))

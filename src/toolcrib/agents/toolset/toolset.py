@@ -6,19 +6,19 @@ from functools import cached_property
 
 import msgspec
 
-from toolcrib.agents.toolset.allocation import Allotted, Granted, aliases_of
+from toolcrib.agents.toolset.allocation import GrantedRevision, ToolAllocation, aliases_of
 from toolcrib.agents.toolset.schema_narrowing import narrow, without_cursor
-from toolcrib.agents.toolset.tool_search import FIND_TOOLS, Folded, finder, shown_tool
+from toolcrib.agents.toolset.tool_search import FIND_TOOLS, Folded, finder, tool_for_model
 from toolcrib.core.policy import CallPolicy
 from toolcrib.core.providers import ReferenceList
 from toolcrib.llm import Tool, ToolSet
 
 
 @dataclass(frozen=True)
-class Offer:
+class Toolset:
     """The tools of a run, the same as long as its tools are."""
 
-    allotted: tuple[Allotted, ...]
+    allotted: tuple[ToolAllocation, ...]
     """Each as often as it is named."""
     folded: Folded
     """The same once, in two parts: what the model is offered, and what it may find."""
@@ -29,7 +29,7 @@ class Offer:
     def tools(self) -> ToolSet:
         """What the model is offered from the start."""
         finding = [finder(self.folded.hidden)] if self.folded.hidden else []
-        return ToolSet([*self._shown(self.folded.shown), *finding])
+        return ToolSet([*self._tools_for_model(self.folded.shown), *finding])
 
     @cached_property
     def offered(self) -> bytes:
@@ -54,26 +54,26 @@ class Offer:
         """What the model is offered after it has found hidden tools: they follow, in the order in which it did."""
         hidden = {item.alias: item for item in self.folded.hidden}
         found = [hidden[alias] for alias in aliases]
-        return ToolSet([*self.tools.tools, *self._shown(found)]) if found else self.tools
+        return ToolSet([*self.tools.tools, *self._tools_for_model(found)]) if found else self.tools
 
     def findable(self, aliases: Sequence[str]) -> tuple[str, ...]:
         """Those of the names that are hidden tools here."""
         hidden = {item.alias for item in self.folded.hidden}
         return tuple(alias for alias in aliases if alias in hidden)
 
-    def named(self, alias: str) -> str:
+    def real_name(self, alias: str) -> str:
         """The tool's real name behind a model's name for it; an unknown one stays as it is."""
         return self._names.get(alias, alias)
 
-    def _shown(self, items: Sequence[Allotted]) -> Iterator[Tool]:
-        return (shown_tool(item, in_words=self.in_words) for item in items)
+    def _tools_for_model(self, items: Sequence[ToolAllocation]) -> Iterator[Tool]:
+        return (tool_for_model(item, in_words=self.in_words) for item in items)
 
     @cached_property
     def _names(self) -> Mapping[str, str]:
         return {item.alias: item.tool.name for item in self.allotted}
 
 
-def allot(found: Sequence[Granted], enums: Mapping[str, ReferenceList]) -> tuple[Allotted, ...]:
+def allot(found: Sequence[GrantedRevision], enums: Mapping[str, ReferenceList]) -> tuple[ToolAllocation, ...]:
     """Tools as a run sees them: under names of their own, with schemas closed by live values.
 
     Args:
@@ -82,7 +82,7 @@ def allot(found: Sequence[Granted], enums: Mapping[str, ReferenceList]) -> tuple
     """
     aliases = aliases_of((item.tool.name for item in found), reserved=(FIND_TOOLS,))
     return tuple(
-        Allotted(
+        ToolAllocation(
             item.tool,
             aliases[item.tool.name],
             narrow(without_cursor(item.tool.definition), enums),
@@ -93,6 +93,6 @@ def allot(found: Sequence[Granted], enums: Mapping[str, ReferenceList]) -> tuple
     )
 
 
-def each_once(allotted: Sequence[Allotted]) -> tuple[Allotted, ...]:
+def each_once(allotted: Sequence[ToolAllocation]) -> tuple[ToolAllocation, ...]:
     """The same tools, each once; of several the last counts."""
     return tuple({item.alias: item for item in allotted}.values())

@@ -8,19 +8,26 @@ from typing import NamedTuple
 
 import orjson
 
-from toolcrib.agents.model.tool_calls import Calls, arguments_of, is_refused, refused_key, told, told_of
+from toolcrib.agents.model.tool_calls import (
+    Calls,
+    arguments_of,
+    error_for_model,
+    is_refused,
+    refusal_key,
+    text_for_model,
+)
 from toolcrib.agents.toolset.tool_search import FIND_TOOLS, finder, reading
-from toolcrib.agents.toolset.toolset import Offer
-from toolcrib.agents.turn.call_evidence import Grounds
+from toolcrib.agents.toolset.toolset import Toolset
+from toolcrib.agents.turn.call_evidence import CallEvidence
 from toolcrib.contracts import ErrorCode, Json, JsonObject, Reason, ToolEnvelope, ToolError
-from toolcrib.core.executor import ToolCall, error
+from toolcrib.core.executor import CallRequest, error
 from toolcrib.core.registry import compile_schema
 from toolcrib.core.runs import RunContext
 from toolcrib.llm import ToolCall as ModelToolCall
 from toolcrib.llm import ToolResult, ToolSet
 
 
-class Outcome(NamedTuple):
+class CallResult(NamedTuple):
     """What came of one call of the model's."""
 
     call: ModelToolCall
@@ -37,7 +44,7 @@ class Outcome(NamedTuple):
         return ToolResult(self.call.id, self.call.name, self.text, is_error=self.error is not None)
 
 
-class Acting:
+class ToolCallRunner:
     """Does what the answers of one run ask for.
 
     Args:
@@ -48,7 +55,7 @@ class Acting:
     """
 
     def __init__(
-        self, context: RunContext, offer: Offer, found: Sequence[str] = (), grounds: Grounds | None = None
+        self, context: RunContext, offer: Toolset, found: Sequence[str] = (), grounds: CallEvidence | None = None
     ) -> None:
         self._grounds = grounds
         self._context = context
@@ -63,49 +70,49 @@ class Acting:
         """Whether more is offered than from the start."""
         return bool(self._found)
 
-    async def perform(self, calls: Calls, done: Sequence[ToolEnvelope] = ()) -> Sequence[Outcome]:
+    async def perform(self, calls: Calls, done: Sequence[ToolEnvelope] = ()) -> Sequence[CallResult]:
         """All calls of a turn, in parallel; the outcomes are in the order of the calls.
 
         Args:
             calls: Of the turn.
             done: The calls that were made before.
         """
-        calls = await self._judged(calls, done)
+        calls = await self._with_refusals(calls, done)
         hidden, open_calls = self._offer.folded.hidden, calls.made.keys() - calls.refused.keys()
         looks = [
             place for place in calls.made if place in open_calls and hidden and calls.made[place].name == FIND_TOOLS
         ]
         pending = {
-            place: self._context.call(ToolCall(place, self._offer.named(call.name), arguments_of(call)))
+            place: self._context.call(CallRequest(place, self._offer.real_name(call.name), arguments_of(call)))
             for place, call in calls.made.items()
             if place in open_calls and place not in looks
         }
         outcomes = {place: await self._look(place, calls.made[place]) for place in looks}
         for place, failure in calls.refused.items():
-            await self._context.emit(refused_key(place), "call_refused", {"message": failure.message})
-            outcomes[place] = Outcome(calls.made[place], _dump(told_of(failure)), failure, refused=True)
+            await self._context.emit(refusal_key(place), "call_refused", {"message": failure.message})
+            outcomes[place] = CallResult(calls.made[place], _dump(error_for_model(failure)), failure, refused=True)
         envelopes = await self._context.wait_all(list(pending.values()))
         offered = [tool.name for tool in self.tools.tools]
         for place, envelope in zip(pending, envelopes, strict=True):
             call = calls.made[place]
-            text = told(envelope, called=call.name, offered=offered)
-            outcomes[place] = Outcome(call, text, envelope.error, is_refused(envelope), envelope)
+            text = text_for_model(envelope, called=call.name, offered=offered)
+            outcomes[place] = CallResult(call, text, envelope.error, is_refused(envelope), envelope)
         return [outcomes[place] for place in calls.made]
 
-    async def _judged(self, calls: Calls, done: Sequence[ToolEnvelope]) -> Calls:
+    async def _with_refusals(self, calls: Calls, done: Sequence[ToolEnvelope]) -> Calls:
         """The calls with a refusal for those whose arguments come from nowhere."""
         if self._grounds is None:
             return calls
         refused = dict(calls.refused)
         for place, call in calls.made.items():
             if place not in refused:
-                name = self._offer.named(call.name)
+                name = self._offer.real_name(call.name)
                 failure = await self._grounds.refusal(place, name, arguments_of(call), done)
                 if failure is not None:
                     refused[place] = failure
         return calls._replace(refused=refused)
 
-    async def _look(self, position: str, call: ModelToolCall) -> Outcome:
+    async def _look(self, position: str, call: ModelToolCall) -> CallResult:
         """Look into the catalogue of hidden tools; what is found can be called from now on.
 
         What the model is told of it stands nowhere else, so it is written down as well.
@@ -115,8 +122,8 @@ class Acting:
         if problems:
             message = f"the arguments of {FIND_TOOLS!r} are not valid: {'; '.join(map(str, problems))}"
             failure = error(ErrorCode.VALIDATION_ERROR, Reason.INPUT_SCHEMA_MISMATCH, message)
-            await self._context.emit(position, "call_refused", {"told": told_of(failure)})
-            return Outcome(call, _dump(told_of(failure)), failure, refused=True)
+            await self._context.emit(position, "call_refused", {"told": error_for_model(failure)})
+            return CallResult(call, _dump(error_for_model(failure)), failure, refused=True)
         query: JsonObject = wanted
 
         async def look() -> Json:
@@ -127,7 +134,7 @@ class Acting:
         self._found += [name for name in names if name not in self._found]
         self.tools = self._offer.with_found(self._found)
         by_name = {item.alias: item for item in folded.hidden}
-        return Outcome(call, _dump(reading([by_name[name] for name in names])))
+        return CallResult(call, _dump(reading([by_name[name] for name in names])))
 
 
 def _dump(told: JsonObject) -> str:

@@ -24,8 +24,8 @@ from toolcrib.agents.evidence import (
     points_of,
     second_question,
     second_schema,
-    seen_in,
     value_key,
+    value_texts,
 )
 from toolcrib.agents.model.json_answers import UnusableAnswer, ask_json
 from toolcrib.agents.prepare.agentic_tool import Setup
@@ -35,7 +35,7 @@ from toolcrib.core.policy import confirms
 from toolcrib.llm.base.quirks import profile_of
 
 
-class Grounds:
+class CallEvidence:
     """Judges the calls of one run.
 
     Args:
@@ -76,13 +76,13 @@ class Grounds:
         if item is None or not isinstance(arguments, dict):
             return None
         step = Step(position, cast("JsonObject", arguments), item.schema, writes=True)
-        doubts = doubts_of_call(step, self._said, seen_in(found.output for found in done if found.ok))
+        doubts = doubts_of_call(step, self._said, value_texts(found.output for found in done if found.ok))
         if not doubts:
             return None
         refused = [doubt for doubt in doubts if self._strict or doubt.state == "invented"]
         if not refused and self._reads and not self._is_shown(item.tool):
             await self._read_again(position, doubts)
-        told: JsonObject = {"doubts": [self._told(doubt) for doubt in doubts]}
+        told: JsonObject = {"doubts": [self._finding_entry(doubt) for doubt in doubts]}
         await self._setup.context.emit(f"{position}.evidence", "call_judged", told)
         if refused:
             named = "; ".join(f"{doubt.field} {doubt.shown!r}" for doubt in refused)
@@ -129,7 +129,7 @@ class Grounds:
         instead = self._known.denied[value_key(doubt)]
         return f"{doubt.field} {doubt.shown!r} is not what the task says" + (f", but {instead!r}" if instead else "")
 
-    def _told(self, doubt: Finding) -> JsonObject:
+    def _finding_entry(self, doubt: Finding) -> JsonObject:
         key = value_key(doubt)
         read = "confirmed" if key in self._known.confirmed else "denied" if key in self._known.denied else ""
         told: JsonObject = {"field": doubt.field, "value": doubt.shown, "state": doubt.state}
@@ -142,7 +142,7 @@ def _is_chosen(doubt: Finding) -> bool:
     return bool(doubt.choices) or not isinstance(value, str) or as_day(value) is not None
 
 
-def grounds_of(setup: Setup) -> Grounds | None:
+def grounds_of(setup: Setup) -> CallEvidence | None:
     """What judges the calls of a run; null where nothing does: it is off, or the run began in an older release."""
     is_off = setup.implementation.grounding == "off" or setup.context.request.plan_format == 1
-    return None if is_off else Grounds(setup)
+    return None if is_off else CallEvidence(setup)

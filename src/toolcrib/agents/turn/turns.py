@@ -21,13 +21,13 @@ from typing import Final, Protocol, TypeAlias
 
 import msgspec
 
-from toolcrib.agents.model.client import Desk
-from toolcrib.agents.model.context_window import Room
+from toolcrib.agents.model.client import ModelClient
+from toolcrib.agents.model.context_window import ContextWindow
 from toolcrib.agents.model.json_answers import ask_json, model_failure
-from toolcrib.agents.model.tool_calls import MAX_REFUSED_TURNS, calls_in_short, given_up, preview, read_calls
-from toolcrib.agents.toolset.toolset import Offer
-from toolcrib.agents.turn.actions import Acting, Outcome
-from toolcrib.agents.turn.call_evidence import Grounds
+from toolcrib.agents.model.tool_calls import MAX_REFUSED_TURNS, calls_in_short, preview, read_calls, too_many_refusals
+from toolcrib.agents.toolset.toolset import Toolset
+from toolcrib.agents.turn.actions import CallResult, ToolCallRunner
+from toolcrib.agents.turn.call_evidence import CallEvidence
 from toolcrib.contracts import (
     ErrorCode,
     Json,
@@ -42,7 +42,7 @@ from toolcrib.contracts import (
 )
 from toolcrib.core.executor import error
 from toolcrib.core.policy import CALL_LIMITS
-from toolcrib.core.runs import BudgetExhausted, Ended, clipped
+from toolcrib.core.runs import BudgetExhausted, RunEnd, clip_text
 from toolcrib.llm import Message, Request, Response, ToolSet, user
 
 NOTED: Final = 3
@@ -58,7 +58,7 @@ Done: TypeAlias = tuple[str, str, str]
 """Name, arguments as they were written, and what came of it."""
 
 
-class Repeats:
+class LoopDetector:
     """Counts turns in a row that did the same."""
 
     def __init__(self) -> None:
@@ -76,7 +76,7 @@ class Repeats:
         return self._count
 
 
-def going_in_circles(model: str, turn: Sequence[Done]) -> ToolError:
+def is_repeating(model: str, turn: Sequence[Done]) -> ToolError:
     """The error of a run whose model made the same calls again and again."""
     names = ", ".join(dict.fromkeys(name for name, _, _ in turn))
     message = f"the model {model!r} made the same calls with the same outcome {MOST} times in a row: {names}"
@@ -93,21 +93,23 @@ _LONGEST_WHY: Final = 500
 _MOST_TOKENS: Final = 1000
 
 
-class Closing:
+class FinalAnswer:
     """Asks for the last answer of one run.
 
     Args:
-        desk: Where the model is asked.
+        model_client: Where the model is asked.
         task: What the run was asked to do.
     """
 
-    def __init__(self, desk: Desk, task: str) -> None:
-        self._desk = desk
-        self._task = clipped(task, _LONGEST_TASK)
+    def __init__(self, model_client: ModelClient, task: str) -> None:
+        self._model_client = model_client
+        self._task = clip_text(task, _LONGEST_TASK)
 
     def keep(self) -> None:
         """Hold back what the longest such request costs."""
-        self._desk.context.keep_answer(self._desk.model, self._request("x" * (_LONGEST_FACTS + _LONGEST_WHY)))
+        self._model_client.context.keep_answer(
+            self._model_client.model, self._request("x" * (_LONGEST_FACTS + _LONGEST_WHY))
+        )
 
     async def ask(self, done: Sequence[ToolEnvelope], why: str) -> str:
         """The answer; empty if there is none.
@@ -119,14 +121,14 @@ class Closing:
         if not any(found.ok for found in done):
             return ""
         facts = preview(calls_in_short(done), _LONGEST_FACTS)
-        request = self._request(f"Results so far: {facts}\n\nStopped because: {clipped(why, _LONGEST_WHY)}")
-        call = self._desk.call("answer", "answer", request, new=request.messages, system=_SYSTEM)
-        response = await self._desk.context.last_answer(call)
+        request = self._request(f"Results so far: {facts}\n\nStopped because: {clip_text(why, _LONGEST_WHY)}")
+        call = self._model_client.call("answer", "answer", request, new=request.messages, system=_SYSTEM)
+        response = await self._model_client.context.last_answer(call)
         return "" if response is None else response.message.text.strip()
 
     def _request(self, facts: str) -> Request:
-        most = min(_MOST_TOKENS, self._desk.context.budget.limits.max_tokens_per_call)
-        request = self._desk.request((user(f"Task: {self._task}\n\n{facts}"),), system=_SYSTEM)
+        most = min(_MOST_TOKENS, self._model_client.context.budget.limits.max_tokens_per_call)
+        request = self._model_client.request((user(f"Task: {self._task}\n\n{facts}"),), system=_SYSTEM)
         return msgspec.structs.replace(request, max_tokens=most)
 
 
@@ -136,16 +138,16 @@ _PARTLY_UNREADABLE = "Calls of your answer that could not be read were left out:
 _FINISH = "Give your final answer now, in words, to whoever asked."
 
 
-class Work(Protocol):
+class TurnContext(Protocol):
     """What the turns of one run are about."""
 
     @property
-    def desk(self) -> Desk:
+    def model_client(self) -> ModelClient:
         """Where the model is asked."""
         ...
 
     @property
-    def offer(self) -> Offer:
+    def offer(self) -> Toolset:
         """What it is offered."""
         ...
 
@@ -167,7 +169,7 @@ class Work(Protocol):
         """What the run has so far, if it ends before its answer."""
         ...
 
-    async def answered(self, turns: "Turns", response: Response) -> Ended:
+    async def end_with_answer(self, turns: "Turns", response: Response) -> RunEnd:
         """How the run ends with an answer that calls nothing; it may be empty."""
         ...
 
@@ -190,7 +192,7 @@ class Turns:
         grounds: Judges where the arguments of calls that write come from; nothing does if null.
     """
 
-    def __init__(self, work: Work, found: Sequence[str] = (), grounds: Grounds | None = None) -> None:
+    def __init__(self, work: TurnContext, found: Sequence[str] = (), grounds: CallEvidence | None = None) -> None:
         self.done: list[ToolEnvelope] = []
         """The calls that were made."""
         self.said = ""
@@ -198,30 +200,30 @@ class Turns:
         self.closing = ""
         """What it says of a run that a limit has stopped, if it could be asked."""
         self._work = work
-        self._desk = work.desk
-        self._acting = Acting(work.desk.context, work.offer, found, grounds)
-        self._room = Room(work.desk.context, work.desk.llm)
-        self._closing = Closing(work.desk, work.opening[-1].text)
+        self._model_client = work.model_client
+        self._acting = ToolCallRunner(work.model_client.context, work.offer, found, grounds)
+        self._room = ContextWindow(work.model_client.context, work.model_client.llm)
+        self._closing = FinalAnswer(work.model_client, work.opening[-1].text)
         self._messages = work.opening
         self._told = _Told(work.opening[-1:])
         self._system = ""
-        self._repeats = Repeats()
+        self._repeats = LoopDetector()
         self._refused_turns = 0
         self._was_empty = False
 
-    async def run(self) -> Ended:
+    async def run(self) -> RunEnd:
         """Run to the end; whatever goes wrong is an end too, with what was reached until then."""
-        self._desk.context.partial = lambda: self._work.partial(self) if self.done or self.said else None
+        self._model_client.context.partial = lambda: self._work.partial(self) if self.done or self.said else None
         self._closing.keep()
         try:
             return await self._run()
         except BudgetExhausted as limit:
-            return await self.ended(limit.shortage.stop_reason, str(limit))
+            return await self.end_at_limit(limit.shortage.stop_reason, str(limit))
         except ModelError as failure:
             stop: StopReason = "policy" if failure.kind == "content_filter" else "error"
-            return self.failed(model_failure(failure), stop_reason=stop)
+            return self.end_with_failure(model_failure(failure), stop_reason=stop)
 
-    async def _run(self) -> Ended:
+    async def _run(self) -> RunEnd:
         """Take turns until the model completes, or has had its chances."""
         turn = 0
         ended = None
@@ -246,14 +248,16 @@ class Turns:
             ready: The answer in which it did.
         """
         new, tools = (user(_FINISH),), self._acting.tools
-        request = self._desk.request(
+        request = self._model_client.request(
             (*self._until(ready), *new), system=self._system, tools=tools, tool_choice="none" if tools else "auto"
         )
-        response = await self._desk.context.model(self._desk.call("format", "formatting", request, new=new))
+        response = await self._model_client.context.model(
+            self._model_client.call("format", "formatting", request, new=new)
+        )
         self.said = response.message.text.strip() or self.said
         return response.message.text
 
-    async def formatted(self, ready: Message, question: str, schema: JsonSchema) -> JsonObject:
+    async def format_answer(self, ready: Message, question: str, schema: JsonSchema) -> JsonObject:
         """The final answer as an object that meets a schema, asked for where the conversation stands.
 
         Args:
@@ -267,7 +271,7 @@ class Turns:
             BudgetExhausted: The run may not spend another call.
         """
         return await ask_json(
-            self._desk,
+            self._model_client,
             "format",
             "formatting",
             question,
@@ -279,28 +283,28 @@ class Turns:
         )
 
     async def _ask(self, turn: int) -> Response:
-        work, desk = self._work, self._desk
+        work, model_client = self._work, self._model_client
         before, self._system = self._system, work.prompt(self.done)
         tools: ToolSet = self._acting.tools
         own = len(work.opening) - 1
         self._messages = await self._room.fit(turn, self._messages, own, system=self._system, tools=tools)
-        request = desk.request(
+        request = model_client.request(
             self._messages,
             system=self._system,
             tools=tools,
             output_schema=None if tools else work.answer_schema,
         )
         offered = work.offer.offered if not self._acting.has_found else msgspec.json.encode(tools.tools)
-        call = desk.call(
+        call = model_client.call(
             f"t{turn}.llm",
             self._told.purpose,
             request,
             new=self._told.new,
             system=None if self._system == before else self._system,
-            tools=await desk.context.keep(offered),
+            tools=await model_client.context.keep(offered),
         )
         self._told = _Told((), self._told.purpose)
-        return await desk.context.model(call)
+        return await model_client.context.model(call)
 
     def _until(self, last: Message) -> tuple[Message, ...]:
         return (*self._messages, last) if last.parts else self._messages
@@ -312,15 +316,15 @@ class Turns:
 
     # Tools ------------------------------------------------------------------------------------------------------------
 
-    async def _act(self, turn: int, response: Response) -> Ended | None:
-        calls = read_calls(response.message, turn, parallel=self._desk.parallel)
+    async def _act(self, turn: int, response: Response) -> RunEnd | None:
+        calls = read_calls(response.message, turn, parallel=self._model_client.parallel)
         outcomes = await self._acting.perform(calls, self.done)
         envelopes = [outcome.envelope for outcome in outcomes if outcome.envelope is not None]
         self.done += envelopes
         limit = _limit_hit(envelopes)
         if limit is not None:
             warning = next(found.error.message for found in envelopes if found.error is not None)
-            return await self.ended(limit, warning)
+            return await self.end_at_limit(limit, warning)
         results = tuple(outcome.result for outcome in outcomes)
         self._messages = (*self._messages, calls.message, Message("user", results))
         failures = [outcome.error for outcome in outcomes if outcome.error is not None]
@@ -328,26 +332,26 @@ class Turns:
         if response.problems:
             self._tell(_PARTLY_UNREADABLE + "\n".join(response.problems))
         if all(outcome.refused for outcome in outcomes):
-            return self._refused(failures[-1])
+            return self._count_refusal(failures[-1])
         self._refused_turns = 0
-        return self._repeated(outcomes)
+        return self._check_repetition(outcomes)
 
-    def _refused(self, failure: ToolError) -> Ended | None:
+    def _count_refusal(self, failure: ToolError) -> RunEnd | None:
         """Nothing of a turn could be done; after some such turns the run ends."""
         self._refused_turns += 1
         if self._refused_turns < MAX_REFUSED_TURNS:
             return None
         stop: StopReason = "policy" if failure.code is ErrorCode.POLICY_DENIED else "error"
-        return self.failed(given_up(self._desk.model.name, failure), stop_reason=stop)
+        return self.end_with_failure(too_many_refusals(self._model_client.model.name, failure), stop_reason=stop)
 
-    def _unreadable(self, response: Response) -> Ended | None:
+    def _unreadable(self, response: Response) -> RunEnd | None:
         """The model wrote calls that are none."""
         problems = "\n".join(response.problems)
         self._messages = (*self._messages, response.message)
         self._tell(f"{_UNREADABLE}{problems}")
-        return self._refused(error(ErrorCode.PROVIDER_ERROR, Reason.BAD_RESPONSE, problems))
+        return self._count_refusal(error(ErrorCode.PROVIDER_ERROR, Reason.BAD_RESPONSE, problems))
 
-    def _repeated(self, outcomes: Sequence[Outcome]) -> Ended | None:
+    def _check_repetition(self, outcomes: Sequence[CallResult]) -> RunEnd | None:
         """A model that does the same again and again is told so, and then stopped."""
         turn = [(outcome.call.name, outcome.call.args, outcome.text) for outcome in outcomes]
         count = self._repeats.count(turn)
@@ -355,34 +359,36 @@ class Turns:
             self._tell(NOTE)
         if count < MOST:
             return None
-        return self.failed(going_in_circles(self._desk.model.name, turn), stop_reason="policy")
+        return self.end_with_failure(is_repeating(self._model_client.model.name, turn), stop_reason="policy")
 
     # The end ----------------------------------------------------------------------------------------------------------
 
-    async def _answer(self, response: Response) -> Ended | None:
+    async def _answer(self, response: Response) -> RunEnd | None:
         is_empty = not response.message.text.strip() and not response.wants_format
         if is_empty and not self._was_empty and not stop_warnings(response):
             self._was_empty = True
             self._tell(_EMPTY)
             return None
-        return await self._work.answered(self, response)
+        return await self._work.end_with_answer(self, response)
 
-    async def ended(self, stop_reason: StopReason, why: str) -> Ended:
+    async def end_at_limit(self, stop_reason: StopReason, why: str) -> RunEnd:
         """An end at a limit: with an answer from what there is, if the model can still be asked for one."""
         self.closing = await self._closing.ask(self.done, why)
         self.said = self.closing or self.said
-        return Ended(output=self._work.partial(self), stop_reason=stop_reason, warnings=(why,))
+        return RunEnd(output=self._work.partial(self), stop_reason=stop_reason, warnings=(why,))
 
-    def failed(self, failure: ToolError, *, stop_reason: StopReason, warnings: tuple[str, ...] = ()) -> Ended:
+    def end_with_failure(
+        self, failure: ToolError, *, stop_reason: StopReason, warnings: tuple[str, ...] = ()
+    ) -> RunEnd:
         """A failure, with what was done until then."""
         output = self._work.partial(self) if self.done or self.said else None
-        return Ended(output=output, status="failed", stop_reason=stop_reason, error=failure, warnings=warnings)
+        return RunEnd(output=output, status="failed", stop_reason=stop_reason, error=failure, warnings=warnings)
 
-    def nothing(self, response: Response) -> Ended:
+    def nothing(self, response: Response) -> RunEnd:
         """The failure of a model that has nothing to say."""
-        message = f"the model {self._desk.model.name!r} ended with an empty answer (stop: {response.stop})"
+        message = f"the model {self._model_client.model.name!r} ended with an empty answer (stop: {response.stop})"
         empty = error(ErrorCode.PROVIDER_ERROR, Reason.BAD_RESPONSE, message)
-        return self.failed(empty, stop_reason="error", warnings=stop_warnings(response))
+        return self.end_with_failure(empty, stop_reason="error", warnings=stop_warnings(response))
 
 
 def stop_warnings(response: Response) -> tuple[str, ...]:

@@ -67,22 +67,22 @@ class Contract(BaseModel):
 _INDEX: Final = re.compile(r"[0-9]{1,9}")
 
 
-def escaped(name: str) -> str:
+def escape_name(name: str) -> str:
     """A name as it is written in a pointer: `a/b` as `a~1b`."""
     return name.replace("~", "~0").replace("/", "~1")
 
 
-def unescaped(written: str) -> str:
+def unescape_name(written: str) -> str:
     """The name that is written in a pointer: `a~1b` as `a/b`."""
     return written.replace("~1", "/").replace("~0", "~")
 
 
 def pointer_names(pointer: str) -> list[str]:
     """The names in a pointer, `deals` and `0` in `/deals/0`; a `#` before it, as in a `$ref`, is passed over."""
-    return [unescaped(written) for written in pointer.removeprefix("#").split("/")[1:]]
+    return [unescape_name(written) for written in pointer.removeprefix("#").split("/")[1:]]
 
 
-def pointed(document: Json, pointer: str) -> Json:
+def resolve_pointer(document: Json, pointer: str) -> Json:
     """What a pointer leads to; null if that is nowhere."""
     node = document
     for name in pointer_names(pointer):

@@ -9,7 +9,7 @@ A service account: an identity of its own that an agent may act as, with grants 
 
 Who may write an agent that acts as an account needs `ai://accounts/{name}/execute`; who calls the agent does not.
 
-A piece of prompt that many agents share: a tone, a house rule, a description of the company (004, prompt refs).
+A piece of prompt that many agents share: a tone, a company rule, a description of the company (004, prompt refs).
 """
 
 import re

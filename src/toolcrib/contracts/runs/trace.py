@@ -61,7 +61,7 @@ class CostBreakdown(Contract):
 _SIGNAL: Final = "settled:"
 
 
-def settled_signal(position: str) -> str:
+def settlement_signal(position: str) -> str:
     """Name of the signal that settles the call at a position."""
     return f"{_SIGNAL}{position}"
 

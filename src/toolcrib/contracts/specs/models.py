@@ -118,7 +118,7 @@ class Allowance(Contract):
             seconds=self.seconds + other.seconds,
         )
 
-    def shared(self, parts: int) -> "Allowance":
+    def divide(self, parts: int) -> "Allowance":
         """One of several equal parts; time passes for all of them at once."""
         return Allowance(
             tool_calls=self.tool_calls // parts,

@@ -107,7 +107,7 @@ class AgentDefinition(AgentParts, CallRules, Identity):
 
     @field_validator("tools", mode="before")
     @classmethod
-    def _named_tools(cls, given: Any) -> Any:
+    def _expand_tools(cls, given: Any) -> Any:
         """A tool without a priority may be written as its reference alone."""
         if not isinstance(given, list | tuple):
             return given

@@ -33,7 +33,7 @@ from toolcrib.contracts import (
     ToolRevision,
 )
 from toolcrib.contracts.workflows import WorkflowImplementation
-from toolcrib.core.runs import History, Past, result_of, spent_in
+from toolcrib.core.runs import EndedRuns, History, result_of, spending_of
 
 
 def limits_of(tool: ToolRevision, kind: RunKind, given_s: float | None = None) -> Limits:
@@ -78,7 +78,7 @@ def _with_room(limits: Limits, call_timeout_s: float) -> Limits:
     )
 
 
-def bounded(limits: Limits, guardrails: Sequence[Guardrail]) -> Limits:
+def with_max_cost(limits: Limits, guardrails: Sequence[Guardrail]) -> Limits:
     """The limits with what guardrails say about costs; those of a caller hold for all of its nested runs together."""
     costs = [rule.usd for rule in guardrails if isinstance(rule, MaxCost)]
     if not costs:
@@ -91,7 +91,7 @@ def bounded(limits: Limits, guardrails: Sequence[Guardrail]) -> Limits:
 NOTHING: Final = Allowance(tool_calls=0, requests=0, tokens=0, cost_usd=Decimal(0), seconds=0)
 
 
-async def check_alone(journal: Past, run: Run) -> None:
+async def check_alone(journal: EndedRuns, run: Run) -> None:
     """Refuse to drive a nested run while a caller of it is being worked on, which takes it under its own budget.
 
     Raises:
@@ -108,7 +108,7 @@ async def check_alone(journal: Past, run: Run) -> None:
         caller_id = caller.request.parent_run_id
 
 
-async def limits_alone(journal: Past, request: RunRequest, history: History, limits: Limits) -> Limits:
+async def limits_alone(journal: EndedRuns, request: RunRequest, history: History, limits: Limits) -> Limits:
     """The limits of a run that is driven without its caller; its own, if nobody has called it.
 
     Args:
@@ -128,7 +128,7 @@ async def limits_alone(journal: Past, request: RunRequest, history: History, lim
     return part.bounding(limits)
 
 
-async def _part(journal: Past, caller_id: str | None) -> Allowance | None:
+async def _part(journal: EndedRuns, caller_id: str | None) -> Allowance | None:
     """What a caller has left to each of the things that it waits for; null if that was not recorded."""
     if caller_id is None:
         return None
@@ -141,10 +141,10 @@ async def _part(journal: Past, caller_id: str | None) -> Allowance | None:
 
 
 def _part_of(suspension: RunSuspended, left: Allowance) -> Allowance:
-    return left.shared(max(len(suspension.waiting_for), 1))
+    return left.divide(max(len(suspension.waiting_for), 1))
 
 
-async def open_parts(journal: Past, history: History) -> Mapping[str, Allowance]:
+async def open_parts(journal: EndedRuns, history: History) -> Mapping[str, Allowance]:
     """What a run that goes on must hold back for each open nested run: what it has used, and what it may still use.
 
     Only one that is being driven may use more: any other waits until its caller waits again, and gets a new part then.
@@ -156,11 +156,11 @@ async def open_parts(journal: Past, history: History) -> Mapping[str, Allowance]
     parts: dict[str, Allowance] = {}
     for child_id in history.open_children:
         more = _largest(history.left_alone.get(child_id, ())) if await _is_driven(journal, child_id) else NOTHING
-        parts[child_id] = await _used(journal, child_id, more=more)
+        parts[child_id] = await _usage_of(journal, child_id, more=more)
     return parts
 
 
-async def _is_driven(journal: Past, run_id: str) -> bool:
+async def _is_driven(journal: EndedRuns, run_id: str) -> bool:
     try:
         return (await journal.run(run_id)).status == "running"
     except NotFound:
@@ -179,23 +179,23 @@ def _largest(suspensions: Sequence[RunSuspended]) -> Allowance:
     )
 
 
-async def _used(journal: Past, run_id: str, *, more: Allowance = NOTHING) -> Allowance:
+async def _usage_of(journal: EndedRuns, run_id: str, *, more: Allowance = NOTHING) -> Allowance:
     """What a nested run has used, with those that it has started, and how much more it may use if it has not ended."""
     events = await journal.events(run_id)
     if not events:
         return NOTHING  # it was announced, and a crash came before it was made
     last = events[-1].event
     if isinstance(last, RunFinished):
-        return used_up(last.tool_calls, result_of(run_id, last).all_tokens, last.cost_usd)
+        return to_allowance(last.tool_calls, result_of(run_id, last).all_tokens, last.cost_usd)
     history = History(events)
-    spent = spent_in(history)
+    spent = spending_of(history)
     begun = len(history.intents.keys() - history.envelopes.keys())
-    total = used_up(spent.tool_calls + begun, spent.tokens, spent.cost_usd).plus(more)
+    total = to_allowance(spent.tool_calls + begun, spent.tokens, spent.cost_usd).plus(more)
     for child_id in history.open_children:
-        total = total.plus(await _used(journal, child_id))
+        total = total.plus(await _usage_of(journal, child_id))
     return total
 
 
-def used_up(tool_calls: int, tokens: int, cost_usd: Decimal | None) -> Allowance:
+def to_allowance(tool_calls: int, tokens: int, cost_usd: Decimal | None) -> Allowance:
     """What was used, in the terms of what may be."""
     return Allowance(tool_calls=tool_calls, requests=0, tokens=tokens, cost_usd=cost_usd or Decimal(0), seconds=0)

@@ -35,44 +35,44 @@ from toolcrib.contracts import (
     Unavailable,
 )
 from toolcrib.contracts.base.errors import StoreUnavailable
-from toolcrib.core.engines.budgets import bounded, limits_alone, limits_of, open_parts
-from toolcrib.core.engines.leases import Hold, Stopped
+from toolcrib.core.engines.budgets import limits_alone, limits_of, open_parts, with_max_cost
+from toolcrib.core.engines.leases import LeaseGuard, Stopped
 from toolcrib.core.engines.nesting import child_signal, nested_request, nested_run_id
 from toolcrib.core.engines.outcomes import (
-    Driven,
+    DriveResult,
     call_ended,
     caller_ended,
     cancel_signal,
-    cancelled,
+    end_by_cancel,
     end_of,
-    finished,
-    orphaned,
+    end_of_orphan,
     resume_cause,
+    to_run_finished,
 )
 from toolcrib.core.executor import Clock, error
-from toolcrib.core.policy import Budget, Caps, Guardrails, Purse, policy_of
+from toolcrib.core.policy import Budget, Caps, Guardrails, RunCaps, policy_of
 from toolcrib.core.registry import Registry
 from toolcrib.core.runs import (
-    Ended,
+    EndedRuns,
     History,
-    InDoubt,
-    Live,
+    InterruptedCalls,
     ModelCalls,
     Nested,
-    Past,
     Program,
     RunContext,
+    RunEnd,
     RunLog,
-    Surroundings,
+    RunPorts,
     Suspended,
+    TokenHub,
     as_asked,
     result_of,
 )
-from toolcrib.core.runs.context.ports import Executes, Foretell, Learn, Texts, learned_now, nothing_foretold
+from toolcrib.core.runs.context.ports import Executes, Foretell, Learn, Texts, nothing_foretold, observe_now
 from toolcrib.core.runs.journal.log import Appends
 from toolcrib.core.runs.models.guard import Screens
 from toolcrib.infrastructure.store import Claim, RunChange
-from toolcrib.llm.base.errors import RetryPolicy
+from toolcrib.llm.base.errors import ModelRetryPolicy
 
 
 class NestedRuns(Protocol):
@@ -82,7 +82,7 @@ class NestedRuns(Protocol):
         """Write a new run; `Conflict` if there is one of this id."""
         ...
 
-    async def resume(self, run_id: str, parent: RunContext | None = None) -> Driven:
+    async def resume(self, run_id: str, parent: RunContext | None = None) -> DriveResult:
         """Drive a run until it has ended or waits for something outside."""
         ...
 
@@ -91,7 +91,7 @@ class NestedRuns(Protocol):
         ...
 
 
-class RunJournal(Appends, Past, Protocol):
+class RunJournal(Appends, EndedRuns, Protocol):
     """What a driver asks of a journal."""
 
     async def signal(self, run_id: str, signal: Signal) -> bool:
@@ -131,7 +131,7 @@ class RunExecutor(Executes, Protocol):
         ...
 
 
-class House(Struct, frozen=True):
+class RunServices(Struct, frozen=True):
     """What runs are executed with."""
 
     store: RunStore
@@ -139,11 +139,11 @@ class House(Struct, frozen=True):
     executor: RunExecutor
     programs: Mapping[RunKind, Program]
     clock: Clock
-    retry: RetryPolicy
-    live: Live
+    retry: ModelRetryPolicy
+    live: TokenHub
     deadline: Callable[[float], asyncio.Timeout] = asyncio.timeout
     """Ends the work on a run after so many seconds; in a replay when it ended then."""
-    learn: Learn = learned_now
+    learn: Learn = observe_now
     """Finds out what a program wants to know of the world; in a replay what it found then."""
     screens: Callable[[], Screens] = Screens
     """Makes the content filters of a run; in a replay they find in an answer what they found then."""
@@ -151,14 +151,14 @@ class House(Struct, frozen=True):
     """Says what a replay comes to next in a run."""
 
 
-class Drive:
+class ClaimedRun:
     """One claim being worked on: row, signals, history, and all events so far."""
 
-    def __init__(self, claim: Claim, house: House) -> None:
+    def __init__(self, claim: Claim, services: RunServices) -> None:
         self.run = claim.run
         self.signals = claim.signals
         self.history = History(claim.events)
-        self.log = RunLog(house.store.journal, claim.run, house.clock, claim.events)
+        self.log = RunLog(services.store.journal, claim.run, services.clock, claim.events)
         self.add = self.log.add
 
 
@@ -166,27 +166,29 @@ class Driver:
     """Executes claimed runs.
 
     Args:
-        house: What they are executed with.
+        services: What they are executed with.
         nested: Starts and ends the runs that they start.
         ensure: Raises `Fenced` if another process may have a run.
     """
 
-    def __init__(self, house: House, nested: NestedRuns, ensure: Callable[[Hold], Awaitable[None]]) -> None:
-        self._house = house
+    def __init__(
+        self, services: RunServices, nested: NestedRuns, ensure: Callable[[LeaseGuard], Awaitable[None]]
+    ) -> None:
+        self._services = services
         self._ensure = ensure
         self._nested = nested
-        self._in_doubt = InDoubt(house.registry, house.clock)
+        self._in_doubt = InterruptedCalls(services.registry, services.clock)
 
-    async def execute(self, claim: Claim, hold: Hold, parent: RunContext | None) -> Driven:
+    async def execute(self, claim: Claim, hold: LeaseGuard, parent: RunContext | None) -> DriveResult:
         """Execute a run's program until it ends or waits; a run that was cancelled is ended instead.
 
         Raises:
             Fenced: Another process has taken the run.
             StoreUnavailable: The store went away; whoever claims the run later goes on with it.
         """
-        drive, request = Drive(claim, self._house), claim.run.request
-        tool = as_asked(await self._house.registry.pinned(claim.run.realm, request.content_hash), request)
-        journal, limits = self._house.store.journal, limits_of(tool, request.kind, request.timeout_s)
+        drive, request = ClaimedRun(claim, self._services), claim.run.request
+        tool = as_asked(await self._services.registry.get_revision(claim.run.realm, request.content_hash), request)
+        journal, limits = self._services.store.journal, limits_of(tool, request.kind, request.timeout_s)
         if parent is None:  # else the parent's own budget and time-out hold
             limits = await limits_alone(journal, request, drive.history, limits)
         parts = await open_parts(journal, drive.history)
@@ -202,12 +204,14 @@ class Driver:
                 await self._nested.end(child_id)
         return driven
 
-    async def _work(self, drive: Drive, hold: Hold, context: RunContext, tool: ToolRevision, *, called: bool) -> Driven:
+    async def _work(
+        self, drive: ClaimedRun, hold: LeaseGuard, context: RunContext, tool: ToolRevision, *, called: bool
+    ) -> DriveResult:
         """Do what there is to do, until it is written how the run has halted."""
         if CANCEL in drive.signals:
             return await self._cancel(drive, context)
         if not called and await self._is_orphan(context.request):
-            return await self._end(drive, orphaned(context.request), context)
+            return await self._end(drive, end_of_orphan(context.request), context)
         seconds = max(context.budget.limits.timeout_s - drive.history.active_s, 0.0)
         hold.on_leave(context.leave)
         try:
@@ -226,13 +230,13 @@ class Driver:
             return await self._suspend(drive, halt, context)
         return await self._end(drive, halt, context)
 
-    async def refuse(self, claim: Claim, ended: Ended) -> Driven:
+    async def refuse(self, claim: Claim, ended: RunEnd) -> DriveResult:
         """End a run that was not admitted."""
-        return await self._finish(Drive(claim, self._house), ended)
+        return await self._finish(ClaimedRun(claim, self._services), ended)
 
     # Inside -----------------------------------------------------------------------------------------------------------
 
-    async def _until_halted(self, context: RunContext, tool: ToolRevision, seconds: float) -> Ended | Suspended:
+    async def _until_halted(self, context: RunContext, tool: ToolRevision, seconds: float) -> RunEnd | Suspended:
         """Execute the program until it ends, or until nothing of it can go on."""
         try:
             return await self._run_program(context, tool, seconds)
@@ -240,9 +244,9 @@ class Driver:
             await context.settle(cancel=False)
             return Suspended("queued") if context.left else wait
 
-    async def _run_program(self, context: RunContext, tool: ToolRevision, seconds: float) -> Ended:
-        program = self._house.programs[context.request.kind]
-        deadline = self._house.deadline(seconds)
+    async def _run_program(self, context: RunContext, tool: ToolRevision, seconds: float) -> RunEnd:
+        program = self._services.programs[context.request.kind]
+        deadline = self._services.deadline(seconds)
         try:
             async with deadline:
                 return await program(context, tool)
@@ -253,7 +257,7 @@ class Driver:
             message = f"the run did not end within timeout_s={allowed:g}; raise timeout_s to go on"
             context.note_limit("timeout_s", allowed, allowed, message)
             late = error(ErrorCode.TIMEOUT, Reason.RUN_TIMEOUT, message)
-            return Ended(
+            return RunEnd(
                 output=context.partial(), status="timed_out", stop_reason="timeout", error=late, warnings=(message,)
             )
         except (Fenced, StoreUnavailable):  # that is no end: the run goes on elsewhere, or later
@@ -261,10 +265,10 @@ class Driver:
         except Exception as crash:  # noqa: BLE001 - the edge of a run: its failure is its end, in the journal
             return end_of(crash, context.partial())
 
-    async def _suspend(self, drive: Drive, wait: Suspended, context: RunContext) -> Driven:
+    async def _suspend(self, drive: ClaimedRun, wait: Suspended, context: RunContext) -> DriveResult:
         change = RunChange(status=wait.status, waiting_for=wait.signals, wake_at=wait.wake_at)
-        left = context.budget.allowance(context.deadline - self._house.clock.monotonic())
-        spent = context.budget.spent(left.seconds)
+        left = context.budget.allowance(context.deadline - self._services.clock.monotonic())
+        spent = context.budget.usage(left.seconds)
         context.leave_budget()
         suspended = RunSuspended(
             status=wait.status,
@@ -275,16 +279,16 @@ class Driver:
             tainted=context.ever_tainted,
         )
         await drive.add(suspended, change=change)
-        return Driven(RunResult(run_id=drive.run.run_id, status=wait.status), drive.log.events)
+        return DriveResult(RunResult(run_id=drive.run.run_id, status=wait.status), drive.log.events)
 
-    async def _cancel(self, drive: Drive, context: RunContext) -> Driven:
+    async def _cancel(self, drive: ClaimedRun, context: RunContext) -> DriveResult:
         """End a run that somebody has cancelled, with what it has so far."""
-        told = (await self._house.store.journal.signals(drive.run.run_id))[CANCEL]
+        told = (await self._services.store.journal.signals(drive.run.run_id))[CANCEL]
         if CANCEL not in drive.history.received:
             drive.add(SignalReceived(name=CANCEL, payload=told.payload, made_by=told.made_by))
-        return await self._end(drive, cancelled(told, context.partial()), context)
+        return await self._end(drive, end_by_cancel(told, context.partial()), context)
 
-    async def _end(self, drive: Drive, ended: Ended, context: RunContext) -> Driven:
+    async def _end(self, drive: ClaimedRun, ended: RunEnd, context: RunContext) -> DriveResult:
         """Finish a run of which something may still be under way, or not have been asked for again."""
         await context.settle(cancel=True)
         context.leave_budget()
@@ -292,16 +296,16 @@ class Driver:
         await self._cancel_children(drive, context)
         return await self._finish(drive, ended, context)
 
-    async def _finish(self, drive: Drive, ended: Ended, context: RunContext | None = None) -> Driven:
-        finish = finished(ended, context)
+    async def _finish(self, drive: ClaimedRun, ended: RunEnd, context: RunContext | None = None) -> DriveResult:
+        finish = to_run_finished(ended, context)
         result = result_of(drive.run.run_id, finish)
         tells = None
         parent_id = drive.run.request.parent_run_id
         if parent_id is not None:
-            name, at = child_signal(drive.run.run_id), self._house.clock.now()
+            name, at = child_signal(drive.run.run_id), self._services.clock.now()
             tells = parent_id, Signal(name=name, payload={}, made_by=drive.run.made_by, at=at)
         await drive.add(finish, change=RunChange(status=ended.status, result=result, tells=tells))
-        return Driven(result, drive.log.events)
+        return DriveResult(result, drive.log.events)
 
     async def _spawn(self, context: RunContext, nested: Nested) -> RunResult:
         child_id = nested_run_id(context.run_id, nested)
@@ -310,7 +314,7 @@ class Driver:
                 position=nested.position, child_run_id=child_id, tool=nested.tool.ref, instead_of=nested.instead_of
             )
         )
-        request = nested_request(context, nested, self._house.registry, self._house.clock)
+        request = nested_request(context, nested, self._services.registry, self._services.clock)
         with contextlib.suppress(Conflict):
             await self._nested.create(request, run_id=child_id)
         result = (await self._nested.resume(child_id, parent=context)).result
@@ -321,7 +325,7 @@ class Driver:
         context.child_ended(child_id)
         return result
 
-    async def _cancel_children(self, drive: Drive, context: RunContext) -> None:
+    async def _cancel_children(self, drive: ClaimedRun, context: RunContext) -> None:
         """Tell the nested runs that are still open that nobody waits for them any more, whoever drives them."""
         for child_id in context.open_children:
             await self._cancel_child(drive.run, child_id, caller_ended(drive.run.run_id))
@@ -332,31 +336,31 @@ class Driver:
         await self._nested.end(child_id)
 
     async def _cancel_child(self, run: Run, child_id: str, reason: str) -> None:
-        told = cancel_signal(by=run.made_by, reason=reason, at=self._house.clock.now())
+        told = cancel_signal(by=run.made_by, reason=reason, at=self._services.clock.now())
         with contextlib.suppress(NotFound):  # it was announced, and a crash came before it was made
-            await self._house.store.journal.signal(child_id, told)
+            await self._services.store.journal.signal(child_id, told)
 
     async def _is_orphan(self, request: RunRequest) -> bool:
         """Whether the run that called this one has ended."""
         parent_id = request.parent_run_id
-        return parent_id is not None and (await self._house.store.journal.run(parent_id)).ended
+        return parent_id is not None and (await self._services.store.journal.run(parent_id)).ended
 
     def _context(
-        self, drive: Drive, hold: Hold, tool: ToolRevision, limits: Limits, parent: RunContext | None
+        self, drive: ClaimedRun, hold: LeaseGuard, tool: ToolRevision, limits: Limits, parent: RunContext | None
     ) -> RunContext:
-        house, run_id, request = self._house, drive.run.run_id, drive.run.request
+        services, run_id, request = self._services, drive.run.run_id, drive.run.request
         policy = policy_of(tool, request)
         if parent is not None:
             parent.budget.release(run_id)
-        budget = Budget(bounded(limits, policy.guardrails), parent=parent.budget if parent else None)
-        deadline = house.clock.monotonic() + limits.timeout_s - drive.history.active_s
+        budget = Budget(with_max_cost(limits, policy.guardrails), parent=parent.budget if parent else None)
+        deadline = services.clock.monotonic() + limits.timeout_s - drive.history.active_s
 
         async def signal(name: str) -> Signal | None:
             known = drive.signals.get(name)
-            return known or (await house.store.journal.signals(run_id)).get(name)
+            return known or (await services.store.journal.signals(run_id)).get(name)
 
         async def arrived() -> Collection[str]:
-            return await house.store.journal.signals(run_id)
+            return await services.store.journal.signals(run_id)
 
         return RunContext(
             drive.run,
@@ -366,30 +370,30 @@ class Driver:
                 drive.log,
                 drive.history,
                 budget,
-                house.clock,
-                aloud=partial(house.live.speech, run_id),
+                services.clock,
+                open_buffer=partial(services.live.speech, run_id),
                 jitter=lambda: Random(run_id).random(),  # noqa: S311 - spreads retries, guards nothing
-                retry=house.retry,
-                guardrails=house.executor.guardrails,
-                purse=Purse.of(house.executor.caps, drive.run),
-                screens=house.screens(),
+                retry=services.retry,
+                guardrails=services.executor.guardrails,
+                run_caps=RunCaps.of(services.executor.caps, drive.run),
+                screens=services.screens(),
             ),
             budget=budget,
             policy=policy,
             deadline=min(deadline, parent.deadline) if parent else deadline,
             spawn=self._spawn,
-            surroundings=Surroundings(
-                executor=house.executor,
+            run_ports=RunPorts(
+                executor=services.executor,
                 in_doubt=self._in_doubt,
-                blobs=house.store.blobs,
-                clock=house.clock,
+                blobs=services.store.blobs,
+                clock=services.clock,
                 signals=signal,
                 arrived=arrived,
-                leave=partial(house.store.journal.signal, run_id),
+                leave=partial(services.store.journal.signal, run_id),
                 abandon=partial(self._abandon, drive.run),
-                past=house.store.journal,
-                learn=house.learn,
-                foretell=house.foretell,
+                past=services.store.journal,
+                learn=services.learn,
+                foretell=services.foretell,
                 fence=partial(self._ensure, hold),
             ),
         )

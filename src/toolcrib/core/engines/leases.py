@@ -14,7 +14,7 @@ class Stopped(Exception):
     """The run was cancelled while it was worked on."""
 
 
-class Hold:
+class LeaseGuard:
     """One run that a task of this process works on, and how it is stopped from outside.
 
     Args:
@@ -114,23 +114,23 @@ class Leases:
         self._clock = clock
         self._owner = owner
         self._lease_s = lease_s
-        self._kept: dict[str, Hold] = {}
+        self._kept: dict[str, LeaseGuard] = {}
         self._heart: asyncio.Task[None] | None = None
 
     def new(self) -> Lease:
         """A lease from now on, for a run that is created here."""
         return Lease(self._owner, self._clock.now() + timedelta(seconds=self._lease_s))
 
-    async def claim(self, hold: Hold) -> Claim | None:
+    async def claim(self, hold: LeaseGuard) -> Claim | None:
         """Take a run, as `Journal.claim` does."""
         self.note(hold)
         return await self._journal.claim(hold.run_id, owner=self._owner, now=self._clock.now(), lease_s=self._lease_s)
 
-    def note(self, hold: Hold) -> None:
+    def note(self, hold: LeaseGuard) -> None:
         """A lease that is asked for now holds from now on, if it is granted."""
         hold.valid_until = self._clock.monotonic() + self._lease_s
 
-    async def ensure(self, hold: Hold) -> None:
+    async def ensure(self, hold: LeaseGuard) -> None:
         """See to it that no other process can have a run at this moment; asked before each effect.
 
         A process that was frozen, or whose heartbeat came late, does not know what others have done meanwhile. Its own
@@ -151,7 +151,7 @@ class Leases:
             raise Fenced(msg)
 
     @contextlib.contextmanager
-    def kept(self, hold: Hold) -> Generator[None]:
+    def keep_alive(self, hold: LeaseGuard) -> Generator[None]:
         """Renew the lease of a claimed run meanwhile."""
         self._kept[hold.run_id] = hold
         if self._heart is None or self._heart.done():
@@ -175,14 +175,14 @@ class Leases:
             with contextlib.suppress(Unavailable):  # the next look may come in time
                 await self._look_after(list(self._kept.values()))
 
-    async def _look_after(self, mine: Sequence[Hold]) -> None:
+    async def _look_after(self, mine: Sequence[LeaseGuard]) -> None:
         await self._renew(mine)
-        for run_id in await self._journal.signalled(CANCEL, list(self._kept)):
+        for run_id in await self._journal.runs_with_signal(CANCEL, list(self._kept)):
             hold = self._kept.get(run_id)
             if hold is not None:
                 hold.stop()
 
-    async def _renew(self, mine: Sequence[Hold]) -> None:
+    async def _renew(self, mine: Sequence[LeaseGuard]) -> None:
         """Prolong the leases that are still ours, and stop the work on runs whose are not."""
         asked = self._clock.monotonic()
         ids = [hold.run_id for hold in mine]

@@ -29,15 +29,15 @@ from toolcrib.contracts import (
     Unavailable,
 )
 from toolcrib.core.engines.budgets import check_alone
-from toolcrib.core.engines.driver import Driver, House
-from toolcrib.core.engines.leases import Hold, Leases
+from toolcrib.core.engines.driver import Driver, RunServices
+from toolcrib.core.engines.leases import LeaseGuard, Leases
 from toolcrib.core.engines.nesting import awaited_children
-from toolcrib.core.engines.outcomes import Driven, cancel_signal, read_driven
+from toolcrib.core.engines.outcomes import DriveResult, cancel_signal, read_driven
 from toolcrib.core.executor import Clock, Executor
 from toolcrib.core.registry import Registry
-from toolcrib.core.runs import Ended, Live, Program, RunContext
+from toolcrib.core.runs import Program, RunContext, RunEnd, TokenHub
 from toolcrib.infrastructure.store import Claim, Entry, Store
-from toolcrib.llm.base.errors import RetryPolicy
+from toolcrib.llm.base.errors import ModelRetryPolicy
 
 _DRAINED_S: Final = 0.05
 """Seconds between looks whether all runs have been let go of."""
@@ -57,7 +57,7 @@ class EngineSettings:
     """Seconds between looks for runs that can go on."""
     max_runs: int = 500
     """Runs at the same time."""
-    retry: RetryPolicy = field(default_factory=RetryPolicy)
+    retry: ModelRetryPolicy = field(default_factory=ModelRetryPolicy)
 
 
 class LocalEngine:
@@ -92,11 +92,11 @@ class LocalEngine:
         self._new_run_id = new_run_id
         self._settings = settings
         self._leases = Leases(store.journal, clock, owner=settings.owner, lease_s=settings.lease_s)
-        self.live = Live()
+        self.live = TokenHub()
         """What the models of the runs that this process drives are saying."""
-        house = House(store, registry, executor, programs, clock, settings.retry, self.live)
-        self._driver = Driver(house, self, self._leases.ensure)
-        self._driving: dict[str, Hold] = {}
+        services = RunServices(store, registry, executor, programs, clock, settings.retry, self.live)
+        self._driver = Driver(services, self, self._leases.ensure)
+        self._driving: dict[str, LeaseGuard] = {}
         """Runs that a task of this process drives or is about to claim."""
         self._left_over: dict[str, None] = {}
         """Runs that were found at a look and may be so at the next, those that were begun longest ago first."""
@@ -116,20 +116,20 @@ class LocalEngine:
         await self._journal.create(run, RunStarted(request=request))
         return run.run_id
 
-    async def start(self, request: RunRequest) -> Driven:
+    async def start(self, request: RunRequest) -> DriveResult:
         """Create a run and drive it at once until it ends or waits."""
         claim = self._create_claimed(request)
-        with self._held(claim.run.run_id) as hold:
+        with self._reserve_run(claim.run.run_id) as hold:
             self._leases.note(hold)
             return await self._drive_held(claim, hold, None)
 
-    async def refuse(self, request: RunRequest, refusal: ToolError) -> Driven:
+    async def refuse(self, request: RunRequest, refusal: ToolError) -> DriveResult:
         """Write a run that was not admitted: it is in the journal, ended, with the reason."""
         stop = "policy" if refusal.code is ErrorCode.POLICY_DENIED else "error"
-        refused = Ended(status="failed", stop_reason=stop, error=refusal)
+        refused = RunEnd(status="failed", stop_reason=stop, error=refusal)
         return await self._driver.refuse(self._create_claimed(request), refused)
 
-    async def drive(self, run_id: str, parent: RunContext | None = None) -> Driven:
+    async def drive(self, run_id: str, parent: RunContext | None = None) -> DriveResult:
         """Claim a run and execute its program until it ends or waits.
 
         Raises:
@@ -137,10 +137,10 @@ class LocalEngine:
             Fenced: Another process took the run meanwhile.
             Unavailable: This process lacks what the run needs; another one can carry it on.
         """
-        with self._held(run_id) as hold:
+        with self._reserve_run(run_id) as hold:
             stored = await self._journal.run(run_id)
             if stored.ended:
-                return await self._ended_before(stored, parent)
+                return await self._collect_result(stored, parent)
             await self._check_able(stored)
             if parent is not None:
                 return await self._drive_held(await self._claim(hold), hold, parent)
@@ -149,7 +149,7 @@ class LocalEngine:
             await check_alone(self._journal, stored)  # a caller that was taken in between has seen that this one waits
             return await self._drive_held(claim, hold, None)
 
-    async def resume(self, run_id: str, parent: RunContext | None = None) -> Driven:
+    async def resume(self, run_id: str, parent: RunContext | None = None) -> DriveResult:
         """Drive a run that waits or whose process died, and the nested runs that it waits for.
 
         Waits until a dead process's lease is over, or a living one is done with the run, also one that has taken it
@@ -177,11 +177,11 @@ class LocalEngine:
             if status not in WAITING:
                 await self._clock.sleep(min(self._settings.poll_s, self._settings.lease_s / 4))
 
-    async def recover(self) -> Sequence[Driven]:
+    async def recover(self) -> Sequence[DriveResult]:
         """Drive every run that can go on now, and return how they stand."""
         found = await self._journal.claimable(now=self._clock.now(), limit=self._settings.max_runs)
         driven = await asyncio.gather(*(self.drive(run_id) for run_id in found), return_exceptions=True)
-        return [outcome for outcome in driven if isinstance(outcome, Driven)]
+        return [outcome for outcome in driven if isinstance(outcome, DriveResult)]
 
     async def signal(self, run_id: str, signal: Signal) -> bool:
         """Leave a signal for a run. False if there was one of that name; the first wins."""
@@ -223,7 +223,7 @@ class LocalEngine:
 
     async def end(self, run_id: str) -> None:
         """End a run that was cancelled, without its program; one that another task or process drives ends there."""
-        with contextlib.suppress(Conflict, Fenced, NotFound), self._held(run_id) as hold:
+        with contextlib.suppress(Conflict, Fenced, NotFound), self._reserve_run(run_id) as hold:
             await self._drive_held(await self._claim(hold), hold, None)
 
     async def serve(self) -> None:
@@ -285,21 +285,21 @@ class LocalEngine:
         return Claim(run, [Entry(run.run_id, 1, now, run.realm, run.made_by, first)], {})
 
     @contextlib.contextmanager
-    def _held(self, run_id: str) -> Generator[Hold]:
+    def _reserve_run(self, run_id: str) -> Generator[LeaseGuard]:
         """Keep the other tasks of this process from driving a run meanwhile."""
         if run_id in self._driving:
             msg = f"run {run_id!r} is being driven by this process already; resume it to wait for its end"
             raise Conflict(msg)
-        self._driving[run_id] = Hold(run_id, leaving=self._leaving)
+        self._driving[run_id] = LeaseGuard(run_id, leaving=self._leaving)
         try:
             yield self._driving[run_id]
         finally:
             del self._driving[run_id]
 
-    async def _drive_held(self, claim: Claim, hold: Hold, parent: RunContext | None) -> Driven:
+    async def _drive_held(self, claim: Claim, hold: LeaseGuard, parent: RunContext | None) -> DriveResult:
         """Execute a run that was claimed, as long as its lease can be renewed."""
         try:
-            with self._leases.kept(hold):
+            with self._leases.keep_alive(hold):
                 driven = await self._driver.execute(claim, hold, parent)
         except asyncio.CancelledError:
             if not hold.lost or not hold.forget_interruption():
@@ -313,14 +313,14 @@ class LocalEngine:
             return await self._drive_held(await self._claim(hold), hold, parent)
         return driven
 
-    async def _claim(self, hold: Hold) -> Claim:
+    async def _claim(self, hold: LeaseGuard) -> Claim:
         claim = await self._leases.claim(hold)
         if claim is None:
             msg = f"run {hold.run_id!r} cannot be taken now: it waits for something, or another process holds it"
             raise Conflict(msg)
         return claim
 
-    async def _ended_before(self, run: Run, parent: RunContext | None) -> Driven:
+    async def _collect_result(self, run: Run, parent: RunContext | None) -> DriveResult:
         """A run that was driven to its end before; what it used counts for its parent too."""
         driven = await read_driven(self._journal, run)
         if parent is not None:
@@ -332,7 +332,7 @@ class LocalEngine:
             )
         return driven
 
-    async def _resume_nested(self, driven: Driven) -> bool:
+    async def _resume_nested(self, driven: DriveResult) -> bool:
         """Whether a nested run that this one waits for has come to its end; the others go on with this one then."""
         for child_id in awaited_children(driven.log):
             if (await self.resume(child_id)).result.status in ENDED:

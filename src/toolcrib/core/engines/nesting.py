@@ -27,7 +27,7 @@ def nested_run_id(parent_run_id: str, nested: Nested) -> str:
 def nested_request(context: RunContext, nested: Nested, registry: Registry, clock: Clock) -> RunRequest:
     """What a nested run is asked: identity, policy and what is left of the budget are handed down."""
     mine, tool, failed = context.request, nested.tool, nested.instead_of
-    fork = context.elsewhere.fork_of(nested)
+    fork = context.prior_runs.fork_of(nested)
     pins = pins_of(tool, registry, mine.pins)
     return RunRequest(
         kind=tool.definition.run_kind if failed is None else "tool",
@@ -45,7 +45,7 @@ def nested_request(context: RunContext, nested: Nested, registry: Registry, cloc
         conversation_id=mine.conversation_id,
         session_id=mine.session_id,
         dry_run=mine.dry_run if fork is not None else mine.skips_writes,
-        rerun=context.elsewhere.rerun_of(nested),
+        rerun=context.prior_runs.rerun_of(nested),
         fork=fork,
         replaced=mine.replaced,
         callers=mine.open_tools if failed is None else {**mine.open_tools, failed.content_hash: failed.tool},

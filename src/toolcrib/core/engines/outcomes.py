@@ -24,18 +24,18 @@ from toolcrib.contracts import (
     Usage,
 )
 from toolcrib.core.executor import error
-from toolcrib.core.runs import Ended, ModelRefused, RunContext, as_contract, result_of
+from toolcrib.core.runs import ModelRefused, RunContext, RunEnd, as_contract, result_of
 from toolcrib.infrastructure.store import Claim, Entry, Journal
 
 
-class Driven(Struct, frozen=True):
+class DriveResult(Struct, frozen=True):
     """A run after this process has driven it: how it stands, and its log."""
 
     result: RunResult
     log: Sequence[Entry]
 
 
-def finished(ended: Ended, context: RunContext | None) -> RunFinished:
+def to_run_finished(ended: RunEnd, context: RunContext | None) -> RunFinished:
     """The last event of a run: how its program ended, and what it used."""
     spending = context.models.spending if context else None
     return RunFinished(
@@ -57,9 +57,9 @@ def finished(ended: Ended, context: RunContext | None) -> RunFinished:
     )
 
 
-def orphaned(request: RunRequest) -> Ended:
+def end_of_orphan(request: RunRequest) -> RunEnd:
     """The end of a nested run that nobody waits for."""
-    return _cancelled(caller_ended(request.parent_run_id))
+    return _end_as_cancelled(caller_ended(request.parent_run_id))
 
 
 def caller_ended(parent_run_id: str | None) -> str:
@@ -77,37 +77,37 @@ def cancel_signal(*, by: str, reason: str | None, at: datetime) -> Signal:
     return Signal(name=CANCEL, payload={"reason": reason}, made_by=by, at=at)
 
 
-def cancelled(told: Signal, partial: Json) -> Ended:
+def end_by_cancel(told: Signal, partial: Json) -> RunEnd:
     """The end of a run that somebody has cancelled, with what it had so far."""
     reason = told.payload.get("reason")
-    return _cancelled(f"the run was cancelled by {told.made_by!r}" + (f": {reason}" if reason else ""), partial)
+    return _end_as_cancelled(f"the run was cancelled by {told.made_by!r}" + (f": {reason}" if reason else ""), partial)
 
 
-def _cancelled(message: str, partial: Json = None) -> Ended:
+def _end_as_cancelled(message: str, partial: Json = None) -> RunEnd:
     failure = error(ErrorCode.UNKNOWN, Reason.CANCELLED, message)
-    return Ended(output=partial, status="cancelled", stop_reason="cancelled", error=failure)
+    return RunEnd(output=partial, status="cancelled", stop_reason="cancelled", error=failure)
 
 
-def end_of(failure: Exception, partial: Json) -> Ended:
+def end_of(failure: Exception, partial: Json) -> RunEnd:
     """The end of a run whose program failed, with what it had so far if a guardrail has stopped it."""
-    return _refused(failure, partial) if isinstance(failure, ModelRefused) else _crashed(failure)
+    return _end_of_refusal(failure, partial) if isinstance(failure, ModelRefused) else _end_of_crash(failure)
 
 
-def _crashed(crash: Exception) -> Ended:
+def _end_of_crash(crash: Exception) -> RunEnd:
     if isinstance(crash, ToolcribError):
         message = str(crash)
     else:
         message = f"the run's program failed with {type(crash).__name__}: {str(crash)[:500]}"
     failure = error(ErrorCode.UNKNOWN, Reason.TOOL_FAILED, message)
-    return Ended(status="failed", stop_reason="error", error=failure)
+    return RunEnd(status="failed", stop_reason="error", error=failure)
 
 
-def _refused(refusal: ModelRefused, partial: Json) -> Ended:
+def _end_of_refusal(refusal: ModelRefused, partial: Json) -> RunEnd:
     """The end of a run whose model a guardrail keeps from being asked, or from being heard."""
     decision = refusal.decision
     reason = decision.reason or Reason.GUARDRAIL_REFUSED
     failure = error(ErrorCode.POLICY_DENIED, reason, str(refusal), rule=decision.rule, inputs=decision.inputs)
-    return Ended(output=partial, status="failed", stop_reason="policy", error=failure)
+    return RunEnd(output=partial, status="failed", stop_reason="policy", error=failure)
 
 
 def resume_cause(claim: Claim) -> ResumeCause:
@@ -129,7 +129,7 @@ def resume_cause(claim: Claim) -> ResumeCause:
             return "signal"
 
 
-async def read_driven(journal: Journal, run: Run) -> Driven:
+async def read_driven(journal: Journal, run: Run) -> DriveResult:
     """A run as the journal has it, whoever has driven it.
 
     Args:
@@ -139,5 +139,5 @@ async def read_driven(journal: Journal, run: Run) -> Driven:
     log = [Entry.of(shown) for shown in await journal.events(run.run_id)]
     last = log[-1].event
     if isinstance(last, RunFinished):
-        return Driven(result_of(run.run_id, last), log)
-    return Driven(RunResult(run_id=run.run_id, status=run.status), log)
+        return DriveResult(result_of(run.run_id, last), log)
+    return DriveResult(RunResult(run_id=run.run_id, status=run.status), log)

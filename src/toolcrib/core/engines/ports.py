@@ -1,4 +1,4 @@
-"""What the rest of the house asks of an engine, whoever drives the runs. Two engines keep these promises.
+"""What other packages ask of an engine, whoever drives the runs. Two engines keep these promises.
 
 The local engine drives runs in this process; `engines.restate` has the workers of a Restate cluster drive them. The
 journal is the truth for both, so a run can be begun under one and carried on under the other. An engine decides only
@@ -9,15 +9,15 @@ from collections.abc import Sequence
 from typing import Protocol
 
 from toolcrib.contracts import RunRequest, Signal, ToolError
-from toolcrib.core.engines.outcomes import Driven
-from toolcrib.core.runs import Live
+from toolcrib.core.engines.outcomes import DriveResult
+from toolcrib.core.runs import TokenHub
 
 
 class Engine(Protocol):
     """Starts, suspends, resumes and recovers runs."""
 
     @property
-    def live(self) -> Live:
+    def live(self) -> TokenHub:
         """What the models of the runs that this process drives are saying."""
         ...
 
@@ -29,15 +29,15 @@ class Engine(Protocol):
         """
         ...
 
-    async def start(self, request: RunRequest) -> Driven:
+    async def start(self, request: RunRequest) -> DriveResult:
         """Create a run and have it driven at once; returns when it has ended or waits."""
         ...
 
-    async def refuse(self, request: RunRequest, refusal: ToolError) -> Driven:
+    async def refuse(self, request: RunRequest, refusal: ToolError) -> DriveResult:
         """Write a run that was not admitted: it is in the journal, ended, with the reason."""
         ...
 
-    async def resume(self, run_id: str) -> Driven:
+    async def resume(self, run_id: str) -> DriveResult:
         """Have a run driven that waits or whose process died; returns when it has ended or waits for something outside.
 
         Raises:
@@ -46,7 +46,7 @@ class Engine(Protocol):
         """
         ...
 
-    async def recover(self) -> Sequence[Driven]:
+    async def recover(self) -> Sequence[DriveResult]:
         """Have every run driven that can go on now, and return how they stand."""
         ...
 

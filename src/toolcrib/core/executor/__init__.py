@@ -7,26 +7,27 @@ from toolcrib.core.executor.envelope import Denied, error
 from toolcrib.core.executor.nesting import MAX_DEPTH, check_nesting, cost_of, facts_of
 from toolcrib.core.executor.pipeline import Executor
 from toolcrib.core.executor.ports import (
-    Attic,
+    BlobSink,
     CallContext,
     CallFailed,
     CallJournal,
+    CallRequest,
     Clock,
     Dispatch,
     Dispatcher,
     Outcome,
     Results,
-    Secrets,
-    ToolCall,
+    SecretResolver,
     Tools,
 )
 
 __all__ = [
     "MAX_DEPTH",
-    "Attic",
+    "BlobSink",
     "CallContext",
     "CallFailed",
     "CallJournal",
+    "CallRequest",
     "Clock",
     "Denied",
     "Dispatch",
@@ -36,9 +37,8 @@ __all__ = [
     "Outcome",
     "Rates",
     "Results",
-    "Secrets",
+    "SecretResolver",
     "SlidingWindow",
-    "ToolCall",
     "Tools",
     "check_nesting",
     "cost_of",

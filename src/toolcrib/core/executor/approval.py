@@ -18,31 +18,31 @@ from toolcrib.contracts import (
     ToolRevision,
     digest,
 )
-from toolcrib.core.executor.envelope import Denied, Receipt, error
+from toolcrib.core.executor.envelope import Denied, EnvelopeBuilder, error
 from toolcrib.core.executor.ports import Clock
 from toolcrib.core.policy import policy_hash
 
 _DOES: Final[dict[SideEffects, str]] = {"none": "changes nothing", "reads": "reads", "writes": "writes"}
 
 
-def request_of(receipt: Receipt, tool: ToolRevision, asks: GuardDecision, clock: Clock) -> ApprovalRequested:
+def request_of(builder: EnvelopeBuilder, tool: ToolRevision, asks: GuardDecision, clock: Clock) -> ApprovalRequested:
     """What a person is asked: the very call, and until when.
 
     Args:
-        receipt: Of the call, whose arguments are valid.
+        builder: Of the call, whose arguments are valid.
         tool: The revision that would run.
         asks: The guard's decision.
         clock: Time.
     """
-    definition, policy = tool.definition, receipt.context.policy
+    definition, policy = tool.definition, builder.context.policy
     limits = [limit for limit in (asks.expires_s, definition.confirmation_expires_s) if limit is not None]
     return ApprovalRequested(
-        position=receipt.call.position,
-        call_id=receipt.call_id,
+        position=builder.call.position,
+        call_id=builder.call_id,
         name=tool.name,
         version=tool.version,
-        input=receipt.input,
-        arguments_hash=f"sha256:{digest(receipt.arguments)}",
+        input=builder.input,
+        arguments_hash=f"sha256:{digest(builder.arguments)}",
         content_hash=tool.content_hash,
         policy_hash=policy_hash(policy, tool.name),
         narrowed=policy.narrowed.get(tool.name),
@@ -66,14 +66,14 @@ def differences(request: ApprovalRequested, shown: ApprovalRequested | ApprovalD
     return tuple(what for what, differs in changed.items() if differs)
 
 
-async def confirm(receipt: Receipt, request: ApprovalRequested) -> JsonObject | None:
+async def confirm(builder: EnvelopeBuilder, request: ApprovalRequested) -> JsonObject | None:
     """Ask the person; returns the arguments as they were edited, null if they were not.
 
     Raises:
         Denied: The call does not run.
     """
-    answer = await receipt.context.journal.confirm(request)
-    receipt.spent("wait")
+    answer = await builder.context.journal.confirm(request)
+    builder.lap("wait")
     if answer is None:
         raise Denied(error(ErrorCode.POLICY_DENIED, Reason.APPROVAL_EXPIRED, "nobody approved the call in time"))
     if not answer.approved:

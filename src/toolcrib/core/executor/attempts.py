@@ -24,8 +24,8 @@ from toolcrib.contracts import (
     ToolError,
 )
 from toolcrib.contracts.base.errors import Effect
-from toolcrib.core.executor.envelope import Receipt, error
-from toolcrib.core.executor.ports import CallFailed, ToolCall
+from toolcrib.core.executor.envelope import EnvelopeBuilder, error
+from toolcrib.core.executor.ports import CallFailed, CallRequest
 
 _LOST: Final = frozenset({ErrorCode.TIMEOUT, ErrorCode.NETWORK_ERROR, ErrorCode.PROVIDER_ERROR})
 """Failures after which the other side may have done what it was asked, unless the runtime knows better."""
@@ -77,13 +77,13 @@ def did_nothing(tool: ToolDefinition, failure: CallFailed) -> bool:
     return code in _REFUSED or (failure.effect == "none" and code in _UNSENT)
 
 
-def labelled(failure: CallFailed, receipt: Receipt) -> ToolError:
+def error_with_effect(failure: CallFailed, builder: EnvelopeBuilder) -> ToolError:
     """The error of a call that failed, with what is known of its effect, for whoever thinks of calling again."""
-    said, tool = failure.error, receipt.tool
+    said, tool = failure.error, builder.tool
     if tool is None or tool.definition.side_effects != "writes":
         return said
-    effect: Effect = "done" if receipt.acted else effect_of(tool.definition, failure)
-    if effect == "none" and _was_lost_before(tool.definition, receipt):
+    effect: Effect = "done" if builder.acted else effect_of(tool.definition, failure)
+    if effect == "none" and _was_lost_before(tool.definition, builder):
         effect = "unknown"
     if effect == "none" or said.effect != "none":  # a nested run's error tells it already
         return said
@@ -91,11 +91,11 @@ def labelled(failure: CallFailed, receipt: Receipt) -> ToolError:
     return said.model_copy(update={"message": message, "details": {**(said.details or {}), "effect": effect}})
 
 
-def _was_lost_before(tool: ToolDefinition, receipt: Receipt) -> bool:
+def _was_lost_before(tool: ToolDefinition, builder: EnvelopeBuilder) -> bool:
     """Whether an attempt before may have taken effect, here or before a crash: a later refusal tells nothing of it."""
-    if any(effect_of(tool, failure) == "unknown" for failure in receipt.wasted):
+    if any(effect_of(tool, failure) == "unknown" for failure in builder.wasted):
         return True
-    return receipt.context.attempt > 1 and receipt.attempts > 0 and may_run_twice(tool)
+    return builder.context.attempt > 1 and builder.attempts > 0 and may_run_twice(tool)
 
 
 def has_acted(envelope: ToolEnvelope) -> bool:
@@ -142,7 +142,7 @@ class TimeLimit(NamedTuple):
         return f"timeout_s={self.given_s:g}{', which its caller gives it' if self.by_caller else ''}"
 
 
-def time_limit(tool: ToolDefinition, call: ToolCall) -> TimeLimit:
+def time_limit(tool: ToolDefinition, call: CallRequest) -> TimeLimit:
     """The smaller one of a tool's own limit and its caller's; a run of its own gets more, to end itself before."""
     own, given = tool.call_timeout_s, call.timeout_s
     if given is None:
@@ -153,7 +153,7 @@ def time_limit(tool: ToolDefinition, call: ToolCall) -> TimeLimit:
     return TimeLimit(seconds, given, by_caller=True)
 
 
-def crashed(tool: ToolDefinition, crash: BaseException) -> CallFailed:
+def crash_failure(tool: ToolDefinition, crash: BaseException) -> CallFailed:
     """The failure that an unforeseen exception of a tool is."""
     match crash:
         case TimeoutError():
@@ -167,7 +167,7 @@ def crashed(tool: ToolDefinition, crash: BaseException) -> CallFailed:
     return CallFailed(error(code, reason, f"tool {tool.name!r} raised {said}"))
 
 
-def classified(failure: ToolError) -> ToolError:
+def with_reason(failure: ToolError) -> ToolError:
     """The error that somebody outside gives, with a reason: the closest to its code, if it has none that is known."""
     if failure.reason is not None:
         return failure
@@ -206,7 +206,7 @@ def wait_before_retry(tool: ToolDefinition, failure: CallFailed, attempt: int) -
     return wait if wait <= policy.max_s else None
 
 
-def explained(tool: ToolDefinition, failure: ToolError, http_status: int | None) -> ToolError:
+def with_author_message(tool: ToolDefinition, failure: ToolError, http_status: int | None) -> ToolError:
     """The error with the message that the tool's author wrote for it, if there is one."""
     rule = rule_for(tool, failure, http_status)
     if rule is None or rule.message is None:

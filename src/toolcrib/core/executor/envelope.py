@@ -8,7 +8,7 @@ What may stand in an envelope: JSON that nobody else holds, and text that is Uni
 Values come from callers, functions and foreign systems, so nothing is taken for granted about them. This module knows
 neither tools nor secrets.
 
-A call that was refused before anything ran: its envelope says `denied`, with the rule of the guard that refused.
+A call that was refused before anything ran: its envelope says `denial`, with the rule of the guard that refused.
 """
 
 from collections.abc import Iterable, Mapping
@@ -35,8 +35,8 @@ from toolcrib.contracts import (
     hash_call,
     idempotency_key,
 )
-from toolcrib.core.executor.ports import CallContext, CallFailed, Clock, ToolCall
-from toolcrib.core.policy import Taken
+from toolcrib.core.executor.ports import CallContext, CallFailed, CallRequest, Clock
+from toolcrib.core.policy import CapReservation
 from toolcrib.infrastructure.secrets import Redactor
 
 MAX_DEPTH = 100
@@ -94,10 +94,10 @@ def error(code: ErrorCode, reason: Reason, message: str, **details: Json) -> Too
     return ToolError(code=code, message=legible(message), details={"reason": reason.value, **details})
 
 
-class Receipt:
+class EnvelopeBuilder:
     """Collects what the pipeline learns, and makes the envelope of it at the end, whatever the end is."""
 
-    def __init__(self, call: ToolCall, context: CallContext, clock: Clock) -> None:
+    def __init__(self, call: CallRequest, context: CallContext, clock: Clock) -> None:
         self.call = call
         self.name = legible(call.name)
         self.context = context
@@ -114,7 +114,7 @@ class Receipt:
         """Whether the tool has done what it was asked, whatever becomes of what it brought."""
         self.as_it_was = True
         """Whether what it brings is what the tool brought: no guardrail has changed it."""
-        self.capped: Taken | None = None
+        self.capped: CapReservation | None = None
         """What was reserved under the caps on what many runs spend."""
         self.redactor = _NOTHING
         self.wasted: list[CallFailed] = []
@@ -126,7 +126,7 @@ class Receipt:
         self._spans: dict[str, float] = {}
         self._canonical: bytes | None = None
         self._id: str | None = None
-        self.ask(call.input)
+        self.set_arguments(call.input)
 
     @property
     def arguments(self) -> bytes:
@@ -148,7 +148,7 @@ class Receipt:
         """What systems are sent that accept one: the same on every attempt."""
         return self.call.idempotency_key or idempotency_key(self.context.run_id, self.call.position)
 
-    def ask(self, arguments: Json) -> None:
+    def set_arguments(self, arguments: Json) -> None:
         """Take arguments as somebody gave them. Of what is no JSON only text is kept."""
         self._canonical = None
         try:
@@ -162,30 +162,30 @@ class Receipt:
         self.input = arguments
         self._canonical = None
 
-    def take_up(self, prepared: ToolEnvelope) -> None:
+    def continue_prepared(self, prepared: ToolEnvelope) -> None:
         """Go on where an earlier life of the run handed the call to a client, with the id that it had."""
         self._id = prepared.call_id
-        self.ask(prepared.input)
+        self.set_arguments(prepared.input)
         self.approved_input = prepared.approved_input
         self.attempts = prepared.attempts
 
-    def hide(self, secrets: tuple[str, ...]) -> None:
+    def add_secrets(self, secrets: tuple[str, ...]) -> None:
         """Keep these values, too, out of the envelope."""
         if secrets:
             self._hidden += secrets
             self.redactor = Redactor(self._hidden)
 
-    def tried(self, failure: CallFailed) -> None:
+    def add_failed_attempt(self, failure: CallFailed) -> None:
         """Count what a failed attempt has used that is not the last: it is the call's too."""
         self.wasted.append(failure)
 
-    def spent(self, span: Span) -> None:
+    def lap(self, span: Span) -> None:
         """All time since the last call of this belongs to the span."""
         now = self._clock.monotonic()
         self._spans[span] = self._spans.get(span, 0.0) + now - self._last
         self._last = now
 
-    def seal(
+    def build(
         self,
         status: CallStatus,
         *,
@@ -199,7 +199,7 @@ class Receipt:
         for_client: bool = False,
     ) -> ToolEnvelope:
         """The envelope, of what is given and known. The output is plain and without secrets; the rest is made so."""
-        self.spent("serialize")
+        self.lap("serialize")
         definition = self.tool.definition if self.tool else None
         call_id, told = self.call_id, self._with_wasted(metadata or {})
         return ToolEnvelope(
@@ -211,12 +211,12 @@ class Receipt:
             input=self.input,
             approved_input=self.approved_input,
             output=output,
-            error=self.told(error) if error else None,
+            error=self.redact_error(error) if error else None,
             t_start=self._started,
             t_end=self._clock.now(),
             cached=cached,
             truncated=truncated,
-            attachments=self._shown(attachments) if attachments else (),
+            attachments=self._redact_attachments(attachments) if attachments else (),
             http_status=http_status,
             metadata=self._clean(told) if told else {},
             requires_client_execution=for_client,
@@ -231,7 +231,7 @@ class Receipt:
             tainted=self.tainted,
         )
 
-    def told(self, failure: ToolError) -> ToolError:
+    def redact_error(self, failure: ToolError) -> ToolError:
         """An error as it may be told: without secrets, and not too long."""
         message = self.redactor.text(legible(failure.message)) or f"{self.name!r} failed, and nobody said why"
         if len(message) > _MOST_CHARACTERS:
@@ -253,7 +253,7 @@ class Receipt:
         used = {name: sum(facts.get(name, 0) for facts in nested) for name in ("tool_calls", "tokens")}
         return {"run_id": nested[-1]["run_id"], **metadata, **used}
 
-    def _shown(self, attachments: tuple[Attachment, ...]) -> tuple[Attachment, ...]:
+    def _redact_attachments(self, attachments: tuple[Attachment, ...]) -> tuple[Attachment, ...]:
         return tuple(item.model_copy(update={"url": self.redactor.text(item.url)}) for item in attachments)
 
     def _clean(self, companion: JsonObject) -> JsonObject:

@@ -74,7 +74,7 @@ def failure_of(record: FailedCall) -> CallFailed:
     )
 
 
-def failed_too(
+def with_fallback_problem(
     failure: CallFailed, ref: str, problem: str, metadata: JsonObject | None = None, *, effect: Effect = "none"
 ) -> CallFailed:
     """The failure of a call that did nothing and whose fallback did not help either, with what that has changed."""
@@ -88,7 +88,7 @@ def failed_too(
     )
 
 
-def told_of(record: FailedCall, fallback: ToolRevision, result: RunResult) -> JsonObject:
+def fallback_metadata(record: FailedCall, fallback: ToolRevision, result: RunResult) -> JsonObject:
     """The metadata of a call whose fallback has ended: what failed, and what both have used."""
     facts = facts_of(result)
     return {

@@ -23,7 +23,7 @@ from toolcrib.contracts import (
     ToolError,
     ToolRevision,
 )
-from toolcrib.core.executor.envelope import Denied, Receipt, denial, error
+from toolcrib.core.executor.envelope import Denied, EnvelopeBuilder, denial, error
 from toolcrib.core.executor.ports import CallContext, CallFailed
 from toolcrib.core.policy import (
     BUDGET,
@@ -52,7 +52,7 @@ def screen_arguments(context: CallContext, arguments: JsonObject) -> Screening:
     return screening
 
 
-def heed(
+def apply_guardrails(
     guardrails: Guardrails,
     context: CallContext,
     tool: ToolRevision,
@@ -85,31 +85,31 @@ def heed(
     return decision
 
 
-def screen_output(receipt: Receipt, output: Json, metadata: JsonObject) -> tuple[Json, JsonObject]:
+def screen_output(builder: EnvelopeBuilder, output: Json, metadata: JsonObject) -> tuple[Json, JsonObject]:
     """What a tool brings, as content filters let it pass.
 
     Raises:
         CallFailed: They do not; the tool has run all the same.
     """
-    screening = screen(receipt.context.policy.guardrails, "tool_output", [output, metadata])
+    screening = screen(builder.context.policy.guardrails, "tool_output", [output, metadata])
     decision = screening.decision
     if decision is None:
         return output, metadata
-    receipt.as_it_was = False
+    builder.as_it_was = False
     if not screening.passes:
-        raise CallFailed(_withheld(receipt, decision))
+        raise CallFailed(_withheld(builder, decision))
     passed, told = cast("list[Json]", screening.value)
     return passed, {**told, "content_filter": decision.inputs}
 
 
-def screen_failure(receipt: Receipt, failure: CallFailed) -> None:
+def screen_failure(builder: EnvelopeBuilder, failure: CallFailed) -> None:
     """Let what a failed call says pass the content filters too."""
     said: JsonObject = {
         "message": failure.error.message,
         "details": failure.error.details,
         "metadata": failure.metadata,
     }
-    screening = screen(receipt.context.policy.guardrails, "tool_output", said)
+    screening = screen(builder.context.policy.guardrails, "tool_output", said)
     decision = screening.decision
     if decision is None:
         return
@@ -119,53 +119,57 @@ def screen_failure(receipt: Receipt, failure: CallFailed) -> None:
         failure.error = failure.error.model_copy(update=passed)
     else:
         failure.metadata = {}
-        failure.error = _withheld(receipt, decision).model_copy(update={"code": failure.error.code})
+        failure.error = _withheld(builder, decision).model_copy(update={"code": failure.error.code})
 
 
-def _withheld(receipt: Receipt, decision: GuardDecision) -> ToolError:
-    message = f"tool {receipt.name!r} has run, and what it said is withheld: {decision.message}"
+def _withheld(builder: EnvelopeBuilder, decision: GuardDecision) -> ToolError:
+    message = f"tool {builder.name!r} has run, and what it said is withheld: {decision.message}"
     facts = {"rule": decision.rule, "inputs": decision.inputs}
     return error(ErrorCode.POLICY_DENIED, decision.reason or Reason.CONTENT_BLOCKED, message, **facts)
 
 
-async def reserve(caps: Caps | None, receipt: Receipt, tool: ToolRevision, decision: GuardDecision) -> GuardDecision:
+async def reserve(
+    caps: Caps | None, builder: EnvelopeBuilder, tool: ToolRevision, decision: GuardDecision
+) -> GuardDecision:
     """Reserve what a call may spend at most; the decision has what was spent before.
 
     Raises:
         Denied: A cap does not allow it.
     """
-    context, definition = receipt.context, tool.definition
+    context, definition = builder.context, tool.definition
     again = context.attempt > 1 and definition.implementation.kind in DELEGATES
     if caps is None or context.starter is None or again:
         return decision
     spender = Spender(context.principal.realm, context.starter, names_of(context.callers.values()))
     most = Spend(calls=1, usd=_price(definition))
-    taken = await caps.reserve(spender, f"{context.run_id}/{receipt.call.position}", most, tool=definition.name)
+    taken = await caps.reserve(spender, f"{context.run_id}/{builder.call.position}", most, tool=definition.name)
     if isinstance(taken, Shortage):
-        raise _refused(taken, decision)
-    receipt.capped = taken
+        raise _shortage_denial(taken, decision)
+    builder.capped = taken
     return decision.model_copy(update={"inputs": {**decision.inputs, **taken.facts}}) if taken.facts else decision
 
 
-async def settle(caps: Caps | None, receipt: Receipt, definition: ToolDefinition, *, made: bool, paid: bool) -> None:
+async def settle(
+    caps: Caps | None, builder: EnvelopeBuilder, definition: ToolDefinition, *, made: bool, paid: bool
+) -> None:
     """Count what a call has spent, whose own word of it may come later.
 
     Args:
         caps: What is asked, if anything is.
-        receipt: Knows what was reserved.
+        builder: Knows what was reserved.
         definition: Has the price.
         made: Whether it was dispatched at all.
         paid: Whether its price is due.
     """
-    if caps is not None and receipt.capped is not None:
+    if caps is not None and builder.capped is not None:
         price = _price(definition) if made and paid else None
-        await caps.settle(receipt.capped, Spend(calls=int(made), usd=price))
+        await caps.settle(builder.capped, Spend(calls=int(made), usd=price))
 
 
-async def add(caps: Caps | None, receipt: Receipt, definition: ToolDefinition, told: Decimal | None) -> None:
+async def add(caps: Caps | None, builder: EnvelopeBuilder, definition: ToolDefinition, told: Decimal | None) -> None:
     """Count what a call says that it cost, in the place of its price."""
-    if caps is not None and receipt.capped is not None and told is not None:
-        await caps.settle(receipt.capped, Spend(usd=told - (definition.cost_usd_per_call or Decimal(0))))
+    if caps is not None and builder.capped is not None and told is not None:
+        await caps.settle(builder.capped, Spend(usd=told - (definition.cost_usd_per_call or Decimal(0))))
 
 
 def _price(definition: ToolDefinition) -> Decimal | None:
@@ -175,7 +179,7 @@ def _price(definition: ToolDefinition) -> Decimal | None:
     return definition.cost_usd_per_call
 
 
-def _refused(shortage: Shortage, decision: GuardDecision) -> Denied:
+def _shortage_denial(shortage: Shortage, decision: GuardDecision) -> Denied:
     inputs = {**decision.inputs, "value": shortage.value, "maximum": shortage.maximum}
     denied = denial(
         GuardDecision(outcome="deny", rule=BUDGET, reason=shortage.reason, message=shortage.message, inputs=inputs)

@@ -1,4 +1,4 @@
-"""What the executor asks of the rest of the house. It knows no runtime, no store and no model, only these ports."""
+"""What the executor asks of other packages. It knows no runtime, no store and no model, only these ports."""
 
 from collections.abc import Awaitable, Mapping
 from datetime import datetime
@@ -28,7 +28,7 @@ from toolcrib.core.executor.concurrency import Lanes
 from toolcrib.core.policy import Budget, CallPolicy
 
 
-class ToolCall(Struct, frozen=True):
+class CallRequest(Struct, frozen=True):
     """A call as data: any process can execute it."""
 
     position: str
@@ -63,7 +63,7 @@ class CallJournal(Protocol):
         """Let a client perform a prepared call. May suspend the run instead of returning."""
         ...
 
-    def prepared_before(self, position: str) -> ToolEnvelope | None:
+    def find_client_call(self, position: str) -> ToolEnvelope | None:
         """What was handed to a client at a position before, in this process or in another one."""
         ...
 
@@ -89,7 +89,7 @@ class CallJournal(Protocol):
         """
         ...
 
-    def failed_before(self, position: str) -> FailedCall | None:
+    def find_failed_call(self, position: str) -> FailedCall | None:
         """How the call at a position failed, if its fallback has begun before, in this process or in another one."""
         ...
 
@@ -201,7 +201,7 @@ class Tools(Protocol):
         ...
 
 
-class Secrets(Protocol):
+class SecretResolver(Protocol):
     """Resolves references to secrets inside a call."""
 
     async def resolve(self, reference: str, principal: Principal) -> str | None:
@@ -225,7 +225,7 @@ class Results(Protocol):
         ...
 
 
-class Attic(Protocol):
+class BlobSink(Protocol):
     """Keeps payloads that are too large for an envelope."""
 
     async def put(self, data: bytes, *, realm: str, made_by: str, content_type: str = "application/json") -> str:

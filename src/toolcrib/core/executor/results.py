@@ -28,8 +28,8 @@ from toolcrib.contracts import (
     Unavailable,
     cache_key,
 )
-from toolcrib.core.executor.envelope import Receipt, error, plain
-from toolcrib.core.executor.ports import Attic, CallFailed, Clock, Results
+from toolcrib.core.executor.envelope import EnvelopeBuilder, error, plain
+from toolcrib.core.executor.ports import BlobSink, CallFailed, Clock, Results
 from toolcrib.core.expressions.jsonpath import select, select_one
 from toolcrib.core.policy import is_untrusted
 from toolcrib.core.registry import SchemaValidator
@@ -39,7 +39,7 @@ _LEAST = 100
 """Bytes of a member that are worth keeping."""
 
 
-class Fitted(NamedTuple):
+class FittedOutput(NamedTuple):
     """What of an output fits into the envelope."""
 
     output: Json
@@ -79,7 +79,7 @@ def select_output(tool: ToolDefinition, output: Json) -> Json:
     return found[0] if len(found) == 1 else found or None
 
 
-def told_cost(tool: ToolDefinition, output: Json) -> Decimal | None:
+def cost_from_output(tool: ToolDefinition, output: Json) -> Decimal | None:
     """What a call cost, in US dollars, as its output says it; null if it says nothing that is an amount."""
     if tool.cost_from is None:
         return None
@@ -110,37 +110,39 @@ def check_output(
         return metadata
     message = f"tool {tool.name!r} ran, but its output does not match its output_schema: {problems[0]}"
     if tool.source == "imported":
-        return warned(metadata, message)
+        return with_warning(metadata, message)
     found = [problem.as_json() for problem in problems]
     raise CallFailed(error(ErrorCode.PROVIDER_ERROR, Reason.OUTPUT_SCHEMA_MISMATCH, message, problems=found))
 
 
-def warned(metadata: JsonObject, warning: str) -> JsonObject:
+def with_warning(metadata: JsonObject, warning: str) -> JsonObject:
     """The metadata with one warning more."""
     earlier = metadata.get("warnings", [])
     return {**metadata, "warnings": [*(earlier if isinstance(earlier, list) else [earlier]), warning]}
 
 
-async def fit(output: Json, limit: int, attic: Attic, *, realm: str, made_by: str) -> Fitted:
+async def fit(output: Json, limit: int, blob_sink: BlobSink, *, realm: str, made_by: str) -> FittedOutput:
     """Cut an output that is larger than the limit, and keep the whole of it as a blob.
 
     Args:
         output: JSON.
         limit: Most bytes of its JSON text.
-        attic: Where the whole goes.
+        blob_sink: Where the whole goes.
         realm: Owner of the blob.
         made_by: Who made the call.
     """
     data = orjson.dumps(output)
     if len(data) <= limit:
-        return Fitted(output)
+        return FittedOutput(output)
     cut = _cut(output, data, limit)
     try:
-        digest = await attic.put(data, realm=realm, made_by=made_by)
+        digest = await blob_sink.put(data, realm=realm, made_by=made_by)
     except Unavailable as problem:
-        return Fitted(cut, truncated=True, warning=f"the whole output ({len(data)} bytes) could not be kept: {problem}")
+        return FittedOutput(
+            cut, truncated=True, warning=f"the whole output ({len(data)} bytes) could not be kept: {problem}"
+        )
     whole = Attachment(kind="blob", url=f"blob:sha256:{digest}", content_type="application/json", bytes=len(data))
-    return Fitted(cut, truncated=True, attachments=(whole,))
+    return FittedOutput(cut, truncated=True, attachments=(whole,))
 
 
 def _cut(output: Json, data: bytes, limit: int) -> Json:
@@ -192,7 +194,7 @@ def _beginning(text: bytes, limit: int) -> str:
 _KEPT = {"output", "http_status", "metadata", "attachments", "tainted"}
 
 
-class Remembering:
+class EnvelopeCache:
     """Keeps envelopes for equal calls, as far as their tools allow it.
 
     Args:
@@ -204,15 +206,15 @@ class Remembering:
         self._results = results
         self._clock = clock
 
-    def key(self, receipt: Receipt, tool: ToolRevision) -> str | None:
+    def key(self, builder: EnvelopeBuilder, tool: ToolRevision) -> str | None:
         """What equal calls have in common; null if the tool's results are not kept."""
         definition = tool.definition
         if definition.cache == "none" or definition.side_effects == "writes":
             return None
         # What is read may depend on whose credentials read it, its provider's included; what is computed does not.
         pure = definition.side_effects == "none" and not definition.secrets and definition.provider is None
-        scope = "" if pure else receipt.context.principal.id
-        return cache_key(tool.realm, scope, tool.name, tool.content_hash, receipt.arguments)
+        scope = "" if pure else builder.context.principal.id
+        return cache_key(tool.realm, scope, tool.name, tool.content_hash, builder.arguments)
 
     async def recall(self, key: str | None) -> JsonObject | None:
         """What was kept; null if nothing was."""
@@ -222,23 +224,25 @@ class Remembering:
             return await self._results.get(key, now=self._clock.now())
         return None
 
-    async def keep(self, key: str | None, receipt: Receipt, tool: ToolRevision, envelope: ToolEnvelope) -> ToolEnvelope:
+    async def keep(
+        self, key: str | None, builder: EnvelopeBuilder, tool: ToolRevision, envelope: ToolEnvelope
+    ) -> ToolEnvelope:
         """The envelope, which is kept for equal calls if it may be: of any run, so only as the tool brought it."""
-        if key is None or not envelope.ok or envelope.truncated or not receipt.as_it_was:
+        if key is None or not envelope.ok or envelope.truncated or not builder.as_it_was:
             return envelope
         lifetime = tool.definition.cache_ttl_s
         expires = None if lifetime is None else self._clock.now() + timedelta(seconds=lifetime)
         value = envelope.model_dump(mode="json", include=_KEPT)
-        made_by = receipt.context.principal.id
+        made_by = builder.context.principal.id
         with contextlib.suppress(Unavailable):
             await self._results.put(key, value, realm=tool.realm, made_by=made_by, expires_at=expires)
         return envelope
 
 
-def sealed_again(receipt: Receipt, tool: ToolRevision, stored: JsonObject) -> ToolEnvelope:
+def seal_cached(builder: EnvelopeBuilder, tool: ToolRevision, stored: JsonObject) -> ToolEnvelope:
     """The envelope of a call whose result was kept."""
-    receipt.tainted = stored.get("tainted", is_untrusted(tool.definition))
-    return receipt.seal(
+    builder.tainted = stored.get("tainted", is_untrusted(tool.definition))
+    return builder.build(
         "success",
         output=stored["output"],
         http_status=stored["http_status"],

@@ -19,11 +19,11 @@ from toolcrib.core.expressions.operators import OPERATORS, Access, field, index,
 from toolcrib.core.expressions.parser import parse
 from toolcrib.core.expressions.suggestions import listing, shorten, suggestion
 from toolcrib.core.expressions.syntax import (
-    Call,
     Chain,
     Conditional,
     Constant,
-    Field,
+    FieldAccess,
+    FunctionCall,
     ListOf,
     Name,
     Negate,
@@ -31,13 +31,13 @@ from toolcrib.core.expressions.syntax import (
     Not,
     ObjectOf,
     Part,
-    Path,
+    PathExpression,
     Step,
 )
 from toolcrib.core.expressions.values import (
     Evaluate,
-    Evaluation,
-    checked_number,
+    EvaluationScope,
+    check_number,
     is_false,
     is_list,
     is_not_null,
@@ -62,9 +62,9 @@ def lower(node: Node) -> Evaluate:
             return lambda _: value
         case Name():
             return _name(node)
-        case Path():
+        case PathExpression():
             return _path(node)
-        case Call():
+        case FunctionCall():
             return _call(node)
         case ListOf() | ObjectOf():
             return _collection(node)
@@ -81,7 +81,7 @@ def lower(node: Node) -> Evaluate:
 def _name(node: Name) -> Evaluate:
     name, column = node.name, node.column
 
-    def run(evaluation: Evaluation) -> Json:
+    def run(evaluation: EvaluationScope) -> Json:
         scope = evaluation.scope
         if name in scope:
             return scope[name]
@@ -92,7 +92,7 @@ def _name(node: Name) -> Evaluate:
     return run
 
 
-def _path(node: Path) -> Evaluate:
+def _path(node: PathExpression) -> Evaluate:
     root, steps = lower(node.root), _accesses(node.steps)
     if not node.projections:
         return path(root, steps)
@@ -100,15 +100,15 @@ def _path(node: Path) -> Evaluate:
 
 
 def _accesses(steps: tuple[Step, ...]) -> list[Access]:
-    return [field(step) if isinstance(step, Field) else index(step, lower(step.index)) for step in steps]
+    return [field(step) if isinstance(step, FieldAccess) else index(step, lower(step.index)) for step in steps]
 
 
-def _call(node: Call) -> Evaluate:
-    function = _known_function(node)
+def _call(node: FunctionCall) -> Evaluate:
+    function = _find_function(node)
     arguments = [lower(argument) for argument in node.arguments]
     metered, called, optional = function.metered, function.run, node.optional
 
-    def run(evaluation: Evaluation) -> Json:
+    def run(evaluation: EvaluationScope) -> Json:
         values = [argument(evaluation) for argument in arguments]
         if optional and values[0] is None:
             return None
@@ -121,7 +121,7 @@ def _call(node: Call) -> Evaluate:
     return run
 
 
-def _known_function(node: Call) -> Function:
+def _find_function(node: FunctionCall) -> Function:
     name, column, given = node.function, node.column, len(node.arguments)
     function = FUNCTIONS.get(name)
     if name in _LOOPS:
@@ -151,11 +151,11 @@ def _unary(node: Not | Negate) -> Evaluate:
     if isinstance(node, Not):
         return lambda evaluation: not is_true(operand(evaluation))
 
-    def run(evaluation: Evaluation) -> Json:
+    def run(evaluation: EvaluationScope) -> Json:
         value = operand(evaluation)
         if not is_number(value):
             raise InvalidExpression(f"cannot negate {kind(value)} at column {node.column}")
-        return checked_number(-value)
+        return check_number(-value)
 
     return run
 
@@ -177,7 +177,7 @@ def _until(settled: Callable[[Json], bool], first: Evaluate, node: Chain) -> Eva
     """The first value that settles the matter, or the last one; what comes after it is not evaluated."""
     rest = [lower(operation.operand) for operation in node.rest]
 
-    def run(evaluation: Evaluation) -> Json:
+    def run(evaluation: EvaluationScope) -> Json:
         value = first(evaluation)
         for operand in rest:
             if settled(value):
@@ -191,7 +191,7 @@ def _until(settled: Callable[[Json], bool], first: Evaluate, node: Chain) -> Eva
 def _fold(first: Evaluate, node: Chain) -> Evaluate:
     rest = [(OPERATORS[each.operator], lower(each.operand), each.column) for each in node.rest]
 
-    def run(evaluation: Evaluation) -> Json:
+    def run(evaluation: EvaluationScope) -> Json:
         value = first(evaluation)
         for operator, operand, column in rest:
             right = operand(evaluation)
@@ -229,7 +229,7 @@ class Expression:
         Raises:
             InvalidExpression: A name, field or element is missing, a value has the wrong kind, or a limit is exceeded.
         """
-        return self._evaluate(Evaluation(scope))
+        return self._evaluate(EvaluationScope(scope))
 
 
 @lru_cache(_CACHED)
@@ -243,7 +243,7 @@ def compile_expression(source: str) -> Expression:
     return Expression(source, tree, frozenset(_references(tree)), lower(tree))
 
 
-def reference_of(path: Path) -> str | None:
+def reference_of(path: PathExpression) -> str | None:
     """What a path reads, as `Expression.references` has it; null for one that does not begin with a name."""
     if not isinstance(path.root, Name):
         return None
@@ -256,7 +256,7 @@ def _references(tree: Node) -> Iterator[str]:
         part = parts.pop()
         if isinstance(part, Name):
             yield part.name
-        elif isinstance(part, Path) and (reference := reference_of(part)) is not None:
+        elif isinstance(part, PathExpression) and (reference := reference_of(part)) is not None:
             yield reference
             parts.extend(child for child in part.children if child is not part.root)
         else:
@@ -265,7 +265,7 @@ def _references(tree: Node) -> Iterator[str]:
 
 def _static_names(steps: tuple[Step, ...]) -> Iterator[str]:
     for step in steps:
-        name = step.name if isinstance(step, Field) else _literal_name(step.index)
+        name = step.name if isinstance(step, FieldAccess) else _literal_name(step.index)
         if name is None or name == "length":
             return
         yield name

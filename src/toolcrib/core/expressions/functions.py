@@ -16,10 +16,10 @@ from toolcrib.contracts.base.errors import InvalidExpression
 from toolcrib.core.expressions.values import (
     MAX_LIST,
     MAX_STRING,
-    Work,
-    checked_list,
-    checked_number,
-    checked_text,
+    WorkCounter,
+    check_list,
+    check_number,
+    check_text,
     contains,
     equal,
     is_list,
@@ -41,43 +41,43 @@ _EXACT = 1e15
 def _string(value: Json) -> str:
     if isinstance(value, str):
         return value
-    raise _expected("a string", value)
+    raise _wrong_type("a string", value)
 
 
 def _numeric(value: Json) -> int | float:
     if is_number(value):
-        return checked_number(value)
-    raise _expected("a number", value)
+        return check_number(value)
+    raise _wrong_type("a number", value)
 
 
 def _whole(value: Json) -> int:
     if isinstance(value, int) and not isinstance(value, bool):
         return value
-    raise _expected("a whole number", value)
+    raise _wrong_type("a whole number", value)
 
 
 def _sequence(value: Json) -> list[Json]:
     if is_list(value):
         return value
-    raise _expected("a list", value)
+    raise _wrong_type("a list", value)
 
 
-def _expected(what: str, value: Json) -> InvalidExpression:
+def _wrong_type(what: str, value: Json) -> InvalidExpression:
     return InvalidExpression(f"expects {what}, got {kind(value)}")
 
 
 def _length(value: Json) -> int:
     number = length(value)
     if number is None:
-        raise _expected("a string, list or object", value)
+        raise _wrong_type("a string, list or object", value)
     return number
 
 
-def _contains(work: Work, container: Json, item: Json) -> bool:
+def _contains(work: WorkCounter, container: Json, item: Json) -> bool:
     return contains(container, item, work)
 
 
-def _index_of(work: Work, value: Json, item: Json) -> int:
+def _index_of(work: WorkCounter, value: Json, item: Json) -> int:
     if isinstance(value, str):
         return value.find(_string(item))
     return next((index for index, element in enumerate(_sequence(value)) if equal(element, item, work)), -1)
@@ -92,11 +92,11 @@ def _ends_with(value: Json, suffix: Json) -> bool:
 
 
 def _lower(value: Json) -> str:
-    return checked_text(_string(value).lower())
+    return check_text(_string(value).lower())
 
 
 def _upper(value: Json) -> str:
-    return checked_text(_string(value).upper())
+    return check_text(_string(value).upper())
 
 
 def _trim(value: Json) -> str:
@@ -121,7 +121,7 @@ def _split(value: Json, separator: Json) -> list[Json]:
     return list(source.split(at))
 
 
-def _join(work: Work, items: Json, separator: Json = ",") -> str:
+def _join(work: WorkCounter, items: Json, separator: Json = ",") -> str:
     between = _string(separator)
     parts: list[str] = []
     total = 0
@@ -130,36 +130,36 @@ def _join(work: Work, items: Json, separator: Json = ",") -> str:
         total += len(parts[-1]) + len(between)
         if total > MAX_STRING + len(between):
             raise InvalidExpression(f"text would be longer than {MAX_STRING:,} characters")
-    return checked_text(between.join(parts))
+    return check_text(between.join(parts))
 
 
 def _slice(value: Json, start: Json, end: Json = None) -> Json:
     until = None if end is None else _whole(end)
     if isinstance(value, str):
-        return checked_text(value[_whole(start) : until])
-    return checked_list(_sequence(value)[_whole(start) : until])
+        return check_text(value[_whole(start) : until])
+    return check_list(_sequence(value)[_whole(start) : until])
 
 
-def _json(work: Work, value: Json) -> str:
+def _json(work: WorkCounter, value: Json) -> str:
     return json_text(value, work)
 
 
-def _to_string(work: Work, value: Json) -> str:
+def _to_string(work: WorkCounter, value: Json) -> str:
     return text(value, work)
 
 
 def _number(value: Json) -> int | float:
     if is_number(value):
-        return checked_number(value)
+        return check_number(value)
     written = _string(value).strip()
     if len(written) > _NUMBER_WIDTH or not _NUMBER.fullmatch(written):
         raise InvalidExpression("expects the text of a number such as '12' or '-1.5'")
-    return checked_number(int(written) if written.lstrip("-").isdecimal() else float(written))
+    return check_number(int(written) if written.lstrip("-").isdecimal() else float(written))
 
 
 def _int(value: Json) -> int:
     number = _number(value)
-    return number if isinstance(number, int) else int(checked_number(math.trunc(number)))
+    return number if isinstance(number, int) else int(check_number(math.trunc(number)))
 
 
 def _type(value: Json) -> str:
@@ -168,25 +168,25 @@ def _type(value: Json) -> str:
 
 def _keys(value: Json) -> list[Json]:
     if is_object(value):
-        return checked_list(list(value))
-    raise _expected("an object", value)
+        return check_list(list(value))
+    raise _wrong_type("an object", value)
 
 
 def _values(value: Json) -> list[Json]:
     if is_object(value):
-        return checked_list(list(value.values()))
-    raise _expected("an object", value)
+        return check_list(list(value.values()))
+    raise _wrong_type("an object", value)
 
 
 def _first(value: Json) -> Json:
-    return _filled(value)[0]
+    return _require_items(value)[0]
 
 
 def _last(value: Json) -> Json:
-    return _filled(value)[-1]
+    return _require_items(value)[-1]
 
 
-def _filled(value: Json) -> Sequence[Json]:
+def _require_items(value: Json) -> Sequence[Json]:
     items = value if isinstance(value, str) else _sequence(value)
     if not items:
         raise InvalidExpression(f"got an empty {kind(value)} (x?.[0] gives null there)")
@@ -203,11 +203,11 @@ def _unique(value: Json) -> list[Json]:
         if is_list(item) or is_object(item):
             raise InvalidExpression(f"expects a list of strings, numbers or booleans, got one of {kind(item)}s")
         seen.setdefault((kind(item), item), item)
-    return checked_list(list(seen.values()))
+    return check_list(list(seen.values()))
 
 
 def _abs(value: Json) -> int | float:
-    return checked_number(abs(_numeric(value)))
+    return check_number(abs(_numeric(value)))
 
 
 def _round(value: Json, digits: Json = 0) -> int | float:
@@ -222,15 +222,15 @@ def _round(value: Json, digits: Json = 0) -> int | float:
 
 
 def _floor(value: Json) -> int | float:
-    return checked_number(math.floor(_numeric(value)))
+    return check_number(math.floor(_numeric(value)))
 
 
 def _ceil(value: Json) -> int | float:
-    return checked_number(math.ceil(_numeric(value)))
+    return check_number(math.ceil(_numeric(value)))
 
 
 def _sum(value: Json) -> int | float:
-    return checked_number(sum(map(_numeric, _sequence(value))))
+    return check_number(sum(map(_numeric, _sequence(value))))
 
 
 def _min(*values: Json) -> Json:

@@ -33,7 +33,7 @@ def select(path: str, document: Json) -> list[Json]:
         InvalidExpression: The path is not well formed, too large, uses a regular expression, or touches more than
             1,000,000 parts of the document.
     """
-    return _compiled(path).select(document)
+    return _compile(path).select(document)
 
 
 def select_one(path: str, document: Json) -> Json:
@@ -51,11 +51,11 @@ def check_path(path: str) -> None:
     Raises:
         InvalidExpression: It is not well formed, too large, or uses a regular expression.
     """
-    _compiled(path)
+    _compile(path)
 
 
 @lru_cache(_CACHED)
-def _compiled(path: str) -> "Query":
+def _compile(path: str) -> "Query":
     if len(path) > MAX_PATH:
         raise InvalidExpression(f"JSONPath has {len(path):,} characters; at most {MAX_PATH:,} are allowed")
     if sum(map(path.count, _SIGNS)) > MAX_FILTER_PARTS:

@@ -12,15 +12,15 @@ from typing import TypeAlias
 from toolcrib.contracts import Json
 from toolcrib.contracts.base.errors import InvalidExpression
 from toolcrib.core.expressions.suggestions import listing, shorten
-from toolcrib.core.expressions.syntax import Field, Index
+from toolcrib.core.expressions.syntax import FieldAccess, Index
 from toolcrib.core.expressions.values import (
     MAX_LIST,
     Evaluate,
-    Evaluation,
-    Work,
-    checked_list,
-    checked_number,
-    checked_text,
+    EvaluationScope,
+    WorkCounter,
+    check_list,
+    check_number,
+    check_text,
     contains,
     equal,
     is_list,
@@ -31,23 +31,23 @@ from toolcrib.core.expressions.values import (
     text,
 )
 
-Operator: TypeAlias = Callable[[Json, Json, Work], Json]
+Operator: TypeAlias = Callable[[Json, Json, WorkCounter], Json]
 """Left, right and the work so far to the result; raises `InvalidExpression` without a column."""
 
 Arithmetic: TypeAlias = Callable[[int | float, int | float], int | float]
 
 
-def _add(left: Json, right: Json, work: Work) -> Json:
+def _add(left: Json, right: Json, work: WorkCounter) -> Json:
     if is_number(left) and is_number(right):
-        return checked_number(left + right)
+        return check_number(left + right)
     if is_list(left) and is_list(right):
         work.charge(len(left) + len(right))
-        return checked_list(left + right)
+        return check_list(left + right)
     if isinstance(left, str) and _is_plain(right):
-        return checked_text(left + text(right, work))
+        return check_text(left + text(right, work))
     if isinstance(right, str) and _is_plain(left):
-        return checked_text(text(left, work) + right)
-    raise _refused("+", left, right)
+        return check_text(text(left, work) + right)
+    raise _operand_error("+", left, right)
 
 
 def _is_plain(value: Json) -> bool:
@@ -55,11 +55,11 @@ def _is_plain(value: Json) -> bool:
 
 
 def _arithmetic(sign: str, calculate: Arithmetic) -> Operator:
-    def apply(left: Json, right: Json, _: Work) -> Json:
+    def apply(left: Json, right: Json, _: WorkCounter) -> Json:
         if not (is_number(left) and is_number(right)):
-            raise _refused(sign, left, right)
+            raise _operand_error(sign, left, right)
         try:
-            return checked_number(calculate(left, right))
+            return check_number(calculate(left, right))
         except ZeroDivisionError:
             raise InvalidExpression("division by zero") from None
         except OverflowError:
@@ -83,23 +83,23 @@ def _remainder(left: float, right: float) -> int | float:
 
 
 def _ordering(sign: str, holds: Callable[[Json, Json], bool]) -> Operator:
-    def apply(left: Json, right: Json, _: Work) -> bool:
+    def apply(left: Json, right: Json, _: WorkCounter) -> bool:
         if (is_number(left) and is_number(right)) or (isinstance(left, str) and isinstance(right, str)):
             return holds(left, right)
-        raise _refused(sign, left, right)
+        raise _operand_error(sign, left, right)
 
     return apply
 
 
-def _differ(left: Json, right: Json, work: Work) -> bool:
+def _differ(left: Json, right: Json, work: WorkCounter) -> bool:
     return not equal(left, right, work)
 
 
-def _is_in(left: Json, right: Json, work: Work) -> bool:
+def _is_in(left: Json, right: Json, work: WorkCounter) -> bool:
     return contains(right, left, work)
 
 
-def _refused(sign: str, left: Json, right: Json) -> InvalidExpression:
+def _operand_error(sign: str, left: Json, right: Json) -> InvalidExpression:
     return InvalidExpression(f"cannot apply {sign!r} to {kind(left)} and {kind(right)}")
 
 
@@ -125,18 +125,18 @@ OPERATORS: dict[str, Operator] = {
 ABSENT = object()
 """What an optional accessor gives when there is nothing; it ends the path with null and never leaves this module."""
 
-Access: TypeAlias = Callable[[Json, Evaluation], Json]
+Access: TypeAlias = Callable[[Json, EvaluationScope], Json]
 """A compiled accessor: from a value to what it has, or to `ABSENT`."""
 
 Projection: TypeAlias = tuple[int, Sequence[Access]]
 """The column of a `[*]` and the accessors up to the next one."""
 
 
-def field(step: Field) -> Access:
+def field(step: FieldAccess) -> Access:
     """Read a member of an object, or the `length` of a list, string or object."""
     name, optional = step.name, step.optional
 
-    def access(value: Json, _: Evaluation) -> Json:
+    def access(value: Json, _: EvaluationScope) -> Json:
         if is_object(value) and name in value:
             return value[name]
         if name == "length" and (number := length(value)) is not None:
@@ -148,7 +148,7 @@ def field(step: Field) -> Access:
     return access
 
 
-def _no_field(step: Field, value: Json) -> InvalidExpression:
+def _no_field(step: FieldAccess, value: Json) -> InvalidExpression:
     name, column = shorten(step.name), step.column
     if is_object(value):
         return InvalidExpression(f"no field {name!r} at column {column}; fields: {listing(name, value)}")
@@ -160,7 +160,7 @@ def index(step: Index, index_of: Evaluate) -> Access:
     """Read an element of a list or a character by its place (negative from the end), or a member by its name."""
     column, optional = step.column, step.optional
 
-    def access(value: Json, evaluation: Evaluation) -> Json:
+    def access(value: Json, evaluation: EvaluationScope) -> Json:
         key = index_of(evaluation)
         if is_object(value) and isinstance(key, str):
             if key in value:
@@ -187,7 +187,7 @@ def _no_element(key: Json, value: Json, column: int) -> InvalidExpression:
 def path(root: Evaluate, steps: Sequence[Access]) -> Evaluate:
     """A path without projection."""
 
-    def run(evaluation: Evaluation) -> Json:
+    def run(evaluation: EvaluationScope) -> Json:
         value = _follow(root(evaluation), steps, evaluation)
         return None if value is ABSENT else value
 
@@ -197,7 +197,7 @@ def path(root: Evaluate, steps: Sequence[Access]) -> Evaluate:
 def projection(root: Evaluate, steps: Sequence[Access], projections: Sequence[Projection]) -> Evaluate:
     """A path with `[*]`: one flat list, whose cost is the elements times the accessors."""
 
-    def run(evaluation: Evaluation) -> Json:
+    def run(evaluation: EvaluationScope) -> Json:
         start = _follow(root(evaluation), steps, evaluation)
         if start is ABSENT:
             return None
@@ -212,7 +212,7 @@ def projection(root: Evaluate, steps: Sequence[Access], projections: Sequence[Pr
     return run
 
 
-def _follow(value: Json, steps: Sequence[Access], evaluation: Evaluation) -> Json:
+def _follow(value: Json, steps: Sequence[Access], evaluation: EvaluationScope) -> Json:
     for step in steps:
         value = step(value, evaluation)
         if value is ABSENT:
@@ -231,7 +231,7 @@ def _elements(values: Sequence[Json], column: int, produced: int) -> list[Json]:
     return elements
 
 
-def _map(elements: Sequence[Json], steps: Sequence[Access], evaluation: Evaluation) -> list[Json]:
+def _map(elements: Sequence[Json], steps: Sequence[Access], evaluation: EvaluationScope) -> list[Json]:
     results: list[Json] = []
     for position, element in enumerate(elements):
         try:

@@ -11,12 +11,13 @@ from toolcrib.contracts import Json
 from toolcrib.contracts.base.errors import InvalidExpression
 from toolcrib.core.expressions.suggestions import shorten
 from toolcrib.core.expressions.syntax import (
-    Call,
+    BinaryOperation,
     Chain,
     Conditional,
     Constant,
     Each,
-    Field,
+    FieldAccess,
+    FunctionCall,
     Index,
     ListOf,
     Name,
@@ -24,9 +25,8 @@ from toolcrib.core.expressions.syntax import (
     Node,
     Not,
     ObjectOf,
-    Operation,
     Part,
-    Path,
+    PathExpression,
     Step,
 )
 from toolcrib.core.expressions.values import MAX_DEPTH, MAX_INTEGER, MAX_NODES, MAX_SOURCE
@@ -67,7 +67,7 @@ def tokenize(source: str) -> list[Token]:
     while position < len(source):
         match = _TOKEN.match(source, position)
         if match is None:
-            raise _unexpected_character(source, position)
+            raise _character_error(source, position)
         kind, text, column = cast("TokenKind", match.lastgroup), match.group(), position + 1
         tokens.append(Token(kind, text, column, _value(kind, text, column)))
         position = _skip_space(source, match.end())
@@ -80,11 +80,11 @@ def _skip_space(source: str, position: int) -> int:
     return match.end() if match else position
 
 
-def _unexpected_character(source: str, position: int) -> InvalidExpression:
+def _character_error(source: str, position: int) -> InvalidExpression:
     character, column = source[position], position + 1
     if character in "\"'":
         return InvalidExpression(f"string at column {column} is never closed")
-    instead = f"; write {_INSTEAD[character]}" if character in _LEXER_INSTEAD else ""
+    instead = f"; write {_LEXER_INSTEAD[character]}" if character in _LEXER_INSTEAD else ""
     return InvalidExpression(f"unexpected {character!r} at column {column}{instead}")
 
 
@@ -93,7 +93,7 @@ def _value(kind: TokenKind, text: str, column: int) -> Json:
         case "number":
             return _number(text, column)
         case "string":
-            return _unescaped(text[1:-1], column)
+            return _unescape(text[1:-1], column)
         case _:
             return None
 
@@ -105,7 +105,7 @@ def _number(text: str, column: int) -> int | float:
     return value
 
 
-def _unescaped(text: str, column: int) -> str:
+def _unescape(text: str, column: int) -> str:
     def character(match: re.Match[str]) -> str:
         code, letter = match.groups()
         if code is not None:
@@ -195,7 +195,7 @@ class _PathSoFar:
     def node(self) -> Node:
         groups = [*(steps for steps, _ in self._before), self.steps]
         each = [Each(tuple(steps), column) for steps, (_, column) in zip(groups[1:], self._before, strict=True)]
-        return Path(self._root, tuple(groups[0]), tuple(each)) if groups[0] or each else self._root
+        return PathExpression(self._root, tuple(groups[0]), tuple(each)) if groups[0] or each else self._root
 
 
 class _Parser:
@@ -222,7 +222,7 @@ class _Parser:
     def finish(self) -> None:
         """Nothing may follow."""
         if self._current.kind != "end":
-            raise _unexpected(self._current)
+            raise _token_error(self._current)
 
     @property
     def _current(self) -> Token:
@@ -246,17 +246,17 @@ class _Parser:
 
     def _expect(self, text: str) -> None:
         if not self._accept(text):
-            raise _unexpected(self._current, f"expected {text!r}")
+            raise _token_error(self._current, f"expected {text!r}")
 
     def _level(self) -> int:
         token = self._current
         return _PRECEDENCE.get(token.text, 0) if token.kind in ("operator", "name") else 0
 
-    def _operations(self, level: int) -> list[Operation]:
-        operations: list[Operation] = []
+    def _operations(self, level: int) -> list[BinaryOperation]:
+        operations: list[BinaryOperation] = []
         while self._level() == level:
             token = self._next()
-            operations.append(Operation(token.text, self.expression(level), token.column))
+            operations.append(BinaryOperation(token.text, self.expression(level), token.column))
         return operations
 
     def _prefix(self) -> Node:
@@ -275,7 +275,9 @@ class _Parser:
             case "name", ("true" | "false" | "null") as text:
                 return Constant(_CONSTANTS[text])
             case "name", text if text not in _PRECEDENCE:
-                return Call(text, self._arguments(), token.column) if self._at("(") else Name(text, token.column)
+                return (
+                    FunctionCall(text, self._arguments(), token.column) if self._at("(") else Name(text, token.column)
+                )
             case "operator", "(":
                 node = self.expression()
                 self._expect(")")
@@ -285,7 +287,7 @@ class _Parser:
             case "operator", "{":
                 return self._object()
             case _:
-                raise _unexpected(token)
+                raise _token_error(token)
 
     def _postfix(self, node: Node) -> Node:
         path = _PathSoFar(node)
@@ -305,11 +307,11 @@ class _Parser:
     def _member(self, path: "_PathSoFar", accessor: Token, *, optional: bool) -> None:
         name = self._next()
         if name.kind != "name":
-            raise _unexpected(name, f"expected a name after {accessor.text!r}")
+            raise _token_error(name, f"expected a name after {accessor.text!r}")
         if self._at("("):
-            path.restart(Call(name.text, (path.node(), *self._arguments()), name.column, optional))
+            path.restart(FunctionCall(name.text, (path.node(), *self._arguments()), name.column, optional))
         else:
-            path.steps.append(Field(name.text, name.column, optional))
+            path.steps.append(FieldAccess(name.text, name.column, optional))
 
     def _bracket(self, path: "_PathSoFar", *, optional: bool) -> None:
         token = self._next()
@@ -342,7 +344,7 @@ class _Parser:
         while not self._accept("}"):
             key = self._next()
             if key.kind not in ("name", "string"):
-                raise _unexpected(key, "expected the name of a member")
+                raise _token_error(key, "expected the name of a member")
             self._expect(":")
             members.append((key.text if key.kind == "name" else key.value, self.expression()))
             if not self._at("}"):
@@ -354,7 +356,7 @@ def _is_constant(node: Node) -> bool:
     return isinstance(node.operand if isinstance(node, Negate) else node, Constant)
 
 
-def _unexpected(token: Token, expected: str | None = None) -> InvalidExpression:
+def _token_error(token: Token, expected: str | None = None) -> InvalidExpression:
     found = token.text if token.kind == "end" else repr(shorten(token.text))
     what = f"{expected} but found {found}" if expected else f"unexpected {found}"
     instead = f"; write {_INSTEAD[token.text]}" if token.text in _INSTEAD and token.kind == "name" else ""

@@ -34,7 +34,7 @@ from jsonpath_rfc9535.tokens import Token, TokenStream
 from toolcrib.contracts import Json
 from toolcrib.contracts.base.errors import InvalidExpression
 from toolcrib.core.expressions.suggestions import shorten
-from toolcrib.core.expressions.values import Work, equal, is_list, is_number, is_object, length
+from toolcrib.core.expressions.values import WorkCounter, equal, is_list, is_number, is_object, length
 
 _NOTHING = object()
 """The result of a filter's query that selects no value (RFC 9535, section 2.4.1)."""
@@ -55,18 +55,20 @@ class _Parser(Parser):
 
     def parse_filter_selector(self, stream: TokenStream) -> FilterSelector:
         selector = super().parse_filter_selector(stream)
-        return _checked(selector, _TESTS, selector.expression.expression)
+        return _check_parts(selector, _TESTS, selector.expression.expression)
 
     def parse_prefix_expression(self, stream: TokenStream) -> Expression:
         negation = cast("PrefixExpression", super().parse_prefix_expression(stream))
-        return _checked(negation, _TESTS, negation.right)
+        return _check_parts(negation, _TESTS, negation.right)
 
     def parse_infix_expression(self, stream: TokenStream, left: Expression) -> Expression:
         pair = cast("ComparisonExpression | LogicalExpression", super().parse_infix_expression(stream, left))
-        return _checked(pair, _OPERANDS if isinstance(pair, ComparisonExpression) else _TESTS, pair.left, pair.right)
+        return _check_parts(
+            pair, _OPERANDS if isinstance(pair, ComparisonExpression) else _TESTS, pair.left, pair.right
+        )
 
 
-def _checked(whole: _Part, allowed: tuple[type, ...], *parts: Expression) -> _Part:
+def _check_parts(whole: _Part, allowed: tuple[type, ...], *parts: Expression) -> _Part:
     for part in parts:
         if not isinstance(part, allowed):
             raise InvalidExpression(f"JSONPath filter has {shorten(str(part))!r} where it may not stand")
@@ -119,7 +121,7 @@ class _Selection:
 
     def __init__(self, root: Json) -> None:
         self._root = root
-        self._work = Work()
+        self._work = WorkCounter()
 
     def values(self, segments: Sequence[JSONPathSegment], start: Json) -> list[Json]:
         values = [start]

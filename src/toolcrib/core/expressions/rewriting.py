@@ -7,10 +7,10 @@ import re
 from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple, TypeAlias
 
-from toolcrib.contracts import Json, escaped
+from toolcrib.contracts import Json, escape_name
 from toolcrib.core.expressions.expression import compile_expression
 from toolcrib.core.expressions.parser import Token, tokenize
-from toolcrib.core.expressions.syntax import Constant, Field, Name, Node, Part, Path, Step
+from toolcrib.core.expressions.syntax import Constant, FieldAccess, Name, Node, Part, PathExpression, Step
 from toolcrib.core.expressions.template import Template
 from toolcrib.core.expressions.values import is_list, is_object
 
@@ -46,7 +46,7 @@ def rename_reference(text: str, path: Sequence[str], name: str) -> str:
         for placeholder in Template.parse(text, "${}").placeholders
         for edit in _edits(placeholder.expression.source, path, name)
     ]
-    return _edited(text, edits)
+    return _apply_edits(text, edits)
 
 
 def rename_references(value: Json, path: Sequence[str], name: str) -> tuple[Json, tuple[str, ...]]:
@@ -63,26 +63,26 @@ def rename_references(value: Json, path: Sequence[str], name: str) -> tuple[Json
             pointers.append(pointer)
         return renamed
 
-    return _mapped(value, rename, ""), tuple(pointers)
+    return _map_strings(value, rename, ""), tuple(pointers)
 
 
 def literal(value: Json) -> Json:
     """A structure that gives this value in every scope, whatever its strings look like."""
-    return _mapped(value, lambda text, _: _MARK.sub(r"\1\1\\${", text), "")
+    return _map_strings(value, lambda text, _: _MARK.sub(r"\1\1\\${", text), "")
 
 
 _Rewrite: TypeAlias = Callable[[str, str], str]
 """Of a string and its JSON pointer."""
 
 
-def _mapped(value: Json, rewrite: _Rewrite, pointer: str) -> Json:
+def _map_strings(value: Json, rewrite: _Rewrite, pointer: str) -> Json:
     """A copy with other strings; names of members are no templates and stay."""
     if isinstance(value, str):
         return rewrite(value, pointer)
     if is_object(value):
-        return {name: _mapped(member, rewrite, f"{pointer}/{escaped(name)}") for name, member in value.items()}
+        return {name: _map_strings(member, rewrite, f"{pointer}/{escape_name(name)}") for name, member in value.items()}
     if is_list(value):
-        return [_mapped(element, rewrite, f"{pointer}/{place}") for place, element in enumerate(value)]
+        return [_map_strings(element, rewrite, f"{pointer}/{place}") for place, element in enumerate(value)]
     return value
 
 
@@ -111,7 +111,7 @@ def _roots(tree: Node, path: Sequence[str]) -> Iterator[int]:
     parts: list[Part] = [tree]
     while parts:
         part = parts.pop()
-        if isinstance(part, Path):
+        if isinstance(part, PathExpression):
             named = [_name_of(step) for step in part.steps[: len(path) - 1]]
             if isinstance(part.root, Name) and [part.root.name, *named] == [*path]:
                 yield part.root.column
@@ -123,7 +123,7 @@ def _roots(tree: Node, path: Sequence[str]) -> Iterator[int]:
 
 
 def _name_of(step: Step) -> Json:
-    if isinstance(step, Field):
+    if isinstance(step, FieldAccess):
         return step.name
     return step.index.value if isinstance(step.index, Constant) else None
 
@@ -145,7 +145,7 @@ def _end(token: Token) -> int:
     return token.column - 1 + len(token.text)
 
 
-def _edited(text: str, edits: Sequence[_Edit]) -> str:
+def _apply_edits(text: str, edits: Sequence[_Edit]) -> str:
     for edit in sorted(edits, reverse=True):
         text = text[: edit.start] + edit.text + text[edit.end :]
     return text

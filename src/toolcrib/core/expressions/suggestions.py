@@ -17,7 +17,7 @@ def shorten(text: str) -> str:
 
 def listing(name: str, known: Iterable[str]) -> str:
     """Up to eight of the known names, the closest first, for the end of a message; `none` if there are none."""
-    ranked = _ranked(name, known)
+    ranked = _rank(name, known)
     if not ranked:
         return "none"
     more = ", …" if len(ranked) > _SHOWN else ""
@@ -26,11 +26,11 @@ def listing(name: str, known: Iterable[str]) -> str:
 
 def suggestion(name: str, known: Iterable[str]) -> str:
     """`did you mean 'x'? `, or nothing if no known name is close."""
-    ranked = _ranked(name, known)
+    ranked = _rank(name, known)
     return f"did you mean {ranked[0][1]!r}? " if ranked and ranked[0][0] <= -_CLOSE else ""
 
 
-def _ranked(name: str, known: Iterable[str]) -> list[tuple[float, str]]:
+def _rank(name: str, known: Iterable[str]) -> list[tuple[float, str]]:
     matcher = SequenceMatcher(None, autojunk=False)
     matcher.set_seq2(shorten(name))
     ranked: list[tuple[float, str]] = []

@@ -36,7 +36,7 @@ class Name:
 
 
 @dataclass(frozen=True, slots=True)
-class Field:
+class FieldAccess:
     """The accessor `.name` or `?.name`."""
 
     name: str
@@ -77,7 +77,7 @@ class Each:
 
 
 @dataclass(frozen=True, slots=True)
-class Path:
+class PathExpression:
     """A value and the accessors that lead from it, left to right; every `[*]` begins a projection."""
 
     root: "Node"
@@ -91,7 +91,7 @@ class Path:
 
 
 @dataclass(frozen=True, slots=True)
-class Call:
+class FunctionCall:
     """A function: `f(x, y)`, which is the same as `x.f(y)`; `x?.f(y)` is null if `x` is."""
 
     function: str
@@ -155,7 +155,7 @@ class Negate:
 
 
 @dataclass(frozen=True, slots=True)
-class Operation:
+class BinaryOperation:
     """The right side of a binary operator within a chain."""
 
     operator: str
@@ -173,7 +173,7 @@ class Chain:
     """Operators of one precedence, applied left to right: `a + b - c`, `a && b && c`."""
 
     first: "Node"
-    rest: tuple[Operation, ...]
+    rest: tuple[BinaryOperation, ...]
 
     @property
     def children(self) -> tuple["Part", ...]:
@@ -195,11 +195,13 @@ class Conditional:
         return (self.test, self.then, self.otherwise)
 
 
-Step: TypeAlias = Field | Index
+Step: TypeAlias = FieldAccess | Index
 """One accessor of a path."""
 
-Node: TypeAlias = Constant | Name | Path | Call | ListOf | ObjectOf | Not | Negate | Chain | Conditional
+Node: TypeAlias = (
+    Constant | Name | PathExpression | FunctionCall | ListOf | ObjectOf | Not | Negate | Chain | Conditional
+)
 """What has a value."""
 
-Part: TypeAlias = Node | Step | Each | Operation
+Part: TypeAlias = Node | Step | Each | BinaryOperation
 """Anything that counts towards the size of an expression."""

@@ -16,11 +16,11 @@ from dataclasses import dataclass, field
 from itertools import islice
 from typing import Literal, TypeAlias
 
-from toolcrib.contracts import Json, escaped
+from toolcrib.contracts import Json, escape_name
 from toolcrib.contracts.base.errors import InvalidExpression
 from toolcrib.core.expressions.expression import Expression, compile_expression
 from toolcrib.core.expressions.suggestions import listing, shorten, suggestion
-from toolcrib.core.expressions.values import MAX_SOURCE, MAX_STRING, Work, is_list, is_object
+from toolcrib.core.expressions.values import MAX_SOURCE, MAX_STRING, WorkCounter, is_list, is_object
 from toolcrib.core.expressions.values import text as as_text
 
 Style: TypeAlias = Literal["{{}}", "${}"]
@@ -54,7 +54,7 @@ class Placeholder:
         try:
             return self.expression.evaluate(scope)
         except InvalidExpression as error:
-            raise _located(self.source, self.place, error) from None
+            raise _error_at(self.source, self.place, error) from None
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,7 +109,7 @@ class Template:
         return "".join(self._texts(scope))
 
     def _texts(self, scope: Mapping[str, Json]) -> Iterator[str]:
-        work, length = Work(), 0
+        work, length = WorkCounter(), 0
         for part in self.parts:
             if isinstance(part, str):
                 piece = part
@@ -118,7 +118,7 @@ class Template:
                 try:
                     piece = as_text(value, work)
                 except InvalidExpression as error:
-                    raise _located(part.source, part.place, error) from None
+                    raise _error_at(part.source, part.place, error) from None
             length += len(piece)
             if length > MAX_STRING and len(self.parts) > 1:
                 raise InvalidExpression(f"rendered text would be longer than {MAX_STRING:,} characters")
@@ -201,7 +201,7 @@ def _placeholder(expression: str, source: str, place: str, at: int) -> Placehold
     try:
         return Placeholder(compile_expression(expression), shorten(source), place, at)
     except InvalidExpression as error:
-        raise _located(shorten(source), place, error) from None
+        raise _error_at(shorten(source), place, error) from None
 
 
 def _place(text: str, offset: int) -> str:
@@ -209,7 +209,7 @@ def _place(text: str, offset: int) -> str:
     return f"line {text.count(chr(10), 0, offset) + 1}, column {column}" if "\n" in text else f"column {column}"
 
 
-def _located(source: str, place: str, error: InvalidExpression) -> InvalidExpression:
+def _error_at(source: str, place: str, error: InvalidExpression) -> InvalidExpression:
     return InvalidExpression(f"in {source!r} at {place}: {error}")
 
 
@@ -247,7 +247,7 @@ def compile_structure(value: Json) -> Structure:
         InvalidExpression: One does not compile (the message has its JSON pointer), or the nesting exceeds 100 levels.
     """
     references: set[str] = set()
-    return Structure(value, _resolve=_compiled(value, (), references), references=frozenset(references))
+    return Structure(value, _resolve=_compile_value(value, (), references), references=frozenset(references))
 
 
 def resolve(value: Json, scope: Mapping[str, Json]) -> Json:
@@ -268,17 +268,17 @@ def references_of(value: Json) -> frozenset[str]:
     return compile_structure(value).references
 
 
-def _compiled(value: Json, path: tuple[str, ...], references: set[str]) -> _Resolve | None:
+def _compile_value(value: Json, path: tuple[str, ...], references: set[str]) -> _Resolve | None:
     """What makes the value in a scope; null if it is the same in all."""
     if len(path) > MAX_NESTING:
         raise InvalidExpression(f"structure is nested deeper than {MAX_NESTING} levels; flatten it")
     if isinstance(value, str):
         return _of_text(value, path, references)
     if is_object(value):
-        members = {name: _compiled(member, (*path, name), references) for name, member in value.items()}
+        members = {name: _compile_value(member, (*path, name), references) for name, member in value.items()}
         return _of_object(value, {name: made for name, made in members.items() if made is not None})
     if is_list(value):
-        elements = [_compiled(element, (*path, str(place)), references) for place, element in enumerate(value)]
+        elements = [_compile_value(element, (*path, str(place)), references) for place, element in enumerate(value)]
         return _of_list(value, {place: made for place, made in enumerate(elements) if made is not None})
     return None
 
@@ -289,14 +289,14 @@ def _of_text(text: str, path: tuple[str, ...], references: set[str]) -> _Resolve
     try:
         template = Template.parse(text, "${}")
     except InvalidExpression as error:
-        raise _located_in_structure(error, path) from None
+        raise _error_in_structure(error, path) from None
     references |= template.references
 
     def render(scope: _Scope) -> Json:
         try:
             return template.render(scope)
         except InvalidExpression as error:
-            raise _located_in_structure(error, path) from None
+            raise _error_in_structure(error, path) from None
 
     return render
 
@@ -320,7 +320,7 @@ def _of_list(source: list[Json], changing: Mapping[int, _Resolve]) -> _Resolve |
     return fill
 
 
-def _located_in_structure(error: InvalidExpression, path: tuple[str, ...]) -> InvalidExpression:
+def _error_in_structure(error: InvalidExpression, path: tuple[str, ...]) -> InvalidExpression:
     """Name the place as a JSON pointer (RFC 6901); the root needs none."""
-    pointer = "".join(f"/{escaped(step)}" for step in path)
+    pointer = "".join(f"/{escape_name(step)}" for step in path)
     return InvalidExpression(f"{pointer}: {error}") if pointer else error

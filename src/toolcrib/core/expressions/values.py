@@ -40,7 +40,7 @@ MAX_WORK = 1_000_000
 
 
 @dataclass(slots=True)
-class Work:
+class WorkCounter:
     """Counts the elements that one evaluation touches, and stops it at the limit."""
 
     remaining: int = MAX_WORK
@@ -112,7 +112,7 @@ def is_not_null(value: Json) -> bool:
     return value is not None
 
 
-def equal(left: Json, right: Json, work: Work) -> bool:
+def equal(left: Json, right: Json, work: WorkCounter) -> bool:
     """Deep equality without conversion: `1` is `1.0`, but neither is `true`. Not recursive; elements count as work."""
     pairs: list[tuple[Json, Json]] = [(left, right)]
     while pairs:
@@ -132,7 +132,7 @@ def equal(left: Json, right: Json, work: Work) -> bool:
     return True
 
 
-def contains(container: Json, item: Json, work: Work) -> bool:
+def contains(container: Json, item: Json, work: WorkCounter) -> bool:
     """Whether a list has the element, an object the member, a string the text.
 
     Raises:
@@ -146,16 +146,16 @@ def contains(container: Json, item: Json, work: Work) -> bool:
     raise InvalidExpression(f"cannot look for {kind(item)} in {kind(container)}")
 
 
-def text(value: Json, work: Work) -> str:
+def text(value: Json, work: WorkCounter) -> str:
     """A string as it is, anything else as compact JSON.
 
     Raises:
         InvalidExpression: It is longer than `MAX_STRING` characters, or not JSON.
     """
-    return checked_text(value) if isinstance(value, str) else json_text(value, work)
+    return check_text(value) if isinstance(value, str) else json_text(value, work)
 
 
-def json_text(value: Json, work: Work) -> str:
+def json_text(value: Json, work: WorkCounter) -> str:
     """The value as compact JSON.
 
     Raises:
@@ -164,12 +164,12 @@ def json_text(value: Json, work: Work) -> str:
     if _least_length(value, work) > MAX_STRING:
         raise _too_long()
     try:
-        return checked_text(orjson.dumps(value).decode())
+        return check_text(orjson.dumps(value).decode())
     except orjson.JSONEncodeError as error:
         raise InvalidExpression(f"{kind(value)} cannot be written as JSON: {error}") from None
 
 
-def _least_length(value: Json, work: Work) -> int:
+def _least_length(value: Json, work: WorkCounter) -> int:
     """A lower bound of the JSON's length, found without building it and no further than the limit."""
     least = 0
     values: list[Json] = [value]
@@ -188,7 +188,7 @@ def _least_length(value: Json, work: Work) -> int:
     return least
 
 
-def checked_text(value: str) -> str:
+def check_text(value: str) -> str:
     """The string, if it is not too long.
 
     Raises:
@@ -199,7 +199,7 @@ def checked_text(value: str) -> str:
     return value
 
 
-def checked_list(value: list[Json]) -> list[Json]:
+def check_list(value: list[Json]) -> list[Json]:
     """The list, if it is not too long.
 
     Raises:
@@ -210,7 +210,7 @@ def checked_list(value: list[Json]) -> list[Json]:
     return value
 
 
-def checked_number(value: float) -> int | float:
+def check_number(value: float) -> int | float:
     """The number, if it is not too large.
 
     Raises:
@@ -228,7 +228,7 @@ def _too_long() -> InvalidExpression:
     return InvalidExpression(f"text would be longer than {MAX_STRING:,} characters")
 
 
-class Evaluation(Work):
+class EvaluationScope(WorkCounter):
     """One evaluation: the names it may read and the work it may still do."""
 
     __slots__ = ("scope",)
@@ -238,5 +238,5 @@ class Evaluation(Work):
         self.scope = scope
 
 
-Evaluate: TypeAlias = Callable[[Evaluation], Json]
+Evaluate: TypeAlias = Callable[[EvaluationScope], Json]
 """A compiled node."""

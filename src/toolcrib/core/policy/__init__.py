@@ -4,13 +4,13 @@ from toolcrib.core.policy.approvals import check_approver, check_grant, may_see_
 from toolcrib.core.policy.budget import CALL_LIMITS, Budget, ModelReservation, Shortage
 from toolcrib.core.policy.caps import (
     BUDGET,
+    CapReservation,
     Caps,
     CountedCaps,
-    Purse,
+    RunCaps,
     Spend,
     Spender,
     SpendingCap,
-    Taken,
     names_of,
     read_caps,
 )
@@ -38,7 +38,7 @@ from toolcrib.core.policy.guardrails import (
     is_untrusted,
     strictest,
 )
-from toolcrib.core.policy.permissions import Accounts, NoAccounts, Reach, as_of_now, permits, require_publish
+from toolcrib.core.policy.permissions import Accounts, NoAccounts, VisibleTools, as_of_now, permits, require_publish
 
 __all__ = [
     "BUDGET",
@@ -47,6 +47,7 @@ __all__ = [
     "Accounts",
     "Budget",
     "CallPolicy",
+    "CapReservation",
     "Caps",
     "Check",
     "CountedCaps",
@@ -58,14 +59,13 @@ __all__ = [
     "ModelReservation",
     "NoAccounts",
     "Objection",
-    "Purse",
-    "Reach",
+    "RunCaps",
     "Screening",
     "Shortage",
     "Spend",
     "Spender",
     "SpendingCap",
-    "Taken",
+    "VisibleTools",
     "as_of_now",
     "check_approver",
     "check_grant",

@@ -238,7 +238,7 @@ class Budget:
             seconds=max(seconds, 0.0),
         )
 
-    def spent(self, seconds_left: float) -> Allowance:
+    def usage(self, seconds_left: float) -> Allowance:
         """What was spent here, in the terms of what may be."""
         return Allowance(
             tool_calls=self.tool_calls,

@@ -79,7 +79,7 @@ class SpendingCap(Struct, frozen=True):
         """The limit as it is counted."""
         return int(self.limit * _MICROS) if self.unit == "usd" else int(self.limit)
 
-    def shown(self, counted: int) -> float:
+    def to_unit(self, counted: int) -> float:
         """What was counted, in the cap's unit."""
         return counted / _MICROS if self.unit == "usd" else float(counted)
 
@@ -142,7 +142,7 @@ class Spend(Struct, frozen=True):
         return (self.tokens if unit == "tokens" else self.calls) or None
 
 
-class Taken(Struct, frozen=True):
+class CapReservation(Struct, frozen=True):
     """What was reserved."""
 
     ticket: str
@@ -156,7 +156,7 @@ class Caps(Protocol):
 
     async def reserve(
         self, spender: Spender, ticket: str, most: Spend, *, tool: str | None = None
-    ) -> "Taken | Shortage":
+    ) -> "CapReservation | Shortage":
         """Set aside what may be spent at most, or say which cap does not allow it.
 
         Args:
@@ -167,7 +167,7 @@ class Caps(Protocol):
         """
         ...
 
-    async def settle(self, taken: Taken, spent: Spend) -> None:
+    async def settle(self, taken: CapReservation, spent: Spend) -> None:
         """Count what was spent in the place of what was reserved; called again, count it besides."""
         ...
 
@@ -188,23 +188,23 @@ class CountedCaps:
 
     async def reserve(
         self, spender: Spender, ticket: str, most: Spend, *, tool: str | None = None
-    ) -> "Taken | Shortage":
+    ) -> "CapReservation | Shortage":
         """Set aside what may be spent at most, or say which cap does not allow it."""
         now = self._now()
-        charged = tuple(self._charged(spender, most, tool, now))
+        charged = tuple(self._charges_for(spender, most, tool, now))
         if not charged:
-            return Taken(ticket)
+            return CapReservation(ticket)
         charges = [charge for _, charge in charged]
         try:
             reserved = await self._counters.reserve(ticket, charges, now=now, until=now + _LIFE)
         except Unavailable as problem:
             return _unknown(charged[0][0], problem)
         if reserved.refused is not None:
-            return _reached(*charged[reserved.refused], reserved.used[reserved.refused], now)
-        used = {str(cap): cap.shown(before) for (cap, _), before in zip(charged, reserved.used, strict=True)}
-        return Taken(ticket, charged, {"budgets": used})
+            return _shortage_of(*charged[reserved.refused], reserved.used[reserved.refused], now)
+        used = {str(cap): cap.to_unit(before) for (cap, _), before in zip(charged, reserved.used, strict=True)}
+        return CapReservation(ticket, charged, {"budgets": used})
 
-    async def settle(self, taken: Taken, spent: Spend) -> None:
+    async def settle(self, taken: CapReservation, spent: Spend) -> None:
         """Count what was spent in the place of what was reserved; called again, count it besides.
 
         What cannot be counted now is lost: it was spent, and no reason to fail.
@@ -214,7 +214,7 @@ class CountedCaps:
             with contextlib.suppress(Unavailable):
                 await self._counters.settle(taken.ticket, charges)
 
-    def _charged(
+    def _charges_for(
         self, spender: Spender, most: Spend, tool: str | None, now: datetime
     ) -> Iterable[tuple[SpendingCap, Charge]]:
         for cap in self._caps:
@@ -229,7 +229,7 @@ class CountedCaps:
                     yield cap, Charge(spender.realm, spender.principal, content_hash(parts), amount, cap.most, ends)
 
 
-class Purse:
+class RunCaps:
     """The caps as they bind one run.
 
     Args:
@@ -247,11 +247,11 @@ class Purse:
         """The caps as they bind a run; null if there are none."""
         return None if caps is None else cls(caps, run)
 
-    async def reserve(self, position: str, most: Spend) -> Taken | Shortage:
+    async def reserve(self, position: str, most: Spend) -> CapReservation | Shortage:
         """Set aside what may be spent at a position at most, or say which cap does not allow it."""
         return await self._caps.reserve(self._spender, f"{self._run_id}/{position}", most)
 
-    async def settle(self, taken: Taken, spent: Spend) -> None:
+    async def settle(self, taken: CapReservation, spent: Spend) -> None:
         """Count what was spent in the place of what was reserved."""
         await self._caps.settle(taken, spent)
 
@@ -275,16 +275,16 @@ def _charge(charge: Charge, amount: int) -> Charge:
     return Charge(charge.realm, charge.made_by, charge.key, amount, charge.limit, charge.expires_at)
 
 
-def _reached(cap: SpendingCap, charge: Charge, used: int, now: datetime) -> Shortage:
+def _shortage_of(cap: SpendingCap, charge: Charge, used: int, now: datetime) -> Shortage:
     free = cap.ends(cap.began(now))
     message = (
-        f"budget '{cap}' has {cap.shown(used):.12g} {cap.unit} used or reserved, and this may take "
-        f"{cap.shown(charge.amount):.12g}; it begins anew at {free:%Y-%m-%dT%H:%MZ}, or raise the setting `budgets`"
+        f"budget '{cap}' has {cap.to_unit(used):.12g} {cap.unit} used or reserved, and this may take "
+        f"{cap.to_unit(charge.amount):.12g}; it begins anew at {free:%Y-%m-%dT%H:%MZ}, or raise the setting `budgets`"
     )
     return Shortage(
         BUDGET,
-        cap.shown(used + charge.amount),
-        cap.shown(cap.most),
+        cap.to_unit(used + charge.amount),
+        cap.to_unit(cap.most),
         Reason.BUDGET_EXCEEDED,
         "policy",
         said=message,

@@ -14,7 +14,7 @@ from typing import Final, cast
 from msgspec import Struct
 
 from toolcrib.contracts import ContentFilter, Filtered, GuardDecision, Guardrail, Json, JsonObject, Outcome, Reason
-from toolcrib.core.policy.pii import Span, personal_data
+from toolcrib.core.policy.pii import PiiSpan, personal_data
 
 _LEAST_NUMBER: Final = 10**12
 """The smallest number that can be a card's."""
@@ -46,13 +46,13 @@ def screen(guardrails: Sequence[Guardrail], place: Filtered, value: Json) -> Scr
     filters = filters_of(guardrails, place)
     if not filters:
         return Screening(value)
-    blocked = _found(value, [rule for rule in filters if rule.action == "block"])
+    blocked = _count_spans(value, [rule for rule in filters if rule.action == "block"])
     if blocked:
         kinds = ", ".join(sorted(blocked))
         message = f"{place} holds what a content_filter does not let pass ({kinds}); say it without that"
         return Screening(value, _decision("deny", place, blocked, Reason.CONTENT_BLOCKED, message))
     found: Counter[str] = Counter()
-    replaced = _mapped(value, partial(_redacted, [rule for rule in filters if rule.action == "redact"], found))
+    replaced = _map_strings(value, partial(_redact, [rule for rule in filters if rule.action == "redact"], found))
     return Screening(replaced, _decision("allow", place, found)) if found else Screening(value)
 
 
@@ -73,11 +73,11 @@ def _decision(
     return GuardDecision(outcome=outcome, rule="content_filter", reason=reason, message=message, inputs=inputs)
 
 
-def _found(value: Json, filters: Sequence[ContentFilter]) -> Counter[str]:
+def _count_spans(value: Json, filters: Sequence[ContentFilter]) -> Counter[str]:
     return Counter(span.kind for text in _texts(value) for rule in filters for span in _spans(rule, text))
 
 
-def _redacted(filters: Sequence[ContentFilter], found: Counter[str], text: str) -> str:
+def _redact(filters: Sequence[ContentFilter], found: Counter[str], text: str) -> str:
     spans = [span for rule in filters for span in _spans(rule, text)]
     spans.sort(key=lambda span: (span.start, -span.end))
     pieces: list[str] = []
@@ -90,9 +90,9 @@ def _redacted(filters: Sequence[ContentFilter], found: Counter[str], text: str) 
     return "".join((*pieces, text[end:])) if spans else text
 
 
-def _spans(rule: ContentFilter, text: str) -> list[Span]:
+def _spans(rule: ContentFilter, text: str) -> list[PiiSpan]:
     words = _pattern(rule.words)
-    spans = [Span(*found.span(), "word") for found in words.finditer(text)] if words else []
+    spans = [PiiSpan(*found.span(), "word") for found in words.finditer(text)] if words else []
     return spans + personal_data(text, rule.personal_data)
 
 
@@ -118,13 +118,13 @@ def _texts(value: Json) -> Iterable[str]:
         yield str(value)
 
 
-def _mapped(value: Json, change: Callable[[str], str]) -> Json:
+def _map_strings(value: Json, change: Callable[[str], str]) -> Json:
     if isinstance(value, str):
         return change(value)
     if isinstance(value, dict):
-        return {change(key): _mapped(item, change) for key, item in cast("JsonObject", value).items()}
+        return {change(key): _map_strings(item, change) for key, item in cast("JsonObject", value).items()}
     if isinstance(value, list):
-        return [_mapped(item, change) for item in cast("list[Json]", value)]
+        return [_map_strings(item, change) for item in cast("list[Json]", value)]
     if _is_large(value):
         written = str(value)
         changed = change(written)

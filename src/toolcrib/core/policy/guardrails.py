@@ -144,7 +144,9 @@ class Guardrails:
             return _realm_boundary(rule, guarded)
         if isinstance(guarded, GuardedModel):
             return (
-                _unpriced(guarded) if isinstance(rule, MaxCost) and rule.deny_unpriced and not guarded.priced else None
+                _deny_unpriced(guarded)
+                if isinstance(rule, MaxCost) and rule.deny_unpriced and not guarded.priced
+                else None
             )
         match rule:
             case NoDelete():
@@ -152,20 +154,20 @@ class Guardrails:
             case RequireConfirmation():
                 return _confirmation(rule, guarded)
             case UntrustedContent():
-                return _untrusted(rule, guarded)
+                return _check_untrusted(rule, guarded)
             case _:
                 return None  # the budget's and the content filters' matter
 
     def _custom(self, rule: CustomGuardrail, guarded: Guarded) -> GuardDecision | None:
         try:
-            objection = _as_told(self._check(rule)(_copied(guarded)))
+            objection = _as_told(self._check(rule)(_copy_arguments(guarded)))
         except (Exception, SystemExit) as crash:  # noqa: BLE001 - code of another package: whatever it raises, the call is denied
-            return _refused(rule, f"guardrail {rule.name!r} failed with {type(crash).__name__}: {crash}")
+            return _deny_custom(rule, f"guardrail {rule.name!r} failed with {type(crash).__name__}: {crash}")
         if objection is None:
             return None
         if objection.outcome == "ask" and isinstance(guarded, GuardedCall):
-            return _asked(f"custom:{rule.name}", objection.message, objection.facts)
-        return _refused(rule, objection.message, objection.facts)
+            return _ask(f"custom:{rule.name}", objection.message, objection.facts)
+        return _deny_custom(rule, objection.message, objection.facts)
 
     def _check(self, rule: CustomGuardrail) -> Check:
         if rule.name not in self._makers:
@@ -178,7 +180,7 @@ class Guardrails:
         return self._checks[key]
 
 
-def _copied(guarded: Guarded) -> Guarded:
+def _copy_arguments(guarded: Guarded) -> Guarded:
     """What a check may change as it likes: the call stays what was validated."""
     if isinstance(guarded, GuardedModel):
         return guarded
@@ -210,12 +212,12 @@ def _realm_boundary(rule: RealmBoundary, guarded: Guarded) -> GuardDecision | No
     if outside is None:
         return None
     message = f"this would reach data of realm {outside!r}; allowed are: {', '.join(allowed)}"
-    return _denied("realm_boundary", Reason.REALM_FORBIDDEN, message, {"realm": outside, "realms": list(allowed)})
+    return _deny("realm_boundary", Reason.REALM_FORBIDDEN, message, {"realm": outside, "realms": list(allowed)})
 
 
-def _unpriced(guarded: GuardedModel) -> GuardDecision:
+def _deny_unpriced(guarded: GuardedModel) -> GuardDecision:
     message = f"the price of model {guarded.model!r} is unknown, so max_cost cannot be held; configure its price"
-    return _denied("max_cost", Reason.PRICE_UNKNOWN, message, {"model": guarded.model})
+    return _deny("max_cost", Reason.PRICE_UNKNOWN, message, {"model": guarded.model})
 
 
 def _no_delete(rule: NoDelete, call: GuardedCall) -> GuardDecision | None:
@@ -224,14 +226,14 @@ def _no_delete(rule: NoDelete, call: GuardedCall) -> GuardDecision | None:
     facts: JsonObject = {"deletes": found, "undeclared": rule.undeclared}
     if found:
         message = f"tool {call.tool.ref!r} deletes, and no_delete forbids that; leave what is there as it is"
-        return _denied("no_delete", Reason.DELETION_FORBIDDEN, message, facts)
+        return _deny("no_delete", Reason.DELETION_FORBIDDEN, message, facts)
     if found is False or rule.undeclared == "allow":
         return None
     why = f"tool {call.tool.ref!r} writes, and nothing says whether it deletes"
     if rule.undeclared == "confirm":
-        return _asked("no_delete", why, facts)
+        return _ask("no_delete", why, facts)
     message = f"{why}; declare `deletes` in its definition"
-    return _denied("no_delete", Reason.DELETION_FORBIDDEN, message, facts)
+    return _deny("no_delete", Reason.DELETION_FORBIDDEN, message, facts)
 
 
 def _confirmation(rule: RequireConfirmation, call: GuardedCall) -> GuardDecision | None:
@@ -239,7 +241,7 @@ def _confirmation(rule: RequireConfirmation, call: GuardedCall) -> GuardDecision
     if not (_does_at_least(definition.side_effects, rule.side_effects) and _is_named(definition, rule.tools)):
         return None
     facts: JsonObject = {"side_effects": definition.side_effects, "tools": list(rule.tools)}
-    decision = _asked("require_confirmation", f"tool {call.tool.ref!r} needs a person's consent", facts)
+    decision = _ask("require_confirmation", f"tool {call.tool.ref!r} needs a person's consent", facts)
     return decision.model_copy(update={"expires_s": rule.expires_s})
 
 
@@ -249,7 +251,7 @@ def _is_named(definition: ToolDefinition, patterns: Sequence[str]) -> bool:
     return any(fnmatchcase(definition.name, pattern) for pattern in patterns)
 
 
-def _untrusted(rule: UntrustedContent, call: GuardedCall) -> GuardDecision | None:
+def _check_untrusted(rule: UntrustedContent, call: GuardedCall) -> GuardDecision | None:
     definition = call.tool.definition
     if call.tainted_by is None or acts_through_others(definition):
         return None
@@ -258,22 +260,22 @@ def _untrusted(rule: UntrustedContent, call: GuardedCall) -> GuardDecision | Non
     why = f"the run has read what outsiders can write ({call.tainted_by}) and now calls {call.tool.ref!r}"
     facts: JsonObject = {"tainted_by": call.tainted_by, "side_effects": definition.side_effects}
     if rule.action == "confirm":
-        return _asked("untrusted_content", why, facts)
+        return _ask("untrusted_content", why, facts)
     message = f"{why}, which untrusted_content forbids; do it in a run that has not read such content"
-    return _denied("untrusted_content", Reason.CONTENT_UNTRUSTED, message, facts)
+    return _deny("untrusted_content", Reason.CONTENT_UNTRUSTED, message, facts)
 
 
 def _does_at_least(effects: SideEffects, least: SideEffects) -> bool:
     return EFFECTS.index(effects) >= EFFECTS.index(least)
 
 
-def _asked(rule: str, message: str, facts: JsonObject) -> GuardDecision:
+def _ask(rule: str, message: str, facts: JsonObject) -> GuardDecision:
     return GuardDecision(outcome="ask", rule=rule, message=message, inputs=facts)
 
 
-def _denied(rule: str, reason: Reason, message: str, facts: JsonObject) -> GuardDecision:
+def _deny(rule: str, reason: Reason, message: str, facts: JsonObject) -> GuardDecision:
     return GuardDecision(outcome="deny", rule=rule, reason=reason, message=message, inputs=facts)
 
 
-def _refused(rule: CustomGuardrail, message: str, facts: JsonObject | None = None) -> GuardDecision:
-    return _denied(f"custom:{rule.name}", Reason.GUARDRAIL_REFUSED, message, facts or {})
+def _deny_custom(rule: CustomGuardrail, message: str, facts: JsonObject | None = None) -> GuardDecision:
+    return _deny(f"custom:{rule.name}", Reason.GUARDRAIL_REFUSED, message, facts or {})

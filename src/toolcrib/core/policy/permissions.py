@@ -25,7 +25,7 @@ from functools import lru_cache
 from typing import Final, Protocol
 
 from toolcrib.contracts import PermissionDenied, Principal, ServiceAccount, account_of
-from toolcrib.core.registry import Shelf
+from toolcrib.core.registry import RealmIndex
 
 _SCHEME = "ai://"
 
@@ -57,15 +57,15 @@ _APART: Final = {"agent": "agents", "workflow": "workflows"}
 _NOTHING: Final[frozenset[str]] = frozenset()
 
 
-class Reach:
-    """What grants reach on one shelf; worked out anew when the shelf has changed.
+class VisibleTools:
+    """What grants reach in one realm; worked out again when its index has changed.
 
     Args:
-        shelf: The tools of a realm.
+        realm_index: The tools of a realm.
     """
 
-    def __init__(self, shelf: Shelf) -> None:
-        self.shelf = shelf
+    def __init__(self, realm_index: RealmIndex) -> None:
+        self.realm_index = realm_index
         self._seen = -1
         self._known: dict[tuple[tuple[str, ...], tuple[str, ...]], AbstractSet[str] | None] = {}
 
@@ -76,31 +76,31 @@ class Reach:
             grants: Patterns such as `ai://tools/crm/*/execute`.
             verbs: `execute`, `read`, `write`.
         """
-        if self._seen != self.shelf.changes:
+        if self._seen != self.realm_index.changes:
             self._known.clear()
-            self._seen = self.shelf.changes
+            self._seen = self.realm_index.changes
         key = (tuple(grants), tuple(verbs))
         if key not in self._known:
-            self._known[key] = self._reached(key[0], verbs)
+            self._known[key] = self._names_for_grants(key[0], verbs)
         return self._known[key]
 
-    def _reached(self, grants: tuple[str, ...], verbs: Sequence[str]) -> AbstractSet[str] | None:
+    def _names_for_grants(self, grants: tuple[str, ...], verbs: Sequence[str]) -> AbstractSet[str] | None:
         found: set[str] = set()
         for grant in grants:
-            names = self._reached_by(grant, verbs)
+            names = self._names_for_grant(grant, verbs)
             if names is None:
                 return None
             found |= names
         return found
 
-    def _reached_by(self, grant: str, verbs: Sequence[str]) -> AbstractSet[str] | None:
+    def _names_for_grant(self, grant: str, verbs: Sequence[str]) -> AbstractSet[str] | None:
         tools = self._tools_reached_by(grant, verbs)
         apart, reached = set[str](), set[str]()
         for kind in _APART:
-            apart |= self.shelf.having("kind", kind)
+            apart |= self.realm_index.having("kind", kind)
             reached |= self._kind_reached_by(kind, grant, verbs)
         if tools is None:
-            return None if reached >= apart else frozenset(self.shelf.names) - apart | reached
+            return None if reached >= apart else frozenset(self.realm_index.names) - apart | reached
         return tools - apart | reached
 
     def _tools_reached_by(self, grant: str, verbs: Sequence[str]) -> AbstractSet[str] | None:
@@ -109,15 +109,15 @@ class Reach:
         if name == "*":
             if not _allows(grant, f"tools/{category}/name", verbs):
                 return _NOTHING
-            return None if category == "*" else self.shelf.having("category", category)
-        tool = self.shelf.find(name, None)
+            return None if category == "*" else self.realm_index.having("category", category)
+        tool = self.realm_index.find(name, None)
         reached = tool is not None and _allows(grant, f"tools/{tool.definition.category}/{name}", verbs)
         return {name} if reached else _NOTHING
 
     def _kind_reached_by(self, kind: str, grant: str, verbs: Sequence[str]) -> AbstractSet[str]:
         """Names of agents, or of workflows, by what a grant says of those."""
         _, name, *_ = (*grant.removeprefix("ai://").split("/"), "*")
-        named, segment = self.shelf.having("kind", kind), _APART[kind]
+        named, segment = self.realm_index.having("kind", kind), _APART[kind]
         if name == "*":
             return named if _allows(grant, f"{segment}/name", verbs) else _NOTHING
         return {name} if name in named and _allows(grant, f"{segment}/{name}", verbs) else _NOTHING

@@ -15,7 +15,7 @@ from typing import Final, NamedTuple
 from toolcrib.contracts import PersonalData
 
 
-class Span(NamedTuple):
+class PiiSpan(NamedTuple):
     """A stretch of a text, and what it is."""
 
     start: int
@@ -23,9 +23,9 @@ class Span(NamedTuple):
     kind: str
 
 
-def personal_data(text: str, kinds: tuple[PersonalData, ...]) -> list[Span]:
+def personal_data(text: str, kinds: tuple[PersonalData, ...]) -> list[PiiSpan]:
     """Where data of these kinds stands in a text, in no order; stretches may overlap."""
-    return [Span(start, end, kind) for kind in kinds for start, end in _DETECTORS[kind](text)]
+    return [PiiSpan(start, end, kind) for kind in kinds for start, end in _DETECTORS[kind](text)]
 
 
 _Stretches = Iterator[tuple[int, int]]

@@ -6,9 +6,9 @@ Nothing here stores a definition.
 
 from toolcrib.core.providers.auth.consents import Consents
 from toolcrib.core.providers.auth.credentials import (
+    CredentialOwner,
     Credentials,
     FindProvider,
-    Holder,
     ProviderAccess,
     credentials_for,
 )
@@ -20,10 +20,10 @@ from toolcrib.core.providers.references import ReferenceItem, ReferenceList, clo
 __all__ = [
     "Client",
     "Consents",
+    "CredentialOwner",
     "Credentials",
     "FindProvider",
     "Group",
-    "Holder",
     "ImportedApi",
     "ProviderAccess",
     "ReferenceItem",

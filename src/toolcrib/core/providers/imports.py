@@ -38,11 +38,11 @@ class Losses:
         if losses:
             self.components[place] = losses
 
-    def dropped(self, place: str, kind: LossKind, what: str, why: str) -> None:
+    def add_dropped(self, place: str, kind: LossKind, what: str, why: str) -> None:
         """Record that the tools do not say what stands at a place."""
         self._found.setdefault(("dropped", kind, what, why), {})[place] = None
 
-    def changed(self, place: str, kind: LossKind, what: str, why: str) -> None:
+    def add_changed(self, place: str, kind: LossKind, what: str, why: str) -> None:
         """Record that the tools say it in another way."""
         self._found.setdefault(("changed", kind, what, why), {})[place] = None
 
@@ -75,13 +75,13 @@ def lean(text: object, place: str, losses: Losses) -> str:
     """Plain text of bounded length; what is cut off is a loss."""
     found = plain(text)
     if not found and text != "":
-        losses.dropped(place, "text", "description", "holds no text")
+        losses.add_dropped(place, "text", "description", "holds no text")
     if len(found) > MAX_DESCRIPTION:
-        losses.changed(place, "text", "description", f"cut to {MAX_DESCRIPTION} characters")
-    return trimmed(found)
+        losses.add_changed(place, "text", "description", f"cut to {MAX_DESCRIPTION} characters")
+    return cut_text(found)
 
 
-def trimmed(text: str, limit: int = MAX_DESCRIPTION) -> str:
+def cut_text(text: str, limit: int = MAX_DESCRIPTION) -> str:
     """At most `limit` characters, cut between words and marked with an ellipsis."""
     if len(text) <= limit:
         return text
@@ -94,7 +94,7 @@ MAX_NAME: Final = 64
 _HASH: Final = 8
 
 
-def hashed(name: str, origin: str) -> str:
+def with_hash(name: str, origin: str) -> str:
     """The name, shortened if need be, with a hash of what nothing else is named by."""
     stem = name[: MAX_NAME - _HASH - 1].rstrip("_-")
     return f"{stem}_{digest(origin.encode(errors='replace'))[:_HASH]}"
@@ -102,7 +102,7 @@ def hashed(name: str, origin: str) -> str:
 
 def fitting(name: str) -> str:
     """The name, or its beginning and its hash if it is too long."""
-    return name if len(name) <= MAX_NAME else hashed(name, name)
+    return name if len(name) <= MAX_NAME else with_hash(name, name)
 
 
 MAX_GROUP_DESCRIPTION: Final = 200

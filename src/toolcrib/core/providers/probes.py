@@ -25,7 +25,7 @@ _HEAD: Final = 4_096
 
 
 @dataclass(frozen=True, slots=True)
-class Look:
+class ProbeResult:
     """What a probe saw."""
 
     message: str
@@ -36,7 +36,7 @@ class Look:
 class Probe(Protocol):
     """Looks at providers of one kind of connection. It changes nothing there."""
 
-    async def test(self, provider: ProviderDefinition, principal: Principal) -> Look:
+    async def test(self, provider: ProviderDefinition, principal: Principal) -> ProbeResult:
         """Reach the provider with a principal's credentials.
 
         Raises:
@@ -61,18 +61,18 @@ class HttpProbe:
         self._session = session
         self._providers = providers
 
-    async def test(self, provider: ProviderDefinition, principal: Principal) -> Look:
+    async def test(self, provider: ProviderDefinition, principal: Principal) -> ProbeResult:
         """Ask with GET: 401 and 403 mean that the credentials are not accepted; see `Probe.test`."""
         status, _ = await self._head(provider.address, provider, principal, 0)
         if status in {401, 403}:
-            return Look(
+            return ProbeResult(
                 f"it answers with status {status}: the credentials are not accepted",
                 authenticated=False,
                 http_status=status,
             )
         anonymous = isinstance(provider.auth, NoAuth) and not provider.security
         told = "it needs no credentials here" if anonymous else "and does not refuse the credentials"
-        return Look(
+        return ProbeResult(
             f"it answers with status {status}, {told}", authenticated=None if anonymous else True, http_status=status
         )
 
@@ -109,14 +109,14 @@ class HttpProbe:
                         break
                 return answer.status, head[:size]
         except EgressDenied as problem:
-            raise _failed(ErrorCode.POLICY_DENIED, Reason.SSRF_BLOCKED, problem, held.secrets) from None
+            raise _probe_failure(ErrorCode.POLICY_DENIED, Reason.SSRF_BLOCKED, problem, held.secrets) from None
         except TimedOut as problem:
-            raise _failed(ErrorCode.TIMEOUT, Reason.TOOL_TIMEOUT, problem, held.secrets) from None
+            raise _probe_failure(ErrorCode.TIMEOUT, Reason.TOOL_TIMEOUT, problem, held.secrets) from None
         except NetworkError as problem:
-            raise _failed(ErrorCode.NETWORK_ERROR, Reason.TOOL_FAILED, problem, held.secrets) from None
+            raise _probe_failure(ErrorCode.NETWORK_ERROR, Reason.TOOL_FAILED, problem, held.secrets) from None
         except InvalidInput as problem:
-            raise _failed(ErrorCode.AUTH_REQUIRED, Reason.MISSING_SECRET, problem, held.secrets) from None
+            raise _probe_failure(ErrorCode.AUTH_REQUIRED, Reason.MISSING_SECRET, problem, held.secrets) from None
 
 
-def _failed(code: ErrorCode, reason: Reason, problem: Exception, secrets: tuple[str, ...]) -> CallFailed:
+def _probe_failure(code: ErrorCode, reason: Reason, problem: Exception, secrets: tuple[str, ...]) -> CallFailed:
     return CallFailed(error(code, reason, str(problem)), secrets=secrets)

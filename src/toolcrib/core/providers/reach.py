@@ -79,7 +79,7 @@ def meaning_of(problem: EgressDenied | NetworkError) -> tuple[ErrorCode, Reason]
             assert_never(problem)
 
 
-def unanswered(tool: ToolDefinition, problem: EgressDenied | NetworkError | InvalidInput) -> CallFailed:
+def network_failure(tool: ToolDefinition, problem: EgressDenied | NetworkError | InvalidInput) -> CallFailed:
     """The failure that the network or its policy means."""
     match problem:
         case EgressDenied() | NetworkError():

@@ -74,8 +74,8 @@ def resolve(reference: ReferenceList, text: Json) -> ReferenceItem | None:
     exact = next((item for item in reference.items if item.value == text and type(item.value) is type(text)), None)
     if exact is not None:
         return exact
-    wanted = _folded(text)
-    named = [item for item in reference.items if wanted in {_folded(item.label), _folded(item.value)}]
+    wanted = _fold(text)
+    named = [item for item in reference.items if wanted in {_fold(item.label), _fold(item.value)}]
     return named[0] if len(named) == 1 else None
 
 
@@ -85,7 +85,7 @@ def closest(reference: ReferenceList, text: Json, n: int = 3) -> list[ReferenceI
     An item that contains the text, or is contained in it, comes before one that is only similar. Where nothing is
     similar the list is empty.
     """
-    wanted = _folded(text)
+    wanted = _fold(text)
     matcher = SequenceMatcher(None, b=wanted)
     scored = [(max(_scores(item, wanted, matcher)), index, item) for index, item in enumerate(reference.items)]
     likely = sorted((-score, index, item) for score, index, item in scored if score >= _LIKENESS)
@@ -94,7 +94,7 @@ def closest(reference: ReferenceList, text: Json, n: int = 3) -> list[ReferenceI
 
 def _scores(item: ReferenceItem, wanted: str, matcher: SequenceMatcher[str]) -> Iterator[float]:
     """Likeness of each spelling, from 0 to 1; one more if it contains the text or is contained in it."""
-    for spelling in {_folded(item.label), _folded(item.value)}:
+    for spelling in {_fold(item.label), _fold(item.value)}:
         matcher.set_seq1(spelling)
         near = matcher.real_quick_ratio() >= _LIKENESS and matcher.quick_ratio() >= _LIKENESS
         contained = (bool(wanted) and wanted in spelling) or (
@@ -105,15 +105,15 @@ def _scores(item: ReferenceItem, wanted: str, matcher: SequenceMatcher[str]) -> 
 
 def _item(source: ReferenceSource, entry: Json) -> ReferenceItem:
     if not isinstance(entry, Mapping):
-        return ReferenceItem(_checked(source, entry), str(entry))
+        return ReferenceItem(_require_scalar(source, entry), str(entry))
     fields = cast("Mapping[str, Json]", entry)
-    value = _checked(source, fields.get(source.value))
+    value = _require_scalar(source, fields.get(source.value))
     label = fields.get(source.label)
     extra = {name: member for name, member in fields.items() if name not in {source.value, source.label}}
     return ReferenceItem(value, str(value if label is None else label), extra)
 
 
-def _checked(source: ReferenceSource, value: Json) -> Json:
+def _require_scalar(source: ReferenceSource, value: Json) -> Json:
     if isinstance(value, str | int | float):
         return value
     raise InvalidDefinition(
@@ -122,5 +122,5 @@ def _checked(source: ReferenceSource, value: Json) -> Json:
     )
 
 
-def _folded(value: Json) -> str:
+def _fold(value: Json) -> str:
     return " ".join(str(value).casefold().split())

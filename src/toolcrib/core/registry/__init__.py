@@ -1,18 +1,18 @@
 """The catalogue of tools: definitions, versions, schemas, search, and Python functions as tools."""
 
 from toolcrib.core.registry.catalog.catalog import Registry, stored_tool
-from toolcrib.core.registry.catalog.index import Facet, Shelf
+from toolcrib.core.registry.catalog.index import Facet, RealmIndex
 from toolcrib.core.registry.catalog.named import ItemT, Named, Providers, stored_provider, why_unreadable
 from toolcrib.core.registry.catalog.search import Hit, ToolGroup, ToolSearch, group_of
 from toolcrib.core.registry.changes.adoption import (
     Decision,
-    Standing,
+    NameState,
     plan_absence,
     plan_adoption,
     plan_provider,
-    settled,
     summary_of,
     versions_of,
+    with_adopted,
 )
 from toolcrib.core.registry.changes.classification import classify, compare_input, compare_output
 from toolcrib.core.registry.checks.authentication import all_references_of, references_of
@@ -24,9 +24,17 @@ from toolcrib.core.registry.checks.versions import Version, newest, satisfies
 from toolcrib.core.registry.functions import FunctionTool, ToolContext, ToolOptions, as_function_tool, tool, tools_of
 from toolcrib.core.registry.links.bindings import GROUP, TAG, bindings, check_callees, means_many, refers_to
 from toolcrib.core.registry.links.impact import dependents_of
-from toolcrib.core.registry.links.locks import Lock, Locked, Transition, called_by, lock_of, meant, pins_of
+from toolcrib.core.registry.links.locks import (
+    Lock,
+    LockedReference,
+    Transition,
+    callees_without_model,
+    lock_of,
+    meant,
+    pins_of,
+)
 from toolcrib.core.registry.links.notices import concerns, notice_of, warnings_at_start, warnings_for
-from toolcrib.core.registry.schema.validation import LABELS, Problem, SchemaValidator, compile_schema
+from toolcrib.core.registry.schema.validation import LABELS, SchemaProblem, SchemaValidator, compile_schema
 
 __all__ = [
     "GROUP",
@@ -38,14 +46,14 @@ __all__ = [
     "Hit",
     "ItemT",
     "Lock",
-    "Locked",
+    "LockedReference",
+    "NameState",
     "Named",
-    "Problem",
     "Providers",
+    "RealmIndex",
     "Registry",
+    "SchemaProblem",
     "SchemaValidator",
-    "Shelf",
-    "Standing",
     "ToolContext",
     "ToolGroup",
     "ToolOptions",
@@ -55,7 +63,7 @@ __all__ = [
     "all_references_of",
     "as_function_tool",
     "bindings",
-    "called_by",
+    "callees_without_model",
     "check_callees",
     "check_definition",
     "check_http",
@@ -81,7 +89,6 @@ __all__ = [
     "references_of",
     "refers_to",
     "satisfies",
-    "settled",
     "stored_provider",
     "stored_tool",
     "summary_of",
@@ -91,4 +98,5 @@ __all__ = [
     "warnings_at_start",
     "warnings_for",
     "why_unreadable",
+    "with_adopted",
 ]

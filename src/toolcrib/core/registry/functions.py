@@ -322,12 +322,12 @@ class FunctionTool(Generic[P, R]):
         the crib.
         """
         call = cast("Callable[..., Any]", self._function)
-        result = call(**values) if self._is_async else await asyncio.to_thread(_called, call, values)
+        result = call(**values) if self._is_async else await asyncio.to_thread(_call_in_thread, call, values)
         if inspect.isawaitable(result):
             result = await result
-        return self._result.dump_python(result, mode="json", by_alias=True, warnings=False, fallback=self._told)
+        return self._result.dump_python(result, mode="json", by_alias=True, warnings=False, fallback=self._to_json)
 
-    def _told(self, value: object) -> Json:
+    def _to_json(self, value: object) -> Json:
         """What JSON has no form for: numbers and arrays of other libraries (NumPy); else text, if that will do."""
         if isinstance(value, SupportsIndex):
             return operator.index(value)
@@ -480,7 +480,7 @@ def as_function_tool(function: FunctionTool[..., Any] | Callable[..., Any]) -> F
     return cast("FunctionTool[..., Any]", function) if isinstance(function, FunctionTool) else tool(function)
 
 
-def _called(function: Callable[..., Any], values: JsonObject) -> Any:
+def _call_in_thread(function: Callable[..., Any], values: JsonObject) -> Any:
     """What a function returns in its thread, out of which a `StopIteration` cannot come."""
     try:
         return function(**values)

@@ -1,15 +1,15 @@
 """Runs over the journal: the context that programs use, what recovery knows, and readings of the log."""
 
 from toolcrib.core.runs.context.context import Program, RunContext
-from toolcrib.core.runs.context.pending import Pending, Underway
-from toolcrib.core.runs.context.ports import Nested, Surroundings
-from toolcrib.core.runs.context.prior_runs import TakenOver
-from toolcrib.core.runs.context.start import BEGIN, confirmed, forked
+from toolcrib.core.runs.context.pending import ConcurrentCalls, Pending
+from toolcrib.core.runs.context.ports import Nested, RunPorts
+from toolcrib.core.runs.context.prior_runs import ReusedCalls
+from toolcrib.core.runs.context.start import BEGIN, with_confirmation, with_fork
 from toolcrib.core.runs.forks.fork import as_asked
 from toolcrib.core.runs.forks.recording import recorded_model
 from toolcrib.core.runs.interrupts.approvals import Question
 from toolcrib.core.runs.interrupts.client_calls import signals_for
-from toolcrib.core.runs.interrupts.recovery import InDoubt, as_settled, in_doubt, settlement_of
+from toolcrib.core.runs.interrupts.recovery import InterruptedCalls, as_settled, in_doubt, settlement_of
 from toolcrib.core.runs.interrupts.signals import (
     QUESTION_ASKED,
     Branch,
@@ -24,32 +24,32 @@ from toolcrib.core.runs.interrupts.signals import (
     waiting_handoffs,
     waiting_question,
 )
-from toolcrib.core.runs.interrupts.suspension import Ended, Past, Suspended, turn_run_id
-from toolcrib.core.runs.journal.history import History, StoredRun, as_contract, holds, spent_in, wait_key
-from toolcrib.core.runs.journal.log import RunLog, Unrecorded, outside_call
+from toolcrib.core.runs.interrupts.suspension import EndedRuns, RunEnd, Suspended, turn_run_id
+from toolcrib.core.runs.journal.history import History, StoredRun, as_contract, holds, spending_of, wait_key
+from toolcrib.core.runs.journal.log import NullJournal, RunLog, outside_call
 from toolcrib.core.runs.models.calls import BudgetExhausted, ModelCall, ModelCalls, ModelRefused
-from toolcrib.core.runs.models.live import Live
+from toolcrib.core.runs.models.live import TokenHub
 from toolcrib.core.runs.views.comparison import compare
 from toolcrib.core.runs.views.handles import (
-    Place,
+    HandleOwner,
+    agent_pins,
     answer_of,
     calls_held,
     calls_of,
     check_pins,
+    find_last_runs,
+    find_unfilled,
     handle_missing,
-    held_in,
     holding_pins,
     outputs_of,
-    pinned_by,
     resolve_pins,
     response_of,
-    selected,
+    select_call,
     step_at,
-    unfilled,
 )
 from toolcrib.core.runs.views.result import Result, read_response, result_of
 from toolcrib.core.runs.views.stream import BEGINNING, StreamMessage, listen
-from toolcrib.core.runs.views.trace import clipped, read_trace, shortened, trace_of
+from toolcrib.core.runs.views.trace import clip_text, read_trace, shorten_json, trace_of
 
 __all__ = [
     "BEGIN",
@@ -57,29 +57,30 @@ __all__ = [
     "QUESTION_ASKED",
     "Branch",
     "BudgetExhausted",
-    "Ended",
+    "ConcurrentCalls",
+    "EndedRuns",
+    "HandleOwner",
     "History",
-    "InDoubt",
-    "Live",
+    "InterruptedCalls",
     "ModelCall",
     "ModelCalls",
     "ModelRefused",
     "Nested",
-    "Past",
+    "NullJournal",
     "Pending",
-    "Place",
     "Program",
     "Question",
     "Result",
+    "ReusedCalls",
     "RunContext",
+    "RunEnd",
     "RunLog",
+    "RunPorts",
     "StoredRun",
     "StreamMessage",
-    "Surroundings",
     "Suspended",
-    "TakenOver",
-    "Underway",
-    "Unrecorded",
+    "TokenHub",
+    "agent_pins",
     "answer_of",
     "as_asked",
     "as_contract",
@@ -88,13 +89,12 @@ __all__ = [
     "calls_of",
     "check_pins",
     "client_signal",
-    "clipped",
+    "clip_text",
     "compare",
-    "confirmed",
     "decision_on",
-    "forked",
+    "find_last_runs",
+    "find_unfilled",
     "handle_missing",
-    "held_in",
     "holding_pins",
     "holds",
     "in_doubt",
@@ -102,7 +102,6 @@ __all__ = [
     "open_question",
     "outputs_of",
     "outside_call",
-    "pinned_by",
     "question_key",
     "read_response",
     "read_trace",
@@ -111,19 +110,20 @@ __all__ = [
     "resolve_pins",
     "response_of",
     "result_of",
-    "selected",
+    "select_call",
     "settlement_of",
-    "shortened",
+    "shorten_json",
     "signals_for",
-    "spent_in",
+    "spending_of",
     "step_at",
     "tellers_of",
     "trace_of",
     "turn_run_id",
-    "unfilled",
     "wait_key",
     "waiting_approvals",
     "waiting_at",
     "waiting_handoffs",
     "waiting_question",
+    "with_confirmation",
+    "with_fork",
 ]

@@ -7,7 +7,7 @@ for tool in await crib.agents.tools("desk", message="Who owns the Acme deal?"):
 
 from collections.abc import Sequence
 
-from toolcrib.agents import Asker, identity_of, resolve
+from toolcrib.agents import ToolRequester, identity_of, resolve
 from toolcrib.contracts import (
     AgentDefinition,
     AgentImplementation,
@@ -20,8 +20,8 @@ from toolcrib.contracts import (
 from toolcrib.core.executor import CallFailed
 from toolcrib.core.registry import Facet
 from toolcrib.crib.container.access import Enter
-from toolcrib.crib.container.container import Parts
-from toolcrib.crib.tools.listing import Listing, ToolsPage
+from toolcrib.crib.container.container import CribServices
+from toolcrib.crib.tools.listing import ToolListing, ToolsPage
 
 
 class Agents:
@@ -33,7 +33,7 @@ class Agents:
         enter: Has the definitions of a principal's realm at hand, and says who acts.
     """
 
-    def __init__(self, parts: Parts, listing: Listing, enter: Enter) -> None:
+    def __init__(self, parts: CribServices, listing: ToolListing, enter: Enter) -> None:
         self._parts = parts
         self._listing = listing
         self._enter = enter
@@ -117,14 +117,14 @@ class Agents:
         async def bound(named: str) -> ToolRevision:
             return registry.require(who.realm, named)
 
-        asker = Asker(who.realm, tool.name, acting, agent.side_effects, message)
+        asker = ToolRequester(who.realm, tool.name, acting, agent.side_effects, message)
         return (await resolve(agent, asker, registry, bound)).report()
 
     def _require(self, realm: str, ref: str) -> tuple[ToolRevision, AgentImplementation]:
-        found = self._parts.registry.named(realm, ref)
+        found = self._parts.registry.find_by_ref(realm, ref)
         agent = None if found is None else found.definition.implementation
         if found is None or not isinstance(agent, AgentImplementation):
-            agents = sorted(self._parts.registry.shelf(realm).having("kind", "agent"))[:10]
+            agents = sorted(self._parts.registry.index(realm).having("kind", "agent"))[:10]
             known = f"there is: {', '.join(agents)}" if agents else "save it first"
             msg = f"no agent {ref!r} in realm {realm!r}; {known}"
             raise NotFound(msg)

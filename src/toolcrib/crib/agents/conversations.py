@@ -90,7 +90,7 @@ def check_context(variables: JsonObject) -> None:
         raise InvalidInput(msg)
 
 
-def changed(conversation: Conversation, at: datetime, changes: Mapping[str, Any]) -> Conversation:
+def next_revision(conversation: Conversation, at: datetime, changes: Mapping[str, Any]) -> Conversation:
     """The next revision."""
     moved = {"updated_at": at, "revision": conversation.revision + 1}
     return conversation.model_copy(update={**changes, **moved})
@@ -105,7 +105,7 @@ def with_turn_ended(conversation: Conversation, run: Run, at: datetime, summary:
         at: Now.
         summary: What it has made of the turns that are no longer shown, as fields; empty if nothing.
     """
-    return changed(
+    return next_revision(
         conversation,
         at,
         {
@@ -230,7 +230,7 @@ class Conversations:
         known = run.request.conversation_id
         found = await self._store.conversations.get(run.realm, known) if known and run.request.turn else None
         if found is not None:
-            await self._settled(found)
+            await self._settle_last_turn(found)
 
     async def _first(self, agent: ToolRevision, request: AgentRequest, who: Principal) -> OpenTurn:
         check_context(request.context)
@@ -250,7 +250,7 @@ class Conversations:
 
     async def _next(self, agent: ToolRevision, conversation_id: str, given: JsonObject, who: Principal) -> OpenTurn:
         while True:
-            found = await self._settled(await self._of(conversation_id, who))
+            found = await self._settle_last_turn(await self._of(conversation_id, who))
             if found.agent != agent.name:
                 msg = (
                     f"conversation {conversation_id!r} is with agent {found.agent!r}, and this is {agent.name!r}; "
@@ -262,7 +262,7 @@ class Conversations:
             if found.ended_turns < found.turn_count:
                 await self._refuse_open(found)
                 return _open(found)  # its run was never created: this message may be that turn
-            claimed = changed(found, self._clock.now(), {"turn_count": found.turn_count + 1})
+            claimed = next_revision(found, self._clock.now(), {"turn_count": found.turn_count + 1})
             with suppress(Conflict):
                 await self._store.conversations.replace(claimed)
                 return _open(claimed)
@@ -297,7 +297,7 @@ class Conversations:
         _demand(who, "all" if everybody else "own", "read")
         wanted = ConversationFilter(None if everybody else who.id, agent, status)
         found = await self._store.conversations.list(who.realm, wanted, before=before, limit=limit)
-        return [await self._settled(conversation) for conversation in found]
+        return [await self._settle_last_turn(conversation) for conversation in found]
 
     async def get(self, conversation_id: str, *, principal: Principal | None = None) -> Conversation:
         """A conversation.
@@ -306,7 +306,7 @@ class Conversations:
             NotFound: There is none, or it is another's.
             PermissionDenied: The caller may not read conversations.
         """
-        return await self._seen(conversation_id, await self._enter(principal), "read")
+        return await self._require_access(conversation_id, await self._enter(principal), "read")
 
     async def own(self, conversation_id: str, *, principal: Principal | None = None) -> Conversation:
         """A conversation of the caller's own, which it may go on with; no grant makes another's its own.
@@ -352,9 +352,9 @@ class Conversations:
         if shared_context is not None:
             check_context(shared_context)
         while True:
-            found = await self._settled(await self._of(conversation_id, who))
+            found = await self._settle_last_turn(await self._of(conversation_id, who))
             _demand(who, "own", "read")
-            following = changed(found, self._clock.now(), changes)
+            following = next_revision(found, self._clock.now(), changes)
             with suppress(Conflict):
                 await self._store.conversations.replace(following)
                 return following
@@ -367,7 +367,7 @@ class Conversations:
             PermissionDenied: The caller may not delete conversations.
             Conflict: A turn is under way or waits.
         """
-        found = await self._seen(conversation_id, await self._enter(principal), "delete")
+        found = await self._require_access(conversation_id, await self._enter(principal), "delete")
         await self._refuse_open(found)
         if not await self._store.conversations.remove(found.realm, conversation_id):
             raise no_conversation(conversation_id)
@@ -381,16 +381,16 @@ class Conversations:
             raise no_conversation(conversation_id)
         return found
 
-    async def _seen(self, conversation_id: str, who: Principal, verb: str) -> Conversation:
+    async def _require_access(self, conversation_id: str, who: Principal, verb: str) -> Conversation:
         """A conversation of the caller's own, or one that the caller has a grant for."""
         found = await self._store.conversations.get(who.realm, conversation_id)
         if found is None or (found.principal != who.id and not permits(who.grants, _uri("all", verb))):
             raise no_conversation(conversation_id)
         if found.principal == who.id:
             _demand(who, "own", verb)
-        return await self._settled(found)
+        return await self._settle_last_turn(found)
 
-    async def _settled(self, found: Conversation) -> Conversation:
+    async def _settle_last_turn(self, found: Conversation) -> Conversation:
         """The conversation with its last turn counted, if that has ended."""
         while found.ended_turns < found.turn_count:
             run = await self._run(found, found.turn_count)

@@ -57,7 +57,7 @@ from toolcrib.core.expressions.jsonpath import check_path, select
 from toolcrib.core.registry import compile_schema
 from toolcrib.core.runs import Result, calls_of, holds
 from toolcrib.crib.container.access import Enter
-from toolcrib.crib.container.container import Parts
+from toolcrib.crib.container.container import CribServices
 from toolcrib.crib.container.requests import refusal_of_run, request_of
 from toolcrib.llm import Message, ScriptedModel, Text, ToolCall
 
@@ -65,7 +65,7 @@ _MOST_SHOWN = 200
 """Characters of a value in a reason."""
 
 
-class Judgement(NamedTuple):
+class JudgeVerdict(NamedTuple):
     """What a judge said."""
 
     score: float
@@ -82,13 +82,13 @@ def answer_of(output: Json) -> Json:
     return given["summary"] if given.keys() == {"summary"} else given
 
 
-def judgement_of(output: Json) -> Judgement | None:
+def judgement_of(output: Json) -> JudgeVerdict | None:
     """What an answer says as a judgement; null if it says none."""
     answer = answer_of(output)
     if isinstance(answer, str):
         word = answer.strip().lower()
         if word.startswith(("yes", "no")):
-            return Judgement(float(word.startswith("yes")), answer.strip())
+            return JudgeVerdict(float(word.startswith("yes")), answer.strip())
         try:
             answer = orjson.loads(answer)
         except orjson.JSONDecodeError:
@@ -97,7 +97,7 @@ def judgement_of(output: Json) -> Judgement | None:
     score = found.get("score")
     if isinstance(score, bool) or not isinstance(score, int | float):
         return None
-    return Judgement(float(score), str(found.get("reason", "")))
+    return JudgeVerdict(float(score), str(found.get("reason", "")))
 
 
 def check_form(check: EvaluationCheck) -> None:
@@ -116,7 +116,7 @@ def check_form(check: EvaluationCheck) -> None:
             pass
 
 
-def score(check: EvaluationCheck, result: Result, judgement: Judgement | None = None) -> CheckOutcome:
+def score(check: EvaluationCheck, result: Result, judgement: JudgeVerdict | None = None) -> CheckOutcome:
     """Whether a check holds of a run.
 
     Args:
@@ -132,13 +132,13 @@ def score(check: EvaluationCheck, result: Result, judgement: Judgement | None = 
     return CheckOutcome(kind=check.kind, passed=problem is None, reason=problem or told)
 
 
-def _problem(check: EvaluationCheck, result: Result, judgement: Judgement | None) -> str | None:
+def _problem(check: EvaluationCheck, result: Result, judgement: JudgeVerdict | None) -> str | None:
     """Why a check does not hold."""
     match check:
         case ExactCheck() | ContainsCheck() | SchemaCheck():
             return _of_answer(check, answer_of(result.output))
         case PathCheck(path=path, equals=equals):
-            return _selected(path, equals, result.output, "the output")
+            return _mismatch(path, equals, result.output, "the output")
         case CalledCheck() | NotCalledCheck() | ToolOutputCheck():
             return _of_calls(check, [envelope for envelope in calls_of(result.log) if envelope.status != "denied"])
         case CostCheck(usd=usd):
@@ -155,11 +155,11 @@ def _problem(check: EvaluationCheck, result: Result, judgement: Judgement | None
 def _of_answer(check: ExactCheck | ContainsCheck | SchemaCheck, answer: Json) -> str | None:
     match check:
         case ExactCheck(value=value):
-            return None if answer == value else f"the answer is {_shown(answer)}, not {_shown(value)}"
+            return None if answer == value else f"the answer is {_short_json(answer)}, not {_short_json(value)}"
         case ContainsCheck(text=text, ignore_case=ignore_case):
             fold: Callable[[str], str] = str.casefold if ignore_case else str
             said = answer if isinstance(answer, str) else orjson.dumps(answer).decode()
-            return None if fold(text) in fold(said) else f"{text!r} is not in the answer {_shown(answer)}"
+            return None if fold(text) in fold(said) else f"{text!r} is not in the answer {_short_json(answer)}"
         case SchemaCheck(fits=schema):
             problems = compile_schema(schema).problems(answer)
             return "; ".join(map(str, problems)) or None
@@ -172,9 +172,9 @@ def _of_calls(check: CalledCheck | NotCalledCheck | ToolOutputCheck, made: Seque
             fitting = sum(holds(envelope.input, wanted) for envelope in calls)
             if (fitting > 0) if times is None else (fitting == times):
                 return None
-            how = f" with {_shown(wanted)}" if wanted else ""
+            how = f" with {_short_json(wanted)}" if wanted else ""
             often = "at least once" if times is None else f"{times} times"
-            inputs = _shown([envelope.input for envelope in calls])
+            inputs = _short_json([envelope.input for envelope in calls])
             return f"{check.tool!r} was called {fitting} times{how}, not {often}; its calls: {inputs}"
         case NotCalledCheck():
             return f"{check.tool!r} was called {len(calls)} times" if calls else None
@@ -182,15 +182,15 @@ def _of_calls(check: CalledCheck | NotCalledCheck | ToolOutputCheck, made: Seque
             last = next((envelope for envelope in reversed(calls) if envelope.ok), None)
             if last is None:
                 return f"no call of {check.tool!r} succeeded"
-            return _selected(path, equals, last.output, f"the output of {check.tool!r}")
+            return _mismatch(path, equals, last.output, f"the output of {check.tool!r}")
 
 
-def _selected(path: str, equals: Json, document: Json, what: str) -> str | None:
+def _mismatch(path: str, equals: Json, document: Json, what: str) -> str | None:
     found = select(path, document)
     if found == [equals]:
         return None
-    got = _shown(found[0]) if len(found) == 1 else f"{len(found)} values"
-    return f"{path} of {what} is {got}, not {_shown(equals)}"
+    got = _short_json(found[0]) if len(found) == 1 else f"{len(found)} values"
+    return f"{path} of {what} is {got}, not {_short_json(equals)}"
 
 
 def figures_of(outcomes: Sequence[EvaluationOutcome]) -> EvaluationFigures:
@@ -214,7 +214,7 @@ def _money(usd: Decimal | None) -> str:
     return "an unknown amount" if usd is None else f"${usd:f}"
 
 
-def _shown(value: Json) -> str:
+def _short_json(value: Json) -> str:
     text = orjson.dumps(value, default=str).decode()
     return text if len(text) <= _MOST_SHOWN else f"{text[:_MOST_SHOWN]}…"
 
@@ -244,7 +244,7 @@ class Evaluations:
         enter: Has the store open, and says who acts.
     """
 
-    def __init__(self, parts: Parts, enter: Enter) -> None:
+    def __init__(self, parts: CribServices, enter: Enter) -> None:
         self._parts = parts
         self._enter = enter
 
@@ -316,11 +316,11 @@ class Evaluations:
             result = await self._run(one, tool, who, dry_run=dry_run)
             if result.summary.status in WAITING:  # nobody shall decide about it when the comparison is long made
                 await self._parts.engine.cancel(result.run_id, by=who.id, reason="it waited in an evaluation")
-            judged = [await self._judged(check, one.task, result, who) for check in one.task.checks]
+            judged = [await self._ask_judge(check, one.task, result, who) for check in one.task.checks]
         except ToolcribError as problem:
             return failed.model_copy(update={"error": str(problem)})
         checks = [score(check, result, said) for check, said in zip(one.task.checks, judged, strict=True)]
-        return _told(failed, result, checks)
+        return _with_result(failed, result, checks)
 
     async def _run(self, one: _Try, tool: ToolRevision, who: Principal, *, dry_run: bool) -> Result:
         """Make the run; a scripted model is there for as long as it takes."""
@@ -356,9 +356,9 @@ class Evaluations:
             why = result.error.message if result.error else result.summary.status
             raise InvalidInput(f"the task was not set up: {use.tool!r}: {why}")
 
-    async def _judged(
+    async def _ask_judge(
         self, check: EvaluationCheck, task: EvaluationTask, result: Result, who: Principal
-    ) -> Judgement | None:
+    ) -> JudgeVerdict | None:
         if not isinstance(check, JudgeCheck):
             return None
         judge = await self._parts.catalogue.require(who.realm, check.agent)
@@ -400,7 +400,7 @@ def _message(turn: ScriptedTurn) -> Message:
     return Message("assistant", (*said, *calls))
 
 
-def _told(failed: EvaluationOutcome, result: Result, checks: Sequence[CheckOutcome]) -> EvaluationOutcome:
+def _with_result(failed: EvaluationOutcome, result: Result, checks: Sequence[CheckOutcome]) -> EvaluationOutcome:
     summary = result.summary
     completed = summary.status == "completed"
     why = result.error.message if result.error else f"the run is {summary.status.replace('_', ' ')}"

@@ -24,7 +24,7 @@ from toolcrib.core.runs import BEGINNING, StreamMessage, listen, read_response, 
 from toolcrib.crib.agents.conversations import Conversations
 from toolcrib.crib.agents.questions import Questions
 from toolcrib.crib.container.access import Enter, RunVerb, run_for
-from toolcrib.crib.container.container import Parts
+from toolcrib.crib.container.container import CribServices
 from toolcrib.crib.container.requests import refusal_of_run, request_of
 
 
@@ -38,7 +38,7 @@ class Executions:
         questions: Takes messages that answer what a run asks.
     """
 
-    def __init__(self, parts: Parts, conversations: Conversations, enter: Enter, questions: Questions) -> None:
+    def __init__(self, parts: CribServices, conversations: Conversations, enter: Enter, questions: Questions) -> None:
         self._parts = parts
         self._journal = parts.outside.store.journal
         self._conversations = conversations
@@ -106,7 +106,7 @@ class Executions:
         """
         who = await self._enter(principal)
         run = await self.run_for(run_id, who, "read")
-        tool = await self._parts.registry.pinned(run.realm, run.request.content_hash)
+        tool = await self._parts.registry.get_revision(run.realm, run.request.content_hash)
         return await read_response(self._journal, run_id, tool)
 
     async def follow(

@@ -13,7 +13,7 @@ from toolcrib.core.engines import Engine
 from toolcrib.core.executor import Clock
 from toolcrib.core.runs import Result, client_signal, open_question, read_tree, waiting_at, waiting_handoffs
 from toolcrib.crib.container.access import Enter, run_for
-from toolcrib.crib.container.container import Parts
+from toolcrib.crib.container.container import CribServices
 from toolcrib.infrastructure.store import Journal
 
 
@@ -25,7 +25,7 @@ class Questions:
         enter: Has the definitions of a principal's realm at hand.
     """
 
-    def __init__(self, parts: Parts, enter: Enter) -> None:
+    def __init__(self, parts: CribServices, enter: Enter) -> None:
         self._parts = parts
         self._journal = parts.outside.store.journal
         self._enter = enter

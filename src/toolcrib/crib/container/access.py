@@ -62,7 +62,7 @@ def _uri(run: Run, verb: RunVerb) -> str:
     return f"ai://runs/{run.request.tool_name}/{verb}"
 
 
-async def involved_in(journal: Journal, run_id: str) -> set[str]:
+async def participants_of(journal: Journal, run_id: str) -> set[str]:
     """Ids of all who started the runs above a call, act in them, are acted for, or told the tree something.
 
     So have those a part who did that in the instance of a workflow that was taken up, or in the run that was forked, as
@@ -89,7 +89,7 @@ async def involved_in(journal: Journal, run_id: str) -> set[str]:
     return found
 
 
-def told_output(tool: ToolRevision, output: Json) -> Json:
+def validate_output(tool: ToolRevision, output: Json) -> Json:
     """What a person says that a call has brought, as JSON.
 
     Raises:

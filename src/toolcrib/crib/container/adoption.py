@@ -32,17 +32,17 @@ from toolcrib.core.executor import Clock
 from toolcrib.core.providers import ImportedApi
 from toolcrib.core.registry import (
     Decision,
+    NameState,
     Providers,
     Registry,
-    Standing,
     concerns,
     plan_absence,
     plan_adoption,
     plan_provider,
-    settled,
     stored_provider,
     stored_tool,
     versions_of,
+    with_adopted,
 )
 from toolcrib.crib.container.catalogue import Catalogue
 from toolcrib.infrastructure.store import Definition, Definitions, VersionState
@@ -132,7 +132,7 @@ class Adoptions:
         Raises:
             NotFound: No such tool, or no import has made it.
         """
-        current, baseline = await self._imported(name, who)
+        current, baseline = await self._require_baseline(name, who)
         proposal = baseline.proposal
         return ToolReview(
             tool=current.name,
@@ -152,9 +152,9 @@ class Adoptions:
             Conflict: The tool has changed meanwhile.
         """
         seen = await self._definitions.changes(who.realm)
-        current, baseline, proposal = await self._proposed(name, who)
-        checked = self._catalogue.checked(proposal.definition, who.realm)
-        taken = settled(baseline, proposal.change.after)
+        current, baseline, proposal = await self._require_proposal(name, who)
+        checked = self._catalogue.check_tool(proposal.definition, who.realm)
+        taken = with_adopted(baseline, proposal.change.after)
         told = AdoptedTool(tool=current.name, adoption="changed", change=proposal.change)
         await self._store([Decision(told, save=checked, baseline=taken, states=baseline.blocked)], who, seen)
         accepted = self._registry.require(who.realm, name)
@@ -168,7 +168,7 @@ class Adoptions:
             Conflict: The tool has changed meanwhile.
         """
         seen = await self._definitions.changes(who.realm)
-        current, baseline, proposal = await self._proposed(name, who)
+        current, baseline, proposal = await self._require_proposal(name, who)
         kept = baseline.model_copy(update={"proposal": None, "rejected": proposal.change.after})
         told = AdoptedTool(tool=current.name, adoption="kept", change=proposal.change)
         await self._store([Decision(told, baseline=kept)], who, seen)
@@ -196,7 +196,7 @@ class Adoptions:
         baseline = ProviderBaseline(offered=offered)
         return [
             stored_provider(wanted, realm=who.realm, made_by=who.id, at=at),
-            self._stored(name, baseline, who, at),
+            self._baseline_definition(name, baseline, who, at),
         ]
 
     async def _decisions(
@@ -206,7 +206,7 @@ class Adoptions:
         known = await self._baselines(who.realm)
         decisions: list[Decision] = []
         for offer in imported.tools:
-            checked = self._catalogue.checked(offer, who.realm)
+            checked = self._catalogue.check_tool(offer, who.realm)
             standing = await self._standing(who.realm, offer.name, known.get(offer.name), checked.content_hash())
             decisions.append(plan_adoption(provider, checked, standing, at=at, accept=accept))
         offered = {offer.name for offer in imported.tools}
@@ -217,14 +217,16 @@ class Adoptions:
                 decisions += [absent] if absent is not None else []
         return decisions
 
-    async def _standing(self, realm: str, name: str, baseline: Baseline | None, offered: str) -> Standing:
+    async def _standing(self, realm: str, name: str, baseline: Baseline | None, offered: str) -> NameState:
         """How a name stands; the definition of its baseline is read only if something else is offered."""
         compared = baseline is not None and baseline.adopted != offered
-        adopted = await self._registry.pinned(realm, baseline.adopted) if baseline is not None and compared else None
-        return Standing(
+        adopted = (
+            await self._registry.get_revision(realm, baseline.adopted) if baseline is not None and compared else None
+        )
+        return NameState(
             offered=offered,
             current=self._registry.find(realm, name, None),
-            versions=versions_of(self._registry.shelf(realm).revisions(name)),
+            versions=versions_of(self._registry.index(realm).revisions(name)),
             baseline=baseline,
             adopted=adopted.definition if adopted is not None else None,
         )
@@ -241,12 +243,12 @@ class Adoptions:
             if decision.save is not None:
                 definitions.append(stored_tool(decision.save, realm=who.realm, made_by=who.id, at=at))
             if decision.baseline is not None:
-                definitions.append(self._stored(name, decision.baseline, who, at))
+                definitions.append(self._baseline_definition(name, decision.baseline, who, at))
             states += [_state(who.realm, name, life) for life in decision.states]
         await self._definitions.save_all(who.realm, definitions, states, seen=seen)
         await self._catalogue.refresh(who.realm)
 
-    def _stored(self, name: str, baseline: Contract, who: Principal, at: datetime) -> Definition:
+    def _baseline_definition(self, name: str, baseline: Contract, who: Principal, at: datetime) -> Definition:
         body = baseline.model_dump(mode="json")
         return Definition(
             kind="baseline",
@@ -270,7 +272,7 @@ class Adoptions:
         read = self._read.setdefault(realm, _Read())
         last = await self._definitions.changes(realm)
         if read.seen != last:
-            changed = await self._definitions.changed("baseline", realm, read.seen)
+            changed = await self._definitions.changes_since("baseline", realm, read.seen)
             for stored in changed.revisions:
                 read.all[stored.name] = stored
                 if not stored.name.startswith(_OF_PROVIDER):
@@ -278,7 +280,7 @@ class Adoptions:
             read.seen = last
         return read.all
 
-    async def _imported(self, name: str, who: Principal) -> tuple[ToolRevision, Baseline]:
+    async def _require_baseline(self, name: str, who: Principal) -> tuple[ToolRevision, Baseline]:
         await self._catalogue.renew(who.realm)
         current = self._registry.require(who.realm, name)
         baseline = (await self._baselines(who.realm)).get(current.name)
@@ -287,8 +289,8 @@ class Adoptions:
             raise NotFound(msg)
         return current, baseline
 
-    async def _proposed(self, name: str, who: Principal) -> tuple[ToolRevision, Baseline, ToolProposal]:
-        current, baseline = await self._imported(name, who)
+    async def _require_proposal(self, name: str, who: Principal) -> tuple[ToolRevision, Baseline, ToolProposal]:
+        current, baseline = await self._require_baseline(name, who)
         if baseline.proposal is None:
             msg = f"no change of tool {current.name!r} waits for a person; import its provider again to see one"
             raise NotFound(msg)

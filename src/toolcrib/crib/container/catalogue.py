@@ -7,7 +7,7 @@ import asyncio
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, TypeAlias
 
-from toolcrib.agents import check_agent, check_agentic, check_provider_data, default_prompt, made_from
+from toolcrib.agents import check_agent, check_agentic, check_provider_data, default_prompt, with_basis
 from toolcrib.contracts import (
     AgentImplementation,
     Implementation,
@@ -42,13 +42,13 @@ from toolcrib.core.registry import (
 )
 from toolcrib.core.runs import check_pins
 from toolcrib.infrastructure.store import Store
-from toolcrib.kinds.mcp.importer import Commands
+from toolcrib.kinds.mcp.importer import AllowedPrograms
 from toolcrib.kinds.runtimes import PluginRuntimes, PythonRuntime
 from toolcrib.llm import ModelPool
 from toolcrib.workflows import authoring_tools
 from toolcrib.workflows.checks import (
+    CheckContext,
     Checked,
-    Surroundings,
     check_condition,
     check_registration,
     check_workflow,
@@ -89,7 +89,7 @@ class Catalogue:
         conditions: Named[ConditionBinding],
         functions: PythonRuntime,
         models: ModelPool,
-        commands: Commands,
+        commands: AllowedPrograms,
         plugins: PluginRuntimes,
         clock: Clock,
     ) -> None:
@@ -172,11 +172,11 @@ class Catalogue:
         Raises:
             NotFound: No such tool.
         """
-        if self._registry.named(realm, ref) is None:
+        if self._registry.find_by_ref(realm, ref) is None:
             await self.refresh(realm)
         return self._registry.require(realm, ref)
 
-    def checked(self, definition: ToolDefinition, realm: str) -> ToolDefinition:
+    def check_tool(self, definition: ToolDefinition, realm: str) -> ToolDefinition:
         """The definition as it is stored.
 
         Raises:
@@ -189,17 +189,17 @@ class Catalogue:
             if found.errors:
                 raise refusal(definition.name, found.errors)
             return found.tool
-        return self._checked(definition, realm)
+        return self._check_and_complete(definition, realm)
 
-    def around(self, realm: str) -> Surroundings:
+    def around(self, realm: str) -> CheckContext:
         """What the workflows of a realm are held against."""
-        return Surroundings(realm, self._registry, self._steps, self._conditions, self._accounts)
+        return CheckContext(realm, self._registry, self._steps, self._conditions, self._accounts)
 
     def check_workflow(self, workflow: WorkflowDefinition, realm: str, who: Principal | None = None) -> Checked:
         """A workflow as it would be stored, with all that is wrong with it; also with who would save it, if given."""
         found = check_workflow(workflow, self.around(realm))
         try:
-            self._checked(found.tool, realm)
+            self._check_and_complete(found.tool, realm)
         except (InvalidInput, NotFound) as problem:
             found = found.with_error(str(problem))
         if who is not None:
@@ -216,7 +216,7 @@ class Catalogue:
         del who
         check_condition(condition)
 
-    def _checked(self, definition: ToolDefinition, realm: str) -> ToolDefinition:
+    def _check_and_complete(self, definition: ToolDefinition, realm: str) -> ToolDefinition:
         check_definition(definition)
         self._plugins.check(definition)
         checked = check_callees(check_agentic(definition, self._registry, realm), self._registry, realm)
@@ -234,20 +234,20 @@ class Catalogue:
         if is_default:
             written = implementation.model_copy(update={"system_prompt": self.default_prompt(checked, realm)})
             checked = checked.model_copy(update={"implementation": written})
-        return made_from(checked, realm, self._registry, self._providers, is_default=is_default)
+        return with_basis(checked, realm, self._registry, self._providers, is_default=is_default)
 
     def default_prompt(self, definition: ToolDefinition, realm: str) -> str:
         """The default prompt of an agentic tool, with what its steps' tools are for; empty for any other tool."""
         implementation = definition.implementation
         if implementation.kind != "agentic":
             return ""
-        named = {step.tool: self._registry.named(realm, step.tool) for step in implementation.steps}
+        named = {step.tool: self._registry.find_by_ref(realm, step.tool) for step in implementation.steps}
         tools = {ref: found.definition for ref, found in named.items() if found is not None}
         return default_prompt(implementation, purpose=definition.description, tools=tools)
 
     async def save(self, definition: ToolDefinition, who: Principal, *, after: int | None = None) -> ToolRevision:
         """Check a definition and store it; raises as `checked`, `Conflict` as the registry, and `PermissionDenied`."""
-        return await self.keep(self.checked(definition, who.realm), who, after=after)
+        return await self.keep(self.check_tool(definition, who.realm), who, after=after)
 
     async def keep(self, checked: ToolDefinition, who: Principal, *, after: int | None = None) -> ToolRevision:
         """Store what has been checked; raises `Conflict` as the registry, and `PermissionDenied`."""
@@ -277,7 +277,7 @@ class Catalogue:
     async def _have_authoring(self, realm: str, made_by: str) -> None:
         """Have the tools for writing workflows in a realm as this release has them."""
         for definition in authoring_tools():
-            present = self._registry.named(realm, definition.name)
+            present = self._registry.find_by_ref(realm, definition.name)
             if present is None or present.content_hash != definition.content_hash():
                 await self._registry.save(definition, realm=realm, made_by=made_by, at=self._clock.now())
 

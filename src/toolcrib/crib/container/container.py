@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple, Self
 
-from toolcrib.agents import AgenticHandlers, Furnisher, Memory, Models, References, Snapshots, programs
+from toolcrib.agents import AgenticHandlers, Memory, Models, References, RunPreparer, Snapshots, programs
 from toolcrib.contracts import DELEGATES, PromptFragment, RunKind, ServiceAccount, ToolRevision
 from toolcrib.contracts.workflows import ConditionBinding, StepRegistration
 from toolcrib.core.engines import Engine, EngineSettings, LocalEngine, new_run_id
@@ -15,10 +15,10 @@ from toolcrib.core.engines.restate import RestateEngine
 from toolcrib.core.executor import Executor
 from toolcrib.core.policy import Guardrails
 from toolcrib.core.registry import Named, Providers, Registry
-from toolcrib.core.runs import Ended, Program, RunContext, confirmed, forked, holding_pins
+from toolcrib.core.runs import Program, RunContext, RunEnd, holding_pins, with_confirmation, with_fork
 from toolcrib.crib.container.adoption import Adoptions
 from toolcrib.crib.container.catalogue import Catalogue
-from toolcrib.crib.container.environment import Keeping, Outside, Reaching, Sharing
+from toolcrib.crib.container.environment import CredentialServices, Environment, RuntimeSet, Sharing
 from toolcrib.crib.container.model_services import asking, service_providers
 from toolcrib.infrastructure.net import HttpSession
 from toolcrib.infrastructure.store import Definitions
@@ -40,16 +40,16 @@ from toolcrib.workflows import Workflow
 
 
 @dataclass(frozen=True, slots=True)
-class Parts:
+class CribServices:
     """What a crib is made of."""
 
-    outside: Outside
+    outside: Environment
     session: HttpSession
     """Reaches what the egress policy allows."""
     models: ModelPool
-    reaching: Reaching
+    reaching: RuntimeSet
     """Has the runtimes, and their connections."""
-    keeping: Keeping
+    keeping: CredentialServices
     """Has the credentials."""
     sharing: Sharing
     registry: Registry
@@ -63,18 +63,18 @@ class Parts:
     references: References
     executor: Executor
     engine: Engine
-    furnisher: Furnisher
-    """Furnishes the runs of the bench."""
+    preparer: RunPreparer
+    """Prepares the scratch runs of authors."""
     programs: Callable[[Models, Sandboxes], Mapping[RunKind, Program]]
     """The code of each kind of run, with the models and the sandboxes that it opens."""
 
     @classmethod
-    def wire(cls, outside: Outside, *, lease_s: float) -> Self:
+    def wire(cls, outside: Environment, *, lease_s: float) -> Self:
         """Make all parts."""
         session = HttpSession(outside.egress)
         kept = _Kept.of(outside.store.definitions)
         registry, providers = kept.registry, kept.providers
-        keeping = Keeping.wire(
+        keeping = CredentialServices.wire(
             outside.store,
             session,
             providers.find,
@@ -83,7 +83,7 @@ class Parts:
             clock=outside.clock,
         )
         models = _models(outside, session, keeping)
-        reaching = Reaching.wire(outside, session, keeping)
+        reaching = RuntimeSet.wire(outside, session, keeping)
         registry.runs_here = reaching.functions.serves
         catalogue = _catalogue(outside, kept, models, reaching)
         sharing = Sharing.wire(outside)
@@ -126,7 +126,7 @@ class Parts:
             references=references,
             executor=executor,
             engine=_engine(local, outside, lease_s),
-            furnisher=Furnisher(models.model, registry, providers, references),
+            preparer=RunPreparer(models.model, registry, providers, references),
             programs=code_of,
         )
 
@@ -150,7 +150,7 @@ class Parts:
         """Has the connections to MCP servers."""
         return self.reaching.mcp
 
-    async def begin_with(self, real: "Parts", store: ShadowStore, realms: Sequence[str]) -> None:
+    async def begin_with(self, real: "CribServices", store: ShadowStore, realms: Sequence[str]) -> None:
         """Have what another crib has: definitions of some realms, functions, and what was added and not saved yet."""
         real.functions.lend(self.functions)
         for realm in dict.fromkeys((*realms, *(owner.realm for _, owner in real.catalogue.additions))):
@@ -177,7 +177,7 @@ class Parts:
         await self.catalogue.close()
 
 
-def _models(outside: Outside, session: HttpSession, keeping: Keeping) -> ModelPool:
+def _models(outside: Environment, session: HttpSession, keeping: CredentialServices) -> ModelPool:
     return ModelPool(
         session,
         given=outside.models,
@@ -210,7 +210,7 @@ class _Kept(NamedTuple):
         )
 
 
-def _catalogue(outside: Outside, kept: _Kept, models: ModelPool, reaching: Reaching) -> Catalogue:
+def _catalogue(outside: Environment, kept: _Kept, models: ModelPool, reaching: RuntimeSet) -> Catalogue:
     return Catalogue(
         outside.store,
         registry=kept.registry,
@@ -228,7 +228,7 @@ def _catalogue(outside: Outside, kept: _Kept, models: ModelPool, reaching: Reach
 
 
 def _code(
-    outside: Outside, kept: _Kept, references: References
+    outside: Environment, kept: _Kept, references: References
 ) -> Callable[[Models, Sandboxes], Mapping[RunKind, Program]]:
     """The code of each kind of run, with whatever models and sandboxes it shall open."""
 
@@ -245,23 +245,25 @@ def _code(
         )
         kinds: dict[RunKind, Program] = {**found}
         kinds |= {"code": Code(sandbox, kept.registry), "composite": Composite(kept.registry)}
-        furnisher = Furnisher(opened, kept.registry, kept.providers, references)
-        kinds["workflow"] = Workflow(kept.registry, AgenticHandlers.of(furnisher, kept.registry), kept.accounts)
+        preparer = RunPreparer(opened, kept.registry, kept.providers, references)
+        kinds["workflow"] = Workflow(kept.registry, AgenticHandlers.of(preparer, kept.registry), kept.accounts)
         kinds["agent"] = asking(holding_pins(kinds["agent"]))
         kinds["agentic"] = asking(kinds["agentic"])
-        return {kind: forked(program, kept.registry) for kind, program in kinds.items()}
+        return {kind: with_fork(program, kept.registry) for kind, program in kinds.items()}
 
     return code_of
 
 
-def _executor(outside: Outside, kept: _Kept, keeping: Keeping, reaching: Reaching, sharing: Sharing) -> Executor:
+def _executor(
+    outside: Environment, kept: _Kept, keeping: CredentialServices, reaching: RuntimeSet, sharing: Sharing
+) -> Executor:
     runtimes = {**reaching.by_kind, **dict.fromkeys(DELEGATES, DelegateRuntime())}
     return Executor(
         tools=kept.registry,
         dispatcher=RuntimeDispatcher(runtimes, kept.providers.find),
         secrets=keeping.secrets,
         results=sharing.results,
-        attic=outside.store.blobs,
+        blob_sink=outside.store.blobs,
         rates=sharing.rates,
         clock=outside.clock,
         guardrails=Guardrails(outside.plugins.guardrails),
@@ -270,7 +272,7 @@ def _executor(outside: Outside, kept: _Kept, keeping: Keeping, reaching: Reachin
     )
 
 
-def _engine(local: LocalEngine, outside: Outside, lease_s: float) -> Engine:
+def _engine(local: LocalEngine, outside: Environment, lease_s: float) -> Engine:
     """What drives runs: this process, or the workers of a Restate cluster."""
     if outside.restate is None:
         return local
@@ -289,7 +291,7 @@ def at_home(found: Mapping[RunKind, Program], catalogue: Catalogue) -> Mapping[R
     """
 
     def settled(program: Program) -> Program:
-        async def run(context: RunContext, tool: ToolRevision) -> Ended:
+        async def run(context: RunContext, tool: ToolRevision) -> RunEnd:
             await catalogue.renew(context.run.realm)
             for warning in catalogue.warnings_at_start(tool, context.request.pins):
                 context.warn(warning)
@@ -297,4 +299,4 @@ def at_home(found: Mapping[RunKind, Program], catalogue: Catalogue) -> Mapping[R
 
         return run
 
-    return {kind: confirmed(settled(program)) for kind, program in found.items()}
+    return {kind: with_confirmation(settled(program)) for kind, program in found.items()}

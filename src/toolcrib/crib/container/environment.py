@@ -23,7 +23,7 @@ from toolcrib.infrastructure.sandbox import Sandbox
 from toolcrib.infrastructure.secrets import EnvironmentSecrets, MasterKeys, Safe, ScopedSecrets, Vault
 from toolcrib.infrastructure.store import Counters, Store, open_store, transactions_of
 from toolcrib.kinds.entity.importer import Databases
-from toolcrib.kinds.mcp.importer import Commands
+from toolcrib.kinds.mcp.importer import AllowedPrograms
 from toolcrib.kinds.runtimes import (
     EntityRuntime,
     GrpcRuntime,
@@ -40,7 +40,7 @@ from toolcrib.llm.base.prices import Prices
 
 
 @dataclass(frozen=True, slots=True)
-class Outside:
+class Environment:
     """What a crib is given of the world."""
 
     store: Store
@@ -69,7 +69,7 @@ class Outside:
     """Caps on what many runs spend together."""
 
 
-def opened(store: str | Store, blobs: str | None) -> Store:
+def resolve_store(store: str | Store, blobs: str | None) -> Store:
     """The store that a crib is given, or the one that a URL names, with its blobs at a place of their own if one is.
 
     Raises:
@@ -93,7 +93,7 @@ class Sharing:
     """Null if the operator has set none."""
 
     @classmethod
-    def wire(cls, outside: Outside) -> Self:
+    def wire(cls, outside: Environment) -> Self:
         """Make all of it; nothing is connected yet."""
         store, redis, now, alone = outside.store, outside.redis, outside.clock.now, SlidingWindow()
         if redis is None:
@@ -107,12 +107,12 @@ class Sharing:
             await self.redis.close()
 
 
-def _caps(outside: Outside, counters: Counters) -> Caps | None:
+def _caps(outside: Environment, counters: Counters) -> Caps | None:
     return CountedCaps(outside.budgets, counters, outside.clock.now) if outside.budgets else None
 
 
 @dataclass(frozen=True, slots=True)
-class Keeping:
+class CredentialServices:
     """All of it, for one crib."""
 
     variables: EnvironmentSecrets
@@ -155,7 +155,7 @@ class Keeping:
 
 
 @dataclass(frozen=True, slots=True)
-class Reaching:
+class RuntimeSet:
     """All ways out of the executor but those that are runs of their own."""
 
     by_kind: Mapping[str, Runtime]
@@ -167,25 +167,25 @@ class Reaching:
     mcp: McpServers
     """Has the connections to MCP servers."""
     plugins: PluginRuntimes
-    commands: Commands
+    commands: AllowedPrograms
     """Tells which programs may be started."""
 
     @classmethod
-    def wire(cls, outside: Outside, session: HttpSession, keeping: Keeping) -> Self:
+    def wire(cls, outside: Environment, session: HttpSession, keeping: CredentialServices) -> Self:
         """Make them; nothing is connected."""
-        access, attic, clock = keeping.access, outside.store.blobs, outside.clock
+        access, blob_sink, clock = keeping.access, outside.store.blobs, outside.clock
         functions = PythonRuntime(session, transactions_of(outside.store))
-        grpc = GrpcRuntime(session, access, attic)
+        grpc = GrpcRuntime(session, access, blob_sink)
         entities = EntityRuntime(Databases(session.route), access, clock=clock)
-        commands = Commands(outside.mcp_commands)
+        commands = AllowedPrograms(outside.mcp_commands)
         mcp = McpServers(session, access, commands=commands, environment=outside.environment, clock=clock)
         plugins = PluginRuntimes(outside.plugins.runtimes(PluginHost(session, keeping.secrets.resolve, clock)))
         by_kind: dict[str, Runtime] = {
             "python": functions,
-            "http": HttpRuntime(session, access, attic=attic, clock=clock),
+            "http": HttpRuntime(session, access, blob_sink=blob_sink, clock=clock),
             "grpc": grpc,
             "entity": entities,
-            "mcp": McpRuntime(mcp, access, attic=attic),
+            "mcp": McpRuntime(mcp, access, blob_sink=blob_sink),
             "plugin": plugins,
         }
         return cls(by_kind, functions, grpc, entities, mcp, plugins, commands)

@@ -49,7 +49,7 @@ class Plugins:
         Raises:
             InvalidSettings: What a plugin makes is no runtime.
         """
-        return {name: _checked(name, make(host)) for name, make in self.makers.items()}
+        return {name: _check_runtime(name, make(host)) for name, make in self.makers.items()}
 
 
 NO_PLUGINS: Final = Plugins()
@@ -70,7 +70,7 @@ def load_plugins(names: Sequence[str], find: FindEntryPoints = lambda group: ent
     offered = {point.name for points in found.values() for point in points}
     missing = [name for name in names if name not in offered]
     if missing:
-        msg = f"plugin {missing[0]!r} is not installed; installed are: {_installed(find)}. Install its package"
+        msg = f"plugin {missing[0]!r} is not installed; installed are: {_plugin_names(find)}. Install its package"
         raise InvalidSettings(f"{msg}, or take it out of TOOLCRIB_PLUGINS")
     for points in found.values():
         _refuse_twice(points)
@@ -81,7 +81,7 @@ def load_plugins(names: Sequence[str], find: FindEntryPoints = lambda group: ent
     )
 
 
-def _installed(find: FindEntryPoints) -> str:
+def _plugin_names(find: FindEntryPoints) -> str:
     return ", ".join(sorted({point.name for group in _GROUPS for point in find(group)})) or "none"
 
 
@@ -93,14 +93,14 @@ def _refuse_twice(points: Sequence[EntryPoint]) -> None:
 
 
 def _maker(point: EntryPoint, what: str) -> Callable[..., Any]:
-    made = _loaded(point)
+    made = _load_entry_point(point)
     if not callable(made):
         raise InvalidSettings(f"plugin {point.name!r} of {_origin(point)} is no function that makes a {what}")
     return made
 
 
 def _model_provider(point: EntryPoint) -> Provider:
-    provider = _loaded(point)
+    provider = _load_entry_point(point)
     if not isinstance(provider, Provider):
         raise InvalidSettings(f"plugin {point.name!r} of {_origin(point)} is no toolcrib.llm.Provider")
     if point.name in PROVIDERS:
@@ -110,7 +110,7 @@ def _model_provider(point: EntryPoint) -> Provider:
     return provider
 
 
-def _loaded(point: EntryPoint) -> Any:
+def _load_entry_point(point: EntryPoint) -> Any:
     try:
         return point.load()
     except (ImportError, AttributeError) as problem:
@@ -118,7 +118,7 @@ def _loaded(point: EntryPoint) -> Any:
         raise InvalidSettings(msg) from problem
 
 
-def _checked(name: str, runtime: object) -> PluginRuntime:
+def _check_runtime(name: str, runtime: object) -> PluginRuntime:
     if not isinstance(runtime, PluginRuntime):
         raise InvalidSettings(f"plugin {name!r} made no runtime: it needs `config_schema` and `run`; update it")
     try:

@@ -11,7 +11,7 @@ from toolcrib.contracts import (
     ToolRevision,
 )
 from toolcrib.contracts.workflows import Rerun
-from toolcrib.core.executor import CallFailed, Executor, ToolCall
+from toolcrib.core.executor import CallFailed, CallRequest, Executor
 from toolcrib.core.registry import Registry, compile_schema, pins_of
 from toolcrib.core.runs import outside_call
 
@@ -55,7 +55,7 @@ def refusal_of(
 ) -> ToolError | None:
     """Why a call, or its caller's test, would be refused: arguments, policy, permission. Null if it would run."""
     try:
-        executor.admit(ToolCall("call", tool.name, arguments, tool.content_hash), outside_call(who, test=test))
+        executor.admit(CallRequest("call", tool.name, arguments, tool.content_hash), outside_call(who, test=test))
     except CallFailed as refusal:
         return refusal.error
     return None

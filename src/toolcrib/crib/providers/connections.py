@@ -27,9 +27,9 @@ from toolcrib.contracts import (
 )
 from toolcrib.core.executor import CallFailed
 from toolcrib.core.providers import Client, answer_of
-from toolcrib.core.providers.probes import HttpProbe, Look, Probe
+from toolcrib.core.providers.probes import HttpProbe, Probe, ProbeResult
 from toolcrib.crib.container.access import Enter
-from toolcrib.crib.container.container import Parts
+from toolcrib.crib.container.container import CribServices
 from toolcrib.crib.providers.names import as_a_call, in_the_tree
 from toolcrib.infrastructure.secrets import Redactor
 from toolcrib.kinds.mcp.importer import NAMED_BY
@@ -42,10 +42,10 @@ class GrpcProbe:
     def __init__(self, runtime: GrpcRuntime) -> None:
         self._runtime = runtime
 
-    async def test(self, provider: ProviderDefinition, principal: Principal) -> Look:
+    async def test(self, provider: ProviderDefinition, principal: Principal) -> ProbeResult:
         """See `Probe.test`."""
         found = await self._runtime.open().reflect(provider, principal)
-        return Look(f"it describes {len(found.services)} services", _let_in(provider))
+        return ProbeResult(f"it describes {len(found.services)} services", _let_in(provider))
 
     async def discover(self, provider: ProviderDefinition, principal: Principal) -> Discovery:
         """See `Probe.discover`."""
@@ -59,10 +59,10 @@ class McpProbe:
     def __init__(self, servers: McpServers) -> None:
         self._servers = servers
 
-    async def test(self, provider: ProviderDefinition, principal: Principal) -> Look:
+    async def test(self, provider: ProviderDefinition, principal: Principal) -> ProbeResult:
         """See `Probe.test`."""
         offers = await self._offers(provider, principal)
-        return Look(f"it offers {len(offers)} tools, resources and prompts", _let_in(provider))
+        return ProbeResult(f"it offers {len(offers)} tools, resources and prompts", _let_in(provider))
 
     async def discover(self, provider: ProviderDefinition, principal: Principal) -> Discovery:
         """See `Probe.discover`."""
@@ -81,9 +81,9 @@ class DatabaseProbe:
     def __init__(self, runtime: EntityRuntime) -> None:
         self._runtime = runtime
 
-    async def test(self, provider: ProviderDefinition, principal: Principal) -> Look:
+    async def test(self, provider: ProviderDefinition, principal: Principal) -> ProbeResult:
         """See `Probe.test`."""
-        return Look(f"it has {len(await self._tables(provider, principal))} tables", authenticated=True)
+        return ProbeResult(f"it has {len(await self._tables(provider, principal))} tables", authenticated=True)
 
     async def discover(self, provider: ProviderDefinition, principal: Principal) -> Discovery:
         """See `Probe.discover`."""
@@ -112,7 +112,7 @@ class Connections:
         enter: Has the definitions of a principal's realm at hand.
     """
 
-    def __init__(self, parts: Parts, enter: Enter) -> None:
+    def __init__(self, parts: CribServices, enter: Enter) -> None:
         self._providers = parts.providers
         self._access = parts.keeping.access
         self._consents = parts.keeping.consents
@@ -141,9 +141,9 @@ class Connections:
         except CallFailed as failure:
             shown = Redactor(failure.secrets)
             said = failure.error.model_copy(update={"message": shown.text(failure.error.message)})
-            return _failed(name, said, failure.http_status, self._clock.monotonic() - started)
+            return _check_from_error(name, said, failure.http_status, self._clock.monotonic() - started)
         except ToolcribError as problem:
-            return _failed(name, as_a_call(problem), None, self._clock.monotonic() - started)
+            return _check_from_error(name, as_a_call(problem), None, self._clock.monotonic() - started)
         return ProviderCheck(
             provider=name,
             reachable=True,
@@ -274,7 +274,7 @@ class Connections:
         return Client.of(auth, values)
 
 
-def _failed(name: str, said: ToolError, status: int | None, seconds: float) -> ProviderCheck:
+def _check_from_error(name: str, said: ToolError, status: int | None, seconds: float) -> ProviderCheck:
     return ProviderCheck(
         provider=name,
         reachable=status is not None,

@@ -21,7 +21,7 @@ from toolcrib.contracts import (
 )
 from toolcrib.core.providers import ImportedApi
 from toolcrib.crib.container.access import Enter
-from toolcrib.crib.container.container import Parts
+from toolcrib.crib.container.container import CribServices
 from toolcrib.crib.providers.documents import import_document
 from toolcrib.crib.providers.entities import import_database, import_entities
 from toolcrib.crib.providers.servers import import_mcp_server, import_server, mcp_provider
@@ -42,7 +42,7 @@ class Imports:
         enter: Has the definitions of a principal's realm at hand.
     """
 
-    def __init__(self, parts: Parts, enter: Enter) -> None:
+    def __init__(self, parts: CribServices, enter: Enter) -> None:
         self._parts = parts
         self._enter = enter
 

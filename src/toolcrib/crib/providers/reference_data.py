@@ -20,7 +20,7 @@ from toolcrib.contracts import (
 )
 from toolcrib.core.runs import Result
 from toolcrib.crib.container.access import Enter
-from toolcrib.crib.container.container import Parts
+from toolcrib.crib.container.container import CribServices
 
 
 class Invoke(Protocol):
@@ -40,7 +40,7 @@ class ReferenceData:
         invoke: Makes one call as a run, so that a sync has its receipt.
     """
 
-    def __init__(self, parts: Parts, enter: Enter, invoke: Invoke) -> None:
+    def __init__(self, parts: CribServices, enter: Enter, invoke: Invoke) -> None:
         self._references = parts.references
         self._providers = parts.providers
         self._clock = parts.outside.clock
@@ -58,7 +58,7 @@ class ReferenceData:
         who = await self._enter(principal)
         return [
             await self._snapshot(who.realm, found.name, source)
-            for found in self._wanted(who.realm, provider)
+            for found in self._find_providers(who.realm, provider)
             for source in found.reference_data
         ]
 
@@ -71,7 +71,7 @@ class ReferenceData:
             NotFound: No such provider, or it declares no such list.
         """
         who = await self._enter(principal)
-        source = self._references.declared(who.realm, provider, name)
+        source = self._references.source_of(who.realm, provider, name)
         return await self._references.snapshots.readings(who.realm, source)
 
     async def sync_due(self, *, principal: Principal | None = None) -> Sequence[ReferenceSnapshot]:
@@ -104,10 +104,12 @@ class ReferenceData:
         """
         who = await self._enter(principal)
         if provider is not None and names:
-            wanted = [(provider, self._references.declared(who.realm, provider, name)) for name in names]
+            wanted = [(provider, self._references.source_of(who.realm, provider, name)) for name in names]
         else:
             wanted = [
-                (found.name, source) for found in self._wanted(who.realm, provider) for source in found.reference_data
+                (found.name, source)
+                for found in self._find_providers(who.realm, provider)
+                for source in found.reference_data
             ]
         return [await self._sync(who, name, source, accept=accept) for name, source in wanted]
 
@@ -134,7 +136,7 @@ class ReferenceData:
             await self._references.snapshots.fail(who, source, str(problem))
         return await self._snapshot(who.realm, provider, source)
 
-    def _wanted(self, realm: str, provider: str | None) -> Sequence[ProviderDefinition]:
+    def _find_providers(self, realm: str, provider: str | None) -> Sequence[ProviderDefinition]:
         if provider is None:
             return self._providers.current(realm)
         found = self._providers.find(realm, provider)

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 
 from toolcrib.contracts import Principal, SecretEntry, SecretScope
 from toolcrib.crib.container.access import Enter
-from toolcrib.crib.container.container import Parts
+from toolcrib.crib.container.container import CribServices
 
 
 class Secrets:
@@ -19,7 +19,7 @@ class Secrets:
         enter: Has the store open, and says who acts.
     """
 
-    def __init__(self, parts: Parts, enter: Enter) -> None:
+    def __init__(self, parts: CribServices, enter: Enter) -> None:
         self._vault = parts.keeping.vault
         self._clock = parts.outside.clock
         self._enter = enter

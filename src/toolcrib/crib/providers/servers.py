@@ -86,14 +86,14 @@ async def import_server(
     if descriptors is not None:
         read = partial(made, read_set(descriptors))
     else:
-        found = await _reflected(calls, asked, who)
+        found = await _reflect(calls, asked, who)
         source = f"gRPC reflection {found.version}"
         read = partial(made, found.files.values(), source=source, services=found.services)
     names = names_before(name, tools, GrpcImplementation, lambda made: made.method)
     return await under_free_names(read, name, names, tools)
 
 
-async def _reflected(calls: "GrpcCalls", asked: ProviderDefinition, who: Principal) -> "Reflected":
+async def _reflect(calls: "GrpcCalls", asked: ProviderDefinition, who: Principal) -> "Reflected":
     try:
         return await calls.reflect(asked, who)
     except CallFailed as failure:

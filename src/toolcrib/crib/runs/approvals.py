@@ -38,8 +38,8 @@ from toolcrib.core.executor.envelope import plain
 from toolcrib.core.policy import check_approver, check_grant, may_see_approval
 from toolcrib.core.registry import Providers, compile_schema
 from toolcrib.core.runs import decision_on, waiting_approvals, waiting_at
-from toolcrib.crib.container.access import Enter, involved_in, told_output
-from toolcrib.crib.container.container import Parts
+from toolcrib.crib.container.access import Enter, participants_of, validate_output
+from toolcrib.crib.container.container import CribServices
 from toolcrib.infrastructure.store import ApprovalFilter
 from toolcrib.infrastructure.store.ports.records import no_approval
 from toolcrib.kinds.runtimes import preview_request
@@ -89,7 +89,7 @@ def _rows(entity: EntityImplementation, arguments: JsonObject) -> Json:
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class ApprovalAnswer:
     """What somebody answers, and who."""
 
     approve: bool
@@ -113,7 +113,7 @@ class Approvals:
         enter: Has the store open, and says who acts.
     """
 
-    def __init__(self, parts: Parts, enter: Enter) -> None:
+    def __init__(self, parts: CribServices, enter: Enter) -> None:
         self._store = parts.outside.store
         self._clock = parts.outside.clock
         self._engine = parts.engine
@@ -161,7 +161,7 @@ class Approvals:
         if principal is not None and not may_see_approval(principal, approval):
             raise no_approval(approval_id)
         try:
-            tool = await self._registry.pinned(approval.realm, approval.content_hash)
+            tool = await self._registry.get_revision(approval.realm, approval.content_hash)
         except NotFound:
             return ApprovalView(approval=approval)
         return ApprovalView(approval=approval, preview=preview_of(approval, tool, self._providers))
@@ -204,11 +204,11 @@ class Approvals:
         """
         who = await self._enter(principal)
         approval = await self._store.approvals.get(who.realm, approval_id)
-        answer = Answer(approve, edited_input, reason, principal, allow_self, happened, output)
+        answer = ApprovalAnswer(approve, edited_input, reason, principal, allow_self, happened, output)
         counted = await self._answer(approval, answer, who.id)
         answered = await self._store.approvals.get(who.realm, approval_id)
         if not counted or answered.status not in ("approved", "edited", "rejected"):
-            raise _closed(answered)
+            raise _conflict_for(answered)
         return answered
 
     async def of_run(self, run_id: str) -> Sequence[ApprovalRequested]:
@@ -217,7 +217,7 @@ class Approvals:
         signals = await self._store.journal.signals(run_id)
         return waiting_approvals(await self._store.journal.events(run_id), signals.keys())
 
-    async def decide_call(self, run_id: str, position: str, answer: Answer) -> bool:
+    async def decide_call(self, run_id: str, position: str, answer: ApprovalAnswer) -> bool:
         """Decide on the call at a position; false if somebody else was first.
 
         Raises:
@@ -236,18 +236,18 @@ class Approvals:
 
     # Inside -----------------------------------------------------------------------------------------------------------
 
-    async def _answer(self, approval: Approval, answer: Answer, by: str) -> bool:
+    async def _answer(self, approval: Approval, answer: ApprovalAnswer, by: str) -> bool:
         """Leave the answer for the run; false if there was one."""
         principal = answer.principal
         if principal is not None:
-            involved = await involved_in(self._store.journal, approval.run_id)
+            involved = await participants_of(self._store.journal, approval.run_id)
             involved |= {approval.requested_by, approval.acting}
             check_approver(principal, approval, involved, allow_self=answer.allow_self)
         if approval.status != "waiting":
-            raise _closed(approval)
+            raise _conflict_for(approval)
         if approval.expires_at is not None and self._clock.now() >= approval.expires_at:
             await self._leave(approval, {}, CLOCK)
-            raise _closed(await self._store.approvals.get(approval.realm, approval.approval_id))
+            raise _conflict_for(await self._store.approvals.get(approval.realm, approval.approval_id))
         if answer.edited_input is not None:
             await self._check_edit(approval, answer.edited_input, approve=answer.approve)
         await self._check_outcome(approval, answer)
@@ -265,7 +265,7 @@ class Approvals:
         signal = Signal(name=approval.signal, payload=payload, made_by=by, at=self._clock.now())
         return await self._engine.signal(approval.run_id, signal)
 
-    async def _check_outcome(self, approval: Approval, answer: Answer) -> None:
+    async def _check_outcome(self, approval: Approval, answer: ApprovalAnswer) -> None:
         """Hold an answer against its question: whether a call took effect is asked of calls that were cut off only."""
         if approval.question == "permission" or not answer.approve:
             if answer.happened is not None or answer.output is not None:
@@ -282,14 +282,14 @@ class Approvals:
             msg = "a call that is made once more has its old arguments and no output yet; leave both out"
             raise InvalidInput(msg)
         if answer.happened:
-            tool = await self._registry.pinned(approval.realm, approval.content_hash)
-            told_output(tool, answer.output)
+            tool = await self._registry.get_revision(approval.realm, approval.content_hash)
+            validate_output(tool, answer.output)
 
     async def _check_edit(self, approval: Approval, edited: JsonObject, *, approve: bool) -> None:
         if not approve:
             msg = "a rejected call has no arguments; leave edited_input out, or approve the call with it"
             raise InvalidInput(msg)
-        tool = await self._registry.pinned(approval.realm, approval.content_hash)
+        tool = await self._registry.get_revision(approval.realm, approval.content_hash)
         schema = compile_schema(tool.definition.input_schema if approval.step is None else approval.narrowed or {})
         try:
             filled = schema.with_defaults(cast("JsonObject", plain(edited)))
@@ -304,7 +304,7 @@ class Approvals:
             raise InvalidInput(msg, [problem.as_json() for problem in problems])
 
 
-def _closed(approval: Approval) -> Conflict:
+def _conflict_for(approval: Approval) -> Conflict:
     """Why nobody can decide any more."""
     call = f"approval {approval.approval_id} of {approval.tool!r}"
     match approval.status:

@@ -37,27 +37,27 @@ from toolcrib.contracts import (
 )
 from toolcrib.core.engines import SystemClock
 from toolcrib.core.engines.replay import (
-    Furniture,
     RecordedFamily,
     ReplayEngine,
     ReplayModels,
     ReplaySandbox,
+    ReplayServices,
     replay_of,
 )
-from toolcrib.core.runs import Past, Program, StoredRun, confirmed, result_of, turn_run_id
+from toolcrib.core.runs import EndedRuns, Program, StoredRun, result_of, turn_run_id, with_confirmation
 from toolcrib.core.runs.journal.bundles import Bundle, BundleWriter, LeftOut, Manifest, read_bundle
-from toolcrib.crib.container.container import Parts
-from toolcrib.crib.container.environment import Outside
+from toolcrib.crib.container.container import CribServices
+from toolcrib.crib.container.environment import Environment
 from toolcrib.crib.container.plugins import NO_PLUGINS
 from toolcrib.infrastructure.net import EgressPolicy
 from toolcrib.infrastructure.sandbox import Sandbox
 from toolcrib.infrastructure.store import Definition, DefinitionKind, Entry, Lease, MemoryStore, RunChange, Store
 from toolcrib.kinds.runtimes import DelegateRuntime, RuntimeDispatcher
-from toolcrib.llm import Cost, Usage
+from toolcrib.llm import Cost, TokenUsage
 from toolcrib.llm.base.prices import Prices
 
 
-async def replay_recording(parts: Parts, recording: RecordedFamily, run_id: str, *, past: Past) -> Replay:
+async def replay_recording(parts: CribServices, recording: RecordedFamily, run_id: str, *, past: EndedRuns) -> Replay:
     """Replay a recording with the code and the definitions of a crib.
 
     Args:
@@ -68,9 +68,9 @@ async def replay_recording(parts: Parts, recording: RecordedFamily, run_id: str,
     """
 
     def programs(models: ReplayModels, sandbox: ReplaySandbox) -> Mapping[RunKind, Program]:
-        return {kind: confirmed(program) for kind, program in parts.programs(models.model, sandbox).items()}
+        return {kind: with_confirmation(program) for kind, program in parts.programs(models.model, sandbox).items()}
 
-    def price(llm: LLMConfig, usage: Usage, at: datetime) -> Cost:
+    def price(llm: LLMConfig, usage: TokenUsage, at: datetime) -> Cost:
         try:
             return parts.models.model(llm).cost(usage, at)
         except InvalidSettings as problem:
@@ -78,7 +78,7 @@ async def replay_recording(parts: Parts, recording: RecordedFamily, run_id: str,
 
     engine = ReplayEngine(
         recording,
-        Furniture(
+        ReplayServices(
             parts.registry,
             programs,
             RuntimeDispatcher(dict.fromkeys(DELEGATES, DelegateRuntime())),
@@ -156,7 +156,7 @@ class Capture:
         while waiting:
             run_id = waiting.pop(0)
             try:
-                stored = await self._stored(run_id)
+                stored = await self._load_run(run_id)
             except NotFound:
                 if run_id == root_id:
                     raise
@@ -181,7 +181,7 @@ class Capture:
                     self._leave_out(f"run {run_id}", f"it was named, and {_MOST_READ} runs are the most of a bundle")
                     continue
                 try:
-                    stored = await self._stored(run_id)
+                    stored = await self._load_run(run_id)
                 except NotFound:
                     stored = None
                 if stored is None or stored.run.realm != realm:
@@ -191,7 +191,7 @@ class Capture:
                 else:
                     self._write(writer, stored)
 
-    async def _stored(self, run_id: str) -> StoredRun:
+    async def _load_run(self, run_id: str) -> StoredRun:
         journal = self._store.journal
         run = await journal.run(run_id)
         return StoredRun(run, await journal.events(run_id), await journal.signals(run_id))
@@ -274,7 +274,7 @@ _IN_MEMORY: Final = 16 * 1024 * 1024
 """Bytes of a bundle that is replayed at once; a larger one lies on the disk meanwhile."""
 
 
-async def replay_run(parts: Parts, run_id: str, *, parked: bool = False) -> Replay:
+async def replay_run(parts: CribServices, run_id: str, *, parked: bool = False) -> Replay:
     """Make the events of a run again from what its store has of it, and tell where they are others.
 
     A nested run is replayed with its callers, on whose budget it drew; what is told is of itself.
@@ -315,7 +315,7 @@ async def replay_file(file: IO[bytes], name: str = "bundle") -> Replay:
     return await replay_bundle(read_bundle(file, name), nothing_outside(MemoryStore()), name)
 
 
-async def replay_bundle(bundle: Bundle, outside: Outside, name: str = "bundle") -> Replay:
+async def replay_bundle(bundle: Bundle, outside: Environment, name: str = "bundle") -> Replay:
     """Replay a bundle.
 
     Args:
@@ -329,7 +329,7 @@ async def replay_bundle(bundle: Bundle, outside: Outside, name: str = "bundle") 
     store = MemoryStore()
     realm = bundle.runs[bundle.manifest.root_run_id].run.realm
     await _fill(store, bundle)
-    parts = Parts.wire(_quiet(outside, store), lease_s=60.0)
+    parts = CribServices.wire(_quiet(outside, store), lease_s=60.0)
     try:
         await _read_definitions(parts, realm, name)
         family = {run_id: bundle.runs[run_id] for run_id in bundle.manifest.nested}
@@ -339,7 +339,7 @@ async def replay_bundle(bundle: Bundle, outside: Outside, name: str = "bundle") 
         await parts.close()
 
 
-async def _read_definitions(parts: Parts, realm: str, name: str) -> None:
+async def _read_definitions(parts: CribServices, realm: str, name: str) -> None:
     try:
         await parts.catalogue.read(realm)
     except ValidationError as problem:
@@ -348,9 +348,9 @@ async def _read_definitions(parts: Parts, realm: str, name: str) -> None:
         raise InvalidInput(msg) from problem
 
 
-def nothing_outside(store: Store) -> Outside:
+def nothing_outside(store: Store) -> Environment:
     """A world in which there is nothing but a store."""
-    return Outside(
+    return Environment(
         store=store,
         clock=SystemClock(),
         egress=EgressPolicy(),
@@ -365,7 +365,7 @@ def nothing_outside(store: Store) -> Outside:
     )
 
 
-def _quiet(outside: Outside, store: Store) -> Outside:
+def _quiet(outside: Environment, store: Store) -> Environment:
     """A world with the same prices and rules, in which nothing can be reached."""
     nothing = nothing_outside(store)
     return replace(

@@ -40,7 +40,7 @@ from toolcrib.core.registry import pins_of
 from toolcrib.core.runs import BEGIN, StoredRun, as_asked, compare, step_at
 from toolcrib.crib.agents.executions import Executions
 from toolcrib.crib.container.access import Enter
-from toolcrib.crib.container.container import Parts
+from toolcrib.crib.container.container import CribServices
 from toolcrib.crib.container.requests import refusal_of_run
 from toolcrib.workflows.checks import near
 
@@ -148,7 +148,7 @@ class Forks:
         enter: Has the definitions of a principal's realm at hand, and says who acts.
     """
 
-    def __init__(self, parts: Parts, executions: Executions, enter: Enter) -> None:
+    def __init__(self, parts: CribServices, executions: Executions, enter: Enter) -> None:
         self._parts = parts
         self._journal = parts.outside.store.journal
         self._executions = executions
@@ -224,9 +224,9 @@ class Forks:
     ) -> tuple[RunRequest, ToolRevision]:
         """What the fork is asked, and the revision that it executes."""
         request, realm = run.request, run.realm
-        replaced, chosen = await self._replaced(realm, wanted)
+        replaced, chosen = await self._choose_revisions(realm, wanted)
         own = chosen.get(request.tool_name)
-        tool = own or await self._parts.registry.pinned(realm, request.content_hash)
+        tool = own or await self._parts.registry.get_revision(realm, request.content_hash)
         if own is not None and request.kind not in {"tool", own.definition.run_kind}:
             msg = (
                 f"run {run.run_id} is of kind {request.kind!r}, and {own.ref!r} is of kind {own.definition.run_kind!r}"
@@ -259,7 +259,7 @@ class Forks:
         as_asked(tool, given)  # refuses changes that do not fit
         return given, tool
 
-    async def _replaced(self, realm: str, wanted: Wanted) -> tuple[dict[str, str], dict[str, ToolRevision]]:
+    async def _choose_revisions(self, realm: str, wanted: Wanted) -> tuple[dict[str, str], dict[str, ToolRevision]]:
         """Which revisions are called in whose place, and the chosen ones by name."""
         registry = self._parts.registry
         replaced: dict[str, str] = {}
@@ -350,7 +350,7 @@ def _check_may_change(who: Principal, tool: ToolRevision) -> None:
         raise PermissionDenied(msg)
 
 
-def _check_model(parts: Parts, tool: ToolRevision, model: str) -> None:
+def _check_model(parts: CribServices, tool: ToolRevision, model: str) -> None:
     implementation = tool.definition.implementation
     if not isinstance(implementation, AgentImplementation | AgenticImplementation):
         raise InvalidInput(f"{tool.ref!r} asks no model itself; fork the run of the agent that does")

@@ -53,7 +53,7 @@ from toolcrib.core.engines import EngineSettings, LocalEngine, new_run_id
 from toolcrib.core.executor import Clock, Dispatch, Executor, Outcome, SlidingWindow
 from toolcrib.core.policy import Guardrails
 from toolcrib.core.runs import Suspended, decision_on, result_of, waiting_approvals
-from toolcrib.crib.container.container import Parts, at_home
+from toolcrib.crib.container.container import CribServices, at_home
 from toolcrib.crib.runs.bundles import replay_run
 from toolcrib.infrastructure.store import Entry, Journal, RunChange
 from toolcrib.infrastructure.store.memory.shadow import ShadowStore
@@ -88,7 +88,7 @@ def reasons_of_events(run: Run, events: Sequence[RunEvent], *, before: int) -> I
                 tool = f"{asked.name}@{asked.version}"
                 yield _reason("asked_again", run, tool, message, next_step, position=position)
             case CallFinished(envelope=envelope) if _is_refused(envelope):
-                yield _refused(run, envelope)
+                yield _reason_of_refusal(run, envelope)
             case RunFinished(status=status, error=failure) if status in _ENDED_BADLY:
                 told = failure.message if failure is not None else f"it has {status.replace('_', ' ')}"
                 next_step = "correct what is said here, let the run end before the change, or cancel it"
@@ -160,7 +160,7 @@ def _short(value: Json) -> str:
     return text if len(text) <= _MOST_SHOWN else f"{text[:_MOST_SHOWN]}…"
 
 
-def _refused(run: Run, envelope: ToolEnvelope) -> RehearsalReason:
+def _reason_of_refusal(run: Run, envelope: ToolEnvelope) -> RehearsalReason:
     why = envelope.error.message if envelope.error is not None else envelope.status
     tool = f"{envelope.name}@{envelope.version}" if envelope.version else envelope.name
     message = f"the call {envelope.position} of {tool} is refused: {why}"
@@ -221,7 +221,7 @@ _STOPPED: Final = "rehearsal"
 _SLEEP: Final = "sleep:"
 
 
-class Ahead:
+class ShiftedClock:
     """A clock that can be put forward, and on which nobody has to wait.
 
     Args:
@@ -260,10 +260,10 @@ class Rehearsal:
 
     def __init__(
         self,
-        real: Parts,
+        real: CribServices,
         shadow: ShadowStore,
-        parts: Parts,
-        clock: Ahead,
+        parts: CribServices,
+        clock: ShiftedClock,
         *,
         functions_here: bool,
     ) -> None:
@@ -272,7 +272,7 @@ class Rehearsal:
         self._shadow = shadow
         self._parts = parts
         self._clock = clock
-        functions = parts.functions if functions_here else _Elsewhere(parts.session)
+        functions = parts.functions if functions_here else _UnknownFunctions(parts.session)
         parts.registry.runs_here = functions.serves
         self._able = Abilities(parts.registry, functions, real.models, parts.reaching.plugins)
         self._engine = _engine(parts, shadow, clock, self._able)
@@ -337,7 +337,7 @@ class Rehearsal:
         except (NotFound, Unavailable) as lacking:
             yield reason_of_ability(run, str(lacking))
             return
-        tool = await registry.pinned(run.realm, run.request.content_hash)
+        tool = await registry.get_revision(run.realm, run.request.content_hash)
         pinned = {ref: registry.find(run.realm, ref, known) for ref, known in run.request.pins.items()}
         refused = {ref: why for ref, callee in pinned.items() if (why := await self._why_refused(run, ref, callee))}
         for reason in reasons_of_later_calls(run, tool, refused, copy.events):
@@ -407,7 +407,7 @@ class _Copy(Struct, frozen=True):
         await journal.claim(self.run.run_id, owner=_SOMEBODY, now=now, lease_s=1)
         await journal.append(self.run.run_id, 1, [Entry.of(entry) for entry in self.events[1:]], self._change())
         answers = {
-            approval_signal(asked.position, asked.number): _approved(asked)
+            approval_signal(asked.position, asked.number): _approval_payload(asked)
             for asked in self.approvals
             if asked.question == "permission"  # whether something took effect nobody can tell here
         }
@@ -424,12 +424,12 @@ class _Copy(Struct, frozen=True):
         return RunChange("queued")
 
 
-def _approved(asked: ApprovalRequested) -> JsonObject:
+def _approval_payload(asked: ApprovalRequested) -> JsonObject:
     decision = decision_on(asked, approve=True, edited_input=None, reason=None)
     return decision.model_dump(mode="json")
 
 
-class _Elsewhere(PythonRuntime):
+class _UnknownFunctions(PythonRuntime):
     """The Python functions of another process, of which nothing is known here."""
 
     def serves(self, tool: ToolRevision) -> bool:
@@ -451,7 +451,7 @@ class _Edge:
         raise Suspended("awaiting_client", _STOPPED, nested=True)
 
 
-def _engine(parts: Parts, shadow: ShadowStore, clock: Clock, able: Abilities) -> LocalEngine:
+def _engine(parts: CribServices, shadow: ShadowStore, clock: Clock, able: Abilities) -> LocalEngine:
     edge = _Edge()
     runtimes = {**dict.fromkeys(parts.reaching.by_kind, edge), **dict.fromkeys(DELEGATES, DelegateRuntime())}
     executor = Executor(
@@ -459,7 +459,7 @@ def _engine(parts: Parts, shadow: ShadowStore, clock: Clock, able: Abilities) ->
         dispatcher=RuntimeDispatcher(runtimes, parts.providers.find),
         secrets=parts.keeping.secrets,
         results=shadow.cache,
-        attic=shadow.blobs,
+        blob_sink=shadow.blobs,
         rates=SlidingWindow(),
         clock=clock,
         guardrails=Guardrails(parts.outside.plugins.guardrails),

@@ -30,7 +30,7 @@ class Successors:
         self._clock = clock
 
     @staticmethod
-    def named_in(signals: Mapping[str, Signal]) -> list[str]:
+    def run_ids_in(signals: Mapping[str, Signal]) -> list[str]:
         """Ids of the runs that take up the one that was left these signals, in the order in which they began."""
         links = sorted((left for name, left in signals.items() if name.startswith(_LINK)), key=lambda left: left.at)
         return [left.payload["run_id"] for left in links]

@@ -102,7 +102,7 @@ class Retention:
             after = page[-1]
             turns = await self._turns(realm, page, idle)
             kept += KeptCounts(in_conversation=len(turns))
-            needed = await self._store.retention.needed(realm)
+            needed = await self._store.retention.find_needed_runs(realm)
             left = [root.run_id for root in page if root.run_id not in turns]
             while left:
                 families = await self._store.retention.prune(
@@ -110,8 +110,8 @@ class Retention:
                 )
                 left = left[len(families) :]
                 for family in families:
-                    gone += _gone(family)
-                    kept += _kept(family)
+                    gone += _count_gone(family)
+                    kept += _count_kept(family)
         return PrunedRealm(gone=gone, kept=kept)
 
     async def _leave_conversations(self, realm: str, before: datetime, *, dry_run: bool) -> set[str]:
@@ -163,13 +163,13 @@ class Retention:
         return sizes
 
 
-def _gone(family: Family) -> PrunedCounts:
+def _count_gone(family: Family) -> PrunedCounts:
     if family.fate != "gone" or not family.run_ids:
         return PrunedCounts()
     return PrunedCounts(families=1, runs=len(family.run_ids), events=family.events, approvals=family.approvals)
 
 
-def _kept(family: Family) -> KeptCounts:
+def _count_kept(family: Family) -> KeptCounts:
     match family.fate:
         case "gone":
             return KeptCounts()

@@ -12,11 +12,11 @@ from typing import NamedTuple
 
 from toolcrib.contracts import CallFinished, Conflict, InvalidInput, Json, NotFound, Principal, Run, Signal
 from toolcrib.contracts.base.envelope import ToolEnvelope
-from toolcrib.contracts.runs.trace import OutcomeTold, Settlement, settled_signal
+from toolcrib.contracts.runs.trace import OutcomeTold, Settlement, settlement_signal
 from toolcrib.core.policy import check_approver, check_grant
 from toolcrib.core.runs import in_doubt
-from toolcrib.crib.container.access import Enter, involved_in, told_output
-from toolcrib.crib.container.container import Parts
+from toolcrib.crib.container.access import Enter, participants_of, validate_output
+from toolcrib.crib.container.container import CribServices
 from toolcrib.crib.runs.rerun_links import Successors
 
 
@@ -35,7 +35,7 @@ class Settlements:
         enter: Has the definitions of a principal's realm at hand, and says who acts.
     """
 
-    def __init__(self, parts: Parts, enter: Enter) -> None:
+    def __init__(self, parts: CribServices, enter: Enter) -> None:
         self._journal = parts.outside.store.journal
         self._clock = parts.outside.clock
         self._registry = parts.registry
@@ -77,12 +77,12 @@ class Settlements:
         run = await self._run(run_id, who.realm)
         envelope = await self._envelope(run, position, principal)
         if principal is not None:
-            unsettled, involved = _Unsettled(run.realm, envelope.name), await involved_in(self._journal, run_id)
+            unsettled, involved = _Unsettled(run.realm, envelope.name), await participants_of(self._journal, run_id)
             check_approver(principal, unsettled, involved, allow_self=allow_self)
         await self._check_open(run, envelope)
         if happened:
-            tool = await self._registry.pinned(run.realm, envelope.content_hash or "")
-            output = told_output(tool, output)
+            tool = await self._registry.get_revision(run.realm, envelope.content_hash or "")
+            output = validate_output(tool, output)
         elif output is not None:
             msg = f"a call of {envelope.name!r} that did not take effect has brought nothing; leave output out"
             raise InvalidInput(msg)
@@ -131,7 +131,7 @@ class Settlements:
         return run if root is None else await self._journal.run(root)
 
     async def _leave(self, run_id: str, position: str, told: OutcomeTold, by: str) -> Settlement:
-        name, at = settled_signal(position), self._clock.now()
+        name, at = settlement_signal(position), self._clock.now()
         if not await self._journal.signal(run_id, Signal(name=name, payload=told.model_dump(), made_by=by, at=at)):
             before = (await self._journal.signals(run_id))[name]
             msg = f"the call at {position!r} of run {run_id} was settled by {before.made_by!r}; the first answer counts"

@@ -27,8 +27,8 @@ from toolcrib.contracts import (
 from toolcrib.core.registry import classify, concerns, dependents_of, warnings_for
 from toolcrib.crib.container.access import Enter
 from toolcrib.crib.container.adoption import Adoptions
-from toolcrib.crib.container.container import Parts
-from toolcrib.workflows.edit.impact import NamedKind, judged, users_of
+from toolcrib.crib.container.container import CribServices
+from toolcrib.workflows.edit.impact import NamedKind, judge_dependents, users_of
 
 _UNDER_WAY: Final[tuple[RunStatus, ...]] = (
     "queued",
@@ -49,7 +49,7 @@ class ToolLife:
         enter: Has the definitions of a principal's realm at hand.
     """
 
-    def __init__(self, parts: Parts, enter: Enter) -> None:
+    def __init__(self, parts: CribServices, enter: Enter) -> None:
         self._parts = parts
         self._enter = enter
 
@@ -130,12 +130,14 @@ class ToolLife:
         who = await self._enter(principal, newest=True)
         registry = self._parts.registry
         target = registry.require(who.realm, ref)
-        definition = proposed or await self._wanted(target, who)
+        definition = proposed or await self._find_proposal(target, who)
         change = None if definition is None else classify(target.definition, definition)
         providers = self._parts.providers.current(who.realm)
         dependents = dependents_of(target, registry, providers, change)
         if definition is not None:
-            dependents = judged(dependents, _as_saved(target, definition), self._parts.catalogue.around(who.realm))
+            dependents = judge_dependents(
+                dependents, _as_saved(target, definition), self._parts.catalogue.around(who.realm)
+            )
         return ImpactReport(
             tool=target.ref,
             content_hash=target.content_hash,
@@ -207,7 +209,7 @@ class ToolLife:
         )
         return changed.model_copy(update={"warnings": concerns(changed, self._parts.registry)})
 
-    async def _wanted(self, target: ToolRevision, who: Principal) -> ToolDefinition | None:
+    async def _find_proposal(self, target: ToolRevision, who: Principal) -> ToolDefinition | None:
         """What a tool's provider wants it to be, if it wants anything."""
         try:
             proposal = (await self._adoptions.review(target.name, who)).proposal
@@ -222,7 +224,7 @@ class ToolLife:
         for status in _UNDER_WAY:
             found += await journal.runs(realm, status=status, limit=_MOST_RUNS)
         pinned = (
-            (run, _pinned(run, target.name)) for run in sorted(found, key=lambda run: (run.created_at, run.run_id))
+            (run, _pin_of(run, target.name)) for run in sorted(found, key=lambda run: (run.created_at, run.run_id))
         )
         return [
             PinnedRun(run_id=run.run_id, tool=run.request.tool, status=run.status, content_hash=content_hash)
@@ -243,7 +245,7 @@ def _as_saved(target: ToolRevision, proposed: ToolDefinition) -> ToolRevision:
     )
 
 
-def _pinned(run: Run, name: str) -> str | None:
+def _pin_of(run: Run, name: str) -> str | None:
     """The revision of a name that a run goes on with."""
     request = run.request
     if request.tool_name == name:

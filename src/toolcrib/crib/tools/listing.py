@@ -15,7 +15,7 @@ from typing import Generic
 
 from toolcrib.contracts import LOOKS, LifeCycle, PermissionDenied, Principal, ServiceAccount, ToolRevision
 from toolcrib.core.executor import Clock
-from toolcrib.core.policy import Reach, permits
+from toolcrib.core.policy import VisibleTools, permits
 from toolcrib.core.registry import Facet, Hit, ItemT, Named, Registry
 from toolcrib.crib.container.access import Enter
 
@@ -29,7 +29,7 @@ class ToolsPage:
     """Whether others follow; they come after the last name."""
 
 
-class Listing:
+class ToolListing:
     """The tools of a crib as a principal may see them.
 
     Args:
@@ -40,7 +40,7 @@ class Listing:
     def __init__(self, registry: Registry, enter: Enter) -> None:
         self._registry = registry
         self._enter = enter
-        self._reaches: dict[str, Reach] = {}
+        self._reaches: dict[str, VisibleTools] = {}
 
     async def page(
         self,
@@ -63,9 +63,9 @@ class Listing:
             principal: Who looks.
         """
         who = await self._enter(principal, newest=True)
-        shelf = self._registry.shelf(who.realm)
-        among = [shelf.having(facet, value) for facet, value in (facets or {}).items() if value is not None]
-        found = shelf.page(after=after, among=[*among, *self._visible(who)], text=text)
+        realm_index = self._registry.index(who.realm)
+        among = [realm_index.having(facet, value) for facet, value in (facets or {}).items() if value is not None]
+        found = realm_index.page(after=after, among=[*among, *self._visible(who)], text=text)
         items = list(islice((tool for tool in found if fits(tool)), limit + 1))
         return ToolsPage(items[:limit], len(items) > limit)
 
@@ -88,21 +88,21 @@ class Listing:
             principal: Who looks.
         """
         who = await self._enter(principal, newest=True)
-        shelf = self._registry.shelf(who.realm)
-        index = await shelf.indexed()
-        among = shelf.having("status", status)
+        realm_index = self._registry.index(who.realm)
+        index = await realm_index.ensure_search()
+        among = realm_index.having("status", status)
         for visible in self._visible(who):
             among &= visible
         hits = index.find(query, limit=limit, group=group, among=among)
-        found = ((shelf.find(hit.name, None), hit) for hit in hits)
+        found = ((realm_index.find(hit.name, None), hit) for hit in hits)
         return [(tool, hit) for tool, hit in found if tool is not None]
 
     def _visible(self, who: Principal) -> Sequence[AbstractSet[str]]:
         """The names that a principal may see; nothing if that is all of them."""
-        shelf = self._registry.shelf(who.realm)
+        realm_index = self._registry.index(who.realm)
         reach = self._reaches.get(who.realm)
-        if reach is None or reach.shelf is not shelf:
-            reach = self._reaches[who.realm] = Reach(shelf)
+        if reach is None or reach.realm_index is not realm_index:
+            reach = self._reaches[who.realm] = VisibleTools(realm_index)
         names = reach.of(who.grants, LOOKS)
         return [] if names is None else [names]
 

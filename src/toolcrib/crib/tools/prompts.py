@@ -17,7 +17,7 @@ from decimal import Decimal
 from difflib import unified_diff
 from typing import Any, Self, cast
 
-from toolcrib.agents import Draft, Models, Trial, basis_of, check_prompt, drift_of
+from toolcrib.agents import Models, PromptTestProgram, TextProgram, basis_of, check_prompt, drift_of
 from toolcrib.contracts import (
     PLAN_FORMAT,
     AgenticImplementation,
@@ -46,7 +46,7 @@ from toolcrib.core.registry import Providers, Registry, pins_of
 from toolcrib.core.runs import Program, Result
 from toolcrib.crib.container.access import Enter
 from toolcrib.crib.container.catalogue import Catalogue
-from toolcrib.crib.container.container import Parts
+from toolcrib.crib.container.container import CribServices
 from toolcrib.infrastructure.store import MemoryStore
 
 
@@ -141,7 +141,7 @@ class Prompts:
         registry: Registry,
         providers: Providers,
         bench: Bench,
-        trial: Trial,
+        trial: PromptTestProgram,
         models: Models,
         enter: Enter,
     ) -> None:
@@ -154,14 +154,14 @@ class Prompts:
         self._enter = enter
 
     @classmethod
-    def of(cls, parts: Parts, enter: Enter) -> Self:
+    def of(cls, parts: CribServices, enter: Enter) -> Self:
         """The texts of a crib that is made of these parts."""
         return cls(
             parts.catalogue,
             registry=parts.registry,
             providers=parts.providers,
             bench=Bench(parts.registry, parts.executor, parts.outside.clock),
-            trial=Trial(parts.furnisher),
+            trial=PromptTestProgram(parts.preparer),
             models=parts.models.model,
             enter=enter,
         )
@@ -200,7 +200,7 @@ class Prompts:
         current = agentic(revision.definition).system_prompt
         text = await self.default(revision.definition, principal=who)
         if source == "model":
-            return await self._drafted(revision, "system_prompt", current, _PROMPT_TASK.format(current=text), who)
+            return await self._draft_text(revision, "system_prompt", current, _PROMPT_TASK.format(current=text), who)
         drift = await drift_of(revision, self._registry, self._providers)
         reason = "; ".join(change.message for change in drift.changes) or (
             "it is the default prompt for the tool as it is now"
@@ -226,7 +226,7 @@ class Prompts:
         if source == "generator":
             return _proposal(revision, "long_description", current, text, "it is made from the tool as it is now")
         task = _DESCRIPTION_TASK.format(current=text)
-        return await self._drafted(revision, "long_description", current, task, who)
+        return await self._draft_text(revision, "long_description", current, task, who)
 
     async def accept(self, proposal: TextProposal, *, principal: Principal | None = None) -> ToolRevision:
         """Store a proposal, as it is or edited, as a new revision.
@@ -346,12 +346,12 @@ class Prompts:
             "input": arguments,
         }
         try:
-            checked = self._catalogue.checked(definition, who.realm)
+            checked = self._catalogue.check_tool(definition, who.realm)
         except (InvalidDefinition, NotFound) as problem:
             return PromptTest(**facts, system_prompt=None, problems=(str(problem),))
-        return _tested(facts, await self._bench.run(checked, self._trial, arguments, who))
+        return _make_prompt_test(facts, await self._bench.run(checked, self._trial, arguments, who))
 
-    async def _drafted(
+    async def _draft_text(
         self, revision: ToolRevision, text: ProposedText, current: str, task: str, who: Principal
     ) -> TextProposal:
         definition = revision.definition
@@ -362,7 +362,7 @@ class Prompts:
             return _prompt_problems(definition, written)
 
         agentic(definition)
-        result = await self._bench.run(definition, Draft(self._models, task, problems), {}, who)
+        result = await self._bench.run(definition, TextProgram(self._models, task, problems), {}, who)
         output: Json = result.output
         if not isinstance(output, dict):
             why = result.summary.error.message if result.summary.error else "; ".join(result.summary.warnings)
@@ -420,7 +420,7 @@ def _prompt_problems(definition: ToolDefinition, written: str) -> Sequence[str]:
     return []
 
 
-def _tested(facts: dict[str, Any], result: Result) -> PromptTest:
+def _make_prompt_test(facts: dict[str, Any], result: Result) -> PromptTest:
     output: Json = result.output
     found = cast("JsonObject", output) if isinstance(output, dict) else {}
     summary = result.summary

@@ -60,13 +60,13 @@ class Authoring:
         """Tools by name or by what they do, as far as the principal may execute them in a workflow."""
         who = dispatch.context.principal
         wanted = cast("list[str]", dispatch.input.get("names", []))
-        named = [self._registry.named(who.realm, name) for name in wanted]
+        named = [self._registry.find_by_ref(who.realm, name) for name in wanted]
         found = [tool for tool in named if tool is not None and _is_usable(tool, who)]
         query = dispatch.input.get("query")
         if isinstance(query, str):
             found += await self._search(query, who, known=frozenset(tool.name for tool in found))
         hint = "A step calls one of these by its name." if found else "Nothing fits. Use other words."
-        return Outcome({"tools": [_described(tool) for tool in found], "hint": hint})
+        return Outcome({"tools": [_describe_tool(tool) for tool in found], "hint": hint})
 
     async def save(self, dispatch: Dispatch) -> Outcome:
         """Keep a draft in the name of the agent that calls, or say all that is wrong with it."""
@@ -92,11 +92,11 @@ class Authoring:
             )
         except (InvalidInput, Conflict) as problem:
             raise CallFailed(_invalid(problem)) from problem
-        return Outcome(_told(draft, await self._workflows.check(draft.definition, principal=who)))
+        return Outcome(_draft_summary(draft, await self._workflows.check(draft.definition, principal=who)))
 
     async def _search(self, query: str, who: Principal, *, known: frozenset[str]) -> list[ToolRevision]:
-        index = await self._registry.shelf(who.realm).indexed()
-        hits = (self._registry.named(who.realm, hit.name) for hit in index.find(query, limit=_MOST_FOUND * 4))
+        index = await self._registry.index(who.realm).ensure_search()
+        hits = (self._registry.find_by_ref(who.realm, hit.name) for hit in index.find(query, limit=_MOST_FOUND * 4))
         fitting = (tool for tool in hits if tool is not None and tool.name not in known and _is_usable(tool, who))
         return list(islice(fitting, _MOST_FOUND))
 
@@ -105,7 +105,7 @@ class Authoring:
         graph = await self._workflows.check(written, principal=who)
         problems = [problem for problem in graph.problems if problem.is_error]
         for place, node in enumerate(graph.nodes):
-            tool = None if node.reference is None else self._registry.named(who.realm, node.reference)
+            tool = None if node.reference is None else self._registry.find_by_ref(who.realm, node.reference)
             denied = None if tool is None else permit(tool, who)
             if denied is not None:
                 message = f"step {node.name!r} calls {node.reference!r}: {denied.message}"
@@ -140,7 +140,7 @@ def _is_usable(tool: ToolRevision, who: Principal) -> bool:
     return "workflow_step" in tool.definition.available_as and is_in_service(tool) and permit(tool, who) is None
 
 
-def _described(tool: ToolRevision) -> JsonObject:
+def _describe_tool(tool: ToolRevision) -> JsonObject:
     definition = tool.definition
     return {
         "name": tool.name,
@@ -159,7 +159,7 @@ def _invalid(problem: InvalidInput | Conflict) -> ToolError:
     return error(ErrorCode.VALIDATION_ERROR, Reason.INPUT_SCHEMA_MISMATCH, message, problems=told)
 
 
-def _told(draft: WorkflowDraft, graph: WorkflowGraph) -> JsonObject:
+def _draft_summary(draft: WorkflowDraft, graph: WorkflowGraph) -> JsonObject:
     return {
         "name": draft.definition.name,
         "revision": draft.revision,

@@ -27,7 +27,7 @@ from toolcrib.core.engines import new_run_id
 from toolcrib.core.runs import read_tree
 from toolcrib.crib.agents.executions import Executions
 from toolcrib.crib.container.access import Enter, RunVerb, may
-from toolcrib.crib.container.container import Parts
+from toolcrib.crib.container.container import CribServices
 from toolcrib.crib.container.requests import refusal_of_run, request_of
 from toolcrib.crib.runs.rerun_links import Successors, under_way
 from toolcrib.workflows.checks import near
@@ -46,7 +46,7 @@ class Instances:
         enter: Has the definitions of a principal's realm at hand, and says who acts.
     """
 
-    def __init__(self, parts: Parts, executions: Executions, enter: Enter) -> None:
+    def __init__(self, parts: CribServices, executions: Executions, enter: Enter) -> None:
         self._parts = parts
         self._journal = parts.outside.store.journal
         self._executions = executions
@@ -245,7 +245,7 @@ class Instances:
         if run.ended:
             msg = f"instance {run_id} is {run.status} and waits for nothing any more"
             raise Conflict(msg)
-        _check_signal(await self._parts.registry.pinned(run.realm, run.request.content_hash), name)
+        _check_signal(await self._parts.registry.get_revision(run.realm, run.request.content_hash), name)
         told = Signal(
             name=event_signal(name), payload=payload or {}, made_by=who.id, at=self._parts.outside.clock.now()
         )
@@ -287,7 +287,7 @@ class Instances:
         try:
             tool = await self._parts.catalogue.require(run.realm, run.request.tool_name)
         except NotFound:
-            tool = await self._parts.registry.pinned(run.realm, run.request.content_hash)
+            tool = await self._parts.registry.get_revision(run.realm, run.request.content_hash)
         _workflow_of(tool)
         return tool
 
@@ -315,12 +315,12 @@ class Instances:
     async def _read(self, run: Run) -> WorkflowInstance:
         tree = await read_tree(self._journal, run.run_id)
         signals = await self._journal.signals(run.run_id)
-        return instance_of(tree, await self._definition(run), taken_up_by=self._successors.named_in(signals))
+        return instance_of(tree, await self._definition(run), taken_up_by=self._successors.run_ids_in(signals))
 
     async def _definition(self, run: Run) -> WorkflowImplementation | None:
         """What the run executes; null if another release has written it, and this one cannot read it."""
         try:
-            tool = await self._parts.registry.pinned(run.realm, run.request.content_hash)
+            tool = await self._parts.registry.get_revision(run.realm, run.request.content_hash)
         except ToolcribError:
             return None
         implementation = tool.definition.implementation

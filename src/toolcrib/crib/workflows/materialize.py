@@ -16,16 +16,16 @@ from toolcrib.contracts.workflows import (
 )
 from toolcrib.core.runs import calls_of, step_at
 from toolcrib.crib.agents.executions import Executions
-from toolcrib.crib.container.container import Parts
+from toolcrib.crib.container.container import CribServices
 from toolcrib.workflows import (
-    Asked,
+    AgentRequestMade,
     Chosen,
     Rewired,
     check_call,
     check_place,
     check_tool,
     choose,
-    settled_of,
+    read_settled_steps,
     with_step,
 )
 
@@ -42,7 +42,7 @@ class Material:
     tainted_by: str | None
     """What the agent had read that outsiders can write before it made the call."""
 
-    def told(self, saved: WorkflowDraft, before: WorkflowDraft | None) -> Materialized:
+    def to_result(self, saved: WorkflowDraft, before: WorkflowDraft | None) -> Materialized:
         """What has changed, once the draft is saved.
 
         Args:
@@ -74,7 +74,7 @@ class Materials:
         executions: Of the crib: tells which runs a principal may read.
     """
 
-    def __init__(self, parts: Parts, executions: Executions) -> None:
+    def __init__(self, parts: CribServices, executions: Executions) -> None:
         self._registry = parts.registry
         self._journal = parts.outside.store.journal
         self._executions = executions
@@ -102,10 +102,10 @@ class Materials:
             InvalidInput: Several calls are meant, or the step cannot stand there.
             Conflict: The call cannot be repeated exactly, or the name is taken.
         """
-        chosen = choose(past, await self._asked(definition, past, who))
+        chosen = choose(past, await self._agent_requests(definition, past, who))
         node, call = check_place(definition, chosen.asked.node, step), chosen.call
         check_call(call)
-        tool = self._registry.named(who.realm, f"{call.name}@{call.version}")
+        tool = self._registry.find_by_ref(who.realm, f"{call.name}@{call.version}")
         check_tool(call, tool)
         rewired = with_step(definition, implementation, chosen, step)
         note = f"Step {step!r} makes the call {call.call_id} of {call.name}@{call.version} in run {chosen.asked.run_id}"
@@ -116,9 +116,11 @@ class Materials:
                 f"{call.name!r} writes, and the agent of step {node.name!r} may still call it itself: take it out of "
                 "the agent's tools if it shall take effect once"
             )
-        return Material(chosen, step, rewired, f"{note}.", tuple(warnings), _tainted_by(chosen))
+        return Material(chosen, step, rewired, f"{note}.", tuple(warnings), _taint_source(chosen))
 
-    async def _asked(self, definition: WorkflowDefinition, past: PastCall, who: Principal) -> Sequence[Asked]:
+    async def _agent_requests(
+        self, definition: WorkflowDefinition, past: PastCall, who: Principal
+    ) -> Sequence[AgentRequestMade]:
         """The times that steps have asked agents in the run that is named, which may be an agent's own."""
         run = await self._executions.run_for(past.run_id, who, "read")
         if run.request.kind != "workflow":
@@ -126,14 +128,14 @@ class Materials:
         if run.request.tool_name != definition.name:
             msg = f"run {run.run_id} is of workflow {run.request.tool_name!r}, and not of {definition.name!r}"
             raise InvalidInput(f"{msg}; name a run of {definition.name!r}")
-        asked: list[Asked] = []
+        asked: list[AgentRequestMade] = []
         for run_id, node in _agent_runs(await self._journal.events(run.run_id)).items():
             nested = await self._journal.run(run_id)
             if past.node in {None, node} and nested.request.kind in {"agent", "agentic"}:
                 asked.append(await self._asking(definition, nested, node))
         return asked
 
-    async def _of_agent(self, definition: WorkflowDefinition, run: Run) -> Asked:
+    async def _of_agent(self, definition: WorkflowDefinition, run: Run) -> AgentRequestMade:
         request = run.request
         parent = None if request.parent_run_id is None else await self._journal.run(request.parent_run_id)
         if parent is None or parent.request.kind != "workflow" or parent.request.tool_name != definition.name:
@@ -141,11 +143,11 @@ class Materials:
             raise InvalidInput(f"{msg}; name the run of an agent that one of its steps has asked")
         return await self._asking(definition, run, step_at(request.parent_position or ""))
 
-    async def _asking(self, definition: WorkflowDefinition, run: Run, node: str) -> Asked:
-        agent = (await self._registry.pinned(run.realm, run.request.content_hash)).definition.implementation
+    async def _asking(self, definition: WorkflowDefinition, run: Run, node: str) -> AgentRequestMade:
+        agent = (await self._registry.get_revision(run.realm, run.request.content_hash)).definition.implementation
         own = next((step.pins for step in definition.steps if step.name == node), ())
         is_agent = isinstance(agent, AgentImplementation)
-        return Asked(
+        return AgentRequestMade(
             node=node,
             run_id=run.run_id,
             calls=calls_of(await self._journal.events(run.run_id)),
@@ -155,7 +157,7 @@ class Materials:
         )
 
 
-def _tainted_by(chosen: Chosen) -> str | None:
+def _taint_source(chosen: Chosen) -> str | None:
     asked = chosen.asked
     if asked.tainted:
         return f"what the caller of run {asked.run_id} had read"
@@ -171,7 +173,7 @@ def _agent_runs(events: Iterable[RunEvent]) -> dict[str, str]:
         for call in calls_of(log)
         if isinstance(run_id := call.metadata.get("run_id"), str) and "[" not in call.position
     }
-    for name, settled in settled_of(log).items():
+    for name, settled in read_settled_steps(log).items():
         if settled.items is None:
             found |= dict.fromkeys(filter(None, settled.agent_runs), name)
     return found

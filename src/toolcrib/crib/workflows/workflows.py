@@ -45,9 +45,9 @@ from toolcrib.core.policy import require_publish
 from toolcrib.core.registry import Facet, why_unreadable
 from toolcrib.crib.agents.executions import Executions
 from toolcrib.crib.container.access import Enter
-from toolcrib.crib.container.container import Parts
+from toolcrib.crib.container.container import CribServices
 from toolcrib.crib.tools.lifecycle import ToolLife
-from toolcrib.crib.tools.listing import Listing, ToolsPage
+from toolcrib.crib.tools.listing import ToolListing, ToolsPage
 from toolcrib.crib.workflows.materialize import Materials
 from toolcrib.infrastructure.store import Definition, Definitions
 from toolcrib.workflows.checks import Checked, draw, read_definition, refusal
@@ -107,7 +107,7 @@ class Drafts:
             InvalidDefinition: Another release has saved it, and this one cannot read it.
         """
         stored = await self._definitions.revisions("draft", realm, name)
-        return _required(stored[-1]) if stored else None
+        return _read_valid(stored[-1]) if stored else None
 
     async def require(self, realm: str, name: str, *, revision: int | None = None) -> WorkflowDraft:
         """The newest revision.
@@ -139,7 +139,7 @@ class Drafts:
         """
         last = await self.require(realm, name)
         stored = await self._definitions.revisions("draft", realm, name)
-        return (_required(stored[-2]) if len(stored) > 1 else None), last
+        return (_read_valid(stored[-2]) if len(stored) > 1 else None), last
 
     async def remove(self, realm: str, name: str) -> bool:
         """Take a draft out; false if there is none."""
@@ -157,7 +157,7 @@ def _read(stored: Definition) -> WorkflowDraft:
         return WorkflowDraft(definition=empty, problems=(why,), **told)
 
 
-def _required(stored: Definition) -> WorkflowDraft:
+def _read_valid(stored: Definition) -> WorkflowDraft:
     draft = _read(stored)
     if draft.problems:
         raise InvalidDefinition(draft.problems[0].message)
@@ -175,7 +175,9 @@ class Workflows:
         enter: Has the definitions of a principal's realm at hand, and says who acts.
     """
 
-    def __init__(self, parts: Parts, listing: Listing, life: ToolLife, executions: Executions, enter: Enter) -> None:
+    def __init__(
+        self, parts: CribServices, listing: ToolListing, life: ToolLife, executions: Executions, enter: Enter
+    ) -> None:
         self._parts = parts
         self._listing = listing
         self._life = life
@@ -338,7 +340,7 @@ class Workflows:
             principal=who,
             after=0 if draft is None else draft.revision,
         )
-        return made.told(saved, draft)
+        return made.to_result(saved, draft)
 
     # Publishing -------------------------------------------------------------------------------------------------------
 
@@ -421,14 +423,14 @@ class Workflows:
         who = await self._enter(principal, newest=True)
         if isinstance(definition, str):
             definition = (await self._drafts.require(who.realm, definition)).definition
-        return await self._concerned(self._sound(definition, who).tool, who)
+        return await self._impact_of_change(self._sound(definition, who).tool, who)
 
     async def _publish(self, tool: ToolDefinition, who: Principal, after: int | None) -> Publication:
-        impact = await self._concerned(tool, who)
+        impact = await self._impact_of_change(tool, who)
         return Publication(tool=await self._parts.catalogue.keep(tool, who, after=after), impact=impact)
 
-    async def _concerned(self, tool: ToolDefinition, who: Principal) -> ImpactReport | None:
-        known = self._parts.registry.named(who.realm, tool.name)
+    async def _impact_of_change(self, tool: ToolDefinition, who: Principal) -> ImpactReport | None:
+        known = self._parts.registry.find_by_ref(who.realm, tool.name)
         return None if known is None else await self._life.impact(tool.name, proposed=tool, principal=who)
 
     def _sound(self, definition: WorkflowDefinition | JsonObject, who: Principal) -> Checked:
@@ -511,11 +513,11 @@ class Workflows:
         await self._parts.registry.remove(who.realm, self._require(who.realm, name).name)
 
     def _require(self, realm: str, ref: str) -> ToolRevision:
-        found = self._parts.registry.named(realm, ref)
+        found = self._parts.registry.find_by_ref(realm, ref)
         if found is not None and isinstance(found.definition.implementation, WorkflowImplementation):
             return found
         if found is not None and found.status == "blocked":  # another release may have saved it
             raise NotFound(f"no workflow {ref!r} in realm {realm!r}: {found.ref} is blocked, {found.status_message}")
-        names = sorted(self._parts.registry.shelf(realm).having("kind", "workflow"))[:10]
+        names = sorted(self._parts.registry.index(realm).having("kind", "workflow"))[:10]
         known = f"there is: {', '.join(names)}" if names else "publish it first"
         raise NotFound(f"no workflow {ref!r} in realm {realm!r}; {known}")

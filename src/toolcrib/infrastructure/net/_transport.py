@@ -45,7 +45,7 @@ _NEGOTIATION: Final = frozenset({"accept", "accept-encoding", "accept-language",
 _ABOUT_THE_BODY: Final = frozenset({"content-encoding", "content-language", "content-type"})
 
 
-class Request(NamedTuple):
+class Hop(NamedTuple):
     """One hop."""
 
     method: str
@@ -56,7 +56,7 @@ class Request(NamedTuple):
     """For the origin of the first hop only."""
 
 
-def redirected(request: Request, status: int, location: str) -> Request:
+def redirect_request(request: Hop, status: int, location: str) -> Hop:
     """The request that follows the redirect.
 
     303 turns into a GET, as do 301 and 302 after a POST; a HEAD stays one. Another origin gets content negotiation
@@ -107,7 +107,7 @@ AddressInfo: TypeAlias = tuple[int, int, int, str, tuple[Any, ...]]
 _connecting: ContextVar[Origin] = ContextVar("toolcrib_net_connecting")
 
 
-class Transport:
+class AiohttpTransport:
     """An aiohttp session for one policy, bound to the running loop."""
 
     def __init__(self, policy: EgressPolicy, resolver: Resolver) -> None:
@@ -172,7 +172,7 @@ class Transport:
         await self._client.close()
 
     async def _exchange(
-        self, request: Request, timeouts: Timeouts, total_s: float | None, *, follow: bool
+        self, request: Hop, timeouts: Timeouts, total_s: float | None, *, follow: bool
     ) -> tuple[aiohttp.ClientResponse, Origin]:
         """The answer whose body is to be read, with the headers in and the body still to come."""
         started = self.loop.time()
@@ -191,12 +191,12 @@ class Transport:
                     f"egress denied: host {origin.host!r} redirects once more after {self._policy.max_redirects} "
                     "redirects; ask for the final URL or raise the policy's `max_redirects`"
                 )
-            request = redirected(request, response.status, location)
+            request = redirect_request(request, response.status, location)
             if total_s is not None:
                 remaining = max(total_s - (self.loop.time() - started), _NO_TIME_LEFT_S)
 
     async def _send(
-        self, request: Request, origin: Origin, timeouts: Timeouts, total_s: float | None
+        self, request: Hop, origin: Origin, timeouts: Timeouts, total_s: float | None
     ) -> aiohttp.ClientResponse:
         token = _connecting.set(origin)
         try:
@@ -223,7 +223,7 @@ class Transport:
         finally:
             _connecting.reset(token)
 
-    async def _attempt(self, request: Request, timeouts: Timeouts, total_s: float | None) -> aiohttp.ClientResponse:
+    async def _attempt(self, request: Hop, timeouts: Timeouts, total_s: float | None) -> aiohttp.ClientResponse:
         body = request.body
         return await self._client.request(
             request.method,
@@ -347,12 +347,12 @@ def vetted_socket(policy: EgressPolicy, info: AddressInfo) -> socket.socket:
     return socket.socket(family, kind, protocol)
 
 
-def _request(method: str, url: str, headers: Mapping[str, str], body: bytes | None, tls: TlsIdentity | None) -> Request:
+def _request(method: str, url: str, headers: Mapping[str, str], body: bytes | None, tls: TlsIdentity | None) -> Hop:
     if not all(map(_may_send, headers)):
         refused = next(name for name in headers if not _may_send(name))
         raise InvalidInput(f"header {refused!r} is no token, or follows from the URL and the body; leave it out")
     try:
-        return Request(method, parse(url), headers, body, tls)
+        return Hop(method, parse(url), headers, body, tls)
     except ValueError:
         raise EgressDenied("egress denied: the URL is malformed; write it as https://host/path") from None
 
@@ -379,7 +379,7 @@ def _lower_case(response: aiohttp.ClientResponse) -> dict[str, str]:
     return headers
 
 
-def _was_unsent(request: Request, error: aiohttp.ClientOSError) -> bool:
+def _was_unsent(request: Hop, error: aiohttp.ClientOSError) -> bool:
     """Whether a kept-alive connection was closed by the server before the request was written, in its one piece.
 
     Then it may be sent again whatever it does, because nothing of it has left.
@@ -391,11 +391,11 @@ def _was_unsent(request: Request, error: aiohttp.ClientOSError) -> bool:
 def _in_our_words(error: aiohttp.ClientError | OSError, origin: Origin, timeouts: Timeouts) -> ToolcribError:
     """The failure without aiohttp's message, which may quote the whole URL."""
     if isinstance(error, aiohttp.ConnectionTimeoutError):
-        return _timed_out(origin, "connect", timeouts.connect_s)
+        return _timeout_error(origin, "connect", timeouts.connect_s)
     if isinstance(error, aiohttp.SocketTimeoutError):
-        return _timed_out(origin, "read", timeouts.read_idle_s)
+        return _timeout_error(origin, "read", timeouts.read_idle_s)
     if isinstance(error, TimeoutError):
-        return _timed_out(origin, "total", timeouts.total_s or 0)
+        return _timeout_error(origin, "total", timeouts.total_s or 0)
     if isinstance(error, aiohttp.ClientConnectorError) and isinstance(error.os_error, AddressRefused):
         return EgressDenied(str(error.os_error))
     return ConnectionFailed(
@@ -424,7 +424,7 @@ def _cause(error: aiohttp.ClientError | OSError) -> str:
     return "the answer is not valid HTTP"
 
 
-def _timed_out(origin: Origin, phase: Phase, limit_s: float) -> TimedOut:
+def _timeout_error(origin: Origin, phase: Phase, limit_s: float) -> TimedOut:
     parameter = {"connect": "connect_s", "read": "read_idle_s", "total": "total_s"}[phase]
     waiting = {"connect": "was not reached", "read": "sent nothing", "total": "did not finish"}[phase]
     return TimedOut(

@@ -28,8 +28,8 @@ def parse(text: str) -> URL:
     if parts is None:
         return URL(text)
     origin, path, query = parts.groups()
-    tail = "" if query is None else f"?{_ILLEGAL_IN_QUERY.sub(_encoded, query)}"
-    return URL(f"{_canonical(origin)}{_ILLEGAL_IN_PATH.sub(_encoded, path) or '/'}{tail}", encoded=True)
+    tail = "" if query is None else f"?{_ILLEGAL_IN_QUERY.sub(_percent_encode, query)}"
+    return URL(f"{_canonical(origin)}{_ILLEGAL_IN_PATH.sub(_percent_encode, path) or '/'}{tail}", encoded=True)
 
 
 def join(base: URL, reference: str) -> URL:
@@ -55,5 +55,5 @@ def _canonical(origin: str) -> str:
     return canonical
 
 
-def _encoded(illegal: re.Match[str]) -> str:
+def _percent_encode(illegal: re.Match[str]) -> str:
     return quote(illegal[0], safe="")

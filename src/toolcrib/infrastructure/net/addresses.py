@@ -58,7 +58,7 @@ def denied_range(address: IPAddress) -> DeniedRange | None:
     return next((row for row in table if address in row.network), None)
 
 
-def carried(address: IPAddress) -> tuple[IPAddress, ...]:
+def target_addresses(address: IPAddress) -> tuple[IPAddress, ...]:
     """Every address that a packet to this one may end up at: all must be vetted.
 
     A mapped (RFC 4291) or NAT64 (RFC 6052) address only carries; it stands for its IPv4 address alone. A compatible,

@@ -10,7 +10,7 @@ from ipaddress import IPv6Address, ip_address, ip_network
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from toolcrib.contracts.base.errors import EgressDenied, InvalidSettings
-from toolcrib.infrastructure.net.addresses import IPAddress, IPNetwork, Kind, carried, denied_range
+from toolcrib.infrastructure.net.addresses import IPAddress, IPNetwork, Kind, denied_range, target_addresses
 
 if TYPE_CHECKING:
     from yarl import URL
@@ -125,7 +125,7 @@ class EgressPolicy:
         self._vet(origin, parsed)
 
     def _vet(self, origin: Origin, address: IPAddress) -> None:
-        for candidate in carried(address):
+        for candidate in target_addresses(address):
             self._vet_one(origin, address, candidate)
 
     def _vet_one(self, origin: Origin, address: IPAddress, candidate: IPAddress) -> None:
@@ -200,7 +200,7 @@ def _exception(text: str) -> tuple[str | IPNetwork, int]:
     target = head[1:-1] if bracketed else head
     port = _check_port(int(port_text) if port_text.isascii() and port_text.isdigit() else 0, text)
     if ":" in target and not bracketed:
-        raise _malformed(text)
+        raise _entry_error(text)
     try:
         if "/" in target:
             return ip_network(target), port
@@ -209,17 +209,17 @@ def _exception(text: str) -> tuple[str | IPNetwork, int]:
         name = target.lower().removesuffix(".")
         odd = bracketed or "/" in target or _NUMBER.fullmatch(name.rpartition(".")[2])
         if odd or not _HOST_NAME.fullmatch(name):
-            raise _malformed(text) from None
+            raise _entry_error(text) from None
         return name, port
 
 
 def _check_port(port: int, text: str) -> int:
     if not 1 <= port <= 65535:
-        raise _malformed(text)
+        raise _entry_error(text)
     return port
 
 
-def _malformed(text: str) -> InvalidSettings:
+def _entry_error(text: str) -> InvalidSettings:
     return InvalidSettings(
         f"egress entry {text!r} needs a port from 1 to 65535 and one of the forms 'localhost:11434', '127.0.0.1:8123', "
         "'10.2.0.0/16:443' (a network without host bits), '[::1]:8123'"

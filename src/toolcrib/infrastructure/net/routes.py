@@ -29,7 +29,7 @@ async def find_route(policy: EgressPolicy, resolver: Resolver, url: str) -> Rout
         EgressDenied: The policy forbids the URL or an address behind it.
         ConnectionFailed: The host name does not resolve.
     """
-    origin = policy.admit(_parsed(url))
+    origin = policy.admit(_parse_url(url))
     try:
         addresses = await resolver.resolve(origin.host, origin.port)
     except OSError:
@@ -42,7 +42,7 @@ async def find_route(policy: EgressPolicy, resolver: Resolver, url: str) -> Rout
     return Route(origin, tuple(addresses))
 
 
-def _parsed(url: str) -> URL:
+def _parse_url(url: str) -> URL:
     try:
         return parse(url)
     except ValueError:

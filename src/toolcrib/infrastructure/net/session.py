@@ -17,7 +17,7 @@ from toolcrib.infrastructure.net.policy import EgressPolicy
 from toolcrib.infrastructure.net.tls import TlsIdentity
 
 if TYPE_CHECKING:
-    from toolcrib.infrastructure.net._transport import Transport
+    from toolcrib.infrastructure.net._transport import AiohttpTransport
     from toolcrib.infrastructure.net.routes import Route
 
 _NO_HEADERS: Final[Mapping[str, str]] = MappingProxyType({})
@@ -38,7 +38,7 @@ class HttpSession:
     def __init__(self, policy: EgressPolicy | None = None, *, resolver: Resolver | None = None) -> None:
         self.policy: Final = policy or EgressPolicy()
         self._resolver: Final = resolver or SystemResolver()
-        self._transport: Transport | None = None
+        self._transport: AiohttpTransport | None = None
         self._closed = False
 
     async def request(
@@ -73,7 +73,7 @@ class HttpSession:
             InvalidInput: A header or the method cannot be sent, or the certificate of `tls` cannot be used.
             Conflict: The session is closed or belongs to another event loop.
         """
-        return await self._bound().request(
+        return await self._ensure_transport().request(
             method, url, headers, body, timeouts=timeout, max_bytes=max_bytes, follow=follow_redirects, tls=tls
         )
 
@@ -94,7 +94,7 @@ class HttpSession:
         As `request`, but `timeout.total_s` does not apply; `timeout.read_idle_s` bounds each silence between chunks.
         Leaving the context before the end of the body closes the connection.
         """
-        return self._bound().stream(
+        return self._ensure_transport().stream(
             method, url, headers, body, timeouts=timeout, max_bytes=max_bytes, follow=follow_redirects, tls=tls
         )
 
@@ -131,14 +131,14 @@ class HttpSession:
     ) -> None:
         await self.close()
 
-    def metered(self, before: Callable[[], None]) -> "HttpSession":
+    def with_request_hook(self, before: Callable[[], None]) -> "HttpSession":
         """A view of this session that asks before each request; what `before` raises, the request raises.
 
         It shares the connections. Closing it closes nothing.
         """
-        return _Metered(self.policy, self._bound, before)
+        return _Metered(self.policy, self._ensure_transport, before)
 
-    def _bound(self) -> "Transport":
+    def _ensure_transport(self) -> "AiohttpTransport":
         transport = self._transport
         if transport is None:
             transport = self._transport = self._open()
@@ -146,20 +146,22 @@ class HttpSession:
             raise Conflict("HttpSession belongs to another event loop; make one session per loop")
         return transport
 
-    def _open(self) -> "Transport":
+    def _open(self) -> "AiohttpTransport":
         if self._closed:
             raise Conflict("HttpSession is closed; make a new one")
-        from toolcrib.infrastructure.net._transport import Transport  # noqa: PLC0415 - aiohttp loads with the first request only
+        from toolcrib.infrastructure.net._transport import AiohttpTransport  # noqa: PLC0415 - aiohttp loads with the first request only
 
-        return Transport(self.policy, self._resolver)
+        return AiohttpTransport(self.policy, self._resolver)
 
 
 class _Metered(HttpSession):
-    def __init__(self, policy: EgressPolicy, shared: "Callable[[], Transport]", before: Callable[[], None]) -> None:
+    def __init__(
+        self, policy: EgressPolicy, shared: "Callable[[], AiohttpTransport]", before: Callable[[], None]
+    ) -> None:
         super().__init__(policy)
         self._shared: Final = shared
         self._before: Final = before
 
-    def _bound(self) -> "Transport":
+    def _ensure_transport(self) -> "AiohttpTransport":
         self._before()
         return self._shared()

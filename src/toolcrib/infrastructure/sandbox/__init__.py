@@ -8,8 +8,6 @@ from toolcrib.contracts import Isolation
 from toolcrib.infrastructure.sandbox.bwrap import BwrapBackend
 from toolcrib.infrastructure.sandbox.gvisor import GvisorBackend
 from toolcrib.infrastructure.sandbox.jobs import (
-    Answer,
-    Asked,
     Backend,
     CodeJob,
     Dialect,
@@ -17,16 +15,16 @@ from toolcrib.infrastructure.sandbox.jobs import (
     Failed,
     Quota,
     Returned,
-    Session,
+    SandboxSession,
+    ToolReply,
+    ToolRequest,
     Turn,
     Used,
 )
 from toolcrib.infrastructure.sandbox.monty import MontyBackend
-from toolcrib.infrastructure.sandbox.sandbox import Probe, Sandbox
+from toolcrib.infrastructure.sandbox.sandbox import Sandbox, SandboxProbe
 
 __all__ = [
-    "Answer",
-    "Asked",
     "Backend",
     "BwrapBackend",
     "CodeJob",
@@ -35,11 +33,13 @@ __all__ = [
     "Failed",
     "GvisorBackend",
     "MontyBackend",
-    "Probe",
     "Quota",
     "Returned",
     "Sandbox",
-    "Session",
+    "SandboxProbe",
+    "SandboxSession",
+    "ToolReply",
+    "ToolRequest",
     "Turn",
     "Used",
     "machine_sandbox",

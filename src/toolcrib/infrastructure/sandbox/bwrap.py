@@ -150,7 +150,7 @@ def packages_of(dialect: Dialect) -> Mapping[str, bytes]:
     """
     match dialect:
         case "restricted":
-            return {"restricted.zip": _restricted()}
+            return {"restricted.zip": _zip_restricted_python()}
         case "quickjs":
             return {"_quickjs.abi3.so": _quickjs()}
         case "cpython" | "monty":
@@ -158,7 +158,7 @@ def packages_of(dialect: Dialect) -> Mapping[str, bytes]:
 
 
 @cache
-def _restricted() -> bytes:
+def _zip_restricted_python() -> bytes:
     """RestrictedPython as an archive that can be imported from."""
     packed = io.BytesIO()
     with zipfile.ZipFile(packed, "w") as archive:

@@ -24,7 +24,7 @@ from toolcrib.infrastructure.sandbox.jail import (
     LIBRARIES,
     PYTHON,
     Interpreter,
-    drained,
+    drain_process,
     find_interpreter,
     quotas,
 )
@@ -116,7 +116,7 @@ class Container:
             return
         folder, self._folder = self._folder, None
         self.kill()
-        await drained(self.process)
+        await drain_process(self.process)
         await self.cgroup.close()
         await asyncio.to_thread(shutil.rmtree, folder, ignore_errors=True)
 

@@ -184,7 +184,7 @@ class Jail:
                 options += ["--info-fd", str(tell), "--block-fd", str(wait), "--seccomp", str(rules)]
                 program = [str(ground.bwrap), *options, "--", *command]
                 if ground.cgroups is None:
-                    program = [*_bounded(limits), *program]
+                    program = [*_ulimit_command(limits), *program]
                 process = await _launch(ground, program, (tell, wait, rules, *files.values()))
             first_pid = None
             try:
@@ -271,7 +271,7 @@ def quotas(limits: SandboxLimits, *, counted: bool) -> dict[str, int]:
     return found if counted else {**found, "NPROC": limits.processes + 1}
 
 
-def _bounded(limits: SandboxLimits) -> list[str]:
+def _ulimit_command(limits: SandboxLimits) -> list[str]:
     """What holds the jail's own first process to the quotas too, where no control group does: code may write to it."""
     found = quotas(limits, counted=False)
     bounds = ("-v", str(found["AS"] // 1024), "-t", str(found["CPU"] + 1))  # KiB; a second more than the code itself
@@ -324,10 +324,10 @@ def _kill(process: asyncio.subprocess.Process, first_pid: int | None) -> None:
 async def _end(process: asyncio.subprocess.Process, first_pid: int | None) -> None:
     """Kill all, and wait until it is gone."""
     _kill(process, first_pid)
-    await drained(process)
+    await drain_process(process)
 
 
-async def drained(process: asyncio.subprocess.Process) -> None:
+async def drain_process(process: asyncio.subprocess.Process) -> None:
     """Wait for the end of a process that was killed, and read what is left in its pipes, so that they are closed."""
     cast("asyncio.StreamWriter", process.stdin).close()
     for stream in (process.stdout, process.stderr):

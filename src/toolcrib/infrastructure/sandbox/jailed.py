@@ -18,13 +18,13 @@ import orjson
 from toolcrib.contracts import Json, JsonObject
 from toolcrib.infrastructure.sandbox.cgroups import Cgroup
 from toolcrib.infrastructure.sandbox.jobs import (
-    Answer,
-    Asked,
     CodeJob,
     Dialect,
     Exceeded,
     Failed,
     Returned,
+    ToolReply,
+    ToolRequest,
     Turn,
     Used,
 )
@@ -71,7 +71,7 @@ def as_turn(frame: JsonObject) -> Turn:
     """
     match frame:
         case {"kind": "asked", "function": str(function), "arguments": arguments} if isinstance(arguments, dict):
-            return Asked(function, cast("JsonObject", arguments))
+            return ToolRequest(function, cast("JsonObject", arguments))
         case {"kind": "returned", "output": output}:
             return Returned(output)
         case {"kind": "failed", "type": "MemoryError"}:
@@ -99,7 +99,7 @@ def start_frame(job: CodeJob, dialect: Dialect) -> bytes:
     )
 
 
-def answer_frame(answer: Answer) -> bytes:
+def answer_frame(answer: ToolReply) -> bytes:
     """What the code is answered."""
     return _frame({"output": answer.output, "failure": answer.failure})
 
@@ -161,7 +161,7 @@ class JailedSession:
         """Let the code begin."""
         return await self._turn(start_frame(self._job, self._dialect))
 
-    async def answer(self, answer: Answer) -> Turn:
+    async def answer(self, answer: ToolReply) -> Turn:
         """Let the code go on."""
         return await self._turn(answer_frame(answer))
 
@@ -191,15 +191,15 @@ class JailedSession:
             stdin.write(frame)
             await stdin.drain()
         try:
-            return await self._ended(as_turn(await read_frame(stdout, largest=self._largest)))
+            return await self._finish_turn(as_turn(await read_frame(stdout, largest=self._largest)))
         except BadFrame as problem:
             return Failed("BadFrame", f"the code has written {problem} where its results are read")
         except asyncio.IncompleteReadError:
             return await self._post_mortem()
 
-    async def _ended(self, turn: Turn) -> Turn:
+    async def _finish_turn(self, turn: Turn) -> Turn:
         """The turn, with all that was printed before it if it is the last."""
-        if not isinstance(turn, Asked):
+        if not isinstance(turn, ToolRequest):
             self._jail.kill()
             await self._listening
         return Exceeded("output_kb") if self._is_flooded else turn

@@ -42,7 +42,7 @@ class CodeJob:
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class ToolRequest:
     """The code wants a tool."""
 
     function: str
@@ -74,12 +74,12 @@ class Exceeded:
     quota: Quota
 
 
-Turn: TypeAlias = Asked | Returned | Failed | Exceeded
+Turn: TypeAlias = ToolRequest | Returned | Failed | Exceeded
 """How a turn of computing ends."""
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class ToolReply:
     """What a tool brought: its output, or why it failed."""
 
     output: Json = None
@@ -99,7 +99,7 @@ class Used:
     printed: str = ""
 
 
-class Session(Protocol):
+class SandboxSession(Protocol):
     """One execution under way."""
 
     @property
@@ -111,7 +111,7 @@ class Session(Protocol):
         """Let the code begin."""
         ...
 
-    async def answer(self, answer: Answer) -> Turn:
+    async def answer(self, answer: ToolReply) -> Turn:
         """Let the code go on after it has asked."""
         ...
 
@@ -127,7 +127,7 @@ class Backend(Protocol):
     isolation: Isolation
     dialects: frozenset[Dialect]
 
-    async def open(self, job: CodeJob, dialect: Dialect) -> Session:
+    async def open(self, job: CodeJob, dialect: Dialect) -> SandboxSession:
         """Prepare an execution; `close` it whatever happens.
 
         Raises:

@@ -24,13 +24,13 @@ from toolcrib.infrastructure.sandbox.bwrap import Ready, find_ground, fits
 from toolcrib.infrastructure.sandbox.cgroups import Cgroup
 from toolcrib.infrastructure.sandbox.jail import JAIL_UID, Ground, memory_file
 from toolcrib.infrastructure.sandbox.jobs import (
-    Answer,
-    Asked,
     CodeJob,
     Dialect,
     Exceeded,
     Failed,
     Returned,
+    ToolReply,
+    ToolRequest,
     Turn,
     Used,
 )
@@ -74,7 +74,7 @@ class MontyBackend:
         """End the workers that are kept ready."""
         await self._ready.close()
 
-    async def _start(self, limits: SandboxLimits) -> "Worker":
+    async def _start(self, limits: SandboxLimits) -> "MontyProcess":
         try:
             ground = find_ground()
         except Unavailable as problem:
@@ -82,10 +82,10 @@ class MontyBackend:
                 msg = f"{problem}; without it Monty runs only where TOOLCRIB_SANDBOX_ALLOW_UNJAILED is set"
                 raise Unavailable(msg) from problem
             ground = None
-        return await Worker.start(ground, limits)
+        return await MontyProcess.start(ground, limits)
 
 
-class Worker:
+class MontyProcess:
     """One process of Monty's. Use `start`, and `close` whatever happens."""
 
     def __init__(self, pool: Any, cgroup: Cgroup | None, fds: contextlib.ExitStack, *, is_jailed: bool) -> None:
@@ -138,7 +138,7 @@ class MontySession:
         job: What it shall run.
     """
 
-    def __init__(self, worker: Worker, job: CodeJob) -> None:
+    def __init__(self, worker: MontyProcess, job: CodeJob) -> None:
         self.used = Used()
         self._worker = worker
         self._job = job
@@ -151,7 +151,7 @@ class MontySession:
         """Let the code begin."""
         return await self._turn(self._begin())
 
-    async def answer(self, answer: Answer) -> Turn:
+    async def answer(self, answer: ToolReply) -> Turn:
         """Let the code go on."""
         if answer.failure is not None:
             return await self._turn(self._snapshot.resume({"exception": RuntimeError(answer.failure)}))
@@ -193,13 +193,15 @@ class MontySession:
         except TimeoutError:
             turn = Exceeded("wall_s")
         except self._monty.MontyError as problem:
-            turn = self._failed(problem)
+            turn = self._turn_from_error(problem)
         self.used.wall_s += time.monotonic() - began
         self.used.printed = self._printed.output
         if self._worker.cgroup is not None:
             self.used.cpu_s = self._worker.cgroup.cpu_s
             self.used.memory_peak_mb = _mebibytes(self._worker.cgroup.memory_peak)
-        return Exceeded("wall_s") if isinstance(turn, Asked) and self.used.wall_s > self._job.limits.wall_s else turn
+        return (
+            Exceeded("wall_s") if isinstance(turn, ToolRequest) and self.used.wall_s > self._job.limits.wall_s else turn
+        )
 
     async def _until_asked(self, step: Any) -> Turn:
         """Go on until a tool is wanted or the end is there; what else the code wants from outside is refused."""
@@ -207,7 +209,7 @@ class MontySession:
             reached = await step
             match reached:
                 case self._monty.MontyComplete():
-                    return self._returned(reached.output)
+                    return self._turn_from_output(reached.output)
                 case self._monty.AsyncFunctionSnapshot(is_os_function=True):
                     step = reached.resume_not_handled()
                 case self._monty.AsyncFunctionSnapshot(function_name=str(name)):
@@ -216,7 +218,7 @@ class MontySession:
                     if refusal is None:
                         asked = _plain(reached.kwargs)
                         if asked is not None:
-                            return Asked(name, asked)
+                            return ToolRequest(name, asked)
                         refusal = TypeError(f"the arguments of {name}() are no JSON")
                     step = reached.resume({"exception": refusal})
                 case self._monty.AsyncNameLookupSnapshot():
@@ -229,7 +231,7 @@ class MontySession:
             return NameError(f"name {name!r} is not defined")
         return TypeError(f"{name}() takes its arguments by name only") if args else None
 
-    def _returned(self, output: Any) -> Turn:
+    def _turn_from_output(self, output: Any) -> Turn:
         try:
             text = orjson.dumps(output)
         except TypeError as problem:
@@ -238,7 +240,7 @@ class MontySession:
             return Exceeded("output_kb")
         return Returned(orjson.loads(text))
 
-    def _failed(self, problem: Any) -> Turn:
+    def _turn_from_error(self, problem: Any) -> Turn:
         """What an error of Monty's means."""
         limits, monty = self._job.limits, self._monty
         if isinstance(problem, monty.MontyCrashedError):

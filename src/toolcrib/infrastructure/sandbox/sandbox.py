@@ -20,14 +20,14 @@ from typing import Final, Self, cast, get_args
 
 from toolcrib.contracts import Isolation, Json, SandboxLimits, ToolcribError, Unavailable
 from toolcrib.infrastructure.sandbox.jobs import (
-    Answer,
     Backend,
     CodeJob,
     Dialect,
     Exceeded,
     Failed,
     Returned,
-    Session,
+    SandboxSession,
+    ToolReply,
     Turn,
     Used,
 )
@@ -67,7 +67,7 @@ class Places:
 class PlacedSession:
     """A session that computes only while it has a place. The clock of its quotas stands still until then."""
 
-    def __init__(self, places: Places, session: Session) -> None:
+    def __init__(self, places: Places, session: SandboxSession) -> None:
         self._places = places
         self._session = session
         self._is_open = True
@@ -97,7 +97,7 @@ class PlacedSession:
         async with self._places.free:
             return await self._session.start()
 
-    async def answer(self, answer: Answer) -> Turn:
+    async def answer(self, answer: ToolReply) -> Turn:
         """Let the code go on."""
         async with self._places.free:
             return await self._session.answer(answer)
@@ -171,7 +171,7 @@ _SOURCES: Final[Mapping[Dialect, Sequence[str]]] = {
 
 
 @dataclass(frozen=True, slots=True)
-class Probe:
+class SandboxProbe:
     """What trying one way has shown."""
 
     backend: str
@@ -197,11 +197,11 @@ class Sandbox:
     ) -> None:
         self._backends = backends
         self._minimum: Isolation = minimum
-        self._known: dict[tuple[str, Dialect], Probe] = {}
+        self._known: dict[tuple[str, Dialect], SandboxProbe] = {}
         self._probing = asyncio.Lock()
         self._places = Places(places or 2 * (os.cpu_count() or 1))
 
-    async def open(self, job: CodeJob, isolation: Isolation) -> Session:
+    async def open(self, job: CodeJob, isolation: Isolation) -> SandboxSession:
         """Prepare an execution.
 
         Args:
@@ -213,20 +213,22 @@ class Sandbox:
                 executions are open.
         """
         wanted: Isolation = isolation if _RANK[isolation] >= _RANK[self._minimum] else self._minimum
-        tried: list[Probe] = []
+        tried: list[SandboxProbe] = []
         for dialect in job.dialects:
             for backend in self._backends:
                 if dialect not in backend.dialects:
                     continue
-                tried.append(await self._probed(backend, dialect))
+                tried.append(await self._probe_once(backend, dialect))
                 if tried[-1].problem is None and _RANK[backend.isolation] >= _RANK[wanted]:
                     return await PlacedSession.open(self._places, backend, job, dialect)
         raise Unavailable(_nothing(job, wanted, tried))
 
-    async def probe(self) -> Sequence[Probe]:
+    async def probe(self) -> Sequence[SandboxProbe]:
         """Try every way that was not tried yet, and tell of all."""
         return [
-            await self._probed(backend, dialect) for backend in self._backends for dialect in sorted(backend.dialects)
+            await self._probe_once(backend, dialect)
+            for backend in self._backends
+            for dialect in sorted(backend.dialects)
         ]
 
     async def close(self) -> None:
@@ -234,14 +236,14 @@ class Sandbox:
         for backend in self._backends:
             await backend.close()
 
-    async def _probed(self, backend: Backend, dialect: Dialect) -> Probe:
+    async def _probe_once(self, backend: Backend, dialect: Dialect) -> SandboxProbe:
         async with self._probing:
             key = (backend.name, dialect)
             if key not in self._known:
                 began = time.monotonic()
                 problem = await _try_all(backend, dialect)
                 seconds = round(time.monotonic() - began, 3)
-                self._known[key] = Probe(backend.name, dialect, backend.isolation, problem, seconds)
+                self._known[key] = SandboxProbe(backend.name, dialect, backend.isolation, problem, seconds)
             return self._known[key]
 
 
@@ -277,7 +279,7 @@ async def _try(backend: Backend, dialect: Dialect, source: str) -> str | None:
             return f"a trial did not end as it should: {turn}"
 
 
-def _nothing(job: CodeJob, wanted: Isolation, tried: Sequence[Probe]) -> str:
+def _nothing(job: CodeJob, wanted: Isolation, tried: Sequence[SandboxProbe]) -> str:
     """Why no way will do."""
     found = [f"{probe.dialect} with isolation {probe.isolation!r}" for probe in tried if probe.problem is None]
     broken = [f"{probe.backend} ({probe.dialect}): {probe.problem}" for probe in tried if probe.problem is not None]

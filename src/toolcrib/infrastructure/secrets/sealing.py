@@ -22,7 +22,7 @@ import msgspec
 import orjson
 
 from toolcrib.contracts import InvalidSettings
-from toolcrib.infrastructure.store import Place
+from toolcrib.infrastructure.store import SealedKey
 
 if TYPE_CHECKING:
     from cryptography.hazmat.primitives.ciphers.aead import AESGCM
@@ -76,39 +76,39 @@ class MasterKeys:
             keys[name] = key
         return cls(keys)
 
-    def seal(self, value: str, place: Place, version: int) -> str:
+    def seal(self, value: str, place: SealedKey, version: int) -> str:
         """The sealed text of a value, which opens at this place and as this version only."""
         key = secrets.token_bytes(_KEY_BYTES)
-        return self._written(key, _encrypted(key, value.encode(), (*place, version)), place, version)
+        return self._write(key, _encrypt(key, value.encode(), (*place, version)), place, version)
 
-    def open(self, sealed: str, place: Place, version: int) -> str:
+    def open(self, sealed: str, place: SealedKey, version: int) -> str:
         """The value of a sealed text.
 
         Raises:
             InvalidSettings: The master key is not there, or the text is not the one that was sealed for this place.
         """
         key, data = self._read(sealed, place, version)
-        return _decrypted(key, data, (*place, version), place.name).decode()
+        return _decrypt(key, data, (*place, version), place.name).decode()
 
-    def reseal(self, sealed: str, place: Place, version: int) -> str | None:
+    def reseal(self, sealed: str, place: SealedKey, version: int) -> str | None:
         """The same value under the newest master key; null if it is so already. Raises as `open`."""
         if _parts(sealed, place.name).kid == next(iter(self.keys)):
             return None
-        return self._written(*self._read(sealed, place, version), place, version)
+        return self._write(*self._read(sealed, place, version), place, version)
 
-    def _written(self, key: bytes, data: bytes, place: Place, version: int) -> str:
+    def _write(self, key: bytes, data: bytes, place: SealedKey, version: int) -> str:
         name, master = next(iter(self.keys.items()))
-        wrapped = _encrypted(master, key, ("data key", name, *place, version))
+        wrapped = _encrypt(master, key, ("data key", name, *place, version))
         return msgspec.json.encode(_Sealed(_FORMAT, name, wrapped, data)).decode()
 
-    def _read(self, sealed: str, place: Place, version: int) -> tuple[bytes, bytes]:
+    def _read(self, sealed: str, place: SealedKey, version: int) -> tuple[bytes, bytes]:
         parts = _parts(sealed, place.name)
         name = parts.kid
         master = self.keys.get(name)
         if master is None:
             msg = f"{place.name!r} was sealed with master key {name!r}, which {VARIABLE} does not have; add it again"
             raise InvalidSettings(msg)
-        key = _decrypted(master, parts.key, ("data key", name, *place, version), place.name)
+        key = _decrypt(master, parts.key, ("data key", name, *place, version), place.name)
         return key, parts.data
 
 
@@ -138,12 +138,12 @@ def _entry(entry: str, number: int) -> tuple[str, bytes]:
     return match[1], key
 
 
-def _encrypted(key: bytes, plain: bytes, context: _Context) -> bytes:
+def _encrypt(key: bytes, plain: bytes, context: _Context) -> bytes:
     nonce = os.urandom(_NONCE_BYTES)
     return nonce + _cipher(key).encrypt(nonce, plain, orjson.dumps(context))
 
 
-def _decrypted(key: bytes, data: bytes, context: _Context, name: str) -> bytes:
+def _decrypt(key: bytes, data: bytes, context: _Context, name: str) -> bytes:
     cipher = _cipher(key)
     if len(data) < _SHORTEST:
         raise _unreadable(name)

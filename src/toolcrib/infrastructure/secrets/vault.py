@@ -24,7 +24,7 @@ from toolcrib.contracts import (
     Unavailable,
 )
 from toolcrib.infrastructure.secrets.sealing import MasterKeys, no_master_keys
-from toolcrib.infrastructure.store import Place, SealedValue, SealedValues
+from toolcrib.infrastructure.store import SealedKey, SealedValue, SealedValues
 
 
 class Opened(NamedTuple):
@@ -46,7 +46,7 @@ class Safe:
         self._values = values
         self._keys = keys
 
-    async def put(self, place: Place, value: str, *, after: int, made_by: str, at: datetime) -> int:
+    async def put(self, place: SealedKey, value: str, *, after: int, made_by: str, at: datetime) -> int:
         """Keep a value in the place of the version that was read; 0 for a new one. Returns its version.
 
         Raises:
@@ -58,7 +58,7 @@ class Safe:
         await self._values.put(SealedValue(place, version, sealed, made_by, at))
         return version
 
-    async def take(self, place: Place) -> Opened | None:
+    async def take(self, place: SealedKey) -> Opened | None:
         """The value at a place.
 
         Raises:
@@ -69,18 +69,18 @@ class Safe:
             return None
         return Opened(self._require().open(found.sealed, place, found.version), found.version)
 
-    def stamp(self, text: str, place: Place) -> str:
+    def stamp(self, text: str, place: SealedKey) -> str:
         """A text sealed for a place, kept by somebody else. Raises as `put`."""
         return self._require().seal(text, place, 1)
 
-    def read_stamp(self, sealed: str, place: Place) -> str | None:
+    def read_stamp(self, sealed: str, place: SealedKey) -> str | None:
         """The text that was stamped for a place; null if it was not."""
         try:
             return self._require().open(sealed, place, 1)
         except InvalidSettings:
             return None
 
-    async def look(self, place: Place) -> SealedValue | None:
+    async def look(self, place: SealedKey) -> SealedValue | None:
         """What is at a place, unopened."""
         return await self._values.get(place)
 
@@ -88,7 +88,7 @@ class Safe:
         """What is kept for a realm, unopened; for every realm if null."""
         return await self._values.list(realm)
 
-    async def remove(self, place: Place) -> bool:
+    async def remove(self, place: SealedKey) -> bool:
         """Remove a value; of those who do so at the same time, one gets true."""
         return await self._values.remove(place)
 
@@ -108,7 +108,7 @@ class Safe:
             count += 1
         return count
 
-    async def _is_old(self, place: Place) -> bool:
+    async def _is_old(self, place: SealedKey) -> bool:
         found = await self._values.get(place)
         return found is not None and self._require().reseal(found.sealed, place, found.version) is not None
 
@@ -188,17 +188,17 @@ class Vault:
         return await self._safe.rotate()
 
 
-def _place(name: str, scope: SecretScope, principal: Principal) -> Place:
+def _place(name: str, scope: SecretScope, principal: Principal) -> SealedKey:
     if not _NAME.fullmatch(name):
         msg = f"{name[:128]!r} is no name of a secret; use letters, digits and _, no digit first, 128 at most"
         raise InvalidInput(msg)
     match scope:
         case "user":
-            return Place(principal.realm, f"user:{principal.user}", name)
+            return SealedKey(principal.realm, f"user:{principal.user}", name)
         case "realm":
-            return Place(principal.realm, "realm", name)
+            return SealedKey(principal.realm, "realm", name)
         case "org":
-            return Place("", "org", name)
+            return SealedKey("", "org", name)
         case _:
             assert_never(scope)
 

@@ -21,30 +21,30 @@ from toolcrib.infrastructure.store.ports.ports import (
 )
 from toolcrib.infrastructure.store.ports.records import (
     ApprovalFilter,
-    Approvals,
+    ApprovalStore,
     Charge,
     ConversationFilter,
-    Conversations,
+    ConversationStore,
     Counters,
-    Place,
     Reserved,
+    SealedKey,
     SealedValue,
     SealedValues,
 )
-from toolcrib.infrastructure.store.ports.retention import Family, Pruning, Retention, Root
+from toolcrib.infrastructure.store.ports.retention import Family, Pruning, RetentionStore, Root
 from toolcrib.infrastructure.store.ports.transactions import Doer, NoTransactions, Transactions, transactions_of
 
 __all__ = [
     "ApiKey",
     "ApiKeys",
     "ApprovalFilter",
-    "Approvals",
+    "ApprovalStore",
     "Blobs",
     "Changed",
     "Charge",
     "Claim",
     "ConversationFilter",
-    "Conversations",
+    "ConversationStore",
     "Counters",
     "Definition",
     "DefinitionKind",
@@ -56,13 +56,13 @@ __all__ = [
     "Lease",
     "MemoryStore",
     "NoTransactions",
-    "Place",
     "Pruning",
     "Reserved",
     "ResultCache",
-    "Retention",
+    "RetentionStore",
     "Root",
     "RunChange",
+    "SealedKey",
     "SealedValue",
     "SealedValues",
     "Store",

@@ -16,7 +16,7 @@ from starlette.middleware import Middleware
 from toolcrib.contracts import JsonSchema, ToolcribError
 from toolcrib.contracts.schemas import contract_schemas
 from toolcrib.crib import Crib
-from toolcrib.crib.maintenance import house_kept
+from toolcrib.crib.maintenance import maintenance_loop
 from toolcrib.interfaces.server.agents import agents, executions, named
 from toolcrib.interfaces.server.http.context import BEARER
 from toolcrib.interfaces.server.http.errors import ErrorView, on_http_error, on_invalid_request, on_toolcrib_error
@@ -134,7 +134,7 @@ async def _schemas() -> dict[str, JsonSchema]:
 @contextlib.asynccontextmanager
 async def _life(app: FastAPI) -> AsyncGenerator[None]:
     crib: Crib = app.state.crib
-    async with crib, house_kept(crib):
+    async with crib, maintenance_loop(crib):
         driving = asyncio.create_task(_drive(crib))
         try:
             yield

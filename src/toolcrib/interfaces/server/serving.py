@@ -23,7 +23,7 @@ from toolcrib.crib import Crib
 from toolcrib.crib.settings import ServerSettings, Settings
 from toolcrib.interfaces.server.app import create_app
 from toolcrib.interfaces.server.http.keys import KeyRing, read_pepper
-from toolcrib.interfaces.server.http.middleware import Farewell
+from toolcrib.interfaces.server.http.middleware import ShutdownResponses
 
 _TURN_S: Final = 10.0
 """Seconds in which a process that has the turn issues the first key; after that another start of a server may."""
@@ -97,7 +97,7 @@ def _listen(
 ) -> tuple[uvicorn.Server, socket.socket]:
     host = settings.host
     config = uvicorn.Config(
-        Farewell(app),
+        ShutdownResponses(app),
         host=host,
         port=settings.port,
         lifespan="on",

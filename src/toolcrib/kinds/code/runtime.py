@@ -25,18 +25,27 @@ from toolcrib.contracts import (
     ToolRevision,
     Unavailable,
 )
-from toolcrib.core.executor import ToolCall, error
+from toolcrib.core.executor import CallRequest, error
 from toolcrib.core.executor.envelope import plain
 from toolcrib.core.policy import least, screen
 from toolcrib.core.registry import Registry
-from toolcrib.core.runs import Ended, RunContext, holds
-from toolcrib.infrastructure.sandbox import Answer, Asked, CodeJob, Exceeded, Failed, Quota, Returned, Session
+from toolcrib.core.runs import RunContext, RunEnd, holds
+from toolcrib.infrastructure.sandbox import (
+    CodeJob,
+    Exceeded,
+    Failed,
+    Quota,
+    Returned,
+    SandboxSession,
+    ToolReply,
+    ToolRequest,
+)
 
 
 class Sandboxes(Protocol):
     """Where code is run: `Sandbox`, or what stands for one in a replay."""
 
-    async def open(self, job: CodeJob, isolation: Isolation) -> Session:
+    async def open(self, job: CodeJob, isolation: Isolation) -> SandboxSession:
         """Prepare an execution; see `Sandbox.open`."""
         ...
 
@@ -53,7 +62,7 @@ class Code:
         self._sandbox = sandbox
         self._registry = registry
 
-    async def __call__(self, context: RunContext, tool: ToolRevision) -> Ended:
+    async def __call__(self, context: RunContext, tool: ToolRevision) -> RunEnd:
         """Run the code to its end, or until one of its calls suspends the run."""
         implementation = tool.definition.implementation
         if not isinstance(implementation, CodeImplementation):
@@ -61,7 +70,7 @@ class Code:
             raise InvalidDefinition(msg)
         realm, pins = context.run.realm, context.request.pins
         callees = {
-            function: await self._registry.bound(realm, reference, pins)
+            function: await self._registry.resolve(realm, reference, pins)
             for function, reference in implementation.functions.items()
         }
         context.policy = replace(
@@ -73,7 +82,7 @@ class Code:
             session = await self._sandbox.open(_job(context, implementation), implementation.isolation)
         except Unavailable as problem:
             message = f"{tool.name!r} was not run: {problem}"
-            return _failed(error(ErrorCode.SANDBOX_ERROR, Reason.SANDBOX_UNAVAILABLE, message))
+            return _end_with_error(error(ErrorCode.SANDBOX_ERROR, Reason.SANDBOX_UNAVAILABLE, message))
         try:
             return await _Execution(context, tool.name, implementation, callees, session).run()
         finally:
@@ -89,7 +98,7 @@ class _Execution:
         name: str,
         implementation: CodeImplementation,
         callees: Mapping[str, ToolRevision],
-        session: Session,
+        session: SandboxSession,
     ) -> None:
         self._context = context
         self._name = name
@@ -97,10 +106,10 @@ class _Execution:
         self._callees = callees
         self._session = session
 
-    async def run(self) -> Ended:
+    async def run(self) -> RunEnd:
         turn = await self._session.start()
         calls = 0
-        while isinstance(turn, Asked):
+        while isinstance(turn, ToolRequest):
             calls += 1
             if calls > self._implementation.limits.tool_calls:
                 turn = Exceeded("tool_calls")
@@ -108,22 +117,22 @@ class _Execution:
                 turn = await self._session.answer(await self._call(calls, turn))
         return self._end(turn)
 
-    async def _call(self, number: int, asked: Asked) -> Answer:
+    async def _call(self, number: int, asked: ToolRequest) -> ToolReply:
         callee = self._callees.get(asked.function)
         if callee is None:
-            return Answer(failure=f"{ErrorCode.POLICY_DENIED}: {asked.function[:100]!r} is none of the code's tools")
+            return ToolReply(failure=f"{ErrorCode.POLICY_DENIED}: {asked.function[:100]!r} is none of the code's tools")
         position = f"c{number}"
         try:
             arguments = cast("JsonObject", plain(asked.arguments))
         except InvalidInput as problem:
-            return Answer(failure=f"{ErrorCode.VALIDATION_ERROR}: the arguments of {callee.name!r} are {problem}")
-        envelope = await self._context.call(ToolCall(position, callee.name, arguments, callee.content_hash))
+            return ToolReply(failure=f"{ErrorCode.VALIDATION_ERROR}: the arguments of {callee.name!r} are {problem}")
+        envelope = await self._context.call(CallRequest(position, callee.name, arguments, callee.content_hash))
         self._check_same(position, asked, envelope)
         if envelope.error is not None:
-            return Answer(failure=f"{envelope.error.code}: {envelope.error.message}")
-        return Answer(envelope.output)
+            return ToolReply(failure=f"{envelope.error.code}: {envelope.error.message}")
+        return ToolReply(envelope.output)
 
-    def _check_same(self, position: str, asked: Asked, envelope: ToolEnvelope) -> None:
+    def _check_same(self, position: str, asked: ToolRequest, envelope: ToolEnvelope) -> None:
         """Refuse code that asks for something else than when the journal was written.
 
         Raises:
@@ -137,7 +146,7 @@ class _Execution:
             )
             raise JournalDivergence(msg)
 
-    def _end(self, turn: Returned | Failed | Exceeded) -> Ended:
+    def _end(self, turn: Returned | Failed | Exceeded) -> RunEnd:
         used = self._session.used
         metadata: JsonObject = {
             "stdout": used.printed,
@@ -149,20 +158,20 @@ class _Execution:
         }
         match turn:
             case Returned():
-                return self._returned(turn, metadata)
+                return self._end_with_output(turn, metadata)
             case Failed():
-                return _failed(self._failure(turn), metadata)
+                return _end_with_error(self._failure(turn), metadata)
             case Exceeded():
-                return _failed(self._excess(turn.quota), metadata)
+                return _end_with_error(self._excess(turn.quota), metadata)
             case _:
                 assert_never(turn)
 
-    def _returned(self, turn: Returned, metadata: JsonObject) -> Ended:
+    def _end_with_output(self, turn: Returned, metadata: JsonObject) -> RunEnd:
         try:
-            return Ended(output=plain(turn.output), metadata=metadata)
+            return RunEnd(output=plain(turn.output), metadata=metadata)
         except InvalidInput as problem:
             refused = Failed("TypeError", f"main returned what is no JSON: {problem}")
-            return _failed(self._failure(refused), metadata)
+            return _end_with_error(self._failure(refused), metadata)
 
     def _failure(self, turn: Failed) -> ToolError:
         where = "" if turn.line is None else f" in line {turn.line}"
@@ -184,7 +193,7 @@ def _job(context: RunContext, implementation: CodeImplementation) -> CodeJob:
         implementation.source,
         cast("JsonObject", context.request.input),
         context.run.created_at,
-        seed=context.elsewhere.seed,
+        seed=context.prior_runs.seed,
         language=implementation.language,
         interpreter=implementation.interpreter,
         functions=tuple(implementation.functions),
@@ -192,5 +201,5 @@ def _job(context: RunContext, implementation: CodeImplementation) -> CodeJob:
     )
 
 
-def _failed(problem: ToolError, metadata: JsonObject | None = None) -> Ended:
-    return Ended(status="failed", stop_reason="error", error=problem, metadata=metadata or {})
+def _end_with_error(problem: ToolError, metadata: JsonObject | None = None) -> RunEnd:
+    return RunEnd(status="failed", stop_reason="error", error=problem, metadata=metadata or {})

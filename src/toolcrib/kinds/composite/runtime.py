@@ -25,12 +25,12 @@ from toolcrib.contracts import (
     ToolError,
     ToolRevision,
 )
-from toolcrib.core.executor import ToolCall, error
+from toolcrib.core.executor import CallRequest, error
 from toolcrib.core.expressions import Template, resolve
 from toolcrib.core.expressions.values import is_object, is_true
 from toolcrib.core.policy import least
 from toolcrib.core.registry import Registry, compile_schema
-from toolcrib.core.runs import Ended, RunContext
+from toolcrib.core.runs import RunContext, RunEnd
 
 _MOST_SHOWN = 500
 """Characters of the arguments in a message."""
@@ -61,7 +61,7 @@ class Composite:
     def __init__(self, registry: Registry) -> None:
         self._registry = registry
 
-    async def __call__(self, context: RunContext, tool: ToolRevision) -> Ended:
+    async def __call__(self, context: RunContext, tool: ToolRevision) -> RunEnd:
         """Call the operation of the first route whose condition holds; its end is the run's."""
         implementation = tool.definition.implementation
         if not isinstance(implementation, CompositeImplementation):
@@ -69,7 +69,7 @@ class Composite:
             raise InvalidDefinition(msg)
         realm, pins = context.run.realm, context.request.pins
         operations = [
-            _Operation(route, await self._registry.bound(realm, route.tool, pins)) for route in implementation.routes
+            _Operation(route, await self._registry.resolve(realm, route.tool, pins)) for route in implementation.routes
         ]
         context.policy = replace(
             context.policy,
@@ -78,11 +78,11 @@ class Composite:
         )
         scope = {"input": _with_absent(tool.definition.input_schema, cast("JsonObject", context.request.input))}
         try:
-            taken = _taken(tool, operations, scope)
+            taken = _choose_operation(tool, operations, scope)
             arguments = _arguments(tool, taken, scope, cast("JsonObject", context.request.input))
         except _Refused as refusal:
-            return Ended(status="failed", stop_reason="error", error=refusal.problem)
-        envelope = await context.call(ToolCall(taken.route.id, taken.tool.name, arguments, taken.tool.content_hash))
+            return RunEnd(status="failed", stop_reason="error", error=refusal.problem)
+        envelope = await context.call(CallRequest(taken.route.id, taken.tool.name, arguments, taken.tool.content_hash))
         return _end(tool, taken.route, envelope, scope)
 
 
@@ -91,7 +91,7 @@ def _with_absent(schema: JsonSchema, arguments: JsonObject) -> JsonObject:
     return {**dict.fromkeys(cast("JsonObject", schema.get("properties", {}))), **arguments}
 
 
-def _taken(tool: ToolRevision, operations: list[_Operation], scope: Mapping[str, Json]) -> _Operation:
+def _choose_operation(tool: ToolRevision, operations: list[_Operation], scope: Mapping[str, Json]) -> _Operation:
     """The first operation whose condition holds."""
     for operation in operations:
         when = operation.route.when
@@ -145,14 +145,14 @@ def _is_left_out(schema: JsonSchema, name: str, value: Json) -> bool:
     return not compile_schema({**shared, **declared}).is_valid(None)
 
 
-def _end(tool: ToolRevision, route: CompositeRoute, envelope: ToolEnvelope, scope: Mapping[str, Json]) -> Ended:
+def _end(tool: ToolRevision, route: CompositeRoute, envelope: ToolEnvelope, scope: Mapping[str, Json]) -> RunEnd:
     """The run's end of its call's."""
     if envelope.error is not None:
         stop = "policy" if envelope.status == "denied" else "error"
-        return Ended(status="failed", stop_reason=stop, error=envelope.error)
+        return RunEnd(status="failed", stop_reason=stop, error=envelope.error)
     warnings = _losses(envelope)
     if route.output is None or not envelope.ok:
-        return Ended(output=envelope.output, warnings=warnings, attachments=envelope.attachments)
+        return RunEnd(output=envelope.output, warnings=warnings, attachments=envelope.attachments)
     try:
         output = Template.parse(route.output, "${}").render({**scope, "output": envelope.output})
     except InvalidExpression as problem:
@@ -161,8 +161,8 @@ def _end(tool: ToolRevision, route: CompositeRoute, envelope: ToolEnvelope, scop
             f"made of what it brought: {problem}"
         )
         failure = error(ErrorCode.PROVIDER_ERROR, Reason.BAD_RESPONSE, message)
-        return Ended(status="failed", stop_reason="error", error=failure, warnings=warnings)
-    return Ended(output=output, warnings=warnings, attachments=envelope.attachments)
+        return RunEnd(status="failed", stop_reason="error", error=failure, warnings=warnings)
+    return RunEnd(output=output, warnings=warnings, attachments=envelope.attachments)
 
 
 def _losses(envelope: ToolEnvelope) -> tuple[str, ...]:

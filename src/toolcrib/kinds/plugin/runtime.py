@@ -24,7 +24,7 @@ from toolcrib.infrastructure.net import HttpSession
 
 @dataclass(frozen=True, slots=True)
 class PluginHost:
-    """What a plugin gets of the house."""
+    """What a plugin gets of the crib."""
 
     http: HttpSession
     """The way out, under the crib's egress policy."""

@@ -8,7 +8,7 @@ from pydantic import ValidationError
 
 from toolcrib.contracts import EgressDenied, ErrorCode, InvalidDefinition, Json, Reason, ToolRevision
 from toolcrib.core.executor import CallFailed, Dispatch, Outcome, error
-from toolcrib.core.providers.reach import count_request, unanswered
+from toolcrib.core.providers.reach import count_request, network_failure
 from toolcrib.core.registry import FunctionTool, ToolContext
 from toolcrib.infrastructure.net import HttpSession, NetworkError
 from toolcrib.infrastructure.store import Doer, NoTransactions, Transactions
@@ -81,7 +81,7 @@ class PythonRuntime:
             idempotency_key=dispatch.idempotency_key,
             attempt=dispatch.attempt,
             auth=dispatch.auth,
-            http=self._session.metered(partial(count_request, dispatch)),
+            http=self._session.with_request_hook(partial(count_request, dispatch)),
             transact=partial(self._transact, dispatch),
         )
         try:
@@ -91,7 +91,7 @@ class PythonRuntime:
         try:
             return Outcome(await function.invoke(values))
         except (EgressDenied, NetworkError) as problem:
-            raise unanswered(tool.definition, problem) from None
+            raise network_failure(tool.definition, problem) from None
 
     async def _transact(self, dispatch: Dispatch, work: Work) -> Json:
         """Work of a function in the store's database, once for the call."""

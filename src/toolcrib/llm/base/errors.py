@@ -1,7 +1,7 @@
 """From a provider's error to a `ModelErrorKind`: one table of rules for all wires.
 
 Providers agree on little, so the rules look at their codes first, then at phrases of their messages, then at the
-status. Pure; messages are complete here and are cut and cleaned of credentials by `cleaned`, which `Model` applies to
+status. Pure; messages are complete here and are cut and cleaned of credentials by `redact_error`, which `Model` applies to
 every error.
 
 When a failed model call is worth another try, and after how long. Pure: it neither sleeps nor counts.
@@ -91,7 +91,7 @@ _HINTS: dict[ModelErrorKind, str] = {
 }
 
 
-class Fault(Struct, frozen=True):
+class ErrorBody(Struct, frozen=True):
     """What an error body says."""
 
     message: str
@@ -105,10 +105,10 @@ class Fault(Struct, frozen=True):
     """What it is, where the body's shape says it."""
 
 
-def fault_of(error: Any) -> Fault:
+def fault_of(error: Any) -> ErrorBody:
     """Read the value of an `error` field: an object, as nearly all send it, or a bare text."""
     if isinstance(error, str):
-        return Fault(error)
+        return ErrorBody(error)
     body = obj(error)
     code = body.get("code")
     metadata = obj(body.get("metadata"))
@@ -117,10 +117,10 @@ def fault_of(error: Any) -> Fault:
     if upstream and upstream != message:
         message = f"{message} ({upstream})"
     codes = tuple(word for word in (code, body.get("type")) if isinstance(word, str) and word)
-    return Fault(message, codes, code if isinstance(code, int) else count(body.get("status_code")))
+    return ErrorBody(message, codes, code if isinstance(code, int) else count(body.get("status_code")))
 
 
-def fault_in(body: bytes) -> Fault:
+def fault_in(body: bytes) -> ErrorBody:
     """Read the body of an error, in the shapes that servers of OpenAI's APIs use.
 
     They are `{"error": {...}}`, `{"error": "text"}`, `[{"error": ...}]`, `{"detail": ...}`, `{"message": ...}`, a page
@@ -129,13 +129,13 @@ def fault_in(body: bytes) -> Fault:
     try:
         value = orjson.loads(body)
     except orjson.JSONDecodeError:
-        return Fault(body.decode("utf-8", "replace"))
+        return ErrorBody(body.decode("utf-8", "replace"))
     content = obj(next(iter(arr(value)), value))
     return fault_of(content.get("error") or content.get("detail") or content)
 
 
 def provider_error(
-    provider: str, fault: Fault, *, status: int = 0, headers: Mapping[str, str] | None = None, request_id: str = ""
+    provider: str, fault: ErrorBody, *, status: int = 0, headers: Mapping[str, str] | None = None, request_id: str = ""
 ) -> ModelError:
     """The error that a fault means.
 
@@ -163,7 +163,7 @@ def provider_error(
     )
 
 
-def _kind(fault: Fault, status: int) -> ModelErrorKind:
+def _kind(fault: ErrorBody, status: int) -> ModelErrorKind:
     for code in fault.codes:
         if kind := _CODES.get(code.lower()):
             return kind
@@ -208,7 +208,7 @@ def _date(value: str | None) -> datetime | None:
     return moment.astimezone(UTC) if moment.tzinfo else moment.replace(tzinfo=UTC)
 
 
-def cleaned(error: ModelError, key: str | None) -> ModelError:
+def redact_error(error: ModelError, key: str | None) -> ModelError:
     """The same error without the credential, and with a message of bearable length."""
 
     def clean(value: str | None) -> str | None:
@@ -227,7 +227,7 @@ def cleaned(error: ModelError, key: str | None) -> ModelError:
     )
 
 
-class RetryPolicy(Struct, frozen=True, kw_only=True):
+class ModelRetryPolicy(Struct, frozen=True, kw_only=True):
     """Exponential back-off with jitter, which yields to what the provider asked for."""
 
     max_retries: int = 3

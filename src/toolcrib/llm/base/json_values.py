@@ -7,7 +7,7 @@ from typing import Any, cast
 
 import orjson
 
-from toolcrib.contracts import pointed
+from toolcrib.contracts import resolve_pointer
 from toolcrib.contracts.base.errors import ModelError
 
 
@@ -63,7 +63,7 @@ def missing(provider: str, field: str, holder: dict[str, Any]) -> ModelError:
     return ModelError("bad_response", f"{provider} answered without {field!r}; it sent {found}")
 
 
-def followed(root: dict[str, Any], schema: Any) -> dict[str, Any]:
+def follow_references(root: dict[str, Any], schema: Any) -> dict[str, Any]:
     """The schema that a reference means; a chain of references is followed as far as it leads somewhere new.
 
     Args:
@@ -74,5 +74,5 @@ def followed(root: dict[str, Any], schema: Any) -> dict[str, Any]:
     found = obj(schema)
     while (reference := text(found.get("$ref"))) and reference not in seen:
         seen.add(reference)
-        found = obj(pointed(root, reference))
+        found = obj(resolve_pointer(root, reference))
     return found

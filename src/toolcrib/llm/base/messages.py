@@ -165,7 +165,7 @@ NO_TOOLS = ToolSet()
 """The empty set."""
 
 
-class Usage(Struct, frozen=True, omit_defaults=True):
+class TokenUsage(Struct, frozen=True, omit_defaults=True):
     """Tokens of one model call."""
 
     input: int = 0
@@ -178,8 +178,8 @@ class Usage(Struct, frozen=True, omit_defaults=True):
     estimated: bool = False
     """Whether the numbers are ours because the provider gave none."""
 
-    def __add__(self, other: "Usage") -> "Usage":
-        return Usage(
+    def __add__(self, other: "TokenUsage") -> "TokenUsage":
+        return TokenUsage(
             self.input + other.input,
             self.output + other.output,
             self.cache_read + other.cache_read,
@@ -200,7 +200,7 @@ class Response(Struct, frozen=True, omit_defaults=True):
     stop: Stop
     raw_stop: str
     """The provider's own word for `stop`, empty if it gave none."""
-    usage: Usage
+    usage: TokenUsage
     model: str
     """The model that answered, as the provider names it."""
     id: str
@@ -391,13 +391,13 @@ def _refuse_other_version(data: bytes | str) -> None:
         )
 
 
-class TextDelta(Struct, frozen=True, tag="text_delta"):
+class TextChunk(Struct, frozen=True, tag="text_delta"):
     """More of the answer's text."""
 
     text: str
 
 
-class ThinkingDelta(Struct, frozen=True, tag="thinking_delta"):
+class ThinkingChunk(Struct, frozen=True, tag="thinking_delta"):
     """More of the model's shown reasoning."""
 
     text: str
@@ -428,7 +428,7 @@ class CallEnd(Struct, frozen=True, tag="call_end"):
 class UsageUpdate(Struct, frozen=True, tag="usage"):
     """The tokens so far; replaces earlier updates."""
 
-    usage: Usage
+    usage: TokenUsage
 
 
 class Done(Struct, frozen=True, tag="done"):
@@ -437,7 +437,7 @@ class Done(Struct, frozen=True, tag="done"):
     response: Response
 
 
-Event: TypeAlias = TextDelta | ThinkingDelta | CallStart | CallDelta | CallEnd | UsageUpdate | Done
+Event: TypeAlias = TextChunk | ThinkingChunk | CallStart | CallDelta | CallEnd | UsageUpdate | Done
 """Anything that a model call can tell."""
 
 

@@ -26,10 +26,10 @@ from toolcrib.llm.base.messages import (
     Request,
     Text,
     Thinking,
+    TokenUsage,
     ToolCall,
     ToolResult,
     ToolSet,
-    Usage,
 )
 
 _MILLION = Decimal(1_000_000)
@@ -84,7 +84,7 @@ class _Rates(Struct, frozen=True):
     source: str
     per_call: Decimal = Decimal(0)
 
-    def of(self, usage: Usage) -> Decimal:
+    def of(self, usage: TokenUsage) -> Decimal:
         fresh = max(0, usage.input - usage.cache_read - usage.cache_write)
         counted = (
             (self.input, fresh),
@@ -108,9 +108,9 @@ class Prices:
     def __init__(self, overrides: RateTable | None = None) -> None:
         self._overrides = tuple((pattern, _override(pattern, rates)) for pattern, rates in (overrides or {}).items())
 
-    def cost(self, usage: Usage, provider: str, model: str, at: datetime) -> Cost:
+    def cost(self, usage: TokenUsage, provider: str, model: str, at: datetime) -> Cost:
         """What these tokens cost at a moment; rates change over time, and with some providers over the day."""
-        rates = self._overridden(provider, model) or _shipped(provider, model, int(at.timestamp()) // _HOUR_S)
+        rates = self._overridden(provider, model) or _package_rates(provider, model, int(at.timestamp()) // _HOUR_S)
         if isinstance(rates, str):
             return Cost(None, rates)
         source = f"{rates.source}, tokens estimated" if usage.estimated else rates.source
@@ -149,7 +149,7 @@ def _amount(pattern: str, name: str, value: Decimal | float | str) -> Decimal:
 
 
 @lru_cache(maxsize=1024)
-def _shipped(provider: str, model: str, hour: int) -> _Rates | str:
+def _package_rates(provider: str, model: str, hour: int) -> _Rates | str:
     """The rates of `genai-prices` in an hour since 1970, or why there are none."""
     try:
         from genai_prices import Usage as NoUsage  # noqa: PLC0415 - an optional package of 170 ms
@@ -204,13 +204,13 @@ def _rate(price: Any) -> _Rate:
 _CHARACTERS_PER_TOKEN = 4
 
 
-def estimated_usage(request: Request, answer: Message) -> Usage:
+def estimate_usage(request: Request, answer: Message) -> TokenUsage:
     """The tokens of a call, by the length of what was sent and received; marked as estimated."""
-    sent = estimated_tokens(request.messages, system=request.system, tools=request.tools)
-    return Usage(input=sent, output=_tokens(_size(answer)), estimated=True)
+    sent = estimate_tokens(request.messages, system=request.system, tools=request.tools)
+    return TokenUsage(input=sent, output=_tokens(_size(answer)), estimated=True)
 
 
-def estimated_tokens(messages: Iterable[Message], *, system: str = "", tools: ToolSet = NO_TOOLS) -> int:
+def estimate_tokens(messages: Iterable[Message], *, system: str = "", tools: ToolSet = NO_TOOLS) -> int:
     """The tokens that a prompt comes to, by its length."""
     return _tokens(len(system) + tools.size + sum(map(_size, messages)))
 

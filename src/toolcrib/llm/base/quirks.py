@@ -107,7 +107,7 @@ class Quirks(Struct, frozen=True, kw_only=True):
     signed_calls: bool = False
     """Whether the endpoint refuses a turn of tool calls that it did not sign, unless it is marked."""
 
-    def ignored(self, request: Request) -> tuple[str, ...]:
+    def settings_to_drop(self, request: Request) -> tuple[str, ...]:
         """The settings of a request that this endpoint cannot take and that are therefore not sent; for a warning."""
         refused: list[str] = []
         if not self.sampling:

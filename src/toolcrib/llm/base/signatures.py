@@ -9,7 +9,7 @@ from typing import Any
 
 import orjson
 
-from toolcrib.llm.base.json_values import arr, followed, obj, text
+from toolcrib.llm.base.json_values import arr, follow_references, obj, text
 
 _ANY = "any"
 _DEEPEST = 4
@@ -27,7 +27,7 @@ class _Signatures:
         self._root = root
 
     def of(self, value: Any, depth: int) -> str:
-        schema = followed(self._root, value)
+        schema = follow_references(self._root, value)
         if depth > _DEEPEST:
             return _ANY
         if "const" in schema:

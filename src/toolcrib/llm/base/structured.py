@@ -21,7 +21,7 @@ from toolcrib.llm.base.messages import (
     Request,
     Response,
     Text,
-    TextDelta,
+    TextChunk,
     Tool,
     ToolCall,
     ToolSet,
@@ -50,25 +50,25 @@ class StructuredAnswer:
             self._tool = _free_name(request)
             self.request = _with_tool(request, self._tool)
         elif mode == "json_object":
-            self.request = msgspec.structs.replace(request, system=_prompted(request))
+            self.request = msgspec.structs.replace(request, system=_system_with_schema(request))
         elif mode == "prompt":
-            self.request = msgspec.structs.replace(request, system=_prompted(request), output_schema=None)
+            self.request = msgspec.structs.replace(request, system=_system_with_schema(request), output_schema=None)
 
     def read(self, events: Iterable[Event]) -> Iterable[Event]:
         """The events as the caller shall see them."""
-        return events if self._tool is None else self._unwrapped(events, self._tool)
+        return events if self._tool is None else self._unwrap(events, self._tool)
 
     def response(self, response: Response) -> Response:
         """The whole answer likewise."""
         return response if self._tool is None else _as_text(response, self._tool)
 
-    def _unwrapped(self, events: Iterable[Event], name: str) -> Iterator[Event]:
+    def _unwrap(self, events: Iterable[Event], name: str) -> Iterator[Event]:
         for event in events:
             match event:
                 case CallStart() if event.name == name:
                     self._hidden.add(event.index)
                 case CallDelta() if event.index in self._hidden:
-                    yield TextDelta(event.args)
+                    yield TextChunk(event.args)
                 case CallEnd() if event.index in self._hidden:
                     pass
                 case CallStart() | CallDelta() | CallEnd():
@@ -112,7 +112,7 @@ def _with_tool(request: Request, name: str) -> Request:
     )
 
 
-def _prompted(request: Request) -> str:
+def _system_with_schema(request: Request) -> str:
     schema = orjson.dumps(request.output_schema).decode()
     return f"{request.system}\n\nAnswer with one JSON value and nothing else. Its JSON Schema:\n{schema}".lstrip()
 

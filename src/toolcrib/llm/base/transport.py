@@ -58,7 +58,7 @@ class SseParser:
         if not chunk:
             return []
         if self._after_cr or b"\r" in chunk:
-            chunk = self._normalised(chunk)
+            chunk = self._normalise_lines(chunk)
         buffer = self._tail + chunk if self._tail else chunk
         if not self._started:
             if _BOM.startswith(buffer[:3]) and len(buffer) < len(_BOM):
@@ -93,7 +93,7 @@ class SseParser:
                 self._data.append(value)
         return events
 
-    def _normalised(self, chunk: bytes) -> bytes:
+    def _normalise_lines(self, chunk: bytes) -> bytes:
         """One kind of line end. A CR LF cut between two chunks must not become two line ends."""
         if self._after_cr and chunk.startswith(b"\n"):
             chunk = chunk[1:]

@@ -91,7 +91,7 @@ def as_object(args: str) -> Any:
     return orjson.Fragment(args or "{}") if isinstance(value, dict) else {"not_an_object": value}
 
 
-def signed(origin: str, fields: dict[str, Any]) -> str | None:
+def signature_of(origin: str, fields: dict[str, Any]) -> str | None:
     """The signature that holds these fields, if there are any."""
     return orjson.dumps({origin: fields}).decode() if fields else None
 

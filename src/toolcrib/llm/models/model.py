@@ -14,9 +14,9 @@ import orjson
 from msgspec import Struct
 
 from toolcrib.contracts.base.errors import InvalidSettings, ModelError
-from toolcrib.llm.base.errors import cleaned
-from toolcrib.llm.base.messages import Done, Event, Request, Response, Usage
-from toolcrib.llm.base.prices import Cost, Prices, estimated_usage
+from toolcrib.llm.base.errors import redact_error
+from toolcrib.llm.base.messages import Done, Event, Request, Response, TokenUsage
+from toolcrib.llm.base.prices import Cost, Prices, estimate_usage
 from toolcrib.llm.base.quirks import Quirks
 from toolcrib.llm.base.structured import StructuredAnswer
 from toolcrib.llm.base.transport import SseParser, Transport
@@ -45,7 +45,7 @@ class LanguageModel(Protocol):
         """The answer as it arrives, `Done` last; raises as `request`. Close it if you leave early."""
         ...
 
-    def cost(self, usage: Usage, at: datetime) -> Cost:
+    def cost(self, usage: TokenUsage, at: datetime) -> Cost:
         """What a call at that moment costs."""
         ...
 
@@ -107,8 +107,8 @@ class Model:
         try:
             response = await self._whole(answer.request, key)
         except ModelError as error:
-            raise cleaned(error, key) from None
-        return _counted(tools.response(answer.response(response)), request)
+            raise redact_error(error, key) from None
+        return _with_usage(tools.response(answer.response(response)), request)
 
     async def stream(self, request: Request) -> AsyncGenerator[Event]:
         """See `LanguageModel.stream`."""
@@ -116,14 +116,14 @@ class Model:
         tools = self._tools(request)
         answer = StructuredAnswer(tools.request, self.endpoint.quirks)
         try:
-            async with aclosing(self._streamed(answer.request, key)) as batches:
+            async with aclosing(self._stream_events(answer.request, key)) as batches:
                 async for events in batches:
                     for event in tools.read(answer.read(events)):
-                        yield Done(_counted(event.response, request)) if isinstance(event, Done) else event
+                        yield Done(_with_usage(event.response, request)) if isinstance(event, Done) else event
         except ModelError as error:
-            raise cleaned(error, key) from None
+            raise redact_error(error, key) from None
 
-    def cost(self, usage: Usage, at: datetime) -> Cost:
+    def cost(self, usage: TokenUsage, at: datetime) -> Cost:
         """See `LanguageModel.cost`."""
         return self._prices.cost(usage, self.endpoint.provider, self.endpoint.model, at)
 
@@ -143,14 +143,14 @@ class Model:
         )
 
     async def _whole(self, request: Request, key: str | None) -> Response:
-        url, body, headers = self._rendered(request, key, stream=False)
+        url, body, headers = self._render_request(request, key, stream=False)
         response = await self._transport.post(url, body, headers, request.timeouts)
         if response.status >= 300:
             raise self.endpoint.wire.error(response.status, response.headers, response.body)
         return self.endpoint.wire.parse(response.body)
 
-    async def _streamed(self, request: Request, key: str | None) -> AsyncGenerator[Iterable[Event]]:
-        url, body, headers = self._rendered(request, key, stream=True)
+    async def _stream_events(self, request: Request, key: str | None) -> AsyncGenerator[Iterable[Event]]:
+        url, body, headers = self._render_request(request, key, stream=True)
         async with self._transport.stream(url, body, headers, request.timeouts) as stream:
             if stream.status >= 300:
                 raise self.endpoint.wire.error(stream.status, stream.headers, await stream.read())
@@ -165,7 +165,7 @@ class Model:
                 yield decoder.feed(data)
             yield decoder.close()
 
-    def _rendered(self, request: Request, key: str | None, *, stream: bool) -> tuple[str, bytes, dict[str, str]]:
+    def _render_request(self, request: Request, key: str | None, *, stream: bool) -> tuple[str, bytes, dict[str, str]]:
         path, body = self.endpoint.wire.build(request, self.endpoint.quirks, stream=stream)
         headers = {
             "content-type": "application/json",
@@ -176,18 +176,18 @@ class Model:
 
     def _tools(self, request: Request) -> SchemaTools | TextTools:
         """How the request gets its tool calls."""
-        named, quirks = self._named(request), self.endpoint.quirks
+        named, quirks = self._with_model(request), self.endpoint.quirks
         return TextTools(named, quirks) if quirks.tool_calling == "text" else SchemaTools(named, quirks)
 
-    def _named(self, request: Request) -> Request:
+    def _with_model(self, request: Request) -> Request:
         return request if request.model else msgspec.structs.replace(request, model=self.endpoint.model)
 
 
-def _counted(response: Response, request: Request) -> Response:
+def _with_usage(response: Response, request: Request) -> Response:
     """Usage that the provider did not give is estimated."""
     if not response.usage.estimated:
         return response
-    return msgspec.structs.replace(response, usage=estimated_usage(request, response.message))
+    return msgspec.structs.replace(response, usage=estimate_usage(request, response.message))
 
 
 def _is_whole(content_type: str) -> bool:

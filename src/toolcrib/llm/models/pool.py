@@ -22,7 +22,7 @@ from msgspec import structs
 
 from toolcrib.contracts import InvalidSettings, LLMConfig, OnMalformed
 from toolcrib.infrastructure.net import HttpSession
-from toolcrib.llm.base.messages import Event, Request, Response, Usage
+from toolcrib.llm.base.messages import Event, Request, Response, TokenUsage
 from toolcrib.llm.base.prices import Cost, Prices
 from toolcrib.llm.base.quirks import Quirks
 from toolcrib.llm.base.transport import HttpTransport
@@ -61,7 +61,7 @@ class TextProtocol:
                 for shown in tools.read((event,)):
                     yield shown
 
-    def cost(self, usage: Usage, at: datetime) -> Cost:
+    def cost(self, usage: TokenUsage, at: datetime) -> Cost:
         """See `LanguageModel.cost`."""
         return self._model.cost(usage, at)
 

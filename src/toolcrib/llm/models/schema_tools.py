@@ -28,7 +28,7 @@ from toolcrib.llm.base.messages import (
     Request,
     Response,
     Text,
-    TextDelta,
+    TextChunk,
     ToolCall,
     ToolResult,
     ToolSet,
@@ -115,29 +115,29 @@ class SchemaTools:
         }
         if offered:
             self._text = AnswerText()
-            prompt, schema = _rendered(offered, request.tool_choice, _answer_schema(request), quirks.schema_calls)
+            prompt, schema = _render_tools(offered, request.tool_choice, _answer_schema(request), quirks.schema_calls)
             changed["system"] = f"{request.system}\n\n{prompt}".lstrip()
             changed["output_schema"] = orjson.loads(schema)
         self.request = msgspec.structs.replace(request, **changed)
 
     def read(self, events: Iterable[Event]) -> Iterable[Event]:
         """The events as the caller shall see them."""
-        return events if self._text is None else self._unwrapped(events, self._text)
+        return events if self._text is None else self._unwrap(events, self._text)
 
     def response(self, response: Response) -> Response:
         """The whole answer likewise."""
         return response if self._text is None else self._read(response)
 
-    def _unwrapped(self, events: Iterable[Event], answer: AnswerText) -> Iterator[Event]:
+    def _unwrap(self, events: Iterable[Event], answer: AnswerText) -> Iterator[Event]:
         for event in events:
             match event:
-                case TextDelta():
+                case TextChunk():
                     if said := answer.feed(event.text):
-                        yield TextDelta(said)
+                        yield TextChunk(said)
                 case Done():
                     response = self._read(event.response)
                     if rest := response.message.text[len(answer.said) :]:
-                        yield TextDelta(rest)
+                        yield TextChunk(rest)
                     yield from whole_calls(response.message.calls)
                     yield Done(response)
                 case _:
@@ -191,14 +191,14 @@ def _answer_schema(request: Request) -> bytes | None:
 
 
 @lru_cache(maxsize=64)
-def _rendered(tools: ToolSet, choice: str | NamedTool, answer: bytes | None, most: int) -> tuple[str, bytes]:
+def _render_tools(tools: ToolSet, choice: str | NamedTool, answer: bytes | None, most: int) -> tuple[str, bytes]:
     """The prompt, and the schema as JSON. What a tool's schema defines stands at the root, where references reach."""
     offered = [tool for tool in tools.tools if not isinstance(choice, NamedTool) or tool.name == choice.name]
     lines = [f"- {tool.name}{_arguments(tool.schema)}: {' '.join(tool.description.split())}" for tool in offered]
     definitions: dict[str, Any] = {}
     calls: list[dict[str, Any]] = []
     for tool in offered:
-        reference = _defined(definitions, f"tool.{tool.name}", tool.schema)
+        reference = _add_definition(definitions, f"tool.{tool.name}", tool.schema)
         calls.append(_object({"name": {"const": tool.name}, "arguments": reference}))
     alternatives = [
         _object({"calls": {"type": "array", "items": {"anyOf": calls}, "minItems": 1, "maxItems": most}}),
@@ -206,7 +206,7 @@ def _rendered(tools: ToolSet, choice: str | NamedTool, answer: bytes | None, mos
     several = "; several calls only if none needs the result of another" if most > 1 else ""
     how = f'To use tools answer {{"calls": [{{"name": "...", "arguments": {{...}}}}]}}{several}.'
     if answer is not None:
-        alternatives.append(_object({"answer": _defined(definitions, "answer", orjson.loads(answer))}))
+        alternatives.append(_object({"answer": _add_definition(definitions, "answer", orjson.loads(answer))}))
         how += f' When you are done answer {{"answer": {signature(orjson.loads(answer))}}}.'
     prompt = "\n".join(("Tools:", *lines, how))
     return prompt, orjson.dumps({"anyOf": alternatives, "$defs": definitions})
@@ -225,27 +225,29 @@ def _object(properties: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-def _defined(definitions: dict[str, Any], name: str, schema: dict[str, Any]) -> dict[str, Any]:
+def _add_definition(definitions: dict[str, Any], name: str, schema: dict[str, Any]) -> dict[str, Any]:
     """Put a schema and its own definitions among these; the reference to it."""
     own = obj(schema.get("$defs"))
     for inner, content in own.items():
-        definitions[f"{name}.{inner}"] = _moved(content, name)
-    definitions[name] = _moved({key: value for key, value in schema.items() if key != "$defs"}, name)
+        definitions[f"{name}.{inner}"] = _move_references(content, name)
+    definitions[name] = _move_references({key: value for key, value in schema.items() if key != "$defs"}, name)
     return {"$ref": f"#/$defs/{name}"}
 
 
-def _moved(value: Any, name: str) -> Any:
+def _move_references(value: Any, name: str) -> Any:
     """The same with its references leading to where the definitions are now."""
     if isinstance(value, list):
-        return [_moved(item, name) for item in arr(value)]
+        return [_move_references(item, name) for item in arr(value)]
     if not isinstance(value, dict):
         return value
-    return {key: _target(item, name) if key == "$ref" else _moved(item, name) for key, item in obj(value).items()}
+    return {
+        key: _target(item, name) if key == "$ref" else _move_references(item, name) for key, item in obj(value).items()
+    }
 
 
 def _target(reference: Any, name: str) -> Any:
     if not isinstance(reference, str) or not reference.startswith("#"):
-        return _moved(reference, name)
+        return _move_references(reference, name)
     if reference.startswith("#/$defs/"):
         return f"#/$defs/{name}.{reference.removeprefix('#/$defs/')}"
     return f"#/$defs/{name}{reference[1:]}"

@@ -24,15 +24,15 @@ from toolcrib.llm.base.messages import (
     Request,
     Response,
     Text,
-    TextDelta,
+    TextChunk,
     Thinking,
-    ThinkingDelta,
+    ThinkingChunk,
+    TokenUsage,
     ToolCall,
-    Usage,
     UsageUpdate,
     assistant,
 )
-from toolcrib.llm.base.prices import Cost, estimated_usage
+from toolcrib.llm.base.prices import Cost, estimate_usage
 
 ScriptedAnswer: TypeAlias = Response | Message | str | ModelError
 """What a script says next: a whole response, its message, its text, or a failure that is raised."""
@@ -80,7 +80,7 @@ class ScriptedModel:
         yield UsageUpdate(response.usage)
         yield Done(response)
 
-    def cost(self, usage: Usage, at: datetime) -> Cost:
+    def cost(self, usage: TokenUsage, at: datetime) -> Cost:
         """Nothing, at any time."""
         return Cost(Decimal(0), "scripted")
 
@@ -95,11 +95,11 @@ class ScriptedModel:
 
     def _response(self, request: Request, answer: Response | Message | str) -> Response:
         if isinstance(answer, Response):
-            usage = answer.usage if answer.usage != Usage() else estimated_usage(request, answer.message)
+            usage = answer.usage if answer.usage != TokenUsage() else estimate_usage(request, answer.message)
             return msgspec.structs.replace(answer, usage=usage)
         message = assistant(answer) if isinstance(answer, str) else answer
         stop = "tool_calls" if message.calls else "end"
-        usage = estimated_usage(request, message)
+        usage = estimate_usage(request, message)
         return Response(message, stop, stop, usage, self.name, f"scripted-{len(self.requests)}")
 
 
@@ -108,9 +108,9 @@ def _events(response: Response) -> Iterator[Event]:
     for part in response.message.parts:
         match part:
             case Text() | Opaque():
-                yield from map(TextDelta, _words(part.text))
+                yield from map(TextChunk, _words(part.text))
             case Thinking():
-                yield from map(ThinkingDelta, _words(part.text))
+                yield from map(ThinkingChunk, _words(part.text))
             case ToolCall():
                 yield CallStart(index, part.id, part.name)
                 yield CallDelta(index, part.args)

@@ -19,7 +19,7 @@ from toolcrib.llm.base.transport import Transport
 from toolcrib.llm.sdk._http import http_client, httpx_timeout
 from toolcrib.llm.sdk.entra import entra_token
 from toolcrib.llm.sdk.places import SdkSettings
-from toolcrib.llm.sdk.sdk_transport import Post, unreached, unsigned
+from toolcrib.llm.sdk.sdk_transport import Post, connection_error, credential_error
 
 _SCOPE = "https://ai.azure.com/.default"
 
@@ -70,9 +70,9 @@ def raw(
         except APIStatusError as error:
             return error.response
         except APIConnectionError as error:
-            raise unreached(settings, error) from error
+            raise connection_error(settings, error) from error
         except no_credential as error:
-            raise unsigned(settings, error) from error
+            raise credential_error(settings, error) from error
         return cast("httpx2.Response", answer)
 
     return post

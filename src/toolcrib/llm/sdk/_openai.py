@@ -11,7 +11,7 @@ from toolcrib.llm.base.transport import Transport
 from toolcrib.llm.sdk._http import http_client, httpx_timeout
 from toolcrib.llm.sdk.entra import entra_token
 from toolcrib.llm.sdk.places import SdkSettings
-from toolcrib.llm.sdk.sdk_transport import Post, unreached
+from toolcrib.llm.sdk.sdk_transport import Post, connection_error
 
 _API_VERSION = "2024-10-21"
 """Azure's last dated version that is generally available."""
@@ -58,7 +58,7 @@ def _raw(made: AsyncOpenAI, settings: SdkSettings) -> Post:
         except APIStatusError as error:
             return error.response
         except APIConnectionError as error:
-            raise unreached(settings, error) from error
+            raise connection_error(settings, error) from error
         return cast("httpx2.Response", answer)
 
     return post

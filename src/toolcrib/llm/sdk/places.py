@@ -26,7 +26,7 @@ class SdkSettings(Struct, frozen=True, kw_only=True):
 
 def azure_url(environment: Mapping[str, str]) -> str:
     """The OpenAI API of an Azure resource."""
-    return f"{_needed(environment, 'AZURE_OPENAI_ENDPOINT').rstrip('/')}/openai"
+    return f"{_require_variable(environment, 'AZURE_OPENAI_ENDPOINT').rstrip('/')}/openai"
 
 
 def bedrock_url(environment: Mapping[str, str]) -> str:
@@ -36,12 +36,12 @@ def bedrock_url(environment: Mapping[str, str]) -> str:
 
 def bedrock_region(environment: Mapping[str, str]) -> str:
     """The AWS region."""
-    return environment.get("AWS_REGION") or _needed(environment, "AWS_DEFAULT_REGION", shown="AWS_REGION")
+    return environment.get("AWS_REGION") or _require_variable(environment, "AWS_DEFAULT_REGION", shown="AWS_REGION")
 
 
 def foundry_url(environment: Mapping[str, str]) -> str:
     """The Anthropic API of a Microsoft Foundry resource."""
-    return f"https://{_needed(environment, 'ANTHROPIC_FOUNDRY_RESOURCE')}.services.ai.azure.com/anthropic"
+    return f"https://{_require_variable(environment, 'ANTHROPIC_FOUNDRY_RESOURCE')}.services.ai.azure.com/anthropic"
 
 
 def vertex_url(environment: Mapping[str, str]) -> str:
@@ -60,7 +60,7 @@ def vertex_google_url(environment: Mapping[str, str]) -> str:
 
 def vertex_project(environment: Mapping[str, str]) -> str:
     """The Google Cloud project."""
-    return _needed(environment, "GOOGLE_CLOUD_PROJECT")
+    return _require_variable(environment, "GOOGLE_CLOUD_PROJECT")
 
 
 def vertex_location(environment: Mapping[str, str]) -> str:
@@ -76,7 +76,7 @@ def _vertex_host(location: str) -> str:
     return f"{location}-aiplatform.googleapis.com"
 
 
-def _needed(environment: Mapping[str, str], variable: str, *, shown: str = "") -> str:
+def _require_variable(environment: Mapping[str, str], variable: str, *, shown: str = "") -> str:
     if value := environment.get(variable):
         return value
     raise InvalidSettings(f"{shown or variable} is not set; export it, or give base_url")

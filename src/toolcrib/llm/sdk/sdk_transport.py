@@ -22,7 +22,7 @@ import orjson
 
 from toolcrib.contracts.base.errors import ModelError, ToolcribError
 from toolcrib.infrastructure.net import HttpResponse, HttpStream, Timeouts
-from toolcrib.llm.base.errors import Fault, provider_error
+from toolcrib.llm.base.errors import ErrorBody, provider_error
 from toolcrib.llm.base.json_values import load_object, obj, text
 from toolcrib.llm.base.transport import Transport
 from toolcrib.llm.sdk.places import SdkSettings
@@ -70,7 +70,7 @@ def _event(message: _Message, provider: str) -> bytes:
     if message.headers.get(":message-type") != "event":
         name = text(message.headers.get(":exception-type")) or text(message.headers.get(":error-code"))
         why = text(message.headers.get(":error-message")) or _why(message.payload)
-        raise provider_error(provider, Fault(why, (name,) if name else (), _STATUSES.get(name, 500)))
+        raise provider_error(provider, ErrorBody(why, (name,) if name else (), _STATUSES.get(name, 500)))
     try:
         return b64decode(text(load_object(message.payload, provider).get("bytes")), validate=True)
     except NotBase64:
@@ -168,14 +168,14 @@ class SdkTransport:
             return self._made[1]
 
 
-def unreached(settings: SdkSettings, error: Exception) -> ToolcribError:
+def connection_error(settings: SdkSettings, error: Exception) -> ToolcribError:
     """What an SDK's failure without an answer means; its cause is ours, because the connection is."""
     if isinstance(error.__cause__, ToolcribError):
         return error.__cause__
     return ModelError("connection", f"{settings.provider} was not reached: {error}")
 
 
-def unsigned(settings: SdkSettings, error: Exception) -> ModelError:
+def credential_error(settings: SdkSettings, error: Exception) -> ModelError:
     """What it means that an SDK found nothing to sign a request with."""
     return ModelError("auth", f"{settings.provider}: there is no credential that can be used: {error}")
 

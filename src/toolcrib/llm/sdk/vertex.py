@@ -41,23 +41,23 @@ class VertexTransport:
             InvalidSettings: `google-auth` is not installed.
             ModelError: As `Transport.post`, and `auth` if there is no credential.
         """
-        return await self._inner.post(url, body, await self._signed(headers), timeouts)
+        return await self._inner.post(url, body, await self._sign_headers(headers), timeouts)
 
     @asynccontextmanager
     async def stream(
         self, url: str, body: bytes, headers: Mapping[str, str], timeouts: Timeouts
     ) -> AsyncGenerator[HttpStream]:
         """See `Transport.stream`; raises as `post`."""
-        async with self._inner.stream(url, body, await self._signed(headers), timeouts) as stream:
+        async with self._inner.stream(url, body, await self._sign_headers(headers), timeouts) as stream:
             yield stream
 
-    async def _signed(self, headers: Mapping[str, str]) -> dict[str, str]:
+    async def _sign_headers(self, headers: Mapping[str, str]) -> dict[str, str]:
         async with self._renewing:
             if self._credentials is None or not self._credentials.valid:
-                self._credentials = await asyncio.to_thread(self._renewed, self._credentials)
+                self._credentials = await asyncio.to_thread(self._renew_credentials, self._credentials)
             return {**headers, "authorization": f"Bearer {self._credentials.token}"}
 
-    def _renewed(self, credentials: "Credentials | None") -> "Credentials":
+    def _renew_credentials(self, credentials: "Credentials | None") -> "Credentials":
         """Credentials with a fresh token; blocks."""
         try:
             import google.auth  # noqa: PLC0415 - an optional package

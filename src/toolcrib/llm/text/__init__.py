@@ -1,6 +1,6 @@
 """The text protocol: tools as TypeScript in the prompt, calls in fenced blocks of the answer. Nothing is evaluated."""
 
-from toolcrib.llm.text.calls import MOST_CALLS, Block, Call, Problem, parse
+from toolcrib.llm.text.calls import MOST_CALLS, Block, BlockProblem, WrittenCall, parse
 from toolcrib.llm.text.fences import Prose
 from toolcrib.llm.text.functions import FINAL
 from toolcrib.llm.text.literals import UNDEFINED, Undefined
@@ -12,12 +12,12 @@ __all__ = [
     "MOST_CALLS",
     "UNDEFINED",
     "Block",
-    "Call",
-    "Problem",
+    "BlockProblem",
     "Prose",
     "TextTools",
     "Toolkit",
     "Undefined",
+    "WrittenCall",
     "parse",
     "toolkit_of",
 ]

@@ -18,7 +18,7 @@ from typing import Final
 from toolcrib.contracts import Json
 from toolcrib.llm.text.fences import CLOSING, Opening, first_opening, opening_at, thought_until
 from toolcrib.llm.text.literals import UNDEFINED, Malformed, Undefined, separator, value
-from toolcrib.llm.text.source import Source
+from toolcrib.llm.text.source import BlockSource
 
 _TOKEN = re.compile(
     r"""(?P<string>"(?:[^"\\\n]++|\\.)*+"|'(?:[^'\\\n]++|\\.)*+'|`(?:[^`\\\n]++|\\.)++`
@@ -107,7 +107,7 @@ _KEYWORDS = frozenset(
 
 
 @dataclass(frozen=True, slots=True)
-class Call:
+class WrittenCall:
     """A call as it was written."""
 
     name: str
@@ -122,7 +122,7 @@ class Call:
 
 
 @dataclass(frozen=True, slots=True)
-class Problem:
+class BlockProblem:
     """Why a block is malformed."""
 
     message: str
@@ -141,8 +141,8 @@ class Block:
     start: int
     """Offset of its first line."""
     end: int
-    calls: tuple[Call, ...]
-    problem: Problem | None = None
+    calls: tuple[WrittenCall, ...]
+    problem: BlockProblem | None = None
     """Null if the block is well-formed."""
     is_closed: bool = True
     """Whether its end was written; an answer that was cut off may hold a whole call all the same."""
@@ -159,7 +159,7 @@ def parse(text: str) -> tuple[Block, ...]:
     position = thought_until(text)
     while (opening := first_opening(text, position)) is not None:
         if opening.start >= quoted_until and ">" in opening.margin:
-            quoted_until = opening.quoted_until(text)
+            quoted_until = opening.quotation_end(text)
         if not opening.is_tool:
             end = opening.closing(text)
         elif calls >= MOST_CALLS:
@@ -176,7 +176,7 @@ def parse(text: str) -> tuple[Block, ...]:
     return tuple(blocks)
 
 
-def problem_at(text: str, position: int, message: str) -> Problem:
+def problem_at(text: str, position: int, message: str) -> BlockProblem:
     """A problem with its line and column.
 
     Args:
@@ -184,7 +184,7 @@ def problem_at(text: str, position: int, message: str) -> Problem:
         position: Offset in it.
         message: What is wrong, and what to write instead.
     """
-    return Problem(message, text.count("\n", 0, position) + 1, position - text.rfind("\n", 0, position))
+    return BlockProblem(message, text.count("\n", 0, position) + 1, position - text.rfind("\n", 0, position))
 
 
 class _Reader:
@@ -194,8 +194,8 @@ class _Reader:
         self._text = text
         self._opening = opening
         self._most = most
-        self._source = Source(text, opening.body, until, opening.margin)
-        self._calls: list[Call] = []
+        self._source = BlockSource(text, opening.body, until, opening.margin)
+        self._calls: list[WrittenCall] = []
         self._declared: set[str] = set()
         self._is_closed = True
 
@@ -206,13 +206,13 @@ class _Reader:
             while not self._ends():
                 self._statement()
         except Malformed as malformed:
-            return self._malformed(malformed)
+            return self._block_with_problem(malformed)
         if not self._calls:
             problem = problem_at(self._text, start, "this block has no call")
             return Block(start, self._source.position, (), problem, is_closed=self._is_closed)
         return Block(start, self._source.position, tuple(self._calls), is_closed=self._is_closed)
 
-    def _malformed(self, malformed: Malformed) -> Block:
+    def _block_with_problem(self, malformed: Malformed) -> Block:
         end = certain_end(self._text, self._opening, malformed.restart, self._source.end)
         message = str(malformed)
         if end is None:
@@ -231,11 +231,11 @@ class _Reader:
         found = source.look(_FENCE)
         if found is None or found[0][0] != self._opening.fence[0]:
             return False
-        following = Source(self._text, found.end(), source.end, "")
+        following = BlockSource(self._text, found.end(), source.end, "")
         if following.look(_TO_LINE_END):
             source.position = found.end()
         elif not self._opens_next(found.start()):
-            raise source.malformed("a fence that ends a block must stand alone on its line")
+            raise source.refusal("a fence that ends a block must stand alone on its line")
         return True
 
     def _opens_next(self, position: int) -> bool:
@@ -258,7 +258,7 @@ class _Reader:
         if source.match(_AWAIT):
             source.skip()
         if len(self._calls) >= self._most:
-            raise source.malformed(_TOO_MANY, start)
+            raise source.refusal(_TOO_MANY, start)
         self._calls.append(self._call())
         self._end_statement()
 
@@ -277,21 +277,21 @@ class _Reader:
         is_new_line = source.skip()
         if source.take(";") or is_new_line or source.is_at_end or source.look(_FENCE):
             return
-        raise source.malformed(f"expected the end of the call, found {source.shown()}; results cannot be used here")
+        raise source.refusal(f"expected the end of the call, found {source.excerpt()}; results cannot be used here")
 
-    def _call(self) -> Call:
+    def _call(self) -> WrittenCall:
         source = self._source
         start = source.position
         found = source.match(_DOTTED)
         if found is None or found[0] in _KEYWORDS:
             source.position = start
-            raise source.malformed(f"expected a call like name(…), found {source.shown()}")
+            raise source.refusal(f"expected a call like name(…), found {source.excerpt()}")
         name = "".join(found[0].split())
         source.skip()
         source.match(_GENERIC)
         source.skip()
         if not source.take("("):
-            raise source.malformed(f"expected '(' after {name[:40]!r}, found {source.shown()}")
+            raise source.refusal(f"expected '(' after {name[:40]!r}, found {source.excerpt()}")
         arguments: list[Json | Undefined] = []
         named: dict[str, Json | Undefined] = {}
         while not self._closes(start):
@@ -300,15 +300,15 @@ class _Reader:
         while arguments and arguments[-1] is UNDEFINED:
             arguments.pop()
         end = source.position
-        return Call(name, tuple(arguments), named, start, end, self._text[start:end])
+        return WrittenCall(name, tuple(arguments), named, start, end, self._text[start:end])
 
     def _closes(self, start: int) -> bool:
         source = self._source
         source.skip()
         if source.is_at_end:
-            raise source.malformed("this call does not end", start)
+            raise source.refusal("this call does not end", start)
         if source.sees("..."):
-            raise source.malformed("'...' is not possible; write all values")
+            raise source.refusal("'...' is not possible; write all values")
         return source.take(")")
 
     def _argument(self, arguments: list[Json | Undefined], named: dict[str, Json | Undefined]) -> None:
@@ -317,10 +317,10 @@ class _Reader:
         name = source.match(_NAMED)
         if name is None:
             if named:
-                raise source.malformed("an argument without a name cannot follow one with a name")
+                raise source.refusal("an argument without a name cannot follow one with a name")
             arguments.append(value(source))
             return
         if name[1] in named:
-            raise source.malformed(f"the argument {name[1][:40]!r} is given twice", start)
+            raise source.refusal(f"the argument {name[1][:40]!r} is given twice", start)
         source.skip()
         named[name[1]] = value(source)

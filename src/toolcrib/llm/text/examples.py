@@ -9,8 +9,8 @@ from typing import Any, Final
 from toolcrib.contracts import Json, JsonObject
 from toolcrib.llm.base.json_values import arr, obj, text
 from toolcrib.llm.base.messages import ToolExample
-from toolcrib.llm.text.calls import Call
-from toolcrib.llm.text.functions import Function, Parameter
+from toolcrib.llm.text.calls import WrittenCall
+from toolcrib.llm.text.functions import FunctionParameter, ToolFunction
 from toolcrib.llm.text.literals import UNDEFINED, Undefined
 from toolcrib.llm.text.typescript import Types, literal
 
@@ -47,24 +47,24 @@ class _Unknown(Exception):
     """A schema does not tell any of its values."""
 
 
-def examples_of(function: Function) -> tuple[ToolExample, ...]:
+def examples_of(function: ToolFunction) -> tuple[ToolExample, ...]:
     """Up to three different examples of a tool, as short as they are."""
     found: dict[str, ToolExample] = {}
-    for example in (*function.tool.examples, *_derived(function)):
-        call = written(function, example.arguments)
+    for example in (*function.tool.examples, *_derive_examples(function)):
+        call = write_call(function, example.arguments)
         if len(call) <= _LONGEST and len(found) < WANTED:
             found.setdefault(call, example)
     return tuple(found.values())
 
 
-def written(function: Function, arguments: JsonObject) -> str:
+def write_call(function: ToolFunction, arguments: JsonObject) -> str:
     """A call with these arguments, as a model is to write it."""
     names = {parameter.name: parameter.shown for parameter in function.parameters}
     last = max((place for place, name in enumerate(names) if name in arguments), default=-1)
     values = [arguments.get(name, UNDEFINED) for name in [*names][: last + 1]]
     if arguments and (function.is_open or not names.keys() >= arguments.keys()):
         return f"{function.shown}({literal(arguments)})"
-    call = Call(function.shown, tuple(values), {}, 0, 0, "")
+    call = WrittenCall(function.shown, tuple(values), {}, 0, 0, "")
     if function.arguments(call) == arguments:
         return f"{function.shown}({', '.join(map(_argument, values))})"
     named = (f"{names[name]}: {literal(value)}" for name, value in arguments.items())
@@ -75,14 +75,14 @@ def _argument(value: Json | Undefined) -> str:
     return "undefined" if isinstance(value, Undefined) else literal(value)
 
 
-def _derived(function: Function) -> Iterator[ToolExample]:
+def _derive_examples(function: ToolFunction) -> Iterator[ToolExample]:
     """Calls with the required parameters, with all of them, and with more of them one by one."""
-    schema = function.types.followed(function.tool.schema)
+    schema = function.types.follow_references(function.tool.schema)
     names = {parameter.name for parameter in function.parameters}
     if not schema.keys().isdisjoint({*_BEYOND, "anyOf", "oneOf"}) or not names.issuperset(arr(schema.get("required"))):
         return
     optional = [parameter for parameter in function.parameters if not parameter.is_required]
-    choices: list[Callable[[Parameter], bool]] = [
+    choices: list[Callable[[FunctionParameter], bool]] = [
         lambda parameter: parameter.is_required,
         lambda _: True,
         *(lambda parameter, one=one: parameter.is_required or parameter is one for one in optional),
@@ -110,7 +110,7 @@ class _Samples:
         Raises:
             _Unknown: The schema does not tell any.
         """
-        schema = self._types.followed(part)
+        schema = self._types.follow_references(part)
         if depth > _DEEPEST or not schema.keys().isdisjoint(_BEYOND):
             raise _Unknown
         for told in (arr(schema.get("examples")), arr(schema.get("enum"))):

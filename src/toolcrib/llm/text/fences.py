@@ -42,7 +42,7 @@ class Opening(NamedTuple):
         """Whether calls stand in the block."""
         return self.info.lower() == TOOL
 
-    def quoted_until(self, text: str) -> int:
+    def quotation_end(self, text: str) -> int:
         """Where the quotation ends that the block is in; the end of the text if it is in none."""
         line = text.find("\n", self.body)
         if ">" not in self.margin or line < 0:
@@ -123,7 +123,7 @@ class Prose:
             return piece
         self._held.append(piece)
         if is_whole:
-            return self._finished(self._take())
+            return self._finish_line(self._take())
         if self._is_fence:
             return ""
         line = "".join(self._held)
@@ -138,7 +138,7 @@ class Prose:
         line, self._held, self._is_fence = "".join(self._held), [], False
         return line
 
-    def _finished(self, line: str) -> str:
+    def _finish_line(self, line: str) -> str:
         self._leave_quotation(line)
         if self._block is None:
             self._block = first_opening(line)

@@ -11,7 +11,7 @@ from typing import Any, Final, NamedTuple, cast
 from toolcrib.contracts import Json, JsonObject
 from toolcrib.llm.base.json_values import arr, obj
 from toolcrib.llm.base.messages import Tool
-from toolcrib.llm.text.calls import Call
+from toolcrib.llm.text.calls import WrittenCall
 from toolcrib.llm.text.literals import Malformed, Undefined
 from toolcrib.llm.text.typescript import Types, is_identifier
 
@@ -19,7 +19,7 @@ FINAL: Final = "finalResponse"
 """The function by which a model says that it is ready."""
 
 
-class Parameter(NamedTuple):
+class FunctionParameter(NamedTuple):
     """A parameter of a tool."""
 
     name: str
@@ -30,7 +30,7 @@ class Parameter(NamedTuple):
     takes_object: bool
 
 
-class Function:
+class ToolFunction:
     """A tool as a function.
 
     Args:
@@ -42,12 +42,12 @@ class Function:
         self.tool = tool
         self.shown = shown
         self.types = Types(tool.schema)
-        schema = self.types.followed(tool.schema)
+        schema = self.types.follow_references(tool.schema)
         self.parameters = tuple(_parameters(schema, self.types))
         self.is_open = not self.parameters and schema.get("additionalProperties") is not False
         """Whether the tool does not name its arguments: they are then the members of one object."""
 
-    def arguments(self, call: Call) -> JsonObject:
+    def arguments(self, call: WrittenCall) -> JsonObject:
         """The arguments of a call by the tool's names for them.
 
         Raises:
@@ -90,19 +90,19 @@ class Function:
         return cast("JsonObject", last) if place == 0 and last and not missing else None
 
 
-def functions_of(tools: Sequence[Tool]) -> dict[str, Function]:
+def functions_of(tools: Sequence[Tool]) -> dict[str, ToolFunction]:
     """The functions of a set of tools by the names that they have for the model, sorted by them."""
     taken = {FINAL, *(tool.name for tool in tools if is_identifier(tool.name) and tool.name != FINAL)}
-    found: dict[str, Function] = {}
+    found: dict[str, ToolFunction] = {}
     for tool in sorted(tools, key=lambda tool: tool.name):
         is_free = is_identifier(tool.name) and tool.name != FINAL
         shown = tool.name if is_free else _identifier(tool.name, taken)
         taken.add(shown)
-        found[shown] = Function(tool, shown)
+        found[shown] = ToolFunction(tool, shown)
     return dict(sorted(found.items()))
 
 
-def _parameters(schema: Mapping[str, Any], types: Types) -> Iterator[Parameter]:
+def _parameters(schema: Mapping[str, Any], types: Types) -> Iterator[FunctionParameter]:
     required = arr(schema.get("required"))
     properties = obj(schema.get("properties"))
     taken = {name for name in properties if is_identifier(name)}
@@ -110,7 +110,7 @@ def _parameters(schema: Mapping[str, Any], types: Types) -> Iterator[Parameter]:
         part = properties[name]
         shown = name if is_identifier(name) else _identifier(name, taken)
         taken.add(shown)
-        yield Parameter(name, shown, part, name in required, types.takes_object(part))
+        yield FunctionParameter(name, shown, part, name in required, types.takes_object(part))
 
 
 def _identifier(name: str, taken: set[str]) -> str:

@@ -14,7 +14,7 @@ from msgspec import Struct
 
 from toolcrib.contracts import Json, JsonObject
 from toolcrib.llm.base.messages import Message, Opaque, Part, Text, ToolCall, ToolResult, in_words
-from toolcrib.llm.text.examples import written
+from toolcrib.llm.text.examples import write_call
 from toolcrib.llm.text.fences import TOOL
 from toolcrib.llm.text.functions import FINAL
 from toolcrib.llm.text.prompt import Toolkit
@@ -35,7 +35,7 @@ class _Written(Struct, frozen=True, omit_defaults=True):
     is_final: bool = False
 
 
-def kept(block: str, *, is_final: bool) -> Opaque:
+def to_opaque(block: str, *, is_final: bool) -> Opaque:
     """A block of an answer, to be sent back as it is.
 
     Args:
@@ -60,7 +60,11 @@ def as_text(messages: tuple[Message, ...], toolkit: Toolkit) -> tuple[Message, .
     found: list[Message] = []
     before: Message | None = None
     for message in messages:
-        found.append(_said(message, toolkit) if message.role == "assistant" else _told(message, before, toolkit))
+        found.append(
+            _answer_as_text(message, toolkit)
+            if message.role == "assistant"
+            else _results_as_text(message, before, toolkit)
+        )
         before = message
     return tuple(found)
 
@@ -111,7 +115,7 @@ def _blocks(message: Message) -> Iterator[_Written]:
             yield msgspec.json.decode(part.raw, type=_Written)
 
 
-def _said(message: Message, toolkit: Toolkit) -> Message:
+def _answer_as_text(message: Message, toolkit: Toolkit) -> Message:
     """A model's message as it wrote it; calls of another protocol as it would write them here."""
     has_blocks = next(_blocks(message), None) is not None
     parts: list[Part] = []
@@ -131,7 +135,7 @@ def _said(message: Message, toolkit: Toolkit) -> Message:
     return Message("assistant", (*parts, *in_words("".join(words))))
 
 
-def _told(message: Message, before: Message | None, toolkit: Toolkit) -> Message:
+def _results_as_text(message: Message, before: Message | None, toolkit: Toolkit) -> Message:
     if not any(isinstance(part, ToolResult) for part in message.parts):
         return message
     words = [
@@ -156,7 +160,7 @@ def _result(result: ToolResult, toolkit: Toolkit) -> str:
 
 def _block(call: ToolCall, toolkit: Toolkit) -> str:
     function, arguments = toolkit.find(call.name), _arguments(call.args)
-    text = f"{call.name}({call.args})" if function is None or arguments is None else written(function, arguments)
+    text = f"{call.name}({call.args})" if function is None or arguments is None else write_call(function, arguments)
     longest = max((len(found) for found in _BACKTICKS.findall(text)), default=0)
     fence = "`" * max(3, longest + 1)
     return f"\n{fence}{TOOL}\nreturn {text};\n{fence}\n"

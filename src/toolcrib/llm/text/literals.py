@@ -16,7 +16,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any, Final, cast
 
 from toolcrib.contracts import Json
-from toolcrib.llm.text.source import Malformed, Source
+from toolcrib.llm.text.source import BlockSource, Malformed
 
 __all__ = ["DEEPEST", "UNDEFINED", "Malformed", "Undefined", "separator", "value"]
 
@@ -43,7 +43,7 @@ _ESCAPES: Mapping[str, str] = {
 }
 
 
-def string(source: Source) -> str:
+def string(source: BlockSource) -> str:
     """The value of the string that begins here.
 
     Raises:
@@ -55,10 +55,10 @@ def string(source: Source) -> str:
     pieces: list[str] = []
     while not source.take(closing):
         if source.is_at_end:
-            raise source.malformed("this string does not end", start)
+            raise source.refusal("this string does not end", start)
         if found := source.match(plain):
             if quote == "`" and (place := found[0].find("${")) >= 0:
-                raise source.malformed(
+                raise source.refusal(
                     "'${' is not possible; write the finished string", found.start() + place, within=start
                 )
             pieces.append(found[0])
@@ -67,40 +67,40 @@ def string(source: Source) -> str:
             source.skip_margin()
         else:
             pieces.append(_escape(source, start))
-    return _paired("".join(pieces), source, start)
+    return _join_surrogates("".join(pieces), source, start)
 
 
-def _escape(source: Source, start: int) -> str:
+def _escape(source: BlockSource, start: int) -> str:
     place = source.position
     source.position += 1
     if source.is_at_end:
-        raise source.malformed("this string does not end", start)
+        raise source.refusal("this string does not end", start)
     if source.match(_BREAK):
         source.skip_margin()
         return ""
     if source.look(_OCTAL):
-        raise source.malformed("octal escapes are not possible; use \\u0000 to \\uffff", place, within=start)
+        raise source.refusal("octal escapes are not possible; use \\u0000 to \\uffff", place, within=start)
     following = source.next
     if following not in "xu":
         source.position += 1
         return _ESCAPES.get(following, following)
     found = source.match(_HEX)
     if found is None:
-        raise source.malformed(f"{source.text[place : place + 6]!r} is no complete escape", place, within=start)
+        raise source.refusal(f"{source.text[place : place + 6]!r} is no complete escape", place, within=start)
     code = int(found[1] or found[2] or found[3], 16)
     if code > 0x10FFFF:
-        raise source.malformed(f"there is no character {code:#x}", place, within=start)
+        raise source.refusal(f"there is no character {code:#x}", place, within=start)
     return chr(code)
 
 
-def _paired(text: str, source: Source, start: int) -> str:
+def _join_surrogates(text: str, source: BlockSource, start: int) -> str:
     """The text with its surrogate pairs as the characters that they mean."""
     if text.isascii():
         return text
     try:
         return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le")
     except UnicodeDecodeError:
-        raise source.malformed("this string has one half of a surrogate pair", start) from None
+        raise source.refusal("this string has one half of a surrogate pair", start) from None
 
 
 DEEPEST: Final = 64
@@ -144,7 +144,7 @@ _NUMBER = re.compile(
 _STARTS_NUMBER = re.compile(r"[+-]?\.?[0-9]")
 
 
-def value(source: Source, depth: int = 0) -> Json | Undefined:
+def value(source: BlockSource, depth: int = 0) -> Json | Undefined:
     """The literal that stands here.
 
     Raises:
@@ -159,18 +159,18 @@ def value(source: Source, depth: int = 0) -> Json | Undefined:
         source.skip()
         more = _primary(source, depth)
         if not isinstance(more, str):
-            raise source.malformed("only strings can be joined with '+'; write the finished value")
+            raise source.refusal("only strings can be joined with '+'; write the finished value")
         pieces.append(more)
         source.skip()
     return "".join(pieces)
 
 
-def _primary(source: Source, depth: int) -> Json | Undefined:
+def _primary(source: BlockSource, depth: int) -> Json | Undefined:
     following = source.next
     if following in "[{(" and following and depth >= DEEPEST:
-        raise source.malformed(f"values are nested more than {DEEPEST} deep")
+        raise source.refusal(f"values are nested more than {DEEPEST} deep")
     if source.sees("```"):
-        raise source.malformed("expected a literal value, found a fence")
+        raise source.refusal("expected a literal value, found a fence")
     if following in QUOTES and following:
         return string(source)
     match following:
@@ -180,12 +180,12 @@ def _primary(source: Source, depth: int) -> Json | Undefined:
                 return strict
             return _array(source, depth) if following == "[" else _object(source, depth)
         case "(":
-            return _parenthesised(source, depth)
+            return _in_parentheses(source, depth)
         case _:
             return _number(source) if source.look(_STARTS_NUMBER) else _word(source)
 
 
-def _strict_json(source: Source) -> Json | Undefined:
+def _strict_json(source: BlockSource) -> Json | Undefined:
     """What the standard library reads here, much faster; undefined if it cannot, or reads it in another way than we."""
     try:
         found, end = _JSON.raw_decode(source.text, source.position)
@@ -198,7 +198,7 @@ def _strict_json(source: Source) -> Json | Undefined:
     return found
 
 
-def _array(source: Source, depth: int) -> Json:
+def _array(source: BlockSource, depth: int) -> Json:
     start = source.position
     source.position += 1
     items: list[Json] = []
@@ -209,7 +209,7 @@ def _array(source: Source, depth: int) -> Json:
     return items
 
 
-def _object(source: Source, depth: int) -> Json:
+def _object(source: BlockSource, depth: int) -> Json:
     start = source.position
     source.position += 1
     members: dict[str, Json] = {}
@@ -217,7 +217,7 @@ def _object(source: Source, depth: int) -> Json:
         name = _key(source)
         source.skip()
         if not source.take(":"):
-            raise source.malformed(f"the key {name!r} needs ':' and a literal value, found {source.shown()}")
+            raise source.refusal(f"the key {name!r} needs ':' and a literal value, found {source.excerpt()}")
         source.skip()
         member = value(source, depth + 1)
         if not isinstance(member, Undefined):
@@ -226,16 +226,16 @@ def _object(source: Source, depth: int) -> Json:
     return members
 
 
-def _ends(source: Source, closing: str, what: str, start: int) -> bool:
+def _ends(source: BlockSource, closing: str, what: str, start: int) -> bool:
     source.skip()
     if source.is_at_end:
-        raise source.malformed(f"this {what} does not end", start)
+        raise source.refusal(f"this {what} does not end", start)
     if source.sees("..."):
-        raise source.malformed("'...' is not possible; write all values")
+        raise source.refusal("'...' is not possible; write all values")
     return source.take(closing)
 
 
-def separator(source: Source, closing: str) -> None:
+def separator(source: BlockSource, closing: str) -> None:
     """Step over the comma after a value, or stop before what closes the list.
 
     Raises:
@@ -244,66 +244,66 @@ def separator(source: Source, closing: str) -> None:
     source.skip()
     if source.take(",") or source.sees(closing):
         return
-    raise source.malformed(
-        f"expected ',' or '{closing}', found {source.shown()}; only literal values are possible, no expressions"
+    raise source.refusal(
+        f"expected ',' or '{closing}', found {source.excerpt()}; only literal values are possible, no expressions"
     )
 
 
-def _key(source: Source) -> str:
+def _key(source: BlockSource) -> str:
     if source.next in QUOTES and source.next not in ("", "`"):
         return string(source)
     found = source.match(_NAME) or source.match(_KEY_NUMBER)
     if found is None:
-        raise source.malformed(f"expected a key, found {source.shown()}")
+        raise source.refusal(f"expected a key, found {source.excerpt()}")
     return found[0]
 
 
-def _parenthesised(source: Source, depth: int) -> Json | Undefined:
+def _in_parentheses(source: BlockSource, depth: int) -> Json | Undefined:
     source.position += 1
     source.skip()
     found = value(source, depth + 1)
     source.skip()
     if not source.take(")"):
-        raise source.malformed(f"expected ')', found {source.shown()}; only literal values are possible")
+        raise source.refusal(f"expected ')', found {source.excerpt()}; only literal values are possible")
     return found
 
 
-def _word(source: Source) -> Json | Undefined:
+def _word(source: BlockSource) -> Json | Undefined:
     found = source.look(_NAME)
     if found is None:
-        raise source.malformed(f"expected a literal value, found {source.shown()}")
+        raise source.refusal(f"expected a literal value, found {source.excerpt()}")
     word = found[0]
     after = source.text[found.end() : min(found.end() + 1, source.end)]
     if word in _WORDS and after not in (".", "(", "["):
         source.position = found.end()
         return _WORDS[word]
     if after == "(":
-        raise source.malformed(f"{word[:40]!r} is called within a call; call it first, and use its result afterwards")
-    raise source.malformed(f"{word[:40]!r} is not a literal value; write the value itself")
+        raise source.refusal(f"{word[:40]!r} is called within a call; call it first, and use its result afterwards")
+    raise source.refusal(f"{word[:40]!r} is not a literal value; write the value itself")
 
 
-def _number(source: Source) -> Json:
+def _number(source: BlockSource) -> Json:
     found = source.match(_NUMBER)
     if found is None:
-        raise source.malformed(f"{source.shown()} begins like a number and is none")
+        raise source.refusal(f"{source.excerpt()} begins like a number and is none")
     digits = (found["based"] or found["whole"] or "").replace("_", "")
     if found["fraction"]:
         if found["big"]:
-            raise source.malformed("a number with 'n' is a whole one", found.start())
+            raise source.refusal("a number with 'n' is a whole one", found.start())
         return _real(found["sign"] + found["fraction"].replace("_", ""), source, found.start())
     if len(digits) > LONGEST_INTEGER:
-        raise source.malformed(f"this number has more than {LONGEST_INTEGER} digits", found.start())
+        raise source.refusal(f"this number has more than {LONGEST_INTEGER} digits", found.start())
     if found["whole"] and len(digits) > 1 and digits[0] == "0":
-        raise source.malformed("a number must not begin with 0; write it as a string if the 0 counts", found.start())
+        raise source.refusal("a number must not begin with 0; write it as a string if the 0 counts", found.start())
     whole = int(digits, 0 if found["based"] else 10)
     return -whole if found["sign"] == "-" else whole
 
 
-def _real(written: str, source: Source, start: int) -> Json:
+def _real(written: str, source: BlockSource, start: int) -> Json:
     try:
         return _finite(written)
     except ValueError:
-        raise source.malformed("this number is too large", start) from None
+        raise source.refusal("this number is too large", start) from None
 
 
 def _finite(written: str) -> float | int:

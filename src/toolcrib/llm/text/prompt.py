@@ -10,9 +10,9 @@ from difflib import get_close_matches
 from functools import lru_cache
 
 from toolcrib.llm.base.messages import ToolSet
-from toolcrib.llm.text.examples import examples_of, written
-from toolcrib.llm.text.functions import FINAL, Function, functions_of
-from toolcrib.llm.text.typescript import Types, commented
+from toolcrib.llm.text.examples import examples_of, write_call
+from toolcrib.llm.text.functions import FINAL, ToolFunction, functions_of
+from toolcrib.llm.text.typescript import Types, to_comment
 
 _LONGEST_RETURN = 400
 """Characters of the type of a result."""
@@ -47,12 +47,12 @@ class Toolkit:
     """A set of tools as a model that writes its calls knows them."""
 
     prompt: str
-    functions: dict[str, Function]
+    functions: dict[str, ToolFunction]
     """By the names that the model sees."""
-    by_tool: dict[str, Function]
+    by_tool: dict[str, ToolFunction]
     """By the names of the tools."""
 
-    def find(self, name: str) -> Function | None:
+    def find(self, name: str) -> ToolFunction | None:
         """The function that a call means, also by the tool's own name."""
         return self.functions.get(name) or self.by_tool.get(name)
 
@@ -67,7 +67,7 @@ def toolkit_of(tools: ToolSet) -> Toolkit:
     """The functions of a set of tools, and the prompt that declares them."""
     functions = functions_of(tools.tools)
     declared = [line for function in functions.values() for line in _declaration(function)]
-    calls = (written(function, one.arguments) for function in functions.values() for one in examples_of(function))
+    calls = (write_call(function, one.arguments) for function in functions.values() for one in examples_of(function))
     rules = _RULES.format(example=next(calls, f"{FINAL}()"))
     return Toolkit(
         "\n".join((_INTRODUCTION, *declared, rules)),
@@ -76,29 +76,29 @@ def toolkit_of(tools: ToolSet) -> Toolkit:
     )
 
 
-def _declaration(function: Function) -> Iterator[str]:
+def _declaration(function: ToolFunction) -> Iterator[str]:
     """JSDoc and signature of one tool, and an empty line."""
     tool, types = function.tool, function.types
     yield "/**"
     for line in tool.description.splitlines() or [tool.name]:
-        yield f" * {commented(line)}".rstrip()
+        yield f" * {to_comment(line)}".rstrip()
     for parameter in function.parameters:
         if note := types.note(parameter.schema):
             yield f" * @param {parameter.shown} {note}"
     for example in examples_of(function):
-        about = f"{commented(example.scenario)}: " if example.scenario else ""
-        yield f" * @example {about}return {_shown(written(function, example.arguments))};"
+        about = f"{to_comment(example.scenario)}: " if example.scenario else ""
+        yield f" * @example {about}return {_escape_call(write_call(function, example.arguments))};"
     yield " */"
-    yield f"declare function {function.shown}({_parameters(function)}): {_returned(function)};"
+    yield f"declare function {function.shown}({_parameters(function)}): {_return_type(function)};"
     yield ""
 
 
-def _shown(call: str) -> str:
+def _escape_call(call: str) -> str:
     """A call that can stand in a comment; `*/` can only be inside a string."""
     return call.replace("*/", "*\\/")
 
 
-def _parameters(function: Function) -> str:
+def _parameters(function: ToolFunction) -> str:
     if function.is_open:
         return "values?: object"
     types = function.types
@@ -108,7 +108,7 @@ def _parameters(function: Function) -> str:
     )
 
 
-def _returned(function: Function) -> str:
+def _return_type(function: ToolFunction) -> str:
     schema = function.tool.returns
     found = "any" if schema is None else Types(schema).type_of(schema)
     return found if len(found) <= _LONGEST_RETURN else "object"

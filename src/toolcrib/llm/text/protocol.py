@@ -22,17 +22,17 @@ from toolcrib.llm.base.messages import (
     Request,
     Response,
     Text,
-    TextDelta,
+    TextChunk,
     ToolCall,
     in_words,
     whole_calls,
 )
 from toolcrib.llm.base.quirks import Quirks
 from toolcrib.llm.base.structured import structured_mode
-from toolcrib.llm.text.calls import Block, Call, parse, problem_at
+from toolcrib.llm.text.calls import Block, WrittenCall, parse, problem_at
 from toolcrib.llm.text.fences import Prose
 from toolcrib.llm.text.functions import FINAL
-from toolcrib.llm.text.history import as_text, is_ready, kept, last_user, next_number, taking_turns, with_words
+from toolcrib.llm.text.history import as_text, is_ready, last_user, next_number, taking_turns, to_opaque, with_words
 from toolcrib.llm.text.literals import Malformed
 from toolcrib.llm.text.prompt import Toolkit, toolkit_of
 
@@ -56,12 +56,12 @@ class TextTools:
         self._toolkit = toolkit_of(request.tools)
         self._prose = Prose()
         self._is_reading = bool(request.tools) and request.tool_choice != "none"
-        self.request = self._written(quirks) if request.tools else self._without_tools()
+        self.request = self._with_tools(quirks) if request.tools else self._without_tools()
         """The request to send."""
 
     def read(self, events: Iterable[Event]) -> Iterable[Event]:
         """The events as the caller shall see them: blocks are no text, and calls come when the answer is whole."""
-        return self._unwrapped(events) if self._is_reading else events
+        return self._unwrap(events) if self._is_reading else events
 
     def response(self, response: Response) -> Response:
         """The whole answer likewise."""
@@ -88,7 +88,7 @@ class TextTools:
         """Nothing is declared; earlier calls stand in the history as words all the same."""
         return msgspec.structs.replace(self._asked, messages=as_text(self._asked.messages, self._toolkit))
 
-    def _written(self, quirks: Quirks) -> Request:
+    def _with_tools(self, quirks: Quirks) -> Request:
         """An answer that holds calls cannot follow a schema, so a schema is asked for only where none may stand."""
         asked = self._asked
         schema = None if self._is_reading else asked.output_schema
@@ -141,16 +141,16 @@ class TextTools:
         others = [part for part in parts[first:] if not isinstance(part, Text)]
         return (*parts[:first], *pieces, *others)
 
-    def _unwrapped(self, events: Iterable[Event]) -> Iterator[Event]:
+    def _unwrap(self, events: Iterable[Event]) -> Iterator[Event]:
         for event in events:
             match event:
-                case TextDelta():
+                case TextChunk():
                     if said := self._prose.feed(event.text):
-                        yield TextDelta(said)
+                        yield TextChunk(said)
                 case Done():
                     response = self.response(event.response)
                     if rest := response.message.text[self._prose.length :]:
-                        yield TextDelta(rest)
+                        yield TextChunk(rest)
                     yield from whole_calls(response.message.calls)
                     yield Done(response)
                 case _:
@@ -189,7 +189,7 @@ class _Reading:
         calls = [self._call(call) for call in block.calls if call.name != FINAL]
         return _Found(block, tuple(filter(None, calls)), is_final=len(calls) < len(block.calls))
 
-    def _call(self, call: Call) -> tuple[str, str] | None:
+    def _call(self, call: WrittenCall) -> tuple[str, str] | None:
         function = self._toolkit.find(call.name)
         if function is None:
             close = " or ".join(map(repr, self._toolkit.closest(call.name)))
@@ -212,7 +212,7 @@ def _pieces(text: str, found: Sequence[_Found], number: int) -> Iterator[Part]:
     position = 0
     for block, calls, ends in found:
         yield from in_words(text[position : block.start])
-        yield kept(_as_kept(text[block.start : block.end]), is_final=ends)
+        yield to_opaque(_as_kept(text[block.start : block.end]), is_final=ends)
         for name, args in calls:
             yield ToolCall(f"text-{number}", name, args)
             number += 1

@@ -29,7 +29,7 @@ class Malformed(InvalidInput):
         """Offset where what stands there begins: a string, if it is inside one."""
 
 
-class Source:
+class BlockSource:
     """A position in an answer.
 
     Args:
@@ -92,7 +92,7 @@ class Source:
         start = self.position
         self.match(self._space)
         if self.sees("/*"):
-            raise self.malformed("this comment does not end")
+            raise self.refusal("this comment does not end")
         return self.text.find("\n", start, self.position) >= 0
 
     def skip_margin(self) -> None:
@@ -100,11 +100,11 @@ class Source:
         if self._margin is not None:
             self.match(self._margin)
 
-    def malformed(self, message: str, position: int | None = None, *, within: int | None = None) -> Malformed:
+    def refusal(self, message: str, position: int | None = None, *, within: int | None = None) -> Malformed:
         """The refusal of what stands here, or at another position, and within what begins at a third."""
         return Malformed(message, self.position if position is None else position, within)
 
-    def shown(self) -> str:
+    def excerpt(self) -> str:
         """What stands here, for a message."""
         line = self.text[self.position : min(self.position + _SHOWN, self.end)].partition("\n")[0]
         return repr(line) if line else "the end of the line" if not self.is_at_end else "the end of the block"

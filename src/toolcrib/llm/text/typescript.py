@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from toolcrib.contracts import Json
-from toolcrib.llm.base.json_values import arr, followed, obj, text
+from toolcrib.llm.base.json_values import arr, follow_references, obj, text
 
 _RESERVED = re.compile(
     r"await|break|case|catch|class|const|continue|debugger|default|delete|do|else|enum|export|extends|false|finally|for"
@@ -41,7 +41,7 @@ def literal(value: Json) -> str:
     return json.dumps(value, ensure_ascii=False)
 
 
-def commented(words: str) -> str:
+def to_comment(words: str) -> str:
     """A text that can stand in a comment, on one line."""
     return " ".join(words.replace("*/", "* /").split())
 
@@ -57,16 +57,16 @@ class Types:
         self._root = dict(root)
         self._left = _MOST_PARTS
 
-    def followed(self, schema: Any) -> dict[str, Any]:
+    def follow_references(self, schema: Any) -> dict[str, Any]:
         """The schema that a part means, which may be a reference."""
-        return followed(self._root, schema)
+        return follow_references(self._root, schema)
 
     def type_of(self, value: Any, depth: int = 0) -> str:
         """The type of a part; `any` beyond four levels, which is also where one that holds itself ends.
 
         Of a part with hundreds of parts the last are `any` too.
         """
-        schema = self.followed(value)
+        schema = self.follow_references(value)
         self._left = _MOST_PARTS if depth == 0 else self._left - 1
         if depth > _DEEPEST or self._left < 0:
             return "any"
@@ -82,11 +82,11 @@ class Types:
 
     def note(self, value: Any) -> str:
         """What is said about a part: its description and its default."""
-        schema = self.followed(value)
+        schema = self.follow_references(value)
         said = text(obj(value).get("description")) or text(schema.get("description"))
         default = obj(value).get("default", schema.get("default"))
         standard = "" if default is None else f"Default: {literal(default)}."
-        return commented(f"{said} {standard}")
+        return to_comment(f"{said} {standard}")
 
     def takes_object(self, value: Any) -> bool:
         """Whether a part admits an object."""
@@ -97,7 +97,7 @@ class Types:
             if reference in seen:
                 continue
             seen.update(filter(None, (reference,)))
-            schema = self.followed(part)
+            schema = self.follow_references(part)
             values = [*arr(schema.get("enum")), *([schema["const"]] if "const" in schema else [])]
             branches = [one for keyword in ("anyOf", "oneOf", "allOf") for one in arr(schema.get(keyword))]
             kinds = arr(schema.get("type")) or [schema.get("type")]

@@ -24,7 +24,7 @@ import orjson
 from msgspec import Raw, Struct
 
 from toolcrib.contracts.base.errors import ModelError
-from toolcrib.llm.base.errors import Fault, fault_of, provider_error
+from toolcrib.llm.base.errors import ErrorBody, fault_of, provider_error
 from toolcrib.llm.base.json_values import count, load_object, missing, obj, text
 from toolcrib.llm.base.messages import (
     CallDelta,
@@ -40,18 +40,18 @@ from toolcrib.llm.base.messages import (
     Response,
     Stop,
     Text,
-    TextDelta,
+    TextChunk,
     Thinking,
-    ThinkingDelta,
+    ThinkingChunk,
+    TokenUsage,
     Tool,
     ToolCall,
     ToolResult,
-    Usage,
     UsageUpdate,
 )
 from toolcrib.llm.base.quirks import Quirks
 from toolcrib.llm.base.strict import strict_schema
-from toolcrib.llm.base.wire import RenderedToolSets, as_object, fields_of, signed
+from toolcrib.llm.base.wire import RenderedToolSets, as_object, fields_of, signature_of
 
 _STOPS: dict[str, Stop] = {
     "end_turn": "end",
@@ -109,12 +109,12 @@ def response_of(content: dict[str, Any], parts: tuple[Part, ...]) -> Response:
     )
 
 
-def usage_of(usage: dict[str, Any]) -> Usage:
+def usage_of(usage: dict[str, Any]) -> TokenUsage:
     """Our counts: the API counts cached tokens apart from the input, we count them in."""
     if not usage:
-        return Usage(estimated=True)
+        return TokenUsage(estimated=True)
     read, written = count(usage.get("cache_read_input_tokens")), count(usage.get("cache_creation_input_tokens"))
-    return Usage(
+    return TokenUsage(
         input=count(usage.get("input_tokens")) + read + written,
         output=count(usage.get("output_tokens")),
         cache_read=read,
@@ -152,7 +152,7 @@ def _tool_call(raw: bytes, block: dict[str, Any], index: int, origin: str) -> To
         raise missing(origin, f"content[{index}].name", block)
     more = {key: block[key] for key in block.keys() - _TOOL_USE_FIELDS if block[key] not in (None, _DIRECT)}
     args = bytes(_tool_use_decoder.decode(raw).input).decode()
-    return ToolCall(text(block.get("id")) or f"call_{index}", name, args, signed(origin, more))
+    return ToolCall(text(block.get("id")) or f"call_{index}", name, args, signature_of(origin, more))
 
 
 def _stop_without_reason(parts: tuple[Part, ...]) -> Stop:
@@ -230,10 +230,10 @@ class AnthropicDecoder:
                 return self._stop(count(event.get("index")))
             case "message_start":
                 self._message = obj(event.get("message"))
-                return self._counted(obj(self._message.get("usage")))
+                return self._add_usage(obj(self._message.get("usage")))
             case "message_delta":
                 self._message.update(obj(event.get("delta")))
-                return self._counted(obj(event.get("usage")))
+                return self._add_usage(obj(event.get("usage")))
             case "message_stop":
                 return self._finish()
             case "error":
@@ -267,7 +267,7 @@ class AnthropicDecoder:
             self._calls += 1
             return (CallStart(block.call, text(fields.get("id")) or f"call_{index}", text(fields.get("name"))),)
         said = text(fields.get("text"))
-        return (TextDelta(said),) if said else ()
+        return (TextChunk(said),) if said else ()
 
     def _delta(self, event: dict[str, Any]) -> Sequence[Event]:
         block = self._open.get(count(event.get("index")))
@@ -278,7 +278,7 @@ class AnthropicDecoder:
             case "text_delta":
                 said = text(delta.get("text"))
                 block.say("text", said)
-                return (TextDelta(said),)
+                return (TextChunk(said),)
             case "input_json_delta":
                 piece = text(delta.get("partial_json"))
                 block.input.append(piece)
@@ -286,7 +286,7 @@ class AnthropicDecoder:
             case "thinking_delta":
                 thought = text(delta.get("thinking"))
                 block.say("thinking", thought)
-                return (ThinkingDelta(thought),)
+                return (ThinkingChunk(thought),)
             case _:
                 block.merge({name: value for name, value in delta.items() if name != "type"})
                 return ()
@@ -311,7 +311,7 @@ class AnthropicDecoder:
         call = part_of(block.whole(), index, self._origin)
         return msgspec.structs.replace(call, args=written) if isinstance(call, ToolCall) else call
 
-    def _counted(self, usage: dict[str, Any]) -> Sequence[Event]:
+    def _add_usage(self, usage: dict[str, Any]) -> Sequence[Event]:
         self._usage.update({name: value for name, value in usage.items() if value is not None})
         return (UsageUpdate(usage_of(self._usage)),) if usage else ()
 
@@ -363,7 +363,7 @@ class AnthropicWire:
             body["thinking"] = _thinking_setting(request.reasoning.effort, request.reasoning.budget_tokens)
         if quirks.prompt_cache and request.prompt_cache and request.tools:
             _mark_for_cache(body)
-        ignored = quirks.ignored(request)
+        ignored = quirks.settings_to_drop(request)
         for name in ("temperature", "top_p"):
             value = getattr(request, name)
             if value is not None and name not in ignored:
@@ -391,7 +391,7 @@ class AnthropicWire:
         try:
             content = obj(orjson.loads(body))
         except orjson.JSONDecodeError:
-            fault = Fault(body.decode("utf-8", "replace"))
+            fault = ErrorBody(body.decode("utf-8", "replace"))
             return provider_error(self.origin, fault, status=status, headers=headers)
         fault = fault_of(content.get("error") or content)
         request_id = text(content.get("request_id"))

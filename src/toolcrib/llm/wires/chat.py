@@ -39,18 +39,18 @@ from toolcrib.llm.base.messages import (
     Response,
     Stop,
     Text,
-    TextDelta,
+    TextChunk,
     Thinking,
-    ThinkingDelta,
+    ThinkingChunk,
+    TokenUsage,
     Tool,
     ToolCall,
     ToolResult,
-    Usage,
     UsageUpdate,
 )
 from toolcrib.llm.base.quirks import Quirks
 from toolcrib.llm.base.strict import strict_schema
-from toolcrib.llm.base.wire import RenderedToolSets, fields_of, signed
+from toolcrib.llm.base.wire import RenderedToolSets, fields_of, signature_of
 
 KNOWN_FIELDS = frozenset(
     {"role", "content", "reasoning_content", "reasoning", "tool_calls", "function_call", "refusal"}
@@ -74,12 +74,12 @@ _STOPS: dict[str, Stop] = {
 }
 
 
-class Answer(Struct):
+class ChatAnswer(Struct):
     """One choice and what stands around it."""
 
     message: dict[str, Any]
     finish_reason: str
-    usage: Usage | None
+    usage: TokenUsage | None
     model: str
     id: str
 
@@ -102,7 +102,7 @@ def parse_answer(body: bytes, origin: str) -> Response:
     if not isinstance(choice.get("message"), dict) and choice.get("finish_reason") != "content_filter":
         raise missing(origin, "choices[0].message", choice)
     return response_of(
-        Answer(
+        ChatAnswer(
             message=obj(choice.get("message")),
             finish_reason=text(choice.get("finish_reason")),
             usage=usage_of(content),
@@ -113,7 +113,7 @@ def parse_answer(body: bytes, origin: str) -> Response:
     )
 
 
-def response_of(answer: Answer, origin: str) -> Response:
+def response_of(answer: ChatAnswer, origin: str) -> Response:
     """The response that an answer means."""
     parts = [
         *_thinking(answer.message, origin),
@@ -126,18 +126,18 @@ def response_of(answer: Answer, origin: str) -> Response:
         stop = "tool_calls"
     if stop == "end" and answer.message.get("refusal"):
         stop = "refusal"
-    usage = answer.usage or Usage(estimated=True)
+    usage = answer.usage or TokenUsage(estimated=True)
     return Response(Message("assistant", tuple(parts)), stop, answer.finish_reason, usage, answer.model, answer.id)
 
 
-def usage_of(content: dict[str, Any]) -> Usage | None:
+def usage_of(content: dict[str, Any]) -> TokenUsage | None:
     """The usage in an answer or a chunk of one; Groq's streams have it under `x_groq`."""
     usage = obj(content.get("usage")) or obj(obj(content.get("x_groq")).get("usage"))
     if not usage:
         return None
     read = obj(usage.get("prompt_tokens_details"))
     written = obj(usage.get("completion_tokens_details"))
-    return Usage(
+    return TokenUsage(
         input=count(usage.get("prompt_tokens")),
         output=count(usage.get("completion_tokens")),
         cache_read=count(read.get("cached_tokens")) or count(usage.get("prompt_cache_hit_tokens")),
@@ -167,7 +167,7 @@ def content_piece(piece: Any) -> tuple[str, str]:
             return "", ""
 
 
-def generated_id(answer_id: str, index: int) -> str:
+def make_call_id(answer_id: str, index: int) -> str:
     """The id of a call that came without one; unique in a conversation, and the same whole and streamed."""
     return f"call_{answer_id}_{index}" if answer_id else f"call_{index}"
 
@@ -213,7 +213,7 @@ def _says_nothing(value: Any) -> bool:
     return value in (None, [], {}, "") or (isinstance(value, dict) and not any(obj(value).values()))
 
 
-def _calls(answer: Answer, origin: str) -> list[Part]:
+def _calls(answer: ChatAnswer, origin: str) -> list[Part]:
     calls = [obj(call) for call in arr(answer.message.get("tool_calls"))]
     if not calls and any(obj(answer.message.get("function_call")).values()):
         calls = [{"function": answer.message["function_call"]}]
@@ -226,8 +226,8 @@ def _calls(answer: Answer, origin: str) -> list[Part]:
             raise missing(origin, f"choices[0].message.tool_calls[{index}].function.name", function or call)
         arguments = function.get("arguments", function.get("input"))
         args = "{}" if arguments is None else json_text(arguments)
-        signature = signed(origin, further_fields(call))
-        parts.append(ToolCall(text(call.get("id")) or generated_id(answer.id, index), name, args, signature))
+        signature = signature_of(origin, further_fields(call))
+        parts.append(ToolCall(text(call.get("id")) or make_call_id(answer.id, index), name, args, signature))
     return parts
 
 
@@ -257,7 +257,7 @@ class ChatDecoder:
         self._calls: list[_Call] = []
         self._by_index: dict[int, _Call] = {}
         self._finish_reason = ""
-        self._usage: Usage | None = None
+        self._usage: TokenUsage | None = None
         self._model = ""
         self._id = ""
         self._answered = False
@@ -309,7 +309,7 @@ class ChatDecoder:
         thought = thinking_text(delta)
         if thought:
             self._thinking.append(thought)
-            events.append(ThinkingDelta(thought))
+            events.append(ThinkingChunk(thought))
         content = delta.get("content")
         if content:
             self._content(content, events)
@@ -321,21 +321,21 @@ class ChatDecoder:
             self._call_delta({"index": 0, "function": delta["function_call"]}, events)
         if delta.get("refusal"):
             self._refusal.append(text(delta["refusal"]))
-            events.append(TextDelta(text(delta["refusal"])))
+            events.append(TextChunk(text(delta["refusal"])))
 
     def _content(self, content: Any, events: list[Event]) -> None:
         if isinstance(content, str):
             self._text.append(content)
-            events.append(TextDelta(content))
+            events.append(TextChunk(content))
             return
         for piece in arr(content):
             said, thought = content_piece(piece)
             if said:
                 self._text.append(said)
-                events.append(TextDelta(said))
+                events.append(TextChunk(said))
             elif thought:
                 self._thinking.append(thought)
-                events.append(ThinkingDelta(thought))
+                events.append(ThinkingChunk(thought))
             elif obj(piece).get("type") not in {"text", "thinking"}:
                 self._pieces.append(piece)
 
@@ -349,7 +349,7 @@ class ChatDecoder:
         if isinstance(value, list):
             kept = self._fields.setdefault(name, [])
             for item in arr(value):
-                if name != "reasoning_details" or not _joined(kept, obj(item)):
+                if name != "reasoning_details" or not _join_detail(kept, obj(item)):
                     kept.append(item)
         else:
             self._fields[name] = value
@@ -376,7 +376,7 @@ class ChatDecoder:
         elif self._calls and (not id_ or id_ == self._calls[-1].id) and not (name and not id_):
             return self._calls[-1]
         number = len(self._calls)
-        call = _Call(number, id_ or generated_id(self._id, number))
+        call = _Call(number, id_ or make_call_id(self._id, number))
         self._calls.append(call)
         if isinstance(index, int):
             self._by_index[index] = call
@@ -394,13 +394,13 @@ class ChatDecoder:
             {**call.further, "id": call.id, "function": {"name": call.name, "arguments": "".join(call.args) or "{}"}}
             for call in self._calls
         ]
-        answer = Answer(message, self._finish_reason, self._usage, self._model, self._id)
+        answer = ChatAnswer(message, self._finish_reason, self._usage, self._model, self._id)
         response = response_of(answer, self._origin)
         ends = [CallEnd(number, call) for number, call in enumerate(response.message.calls)]
         return [*ends, Done(response)]
 
 
-def _joined(kept: list[Any], item: dict[str, Any]) -> bool:
+def _join_detail(kept: list[Any], item: dict[str, Any]) -> bool:
     """Whether a reasoning detail continued the last one (same type and index) and was joined to it."""
     last = obj(kept[-1]) if kept else {}
     if not last or last.get("type") != item.get("type") or last.get("index") != item.get("index"):
@@ -504,7 +504,7 @@ def _response_format(name: str, schema: dict[str, Any], quirks: Quirks) -> dict[
 
 
 def _add_sampling(body: dict[str, Any], request: Request, quirks: Quirks) -> None:
-    ignored = quirks.ignored(request)
+    ignored = quirks.settings_to_drop(request)
     for name in ("temperature", "top_p", "frequency_penalty", "presence_penalty"):
         value = getattr(request, name)
         if value is not None and name not in ignored:
@@ -561,7 +561,7 @@ class _Assistant:
         if text:
             self.content.append(text)
 
-    def rendered(self) -> dict[str, Any]:
+    def render(self) -> dict[str, Any]:
         """The message. Without calls it must have content, even if it is empty."""
         message: dict[str, Any] = {"role": "assistant", "content": None, **self.fields}
         texts = [piece for piece in self.content if isinstance(piece, str)]
@@ -592,7 +592,7 @@ def _assistant(message: Message, origin: str, quirks: Quirks) -> dict[str, Any]:
                     result.say(part.text)
             case _:
                 pass
-    return result.rendered()
+    return result.render()
 
 
 def _call(part: ToolCall, kept: dict[str, Any]) -> dict[str, Any]:

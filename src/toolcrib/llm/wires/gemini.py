@@ -35,7 +35,7 @@ import orjson
 from msgspec import Raw, Struct
 
 from toolcrib.contracts.base.errors import ModelError
-from toolcrib.llm.base.errors import Fault, provider_error
+from toolcrib.llm.base.errors import ErrorBody, provider_error
 from toolcrib.llm.base.json_values import arr, count, load_object, missing, obj, text
 from toolcrib.llm.base.messages import (
     CallDelta,
@@ -52,17 +52,17 @@ from toolcrib.llm.base.messages import (
     Response,
     Stop,
     Text,
-    TextDelta,
+    TextChunk,
     Thinking,
-    ThinkingDelta,
+    ThinkingChunk,
+    TokenUsage,
     Tool,
     ToolCall,
     ToolResult,
-    Usage,
     UsageUpdate,
 )
 from toolcrib.llm.base.quirks import Quirks
-from toolcrib.llm.base.wire import RenderedToolSets, as_object, fields_of, signed
+from toolcrib.llm.base.wire import RenderedToolSets, as_object, fields_of, signature_of
 
 _FORMATS = frozenset({"date", "date-time", "time"})
 _OF_ONE = frozenset({"additionalProperties", "items", "not"})
@@ -119,15 +119,15 @@ _RETRY = "google.rpc.RetryInfo"
 _QUOTA = "google.rpc.QuotaFailure"
 
 
-def fault_of(body: Any) -> Fault:
+def fault_of(body: Any) -> ErrorBody:
     """The fault in a body: `{"error": {...}}`, or an array of it, which streams answer with."""
     content = obj(next(iter(arr(body)), body))
     error = obj(content.get("error"))
     if not error:
-        return Fault(text(content.get("error")) or text(content.get("message")))
+        return ErrorBody(text(content.get("error")) or text(content.get("message")))
     details = {text(detail.get("@type")).rpartition("/")[2]: detail for detail in map(obj, arr(error.get("details")))}
     words = (text(obj(details.get(_REASON)).get("reason")), text(error.get("status")))
-    return Fault(
+    return ErrorBody(
         text(error.get("message")),
         tuple(word for word in words if word),
         count(error.get("code")),
@@ -200,7 +200,7 @@ _content_decoder = msgspec.json.Decoder(_Content)
 _call_decoder = msgspec.json.Decoder(_CallPart)
 
 
-class Answer:
+class GeminiAnswer:
     """An answer under construction.
 
     Args:
@@ -263,7 +263,7 @@ class Answer:
     def _refuse_blocked(self, feedback: dict[str, Any]) -> None:
         if reason := text(feedback.get("blockReason")):
             why = text(feedback.get("blockReasonMessage")) or "the prompt was blocked"
-            raise provider_error(self._origin, Fault(why, (reason,), kind="content_filter"), request_id=self._id)
+            raise provider_error(self._origin, ErrorBody(why, (reason,), kind="content_filter"), request_id=self._id)
 
     def _take(self, candidate: dict[str, Any], data: bytes, events: list[Event]) -> None:
         if isinstance(obj(candidate.get("content")).get("parts"), list):
@@ -286,7 +286,7 @@ class Answer:
         if isinstance(fields.get("functionCall"), dict):
             self._call(raw, fields, events)
         elif fields.keys() <= _OF_SAID and isinstance(fields.get("text"), str):
-            self._said(fields, events)
+            self._add_text(fields, events)
         else:
             self._opaque(raw, text(fields.get("text")), events)
 
@@ -302,12 +302,12 @@ class Answer:
         more = {key: value for key, value in fields.items() if key != "functionCall"}
         if further := {key: call[key] for key in call.keys() - _OF_CALL}:
             more["functionCall"] = further
-        made = ToolCall(id_, name, args, signed(self._origin, more))
+        made = ToolCall(id_, name, args, signature_of(self._origin, more))
         self._calls += 1
         self._parts.append(made)
         events += [CallStart(index, id_, name), CallDelta(index, args), CallEnd(index, made)]
 
-    def _said(self, fields: dict[str, Any], events: list[Event]) -> None:
+    def _add_text(self, fields: dict[str, Any], events: list[Event]) -> None:
         """Text or a thought; it continues the last part of its kind, unless one of the two is signed."""
         said, signature = text(fields["text"]), text(fields.get("thoughtSignature"))
         last = self._parts[-1] if self._parts else None
@@ -317,26 +317,26 @@ class Answer:
                 self._parts[-1] = Thinking(last.text + said, origin=self._origin)
             else:
                 self._parts.append(Thinking(said, signature or None, origin=self._origin))
-            events += [ThinkingDelta(said)] if said else []
+            events += [ThinkingChunk(said)] if said else []
         elif said or signature:
             if joins and isinstance(last, Text):
                 self._parts[-1] = Text(last.text + said)
             else:
                 sealed = {"thoughtSignature": signature} if signature else {}
-                self._parts.append(Text(said, signed(self._origin, sealed)))
-            events += [TextDelta(said)] if said else []
+                self._parts.append(Text(said, signature_of(self._origin, sealed)))
+            events += [TextChunk(said)] if said else []
 
     def _opaque(self, raw: bytes, said: str, events: list[Event]) -> None:
         self._parts.append(Opaque(self._origin, raw.decode(), said))
-        events += [TextDelta(said)] if said else []
+        events += [TextChunk(said)] if said else []
 
 
-def usage_of(usage: dict[str, Any]) -> Usage:
+def usage_of(usage: dict[str, Any]) -> TokenUsage:
     """Our counts: what tools of the provider added to the prompt is read too, and thoughts are written too."""
     if not usage:
-        return Usage(estimated=True)
+        return TokenUsage(estimated=True)
     thoughts = count(usage.get("thoughtsTokenCount"))
-    return Usage(
+    return TokenUsage(
         input=count(usage.get("promptTokenCount")) + count(usage.get("toolUsePromptTokenCount")),
         output=count(usage.get("candidatesTokenCount")) + thoughts,
         cache_read=count(usage.get("cachedContentTokenCount")),
@@ -350,7 +350,7 @@ def parse_answer(body: bytes, origin: str) -> Response:
     Raises:
         ModelError: As `Answer.add` and `Answer.response`.
     """
-    answer = Answer(origin)
+    answer = GeminiAnswer(origin)
     if body.lstrip().startswith(b"["):
         try:
             pieces = msgspec.json.decode(body, type=list[Raw])
@@ -372,7 +372,7 @@ class GeminiDecoder:
 
     def __init__(self, origin: str) -> None:
         self._origin = origin
-        self._answer = Answer(origin)
+        self._answer = GeminiAnswer(origin)
 
     def feed(self, data: bytes) -> Sequence[Event]:
         """See `Decoder.feed`."""
@@ -448,7 +448,7 @@ class GeminiWire:
         try:
             fault = fault_of(orjson.loads(body))
         except orjson.JSONDecodeError:
-            fault = Fault(body.decode("utf-8", "replace"))
+            fault = ErrorBody(body.decode("utf-8", "replace"))
         return provider_error(self.origin, fault, status=status, headers=headers)
 
     def _contents(self, messages: tuple[Message, ...], quirks: Quirks) -> list[dict[str, Any]]:
@@ -526,7 +526,7 @@ def _generation_config(request: Request, quirks: Quirks) -> dict[str, Any]:
     config: dict[str, Any] = {}
     if max_tokens := request.max_tokens or quirks.max_tokens_default:
         config["maxOutputTokens"] = max_tokens
-    ignored = quirks.ignored(request)
+    ignored = quirks.settings_to_drop(request)
     for name, field in _SAMPLING.items():
         value = getattr(request, name)
         if value is not None and name not in ignored:

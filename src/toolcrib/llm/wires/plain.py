@@ -13,7 +13,7 @@ from msgspec import Struct
 from toolcrib.contracts import Json, JsonObject
 from toolcrib.contracts.base.errors import ModelError
 from toolcrib.llm.base.errors import fault_in, provider_error
-from toolcrib.llm.base.messages import Event, Message, Request, Response, Text, Usage
+from toolcrib.llm.base.messages import Event, Message, Request, Response, Text, TokenUsage
 from toolcrib.llm.base.quirks import Quirks
 
 
@@ -77,7 +77,7 @@ class PlainWire:
             message=Message("assistant", (Text(said),)),
             stop="end",
             raw_stop="",
-            usage=Usage(read, written) if told else Usage(estimated=True),
+            usage=TokenUsage(read, written) if told else TokenUsage(estimated=True),
             model="",
             id="",
         )

@@ -41,18 +41,18 @@ from toolcrib.llm.base.messages import (
     Response,
     Stop,
     Text,
-    TextDelta,
+    TextChunk,
     Thinking,
-    ThinkingDelta,
+    ThinkingChunk,
+    TokenUsage,
     Tool,
     ToolCall,
     ToolResult,
-    Usage,
     UsageUpdate,
 )
 from toolcrib.llm.base.quirks import Quirks
 from toolcrib.llm.base.strict import strict_schema
-from toolcrib.llm.base.wire import RenderedToolSets, fields_of, signed
+from toolcrib.llm.base.wire import RenderedToolSets, fields_of, signature_of
 
 _CUT: dict[str, Stop] = {
     "max_output_tokens": "length",
@@ -109,12 +109,12 @@ def response_of(content: dict[str, Any], items: list[bytes], origin: str) -> Res
     )
 
 
-def usage_of(usage: dict[str, Any]) -> Usage:
+def usage_of(usage: dict[str, Any]) -> TokenUsage:
     """Our counts; marked as estimated if there are none."""
     if not usage:
-        return Usage(estimated=True)
+        return TokenUsage(estimated=True)
     read = obj(usage.get("input_tokens_details"))
-    return Usage(
+    return TokenUsage(
         input=count(usage.get("input_tokens")),
         output=count(usage.get("output_tokens")),
         cache_read=count(read.get("cached_tokens")),
@@ -134,7 +134,7 @@ def part_of(raw: bytes, index: int, origin: str) -> Part:
         case "function_call":
             return _call(item, index, origin)
         case "reasoning":
-            shown = _shown_reasoning(item)
+            shown = _reasoning_text(item)
             identity = text(item.get("id")) or None
             return Thinking(shown, raw.decode(), identity, redacted=not shown, origin=origin)
         case "message" | None:
@@ -149,7 +149,7 @@ def _message_of_item(item: dict[str, Any], raw: bytes, origin: str) -> Part:
         pieces = [{"type": "text", "text": item["content"]}]
     if len(pieces) == 1 and _is_plain(pieces[0]):
         fields = {name: item[name] for name in item.keys() - _OF_MESSAGE if item[name] is not None}
-        return Text(text(pieces[0].get("text")), signed(origin, fields))
+        return Text(text(pieces[0].get("text")), signature_of(origin, fields))
     said = "".join(text(piece.get("text")) or text(piece.get("refusal")) for piece in pieces)
     return Opaque(origin, raw.decode(), said)
 
@@ -167,11 +167,11 @@ def _call(item: dict[str, Any], index: int, origin: str) -> ToolCall:
         text(item.get("call_id")) or text(item.get("id")) or f"call_{index}",
         name,
         "{}" if arguments in (None, "") else json_text(arguments),
-        signed(origin, {field: item[field] for field in item.keys() - _OF_CALL if item[field] is not None}),
+        signature_of(origin, {field: item[field] for field in item.keys() - _OF_CALL if item[field] is not None}),
     )
 
 
-def _shown_reasoning(item: dict[str, Any]) -> str:
+def _reasoning_text(item: dict[str, Any]) -> str:
     """The summary; open models give the reasoning itself."""
     summaries = [text(obj(piece).get("text")) for piece in arr(item.get("summary"))]
     return "\n\n".join(summaries) or "".join(text(obj(piece).get("text")) for piece in arr(item.get("content")))
@@ -245,7 +245,7 @@ class ResponsesDecoder:
             case "response.reasoning_summary_part.added":
                 return _thinking("\n\n") if count(event.get("summary_index")) else ()
             case "response.output_item.added":
-                return self._started(index, obj(event.get("item")))
+                return self._start_call(index, obj(event.get("item")))
             case "response.function_call_arguments.delta":
                 return self._arguments(index, text(event.get("delta")))
             case "response.output_item.done":
@@ -266,9 +266,9 @@ class ResponsesDecoder:
 
     def _text(self, said: str) -> Sequence[Event]:
         self._said += len(said)
-        return (TextDelta(said),) if said else ()
+        return (TextChunk(said),) if said else ()
 
-    def _started(self, index: int, item: dict[str, Any]) -> Sequence[Event]:
+    def _start_call(self, index: int, item: dict[str, Any]) -> Sequence[Event]:
         name = text(item.get("name"))
         if item.get("type") != "function_call" or not name or index in self._calls:
             return ()
@@ -290,7 +290,7 @@ class ResponsesDecoder:
         started = (
             ()
             if index in self._calls
-            else self._started(index, {"type": "function_call", "call_id": part.id, "name": part.name})
+            else self._start_call(index, {"type": "function_call", "call_id": part.id, "name": part.name})
         )
         call = self._calls[index]
         rest = part.args[call.written :]
@@ -315,7 +315,7 @@ class ResponsesDecoder:
 
 
 def _thinking(thought: str) -> Sequence[Event]:
-    return (ThinkingDelta(thought),) if thought else ()
+    return (ThinkingChunk(thought),) if thought else ()
 
 
 _PATH = "/responses"
@@ -383,7 +383,7 @@ def _settings(request: Request, quirks: Quirks) -> dict[str, Any]:
         settings["max_output_tokens"] = max_tokens
     if request.reasoning is not None and request.reasoning.effort is not None:
         settings["reasoning"] = {"effort": request.reasoning.effort}
-    ignored = quirks.ignored(request)
+    ignored = quirks.settings_to_drop(request)
     for name in ("temperature", "top_p"):
         value = getattr(request, name)
         if value is not None and name not in ignored:

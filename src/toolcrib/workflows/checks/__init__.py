@@ -1,13 +1,13 @@
 """Checking workflows before anybody can run them: names, graph, expressions, tools and types."""
 
 from toolcrib.workflows.checks.checking import Checked, check_condition, check_registration, check_workflow
-from toolcrib.workflows.checks.documents import Document, read_definition, refusal
-from toolcrib.workflows.checks.structure.layout import Surroundings, draw, near
+from toolcrib.workflows.checks.documents import DefinitionDocument, read_definition, refusal
+from toolcrib.workflows.checks.structure.layout import CheckContext, draw, near
 
 __all__ = [
+    "CheckContext",
     "Checked",
-    "Document",
-    "Surroundings",
+    "DefinitionDocument",
     "check_condition",
     "check_registration",
     "check_workflow",

@@ -204,7 +204,7 @@ def _tool_problems(layout: Layout, step: WorkflowStep, reference: str) -> Iterat
         yield from _argument_problems(layout, step, tool)
 
 
-def _wanted(step: WorkflowStep) -> Literal["agent", "workflow"] | None:
+def _kind_for(step: WorkflowStep) -> Literal["agent", "workflow"] | None:
     """The kind of tool that the step's field is for; null for any kind."""
     if step.agent is not None or step.handler_ref in AGENT_HANDLERS:
         return "agent"
@@ -212,10 +212,10 @@ def _wanted(step: WorkflowStep) -> Literal["agent", "workflow"] | None:
 
 
 def _missing(layout: Layout, step: WorkflowStep, reference: str) -> tuple[str, str | None]:
-    realm, wanted = layout.around.realm, _wanted(step)
+    realm, wanted = layout.around.realm, _kind_for(step)
     name = reference.partition("@")[0]
-    if wanted is not None and layout.around.registry.named(realm, name) is None:
-        known = layout.around.registry.shelf(realm).having("kind", wanted)
+    if wanted is not None and layout.around.registry.find_by_ref(realm, name) is None:
+        known = layout.around.registry.index(realm).having("kind", wanted)
         return f"no {wanted} {reference!r} in realm {realm!r}", layout.nearest.near(name, known)
     if not layout.nearest.take():
         return f"no tool {reference!r} in realm {realm!r}", None
@@ -236,7 +236,7 @@ def _use_problems(
     if tool.status == "blocked":  # what another release has saved is, whatever it was
         yield layout.error(step, field, f"tool {tool.ref!r} is blocked{why}", instead or "name another one")
         return
-    kind, wanted = tool.definition.implementation.kind, _wanted(step)
+    kind, wanted = tool.definition.implementation.kind, _kind_for(step)
     if wanted is not None and kind != wanted:
         message = f"{tool.name!r} is of kind {kind!r}, and no {wanted}"
         yield layout.error(step, field, message, f"name it as the step's tool, or name {article(wanted)}")
@@ -261,11 +261,11 @@ def _problems_within(layout: Layout, step: WorkflowStep, field: list[str]) -> It
 
 def _argument_problems(layout: Layout, step: WorkflowStep, tool: ToolRevision) -> Iterator[WorkflowProblem]:
     registered = layout.implementation.handlers.get(step.handler_ref or "")
-    given = {**_mapped(registered), **step.input}
+    given = {**_input_mapping(registered), **step.input}
     for misfit in misfits(given, tool.definition.input_schema, tool.name):
         field = ("input", misfit.name) if misfit.name in step.input else ("input",)
         yield layout.error(step, field, misfit.problem, misfit.instead)
 
 
-def _mapped(registered: StepRegistration | None) -> dict[str, object]:
+def _input_mapping(registered: StepRegistration | None) -> dict[str, object]:
     return {} if registered is None else registered.input_mapping

@@ -32,8 +32,8 @@ from toolcrib.core.runs import check_pins
 from toolcrib.workflows.checks.calls import call_problems, effects_problems
 from toolcrib.workflows.checks.expressions import Expressions
 from toolcrib.workflows.checks.names import name_problems
-from toolcrib.workflows.checks.structure.cycles import circle_problems
-from toolcrib.workflows.checks.structure.layout import Layout, Surroundings
+from toolcrib.workflows.checks.structure.cycles import cycle_problems
+from toolcrib.workflows.checks.structure.layout import CheckContext, Layout
 from toolcrib.workflows.checks.types.shapes import schema_of
 
 _WHATS: Final = ("tool", "agent", "workflow", "handler_ref", "wait", "approval")
@@ -196,7 +196,7 @@ class Checked:
         return replace(self, problems=(*self.problems, WorkflowProblem(path="", message=message)))
 
 
-def check_workflow(definition: WorkflowDefinition, around: Surroundings) -> Checked:
+def check_workflow(definition: WorkflowDefinition, around: CheckContext) -> Checked:
     """Hold a definition against what there is in its realm.
 
     Args:
@@ -209,7 +209,7 @@ def check_workflow(definition: WorkflowDefinition, around: Surroundings) -> Chec
         *name_problems(layout),
         *kind_problems(layout),
         *call_problems(layout),
-        *circle_problems(layout),
+        *cycle_problems(layout),
         *expressions.problems(),
         *effects_problems(layout),
     ]

@@ -13,7 +13,7 @@ from typing import Any, Final, NamedTuple, cast
 from pydantic import ValidationError
 from pydantic_core import ErrorDetails
 
-from toolcrib.contracts import Contract, InvalidDefinition, InvalidInput, Json, JsonObject, canonical, escaped
+from toolcrib.contracts import Contract, InvalidDefinition, InvalidInput, Json, JsonObject, canonical, escape_name
 from toolcrib.contracts.workflows import (
     ConditionUse,
     ForEach,
@@ -63,14 +63,14 @@ _LONGEST: Final = 100
 """Characters of a value that is repeated."""
 
 
-class Fault(NamedTuple):
+class DocumentFault(NamedTuple):
     """One thing that is wrong, and what to write instead where the message does not say so already."""
 
     message: str
     suggestion: str | None = None
 
 
-def fault(errors: Sequence[ErrorDetails], field: str, value: Json) -> Fault:
+def fault(errors: Sequence[ErrorDetails], field: str, value: Json) -> DocumentFault:
     """All that was found at one place, as one fault: alternatives are each refused for a reason of their own.
 
     Args:
@@ -78,15 +78,17 @@ def fault(errors: Sequence[ErrorDetails], field: str, value: Json) -> Fault:
         field: How the place is called.
         value: What stands there.
     """
-    expected = [_expected(error) for error in errors]
+    expected = [_expectation(error) for error in errors]
     suggestion = next(_instead(errors, value), None)
     if all(expected):
-        return Fault(f"{field} is {_shown(value)}, and must be {' or '.join(map(str, expected))}", suggestion)
+        return DocumentFault(
+            f"{field} is {_describe_value(value)}, and must be {' or '.join(map(str, expected))}", suggestion
+        )
     said = (error["msg"].removeprefix("Value error, ") for error in errors)
-    return Fault(", or: ".join(dict.fromkeys(said)), suggestion)
+    return DocumentFault(", or: ".join(dict.fromkeys(said)), suggestion)
 
 
-def _expected(error: ErrorDetails) -> str | None:
+def _expectation(error: ErrorDetails) -> str | None:
     told = _EXPECTED.get(error["type"])
     return None if told is None else told.format_map(_context(error))
 
@@ -108,7 +110,7 @@ def _context(error: ErrorDetails) -> Mapping[str, Any]:
     return error.get("ctx", {})
 
 
-def _shown(value: Json) -> str:
+def _describe_value(value: Json) -> str:
     """A value, if it is short; else what it is."""
     if isinstance(value, dict):
         return "a mapping"
@@ -134,26 +136,26 @@ _PARTS: Final[Mapping[str, type[Contract]]] = {
 _MOST_SHOWN: Final = 5
 
 
-class Document(NamedTuple):
+class DefinitionDocument(NamedTuple):
     """A definition, or why what was given is none."""
 
     definition: WorkflowDefinition | None
     problems: tuple[WorkflowProblem, ...] = ()
 
 
-def read_definition(given: WorkflowDefinition | JsonObject) -> Document:
+def read_definition(given: WorkflowDefinition | JsonObject) -> DefinitionDocument:
     """The definition that a document is; every field that is wrong or unknown is a problem with its place."""
     if isinstance(given, WorkflowDefinition):
-        return Document(given)
+        return DefinitionDocument(given)
     try:
         canonical(given)
     except InvalidInput as problem:
-        return Document(None, (WorkflowProblem(path="", message=str(problem)),))
+        return DefinitionDocument(None, (WorkflowProblem(path="", message=str(problem)),))
     try:
-        return Document(WorkflowDefinition.model_validate(given))
+        return DefinitionDocument(WorkflowDefinition.model_validate(given))
     except ValidationError as problem:
         found = _meant_so(problem.errors(include_url=False, include_input=False))
-        return Document(None, _told(found, given))
+        return DefinitionDocument(None, _problems_by_place(found, given))
 
 
 def refusal(name: str, errors: Sequence[WorkflowProblem]) -> InvalidDefinition:
@@ -161,11 +163,11 @@ def refusal(name: str, errors: Sequence[WorkflowProblem]) -> InvalidDefinition:
     shown = "; ".join(map(str, errors[:_MOST_SHOWN]))
     more = f"; and {len(errors) - _MOST_SHOWN} more" if len(errors) > _MOST_SHOWN else ""
     count = "a problem" if len(errors) == 1 else f"{len(errors)} problems"
-    told: list[JsonObject] = [{"path": error.path, "problem": _said(error)} for error in errors]
+    told: list[JsonObject] = [{"path": error.path, "problem": _problem_text(error)} for error in errors]
     return InvalidDefinition(f"workflow {name!r} has {count}: {shown}{more}", told)
 
 
-def _said(error: WorkflowProblem) -> str:
+def _problem_text(error: WorkflowProblem) -> str:
     return f"{error.message}; {error.suggestion}" if error.suggestion else error.message
 
 
@@ -175,7 +177,7 @@ def _meant_so(found: Sequence[ErrorDetails]) -> Sequence[ErrorDetails]:
     return [error for error in found if error["type"] != TOO_SHORT or error["loc"] not in within]
 
 
-def _told(found: Sequence[ErrorDetails], document: Json) -> tuple[WorkflowProblem, ...]:
+def _problems_by_place(found: Sequence[ErrorDetails], document: Json) -> tuple[WorkflowProblem, ...]:
     """One problem for each place: whatever else a value may be stands in its message, not in a problem of its own."""
     places: dict[str, list[tuple[ErrorDetails, Json]]] = {}
     for error in found:
@@ -200,7 +202,7 @@ def _place(error: ErrorDetails, document: Json) -> tuple[str, Json]:
         is_last = place == len(error["loc"]) - 1
         is_there, below = _below(node, part)
         if is_there or (is_last and error["type"] == MISSING):
-            path, node = f"{path}/{escaped(str(part))}", below
+            path, node = f"{path}/{escape_name(str(part))}", below
     return path, node
 
 

@@ -8,7 +8,7 @@ Can a value be what is wanted? Wrong is only what fits in no case; what may not 
 from collections.abc import Mapping, Sequence
 from typing import Final, NamedTuple
 
-from toolcrib.contracts import InvalidExpression, Json, escaped
+from toolcrib.contracts import InvalidExpression, Json, escape_name
 from toolcrib.contracts.workflows import (
     AGENT_HANDLERS,
     BUILT_IN_HANDLERS,
@@ -20,10 +20,10 @@ from toolcrib.core.expressions import Template, references_of
 from toolcrib.core.expressions.template import MAX_NESTING, Placeholder
 from toolcrib.core.expressions.values import is_list, is_object
 from toolcrib.core.registry.schema.value_facts import NUMBERS
-from toolcrib.workflows.checks.structure.cycles import ordered
+from toolcrib.workflows.checks.structure.cycles import order_steps
 from toolcrib.workflows.checks.structure.layout import Layout
 from toolcrib.workflows.checks.types.outputs import ERROR, Outputs
-from toolcrib.workflows.checks.types.reading import Finding, Reader
+from toolcrib.workflows.checks.types.reading import ExpressionProblem, Reader
 from toolcrib.workflows.checks.types.shapes import (
     ANYTHING,
     INTEGER,
@@ -35,12 +35,12 @@ from toolcrib.workflows.checks.types.shapes import (
     is_known,
     is_only,
     items_in,
-    joined,
     kinds_in,
-    made_list,
-    made_object,
+    list_shape,
+    object_shape,
     schema_shape,
     spoken,
+    union_of,
 )
 
 _DEEPEST: Final = 6
@@ -48,7 +48,7 @@ _SCALARS: Final = frozenset({"string", "boolean", *NUMBERS})
 _MOST_VALUES: Final = 6
 
 
-def misfit(given: Shape, wanted: Shape, what: str, taker: str) -> Finding | None:
+def misfit(given: Shape, wanted: Shape, what: str, taker: str) -> ExpressionProblem | None:
     """Why what is given cannot be what is wanted, or may not be; null if it can.
 
     Args:
@@ -60,19 +60,19 @@ def misfit(given: Shape, wanted: Shape, what: str, taker: str) -> Finding | None
     if not given or not wanted:
         return None
     if all(_are_apart(one, other, 0) for one in given for other in wanted):
-        return Finding(
+        return ExpressionProblem(
             f"{what} is {_words(given, wanted)}, and {taker} takes {_words(wanted, given)}", _instead(given, wanted)
         )
     why = next((form.why_null for form in given if form.why_null is not None), None)
     if (why or is_known(given)) and "null" in kinds_in(given) - kinds_in(wanted):
         told = f" if {why}" if why else ""
-        return Finding(
+        return ExpressionProblem(
             f"{what} may be null{told}, and {taker} does not take null", "write ${… ?? otherwise}", is_error=False
         )
     return _item_misfit(given, wanted, what, taker)
 
 
-def _item_misfit(given: Shape, wanted: Shape, what: str, taker: str) -> Finding | None:
+def _item_misfit(given: Shape, wanted: Shape, what: str, taker: str) -> ExpressionProblem | None:
     """Lists whose elements never fit: only an empty one would."""
     if not is_only(kinds_in(given), "array") or "array" not in kinds_in(wanted):
         return None
@@ -143,7 +143,7 @@ _FOR_EACH: Final = "it is asked once for all elements; let a workflow run for_ea
 """What to do instead of a condition on an element."""
 
 
-class Place(NamedTuple):
+class ExpressionSite(NamedTuple):
     """Where expressions stand."""
 
     step: WorkflowStep | None
@@ -153,15 +153,15 @@ class Place(NamedTuple):
     near: Mapping[str, Shape]
     """Names that are read here and not everywhere."""
 
-    def at(self, *names: str | int, near: Mapping[str, Shape] | None = None) -> "Place":
+    def at(self, *names: str | int, near: Mapping[str, Shape] | None = None) -> "ExpressionSite":
         """A place below this one.
 
         Args:
             *names: The way to it.
             near: More names that are read there.
         """
-        path = self.path + "".join(f"/{escaped(str(name))}" for name in names)
-        return Place(self.step, path, {**self.near, **(near or {})})
+        path = self.path + "".join(f"/{escape_name(str(name))}" for name in names)
+        return ExpressionSite(self.step, path, {**self.near, **(near or {})})
 
 
 class Expressions:
@@ -181,7 +181,7 @@ class Expressions:
     def problems(self) -> Sequence[WorkflowProblem]:
         """What is wrong with them, in the order of the definition."""
         layout = self._layout
-        in_order = [layout.by_name[name] for name in ordered(layout)]
+        in_order = [layout.by_name[name] for name in order_steps(layout)]
         done = set(map(id, in_order))
         for step in (*in_order, *(step for step in layout.steps if id(step) not in done)):
             self._step(step)
@@ -192,13 +192,15 @@ class Expressions:
     # Steps ------------------------------------------------------------------------------------------------------------
 
     def _step(self, step: WorkflowStep) -> None:
-        here = Place(step, self._layout.path(step), {"error": ERROR} if step.name in self._layout.gone_to else {})
+        here = ExpressionSite(
+            step, self._layout.path(step), {"error": ERROR} if step.name in self._layout.gone_to else {}
+        )
         self._condition(step, here)
         if step.for_each is not None:
             items = self._single(step.for_each.items, here.at("for_each", "items"))
             if items and "array" not in kinds_in(items):
                 message = f"{step.for_each.items} is no list"
-                self._tell(here.at("for_each", "items"), Finding(message, "name a list, or write [value]"))
+                self._tell(here.at("for_each", "items"), ExpressionProblem(message, "name a list, or write [value]"))
             here = here.at(near={"item": items_in(items), "index": INTEGER})
         self._arguments(step, here)
         if step.wait is not None:
@@ -209,7 +211,7 @@ class Expressions:
             self._structure(step.approval.show, here.at("approval", "show"))
         self._outputs.keep(step, self._put_out(step, here))
 
-    def _condition(self, step: WorkflowStep, here: Place) -> None:
+    def _condition(self, step: WorkflowStep, here: ExpressionSite) -> None:
         if isinstance(step.condition, str):
             self._single(step.condition, here.at("condition"))
         elif isinstance(step.condition, ConditionUse):
@@ -217,9 +219,9 @@ class Expressions:
             bound = self._layout.implementation.conditions.get(step.condition.ref)
             if bound is not None:
                 parameters = {name: given.get(name, ANYTHING) for name in bound.parameters}
-                self._single(bound.expression, Place(step, here.at("condition", "ref").path, parameters))
+                self._single(bound.expression, ExpressionSite(step, here.at("condition", "ref").path, parameters))
 
-    def _arguments(self, step: WorkflowStep, here: Place) -> None:
+    def _arguments(self, step: WorkflowStep, here: ExpressionSite) -> None:
         context = step.input.get("context")
         shared: Mapping[str, Shape] = {}
         if step.handler_ref in AGENT_HANDLERS and is_object(context):
@@ -237,25 +239,25 @@ class Expressions:
         if step.handler_ref not in BUILT_IN_HANDLERS:
             self._fit(step, given, here)
 
-    def _fit(self, step: WorkflowStep, given: Mapping[str, Shape], here: Place) -> None:
+    def _fit(self, step: WorkflowStep, given: Mapping[str, Shape], here: ExpressionSite) -> None:
         """Hold arguments against what the tool of a step takes."""
         tool = self._layout.callee(step)
         if tool is None:
             return
-        taken = self._outputs.taken(tool)
+        taken = self._outputs.argument_shape(tool)
         for name, shape in given.items():
-            wanted = joined(form.member(name) or () for form in taken)
+            wanted = union_of(form.member(name) or () for form in taken)
             field = f"{tool.name!r} as its {name!r}"
-            finding = misfit(shape, wanted, _shown(step.input.get(name)), f"what {field}")
+            finding = misfit(shape, wanted, _short_text(step.input.get(name)), f"what {field}")
             if finding is not None:
                 self._tell(here.at("input", name) if name in step.input else here.at("handler_ref"), finding)
 
-    def _put_out(self, step: WorkflowStep, here: Place) -> Shape:
+    def _put_out(self, step: WorkflowStep, here: ExpressionSite) -> Shape:
         """What a step puts out once."""
         registered = self._layout.implementation.handlers.get(step.handler_ref or "")
         if step.kind == "value":
             return self._structure(step.output, here.at("output"))
-        brought = self._outputs.brought(step)
+        brought = self._outputs.raw_output(step)
         own = here.at("output", near={"output": brought})
         if step.output is not None:
             return self._structure(step.output, own)
@@ -266,11 +268,11 @@ class Expressions:
     def _workflow(self) -> None:
         """The output of the workflow, against what it says of it."""
         layout = self._layout
-        here = Place(None, "/output", {})
+        here = ExpressionSite(None, "/output", {})
         if layout.definition.output is not None:
             self.output = self._structure(layout.definition.output, here)
         else:
-            self.output = made_object({step.name: self._outputs.ended(step) for step in layout.ends})
+            self.output = object_shape({step.name: self._outputs.final_output(step) for step in layout.ends})
         wanted = schema_shape(layout.definition.output_schema)
         finding = misfit(self.output, wanted, "the output", "output_schema")
         if finding is not None:
@@ -278,52 +280,52 @@ class Expressions:
 
     # Expressions ------------------------------------------------------------------------------------------------------
 
-    def _members(self, value: Mapping[str, Json], here: Place) -> Mapping[str, Shape]:
+    def _members(self, value: Mapping[str, Json], here: ExpressionSite) -> Mapping[str, Shape]:
         return {name: self._structure(member, here.at(name)) for name, member in value.items()}
 
-    def _structure(self, value: Json, here: Place, depth: int = 0) -> Shape:
+    def _structure(self, value: Json, here: ExpressionSite, depth: int = 0) -> Shape:
         """What a JSON structure with expressions in it gives."""
         if isinstance(value, str):
             return self._text(value, here)
         if depth > MAX_NESTING:
-            self._tell(here, Finding(f"structure is nested deeper than {MAX_NESTING} levels", "flatten it"))
+            self._tell(here, ExpressionProblem(f"structure is nested deeper than {MAX_NESTING} levels", "flatten it"))
             return ANYTHING
         if is_object(value):
-            return made_object(
+            return object_shape(
                 {name: self._structure(member, here.at(name), depth + 1) for name, member in value.items()}
             )
         if is_list(value):
-            return made_list(
-                joined([self._structure(one, here.at(place), depth + 1) for place, one in enumerate(value)])
+            return list_shape(
+                union_of([self._structure(one, here.at(place), depth + 1) for place, one in enumerate(value)])
             )
         return constant(value)
 
-    def _single(self, text: str, here: Place) -> Shape:
+    def _single(self, text: str, here: ExpressionSite) -> Shape:
         """What a text gives that must be one expression and nothing else."""
         shape = self._text(text, here)
         if not (text.startswith("${") and text.endswith("}")):
             message = f"{text!r} is not one expression"
-            self._tell(here, Finding(message, "write it as ${…}, and nothing beside it"))
+            self._tell(here, ExpressionProblem(message, "write it as ${…}, and nothing beside it"))
         return shape
 
-    def _text(self, text: str, here: Place) -> Shape:
+    def _text(self, text: str, here: ExpressionSite) -> Shape:
         if "${" not in text:
             return constant(text)
         try:
             template = Template.parse(text, "${}")
         except InvalidExpression as problem:
-            self._tell(here, Finding(str(problem)))
+            self._tell(here, ExpressionProblem(str(problem)))
             return ANYTHING
         shapes = [self._expression(found, here) for found in template.placeholders]
         return shapes[0] if len(template.parts) == len(shapes) == 1 else STRING
 
-    def _expression(self, found: Placeholder, here: Place) -> Shape:
+    def _expression(self, found: Placeholder, here: ExpressionSite) -> Shape:
         for reference in sorted(found.expression.references):
             finding = self._unreadable(reference, found.source, here)
             if finding is not None:
                 self._tell(here, finding._replace(reference=reference))
         reader = Reader(
-            names=lambda name: self._named(name, here),
+            names=lambda name: self._shape_of_name(name, here),
             near=self._layout.nearest.near,
             text=found.source,
             may_lack_input=here.path.endswith("/condition") or not _looks_at_input(here.step),
@@ -333,16 +335,16 @@ class Expressions:
             self._tell(here, finding)
         return shape
 
-    def _named(self, name: str, here: Place) -> Shape | None:
+    def _shape_of_name(self, name: str, here: ExpressionSite) -> Shape | None:
         if name in here.near:
             return here.near[name]
         if name == "input":
             return self._outputs.input
         if name == "steps":
             return self._outputs.states(here.step)
-        return self._outputs.known(name, here.step)
+        return self._outputs.output_by_name(name, here.step)
 
-    def _unreadable(self, reference: str, source: str, here: Place) -> Finding | None:
+    def _unreadable(self, reference: str, source: str, here: ExpressionSite) -> ExpressionProblem | None:
         """Why something that an expression reads cannot be read here at all."""
         name, _, rest = reference.partition(".")
         step, layout = here.step, self._layout
@@ -350,13 +352,15 @@ class Expressions:
             return None
         if name == "steps":
             if not rest:
-                return Finding(f"{source} reads steps without a name", "write steps.NAME: the graph must be known")
+                return ExpressionProblem(
+                    f"{source} reads steps without a name", "write steps.NAME: the graph must be known"
+                )
             itself = step is not None and rest.partition(".")[0] == step.name
-            return Finding(f"{source} reads what has become of the step itself") if itself else None
+            return ExpressionProblem(f"{source} reads what has become of the step itself") if itself else None
         if name in _WHERE:
             is_of_all = name in {"item", "index"} and step is not None and step.for_each is not None
             message = f"{source} reads {name!r}, which there is not here: {_WHERE[name]}"
-            return Finding(message, _FOR_EACH if is_of_all and here.path.endswith("/condition") else None)
+            return ExpressionProblem(message, _FOR_EACH if is_of_all and here.path.endswith("/condition") else None)
         known = layout.known.get(name)
         if known is None:
             saved = layout.by_name.get(name)
@@ -365,12 +369,12 @@ class Expressions:
                 if saved is None
                 else f"read it as {saved.known_as!r}"
             )
-            return Finding(f"{source} reads {name!r}, and there is nothing of this name", instead)
+            return ExpressionProblem(f"{source} reads {name!r}, and there is nothing of this name", instead)
         if known == [step]:
-            return Finding(f"{source} reads the output of the step itself", "read its output as 'output'")
+            return ExpressionProblem(f"{source} reads the output of the step itself", "read its output as 'output'")
         return None
 
-    def _tell(self, here: Place, finding: Finding) -> None:
+    def _tell(self, here: ExpressionSite, finding: ExpressionProblem) -> None:
         step = None if here.step is None else here.step.name
         problem = WorkflowProblem(
             path=here.path,
@@ -394,7 +398,7 @@ def _looks_at_input(step: WorkflowStep | None) -> bool:
     return any(reference.partition(".")[0] == "input" for reference in read)
 
 
-def _shown(value: Json) -> str:
+def _short_text(value: Json) -> str:
     """A value as a message says it."""
     text = value if isinstance(value, str) else "the value"
     return text if len(text) <= _LONGEST else f"{text[:_LONGEST]}…"

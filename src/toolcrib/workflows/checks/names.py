@@ -87,10 +87,10 @@ def _case(node: Node) -> _Case | None:
         listed = _constants(operation.operand)
         if operation.operator in {"==", "!="} and isinstance(operation.operand, Constant):
             among = frozenset({canonical(operation.operand.value)})
-            return _Case(_said(node.first), among, operation.operator == "==")
+            return _Case(_expression_text(node.first), among, operation.operator == "==")
         if operation.operator == "in" and listed is not None:
-            return _Case(_said(node.first), listed, is_among=True)
-    return _Case(f"truth of {_said(node)}", _TRUE, is_among=True)
+            return _Case(_expression_text(node.first), listed, is_among=True)
+    return _Case(f"truth of {_expression_text(node)}", _TRUE, is_among=True)
 
 
 def _constants(node: Node) -> frozenset[bytes] | None:
@@ -100,7 +100,7 @@ def _constants(node: Node) -> frozenset[bytes] | None:
     return frozenset(map(canonical, values)) if len(values) == len(node.items) else None
 
 
-def _said(node: Node) -> str:
+def _expression_text(node: Node) -> str:
     """An expression as it is, wherever it stands."""
     return _COLUMN.sub("", repr(node))
 

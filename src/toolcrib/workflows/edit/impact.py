@@ -1,7 +1,7 @@
 """What a proposed revision of a tool does to the workflows that are bound to it: to their runs, and to their graphs.
 
 Two questions, which have two answers. What do the runs do? The lock says so: they take the new revision, go on with the
-bound one (`held`), or fail. And does the definition fit the new revision? The checks of publishing say so, edge by
+bound one (`check_size`), or fail. And does the definition fit the new revision? The checks of publishing say so, edge by
 edge. Nothing is saved here.
 """
 
@@ -11,8 +11,8 @@ from typing import Literal, NamedTuple, TypeAlias
 
 from toolcrib.contracts import Dependent, ToolDefinition, ToolRevision, Verdict
 from toolcrib.contracts.workflows import GraphEdge, WorkflowDefinition, WorkflowImplementation
-from toolcrib.core.registry import Lock, Locked, dependents_of, meant
-from toolcrib.workflows.checks import Surroundings, check_workflow, draw
+from toolcrib.core.registry import Lock, LockedReference, dependents_of, meant
+from toolcrib.workflows.checks import CheckContext, check_workflow, draw
 from toolcrib.workflows.edit.published_status import mark_edge, standing_of
 
 NamedKind: TypeAlias = Literal["workflow_step", "condition", "provider"]
@@ -28,7 +28,7 @@ class _Judgement(NamedTuple):
     edges: tuple[GraphEdge, ...] = ()
 
 
-def judged(dependents: Sequence[Dependent], proposed: ToolRevision, around: Surroundings) -> list[Dependent]:
+def judge_dependents(dependents: Sequence[Dependent], proposed: ToolRevision, around: CheckContext) -> list[Dependent]:
     """Dependents of a tool with what a proposed revision does to those that are workflows; the others as they are.
 
     Args:
@@ -38,7 +38,7 @@ def judged(dependents: Sequence[Dependent], proposed: ToolRevision, around: Surr
     """
     known: dict[str, _Judgement] = {}
     for dependent in dependents:
-        tool = around.registry.named(around.realm, dependent.name) if dependent.kind == "workflow" else None
+        tool = around.registry.find_by_ref(around.realm, dependent.name) if dependent.kind == "workflow" else None
         if tool is not None:
             known[dependent.name] = _judgement(tool, dependent, proposed, around, known)
     return [
@@ -47,7 +47,7 @@ def judged(dependents: Sequence[Dependent], proposed: ToolRevision, around: Surr
     ]
 
 
-def users_of(name: str, kind: NamedKind, around: Surroundings) -> list[Dependent]:
+def users_of(name: str, kind: NamedKind, around: CheckContext) -> list[Dependent]:
     """What uses something that is no tool, and what is bound to that, direct ones first.
 
     Users of the workflow vocabulary are held: what a name meant when a workflow was published is part of it. Those of
@@ -88,7 +88,7 @@ def _judgement(
     tool: ToolRevision,
     dependent: Dependent,
     proposed: ToolRevision,
-    around: Surroundings,
+    around: CheckContext,
     known: Mapping[str, _Judgement],
 ) -> _Judgement:
     workflow = tool.definition.implementation
@@ -108,7 +108,7 @@ def _judgement(
     return _by_fit(tool, proposed, around, judgement)
 
 
-def _of_lock(locked: Locked, *, is_locked: bool) -> _Judgement:
+def _of_lock(locked: LockedReference, *, is_locked: bool) -> _Judgement:
     """What becomes of the runs."""
     reasons = () if locked.reason is None else (locked.reason,)
     if not is_locked:
@@ -122,7 +122,7 @@ def _of_lock(locked: Locked, *, is_locked: bool) -> _Judgement:
             return _Judgement("unaffected" if locked.reason is None else "may_break", reasons=reasons)
 
 
-def _by_fit(tool: ToolRevision, proposed: ToolRevision, around: Surroundings, judgement: _Judgement) -> _Judgement:
+def _by_fit(tool: ToolRevision, proposed: ToolRevision, around: CheckContext, judgement: _Judgement) -> _Judgement:
     """A judgement with the edges of the definition that the proposed revision breaks."""
     definition = WorkflowDefinition.of(tool.definition)
     named = {ref: meant(ref, around.registry, around.realm, proposed) for ref in _callees(tool)}

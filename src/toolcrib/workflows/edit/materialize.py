@@ -22,15 +22,15 @@ from toolcrib.contracts import (
 from toolcrib.contracts.workflows import SCOPE, PastCall, WorkflowDefinition, WorkflowImplementation, WorkflowStep
 from toolcrib.core.expressions import literal, rename_references
 from toolcrib.core.expressions.values import is_list, is_object
-from toolcrib.core.runs import selected
+from toolcrib.core.runs import select_call
 from toolcrib.infrastructure.secrets import PLACEHOLDER
-from toolcrib.workflows.values.graph import Plan, edges_of, plan_of, shared_names
+from toolcrib.workflows.values.graph import WorkflowPlan, edges_of, plan_of, shared_names
 
 _EXPRESSIONS: Final = ("output", "for_each", "condition", "wait", "approval")
 """Fields of a step with `${}` in them, besides `input`."""
 
 
-class Asked(NamedTuple):
+class AgentRequestMade(NamedTuple):
     """One time that a step has asked an agent."""
 
     node: str
@@ -50,7 +50,7 @@ class Asked(NamedTuple):
 class Chosen(NamedTuple):
     """The call that becomes a step."""
 
-    asked: Asked
+    asked: AgentRequestMade
     call: ToolEnvelope
     pins: tuple[str, ...]
     """Names of the handles that will not be read any more."""
@@ -66,7 +66,7 @@ class Rewired(NamedTuple):
     """JSON pointers of what still reads the handles, as a whole."""
 
 
-def choose(past: PastCall, asked: Sequence[Asked]) -> Chosen:
+def choose(past: PastCall, asked: Sequence[AgentRequestMade]) -> Chosen:
     """The call that is meant.
 
     Args:
@@ -90,7 +90,7 @@ def choose(past: PastCall, asked: Sequence[Asked]) -> Chosen:
         where = ", ".join(f"{call.position} of run {one.run_id} (step {one.node!r})" for one, call in found)
         raise InvalidInput(f"several calls are meant: {where}; name one by its agent's run_id and its call_id")
     one, call = found[0]
-    return Chosen(one, call, _filled(past, one, call))
+    return Chosen(one, call, _handles_of_call(past, one, call))
 
 
 def check_call(call: ToolEnvelope) -> None:
@@ -196,23 +196,23 @@ def arguments_of(call: ToolEnvelope) -> Json:
 # Inside ---------------------------------------------------------------------------------------------------------------
 
 
-def _meant(past: PastCall, asked: Asked) -> Iterator[ToolEnvelope]:
+def _meant(past: PastCall, asked: AgentRequestMade) -> Iterator[ToolEnvelope]:
     """The calls of one asking that fit all that was named."""
     if past.node not in {None, asked.node}:
         return
     calls = asked.calls
     if past.pin is not None and past.call_id is None and past.position is None:
-        filling = selected(_pin(past.pin, asked).selector, calls)
+        filling = select_call(_pin(past.pin, asked).selector, calls)
         calls = [] if filling is None else [filling]
     for call in calls:
         if past.call_id in {None, call.call_id} and past.position in {None, call.position}:
             yield call
 
 
-def _filled(past: PastCall, asked: Asked, call: ToolEnvelope) -> tuple[str, ...]:
+def _handles_of_call(past: PastCall, asked: AgentRequestMade, call: ToolEnvelope) -> tuple[str, ...]:
     """Names of the handles that shall be read no more."""
     if past.pin is None:
-        filled = (pin.name for pin in asked.pins if selected(pin.selector, asked.calls) is call)
+        filled = (pin.name for pin in asked.pins if select_call(pin.selector, asked.calls) is call)
         return tuple(dict.fromkeys(filled))
     pin = _pin(past.pin, asked)
     if pin.selector.tool != call.name:
@@ -223,7 +223,7 @@ def _filled(past: PastCall, asked: Asked, call: ToolEnvelope) -> tuple[str, ...]
     return (pin.name,)
 
 
-def _pin(name: str, asked: Asked) -> PinnedHandle:
+def _pin(name: str, asked: AgentRequestMade) -> PinnedHandle:
     found = next((pin for pin in asked.pins if pin.name == name), None)
     if found is None:
         known = ", ".join(sorted({pin.name for pin in asked.pins})) or "none"
@@ -244,7 +244,7 @@ def _hidden(value: Json, pointer: str) -> Iterator[str]:
             yield from _hidden(element, f"{pointer}/{place}")
 
 
-def _new_step(node: WorkflowStep, plan: Plan, chosen: Chosen, step: str) -> JsonObject:
+def _new_step(node: WorkflowStep, plan: WorkflowPlan, chosen: Chosen, step: str) -> JsonObject:
     asked, call, place = chosen.asked, chosen.call, plan.nodes[node.name]
     new = WorkflowStep(
         name=step,

@@ -18,11 +18,11 @@ from toolcrib.contracts.workflows import (
     WorkflowProblem,
     WorkflowStep,
 )
-from toolcrib.core.registry import Lock, Locked
-from toolcrib.workflows.checks import Surroundings, check_workflow, draw
+from toolcrib.core.registry import Lock, LockedReference
+from toolcrib.workflows.checks import CheckContext, check_workflow, draw
 
 
-def standing_of(tool: ToolRevision, around: Surroundings, proposed: ToolRevision | None = None) -> WorkflowGraph:
+def standing_of(tool: ToolRevision, around: CheckContext, proposed: ToolRevision | None = None) -> WorkflowGraph:
     """The graph of a published workflow against the realm as it is now.
 
     Args:
@@ -73,7 +73,7 @@ def _stands_at(problem: WorkflowProblem, edge: GraphEdge) -> bool:
 
 
 def _node(
-    node: GraphNode, step: WorkflowStep, lock: Lock, workflow: WorkflowImplementation, around: Surroundings
+    node: GraphNode, step: WorkflowStep, lock: Lock, workflow: WorkflowImplementation, around: CheckContext
 ) -> GraphNode:
     said = tuple(_vocabulary(step, workflow, around))
     reference = node.reference
@@ -95,7 +95,7 @@ def _node(
     )
 
 
-def _with_inside(found: Locked, lock: Lock) -> Locked:
+def _with_inside(found: LockedReference, lock: Lock) -> LockedReference:
     """What a reference means; of a workflow, with what has become of its own steps, at any depth."""
     inner = lock.inside(found.ref)
     if inner is None or found.cause is not None:
@@ -111,7 +111,7 @@ def _with_inside(found: Locked, lock: Lock) -> Locked:
     return found
 
 
-def _vocabulary(step: WorkflowStep, workflow: WorkflowImplementation, around: Surroundings) -> Sequence[str]:
+def _vocabulary(step: WorkflowStep, workflow: WorkflowImplementation, around: CheckContext) -> Sequence[str]:
     """What has become of the names that a step uses; it goes on with what they meant when it was published."""
     said: list[str] = []
     handler = workflow.handlers.get(step.handler_ref or "")

@@ -26,13 +26,13 @@ from toolcrib.contracts import (
     ToolRevision,
 )
 from toolcrib.contracts.workflows import AGENT_HANDLERS, SettledStep, StepRetry, WorkflowStep
-from toolcrib.core.executor import ToolCall, may_run_twice
+from toolcrib.core.executor import CallRequest, may_run_twice
 from toolcrib.core.runs import RunContext
 from toolcrib.workflows.values.agent_outputs import AgentNodes
-from toolcrib.workflows.values.graph import Node
+from toolcrib.workflows.values.graph import StepNode
 from toolcrib.workflows.values.scope import DRY_RUN, arguments_of, output_mapping, output_of
-from toolcrib.workflows.values.step_environment import HELD_S, Setting
-from toolcrib.workflows.values.step_errors import StepFailed, denied
+from toolcrib.workflows.values.step_environment import HELD_S, StepEnvironment
+from toolcrib.workflows.values.step_errors import StepFailed, denial
 
 _FINAL: Final = frozenset({ErrorCode.VALIDATION_ERROR, ErrorCode.POLICY_DENIED, ErrorCode.AUTH_REQUIRED})
 """What would come again."""
@@ -71,7 +71,7 @@ _MOST_SHOWN: Final = 200
 """Characters of the arguments in what a dry run says."""
 
 
-class Calling:
+class StepCaller:
     """Makes the calls of one run's steps.
 
     Args:
@@ -79,12 +79,12 @@ class Calling:
         agents: Those of its steps that ask agents.
     """
 
-    def __init__(self, setting: Setting, agents: AgentNodes) -> None:
+    def __init__(self, setting: StepEnvironment, agents: AgentNodes) -> None:
         self._setting = setting
         self._agents = agents
         self._registered = setting.implementation.handlers
 
-    async def call(self, node: Node, names: JsonObject, position: str) -> SettledStep:
+    async def call(self, node: StepNode, names: JsonObject, position: str) -> SettledStep:
         """Call the tool of a step until it succeeds, or is not tried again.
 
         Args:
@@ -121,10 +121,10 @@ class Calling:
         lacking = await self._agents.lacking(node, envelope)
         if lacking is not None:
             return settled.model_copy(update={"status": "failed", "error": lacking})
-        brought = envelope.output if mapping is None else await self._agents.brought(node, envelope, position)
+        brought = envelope.output if mapping is None else await self._agents.raw_output(node, envelope, position)
         return settled.model_copy(update={"output": output_of(step, mapping, names, brought)})
 
-    def is_told(self, node: Node) -> bool:
+    def is_told(self, node: StepNode) -> bool:
         """Whether the envelope of a step's call tells what the step puts out."""
         step = node.step
         is_call = node.callee is not None and step.handler_ref not in self._setting.handlers
@@ -134,7 +134,7 @@ class Calling:
         self, context: RunContext, step: WorkflowStep, tool: ToolRevision, arguments: JsonObject, position: str
     ) -> tuple[ToolEnvelope, int]:
         """The envelope of the last try, and how many there were."""
-        first = call = ToolCall(position, tool.name, arguments, tool.content_hash, timeout_s=step.timeout_s)
+        first = call = CallRequest(position, tool.name, arguments, tool.content_hash, timeout_s=step.timeout_s)
         tries = 1
         while True:
             envelope = await context.call(call)
@@ -149,14 +149,14 @@ class Calling:
             tries += 1
             call = msgspec.structs.replace(first, position=place, idempotency_key=context.key_of(first))
 
-    def _tool(self, node: Node) -> ToolRevision:
+    def _tool(self, node: StepNode) -> ToolRevision:
         step = node.step
         if node.callee is None:
             raise _nothing_to_call(step)
         registered = self._registered.get(step.handler_ref or "")
         if registered is not None and not registered.enabled:
             message = f"names the handler {step.handler_ref!r}, which is disabled; enable it and publish again"
-            raise denied(step.name, Reason.TOOL_DISABLED, message)
+            raise denial(step.name, Reason.TOOL_DISABLED, message)
         callee = self._setting.callees[node.callee]
         if isinstance(callee, ToolError):
             raise StepFailed(_of_step(callee, step.name))
@@ -177,16 +177,16 @@ class Calling:
         if account is None or not account.enabled:
             state = "does not exist" if account is None else "is disabled"
             message = f"acts as the account {name!r}, which {state} in realm {realm!r}; save it, or enable it"
-            raise denied(step.name, Reason.PERMISSION_MISSING, message, account=name)
+            raise denial(step.name, Reason.PERMISSION_MISSING, message, account=name)
         return account.principal(realm)
 
 
 def _nothing_to_call(step: WorkflowStep) -> StepFailed:
     if step.handler_ref in AGENT_HANDLERS:
         message = f"has the handler {step.handler_ref!r} and names no agent; give input/agent_ref the name of one"
-        return denied(step.name, Reason.NOT_FOUND, message)
+        return denial(step.name, Reason.NOT_FOUND, message)
     message = f"names the handler {step.handler_ref!r}, which the workflow was not published with; publish it again"
-    return denied(step.name, Reason.NOT_FOUND, message)
+    return denial(step.name, Reason.NOT_FOUND, message)
 
 
 def _of_step(failure: ToolError, step: str) -> ToolError:

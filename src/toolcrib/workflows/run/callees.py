@@ -11,7 +11,7 @@ from toolcrib.contracts import ErrorCode, NotFound, Reason, ToolError, ToolRevis
 from toolcrib.contracts.workflows import WorkflowImplementation
 from toolcrib.core.executor import error
 from toolcrib.core.policy import is_in_service
-from toolcrib.core.registry import Lock, Registry, Transition, called_by
+from toolcrib.core.registry import Lock, Registry, Transition, callees_without_model
 from toolcrib.core.runs import RunContext
 from toolcrib.workflows.values.step_environment import Callee
 
@@ -37,38 +37,38 @@ class _Callees:
 
     async def of(self, ref: str) -> Callee:
         """The tool that is called, unless it, or what it calls in its turn, is something else than was published."""
-        found = await self._pinned(ref)
+        found = await self._resolve(ref)
         waiting = [found]
         seen = {ref}
         while waiting:
             tool = waiting.pop()
             if isinstance(tool, ToolError):
                 return tool
-            for inner in called_by(tool.definition) if self._workflow.bound else ():
+            for inner in callees_without_model(tool.definition) if self._workflow.bound else ():
                 if inner not in seen:
                     seen.add(inner)
-                    waiting.append(await self._pinned(inner))
+                    waiting.append(await self._resolve(inner))
         return found
 
-    async def _pinned(self, ref: str) -> Callee:
+    async def _resolve(self, ref: str) -> Callee:
         if ref not in self._pins:  # it was not there when the run was made
             locked = self._lock.of(ref)
             if locked.tool is None or locked.cause is not None:
                 return _refusal(ref, locked.cause or Reason.TOOL_NOT_FOUND, str(locked.reason))
             return locked.tool
-        tool = await self._registry.pinned(self._realm, self._pins[ref])
+        tool = await self._registry.get_revision(self._realm, self._pins[ref])
         bound = self._workflow.bound.get(ref)
         if bound is not None and "workflow_step" not in tool.definition.available_as:
             reason = f"tool {tool.ref!r} is not available as workflow_step any more; publish the workflow without it"
             return _refusal(ref, Reason.TOOL_NOT_ALLOWED, reason)
         if bound in (None, tool.content_hash) or not is_in_service(tool):
             return tool
-        return await self._compared(ref, bound, tool)
+        return await self._check_drift(ref, bound, tool)
 
-    async def _compared(self, ref: str, bound: str, tool: ToolRevision) -> Callee:
+    async def _check_drift(self, ref: str, bound: str, tool: ToolRevision) -> Callee:
         """A newer revision than the bound one, if the lock lets it pass."""
         try:
-            before = await self._registry.pinned(self._realm, bound)
+            before = await self._registry.get_revision(self._realm, bound)
         except NotFound:
             reason = f"what tool {tool.name!r} was when the workflow was published is not known any more"
         else:

@@ -13,9 +13,9 @@ from toolcrib.contracts import InvalidExpression, Json, JsonObject, ToolError
 from toolcrib.contracts.workflows import MAX_ITEM_ERRORS, ForEach, ItemError, SettledStep, WorkflowStep
 from toolcrib.core.expressions import Template
 from toolcrib.core.expressions.values import is_list, kind
-from toolcrib.core.runs import Underway
-from toolcrib.workflows.values.step_environment import Setting
-from toolcrib.workflows.values.step_errors import unresolved, unusable
+from toolcrib.core.runs import ConcurrentCalls
+from toolcrib.workflows.values.step_environment import StepEnvironment
+from toolcrib.workflows.values.step_errors import no_value, unusable
 
 CarryOut: TypeAlias = Callable[[JsonObject, str], Coroutine[Any, Any, SettledStep]]
 """Carries out one element: with the names that it reads, at its position."""
@@ -38,7 +38,7 @@ def elements_of(step: WorkflowStep, each: ForEach, names: Mapping[str, Json]) ->
     try:
         found = Template.parse(each.items, "${}").render(names)
     except InvalidExpression as problem:
-        raise unresolved(step.name, "for_each", problem) from problem
+        raise no_value(step.name, "for_each", problem) from problem
     if is_list(found):
         return found
     shown = orjson.dumps(found).decode()
@@ -57,7 +57,7 @@ class FanOut:
         elements: The list.
     """
 
-    def __init__(self, setting: Setting, step: WorkflowStep, each: ForEach, elements: list[Json]) -> None:
+    def __init__(self, setting: StepEnvironment, step: WorkflowStep, each: ForEach, elements: list[Json]) -> None:
         self._setting = setting
         self._step = step
         self._each = each
@@ -79,7 +79,7 @@ class FanOut:
             carry_out: Carries out one.
         """
         context, begun = self._setting.context, 0
-        underway: Underway[int, SettledStep] = context.underway()
+        underway: ConcurrentCalls[int, SettledStep] = context.underway()
         while True:
             while begun < len(self._elements) and self._may_begin(begun, underway):
                 own = {**names, "item": self._elements[begun], "index": begun}
@@ -90,12 +90,12 @@ class FanOut:
             if self._is_stopped and not underway.working:
                 await self._give_up(underway)
             if not self._open:
-                return self._gathered()
+                return self._settle_step()
             await underway.stir()
-            for index, pending in underway.ended():
+            for index, pending in underway.take_ended():
                 self._take(index, pending.result())
 
-    async def _give_up(self, underway: Underway[int, SettledStep]) -> None:
+    async def _give_up(self, underway: ConcurrentCalls[int, SettledStep]) -> None:
         """What waits for somebody outside is not waited for any more."""
         await underway.stop()
         for index in sorted(self._open):
@@ -110,7 +110,7 @@ class FanOut:
         failed = bool(self._failures) and self._each.on_item_error == "fail"
         return failed or self._setting.ending
 
-    def _may_begin(self, index: int, underway: Underway[int, SettledStep]) -> bool:
+    def _may_begin(self, index: int, underway: ConcurrentCalls[int, SettledStep]) -> bool:
         """Whether another element may begin: those that wait for somebody outside take no places, up to a number.
 
         After a failure none does, but for those that had begun before it when the run was worked on before.
@@ -132,7 +132,7 @@ class FanOut:
         if settled.tries > 1:
             self._tried_again[index] = settled
 
-    def _gathered(self) -> SettledStep:
+    def _settle_step(self) -> SettledStep:
         """What becomes of the step of what has become of its elements."""
         failed, count = sorted(self._failures), len(self._elements)
         if not failed and self._ended < count:
@@ -144,7 +144,7 @@ class FanOut:
             output=self._outputs,
             items=count,
             failed=len(failed),
-            errors=tuple(_told(index, self._failures[index]) for index in failed[:MAX_ITEM_ERRORS]),
+            errors=tuple(_item_error(index, self._failures[index]) for index in failed[:MAX_ITEM_ERRORS]),
             positions=tuple(self._tried_again[index].positions[0] for index in sorted(self._tried_again)),
             tries=max((each.tries for each in self._tried_again.values()), default=1),
             agent_runs=tuple(map(self._agent_runs.get, range(count))) if self._agent_runs else (),
@@ -160,7 +160,7 @@ class FanOut:
         return settled
 
 
-def _told(index: int, failure: ToolError) -> ItemError:
+def _item_error(index: int, failure: ToolError) -> ItemError:
     message = failure.message
     if len(message) > _MOST_TOLD:
         message = f"{message[:_MOST_TOLD]}…"

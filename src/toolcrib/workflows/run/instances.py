@@ -37,7 +37,7 @@ from toolcrib.contracts.workflows import (
     WorkflowStep,
     event_signal,
 )
-from toolcrib.core.runs import Branch, History, spent_in, step_at, wait_key, waiting_approvals, waiting_handoffs
+from toolcrib.core.runs import Branch, History, spending_of, step_at, wait_key, waiting_approvals, waiting_handoffs
 
 _SLEEP: Final = "sleep:"
 _EVENT: Final = event_signal("")
@@ -60,7 +60,7 @@ def instance_of(
     """
     run, events, _ = tree[0]
     last = events[-1].event
-    spent = spent_in(History(events))
+    spent = spending_of(History(events))
     finished = last if isinstance(last, RunFinished) else None
     row = _row(run)
     if finished is None:
@@ -80,7 +80,7 @@ def step_of(position: str) -> str:
     return step_at(position.removeprefix(_SLEEP))
 
 
-def settled_of(events: Iterable[RunEvent]) -> dict[str, SettledStep]:
+def read_settled_steps(events: Iterable[RunEvent]) -> dict[str, SettledStep]:
     """The steps that have ended, by name in that order, with the outputs that their calls have put out."""
     log = list(events)
     envelopes = _envelopes(log)
@@ -148,7 +148,7 @@ class _Steps:
         self._tree = tree
         self._run, self._events, _ = tree[0]
         self._definition = {step.name: step for step in workflow.steps} if workflow else {}
-        self._settled = settled_of(self._events)
+        self._settled = read_settled_steps(self._events)
         self._started: dict[str, RunEvent] = {}
         """The first event of each step."""
         self._ended: dict[str, RunEvent] = {}
@@ -179,7 +179,7 @@ class _Steps:
             self._ended[name] = entry
 
     def _step(self, name: str, step: WorkflowStep | None) -> StepInstance:
-        settled = self._settled.get(name) or self._unsettled(name)
+        settled = self._settled.get(name) or self._state_so_far(name)
         ended, started = self._ended.get(name), self._started.get(name)
         return StepInstance(
             **{field: getattr(settled, field) for field in SettledStep.model_fields},
@@ -190,7 +190,7 @@ class _Steps:
             child_run_ids=tuple(dict.fromkeys(self._children.get(name, ()))),
         )
 
-    def _unsettled(self, name: str) -> SettledStep:
+    def _state_so_far(self, name: str) -> SettledStep:
         begun = name in self._started
         if self._run.ended:
             when = "while it was under way" if begun else "before it began"

@@ -28,15 +28,15 @@ from toolcrib.contracts.workflows import STEP_KEY, STEP_SETTLED, SettledStep, Wo
 from toolcrib.core.executor import error
 from toolcrib.core.expressions import resolve
 from toolcrib.core.policy import Accounts, NoAccounts, least
-from toolcrib.core.registry import Problem, Registry, compile_schema
-from toolcrib.core.runs import Ended, Pending, RunContext, Suspended, Underway
+from toolcrib.core.registry import Registry, SchemaProblem, compile_schema
+from toolcrib.core.runs import ConcurrentCalls, Pending, RunContext, RunEnd, Suspended
 from toolcrib.workflows.run.callees import callees_of
 from toolcrib.workflows.run.reuse import take_up
-from toolcrib.workflows.run.step import Stepping
-from toolcrib.workflows.values.graph import Node, Plan, plan_of
+from toolcrib.workflows.run.step import StepRunner
+from toolcrib.workflows.values.graph import StepNode, WorkflowPlan, plan_of
 from toolcrib.workflows.values.scope import Scope
-from toolcrib.workflows.values.step_environment import Handling, Setting, no_handlers
-from toolcrib.workflows.values.step_errors import held, stop_reason_of
+from toolcrib.workflows.values.step_environment import Handling, StepEnvironment, no_handlers
+from toolcrib.workflows.values.step_errors import check_size, stop_reason_of
 
 
 class EndsInOrder:
@@ -95,9 +95,9 @@ class Workflow:
         self._registry = registry
         self._handling = handling
         self._accounts = accounts or NoAccounts()
-        self._plans: dict[str, Plan] = {}
+        self._plans: dict[str, WorkflowPlan] = {}
 
-    async def __call__(self, context: RunContext, tool: ToolRevision) -> Ended:
+    async def __call__(self, context: RunContext, tool: ToolRevision) -> RunEnd:
         """Run to the end, or until nothing of it can go on without somebody outside."""
         implementation = tool.definition.implementation
         if not isinstance(implementation, WorkflowImplementation):
@@ -113,10 +113,10 @@ class Workflow:
             allowed=frozenset(callee.name for callee in callees.values() if isinstance(callee, ToolRevision)),
             side_effects=least(context.policy.side_effects, tool.definition.side_effects),
         )
-        setting = Setting(context, tool, implementation, callees, self._handling(context), self._accounts)
+        setting = StepEnvironment(context, tool, implementation, callees, self._handling(context), self._accounts)
         return await _Execution(setting, plan).run()
 
-    def _plan(self, content_hash: str, implementation: WorkflowImplementation) -> Plan:
+    def _plan(self, content_hash: str, implementation: WorkflowImplementation) -> WorkflowPlan:
         """The graph, read once for all runs of a revision: of 1,000 steps that takes as long as 100 calls."""
         plan = self._plans.pop(content_hash, None) or plan_of(implementation)
         self._plans[content_hash] = plan
@@ -128,25 +128,25 @@ class Workflow:
 class _Execution:
     """One run of one workflow in this process."""
 
-    def __init__(self, setting: Setting, plan: Plan) -> None:
+    def __init__(self, setting: StepEnvironment, plan: WorkflowPlan) -> None:
         self._setting = setting
         self._context = context = setting.context
         self._plan = plan
-        taken_over = context.elsewhere.taken_over
+        taken_over = context.prior_runs.taken_over
         self._stands = {} if taken_over is None else taken_over.steps
         self._scope = Scope(context.request.input)
-        self._stepping = Stepping(setting, plan, self._scope)
+        self._stepping = StepRunner(setting, plan, self._scope)
         self._settled: dict[str, SettledStep] = {}
         self._open = {name: len(node.waits_for) for name, node in plan.nodes.items()}
         self._ready = deque(plan.roots)
-        self._running: Underway[Node, SettledStep] = context.underway()
+        self._running: ConcurrentCalls[StepNode, SettledStep] = context.underway()
         self._underway: set[str] = set()
         """Names of the same."""
         told = (key for key in context.told if key.startswith(STEP_KEY))
         self._ends = EndsInOrder([key.removeprefix(STEP_KEY) for key in told])
         self._failure: ToolError | None = None
 
-    async def run(self) -> Ended:
+    async def run(self) -> RunEnd:
         self._context.partial = self._partial
         await self._begin_all()
         while self._running or self._ends:
@@ -159,7 +159,7 @@ class _Execution:
                 await self._begin_all()
         return self._end()
 
-    async def _next(self) -> Sequence[tuple[Node, Pending[SettledStep]]]:
+    async def _next(self) -> Sequence[tuple[StepNode, Pending[SettledStep]]]:
         """The steps that have ended since; a run that has failed gives up what waits for somebody outside."""
         try:
             return await self._running.next()
@@ -175,22 +175,26 @@ class _Execution:
         while self._ready and self._failure is None:
             await self._begin(self._plan.nodes[self._ready.popleft()])
 
-    async def _begin(self, node: Node) -> None:
+    async def _begin(self, node: StepNode) -> None:
         origin = self._origin(node)
-        kept_out = self._stands.get(node.step.name) or self._kept_out(node) or self._stepping.left_out(node, origin)
+        kept_out = (
+            self._stands.get(node.step.name)
+            or self._settle_by_predecessors(node)
+            or self._stepping.settle_by_condition(node, origin)
+        )
         if kept_out is not None:
             await self._settle(node, kept_out)
             return
         self._underway.add(node.step.name)
         self._running.add(node, self._context.start(self._stepping.run(node, origin)))
 
-    def _origin(self, node: Node) -> str | None:
+    def _origin(self, node: StepNode) -> str | None:
         """The step that has failed and gone to this one; of several the first one of the definition."""
         if not node.comes_from:
             return None
         return next((name for name in self._plan.nodes if name in node.comes_from and self._has_failed(name)), None)
 
-    def _kept_out(self, node: Node) -> SettledStep | None:
+    def _settle_by_predecessors(self, node: StepNode) -> SettledStep | None:
         """How a step ends that does not run because of what became of the steps before it."""
         name, join = node.step.name, node.step.join
         if node.comes_from:
@@ -205,14 +209,14 @@ class _Execution:
             if any(self._settled[each].ok for each in before):
                 return None
             return SettledStep(step=name, status="cut_off", reason="none of the steps before it has succeeded")
-        brought = {self._known_as(each) for each in before if self._settled[each].ok}
+        brought = {self._output_name(each) for each in before if self._settled[each].ok}
         unwell = (each for each in sorted(before) if not self._is_well(each))
-        cut = next((each for each in unwell if self._known_as(each) not in brought), None)
+        cut = next((each for each in unwell if self._output_name(each) not in brought), None)
         if cut is None:
             return None
         return SettledStep(step=name, status="cut_off", reason=f"step {cut!r} is {self._settled[cut].status}")
 
-    def _known_as(self, name: str) -> str:
+    def _output_name(self, name: str) -> str:
         """Steps that are known by one name are alternatives, and one of them is enough."""
         return self._plan.nodes[name].step.known_as
 
@@ -226,7 +230,7 @@ class _Execution:
     def _has_failed(self, name: str) -> bool:
         return self._settled[name].status == "failed"
 
-    async def _settle(self, node: Node, settled: SettledStep) -> None:
+    async def _settle(self, node: StepNode, settled: SettledStep) -> None:
         """Write down how a step has ended, and find what can run now."""
         name = node.step.name
         self._settled[name] = settled
@@ -241,13 +245,13 @@ class _Execution:
             if not self._open[follower]:
                 self._ready.append(follower)
 
-    def _end(self) -> Ended:
+    def _end(self) -> RunEnd:
         if self._failure is not None:
             stop = stop_reason_of(self._failure)
-            return Ended(output=self._partial(), status="failed", stop_reason=stop, error=self._failure)
+            return RunEnd(output=self._partial(), status="failed", stop_reason=stop, error=self._failure)
         lacking = self._stepping.lacking("output")
         if lacking is not None:
-            return Ended(output=self._partial(), warnings=(lacking,))
+            return RunEnd(output=self._partial(), warnings=(lacking,))
         try:
             output = self._output()
         except InvalidExpression as problem:
@@ -256,13 +260,13 @@ class _Execution:
         if wrong:
             told = "; ".join(map(str, wrong[:_MOST_TOLD]))
             return self._without_output(Reason.OUTPUT_SCHEMA_MISMATCH, f"output does not match output_schema: {told}")
-        return Ended(output=output)
+        return RunEnd(output=output)
 
-    def _without_output(self, reason: Reason, why: str) -> Ended:
+    def _without_output(self, reason: Reason, why: str) -> RunEnd:
         failure = error(ErrorCode.VALIDATION_ERROR, reason, f"the steps have succeeded, but {why}")
-        return Ended(output=self._partial(), status="failed", stop_reason="error", error=failure)
+        return RunEnd(output=self._partial(), status="failed", stop_reason="error", error=failure)
 
-    def _wrong_with(self, output: Json) -> Sequence[Problem]:
+    def _wrong_with(self, output: Json) -> Sequence[SchemaProblem]:
         """Why it puts out something else than its author has promised."""
         promised = self._setting.tool.definition.output_schema
         if promised is None or "output_schema" in self._setting.implementation.derived:
@@ -272,7 +276,7 @@ class _Execution:
     def _output(self) -> Json:
         output = self._setting.implementation.output
         if output is not None:
-            return held(resolve(output, self._scope.names))
+            return check_size(resolve(output, self._scope.names))
         return {name: self._settled[name].output for name in self._plan.ends}
 
     def _partial(self) -> JsonObject:
@@ -284,8 +288,8 @@ class _Execution:
         }
 
 
-def _not_run(tool: ToolRevision, why: str) -> Ended:
+def _not_run(tool: ToolRevision, why: str) -> RunEnd:
     """The end of a run whose definition this release cannot read or run; it is resumed when that is mended."""
     message = f"workflow {tool.ref!r} cannot be run: {why}. Resume the instance when it can"
     failure = error(ErrorCode.VALIDATION_ERROR, Reason.TOOL_BLOCKED, message, tool=tool.ref)
-    return Ended(status="failed", stop_reason="error", error=failure)
+    return RunEnd(status="failed", stop_reason="error", error=failure)

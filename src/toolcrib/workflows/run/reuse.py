@@ -22,12 +22,12 @@ from toolcrib.contracts import (
 )
 from toolcrib.contracts.workflows import TAKEN_UP, EarlierCall, Rerun, SettledStep, Takeover, WorkflowImplementation
 from toolcrib.core.registry import Registry
-from toolcrib.core.runs import History, RunContext, TakenOver, as_settled
-from toolcrib.workflows.run.instances import settled_of, step_of
-from toolcrib.workflows.values.graph import Plan
+from toolcrib.core.runs import History, ReusedCalls, RunContext, as_settled
+from toolcrib.workflows.run.instances import read_settled_steps, step_of
+from toolcrib.workflows.values.graph import WorkflowPlan
 
 
-async def take_up(context: RunContext, tool: ToolRevision, plan: Plan, registry: Registry) -> None:
+async def take_up(context: RunContext, tool: ToolRevision, plan: WorkflowPlan, registry: Registry) -> None:
     """If the run takes up another one, its context knows from now on which steps stand and what was called.
 
     Raises:
@@ -45,8 +45,8 @@ async def take_up(context: RunContext, tool: ToolRevision, plan: Plan, registry:
         return {**told, "steps": sorted(facts.steps), "digest": digest}
 
     kept = await context.once(TAKEN_UP, TAKEN_UP, find)
-    facts = Takeover.model_validate_json(await context.kept(kept["digest"]))
-    context.elsewhere.taken_over = TakenOver(facts, rerun)
+    facts = Takeover.model_validate_json(await context.read_blob(kept["digest"]))
+    context.prior_runs.taken_over = ReusedCalls(facts, rerun)
     if facts.tainted and context.tainted_by is None:
         context.tainted_by = f"what run {facts.run_id} had read"
     if facts.changed:
@@ -73,7 +73,7 @@ class _Earlier:
         self._rerun = rerun
         self._registry = registry
 
-    async def facts(self, tool: ToolRevision, plan: Plan) -> Takeover:
+    async def facts(self, tool: ToolRevision, plan: WorkflowPlan) -> Takeover:
         run = await self._past.run(self._rerun.run_id)
         if run.realm == self._realm and await self._is_orphan(run):
             await self._context.end_orphan(run.run_id)
@@ -82,7 +82,7 @@ class _Earlier:
         if run.realm != self._realm or run.request.kind != "workflow" or not isinstance(last, RunFinished):
             msg = f"run {run.run_id} is no run of a workflow in this realm that has ended; there is nothing to take up"
             raise Conflict(msg)
-        known = await self._known(run, tool, plan, events)
+        known = await self._load_known(run, tool, plan, events)
         first = self._rerun.step
         anew = plan.after(first) if first is not None and first in plan.nodes else set[str]()
         as_it_was = self._rerun.mode == "from_step"
@@ -94,7 +94,7 @@ class _Earlier:
             steps={name: known.steps[name] for name in stands},
             calls=left,
             schemas=await self._schemas(left.values()),
-            changed=tuple(await self._changed(stands, tool, run.request.content_hash)),
+            changed=tuple(await self._find_changed(stands, tool, run.request.content_hash)),
         )
 
     async def _is_orphan(self, run: Run) -> bool:
@@ -102,10 +102,10 @@ class _Earlier:
         parent_id = run.request.parent_run_id
         return not run.ended and parent_id is not None and (await self._past.run(parent_id)).ended
 
-    async def _known(self, run: Run, tool: ToolRevision, plan: Plan, events: Iterable[RunEvent]) -> _Known:
+    async def _load_known(self, run: Run, tool: ToolRevision, plan: WorkflowPlan, events: Iterable[RunEvent]) -> _Known:
         log = list(events)
         history = History(log)
-        steps, calls = settled_of(log), await self._calls(history)
+        steps, calls = read_settled_steps(log), await self._calls(history)
         before = await self._before(run, tool, plan, history)
         if before is not None:
             steps = {**before.steps, **steps}
@@ -118,11 +118,11 @@ class _Earlier:
         }
         return _Known(steps, told, tainted=before is not None and before.tainted)
 
-    async def _before(self, run: Run, tool: ToolRevision, plan: Plan, history: History) -> Takeover | None:
+    async def _before(self, run: Run, tool: ToolRevision, plan: WorkflowPlan, history: History) -> Takeover | None:
         """What the run had taken over itself; what it would have, if it ended before it came to that."""
         told = history.progress.get(TAKEN_UP)
         if told is not None:
-            return _as_made(Takeover.model_validate_json(await self._context.kept(told["digest"])))
+            return _as_made(Takeover.model_validate_json(await self._context.read_blob(told["digest"])))
         rerun = run.request.rerun
         if rerun is None:
             return None
@@ -153,25 +153,25 @@ class _Earlier:
     async def _schemas(self, calls: Iterable[EarlierCall]) -> dict[str, JsonObject]:
         schemas: dict[str, JsonObject] = {}
         for content_hash in {call.envelope.content_hash for call in calls} - {None}:
-            tool = await self._pinned(content_hash)
+            tool = await self._find_revision(content_hash)
             if tool is not None:
                 schemas[tool.content_hash] = tool.definition.input_schema
         return schemas
 
-    async def _changed(self, names: Collection[str], tool: ToolRevision, ran: str) -> list[str]:
+    async def _find_changed(self, names: Collection[str], tool: ToolRevision, ran: str) -> list[str]:
         """Those of the steps that are defined in another way than when they ran."""
-        before = await self._pinned(ran)
+        before = await self._find_revision(ran)
         return sorted(set(names) & _different(tool, before)) if before is not None else []
 
-    async def _pinned(self, content_hash: str | None) -> ToolRevision | None:
+    async def _find_revision(self, content_hash: str | None) -> ToolRevision | None:
         try:
-            return await self._registry.pinned(self._realm, content_hash or "")
+            return await self._registry.get_revision(self._realm, content_hash or "")
         except ToolcribError:
             return None
 
 
 def _standing(
-    plan: Plan, settled: Mapping[str, SettledStep], anew: Collection[str], *, as_it_was: bool, all_of_it: bool
+    plan: WorkflowPlan, settled: Mapping[str, SettledStep], anew: Collection[str], *, as_it_was: bool, all_of_it: bool
 ) -> list[str]:
     """The steps that stand as they are, in the order in which they were settled.
 
@@ -198,7 +198,7 @@ def _standing(
     return [name for name in settled if name in stands]
 
 
-def _last_first(plan: Plan) -> list[str]:
+def _last_first(plan: WorkflowPlan) -> list[str]:
     """The steps, each after those that wait for it."""
     left = {name: len(node.followers) for name, node in plan.nodes.items()}
     order = [name for name, count in left.items() if not count]

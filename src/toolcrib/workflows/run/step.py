@@ -14,13 +14,13 @@ from toolcrib.contracts.workflows import ConditionBinding, ConditionUse, Settled
 from toolcrib.core.expressions import Template, resolve
 from toolcrib.core.expressions.values import is_true
 from toolcrib.workflows.run import waits
-from toolcrib.workflows.run.call import Calling
+from toolcrib.workflows.run.call import StepCaller
 from toolcrib.workflows.run.fanout import FanOut, elements_of
 from toolcrib.workflows.values.agent_outputs import AgentNodes
-from toolcrib.workflows.values.graph import Node, Plan
+from toolcrib.workflows.values.graph import StepNode, WorkflowPlan
 from toolcrib.workflows.values.scope import DryRun, Scope, output_of, value_of
-from toolcrib.workflows.values.step_environment import Setting
-from toolcrib.workflows.values.step_errors import StepFailed, denied, failure_of_run, held, unresolved
+from toolcrib.workflows.values.step_environment import StepEnvironment
+from toolcrib.workflows.values.step_errors import StepFailed, check_size, denial, failure_of_run, no_value
 
 
 def holds(step: WorkflowStep, bindings: Mapping[str, ConditionBinding], names: Mapping[str, Json]) -> bool:
@@ -39,11 +39,11 @@ def holds(step: WorkflowStep, bindings: Mapping[str, ConditionBinding], names: M
         return True
     if isinstance(condition, str):
         return _is_true(step, condition, names, "condition")
-    bound = _bound(step, condition, bindings)
+    bound = _require_binding(step, condition, bindings)
     try:
         given = cast("JsonObject", resolve(condition.input, names))
     except InvalidExpression as problem:
-        raise unresolved(step.name, f"condition {condition.ref!r}", problem) from problem
+        raise no_value(step.name, f"condition {condition.ref!r}", problem) from problem
     return _is_true(step, bound.expression, given, f"condition {condition.ref!r}")
 
 
@@ -51,21 +51,23 @@ def _is_true(step: WorkflowStep, expression: str, names: Mapping[str, Json], fie
     try:
         return is_true(Template.parse(expression, "${}").render(names))
     except InvalidExpression as problem:
-        raise unresolved(step.name, field, problem) from problem
+        raise no_value(step.name, field, problem) from problem
 
 
-def _bound(step: WorkflowStep, use: ConditionUse, bindings: Mapping[str, ConditionBinding]) -> ConditionBinding:
+def _require_binding(
+    step: WorkflowStep, use: ConditionUse, bindings: Mapping[str, ConditionBinding]
+) -> ConditionBinding:
     bound = bindings.get(use.ref)
     if bound is None:
         message = f"names the condition {use.ref!r}, which the workflow was not published with; save it, publish again"
-        raise denied(step.name, Reason.NOT_FOUND, message)
+        raise denial(step.name, Reason.NOT_FOUND, message)
     if not bound.enabled:
         message = f"names the condition {use.ref!r}, which is disabled; enable it and publish the workflow again"
-        raise denied(step.name, Reason.TOOL_DISABLED, message)
+        raise denial(step.name, Reason.TOOL_DISABLED, message)
     return bound
 
 
-class Stepping:
+class StepRunner:
     """Carries out the steps of one run.
 
     Args:
@@ -74,14 +76,14 @@ class Stepping:
         scope: What expressions read.
     """
 
-    def __init__(self, setting: Setting, plan: Plan, scope: Scope) -> None:
+    def __init__(self, setting: StepEnvironment, plan: WorkflowPlan, scope: Scope) -> None:
         self._setting = setting
         self._scope = scope
         self._agents = AgentNodes(setting, plan)
-        self._calling = Calling(setting, self._agents)
+        self._calling = StepCaller(setting, self._agents)
         self._dry = DryRun(plan, scope) if setting.context.request.skips_writes else None
 
-    def left_out(self, node: Node, origin: str | None) -> SettledStep | None:
+    def settle_by_condition(self, node: StepNode, origin: str | None) -> SettledStep | None:
         """How a step ends that does not run: its condition does not hold or has no value; null if it runs.
 
         Args:
@@ -96,11 +98,11 @@ class Stepping:
             if holds(step, self._setting.implementation.conditions, self._names(origin)):
                 return None
         except StepFailed as failure:
-            return _failed(node, failure)
+            return _failure(node, failure)
         told = step.condition if isinstance(step.condition, str) else step.condition and step.condition.ref
         return SettledStep(step=step.name, status="skipped", reason=f"its condition does not hold: {told}")
 
-    async def run(self, node: Node, origin: str | None) -> SettledStep:
+    async def run(self, node: StepNode, origin: str | None) -> SettledStep:
         """Carry out a step to its end.
 
         Args:
@@ -113,24 +115,24 @@ class Stepping:
         try:
             elements = elements_of(step, step.for_each, names)
         except StepFailed as failure:
-            return _failed(node, failure)
+            return _failure(node, failure)
         fan = FanOut(self._setting, step, step.for_each, elements)
         settled = await fan.run(names, lambda own, position: self._once(node, own, position))
         if self._calling.is_told(node):
             return settled  # the outputs are what its calls have brought
         try:
-            held(settled.output)
+            check_size(settled.output)
         except InvalidExpression as problem:
-            return _failed(node, unresolved(step.name, "output", problem))
+            return _failure(node, no_value(step.name, "output", problem))
         return settled
 
-    async def settle(self, node: Node, settled: SettledStep) -> JsonObject:
+    async def settle(self, node: StepNode, settled: SettledStep) -> JsonObject:
         """From now on expressions can read what has become of a step.
 
         Returns:
             What the journal is told of it: a call tells its output itself.
         """
-        self._scope.settle(node.step, settled, await self._agents.shown(node, settled))
+        self._scope.settle(node.step, settled, await self._agents.visible_output(node, settled))
         if self._dry is not None:
             self._dry.settle(settled)
         is_told = self._calling.is_told(node) and settled.reused is None
@@ -138,7 +140,7 @@ class Stepping:
         # An output of null is told too where a call has another one.
         return {**told, "output": settled.output} if settled.positions and not is_told else told
 
-    def failure(self, node: Node, error: ToolError) -> ToolError:
+    def failure(self, node: StepNode, error: ToolError) -> ToolError:
         """How the run fails by one of its steps; a handler says itself how."""
         if node.step.handler_ref in self._setting.handlers:
             return error
@@ -153,14 +155,14 @@ class Stepping:
     def _names(self, origin: str | None) -> JsonObject:
         return self._scope.names if origin is None else self._scope.with_error(origin)
 
-    async def _once(self, node: Node, names: JsonObject, position: str) -> SettledStep:
+    async def _once(self, node: StepNode, names: JsonObject, position: str) -> SettledStep:
         """A step without a `for_each`, or one element of it."""
         try:
             return await self._carry_out(node, names, position)
         except StepFailed as failure:
-            return _failed(node, failure)
+            return _failure(node, failure)
 
-    async def _carry_out(self, node: Node, names: JsonObject, position: str) -> SettledStep:
+    async def _carry_out(self, node: StepNode, names: JsonObject, position: str) -> SettledStep:
         step, setting = node.step, self._setting
         if step.wait is not None:
             if setting.context.request.dry_run:
@@ -171,15 +173,15 @@ class Stepping:
                 return waits.approval_in_dry_run(step, step.approval, names)
             came = await waits.ask(setting, step, step.approval, names, position)
         elif step.kind == "value":
-            return _succeeded(step, value_of(step, names))
+            return _success(step, value_of(step, names))
         else:
             return await self._calling.call(node, names, position)
-        return _succeeded(step, output_of(step, step.output, names, came))
+        return _success(step, output_of(step, step.output, names, came))
 
 
-def _succeeded(step: WorkflowStep, output: Json) -> SettledStep:
+def _success(step: WorkflowStep, output: Json) -> SettledStep:
     return SettledStep(step=step.name, status="succeeded", output=output)
 
 
-def _failed(node: Node, failure: StepFailed) -> SettledStep:
+def _failure(node: StepNode, failure: StepFailed) -> SettledStep:
     return SettledStep(step=node.step.name, status="failed", error=failure.error)

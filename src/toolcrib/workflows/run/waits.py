@@ -18,12 +18,12 @@ from toolcrib.core.expressions import Template, resolve
 from toolcrib.core.expressions.values import is_number, kind
 from toolcrib.core.runs import Question, RunContext
 from toolcrib.workflows.values.scope import DRY_RUN, output_of
-from toolcrib.workflows.values.step_environment import HELD_S, Setting
-from toolcrib.workflows.values.step_errors import denied, fault, held, unresolved, unusable
+from toolcrib.workflows.values.step_environment import HELD_S, StepEnvironment
+from toolcrib.workflows.values.step_errors import check_size, denial, fault, no_value, unusable
 
 
 async def ask(
-    setting: Setting, step: WorkflowStep, asked: StepApproval, names: Mapping[str, Json], position: str
+    setting: StepEnvironment, step: WorkflowStep, asked: StepApproval, names: Mapping[str, Json], position: str
 ) -> JsonObject:
     """Ask, and wait for the answer for days if need be.
 
@@ -41,10 +41,10 @@ async def ask(
     decision = await setting.context.ask(position, setting.tool, question)
     if decision is None:
         message = f"was not decided within expires_s={asked.expires_s:g}; ask again, or raise expires_s"
-        raise denied(step.name, Reason.APPROVAL_EXPIRED, message)
+        raise denial(step.name, Reason.APPROVAL_EXPIRED, message)
     if not decision.approved:
         why = f": {decision.reason}" if decision.reason else ""
-        raise denied(step.name, Reason.APPROVAL_REJECTED, f"was rejected by a person{why}", said=decision.reason)
+        raise denial(step.name, Reason.APPROVAL_REJECTED, f"was rejected by a person{why}", said=decision.reason)
     return question.show if decision.edited_input is None else decision.edited_input
 
 
@@ -64,11 +64,11 @@ def _question(step: WorkflowStep, asked: StepApproval, names: Mapping[str, Json]
     try:
         message = Template.parse(asked.message, "${}").render_text(names)
     except InvalidExpression as problem:
-        raise unresolved(step.name, "approval/message", problem) from problem
+        raise no_value(step.name, "approval/message", problem) from problem
     try:
-        show = cast("JsonObject", held(resolve(asked.show, names)))
+        show = cast("JsonObject", check_size(resolve(asked.show, names)))
     except InvalidExpression as problem:
-        raise unresolved(step.name, "approval/show", problem) from problem
+        raise no_value(step.name, "approval/show", problem) from problem
     return Question(step=step.name, message=message, show=show, expires_s=asked.expires_s)
 
 
@@ -152,4 +152,4 @@ def _value(step: WorkflowStep, field: str, given: Json, names: Mapping[str, Json
     try:
         return resolve(given, names)
     except InvalidExpression as problem:
-        raise unresolved(step.name, field, problem) from problem
+        raise no_value(step.name, field, problem) from problem

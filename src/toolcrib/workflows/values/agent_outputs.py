@@ -17,19 +17,19 @@ from toolcrib.contracts.workflows import AGENT_HANDLERS, AGENTIC_HANDLERS, Settl
 from toolcrib.core.expressions import references_of
 from toolcrib.core.expressions.values import is_list, is_object
 from toolcrib.core.runs import (
-    Place,
+    HandleOwner,
+    agent_pins,
     answer_of,
     calls_held,
+    find_last_runs,
+    find_unfilled,
     handle_missing,
-    held_in,
     outputs_of,
-    pinned_by,
     resolve_pins,
-    unfilled,
 )
-from toolcrib.workflows.values.graph import Node, Plan
+from toolcrib.workflows.values.graph import StepNode, WorkflowPlan
 from toolcrib.workflows.values.scope import output_mapping
-from toolcrib.workflows.values.step_environment import Setting
+from toolcrib.workflows.values.step_environment import StepEnvironment
 
 HANDLES_HELD: Final = "handles_held"
 """Kind of the `progress_made` event that tells which earlier runs have filled handles that no call has filled now."""
@@ -61,7 +61,7 @@ def handles_of(step: WorkflowStep, tool: ToolRevision | None) -> tuple[str, ...]
     """
     if not asks_agent(step, tool):
         return ()
-    pins = (*(() if tool is None else pinned_by(tool)), *step.pins)
+    pins = (*(() if tool is None else agent_pins(tool)), *step.pins)
     return (*AgentOutputs.model_fields, "output", *dict.fromkeys(f"handles.{pin.name}" for pin in pins))
 
 
@@ -85,7 +85,7 @@ class AgentNodes:
         plan: Its graph.
     """
 
-    def __init__(self, setting: Setting, plan: Plan) -> None:
+    def __init__(self, setting: StepEnvironment, plan: WorkflowPlan) -> None:
         self._setting = setting
         self._read: dict[str, set[str]] = {}
         """What expressions read of steps, by their names."""
@@ -93,20 +93,20 @@ class AgentNodes:
             if edge.kind == "data" and edge.reference is not None:
                 self._read.setdefault(edge.source, set()).add(edge.reference)
 
-    def runs_of(self, node: Node, envelope: ToolEnvelope) -> tuple[str, ...]:
+    def runs_of(self, node: StepNode, envelope: ToolEnvelope) -> tuple[str, ...]:
         """The id of the agent's run that a call has begun; none of a call that has begun none."""
         run_id = envelope.metadata.get("run_id")
         return (run_id,) if self._asks_agent(node) and isinstance(run_id, str) else ()
 
-    async def lacking(self, node: Node, envelope: ToolEnvelope) -> ToolError | None:
+    async def lacking(self, node: StepNode, envelope: ToolEnvelope) -> ToolError | None:
         """Why a step fails whose call has succeeded: a handle of it that must not be empty is; null if none is."""
         pins = [pin for pin in node.step.pins if pin.on_missing == "error"]
         if not pins or not self._asks_agent(node):
             return None
-        missing = unfilled(pins, _calls(await self._outputs(*self.runs_of(node, envelope))))
+        missing = find_unfilled(pins, _calls(await self._outputs(*self.runs_of(node, envelope))))
         return handle_missing(missing) if missing else None
 
-    async def brought(self, node: Node, envelope: ToolEnvelope, position: str) -> Json:
+    async def raw_output(self, node: StepNode, envelope: ToolEnvelope, position: str) -> Json:
         """What the `output` of a step reads as `output`, of a call that has succeeded.
 
         Args:
@@ -121,7 +121,7 @@ class AgentNodes:
         asking = _Asking(position, _at(self.runs_of(node, envelope), 0), run_id, any(map(_is_of_calls, read)))
         return await self._view(node, envelope.output, asking)
 
-    async def shown(self, node: Node, settled: SettledStep) -> Json:
+    async def visible_output(self, node: StepNode, settled: SettledStep) -> Json:
         """What expressions read under the name of a step that has ended: its output, and what stands beside it."""
         if not self._asks_agent(node) or self._mapping(node) is not None:
             return settled.output
@@ -141,17 +141,17 @@ class AgentNodes:
 
     # Inside -----------------------------------------------------------------------------------------------------------
 
-    def _asks_agent(self, node: Node) -> bool:
+    def _asks_agent(self, node: StepNode) -> bool:
         return node.callee is not None and asks_agent(node.step, self._tool(node))
 
-    def _tool(self, node: Node) -> ToolRevision | None:
+    def _tool(self, node: StepNode) -> ToolRevision | None:
         found = self._setting.callees.get(node.callee or "")
         return found if isinstance(found, ToolRevision) else None
 
-    def _mapping(self, node: Node) -> Json:
+    def _mapping(self, node: StepNode) -> Json:
         return output_mapping(node.step, self._setting.implementation.handlers)
 
-    async def _view(self, node: Node, output: Json, asking: _Asking) -> Json:
+    async def _view(self, node: StepNode, output: Json, asking: _Asking) -> Json:
         """The stable outputs of one asking; of an agentic tool that has put out no object, what it has put out."""
         if output is not None and not is_object(output):
             return output
@@ -169,26 +169,26 @@ class AgentNodes:
         events = () if run_id is None else await context.past.events(run_id)
         return outputs_of(events) if events and events[0].realm == context.run.realm else AgentOutputs()
 
-    async def _handles(self, node: Node, outputs: AgentOutputs, asking: _Asking) -> JsonObject:
+    async def _handles(self, node: StepNode, outputs: AgentOutputs, asking: _Asking) -> JsonObject:
         """What the pins hold, those of the step before those of the agent; null where an expression reads no pin."""
         tool, empty = self._tool(node), dict.fromkeys(self._handles_read(node))
-        pins = {pin.name: pin for pin in (*(() if tool is None else pinned_by(tool)), *node.step.pins)}
+        pins = {pin.name: pin for pin in (*(() if tool is None else agent_pins(tool)), *node.step.pins)}
         if not asking.is_read:
             return {**empty, **dict.fromkeys(pins)}
         calls = _calls(outputs)
-        stale = [pin for pin in unfilled(pins.values(), calls) if pin.on_missing == "stale_last_success"]
-        return {**empty, **resolve_pins(pins.values(), calls, await self._held(node, stale, asking))}
+        stale = [pin for pin in find_unfilled(pins.values(), calls) if pin.on_missing == "stale_last_success"]
+        return {**empty, **resolve_pins(pins.values(), calls, await self._earlier_handles(node, stale, asking))}
 
-    def _handles_read(self, node: Node) -> list[str]:
+    def _handles_read(self, node: StepNode) -> list[str]:
         paths = (reference.split(".") for reference in self._read.get(node.step.name, ()))
         return [path[2] for path in paths if len(path) > 2 and path[1] == "handles"]
 
-    async def _held(self, node: Node, pins: Sequence[PinnedHandle], asking: _Asking) -> dict[str, Json]:
+    async def _earlier_handles(self, node: StepNode, pins: Sequence[PinnedHandle], asking: _Asking) -> dict[str, Json]:
         """What handles held in the last successful run that has filled them, which is looked for once."""
         context = self._setting.context
         if not pins:
             return {}
-        place = Place(
+        place = HandleOwner(
             realm=context.run.realm,
             made_by=context.run.made_by,
             agent=(node.callee or "").partition("@")[0],
@@ -198,7 +198,7 @@ class AgentNodes:
         )
 
         async def find() -> Json:
-            return dict(await held_in(context.past, place, pins))
+            return dict(await find_last_runs(context.past, place, pins))
 
         held = cast("dict[str, str]", await context.once(f"handles:{asking.position}", HANDLES_HELD, find))
         calls = await calls_held(context.past, pins, held)

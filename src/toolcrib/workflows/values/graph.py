@@ -26,7 +26,7 @@ class Edge(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Node:
+class StepNode:
     """A step with its place in the graph."""
 
     step: WorkflowStep
@@ -41,10 +41,10 @@ class Node:
 
 
 @dataclass(frozen=True, slots=True)
-class Plan:
+class WorkflowPlan:
     """A workflow as it is run."""
 
-    nodes: Mapping[str, Node]
+    nodes: Mapping[str, StepNode]
     """By name, in the order of the definition."""
     edges: tuple[Edge, ...]
 
@@ -68,7 +68,7 @@ class Plan:
         return found
 
 
-def plan_of(implementation: WorkflowImplementation) -> Plan:
+def plan_of(implementation: WorkflowImplementation) -> WorkflowPlan:
     """The graph of a definition.
 
     Raises:
@@ -96,7 +96,7 @@ def plan_of(implementation: WorkflowImplementation) -> Plan:
         if edge.kind == "error":
             origins[edge.target].add(edge.source)
     nodes = {
-        name: Node(
+        name: StepNode(
             step=step,
             callee=step.callee(implementation.handlers),
             waits_for=frozenset(before[name]),
@@ -105,8 +105,8 @@ def plan_of(implementation: WorkflowImplementation) -> Plan:
         )
         for name, step in steps.items()
     }
-    plan = Plan(nodes, edges)
-    cycle = circle_in(plan)
+    plan = WorkflowPlan(nodes, edges)
+    cycle = cycle_in(plan)
     if cycle:
         raise InvalidDefinition(f"the steps wait for each other: {' -> '.join(cycle)}; take one of these edges out")
     return plan
@@ -126,7 +126,7 @@ def ends_of(names: Iterable[str], edges: Iterable[Edge]) -> list[str]:
     return [name for name in names if name not in no_end]
 
 
-def circle_in(plan: Plan) -> list[str]:
+def cycle_in(plan: WorkflowPlan) -> list[str]:
     """Names of steps that wait for each other, the first one again at the end; empty if there is no cycle."""
     open_before = {name: len(node.waits_for) for name, node in plan.nodes.items()}
     ready = [name for name, count in open_before.items() if not count]

@@ -15,8 +15,8 @@ from toolcrib.contracts import InvalidExpression, Json, JsonObject
 from toolcrib.contracts.workflows import AGENT_HANDLERS, SettledStep, StepRegistration, WorkflowStep
 from toolcrib.core.expressions import resolve
 from toolcrib.core.expressions.values import is_object, kind
-from toolcrib.workflows.values.graph import Edge, Plan, shared_names
-from toolcrib.workflows.values.step_errors import held, unresolved, unusable
+from toolcrib.workflows.values.graph import Edge, WorkflowPlan, shared_names
+from toolcrib.workflows.values.step_errors import check_size, no_value, unusable
 
 
 class Scope:
@@ -82,7 +82,7 @@ class DryRun:
         scope: What has become of the steps.
     """
 
-    def __init__(self, plan: Plan, scope: Scope) -> None:
+    def __init__(self, plan: WorkflowPlan, scope: Scope) -> None:
         self._scope = scope
         self._without: set[str] = set()
         """Steps that would have put out something."""
@@ -131,9 +131,9 @@ def arguments_of(step: WorkflowStep, handlers: Mapping[str, StepRegistration], n
     registered = handlers.get(step.handler_ref or "")
     given = step.input if registered is None else {**registered.input_mapping, **step.input}
     try:
-        return _for_agent(step, names) if step.handler_ref in AGENT_HANDLERS else _resolved(given, names)
+        return _for_agent(step, names) if step.handler_ref in AGENT_HANDLERS else _resolve_input(given, names)
     except InvalidExpression as problem:
-        raise unresolved(step.name, "input", problem) from problem
+        raise no_value(step.name, "input", problem) from problem
 
 
 def output_mapping(step: WorkflowStep, handlers: Mapping[str, StepRegistration]) -> Json:
@@ -159,9 +159,9 @@ def output_of(step: WorkflowStep, mapping: Json, names: Mapping[str, Json], outp
     if mapping is None:
         return output
     try:
-        return held(resolve(mapping, {**names, "output": output}))
+        return check_size(resolve(mapping, {**names, "output": output}))
     except InvalidExpression as problem:
-        raise unresolved(step.name, "output", problem) from problem
+        raise no_value(step.name, "output", problem) from problem
 
 
 def value_of(step: WorkflowStep, names: Mapping[str, Json]) -> Json:
@@ -171,19 +171,19 @@ def value_of(step: WorkflowStep, names: Mapping[str, Json]) -> Json:
         StepFailed: An expression has no value.
     """
     try:
-        return held(resolve(step.output, names))
+        return check_size(resolve(step.output, names))
     except InvalidExpression as problem:
-        raise unresolved(step.name, "output", problem) from problem
+        raise no_value(step.name, "output", problem) from problem
 
 
-def _resolved(given: JsonObject, names: Mapping[str, Json]) -> JsonObject:
-    return cast("JsonObject", held(resolve(given, names)))
+def _resolve_input(given: JsonObject, names: Mapping[str, Json]) -> JsonObject:
+    return cast("JsonObject", check_size(resolve(given, names)))
 
 
 def _for_agent(step: WorkflowStep, names: Mapping[str, Json]) -> JsonObject:
-    told = held(resolve(step.input.get("context", {}), names))
+    told = check_size(resolve(step.input.get("context", {}), names))
     if not is_object(told):
         raise unusable(step.name, "input/context", f"it must be an object, and is {kind(told)}; give it names")
     near = {name: told[name] for name in shared_names(step)}
-    message = held(resolve(step.input.get("prompt", ""), {**names, **near}))
+    message = check_size(resolve(step.input.get("prompt", ""), {**names, **near}))
     return {"message": message, "context": told} if told else {"message": message}

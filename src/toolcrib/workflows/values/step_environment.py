@@ -39,7 +39,7 @@ HELD_S: Final = 5.0
 
 
 @dataclass(slots=True)
-class Setting:
+class StepEnvironment:
     """One run of a workflow, as its steps see it."""
 
     context: RunContext

@@ -23,7 +23,7 @@ _SCALAR = 4
 """Characters of a number, about, with what stands around it."""
 
 
-def held(value: Json) -> Json:
+def check_size(value: Json) -> Json:
     """The value, if it is not too large.
 
     Raises:
@@ -71,7 +71,7 @@ def fault(code: ErrorCode, reason: Reason, step: str, message: str, **details: J
     return StepFailed(error(code, reason, f"step {step!r} {message}", step=step, **details))
 
 
-def unresolved(step: str, field: str, problem: InvalidExpression) -> StepFailed:
+def no_value(step: str, field: str, problem: InvalidExpression) -> StepFailed:
     """An expression of a step has no value.
 
     Args:
@@ -96,7 +96,7 @@ def unusable(step: str, field: str, message: str) -> StepFailed:
     return fault(ErrorCode.VALIDATION_ERROR, Reason.INPUT_SCHEMA_MISMATCH, step, told, field=field)
 
 
-def denied(step: str, reason: Reason, message: str, **details: Json) -> StepFailed:
+def denial(step: str, reason: Reason, message: str, **details: Json) -> StepFailed:
     """A step may not go on, or what it names is not there."""
     return fault(ErrorCode.POLICY_DENIED, reason, step, message, **details)
 

@@ -3,14 +3,14 @@
 from toolcrib.core.engines.replay.code import ReplaySandbox
 from toolcrib.core.engines.replay.models import Price, ReplayModels
 from toolcrib.core.engines.replay.recording import RecordedFamily
-from toolcrib.core.engines.replay.replay import Furniture, ReplayEngine, replay_of
+from toolcrib.core.engines.replay.replay import ReplayEngine, ReplayServices, replay_of
 
 __all__ = [
-    "Furniture",
     "Price",
     "RecordedFamily",
     "ReplayEngine",
     "ReplayModels",
     "ReplaySandbox",
+    "ReplayServices",
     "replay_of",
 ]

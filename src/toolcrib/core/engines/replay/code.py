@@ -21,8 +21,8 @@ from toolcrib.contracts import (
 )
 from toolcrib.core.engines.replay.ordering import never
 from toolcrib.core.engines.replay.recorded_ports import RUN
-from toolcrib.core.engines.replay.stage import Stage
-from toolcrib.infrastructure.sandbox import Answer, Asked, CodeJob, Exceeded, Failed, Returned, Used
+from toolcrib.core.engines.replay.stage import ReplayState
+from toolcrib.infrastructure.sandbox import CodeJob, Exceeded, Failed, Returned, ToolReply, ToolRequest, Used
 from toolcrib.infrastructure.sandbox.jobs import Turn
 
 _NO_TOOL: Final = ""
@@ -38,7 +38,7 @@ class ReplaySandbox:
         stage: Of the replay.
     """
 
-    def __init__(self, stage: Stage) -> None:
+    def __init__(self, stage: ReplayState) -> None:
         self._stage = stage
 
     async def open(self, job: CodeJob, isolation: Isolation) -> "ReplaySession":
@@ -63,7 +63,7 @@ class ReplaySession:
         events: Of the code's run.
     """
 
-    def __init__(self, stage: Stage, events: Iterable[RunEvent]) -> None:
+    def __init__(self, stage: ReplayState, events: Iterable[RunEvent]) -> None:
         self.used = Used()
         """Nothing: what it used then stands in the metadata, which are given."""
         self._stage = stage
@@ -75,7 +75,7 @@ class ReplaySession:
         """The first thing that the code asked for, or its end."""
         return await self._next()
 
-    async def answer(self, answer: Answer) -> Turn:
+    async def answer(self, answer: ToolReply) -> Turn:
         """The next one."""
         return await self._next()
 
@@ -88,7 +88,7 @@ class ReplaySession:
         if asked is not None:
             return asked
         if max(self._calls, default=0) > self._asked:
-            return Asked(_NO_TOOL, {})
+            return ToolRequest(_NO_TOOL, {})
         last = self._events[-1]
         if not isinstance(last.event, RunFinished):
             await never()
@@ -96,13 +96,13 @@ class ReplaySession:
         return await _end(last)
 
 
-def _calls(events: Iterable[RunEvent]) -> Mapping[int, Asked]:
+def _calls(events: Iterable[RunEvent]) -> Mapping[int, ToolRequest]:
     """What the code asked for, by number; the arguments as they were before a person edited them."""
-    found: dict[int, Asked] = {}
+    found: dict[int, ToolRequest] = {}
 
     def note(position: str, name: str, arguments: Json) -> None:
         if _CALL.fullmatch(position) and isinstance(arguments, dict):
-            found.setdefault(int(position[1:]), Asked(_function(name), cast("JsonObject", arguments)))
+            found.setdefault(int(position[1:]), ToolRequest(_function(name), cast("JsonObject", arguments)))
 
     for entry in events:
         match entry.event:

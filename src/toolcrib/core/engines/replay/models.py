@@ -26,12 +26,12 @@ from toolcrib.contracts import (
 )
 from toolcrib.core.engines.replay.ordering import never
 from toolcrib.core.engines.replay.recorded_ports import RUN
-from toolcrib.core.engines.replay.stage import ASKED, Stage
+from toolcrib.core.engines.replay.stage import ASKED, ReplayState
 from toolcrib.core.runs.models.guard import Screens
-from toolcrib.llm import Cost, Request, Response, Usage, decode_response
+from toolcrib.llm import Cost, Request, Response, TokenUsage, decode_response
 from toolcrib.llm.base.messages import Done, Event
 
-Price: TypeAlias = Callable[[LLMConfig, Usage, datetime], Cost]
+Price: TypeAlias = Callable[[LLMConfig, TokenUsage, datetime], Cost]
 """What so many tokens of a model cost, by the prices of this release; used where the recording does not say it."""
 
 _PLACES: Final = 12
@@ -46,7 +46,7 @@ class ReplayModels:
         price: See there.
     """
 
-    def __init__(self, stage: Stage, price: Price) -> None:
+    def __init__(self, stage: ReplayState, price: Price) -> None:
         self._stage = stage
         self._price = price
         self._names: dict[str, set[str]] = {}
@@ -70,19 +70,19 @@ class ReplayModels:
         if isinstance(count, int) and isinstance(output, int):
             self._told[started.model, count, output] = Decimal(str(cost)) if isinstance(cost, int | float) else None
 
-    def _cost(self, name: str, llm: LLMConfig, usage: Usage, at: datetime) -> Cost:
+    def _cost(self, name: str, llm: LLMConfig, usage: TokenUsage, at: datetime) -> Cost:
         key = name, usage.input, usage.output
         if key in self._told:
             return Cost(self._told[key], "as recorded")
         told = [_Told(count, output, cost) for (model, count, output), cost in self._told.items() if model == name]
         if not told:
-            return self._refused() or self._price(llm, usage, at)
+            return self._cost_over_limit() or self._price(llm, usage, at)
         if any(self._agrees(llm, one, at) for one in told):
             return self._price(llm, usage, at)
-        usd = _interpolated([one for one in told if one.usd is not None], usage)
+        usd = _interpolate_cost([one for one in told if one.usd is not None], usage)
         return Cost(usd, "by the recorded prices" if usd is not None else "unknown, as recorded")
 
-    def _refused(self) -> Cost | None:
+    def _cost_over_limit(self) -> Cost | None:
         """What a call would have cost that was the first of its run, and too dear for it."""
         events = (entry.event for entry in self._stage.life(RUN.get()).events)
         reached = next((one for one in events if isinstance(one, LimitReached) and one.limit == "max_cost_usd"), None)
@@ -90,7 +90,7 @@ class ReplayModels:
 
     def _agrees(self, llm: LLMConfig, told: "_Told", at: datetime) -> bool:
         """Whether the prices of this release are those by which a recorded reservation was made."""
-        plain = Usage(input=told.input, output=told.output)
+        plain = TokenUsage(input=told.input, output=told.output)
         cached = msgspec.structs.replace(plain, cache_write=told.input)
         costs = [self._price(llm, usage, at).usd for usage in (plain, cached)]
         most = max((cost for cost in costs if cost is not None), default=None)
@@ -105,7 +105,7 @@ class _Told(NamedTuple):
     usd: Decimal | None
 
 
-def _interpolated(known: Sequence[_Told], usage: Usage) -> Decimal | None:
+def _interpolate_cost(known: Sequence[_Told], usage: TokenUsage) -> Decimal | None:
     """What tokens cost by the costs of others, which are sums of a price for input and one for output."""
     for one, other in combinations(known, 2):
         common = one.input * other.output - other.input * one.output
@@ -119,7 +119,7 @@ def _interpolated(known: Sequence[_Told], usage: Usage) -> Decimal | None:
 class ReplayScreens(Screens):
     """Content filters that find in an answer what they found then: the journal has what they let pass."""
 
-    def __init__(self, stage: Stage) -> None:
+    def __init__(self, stage: ReplayState) -> None:
         super().__init__()
         self._stage = stage
 
@@ -140,11 +140,11 @@ class ReplayModel:
         price: What tokens cost that were not used.
     """
 
-    def __init__(self, name: str, stage: Stage, price: Callable[[Usage, datetime], Cost]) -> None:
+    def __init__(self, name: str, stage: ReplayState, price: Callable[[TokenUsage, datetime], Cost]) -> None:
         self.name = name
         self._stage = stage
         self._price = price
-        self._paid: list[tuple[Usage, Cost]] = []
+        self._paid: list[tuple[TokenUsage, Cost]] = []
 
     async def request(self, request: Request) -> Response:
         """The recorded answer to the attempt that has just begun.
@@ -160,13 +160,13 @@ class ReplayModel:
         if isinstance(entry.event, ModelFailed):
             failed = entry.event
             raise ModelError(failed.kind, failed.message, status=failed.status, retry_after_s=failed.retry_after_s)
-        return self._answered(entry)
+        return self._response_from(entry)
 
     async def stream(self, request: Request) -> AsyncGenerator[Event]:
         """The same, all at once."""
         yield Done(await self.request(request))
 
-    def cost(self, usage: Usage, at: datetime) -> Cost:
+    def cost(self, usage: TokenUsage, at: datetime) -> Cost:
         """What an answer cost, and what others would have."""
         paid = (cost for known, cost in self._paid if known is usage)
         return next(paid, None) or self._price(usage, at)
@@ -179,7 +179,7 @@ class ReplayModel:
         failed = life.find("model_failed", asked.position, asked.attempt)
         return failed or life.find("model_finished", asked.position)
 
-    def _answered(self, entry: RunEvent) -> Response:
+    def _response_from(self, entry: RunEvent) -> Response:
         event = entry.event
         if not isinstance(event, ModelFinished):
             raise ModelError("bad_response", f"event {entry.number} is no answer")

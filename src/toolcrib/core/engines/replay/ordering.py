@@ -20,7 +20,7 @@ _STILL: Final = 60
 """Turns of the event loop without anything happening, after which nothing will: longer than any chain of tasks."""
 
 
-class Score:
+class EventOrder:
     """Who may go on.
 
     Args:
@@ -40,7 +40,7 @@ class Score:
         """The first, after which nothing goes on."""
         self._stopped = asyncio.Event()
 
-    def made(self, entry: RunEvent) -> None:
+    def mark_made(self, entry: RunEvent) -> None:
         """An event was made again."""
         self._made[self._places[entry.run_id, entry.number]] = True
         self._steps += 1

@@ -38,22 +38,22 @@ from toolcrib.contracts import (
     ToolRevision,
 )
 from toolcrib.core.engines.replay.ordering import never
-from toolcrib.core.engines.replay.recording import Life
-from toolcrib.core.engines.replay.stage import Stage
+from toolcrib.core.engines.replay.recording import RunSegment
+from toolcrib.core.engines.replay.stage import ReplayState
 from toolcrib.core.executor import (
-    Attic,
+    BlobSink,
     CallContext,
     CallFailed,
+    CallRequest,
     Dispatch,
     Dispatcher,
     Executor,
     Outcome,
-    ToolCall,
     Tools,
 )
 from toolcrib.core.executor.attempts import rule_for
 from toolcrib.core.executor.fallbacks import failure_of
-from toolcrib.core.policy import BUDGET, Guardrails, Shortage, Spend, Spender, Taken
+from toolcrib.core.policy import BUDGET, CapReservation, Guardrails, Shortage, Spend, Spender
 from toolcrib.core.policy.permissions import Accounts
 
 _REFUSALS: Final = (Reason.BUDGET_EXCEEDED, Reason.BUDGET_UNKNOWN)
@@ -72,29 +72,31 @@ class ReplayCaps:
         stage: Of the replay.
     """
 
-    def __init__(self, stage: Stage) -> None:
+    def __init__(self, stage: ReplayState) -> None:
         self._stage = stage
 
-    async def reserve(self, spender: Spender, ticket: str, most: Spend, *, tool: str | None = None) -> Taken | Shortage:
+    async def reserve(
+        self, spender: Spender, ticket: str, most: Spend, *, tool: str | None = None
+    ) -> CapReservation | Shortage:
         """What was said when it was asked then."""
         del spender, most
         run_id, position = ticket.split("/", 1)
         return self._model(run_id, position.removeprefix("model/")) if tool is None else self._call(run_id, position)
 
-    async def settle(self, taken: Taken, spent: Spend) -> None:
+    async def settle(self, taken: CapReservation, spent: Spend) -> None:
         """Nothing is counted."""
 
-    def _call(self, run_id: str, position: str) -> Taken | Shortage:
+    def _call(self, run_id: str, position: str) -> CapReservation | Shortage:
         started, outcome = (
             self._stage.life(run_id).find("call_started", position),
             self._stage.outcome(run_id, position),
         )
         if started is not None and isinstance(started.event, CallStarted):
-            return Taken(position, facts=_facts(started.event.decision))
+            return CapReservation(position, facts=_facts(started.event.decision))
         refused = None if outcome is None else outcome[1].envelope.error
         reason = None if refused is None else refused.reason
         if refused is None or reason is None or reason not in _REFUSALS:
-            return Taken(position)
+            return CapReservation(position)
         numbers = (refused.details or {}).get("inputs", {})
         return Shortage(
             BUDGET,
@@ -106,11 +108,11 @@ class ReplayCaps:
             free_in_s=refused.retry_after_s,
         )
 
-    def _model(self, run_id: str, position: str) -> Taken | Shortage:
+    def _model(self, run_id: str, position: str) -> CapReservation | Shortage:
         life, part = self._stage.life(run_id), self._stage.parts[run_id]
         for key, entries in part.open.items():
             if key[:2] == ("model_started", position) and entries:
-                return Taken(position, facts=_asked(entries))
+                return CapReservation(position, facts=_decision_facts(entries))
         for entry in part.open.get(("limit_reached", BUDGET), ()):
             if isinstance(entry.event, LimitReached):
                 reached = entry.event
@@ -121,10 +123,10 @@ class ReplayCaps:
                 for reached in (entry.event for entry in part.open.get(("limit_reached", limit), ())):
                     if isinstance(reached, LimitReached):
                         return Shortage(limit, reached.value, reached.maximum, reason, stop, said=reached.message)
-        return Taken(position) if life.end is None else _UNTOLD
+        return CapReservation(position) if life.end is None else _UNTOLD
 
 
-def _asked(entries: Sequence[RunEvent]) -> dict[str, object]:
+def _decision_facts(entries: Sequence[RunEvent]) -> dict[str, object]:
     event = entries[0].event
     return _facts(event.decision) if isinstance(event, ModelStarted) else {}
 
@@ -153,7 +155,7 @@ class _Given(BaseException):
 class ReplayClock:
     """Time as the recording tells it: the moment of what happens next. Nobody waits longer than the others need."""
 
-    def __init__(self, stage: Stage) -> None:
+    def __init__(self, stage: ReplayState) -> None:
         self._score = stage.score
         self._started = self._score.now()
 
@@ -173,7 +175,7 @@ class ReplayClock:
 class Deadlines:
     """Ends runs and calls when they were ended then, and never sooner."""
 
-    def __init__(self, stage: Stage) -> None:
+    def __init__(self, stage: ReplayState) -> None:
         self._stage = stage
         self._watching: set[asyncio.Task[None]] = set()
 
@@ -192,7 +194,7 @@ class Deadlines:
         ends = [first for first in begun if self._stage.score.is_before(first, entry)]
         return self._until(ends[0] if ends else entry)
 
-    def _next_lives(self, run_id: str, position: str) -> list[Life]:
+    def _next_lives(self, run_id: str, position: str) -> list[RunSegment]:
         """The lives in which the nested runs of a call were ended that its time-out had cut off."""
         events = (entry.event for entry in self._stage.life(run_id).events)
         children = (one.child_run_id for one in events if isinstance(one, ChildStarted) and one.position == position)
@@ -227,20 +229,20 @@ class ReplayExecutor:
         delegates: Runs tools that are runs of their own.
         clock: Of the replay.
         deadlines: Of the replay.
-        attic: Keeps what is too large.
+        blob_sink: Keeps what is too large.
         guardrails: Asks the rules of agents.
         accounts: Finds service accounts.
     """
 
     def __init__(
         self,
-        stage: Stage,
+        stage: ReplayState,
         *,
         tools: Tools,
         delegates: Dispatcher,
         clock: ReplayClock,
         deadlines: Deadlines,
-        attic: Attic,
+        blob_sink: BlobSink,
         guardrails: Guardrails,
         accounts: Accounts,
     ) -> None:
@@ -252,7 +254,7 @@ class ReplayExecutor:
             dispatcher=_Outcomes(stage, delegates),
             secrets=world,
             results=world,
-            attic=attic,
+            blob_sink=blob_sink,
             rates=world,
             clock=clock,
             guardrails=guardrails,
@@ -266,17 +268,17 @@ class ReplayExecutor:
         """Asks the rules of agents."""
         return self._executor.guardrails
 
-    async def execute(self, call: ToolCall, context: CallContext) -> ToolEnvelope:
+    async def execute(self, call: CallRequest, context: CallContext) -> ToolEnvelope:
         """Make a call up to the tool, and give it the outcome that it had."""
         token = _CALL.set((context.run_id, call.position))
         try:
             return await self._executor.execute(call, context)
         except _Given as given:
-            return self._sealed(given, context)
+            return self._to_envelope(given, context)
         finally:
             _CALL.reset(token)
 
-    def passes(self, call: ToolCall, context: CallContext) -> bool:
+    def passes(self, call: CallRequest, context: CallContext) -> bool:
         """Whether a call would run, without anybody being asked."""
         token = _CALL.set((context.run_id, call.position))
         try:
@@ -284,7 +286,7 @@ class ReplayExecutor:
         finally:
             _CALL.reset(token)
 
-    def _sealed(self, given: _Given, context: CallContext) -> ToolEnvelope:
+    def _to_envelope(self, given: _Given, context: CallContext) -> ToolEnvelope:
         """What the tool brought, as the outcome of the call that was made now."""
         tool, known = given.dispatch.tool, given.envelope
         intent = self._stage.parts[context.run_id].intents[given.dispatch.position]
@@ -308,7 +310,7 @@ class ReplayExecutor:
 class _Tools:
     """Finds what a name meant then: a revision that was not pinned is the recorded one, and is in service as it was."""
 
-    def __init__(self, stage: Stage, tools: Tools) -> None:
+    def __init__(self, stage: ReplayState, tools: Tools) -> None:
         self._stage = stage
         self._tools = tools
 
@@ -330,7 +332,7 @@ class _Tools:
 class _Outcomes:
     """Dispatches to nobody: a tool's outcome is the recorded one, once it is its turn."""
 
-    def __init__(self, stage: Stage, delegates: Dispatcher) -> None:
+    def __init__(self, stage: ReplayState, delegates: Dispatcher) -> None:
         self._stage = stage
         self._delegates = delegates
 
@@ -341,11 +343,11 @@ class _Outcomes:
         handed = life.find("client_handoff", position)
         if handed is not None and isinstance(handed.event, ClientHandoff):
             await self._stage.score.turn(handed)
-            return _prepared(handed.event.envelope)
+            return _to_outcome(handed.event.envelope)
         for entry in life.events:
             if isinstance(entry.event, ChildStarted) and entry.event.position == position and entry.event.instead_of:
                 await self._stage.score.turn(entry)
-                raise _failed(dispatch, entry.event.instead_of)
+                raise _original_failure(dispatch, entry.event.instead_of)
         if definition.implementation.kind in DELEGATES and self._has_nested(run_id, position):
             return await self._delegates.dispatch(dispatch)
         found = self._stage.outcome(run_id, position)
@@ -365,7 +367,7 @@ class _Outcomes:
 class _World:
     """What the executor asks besides: secrets, rates and cached results, answered as they were for this very call."""
 
-    def __init__(self, stage: Stage) -> None:
+    def __init__(self, stage: ReplayState) -> None:
         self._stage = stage
 
     async def resolve(self, reference: str, principal: Principal) -> str | None:
@@ -375,7 +377,7 @@ class _World:
             ToolcribError: It could not be resolved then.
         """
         del reference, principal
-        envelope = self._refused(Reason.MISSING_SECRET)
+        envelope = self._refusal_for(Reason.MISSING_SECRET)
         if envelope is None or envelope.error is None:
             return _NOT_HELD
         _, could_not, why = envelope.error.message.partition(_UNRESOLVED)
@@ -386,7 +388,7 @@ class _World:
     async def take(self, key: str, limit: RateLimit, *, now: float) -> float | None:
         """How long a call had to wait, if its rate limit refused it."""
         del key, limit, now
-        envelope = self._refused(Reason.RATE_LIMITED)
+        envelope = self._refusal_for(Reason.RATE_LIMITED)
         return None if envelope is None or envelope.error is None else envelope.error.retry_after_s
 
     async def get(self, key: str, *, now: datetime) -> JsonObject | None:
@@ -405,7 +407,7 @@ class _World:
         found = None if call is None else self._stage.outcome(*call)
         return None if found is None else found[1].envelope
 
-    def _refused(self, reason: Reason) -> ToolEnvelope | None:
+    def _refusal_for(self, reason: Reason) -> ToolEnvelope | None:
         """The outcome, if the call was refused for a reason before it was sent."""
         call, envelope = _CALL.get(), self._outcome()
         if call is None or envelope is None or _reason(envelope) is not reason:
@@ -413,10 +415,10 @@ class _World:
         return None if self._stage.life(call[0]).find("call_started", call[1]) else envelope
 
 
-class Learning:
+class RecordedObservations:
     """What programs found out of the world then."""
 
-    def __init__(self, stage: Stage) -> None:
+    def __init__(self, stage: ReplayState) -> None:
         self._stage = stage
 
     async def learn(self, run_id: str, key: str, make: Callable[[], Awaitable[Json]]) -> Json:
@@ -443,7 +445,7 @@ def _reason(envelope: ToolEnvelope) -> Reason | None:
     return None if envelope.error is None else envelope.error.reason
 
 
-def _revision_of(life: Life, position: str) -> tuple[str | None, bool]:
+def _revision_of(life: RunSegment, position: str) -> tuple[str | None, bool]:
     """The content hash of what was called at a position, and whether its life cycle refused the call."""
     for kind in ("call_started", "call_finished"):
         entry = life.find(kind, position)
@@ -464,7 +466,7 @@ def _as_prepared(tool: ToolRevision) -> ToolDefinition:
     return tool.definition.model_copy(update={"select": None, "cost_from": None})
 
 
-def _prepared(envelope: ToolEnvelope) -> Outcome:
+def _to_outcome(envelope: ToolEnvelope) -> Outcome:
     return Outcome(
         envelope.output,
         http_status=envelope.http_status,
@@ -474,7 +476,7 @@ def _prepared(envelope: ToolEnvelope) -> Outcome:
     )
 
 
-def _failed(dispatch: Dispatch, record: FailedCall) -> CallFailed:
+def _original_failure(dispatch: Dispatch, record: FailedCall) -> CallFailed:
     """The failure in whose place a fallback was called, before the author's words were put in front of it."""
     failure = failure_of(record)
     rule = rule_for(dispatch.tool.definition, failure.error, failure.http_status)

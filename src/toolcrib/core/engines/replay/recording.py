@@ -52,7 +52,7 @@ class RecordedFamily(Struct, frozen=True):
     runs: Mapping[str, StoredRun]
 
 
-class Life(Struct):
+class RunSegment(Struct):
     """What one process did with one run at one time."""
 
     run_id: str
@@ -116,12 +116,12 @@ class Life(Struct):
         return next((entry for entry in self.events if key_of(entry.event) == key), None)
 
 
-def lives_of(recorded: StoredRun) -> list[Life]:
+def lives_of(recorded: StoredRun) -> list[RunSegment]:
     """The lives of a run, in order."""
     starts = [index for index, entry in enumerate(recorded.events) if isinstance(entry.event, RunStarted | RunResumed)]
     ends = [*starts[1:], len(recorded.events)]
     return [
-        Life(recorded.run.run_id, number, recorded.events[:start], recorded.events[start:end], _signals(recorded))
+        RunSegment(recorded.run.run_id, number, recorded.events[:start], recorded.events[start:end], _signals(recorded))
         for number, (start, end) in enumerate(zip(starts, ends, strict=True))
     ]
 

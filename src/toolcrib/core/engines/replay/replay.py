@@ -39,25 +39,31 @@ from toolcrib.contracts import (
     Signal,
     digest,
 )
-from toolcrib.core.engines.driver import Driver, House
-from toolcrib.core.engines.leases import Hold
-from toolcrib.core.engines.outcomes import Driven
+from toolcrib.core.engines.driver import Driver, RunServices
+from toolcrib.core.engines.leases import LeaseGuard
+from toolcrib.core.engines.outcomes import DriveResult
 from toolcrib.core.engines.replay.code import ReplaySandbox
 from toolcrib.core.engines.replay.models import Price, ReplayModels, ReplayScreens
 from toolcrib.core.engines.replay.ordering import never
-from toolcrib.core.engines.replay.recorded_ports import RUN, Deadlines, Learning, ReplayClock, ReplayExecutor
-from toolcrib.core.engines.replay.recording import Life, RecordedFamily
-from toolcrib.core.engines.replay.stage import Part, Stage
+from toolcrib.core.engines.replay.recorded_ports import (
+    RUN,
+    Deadlines,
+    RecordedObservations,
+    ReplayClock,
+    ReplayExecutor,
+)
+from toolcrib.core.engines.replay.recording import RecordedFamily, RunSegment
+from toolcrib.core.engines.replay.stage import ReplayedRun, ReplayState
 from toolcrib.core.executor import Dispatcher
 from toolcrib.core.policy import Accounts, Guardrails
 from toolcrib.core.registry import Registry
-from toolcrib.core.runs import Ended, Live, Past, Program, RunContext, calls_of, result_of
+from toolcrib.core.runs import EndedRuns, Program, RunContext, RunEnd, TokenHub, calls_of, result_of
 from toolcrib.core.runs.context.ports import Texts
 from toolcrib.infrastructure.store import Claim, Entry, RunChange
-from toolcrib.llm.base.errors import RetryPolicy
+from toolcrib.llm.base.errors import ModelRetryPolicy
 
 
-def replay_of(stage: Stage, run_id: str) -> Replay:
+def replay_of(stage: ReplayState, run_id: str) -> Replay:
     """What the replay of a run has found, once it is over."""
     run, events = stage.parts[run_id].recorded.run, stage.parts[run_id].recorded.events
     made = stage.events(run_id)
@@ -84,14 +90,14 @@ def replay_of(stage: Stage, run_id: str) -> Replay:
     )
 
 
-def family(stage: Stage, run_id: str) -> list[str]:
+def family(stage: ReplayState, run_id: str) -> list[str]:
     """The ids of a run and of all that are nested in it."""
     events = stage.parts[run_id].recorded.events
     children = [entry.event.child_run_id for entry in events if isinstance(entry.event, ChildStarted)]
     return [run_id, *(one for child in children if child in stage.parts for one in family(stage, child))]
 
 
-def _of(stage: Stage, run_id: str) -> Divergence | None:
+def _of(stage: ReplayState, run_id: str) -> Divergence | None:
     found = stage.score.divergence
     return found if found is not None and found.run_id == run_id else None
 
@@ -105,7 +111,7 @@ class ReplayStore:
         blobs: Texts as they were kept.
     """
 
-    def __init__(self, stage: Stage, past: Past, blobs: Texts) -> None:
+    def __init__(self, stage: ReplayState, past: EndedRuns, blobs: Texts) -> None:
         self.journal = ReplayJournal(stage, past)
         self.blobs = ReplayBlobs(blobs)
 
@@ -113,7 +119,7 @@ class ReplayStore:
 class ReplayJournal:
     """Takes what the code makes; what is read of it is what was made again by now."""
 
-    def __init__(self, stage: Stage, past: Past) -> None:
+    def __init__(self, stage: ReplayState, past: EndedRuns) -> None:
         self._stage = stage
         self._past = past
 
@@ -198,8 +204,8 @@ def _status(events: Sequence[RunEvent]) -> RunStatus:
     return last.status if isinstance(last, RunSuspended | RunFinished) else "running"
 
 
-class Furniture(Struct, frozen=True):
-    """What a replay needs of the house in which it is made: code and definitions, and what is read of a store.
+class ReplayServices(Struct, frozen=True):
+    """What a replay needs of the crib in which it is made: code and definitions, and what is read of a store.
 
     That store is in memory: a replay takes it for its end when nothing happens, and does not wait for any other.
     """
@@ -212,10 +218,10 @@ class Furniture(Struct, frozen=True):
     accounts: Accounts
     guardrails: Guardrails
     blobs: Texts
-    past: Past
+    past: EndedRuns
     """Reads runs that are not replayed."""
     price: Price
-    retry: RetryPolicy = RetryPolicy()
+    retry: ModelRetryPolicy = ModelRetryPolicy()
 
 
 class ReplayEngine:
@@ -226,8 +232,8 @@ class ReplayEngine:
         furniture: What it is made with.
     """
 
-    def __init__(self, recording: RecordedFamily, furniture: Furniture) -> None:
-        stage = self.stage = Stage(recording)
+    def __init__(self, recording: RecordedFamily, furniture: ReplayServices) -> None:
+        stage = self.stage = ReplayState(recording)
         clock, store = ReplayClock(stage), ReplayStore(stage, furniture.past, furniture.blobs)
         self._deadlines = Deadlines(stage)
         executor = ReplayExecutor(
@@ -236,24 +242,24 @@ class ReplayEngine:
             delegates=furniture.delegates,
             clock=clock,
             deadlines=self._deadlines,
-            attic=store.blobs,
+            blob_sink=store.blobs,
             guardrails=furniture.guardrails,
             accounts=furniture.accounts,
         )
-        house = House(
+        services = RunServices(
             store,
             furniture.registry,
             executor,
             furniture.programs(ReplayModels(stage, furniture.price), ReplaySandbox(stage)),
             clock,
             furniture.retry,
-            Live(),
+            TokenHub(),
             self._deadlines.of_run,
-            Learning(stage).learn,
+            RecordedObservations(stage).learn,
             lambda: ReplayScreens(stage),
             lambda run_id: [entry.event for entry in stage.life(run_id).events],
         )
-        self._driver = Driver(house, self, _not_fenced)
+        self._driver = Driver(services, self, _not_fenced)
         self._tasks: dict[tuple[str, int], asyncio.Task[None]] = {}
 
     async def replay(self) -> None:
@@ -297,7 +303,7 @@ class ReplayEngine:
         part.life = None
         return run_id
 
-    async def resume(self, run_id: str, parent: RunContext | None = None) -> Driven:
+    async def resume(self, run_id: str, parent: RunContext | None = None) -> DriveResult:
         """Replay what the caller of a nested run drove of it, and tell how it stands then."""
         part = self.stage.parts[run_id]
         while True:
@@ -317,7 +323,7 @@ class ReplayEngine:
 
     # Inside -----------------------------------------------------------------------------------------------------------
 
-    async def _in_turn(self, part: Part, life: Life) -> None:
+    async def _in_turn(self, part: ReplayedRun, life: RunSegment) -> None:
         """Replay a life that nobody's caller drove, once it is its turn; what a dead process left is cut off before."""
         await self.stage.score.turn(life.events[0])
         if self._caller_drove(life):
@@ -328,7 +334,7 @@ class ReplayEngine:
             with contextlib.suppress(LookupError):
                 await self._play(part, life, None)
 
-    async def _cut_off(self, part: Part) -> None:
+    async def _cut_off(self, part: ReplayedRun) -> None:
         """End what is left of the life before, and of the lives of its callers that it was driven in."""
         run_id = part.recorded.run.run_id
         while not part.over.is_set():
@@ -338,10 +344,10 @@ class ReplayEngine:
                 await asyncio.gather(task, return_exceptions=True)
             await part.over.wait()
 
-    async def _play(self, part: Part, life: Life, parent: RunContext | None) -> Driven:
+    async def _play(self, part: ReplayedRun, life: RunSegment, parent: RunContext | None) -> DriveResult:
         part.begin(life)
         token = RUN.set(life.run_id)
-        hold = Hold(life.run_id)
+        hold = LeaseGuard(life.run_id)
         stopping = asyncio.create_task(self._stop_in_turn(life, hold))
         try:
             if life.number == 0 and self.stage.score.is_made(life.events[0]):
@@ -356,14 +362,14 @@ class ReplayEngine:
             RUN.reset(token)
             part.end()
 
-    async def _drive(self, life: Life, hold: Hold, parent: RunContext | None) -> Driven:
+    async def _drive(self, life: RunSegment, hold: LeaseGuard, parent: RunContext | None) -> DriveResult:
         end = life.end
         if end is not None and life.refused:
-            refused = Ended(status=end.status, stop_reason=end.stop_reason, error=end.error)
+            refused = RunEnd(status=end.status, stop_reason=end.stop_reason, error=end.error)
             return await self._driver.refuse(self._claim(life), refused)
         return await self._driver.execute(self._claim(life), hold, parent)
 
-    async def _stop_in_turn(self, life: Life, hold: Hold) -> None:
+    async def _stop_in_turn(self, life: RunSegment, hold: LeaseGuard) -> None:
         """Stop the work on a run where it was stopped because somebody had cancelled it."""
         told = life.find("signal_received", CANCEL, "")
         if told is None and life.end is not None and CANCEL in life.taken_before:
@@ -372,7 +378,7 @@ class ReplayEngine:
             await self.stage.score.turn(told)
             hold.stop()
 
-    def _claim(self, life: Life) -> Claim:
+    def _claim(self, life: RunSegment) -> Claim:
         recorded = self.stage.parts[life.run_id].recorded
         before = life.before or life.events[:1]
         row = recorded.run.model_copy(
@@ -388,7 +394,7 @@ class ReplayEngine:
             there[CANCEL] = life.signals[CANCEL]
         return Claim(row, [Entry.of(shown) for shown in before], there)
 
-    def _is_under(self, life: Life, caller_id: str) -> bool:
+    def _is_under(self, life: RunSegment, caller_id: str) -> bool:
         """Whether a life of a nested run belongs to the life of its caller that is being replayed."""
         caller, score = self.stage.parts[caller_id], self.stage.score
         current, first = caller.life, _first_own(life)
@@ -400,12 +406,12 @@ class ReplayEngine:
             return begun_after and score.is_before(first, current.events[-1])
         return begun_after and (not following or score.is_before(first, following[0].events[0]))
 
-    def _caller_drove(self, life: Life) -> bool:
+    def _caller_drove(self, life: RunSegment) -> bool:
         caller_id = self.stage.parts[life.run_id].recorded.run.request.parent_run_id
         caller = self.stage.parts.get(caller_id or "")
         return caller is not None and caller.life is not None and self._is_under(life, caller_id or "")
 
-    async def _standing(self, part: Part, parent: RunContext | None) -> Driven:
+    async def _standing(self, part: ReplayedRun, parent: RunContext | None) -> DriveResult:
         """How a nested run stands that is not driven now; what it used counts for its caller if it has ended."""
         run_id, events = part.recorded.run.run_id, self.stage.events(part.recorded.run.run_id)
         log = [Entry.of(shown) for shown in events]
@@ -417,11 +423,11 @@ class ReplayEngine:
                 parent.budget.take_nested(
                     tool_calls=result.tool_calls, tokens=result.all_tokens, cost_usd=result.cost_usd or Decimal(0)
                 )
-            return Driven(result, log)
+            return DriveResult(result, log)
         if not isinstance(last, RunSuspended) or last.status == "queued":
             await never()
         status = last.status if isinstance(last, RunSuspended) else "running"
-        return Driven(RunResult(run_id=run_id, status=status), log)
+        return DriveResult(RunResult(run_id=run_id, status=status), log)
 
     def _check_all_played(self, run_id: str) -> None:
         """Tell of the first life that never came."""
@@ -432,10 +438,10 @@ class ReplayEngine:
             self.stage.check_complete(run_id)
 
 
-def _first_own(life: Life) -> RunEvent:
+def _first_own(life: RunSegment) -> RunEvent:
     """The first event that the process of a life made."""
     return life.events[min(1, len(life.events) - 1)] if life.number == 0 else life.events[0]
 
 
-async def _not_fenced(hold: Hold) -> None:
+async def _not_fenced(hold: LeaseGuard) -> None:
     """No other process takes a run in a replay."""

@@ -36,11 +36,11 @@ from toolcrib.contracts import (
     Signal,
     canonical,
 )
-from toolcrib.core.engines.replay.ordering import Score
+from toolcrib.core.engines.replay.ordering import EventOrder
 from toolcrib.core.engines.replay.recording import (
     Key,
-    Life,
     RecordedFamily,
+    RunSegment,
     in_order,
     key_of,
     lives_of,
@@ -89,7 +89,7 @@ def old_plans(run: Run, events: Iterable[RunEvent]) -> frozenset[str] | None:
     return frozenset(f"{position}{fix}" for position in asked - anew for fix in _FIXES)
 
 
-def adopted(recorded: Event, made: Event, planned: frozenset[str] | None = None) -> JsonObject:
+def with_recorded_values(recorded: Event, made: Event, planned: frozenset[str] | None = None) -> JsonObject:
     """An event that was made again, with what the world gave, and with what an older release has not written.
 
     Args:
@@ -98,13 +98,13 @@ def adopted(recorded: Event, made: Event, planned: frozenset[str] | None = None)
         planned: What `old_plans` says of its run.
     """
     expected, got = recorded.model_dump(mode="json"), made.model_dump(mode="json")
-    of_plan = () if planned is None else _given_of_plan(recorded, planned)
+    of_plan = () if planned is None else _plan_paths(recorded, planned)
     for path in (*_GIVEN.get(recorded.type, ()), *_unwritten(recorded), *of_plan):
         _take_over(expected, got, path)
     return got
 
 
-def _given_of_plan(recorded: Event, planned: frozenset[str]) -> Sequence[Path]:
+def _plan_paths(recorded: Event, planned: frozenset[str]) -> Sequence[Path]:
     """What an older release asked for a plan, and what it expected the next requests to use by that."""
     match recorded:
         case ModelStarted(position=position) if position in planned:
@@ -119,16 +119,16 @@ def _given_of_plan(recorded: Event, planned: frozenset[str]) -> Sequence[Path]:
             return ()
 
 
-def reworded(made: JsonObject, limits: Mapping[str, str]) -> JsonObject:
+def with_old_wording(made: JsonObject, limits: Mapping[str, str]) -> JsonObject:
     """An event with what limits said then in place of what they say now."""
-    return cast("JsonObject", _reworded(made, limits)) if limits else made
+    return cast("JsonObject", _replace_texts(made, limits)) if limits else made
 
 
-def _reworded(value: Json, limits: Mapping[str, str]) -> Json:
+def _replace_texts(value: Json, limits: Mapping[str, str]) -> Json:
     if isinstance(value, dict):
-        return {name: _reworded(item, limits) for name, item in cast("JsonObject", value).items()}
+        return {name: _replace_texts(item, limits) for name, item in cast("JsonObject", value).items()}
     if isinstance(value, list):
-        return [_reworded(item, limits) for item in cast("list[Json]", value)]
+        return [_replace_texts(item, limits) for item in cast("list[Json]", value)]
     for now, then in limits.items() if isinstance(value, str) else ():
         value = cast("str", value).replace(now, then)
     return value
@@ -151,7 +151,7 @@ def differences(expected: Json, got: Json, path: str = "") -> Iterator[tuple[str
         yield path, expected, got  # also where one of them has null for what the other has not
 
 
-def written(event: Event) -> JsonObject:
+def to_stored_json(event: Event) -> JsonObject:
     """An event as it was written: without the fields that the release did not know which has written it."""
     return event.model_dump(mode="json", exclude_unset="type" in event.model_fields_set)
 
@@ -181,14 +181,14 @@ ASKED: Final[ContextVar[ModelStarted | None]] = ContextVar("ASKED", default=None
 
 
 @dataclass(slots=True)
-class Part:
+class ReplayedRun:
     """One run in a replay."""
 
     recorded: StoredRun
-    lives: Sequence[Life]
+    lives: Sequence[RunSegment]
     played: int = 0
     """Lives that were replayed, or are being so."""
-    life: Life | None = None
+    life: RunSegment | None = None
     """The one that is being replayed."""
     open: dict[Key, list[RunEvent]] = field(default_factory=dict[Key, list[RunEvent]])
     """What the life has yet to make again."""
@@ -207,11 +207,11 @@ class Part:
         self.over.set()
 
     @property
-    def next(self) -> Life | None:
+    def next(self) -> RunSegment | None:
         """The life that comes next."""
         return self.lives[self.played] if self.played < len(self.lives) else None
 
-    def begin(self, life: Life) -> None:
+    def begin(self, life: RunSegment) -> None:
         """Replay a life."""
         self.life, self.played = life, life.number + 1
         self.intents.clear()
@@ -231,7 +231,7 @@ class Part:
         return min(left, key=lambda entry: entry.number, default=None)
 
 
-class Stage:
+class ReplayState:
     """The state of one replay.
 
     Args:
@@ -240,13 +240,13 @@ class Stage:
 
     def __init__(self, recording: RecordedFamily) -> None:
         self.recording = recording
-        self.parts = {run_id: Part(recorded, lives_of(recorded)) for run_id, recorded in recording.runs.items()}
-        self.score = Score(list(in_order(recording.runs.values())))
+        self.parts = {run_id: ReplayedRun(recorded, lives_of(recorded)) for run_id, recorded in recording.runs.items()}
+        self.score = EventOrder(list(in_order(recording.runs.values())))
         self._limits: dict[str, str] = {}
         """What limits say of an estimate that depends on the plans of an older release, as it was then."""
         self._lines: dict[tuple[str, int], bytes] = {}
 
-    def life(self, run_id: str) -> Life:
+    def life(self, run_id: str) -> RunSegment:
         """The life of a run that is being replayed."""
         life = self.parts[run_id].life
         if life is None:
@@ -274,7 +274,7 @@ class Stage:
             self._hold_against(part, entry, event)
             done.set_result(None)
         elif part.life.halts:
-            self._diverge(part, self._first_open(part), _named(event), None, event.model_dump(mode="json"))
+            self._diverge(part, self._first_open(part), _describe_event(event), None, event.model_dump(mode="json"))
         return done
 
     def take(self, entry: RunEvent) -> None:
@@ -291,7 +291,7 @@ class Stage:
         missing = part.missing
         if missing is not None:
             expected = missing.event.model_dump(mode="json")
-            self._diverge(part, missing, _named(missing.event), expected, None)
+            self._diverge(part, missing, _describe_event(missing.event), expected, None)
 
     def signals(self, run_id: str) -> dict[str, Signal]:
         """What somebody had left for a run by now, as far as the run has taken notice of it."""
@@ -313,16 +313,20 @@ class Stage:
 
     # Inside -----------------------------------------------------------------------------------------------------------
 
-    def _counterpart(self, part: Part, event: Event) -> RunEvent | None:
+    def _counterpart(self, part: ReplayedRun, event: Event) -> RunEvent | None:
         entries = part.open.get(key_of(event))
         return entries.pop(0) if entries else None
 
-    def _hold_against(self, part: Part, entry: RunEvent, event: Event) -> None:
+    def _hold_against(self, part: ReplayedRun, entry: RunEvent, event: Event) -> None:
         expected = entry.event.model_dump(mode="json")
         excused = part.excused and isinstance(event, RunFinished)
         if part.planned is not None and isinstance(event, LimitReached):
             self._limits[event.message] = expected["message"]
-        got = expected if excused else reworded(adopted(entry.event, event, part.planned), self._limits)
+        got = (
+            expected
+            if excused
+            else with_old_wording(with_recorded_values(entry.event, event, part.planned), self._limits)
+        )
         found = list(differences(expected, got))
         first = next((one for one in found if one[0].startswith("error")), next(iter(found), None))
         if first is not None:
@@ -337,17 +341,17 @@ class Stage:
 
     def _note(self, entry: RunEvent, made: JsonObject) -> None:
         self._lines[entry.run_id, entry.number] = _line(entry, made)
-        self.score.made(entry)
+        self.score.mark_made(entry)
 
-    def _first_open(self, part: Part) -> RunEvent:
+    def _first_open(self, part: ReplayedRun) -> RunEvent:
         life = part.life
         return part.missing or (life.events[-1] if life else part.recorded.events[-1])
 
-    def _diverge(self, part: Part, entry: RunEvent, field: str, expected: Json, got: Json) -> None:
+    def _diverge(self, part: ReplayedRun, entry: RunEvent, field: str, expected: Json, got: Json) -> None:
         run_id = part.recorded.run.run_id
         self.score.stop(Divergence(run_id=run_id, event=entry.number, field=field, expected=expected, got=got))
 
-    def _is_there(self, life: Life, name: str, signal: Signal) -> bool:
+    def _is_there(self, life: RunSegment, name: str, signal: Signal) -> bool:
         if name in life.taken_before:
             return True
         taken = next(_taking(life, name), None)
@@ -357,7 +361,7 @@ class Stage:
         return self.score.is_next(taken) or (not asked_here and signal.at < life.began_at)
 
 
-def _taking(life: Life, name: str) -> Iterator[RunEvent]:
+def _taking(life: RunSegment, name: str) -> Iterator[RunEvent]:
     """The events of a life in which a signal was taken up, or which it has brought about."""
     for entry in life.events:
         if signal_taken(entry.event) == name or (name == CANCEL and entry.event is life.end):
@@ -377,7 +381,7 @@ def _questions(event: Event) -> Iterator[Key]:
             pass
 
 
-def _named(event: Event) -> str:
+def _describe_event(event: Event) -> str:
     """An event as a field, for who is told that there is another one, or none."""
     place = place_of(event)
     return f"{event.type} {place}" if place else event.type

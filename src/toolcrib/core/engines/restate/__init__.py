@@ -4,11 +4,20 @@ A process that begins runs needs `RestateEngine` and no further package. A worke
 server (the extra `restate`), which are loaded when it serves.
 """
 
-from toolcrib.core.engines.restate.drives import Drives
+from toolcrib.core.engines.restate.drives import RestateDriver
 from toolcrib.core.engines.restate.ingress import Ingress, RestateClient
 from toolcrib.core.engines.restate.options import RestateOptions
 from toolcrib.core.engines.restate.outbox import Outbox
 from toolcrib.core.engines.restate.restate_engine import RestateEngine
-from toolcrib.core.engines.restate.worker import Terms, Worker
+from toolcrib.core.engines.restate.worker import RestateWorker, WorkerTerms
 
-__all__ = ["Drives", "Ingress", "Outbox", "RestateClient", "RestateEngine", "RestateOptions", "Terms", "Worker"]
+__all__ = [
+    "Ingress",
+    "Outbox",
+    "RestateClient",
+    "RestateDriver",
+    "RestateEngine",
+    "RestateOptions",
+    "RestateWorker",
+    "WorkerTerms",
+]

@@ -43,12 +43,12 @@ async def moments(journal: Journal, run: Run) -> Mapping[str, datetime]:
 
 
 Standing: TypeAlias = Literal["ended", "waits", "held", "journal_missing"]
-"""How a run stands: `held` if another process drives it, `journal_missing` if the journal has none of this id."""
+"""How a run stands: `check_size` if another process drives it, `journal_missing` if the journal has none of this id."""
 
 _logger = logging.getLogger(__name__)
 
 
-class Next(Struct, frozen=True):
+class NextDrive(Struct, frozen=True):
     """A run that is to be driven later, or now because of this one."""
 
     run_id: str
@@ -57,14 +57,14 @@ class Next(Struct, frozen=True):
     """As `Ingress.send` has it."""
 
 
-class Driving(Struct, frozen=True):
+class DriveOutcome(Struct, frozen=True):
     """What became of a run that was to be driven."""
 
     standing: Standing
-    next: tuple[Next, ...] = ()
+    next: tuple[NextDrive, ...] = ()
 
 
-class Drives:
+class RestateDriver:
     """The runs that Restate has this worker drive.
 
     Args:
@@ -79,10 +79,10 @@ class Drives:
         self._journal = journal
         self._clock = clock
         self._lease_s = lease_s
-        self._tasks: dict[str, asyncio.Task[Driving]] = {}
+        self._tasks: dict[str, asyncio.Task[DriveOutcome]] = {}
         self._stopping = False
 
-    async def drive(self, run_id: str) -> Driving:
+    async def drive(self, run_id: str) -> DriveOutcome:
         """Drive a run until it ends or waits, or join what drives it here already.
 
         Raises:
@@ -116,12 +116,12 @@ class Drives:
 
     # Inside -----------------------------------------------------------------------------------------------------------
 
-    async def _drive(self, run_id: str) -> Driving:
+    async def _drive(self, run_id: str) -> DriveOutcome:
         try:
             await self._journal.run(run_id)
         except NotFound as missing:
             _logger.warning("Restate has a run that the store does not have: %s", missing)
-            return Driving("journal_missing")
+            return DriveOutcome("journal_missing")
         try:
             while True:  # also once more after it began to wait: what it waits for may have come meanwhile
                 driven = await self._local.drive(run_id)
@@ -132,31 +132,31 @@ class Drives:
         run = await self._journal.run(run_id)
         if self._stopping and not run.ended:
             raise _stops(run_id)
-        return await self._told(run)
+        return await self._outcome_of(run)
 
-    def _over(self, run_id: str, task: asyncio.Task[Driving]) -> None:
+    def _over(self, run_id: str, task: asyncio.Task[DriveOutcome]) -> None:
         del self._tasks[run_id]
         if not task.cancelled():
             task.exception()  # whoever has asked is told, if the connection is still there
 
-    async def _told(self, run: Run) -> Driving:
+    async def _outcome_of(self, run: Run) -> DriveOutcome:
         if run.ended:
             parent_id = run.request.parent_run_id
-            woken = () if parent_id is None else (Next(parent_id, 0, f"{parent_id}/{child_signal(run.run_id)}"),)
-            return Driving("ended", woken)
+            woken = () if parent_id is None else (NextDrive(parent_id, 0, f"{parent_id}/{child_signal(run.run_id)}"),)
+            return DriveOutcome("ended", woken)
         if run.status == "running":
-            return Driving("held", (self._again(run.run_id),))
+            return DriveOutcome("held", (self._again(run.run_id),))
         at = await moments(self._journal, run)
-        return Driving("waits", tuple(self._waking(run_id, moment) for run_id, moment in at.items()))
+        return DriveOutcome("waits", tuple(self._waking(run_id, moment) for run_id, moment in at.items()))
 
-    def _again(self, run_id: str) -> Next:
+    def _again(self, run_id: str) -> NextDrive:
         """Ask once more when the lease can be over; of all who are told so within one, only one does."""
         period = int(self._clock.now().timestamp() / self._lease_s)
-        return Next(run_id, self._lease_s, f"{run_id}/held/{period}")
+        return NextDrive(run_id, self._lease_s, f"{run_id}/held/{period}")
 
-    def _waking(self, run_id: str, moment: datetime) -> Next:
+    def _waking(self, run_id: str, moment: datetime) -> NextDrive:
         in_s = max((moment - self._clock.now()).total_seconds(), 0)
-        return Next(run_id, in_s, f"{run_id}/wake/{moment.isoformat()}")
+        return NextDrive(run_id, in_s, f"{run_id}/wake/{moment.isoformat()}")
 
 
 def _stops(run_id: str) -> Unavailable:

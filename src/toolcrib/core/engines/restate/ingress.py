@@ -81,7 +81,7 @@ class RestateClient:
             msg = f"Restate knows no service {SERVICE}: start `toolcrib worker --engine restate`, which registers it"
             raise NotFound(msg)
         if answer.status not in {200, 202}:
-            raise _refused("a run", answer)
+            raise _refusal_error("a run", answer)
 
     async def register(self, worker_url: str) -> None:
         """Tell Restate where a worker is; it asks the worker at once what it serves. Repeating it is harmless.
@@ -95,7 +95,7 @@ class RestateClient:
             "POST", url, headers=_JSON, body=body, timeout=_DISCOVERY, follow_redirects=False, max_bytes=_MOST
         )
         if answer.status not in {200, 201}:
-            raise _refused(f"the worker at {worker_url}", answer)
+            raise _refusal_error(f"the worker at {worker_url}", answer)
 
     async def close(self) -> None:
         """Let go of connections."""
@@ -125,6 +125,6 @@ def _origin(url: str) -> tuple[str, int]:
     return host, port
 
 
-def _refused(what: str, answer: HttpResponse) -> Unavailable:
+def _refusal_error(what: str, answer: HttpResponse) -> Unavailable:
     told = answer.body.decode(errors="replace")[:_MOST_SHOWN]
     return Unavailable(f"Restate does not take {what}: status {answer.status}, {told}")

@@ -93,7 +93,7 @@ def server_config(options: RestateOptions, folder: Path, *, node_port: int = 512
     """
     ingress, admin = urlsplit(options.ingress_url), urlsplit(options.admin_url)
     return _TEMPLATE.format(
-        folder=_quoted(str(folder)),
+        folder=_quote(str(folder)),
         host=ingress.hostname,
         ingress=ingress.port or 80,
         admin=admin.port or 80,
@@ -102,5 +102,5 @@ def server_config(options: RestateOptions, folder: Path, *, node_port: int = 512
     )
 
 
-def _quoted(text: str) -> str:
+def _quote(text: str) -> str:
     return '"' + text.replace("\\", "\\\\").replace('"', '\\"') + '"'

@@ -13,14 +13,14 @@ from typing import Final, Self
 from toolcrib.contracts import WAITING, Run, RunRequest, Signal, ToolError
 from toolcrib.core.engines.local import LocalEngine
 from toolcrib.core.engines.nesting import child_signal
-from toolcrib.core.engines.outcomes import Driven, read_driven
-from toolcrib.core.engines.restate.drives import Drives, awaited_runs
+from toolcrib.core.engines.outcomes import DriveResult, read_driven
+from toolcrib.core.engines.restate.drives import RestateDriver, awaited_runs
 from toolcrib.core.engines.restate.ingress import Ingress, RestateClient
 from toolcrib.core.engines.restate.options import RestateOptions
 from toolcrib.core.engines.restate.outbox import Outbox
-from toolcrib.core.engines.restate.worker import Worker
+from toolcrib.core.engines.restate.worker import RestateWorker
 from toolcrib.core.executor import Clock
-from toolcrib.core.runs import Live
+from toolcrib.core.runs import TokenHub
 from toolcrib.infrastructure.store import Journal
 
 CREATED: Final = "created"
@@ -48,7 +48,7 @@ class RestateEngine:
         local: LocalEngine,
         *,
         outbox: Outbox,
-        worker: Worker,
+        worker: RestateWorker,
         journal: Journal,
         ingress: Ingress,
         clock: Clock,
@@ -80,12 +80,12 @@ class RestateEngine:
         """
         client = RestateClient(options, owner=owner)
         outbox = Outbox(journal, client, clock, owner=owner, sweep_s=options.sweep_s)
-        drives = Drives(local, journal, clock, lease_s=lease_s)
-        worker = Worker(drives, outbox, client, options, clock)
+        drives = RestateDriver(local, journal, clock, lease_s=lease_s)
+        worker = RestateWorker(drives, outbox, client, options, clock)
         return cls(local, outbox=outbox, worker=worker, journal=journal, ingress=client, clock=clock)
 
     @property
-    def live(self) -> Live:
+    def live(self) -> TokenHub:
         """As `Engine.live`: a worker's own runs."""
         return self.local.live
 
@@ -95,20 +95,20 @@ class RestateEngine:
         self.outbox.announce(run_id, CREATED)
         return run_id
 
-    async def start(self, request: RunRequest) -> Driven:
+    async def start(self, request: RunRequest) -> DriveResult:
         """As `Engine.start`, when a worker has driven it."""
-        return await self._halted(await self.create(request))
+        return await self._wait_for_halt(await self.create(request))
 
-    async def refuse(self, request: RunRequest, refusal: ToolError) -> Driven:
+    async def refuse(self, request: RunRequest, refusal: ToolError) -> DriveResult:
         """As `Engine.refuse`."""
         return await self.local.refuse(request, refusal)
 
-    async def resume(self, run_id: str) -> Driven:
+    async def resume(self, run_id: str) -> DriveResult:
         """As `Engine.resume`, when a worker has driven it, however long there is none."""
         self.begin(run_id)
-        return await self._halted(run_id)
+        return await self._wait_for_halt(run_id)
 
-    async def recover(self) -> Sequence[Driven]:
+    async def recover(self) -> Sequence[DriveResult]:
         """As `Engine.recover`."""
         found = await self._journal.claimable(now=self._clock.now(), limit=_MOST)
         return await asyncio.gather(*(self.resume(run_id) for run_id in found))
@@ -157,7 +157,7 @@ class RestateEngine:
 
     # Inside -----------------------------------------------------------------------------------------------------------
 
-    async def _halted(self, run_id: str) -> Driven:
+    async def _wait_for_halt(self, run_id: str) -> DriveResult:
         """A run once it has ended or waits for something outside; the journal is asked less often as time goes by."""
         pause_s = _SOONEST_S
         while True:

@@ -22,11 +22,11 @@ from restate.exceptions import RetryableError
 from restate.server import install_shutdown_hook
 
 from toolcrib.contracts import Unavailable
-from toolcrib.core.engines.restate.drives import Driving
+from toolcrib.core.engines.restate.drives import DriveOutcome
 from toolcrib.core.engines.restate.ingress import HANDLER, SERVICE
 from toolcrib.core.engines.restate.options import RestateOptions
 
-Drive: TypeAlias = Callable[[str], Awaitable[Driving]]
+Drive: TypeAlias = Callable[[str], Awaitable[DriveOutcome]]
 
 _FIRST_RETRY: Final = timedelta(milliseconds=100)
 _ENDLESS: Final = 2**31 - 1
@@ -62,7 +62,7 @@ def make_app(drive: Drive, options: RestateOptions) -> Any:
     async def drive_run(ctx: restate.ObjectSharedContext, asked_by: str) -> str:
         run_id = ctx.key()
         stored = await ctx.run_typed("drive", partial(step, drive, run_id))
-        driving = msgspec.convert(stored, Driving)
+        driving = msgspec.convert(stored, DriveOutcome)
         if driving.standing == "journal_missing":
             msg = f"journal_missing: the store has no run {run_id}; it was pruned, or is older than Restate's data"
             raise restate.TerminalError(msg, status_code=404)

@@ -16,7 +16,7 @@ from ipaddress import ip_address
 from typing import Any, Final
 
 from toolcrib.contracts import InvalidSettings, ToolcribError
-from toolcrib.core.engines.restate.drives import Drives
+from toolcrib.core.engines.restate.drives import RestateDriver
 from toolcrib.core.engines.restate.ingress import RestateClient
 from toolcrib.core.engines.restate.options import RestateOptions
 from toolcrib.core.engines.restate.outbox import Outbox
@@ -34,7 +34,7 @@ _logger = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
-class Terms:
+class WorkerTerms:
     """How a worker is to serve."""
 
     register: bool = True
@@ -47,7 +47,7 @@ class Terms:
     """Seconds that what is under way has to end when it is told to stop."""
 
 
-class Worker:
+class RestateWorker:
     """Drives what Restate asks for.
 
     Args:
@@ -59,7 +59,7 @@ class Worker:
     """
 
     def __init__(
-        self, drives: Drives, outbox: Outbox, client: RestateClient, options: RestateOptions, clock: Clock
+        self, drives: RestateDriver, outbox: Outbox, client: RestateClient, options: RestateOptions, clock: Clock
     ) -> None:
         self._drives = drives
         self._outbox = outbox
@@ -69,7 +69,7 @@ class Worker:
         self._problem: str | None = None
         """Why it could not be registered the last time; each problem is said once."""
 
-    async def serve(self, terms: Terms, ready: Callable[[str], None]) -> None:
+    async def serve(self, terms: WorkerTerms, ready: Callable[[str], None]) -> None:
         """Serve until SIGTERM or SIGINT; then take no run any more, and let go of those that are driven.
 
         Args:
@@ -94,7 +94,7 @@ class Worker:
             if terms.register:
                 self._outbox.unknown = partial(self._register, url)
                 tasks.append(beside.create_task(self._until_registered(url)))
-            app, drained = _until(gone, self._app(stop)), partial(self._drained, stop, terms.drain_s, gone)
+            app, drained = _until(gone, self._app(stop)), partial(self._drain_on_stop, stop, terms.drain_s, gone)
             try:
                 await _serve(app, listening, drained)
             except ExceptionGroup:  # of connections on which Restate spoke while they were being closed
@@ -111,7 +111,7 @@ class Worker:
         service.on_sigterm(stop.set)
         return service.make_app(self._drives.drive, self._options)
 
-    async def _drained(self, stop: asyncio.Event, grace_s: float, gone: asyncio.Event) -> None:
+    async def _drain_on_stop(self, stop: asyncio.Event, grace_s: float, gone: asyncio.Event) -> None:
         _on_signals(stop)  # Restate's library has set a handler, which would also cut off what is under way
         await stop.wait()
         await self._drives.drain(grace_s)

@@ -32,17 +32,17 @@ from toolcrib.contracts import (
 from toolcrib.core.executor import CallFailed, Clock, error
 from toolcrib.core.providers.auth.oauth import (
     Answer,
+    AuthorizationServer,
     Client,
-    Server,
     authorization_url,
     binding_of,
     code_of,
     is_protected,
     server_of,
 )
-from toolcrib.core.providers.auth.tokens import Endpoints, Issued, usable_s
+from toolcrib.core.providers.auth.tokens import Endpoints, IssuedToken, usable_s
 from toolcrib.infrastructure.secrets import Safe
-from toolcrib.infrastructure.store import Place
+from toolcrib.infrastructure.store import SealedKey
 
 WAIT_S: Final = 600.0
 """Seconds that a person has to connect."""
@@ -56,7 +56,7 @@ _LOOK_S: Final = 0.1
 """Seconds between looks at a refresh of another process."""
 
 
-class Login(msgspec.Struct, frozen=True):
+class PendingLogin(msgspec.Struct, frozen=True):
     """What is remembered while a person is away, sealed."""
 
     provider: str
@@ -71,7 +71,7 @@ class Login(msgspec.Struct, frozen=True):
     expires_at: datetime
 
 
-class Kept(msgspec.Struct, frozen=True):
+class SealedConnection(msgspec.Struct, frozen=True):
     """A connection, sealed."""
 
     token: str
@@ -104,7 +104,7 @@ class Consents:
         self._endpoints = endpoints
         self._safe = safe
         self._clock = clock
-        self._locks: WeakValueDictionary[Place, asyncio.Lock] = WeakValueDictionary()
+        self._locks: WeakValueDictionary[SealedKey, asyncio.Lock] = WeakValueDictionary()
         """One caller of this process looks after a place at a time, so that the others need not poll."""
         self._refreshing: set[asyncio.Future[str]] = set()
         self._refused: set[str] = set()
@@ -133,7 +133,7 @@ class Consents:
         server = await self._server(auth)
         state, verifier = secrets.token_urlsafe(32), secrets.token_urlsafe(48)
         now = self._clock.now()
-        login = Login(
+        login = PendingLogin(
             provider=provider.name,
             principal=principal.id,
             user=None if auth.shared else principal.user,
@@ -154,14 +154,14 @@ class Consents:
             provider=provider.name, url=url, state=state, redirect_uri=redirect_uri, expires_at=login.expires_at
         )
 
-    async def login(self, principal: Principal, state: str) -> Login:
+    async def login(self, principal: Principal, state: str) -> PendingLogin:
         """What a state stands for. It stays valid.
 
         Raises:
             NotFound: It is unknown, used, expired, or somebody else's.
         """
         found = await self._safe.take(_login_place(principal.realm, state))
-        login = None if found is None else msgspec.json.decode(found.value, type=Login)
+        login = None if found is None else msgspec.json.decode(found.value, type=PendingLogin)
         if login is None or login.principal != principal.id or login.expires_at <= self._clock.now():
             msg = f"this state is unknown, used, or older than {WAIT_S:g} s; begin to connect again"
             raise NotFound(msg)
@@ -206,7 +206,7 @@ class Consents:
             "code_verifier": login.verifier,
         } | ({"resource": auth.resource} if auth.resource else {})
         issued = await self._endpoints.issue(login.token_url, *client.request(fields))
-        kept = Kept(
+        kept = SealedConnection(
             token=issued.token,
             expires_at=self._until(issued),
             refresh_token=issued.refresh_token,
@@ -246,7 +246,7 @@ class Consents:
                 with contextlib.suppress(Conflict):  # somebody was quicker, or has changed it meanwhile: look again
                     refresh = asyncio.ensure_future(self._refresh(place, kept, version, client, principal))
                     self._refreshing.add(refresh)
-                    refresh.add_done_callback(self._ended)
+                    refresh.add_done_callback(self._on_refresh_end)
                     return await asyncio.shield(refresh)  # who asked may give up; what the server gives must be kept
 
     async def settle(self) -> None:
@@ -260,19 +260,21 @@ class Consents:
             self._refused.clear()
         self._refused.update(map(_digest, tokens))
 
-    async def _current(self, place: Place, provider: str, binding: str) -> tuple[Kept, int]:
+    async def _current(self, place: SealedKey, provider: str, binding: str) -> tuple[SealedConnection, int]:
         """The connection at a place, and its version, if it can be used or refreshed."""
         found = await self._safe.take(place)
         if found is None:
             raise _reconnect(provider, "nobody has connected to it yet")
-        kept = msgspec.json.decode(found.value, type=Kept)
+        kept = msgspec.json.decode(found.value, type=SealedConnection)
         if kept.binding != binding:
             raise _reconnect(provider, "its address or its authorization server has been changed since")
         if kept.problem is not None:
             raise _reconnect(provider, kept.problem)
         return kept, found.version
 
-    async def _refresh(self, place: Place, kept: Kept, version: int, client: Client, principal: Principal) -> str:
+    async def _refresh(
+        self, place: SealedKey, kept: SealedConnection, version: int, client: Client, principal: Principal
+    ) -> str:
         """A new token. The place is claimed first; raises `Conflict` if it has changed since it was read."""
         claim = msgspec.structs.replace(kept, claimed_until=self._clock.now() + timedelta(seconds=_CLAIM_S))
         version = await self._put(place, claim, after=version, made_by=principal.id)
@@ -298,7 +300,7 @@ class Consents:
         await self._put(place, renewed, after=version, made_by=principal.id)
         return issued.token
 
-    def _ended(self, refresh: "asyncio.Future[str]") -> None:
+    def _on_refresh_end(self, refresh: "asyncio.Future[str]") -> None:
         """Note that a refresh is over; if nobody waits for it any more, its failure is the next caller's to find."""
         self._refreshing.discard(refresh)
         if not refresh.cancelled():
@@ -313,7 +315,7 @@ class Consents:
         for row in await self._safe.list(principal.realm):
             opened = await self._safe.take(row.place) if row.place.scope in scopes else None
             if opened is not None:
-                kept = msgspec.json.decode(opened.value, type=Kept)
+                kept = msgspec.json.decode(opened.value, type=SealedConnection)
                 found.append(_consent(row.place, kept, row.made_by, row.created_at))
         return sorted(found, key=lambda consent: (consent.provider, consent.user or ""))
 
@@ -335,7 +337,7 @@ class Consents:
         if found is None or not await self._safe.remove(place):
             msg = f"there is no connection to provider {name!r}{' of the realm' if shared else ' of yours'}"
             raise NotFound(msg)
-        kept = msgspec.json.decode(found.value, type=Kept)
+        kept = msgspec.json.decode(found.value, type=SealedConnection)
         if way is None:
             problem = "the provider is gone or authenticates in another way"
         else:
@@ -346,7 +348,7 @@ class Consents:
         return Revocation(provider=name, user=user, revoked=problem is None, message=message)
 
     async def _take_back(
-        self, kept: Kept, provider: ProviderDefinition, client: Client, auth: AuthorizationCodeAuth
+        self, kept: SealedConnection, provider: ProviderDefinition, client: Client, auth: AuthorizationCodeAuth
     ) -> str | None:
         """Revoke at the server that has issued them; returns why that did not work."""
         if kept.binding != binding_of(provider, auth):
@@ -365,7 +367,7 @@ class Consents:
 
     # ------------------------------------------------------------------------------------------------------------------
 
-    async def _server(self, auth: AuthorizationCodeAuth) -> Server:
+    async def _server(self, auth: AuthorizationCodeAuth) -> AuthorizationServer:
         return server_of(auth, {} if auth.discovery_url is None else await self._endpoints.metadata(auth.discovery_url))
 
     async def _forget_old_logins(self, realm: str, now: datetime) -> None:
@@ -373,14 +375,14 @@ class Consents:
             if row.place.scope == _LOGIN and row.created_at + timedelta(seconds=WAIT_S) < now:
                 await self._safe.remove(row.place)
 
-    async def _put(self, place: Place, kept: Kept, *, after: int, made_by: str) -> int:
+    async def _put(self, place: SealedKey, kept: SealedConnection, *, after: int, made_by: str) -> int:
         return await self._safe.put(place, _text(kept), after=after, made_by=made_by, at=self._clock.now())
 
-    def _until(self, issued: Issued) -> datetime:
+    def _until(self, issued: IssuedToken) -> datetime:
         return self._clock.now() + timedelta(seconds=usable_s(issued.life_s))
 
 
-def _text(value: Login | Kept) -> str:
+def _text(value: PendingLogin | SealedConnection) -> str:
     return msgspec.json.encode(value).decode()
 
 
@@ -388,12 +390,12 @@ def _digest(text: str) -> str:
     return hashlib.sha256(text.encode()).hexdigest()
 
 
-def _login_place(realm: str, state: str) -> Place:
-    return Place(realm, _LOGIN, _digest(state))
+def _login_place(realm: str, state: str) -> SealedKey:
+    return SealedKey(realm, _LOGIN, _digest(state))
 
 
-def _place(realm: str, provider: str, user: str | None) -> Place:
-    return Place(realm, _SCOPE if user is None else f"{_SCOPE}:{user}", provider)
+def _place(realm: str, provider: str, user: str | None) -> SealedKey:
+    return SealedKey(realm, _SCOPE if user is None else f"{_SCOPE}:{user}", provider)
 
 
 def _reconnect(provider: str, why: str) -> CallFailed:
@@ -401,7 +403,7 @@ def _reconnect(provider: str, why: str) -> CallFailed:
     return CallFailed(error(ErrorCode.AUTH_REQUIRED, Reason.RECONNECT_REQUIRED, message, provider=provider))
 
 
-def _consent(place: Place, kept: Kept, made_by: str, at: datetime) -> Consent:
+def _consent(place: SealedKey, kept: SealedConnection, made_by: str, at: datetime) -> Consent:
     _, _, user = place.scope.partition(":")
     return Consent(
         provider=place.name,

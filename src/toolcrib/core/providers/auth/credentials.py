@@ -43,7 +43,7 @@ from toolcrib.contracts import (
     TwoStepAuth,
     digest,
 )
-from toolcrib.core.executor import CallFailed, Secrets, error
+from toolcrib.core.executor import CallFailed, SecretResolver, error
 from toolcrib.core.expressions.jsonpath import select_one
 from toolcrib.core.providers.auth.consents import Consents
 from toolcrib.core.providers.auth.oauth import Client, Grant
@@ -51,11 +51,11 @@ from toolcrib.core.providers.auth.tokens import (
     FORM,
     LIFE_S,
     Endpoints,
-    Issued,
+    IssuedToken,
     Tokens,
     json_object,
-    refused,
     seconds,
+    token_failure,
     unusable,
 )
 from toolcrib.core.registry import references_of
@@ -64,7 +64,7 @@ from toolcrib.infrastructure.net.origins import origin_of
 
 
 @dataclass(frozen=True, slots=True)
-class Login:
+class TokenTerms:
     """What a token is asked for with: the definition, where it goes, and the secrets behind its references."""
 
     auth: TwoStepAuth
@@ -85,18 +85,18 @@ class Login:
         described = [self.auth.model_dump(mode="json"), self.url, certificate, sorted(self.values.items())]
         return digest(orjson.dumps(described))
 
-    async def fetch(self, endpoints: Endpoints, refresh_token: str | None) -> Issued:
+    async def fetch(self, endpoints: Endpoints, refresh_token: str | None) -> IssuedToken:
         """A new token; see `TokenSource.fetch`."""
         del refresh_token  # a login has none
         login = self.auth.login
-        headers = {name.lower(): self._filled(text) for name, text in login.headers.items()}
+        headers = {name.lower(): self._fill_secrets(text) for name, text in login.headers.items()}
         body: bytes | None = None
         if login.body is not None:
             body, kind = self._body(login.body, as_form=login.encoding == "form")
             headers = {"accept": "application/json", "content-type": kind} | headers
         answer = await endpoints.ask(login.method, self.url, headers, body, tls=self.tls)
         if not 200 <= answer.status < 300:
-            raise refused(self.url, answer)
+            raise token_failure(self.url, answer)
         return self._read(json_object(self.url, answer))
 
     def _body(self, body: JsonObject, *, as_form: bool) -> tuple[bytes, str]:
@@ -107,14 +107,14 @@ class Login:
 
     def _everywhere(self, value: Json) -> Json:
         if isinstance(value, str):
-            return self._filled(value)
+            return self._fill_secrets(value)
         if isinstance(value, dict):
             return {name: self._everywhere(item) for name, item in cast("JsonObject", value).items()}
         if isinstance(value, list):
             return [self._everywhere(item) for item in cast("list[Json]", value)]
         return value
 
-    def _filled(self, text: str) -> str:
+    def _fill_secrets(self, text: str) -> str:
         """A text with the secrets in the place of their references; what is in a secret is not looked at again."""
 
         def fill(match: re.Match[str]) -> str:
@@ -122,7 +122,7 @@ class Login:
 
         return SECRET_REFERENCE.sub(fill, text)
 
-    def _read(self, answer: JsonObject) -> Issued:
+    def _read(self, answer: JsonObject) -> IssuedToken:
         auth = self.auth
         try:
             token = select_one(auth.path, answer)
@@ -131,7 +131,7 @@ class Login:
             raise unusable(self.url, f"gave an answer to which a path cannot be applied: {problem}") from problem
         if not isinstance(token, str) or not token:
             raise unusable(self.url, f"answered without a text at {auth.path}, where the token should be")
-        return Issued(token, seconds(life, auth.life_s or LIFE_S))
+        return IssuedToken(token, seconds(life, auth.life_s or LIFE_S))
 
 
 _Way: TypeAlias = tuple[ProviderAuth, tuple[str, ...]]
@@ -169,11 +169,11 @@ class Credentials:
 
 
 @dataclass(frozen=True, slots=True)
-class Holder:
+class CredentialOwner:
     """In whose name credentials are taken, and where from."""
 
     principal: Principal
-    secrets: Secrets = field(repr=False)
+    secrets: SecretResolver = field(repr=False)
     tokens: Tokens = field(repr=False)
     consents: Consents = field(repr=False)
 
@@ -196,7 +196,7 @@ class Holder:
 async def credentials_for(
     provider: ProviderDefinition,
     url: str,
-    holder: Holder,
+    holder: CredentialOwner,
     security: Sequence[SecurityRequirement] | None = None,
 ) -> Credentials:
     """The provider's credentials for a request to a URL.
@@ -211,7 +211,7 @@ async def credentials_for(
         CallFailed: `AUTH_REQUIRED` if a secret is missing or the token endpoint refuses, `POLICY_DENIED` if the URL is
             not on the provider's origin; as `Tokens.token` otherwise.
     """
-    chosen = await _chosen(provider, security, holder)
+    chosen = await _choose_ways(provider, security, holder)
     if not chosen:
         return Credentials()
     origin = origin_of(url)
@@ -227,8 +227,8 @@ async def credentials_for(
     return found
 
 
-async def _chosen(
-    provider: ProviderDefinition, security: Sequence[SecurityRequirement] | None, holder: Holder
+async def _choose_ways(
+    provider: ProviderDefinition, security: Sequence[SecurityRequirement] | None, holder: CredentialOwner
 ) -> Sequence[_Way]:
     """The ways to authenticate that are used together; empty for none."""
     accepted = provider.security if security is None else security
@@ -267,7 +267,11 @@ def _schemes(provider: ProviderDefinition, requirement: Mapping[str, tuple[str, 
 
 
 async def _credentials(
-    provider: ProviderDefinition, auth: ProviderAuth, scopes: tuple[str, ...], holder: Holder, tls: TlsIdentity | None
+    provider: ProviderDefinition,
+    auth: ProviderAuth,
+    scopes: tuple[str, ...],
+    holder: CredentialOwner,
+    tls: TlsIdentity | None,
 ) -> Credentials:
     values = await holder.values(auth)
     match auth:
@@ -280,7 +284,7 @@ async def _credentials(
             pair = base64.b64encode(f"{username}:{password}".encode()).decode()
             return Credentials(headers={"authorization": f"Basic {pair}"}, secrets=(username, password, pair))
         case ApiKeyAuth():
-            return _placed(auth.place, auth.name, values[auth.key], values[auth.key])
+            return _place_credential(auth.place, auth.name, values[auth.key], values[auth.key])
         case OAuth2Auth():
             grant = Grant.of(auth, auth.scopes or scopes, values)
             token = await holder.tokens.token(grant)
@@ -290,9 +294,9 @@ async def _credentials(
             token = await holder.consents.token(provider, auth, client, holder.principal)
             return Credentials(secrets=client.secrets, fetched=(token,), consented=True) | _bearer(token)
         case TwoStepAuth():
-            login = Login(auth, provider.locate(auth.login.url), values, tls)
+            login = TokenTerms(auth, provider.locate(auth.login.url), values, tls)
             token = await holder.tokens.token(login)
-            sent = _placed(auth.place, auth.name, auth.template.replace("{token}", token), token)
+            sent = _place_credential(auth.place, auth.name, auth.template.replace("{token}", token), token)
             return Credentials(secrets=login.secrets, fetched=(token,)) | sent
         case MutualTlsAuth():
             texts = (auth.certificate, auth.key, auth.password, auth.ca)
@@ -306,7 +310,7 @@ def _bearer(token: str) -> Credentials:
     return Credentials(headers={"authorization": f"Bearer {token}"}, secrets=(token,))
 
 
-def _placed(place: Literal["header", "query", "cookie"], name: str, text: str, secret: str) -> Credentials:
+def _place_credential(place: Literal["header", "query", "cookie"], name: str, text: str, secret: str) -> Credentials:
     match place:
         case "header":
             return Credentials(headers={name.lower(): text}, secrets=(secret,))
@@ -332,7 +336,7 @@ class ProviderAccess:
         consents: Has what they issue to people.
     """
 
-    def __init__(self, find: FindProvider, secrets: Secrets, tokens: Tokens, consents: Consents) -> None:
+    def __init__(self, find: FindProvider, secrets: SecretResolver, tokens: Tokens, consents: Consents) -> None:
         self._find = find
         self._secrets = secrets
         self._tokens = tokens
@@ -361,9 +365,9 @@ class ProviderAccess:
         """
         return await self.holder(principal).secret(reference)
 
-    def holder(self, principal: Principal) -> Holder:
+    def holder(self, principal: Principal) -> CredentialOwner:
         """What a principal may take credentials from."""
-        return Holder(principal, self._secrets, self._tokens, self._consents)
+        return CredentialOwner(principal, self._secrets, self._tokens, self._consents)
 
     async def credentials(
         self,

@@ -24,7 +24,7 @@ from toolcrib.contracts import (
     digest,
 )
 from toolcrib.core.executor import CallFailed, error
-from toolcrib.core.providers.auth.tokens import FORM, Endpoints, Issued, basic
+from toolcrib.core.providers.auth.tokens import FORM, Endpoints, IssuedToken, basic
 from toolcrib.infrastructure.net.origins import origin_of
 
 
@@ -92,7 +92,7 @@ class Grant:
         described = [self.auth.model_dump(mode="json"), self.scopes]
         return digest(orjson.dumps([described, client.client_id, client.client_secret, self.refresh_token]))
 
-    async def fetch(self, endpoints: Endpoints, refresh_token: str | None) -> Issued:
+    async def fetch(self, endpoints: Endpoints, refresh_token: str | None) -> IssuedToken:
         """A new token; see `TokenSource.fetch`."""
         auth = self.auth
         url = await endpoints.token_url(auth.token_url, auth.discovery_url)
@@ -129,7 +129,7 @@ _MAX_WORDS: Final = 300
 
 
 @dataclass(frozen=True, slots=True)
-class Server:
+class AuthorizationServer:
     """An authorization server as one provider uses it."""
 
     authorization_url: str
@@ -145,7 +145,7 @@ Answer: TypeAlias = Mapping[str, str]
 """Parameters of the redirect that brings a person back."""
 
 
-def server_of(auth: AuthorizationCodeAuth, metadata: JsonObject) -> Server:
+def server_of(auth: AuthorizationCodeAuth, metadata: JsonObject) -> AuthorizationServer:
     """The server, from the definition and from what was discovered; the definition counts more.
 
     Raises:
@@ -164,7 +164,7 @@ def server_of(auth: AuthorizationCodeAuth, metadata: JsonObject) -> Server:
         msg = f"{urls['authorization']} takes no PKCE with S256, so that a stolen code could be used; ask its owner"
         raise InvalidInput(msg)
     revocation = auth.revocation_url or metadata.get("revocation_endpoint")
-    return Server(
+    return AuthorizationServer(
         str(urls["authorization"]),
         str(urls["token"]),
         revocation if isinstance(revocation, str) and is_protected(revocation) else None,
@@ -182,7 +182,13 @@ def is_protected(url: str) -> bool:
 
 
 def authorization_url(
-    server: Server, auth: AuthorizationCodeAuth, *, client_id: str, redirect_uri: str, state: str, verifier: str
+    server: AuthorizationServer,
+    auth: AuthorizationCodeAuth,
+    *,
+    client_id: str,
+    redirect_uri: str,
+    state: str,
+    verifier: str,
 ) -> str:
     """The URL that a person's browser is sent to."""
     ours = {

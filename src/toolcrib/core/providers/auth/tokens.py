@@ -35,7 +35,7 @@ _TIMEOUTS: Final = Timeouts(connect_s=10.0, read_idle_s=30.0, total_s=30.0)
 
 
 @dataclass(frozen=True, slots=True)
-class Issued:
+class IssuedToken:
     """What an endpoint gave."""
 
     token: str = field(repr=False)
@@ -91,7 +91,7 @@ class Endpoints:
         except InvalidInput as problem:
             raise CallFailed(error(ErrorCode.AUTH_REQUIRED, Reason.MISSING_SECRET, f"no token: {problem}")) from None
 
-    async def issue(self, url: str, headers: Mapping[str, str], body: bytes) -> Issued:
+    async def issue(self, url: str, headers: Mapping[str, str], body: bytes) -> IssuedToken:
         """A token from a token endpoint (RFC 6749, section 5).
 
         Raises:
@@ -99,13 +99,13 @@ class Endpoints:
         """
         answer = await self.ask("POST", url, headers, body)
         if answer.status != 200:
-            raise refused(url, answer)
+            raise token_failure(url, answer)
         found = json_object(url, answer)
         token = found.get("access_token")
         if not isinstance(token, str) or not token or str(found.get("token_type", "bearer")).lower() != "bearer":
             raise unusable(url, "answered without an access token of type bearer")
         refresh_token, scopes = found.get("refresh_token"), found.get("scope")
-        return Issued(
+        return IssuedToken(
             token,
             seconds(found.get("expires_in")),
             refresh_token if isinstance(refresh_token, str) else None,
@@ -175,10 +175,12 @@ def json_object(url: str, answer: HttpResponse) -> JsonObject:
 
 def unusable(url: str, problem: str) -> CallFailed:
     """An answer that cannot be used."""
-    return CallFailed(error(ErrorCode.PROVIDER_ERROR, Reason.BAD_RESPONSE, f"no token: {_shown(url)} {problem}"))
+    return CallFailed(
+        error(ErrorCode.PROVIDER_ERROR, Reason.BAD_RESPONSE, f"no token: {_without_query(url)} {problem}")
+    )
 
 
-def refused(url: str, answer: HttpResponse) -> CallFailed:
+def token_failure(url: str, answer: HttpResponse) -> CallFailed:
     """An error answer (RFC 6749, section 5.2) in our codes."""
     if answer.status == 429:
         code, reason = ErrorCode.RATE_LIMIT, Reason.RATE_LIMITED
@@ -191,12 +193,12 @@ def refused(url: str, answer: HttpResponse) -> CallFailed:
     except CallFailed:
         found = JsonObject()
     said = ": ".join(str(found[name])[:_MAX_WORDS] for name in ("error", "error_description") if found.get(name))
-    what = f"{_shown(url)} answered with status {answer.status}{f' ({said})' if said else ''}"
+    what = f"{_without_query(url)} answered with status {answer.status}{f' ({said})' if said else ''}"
     failure = error(code, reason, f"no token: {what}; check the client and its credentials")
     return CallFailed(failure, http_status=answer.status, metadata={"oauth_error": found.get("error")})
 
 
-def _shown(url: str) -> str:
+def _without_query(url: str) -> str:
     """A URL without its query, which may hold a key."""
     return url.partition("?")[0]
 
@@ -241,7 +243,7 @@ class TokenSource(Protocol):
         """Equal for sources that get the same token; holds no secret."""
         ...
 
-    async def fetch(self, endpoints: Endpoints, refresh_token: str | None) -> Issued:
+    async def fetch(self, endpoints: Endpoints, refresh_token: str | None) -> IssuedToken:
         """A new token.
 
         Args:

@@ -15,7 +15,7 @@ from pydantic import ValidationError
 
 from toolcrib.contracts import Conflict, LifeCycle, NotFound, ToolChange, ToolDefinition, ToolRevision
 from toolcrib.contracts.workflows import WorkflowImplementation
-from toolcrib.core.registry.catalog.index import Shelf
+from toolcrib.core.registry.catalog.index import RealmIndex
 from toolcrib.core.registry.catalog.named import stand_in, why_unreadable
 from toolcrib.core.registry.changes.classification import classify
 from toolcrib.core.registry.checks.checks import check_definition
@@ -39,7 +39,7 @@ class Registry:
         self._definitions = definitions
         self.runs_here: Callable[[ToolRevision], bool] = lambda _tool: True
         """Whether this process has what a revision needs to run, such as its Python function; set by who wires it."""
-        self._shelves: defaultdict[str, Shelf] = defaultdict(Shelf)
+        self._indexes: defaultdict[str, RealmIndex] = defaultdict(RealmIndex)
         self._seen: dict[str, int] = {}
         """Number of the last change that was read, by realm."""
         self._by_hash: dict[tuple[str, str], ToolRevision] = {}
@@ -64,18 +64,18 @@ class Registry:
         since = self._seen.get(realm)
         last = await self._definitions.changes(realm)  # before reading: what is saved meanwhile is read once more
         if since is None:
-            shelf = Shelf()
-            found = [self._known(stored) for stored in await self._definitions.revisions("tool", realm)]
-            shelf.fill(found)
-            self._shelves[realm] = shelf
+            realm_index = RealmIndex()
+            found = [self._remember(stored) for stored in await self._definitions.revisions("tool", realm)]
+            realm_index.fill(found)
+            self._indexes[realm] = realm_index
             await self._recall(found)
         elif since != last:
-            changed = await self._definitions.changed("tool", realm, since)
+            changed = await self._definitions.changes_since("tool", realm, since)
             for name, revision in changed.removed:
-                self._shelves[realm].drop(name, revision)
-            found = [self._known(stored) for stored in changed.revisions]
+                self._indexes[realm].drop(name, revision)
+            found = [self._remember(stored) for stored in changed.revisions]
             for revision in found:
-                self._shelves[realm].put(revision)
+                self._indexes[realm].put(revision)
             await self._recall(found)
         self._seen[realm] = last
 
@@ -85,7 +85,7 @@ class Registry:
             workflow = tool.definition.implementation
             for content_hash in workflow.bound.values() if isinstance(workflow, WorkflowImplementation) else ():
                 with suppress(NotFound):
-                    await self.pinned(tool.realm, content_hash)
+                    await self.get_revision(tool.realm, content_hash)
 
     async def save(
         self, definition: ToolDefinition, *, realm: str, made_by: str, at: datetime, after: int | None = None
@@ -112,7 +112,7 @@ class Registry:
                 await self._refresh(realm)
             newest_known = self._require_current(realm, definition.name, after)
             revision = self._revision(await self._definitions.save(new, after=newest_known))
-            self._shelves[realm].put(revision)
+            self._indexes[realm].put(revision)
             self._by_hash[realm, revision.content_hash] = revision
         return revision
 
@@ -127,7 +127,7 @@ class Registry:
                 "read it again and repeat the change"
             )
             raise Conflict(msg)
-        return max((known.revision for known in self._shelves[realm].revisions(name)), default=after)
+        return max((known.revision for known in self._indexes[realm].revisions(name)), default=after)
 
     def find(self, realm: str, name: str, version: str | None) -> ToolRevision | None:
         """The newest revision whose version is in the range, or null.
@@ -137,9 +137,9 @@ class Registry:
         """
         if version is not None and version.startswith(_HASH):
             return self._by_hash.get((realm, version))
-        return self._shelves[realm].find(name, version)
+        return self._indexes[realm].find(name, version)
 
-    async def pinned(self, realm: str, content_hash: str) -> ToolRevision:
+    async def get_revision(self, realm: str, content_hash: str) -> ToolRevision:
         """The revision with this content, also if its name was removed since.
 
         Raises:
@@ -155,7 +155,7 @@ class Registry:
         revision = self._by_hash[realm, content_hash] = self._revision(stored)
         return revision
 
-    async def bound(self, realm: str, ref: str, pins: Mapping[str, str]) -> ToolRevision:
+    async def resolve(self, realm: str, ref: str, pins: Mapping[str, str]) -> ToolRevision:
         """The tool that a run means by `name` or `name@range`: what it has pinned, whatever was saved since.
 
         Args:
@@ -167,7 +167,7 @@ class Registry:
             NotFound: There is none; names the nearest.
         """
         pinned = pins.get(ref)
-        return self.require(realm, ref) if pinned is None else await self.pinned(realm, pinned)
+        return self.require(realm, ref) if pinned is None else await self.get_revision(realm, pinned)
 
     def require(self, realm: str, ref: str) -> ToolRevision:
         """The tool that `name` or `name@range` means.
@@ -175,43 +175,47 @@ class Registry:
         Raises:
             NotFound: There is none; names the nearest.
         """
-        found = self.named(realm, ref)
+        found = self.find_by_ref(realm, ref)
         if found is None:
             known = self._nearest(realm, ref.partition("@")[0])
             msg = f"no tool {ref!r} in realm {realm!r}; {'there is: ' + ', '.join(known) if known else 'add it first'}"
             raise NotFound(msg)
         return found
 
-    def named(self, realm: str, ref: str) -> ToolRevision | None:
+    def find_by_ref(self, realm: str, ref: str) -> ToolRevision | None:
         """The tool that `name` or `name@range` means, or null."""
         name, _, version = ref.partition("@")
         return self.find(realm, name, version or None)
 
     def _nearest(self, realm: str, name: str) -> Sequence[str]:
         """The versions of a name that is known, else names that look like it, else some names."""
-        known = self._shelves[realm].revisions(name)
+        known = self._indexes[realm].revisions(name)
         if known:
             return list(dict.fromkeys(revision.ref for revision in known))[-10:]
-        shelf = self._shelves[realm]
-        near = [hit.name for hit in shelf.search.find(name, limit=_MOST_COMPARED)] if len(shelf.names) > _MANY else ()
-        names = near or shelf.names[:_MANY]
+        realm_index = self._indexes[realm]
+        near = (
+            [hit.name for hit in realm_index.search.find(name, limit=_MOST_COMPARED)]
+            if len(realm_index.names) > _MANY
+            else ()
+        )
+        names = near or realm_index.names[:_MANY]
         return get_close_matches(name, names, n=3) or names[:10]
 
     def names(self, realm: str) -> Sequence[str]:
         """Names of all tools of a realm, sorted."""
-        return self._shelves[realm].names
+        return self._indexes[realm].names
 
     def current(self, realm: str) -> Sequence[ToolRevision]:
         """The revision of every name that a call without a version would get, by name."""
-        return list(self._shelves[realm].current())
+        return list(self._indexes[realm].current())
 
-    def shelf(self, realm: str) -> Shelf:
+    def index(self, realm: str) -> RealmIndex:
         """The tools of a realm by what they are looked up by."""
-        return self._shelves[realm]
+        return self._indexes[realm]
 
-    def kept(self, realm: str, name: str, content_hash: str) -> ToolRevision | None:
+    def find_revision(self, realm: str, name: str, content_hash: str) -> ToolRevision | None:
         """The newest revision of a name with this content, or null if it has none, or was removed since."""
-        revisions = reversed(self._shelves[realm].revisions(name))
+        revisions = reversed(self._indexes[realm].revisions(name))
         return next((known for known in revisions if known.content_hash == content_hash), None)
 
     def change(self, before: ToolRevision, after: ToolRevision) -> ToolChange:
@@ -265,9 +269,9 @@ class Registry:
         self.require(realm, name)
         async with self._changing:
             await self._definitions.remove("tool", realm, name)
-            self._shelves[realm].drop(name)
+            self._indexes[realm].drop(name)
 
-    def _known(self, stored: Definition) -> ToolRevision:
+    def _remember(self, stored: Definition) -> ToolRevision:
         revision = self._by_hash[stored.realm, stored.content_hash] = self._revision(stored)
         return revision
 

@@ -1,6 +1,6 @@
 """The tools of one realm at hand, and what they are looked up by: name, version, facets, words.
 
-A shelf follows its changes one by one, so that a realm of a hundred thousand tools costs no more per change than a
+An index follows its changes one by one, so that a realm of a hundred thousand tools costs no more per change than a
 small one. It knows nothing of stores and of who may see what.
 """
 
@@ -23,7 +23,7 @@ _MOST_ANSWERS: Final = 10_000
 _NOTHING: Final[frozenset[str]] = frozenset()
 
 
-class Shelf:
+class RealmIndex:
     """Revisions by name. Of each name one is current: what a call without a version gets."""
 
     def __init__(self) -> None:
@@ -107,7 +107,7 @@ class Shelf:
             self._search = ToolSearch(tool.definition for tool in self.current())
         return self._search
 
-    async def indexed(self) -> ToolSearch:
+    async def ensure_search(self) -> ToolSearch:
         """`search`, made in a thread if it is not there: of many tools it takes seconds, in which other things go on.
 
         What changes meanwhile makes it be made again.
@@ -145,7 +145,7 @@ class Shelf:
     def like(self, pattern: str) -> Sequence[ToolRevision]:
         """The current revisions whose names fit a pattern with `*`, `?` and `[…]`, in order."""
         start = next((place for place, character in enumerate(pattern) if character in "*?["), len(pattern))
-        begun = self._begun(pattern[:start])
+        begun = self._names_with_prefix(pattern[:start])
         return [self._current[name] for name in begun if fnmatchcase(name, pattern)]
 
     def page(
@@ -170,7 +170,7 @@ class Shelf:
             names = (name for name in names if wanted in (texts.get(name) or self._text(name)))
         return (self._current[name] for name in names)
 
-    def _begun(self, start: str) -> Sequence[str]:
+    def _names_with_prefix(self, start: str) -> Sequence[str]:
         first = bisect_left(self._names, start)
         return self._names[first : bisect_right(self._names, start + "\U0010ffff", first)] if start else self._names
 

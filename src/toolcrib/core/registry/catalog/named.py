@@ -36,7 +36,7 @@ def why_unreadable(problem: ValidationError) -> str:
     found = problem.errors(include_url=False, include_context=False, include_input=False)
     newer = [error for error in found if error["type"] == _UNKNOWN]
     if newer:
-        fields = _listed([_place(error["loc"]) for error in newer])
+        fields = _join_places([_place(error["loc"]) for error in newer])
         return f"was saved by a newer release, which knows {fields}; upgrade this one, or save it anew without that"
     first = found[0]
     return f"cannot be read by this release: {_place(first['loc'])}: {first['msg']}; save it anew"
@@ -57,7 +57,7 @@ def _place(location: Sequence[str | int]) -> str:
     return repr(".".join(map(str, location)))
 
 
-def _listed(places: Sequence[str]) -> str:
+def _join_places(places: Sequence[str]) -> str:
     shown = ", ".join(places[:_MOST_SHOWN])
     return shown if len(places) <= _MOST_SHOWN else f"{shown} and {len(places) - _MOST_SHOWN} more fields"
 
@@ -114,7 +114,7 @@ class Named(Generic[ItemT]):
 
     async def _refresh(self, realm: str) -> None:
         last = await self._definitions.changes(realm)  # before reading: what is saved meanwhile is read once more
-        changed = await self._definitions.changed(self._kind, realm, self._seen.get(realm, -1))
+        changed = await self._definitions.changes_since(self._kind, realm, self._seen.get(realm, -1))
         items = self._items.setdefault(realm, {})
         for name, _ in changed.removed:
             self._forget(realm, name)
@@ -211,7 +211,7 @@ class Providers:
         """Read what is stored now."""
         async with self._changing:
             last = await self._definitions.changes(realm)  # before reading: what is saved meanwhile is read once more
-            changed = await self._definitions.changed("provider", realm, self._seen.get(realm, -1))
+            changed = await self._definitions.changes_since("provider", realm, self._seen.get(realm, -1))
             for stored in changed.revisions:
                 self._providers[realm, stored.name] = ProviderDefinition.model_validate(stored.body)
             self._seen[realm] = last

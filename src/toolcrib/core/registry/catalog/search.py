@@ -174,7 +174,7 @@ class ToolSearch:
         frequent = sorted((term for term in terms if len(term.postings) > common), key=lambda term: len(term.postings))
         scores: defaultdict[int, float] = defaultdict(float)
         for term in rare:
-            for number, score in self._scored(term, term.postings):
+            for number, score in self._score_postings(term, term.postings):
                 scores[number] += score
         if not rare:
             for term in frequent:
@@ -185,7 +185,7 @@ class ToolSearch:
         kept = nlargest(_MOST_ORDERED, found, key=found.__getitem__) if rare else list(found)
         held = {number: found[number] for number in kept}
         for term in frequent:
-            for number, score in self._scored(term, term.postings.of(kept)):
+            for number, score in self._score_postings(term, term.postings.of(kept)):
                 held[number] += score
         return held
 
@@ -204,7 +204,7 @@ class ToolSearch:
                 best[number] = max(weight, best.get(number, 0.0))
         return _Term(word, _Postings(sorted(best.items())), _PREFIX) if best else None
 
-    def _scored(self, term: "_Term", postings: Iterable[tuple[int, float]]) -> Iterator[tuple[int, float]]:
+    def _score_postings(self, term: "_Term", postings: Iterable[tuple[int, float]]) -> Iterator[tuple[int, float]]:
         count, total = len(term.postings) - term.postings.gone, len(self._numbers)
         factor = term.share * (_K1 + 1) * math.log(1 + (total - count + 0.5) / (count + 0.5))
         least, slope = _K1 * (1 - _B), _K1 * _B * len(self._numbers) / (self._length or 1.0)
@@ -215,7 +215,7 @@ class ToolSearch:
         """The tools that a common word says most about."""
         known = self._best.get(term.word)
         if known is None:
-            scored = self._scored(term, term.postings)
+            scored = self._score_postings(term, term.postings)
             best = nsmallest(_MOST_ORDERED, scored, key=lambda found: (-found[1], self._name(found[0])))
             known = self._best[term.word] = [number for number, _ in best]
         return known

@@ -37,7 +37,7 @@ _MOST_SAID: Final = 3
 
 
 @dataclass(frozen=True, slots=True)
-class Standing:
+class NameState:
     """How a tool's name stands in the realm."""
 
     offered: str
@@ -69,7 +69,7 @@ class _Case:
 
     provider: str
     offer: ToolDefinition
-    standing: Standing
+    standing: NameState
     baseline: Baseline
     at: datetime
 
@@ -78,12 +78,12 @@ class _Case:
         """Content hash of the offer."""
         return self.standing.offered
 
-    def told(self, adoption: Adoption, message: str = "", change: ToolChange | None = None) -> AdoptedTool:
+    def report(self, adoption: Adoption, message: str = "", change: ToolChange | None = None) -> AdoptedTool:
         """What became of it."""
         return AdoptedTool(tool=self.offer.name, adoption=adoption, change=change, message=message)
 
 
-def plan_adoption(provider: str, offer: ToolDefinition, standing: Standing, *, at: datetime, accept: bool) -> Decision:
+def plan_adoption(provider: str, offer: ToolDefinition, standing: NameState, *, at: datetime, accept: bool) -> Decision:
     """Decide on a tool that is offered.
 
     Args:
@@ -113,10 +113,10 @@ def plan_adoption(provider: str, offer: ToolDefinition, standing: Standing, *, a
         baseline = trusted.model_copy(update={"adopted": current.content_hash})
         standing = replace(standing, adopted=current.definition)
     case = _Case(provider, offer, standing, baseline, at)
-    return _as_before(case) if case.offered == baseline.adopted else _changed(case, current, accept=accept)
+    return _as_before(case) if case.offered == baseline.adopted else _plan_change(case, current, accept=accept)
 
 
-def plan_absence(provider: str, standing: Standing, baseline: Baseline) -> Decision | None:
+def plan_absence(provider: str, standing: NameState, baseline: Baseline) -> Decision | None:
     """Decide on a tool that is not offered any more; null if there is nothing to say."""
     current = standing.current
     if current is None:
@@ -179,7 +179,7 @@ def needs_person(change: ToolChange, definition: ToolDefinition) -> bool:
     return change.is_harmful or (words and definition.implementation.kind == "mcp")
 
 
-def settled(baseline: Baseline, adopted: str) -> Baseline:
+def with_adopted(baseline: Baseline, adopted: str) -> Baseline:
     """The baseline after the definition with this content hash was taken over."""
     return Baseline(tool=baseline.tool, provider=baseline.provider, adopted=adopted)
 
@@ -195,41 +195,41 @@ def summary_of(change: ToolChange) -> str:
 def _as_before(case: _Case) -> Decision:
     """It is offered as it was when it was adopted: whatever was in its way is over."""
     baseline = case.baseline
-    restored = settled(baseline, case.offered)
+    restored = with_adopted(baseline, case.offered)
     states = baseline.blocked
     stored = restored if restored != baseline or case.standing.baseline is None else None
     if case.standing.current is not None and case.standing.current.content_hash != baseline.adopted:
-        return Decision(case.told("kept", "a person has changed it"), baseline=stored, states=states)
-    return Decision(case.told("returned" if states else "unchanged"), baseline=stored, states=states)
+        return Decision(case.report("kept", "a person has changed it"), baseline=stored, states=states)
+    return Decision(case.report("returned" if states else "unchanged"), baseline=stored, states=states)
 
 
-def _changed(case: _Case, current: ToolRevision, *, accept: bool) -> Decision:
+def _plan_change(case: _Case, current: ToolRevision, *, accept: bool) -> Decision:
     change = classify(case.standing.adopted or current.definition, case.offer)
     baseline = case.baseline
     by_person = current.content_hash != baseline.adopted
     held = needs_person(change, case.offer) and not accept
     if held and calls(case.provider, current.definition):
-        return _held(case, change)
+        return _hold_back(case, change)
     if by_person:
         message = f"a person has changed it; what is offered now is {summary_of(change)}"
         kept = baseline.model_copy(update={"proposal": _proposal(case, change), "offered": True, "blocked": ()})
-        return Decision(case.told("kept", message, change), baseline=kept, states=baseline.blocked)
-    taken = settled(baseline, case.offered)
+        return Decision(case.report("kept", message, change), baseline=kept, states=baseline.blocked)
+    taken = with_adopted(baseline, case.offered)
     message = summary_of(change)
-    return Decision(case.told("changed", message, change), save=case.offer, baseline=taken, states=baseline.blocked)
+    return Decision(case.report("changed", message, change), save=case.offer, baseline=taken, states=baseline.blocked)
 
 
-def _held(case: _Case, change: ToolChange) -> Decision:
+def _hold_back(case: _Case, change: ToolChange) -> Decision:
     baseline = case.baseline
     if case.offered == baseline.rejected:
-        return Decision(case.told("held", "a person has rejected this change before", change))
+        return Decision(case.report("held", "a person has rejected this change before", change))
     message = (
         f"provider {case.provider!r} offers it changed, {summary_of(change)}; "
         f"look at it with: toolcrib tool review {case.offer.name}"
     )
     waiting = baseline.model_copy(update={"proposal": _proposal(case, change), "offered": True})
     held = _with_blocked(waiting, case.standing)
-    return Decision(case.told("held", message, change), baseline=held, states=_blocking(case.standing, message))
+    return Decision(case.report("held", message, change), baseline=held, states=_blocking(case.standing, message))
 
 
 def _proposal(case: _Case, change: ToolChange) -> ToolProposal:
@@ -240,14 +240,14 @@ def _proposal(case: _Case, change: ToolChange) -> ToolProposal:
     return ToolProposal(definition=case.offer, change=change, offered_at=case.at)
 
 
-def _with_blocked(baseline: Baseline, standing: Standing) -> Baseline:
+def _with_blocked(baseline: Baseline, standing: NameState) -> Baseline:
     """The baseline that remembers how the versions stood before they are blocked."""
     known = {life.version for life in baseline.blocked}
     more = tuple(life for life in standing.versions if life.status != "blocked" and life.version not in known)
     return baseline.model_copy(update={"blocked": (*baseline.blocked, *more)})
 
 
-def _blocking(standing: Standing, message: str) -> Sequence[VersionLife]:
+def _blocking(standing: NameState, message: str) -> Sequence[VersionLife]:
     return [
         life.model_copy(update={"status": "blocked", "message": message})
         for life in standing.versions

@@ -82,7 +82,7 @@ def compare_input(before: JsonSchema, after: JsonSchema) -> list[Difference]:
         return []
     refused = refusals(before, after, "arguments")
     taken = [found for found in refusals(after, before, "arguments") if found.keyword != "default"]
-    return _told("input", refused, [_turned(found) for found in taken])
+    return _to_differences("input", refused, [_swap_sides(found) for found in taken])
 
 
 def compare_output(before: JsonSchema | None, after: JsonSchema | None) -> list[Difference]:
@@ -93,17 +93,17 @@ def compare_output(before: JsonSchema | None, after: JsonSchema | None) -> list[
         return [Difference(part="output", change_class="breaking", place="", message="is not described any more")]
     reading: Reading = "outputs"
     old: Json = True if before is None else before
-    new_values = [_turned(found) for found in refusals(after, old, reading) if found.keyword != "default"]
+    new_values = [_swap_sides(found) for found in refusals(after, old, reading) if found.keyword != "default"]
     fewer = [found for found in refusals(old, after, reading) if found.keyword != "default"]
-    return _told("output", new_values, fewer)
+    return _to_differences("output", new_values, fewer)
 
 
-def _turned(refusal: Refusal) -> Refusal:
+def _swap_sides(refusal: Refusal) -> Refusal:
     """A refusal of the comparison from after to before, told from before to after."""
     return refusal._replace(a=refusal.b, b=refusal.a)
 
 
-def _told(part: ChangePart, harmful: list[Refusal], harmless: list[Refusal]) -> list[Difference]:
+def _to_differences(part: ChangePart, harmful: list[Refusal], harmless: list[Refusal]) -> list[Difference]:
     """Refusals in words, one for each place and keyword; the worse class counts."""
     found: dict[tuple[str, str], tuple[Refusal, ChangeClass]] = {}
     for refusal in harmful:

@@ -81,7 +81,7 @@ def check_code(name: str, implementation: CodeImplementation) -> None:
             )
             raise InvalidDefinition(msg)
         return
-    program = _parsed(name, implementation.source)
+    program = _parse_program(name, implementation.source)
     defined = [item for item in program.body if isinstance(item, ast.FunctionDef | ast.AsyncFunctionDef)]
     main = next((item for item in defined if item.name == "main"), None)
     if main is None:
@@ -103,7 +103,7 @@ def _check_functions(name: str, implementation: CodeImplementation) -> None:
         raise InvalidDefinition(msg)
 
 
-def _parsed(name: str, source: str) -> ast.Module:
+def _parse_program(name: str, source: str) -> ast.Module:
     """The program as a tree; it is neither compiled nor run."""
     try:
         with warnings.catch_warnings():

@@ -63,7 +63,7 @@ class Version:
         return f"{self.major}.{self.minor}.{self.patch}" + (f"-{self.prerelease}" if self.prerelease else "")
 
 
-class Span(NamedTuple):
+class VersionSpan(NamedTuple):
     """Versions from `low` on and below `high`; null for no bound."""
 
     low: Version
@@ -75,11 +75,11 @@ class Span(NamedTuple):
 
 
 _FIRST = Version(0, 0, 0)
-_NOTHING = Span(_FIRST, _FIRST)
+_NOTHING = VersionSpan(_FIRST, _FIRST)
 
 
 @lru_cache(maxsize=1024)
-def parse_range(text: str) -> tuple[tuple[Span, ...], ...]:
+def parse_range(text: str) -> tuple[tuple[VersionSpan, ...], ...]:
     """Read a range: alternatives separated by `||`, each a list of comparators that must all hold.
 
     Raises:
@@ -93,7 +93,7 @@ def parse_range(text: str) -> tuple[tuple[Span, ...], ...]:
 
 def satisfies(version: Version, text: str) -> bool:
     """Whether a version lies in a range. A pre-release does only if the range names its very version."""
-    named = Span(version, _after(version, 3))
+    named = VersionSpan(version, _after(version, 3))
     return any(
         all(span.holds(version) for span in spans) and (not version.prerelease or named in spans)
         for spans in parse_range(text)
@@ -113,12 +113,12 @@ def newest(versions: Iterable[str], text: str | None) -> str | None:
     return parsed[max(fitting)] if fitting else None
 
 
-def _conjunction(part: str, whole: str) -> tuple[Span, ...]:
+def _conjunction(part: str, whole: str) -> tuple[VersionSpan, ...]:
     words = _GAP_AFTER_OPERATOR.sub(r"\1", part).replace(",", " ").split()
     return tuple(_span(word, whole) for word in words or ["*"])
 
 
-def _span(word: str, whole: str) -> Span:
+def _span(word: str, whole: str) -> VersionSpan:
     match = _COMPARATOR.fullmatch(word)
     if match is None:
         msg = f"version range {whole!r} is not understood at {word!r}; write e.g. 1.2.3, ^1.2, ~1.2.3, >=1.0.0 <2.0.0"
@@ -130,19 +130,19 @@ def _span(word: str, whole: str) -> Span:
     after = _after(base, known)
     match operator:
         case "^":
-            return Span(base, _caret(base, known))
+            return VersionSpan(base, _caret(base, known))
         case "~":
-            return Span(base, _next(base, min(known, 2)))
+            return VersionSpan(base, _next(base, min(known, 2)))
         case ">=":
-            return Span(base, None)
+            return VersionSpan(base, None)
         case ">":
-            return Span(after, None) if after else _NOTHING
+            return VersionSpan(after, None) if after else _NOTHING
         case "<":
-            return Span(_FIRST, base)
+            return VersionSpan(_FIRST, base)
         case "<=":
-            return Span(_FIRST, after)
+            return VersionSpan(_FIRST, after)
         case _:
-            return Span(base, after)
+            return VersionSpan(base, after)
 
 
 def _after(base: Version, known: int) -> Version | None:

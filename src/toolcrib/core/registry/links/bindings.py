@@ -35,7 +35,7 @@ def bindings(definition: ToolDefinition) -> tuple[str, ...]:
 
     `name`, `name@range`, and of tools with a model also patterns of names, groups and tags.
     """
-    return tuple(dict.fromkeys((*called(definition), *beside(definition))))
+    return tuple(dict.fromkeys((*callees_of(definition), *beside(definition))))
 
 
 def means_many(ref: str) -> bool:
@@ -59,7 +59,7 @@ def refers_to(ref: str, definition: ToolDefinition) -> bool:
     return fnmatchcase(definition.name, name) if means_many(ref) else definition.name == name
 
 
-def called(definition: ToolDefinition) -> Iterator[str]:
+def callees_of(definition: ToolDefinition) -> Iterator[str]:
     """The references to what the implementation calls, or lets a model call."""
     match definition.implementation:
         case AgentImplementation() as agent:
@@ -100,7 +100,7 @@ def check_callees(definition: ToolDefinition, registry: Registry, realm: str) ->
         InvalidDefinition: A route or a fallback does not fit, or a tool would call itself; the message shows the way.
         NotFound: A named tool does not exist.
     """
-    _check_circle(definition, registry, realm)
+    _check_cycle(definition, registry, realm)
     operations: dict[str, ToolRevision] = {}
     match definition.implementation:
         case CompositeImplementation(routes=routes):
@@ -131,7 +131,7 @@ def _check_fallbacks(definition: ToolDefinition, registry: Registry, realm: str)
             raise InvalidDefinition(f"{msg}; name one that does no more, or say {effects!r}")
 
 
-def _check_circle(definition: ToolDefinition, registry: Registry, realm: str) -> None:
+def _check_cycle(definition: ToolDefinition, registry: Registry, realm: str) -> None:
     waiting: list[tuple[ToolDefinition, tuple[str, ...]]] = [(definition, (definition.name,))]
     visited: set[str] = set()
     while waiting:
@@ -141,7 +141,7 @@ def _check_circle(definition: ToolDefinition, registry: Registry, realm: str) ->
                 cycle = " -> ".join((*way, definition.name))
                 msg = f"tool {definition.name!r} would call itself: {cycle}; take one of these calls out"
                 raise InvalidDefinition(msg)
-            found = registry.named(realm, ref)
+            found = registry.find_by_ref(realm, ref)
             if found is not None and found.content_hash not in visited:
                 visited.add(found.content_hash)
                 waiting.append((found.definition, (*way, found.name)))
@@ -152,6 +152,6 @@ def _means(ref: str, definition: ToolDefinition, registry: Registry, realm: str)
     name, _, version = ref.partition("@")
     if name != definition.name or version.startswith(_HASH):
         return False
-    current = registry.named(realm, ref)
+    current = registry.find_by_ref(realm, ref)
     known = [definition.version, *([current.version] if current is not None else [])]
     return newest(known, version or None) == definition.version

@@ -78,9 +78,9 @@ def dependents_of(
 
 def _callable_versions(registry: Registry, realm: str) -> Iterator[ToolRevision]:
     """The newest revision of each version that is not blocked; of names of which all are, the current one."""
-    shelf = registry.shelf(realm)
-    for current in shelf.current():
-        newest = {each.version: each for each in shelf.revisions(current.name) if each.status != "blocked"}
+    realm_index = registry.index(realm)
+    for current in realm_index.current():
+        newest = {each.version: each for each in realm_index.revisions(current.name) if each.status != "blocked"}
         yield from newest.values() if newest else (current,)
 
 

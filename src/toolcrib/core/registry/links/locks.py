@@ -24,7 +24,7 @@ from toolcrib.contracts import (
 from toolcrib.contracts.workflows import GraphState, WorkflowImplementation
 from toolcrib.core.registry.catalog.catalog import Registry
 from toolcrib.core.registry.checks.versions import Version, newest, satisfies
-from toolcrib.core.registry.links.bindings import beside, bindings, called, means_many
+from toolcrib.core.registry.links.bindings import beside, bindings, callees_of, means_many
 
 _RULES: Final = frozenset({"category", "deletes", "rate_limit", "requires_confirmation", "security_uri", "untrusted"})
 """Fields that say who may call a tool, and under which conditions."""
@@ -35,7 +35,7 @@ _MOST_TOLD: Final = 3
 """Differences in one sentence."""
 
 
-class Locked(NamedTuple):
+class LockedReference(NamedTuple):
     """What a reference means to the runs of a workflow."""
 
     ref: str
@@ -72,15 +72,15 @@ class Lock:
         self._registry = registry
         self._realm = realm
         self._proposed = proposed
-        self._known: dict[str, Locked] = {}
+        self._known: dict[str, LockedReference] = {}
 
-    def of(self, ref: str) -> Locked:
+    def of(self, ref: str) -> LockedReference:
         """What a reference means, whatever that calls in its turn."""
         if ref not in self._known:
-            self._known[ref] = self._judged(ref)
+            self._known[ref] = self._judge(ref)
         return self._known[ref]
 
-    def node(self, ref: str) -> Locked:
+    def node(self, ref: str) -> LockedReference:
         """What a reference means, with what it is made of: a composite whose operation is gone is broken too."""
         found = self.of(ref)
         for way, inner in self.within(ref):
@@ -91,20 +91,20 @@ class Lock:
                 break
         return found
 
-    def within(self, ref: str) -> Iterator[tuple[tuple[str, ...], Locked]]:
+    def within(self, ref: str) -> Iterator[tuple[tuple[str, ...], LockedReference]]:
         """What a reference calls in its turn, as far as it is locked, each with the way to it."""
         waiting: list[tuple[str, ...]] = [(ref,)]
         seen = {ref}
         while waiting:
             way = waiting.pop()
             tool = self.of(way[-1]).tool
-            for inner in () if tool is None else called_by(tool.definition):
+            for inner in () if tool is None else callees_without_model(tool.definition):
                 if inner not in seen:
                     seen.add(inner)
                     yield way, self.of(inner)
                     waiting.append((*way, inner))
 
-    def offered(self, ref: str) -> str | None:
+    def describe_choice(self, ref: str) -> str | None:
         """What has become of a tool that a model may choose, in words: it is not held back, and need not be a step."""
         found = self.of(ref)
         change = found.change
@@ -118,7 +118,7 @@ class Lock:
         """What has become of the tools that the model of an agent or agentic tool may choose, in words."""
         tool = self.of(ref).tool
         named = bindings(tool.definition) if tool is not None and tool.definition.has_model else ()
-        told = (self.offered(inner) for inner in named if inner in self.workflow.bound)
+        told = (self.describe_choice(inner) for inner in named if inner in self.workflow.bound)
         return (said for said in told if said is not None)
 
     def inside(self, ref: str) -> "Lock | None":
@@ -139,39 +139,39 @@ class Lock:
             if tool is None or ref in pins:
                 continue
             pins[ref] = tool.content_hash
-            waiting += locked_by(tool.definition)
+            waiting += refs_to_lock(tool.definition)
         return pins
 
-    def _judged(self, ref: str) -> Locked:
+    def _judge(self, ref: str) -> LockedReference:
         latest = meant(ref, self._registry, self._realm, self._proposed)
         if latest is None:
             reason = f"there is no tool {ref!r} any more; add it again, or publish the workflow without it"
-            return Locked(ref, "broken", None, reason, Reason.TOOL_NOT_FOUND)
+            return LockedReference(ref, "broken", None, reason, Reason.TOOL_NOT_FOUND)
         out = _out_of_service(latest)
         if out is not None:
-            return Locked(ref, "broken", latest, out.reason, out.cause)
+            return LockedReference(ref, "broken", latest, out.reason, out.cause)
         bound = self.workflow.bound.get(ref, latest.content_hash)
         if latest.content_hash == bound:
-            return Locked(ref, "ok", latest)
+            return LockedReference(ref, "ok", latest)
         before = self._registry.find(self._realm, latest.name, bound)
         if before is None:
             reason = f"what tool {latest.name!r} was is not known any more; look at it, and publish the workflow again"
-            return Locked(ref, "broken", latest, reason, Reason.TOOL_DRIFTED)
+            return LockedReference(ref, "broken", latest, reason, Reason.TOOL_DRIFTED)
         change = Transition(self._registry, before, latest)
         if not change.obstacles:
-            return Locked(ref, "ok", latest, change.told)
+            return LockedReference(ref, "ok", latest, change.told)
         has = f"tool {latest.name!r} has changed ({change.words})"
         out = self._unfit(before, latest)
         if out is not None:
-            return Locked(ref, "broken", latest, f"{has}, and {out.reason}", out.cause, has)
+            return LockedReference(ref, "broken", latest, f"{has}, and {out.reason}", out.cause, has)
         revision = f"revision {before.revision} of version {before.version}"
-        return Locked(
+        return LockedReference(
             ref, "held", before, f"{has}: {revision} is used until the workflow is published again", None, has
         )
 
     def _unfit(self, before: ToolRevision, latest: ToolRevision) -> "_Out | None":
         """Why runs cannot go on with a bound revision that has been followed by another one."""
-        if self._registry.kept(self._realm, before.name, before.content_hash) is None:
+        if self._registry.find_revision(self._realm, before.name, before.content_hash) is None:
             reason = "it was removed and made anew in between; look at it, and publish the workflow again"
             return _Out(Reason.TOOL_DRIFTED, reason)
         current = meant(before.ref, self._registry, self._realm, self._proposed) or before
@@ -241,7 +241,7 @@ class Transition:
 
 def meant(ref: str, registry: Registry, realm: str, proposed: ToolRevision | None = None) -> ToolRevision | None:
     """What a reference means, or would mean if a proposed revision were saved; null for nothing."""
-    known = registry.named(realm, ref)
+    known = registry.find_by_ref(realm, ref)
     name, _, version = ref.partition("@")
     if proposed is None or name != proposed.name or version.startswith("sha256:"):
         return known
@@ -258,7 +258,7 @@ def lock_of(refs: Iterable[str], registry: Registry, realm: str) -> dict[str, st
     waiting = list(refs)
     while waiting:
         ref = waiting.pop(0)
-        found = None if means_many(ref) or ref in bound else registry.named(realm, ref)
+        found = None if means_many(ref) or ref in bound else registry.find_by_ref(realm, ref)
         if found is not None:
             bound[ref] = found.content_hash
             is_workflow = isinstance(found.definition.implementation, WorkflowImplementation)
@@ -280,15 +280,17 @@ def pins_of(tool: ToolRevision, registry: Registry, caller: Mapping[str, str] | 
     if isinstance(implementation, WorkflowImplementation) and implementation.bound:
         return Lock(implementation, registry, tool.realm).pins(refs)
     named = (ref for ref in refs if not means_many(ref))
-    if not caller or not called_by(tool.definition):
-        return {ref: found.content_hash for ref in named if (found := registry.named(tool.realm, ref)) is not None}
-    return _handed_down(tool, registry, caller)
+    if not caller or not callees_without_model(tool.definition):
+        return {
+            ref: found.content_hash for ref in named if (found := registry.find_by_ref(tool.realm, ref)) is not None
+        }
+    return _inherit_pins(tool, registry, caller)
 
 
-def _handed_down(tool: ToolRevision, registry: Registry, caller: Mapping[str, str]) -> dict[str, str]:
+def _inherit_pins(tool: ToolRevision, registry: Registry, caller: Mapping[str, str]) -> dict[str, str]:
     """The pins of a nested run, in which what its caller has pinned counts, at any depth."""
     pins: dict[str, str] = {}
-    waiting = list(locked_by(tool.definition))
+    waiting = list(refs_to_lock(tool.definition))
     while waiting:
         ref = waiting.pop(0)
         if ref in pins:
@@ -297,22 +299,22 @@ def _handed_down(tool: ToolRevision, registry: Registry, caller: Mapping[str, st
             pins[ref] = caller[ref]
             found = registry.find(tool.realm, ref.partition("@")[0], caller[ref])
         else:
-            found = registry.named(tool.realm, ref)
+            found = registry.find_by_ref(tool.realm, ref)
             pins |= {} if found is None else {ref: found.content_hash}
-        waiting += () if found is None else locked_by(found.definition)
+        waiting += () if found is None else refs_to_lock(found.definition)
     return pins
 
 
-def called_by(definition: ToolDefinition) -> tuple[str, ...]:
+def callees_without_model(definition: ToolDefinition) -> tuple[str, ...]:
     """References to what a call of a tool calls without a choice of a model's, its fallbacks not counted."""
     if definition.has_model or isinstance(definition.implementation, WorkflowImplementation):
         return ()
-    return tuple(ref for ref in called(definition) if not means_many(ref))
+    return tuple(ref for ref in callees_of(definition) if not means_many(ref))
 
 
-def locked_by(definition: ToolDefinition) -> tuple[str, ...]:
+def refs_to_lock(definition: ToolDefinition) -> tuple[str, ...]:
     """References to what is locked with a tool: what it calls, and what is called in its place."""
-    return (*called_by(definition), *beside(definition))
+    return (*callees_without_model(definition), *beside(definition))
 
 
 def _is_among(found: Difference, places: AbstractSet[str]) -> bool:

@@ -37,7 +37,7 @@ def notice_of(tool: ToolRevision, now: datetime) -> str | None:
 
 def warnings_for(definition: ToolDefinition, registry: Registry, realm: str, now: datetime) -> tuple[str, ...]:
     """The warnings for the author of a definition: of the tools that it names one by one."""
-    named = (registry.named(realm, ref) for ref in bindings(definition) if not means_many(ref))
+    named = (registry.find_by_ref(realm, ref) for ref in bindings(definition) if not means_many(ref))
     return _notices((tool for tool in named if tool is not None), now)
 
 
@@ -70,7 +70,7 @@ def _of_lock(lock: Lock, pins: Mapping[str, str]) -> Iterator[str]:
             is_taken = now.tool is not None and now.tool.content_hash == pins[ref]
             told = now.reason if is_taken else None
         else:  # gone, or called by a model of what the steps call
-            told = lock.offered(ref)
+            told = lock.describe_choice(ref)
         if told is not None:
             yield told
         inner = lock.inside(ref)
@@ -96,8 +96,8 @@ def concerns(tool: ToolRevision, registry: Registry) -> tuple[str, ...]:
     found: dict[GraphState, set[str]] = {"ok": set(), "held": set(), "broken": set()}
     workflows = [
         (known, implementation)
-        for name in sorted(registry.shelf(tool.realm).having("kind", "workflow"))
-        if (known := registry.named(tool.realm, name)) is not None
+        for name in sorted(registry.index(tool.realm).having("kind", "workflow"))
+        if (known := registry.find_by_ref(tool.realm, name)) is not None
         and isinstance(implementation := known.definition.implementation, WorkflowImplementation)
     ]
     for known, implementation in workflows:

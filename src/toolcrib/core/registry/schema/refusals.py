@@ -47,13 +47,13 @@ def scalar_refusals(facts: Facts, part: JsonSchema, place: str) -> Iterator[Refu
         yield from _numbers(facts, part, place)
     yield from _sizes(facts, part, place)
     for keyword in _TEXT_RULES:
-        known = facts.given(keyword)
+        known = facts.values_for(keyword)
         if keyword in part and part[keyword] not in known and not _is_wider(known, part[keyword]):
             yield Refusal(place, keyword, a=known[0] if known else None, b=part[keyword])
-    if part.get("uniqueItems") is True and "array" in facts.types and True not in facts.given("uniqueItems"):
+    if part.get("uniqueItems") is True and "array" in facts.types and True not in facts.values_for("uniqueItems"):
         yield Refusal(place, "uniqueItems", b=True)
     if "object" in facts.types:
-        yield from _required(facts, part, place)
+        yield from _check_required(facts, part, place)
 
 
 def words_of(keyword: str, before: Json, after: Json) -> str:
@@ -76,7 +76,7 @@ def words_of(keyword: str, before: Json, after: Json) -> str:
         case _ if before is None and after is None:
             return f"has other rules of {keyword}"
         case _:
-            return f"had {_said(keyword, before)} and has {_said(keyword, after)}"
+            return f"had {_keyword_text(keyword, before)} and has {_keyword_text(keyword, after)}"
 
 
 def _types(facts: Facts, part: JsonSchema, place: str) -> Iterator[Refusal]:
@@ -110,8 +110,8 @@ def _numbers(facts: Facts, part: JsonSchema, place: str) -> Iterator[Refusal]:
     if high is not None and not any(_upside_down(bound) >= _upside_down(high) for bound in highs):
         yield Refusal(place, "maximum", min(highs, key=_upside_down, default=None), high)
     step = part.get("multipleOf")
-    if step is not None and not any(_divides(step, known) for known in facts.given("multipleOf")):
-        yield Refusal(place, "multipleOf", next(iter(facts.given("multipleOf")), None), step)
+    if step is not None and not any(_divides(step, known) for known in facts.values_for("multipleOf")):
+        yield Refusal(place, "multipleOf", next(iter(facts.values_for("multipleOf")), None), step)
 
 
 def _lowest(part: JsonSchema) -> _Bound | None:
@@ -146,23 +146,23 @@ def _sizes(facts: Facts, part: JsonSchema, place: str) -> Iterator[Refusal]:
             continue
         lengths = [len(value) for value in (facts.values or {}).values() if isinstance(value, str)]
         known = lengths if kind == "string" and facts.values is not None else None
-        low = min(known, default=0) if known is not None else max(facts.given(f"min{noun}"), default=0)
+        low = min(known, default=0) if known is not None else max(facts.values_for(f"min{noun}"), default=0)
         if kind == "object":
             low = max(low, len(facts.required))
         if least > low:
             yield Refusal(place, f"min{noun}", low or None, least)
-        high = max(known, default=0) if known is not None else min(facts.given(f"max{noun}"), default=None)
+        high = max(known, default=0) if known is not None else min(facts.values_for(f"max{noun}"), default=None)
         if most is not None and (high is None or high > most):
             yield Refusal(place, f"max{noun}", high, most)
 
 
-def _required(facts: Facts, part: JsonSchema, place: str) -> Iterator[Refusal]:
+def _check_required(facts: Facts, part: JsonSchema, place: str) -> Iterator[Refusal]:
     for name in cast("list[str]", part.get("required") or []):
         if name not in facts.required:
             yield Refusal(within(place, name), "required", b=True, always=True)
     dependent = cast("dict[str, list[str]]", part.get("dependentRequired") or {})
     for name, needed in dependent.items():
-        known = {each for given in facts.given("dependentRequired") for each in given.get(name, ())}
+        known = {each for given in facts.values_for("dependentRequired") for each in given.get(name, ())}
         if not set(needed) <= known | facts.required:
             yield Refusal(within(place, name), "dependentRequired", a=sorted(known) or None, b=sorted(needed))
 
@@ -183,20 +183,20 @@ def _types_in_words(names: Json) -> str:
 
 def _values_in_words(before: list[Json] | None, after: list[Json] | None) -> str:
     if before is None or after is None:
-        return "allows any value" if after is None else f"allows only {_listed(after)}"
+        return "allows any value" if after is None else f"allows only {_join_values(after)}"
     old, new = ({canonical(value): value for value in values} for values in (before, after))
     gone = [value for key, value in old.items() if key not in new]
     if gone:
-        return f"does not allow {_listed(gone)} any more"
-    return f"also allows {_listed([value for key, value in new.items() if key not in old])}"
+        return f"does not allow {_join_values(gone)} any more"
+    return f"also allows {_join_values([value for key, value in new.items() if key not in old])}"
 
 
-def _listed(values: list[Json]) -> str:
+def _join_values(values: list[Json]) -> str:
     shown = ", ".join(canonical(value).decode() for value in values[:_MOST_SHOWN])
     return shown + (f" and {len(values) - _MOST_SHOWN} more" if len(values) > _MOST_SHOWN else "")
 
 
-def _said(keyword: str, value: Json) -> str:
+def _keyword_text(keyword: str, value: Json) -> str:
     if value is None:
         return f"no {keyword}"
     if isinstance(value, tuple):  # a bound

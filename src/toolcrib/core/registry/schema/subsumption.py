@@ -262,12 +262,12 @@ class _Proof:
         if name not in target.names:
             others = part.get("additionalProperties", True)
             if self._reading == "arguments" and target.describes_objects:
-                yield Refusal(place, "property", a=self._named(self._a, facts.property(name)), always=True)
+                yield Refusal(place, "property", a=self._describe_types(self._a, facts.property(name)), always=True)
             elif others is not True and (self._reading == "arguments" or others is not False):
                 yield _Duty(facts.property(name), others, place)
         elif name in declared:
             if name not in facts.names and self._reading == "outputs":
-                yield Refusal(place, "property", b=self._named(self._b, (declared[name],)), always=True)
+                yield Refusal(place, "property", b=self._describe_types(self._b, (declared[name],)), always=True)
                 return
             yield _Duty(facts.property(name), declared[name], place)
             if name in facts.names:
@@ -275,7 +275,7 @@ class _Proof:
         elif (others := part.get("additionalProperties", True)) is not True:
             yield _Duty(facts.property(name), others, place)
 
-    def _named(self, side: Side, values: Values) -> str:
+    def _describe_types(self, side: Side, values: Values) -> str:
         types = Facts(side.parts(values)).types
         return " or ".join(type_names(types)) if len(types) < 6 else "any value"
 

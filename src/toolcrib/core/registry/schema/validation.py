@@ -23,7 +23,7 @@ from urllib.parse import unquote
 import jsonschema_rs
 import orjson
 
-from toolcrib.contracts import InvalidDefinition, Json, JsonObject, JsonSchema, canonical, escaped, pointed
+from toolcrib.contracts import InvalidDefinition, Json, JsonObject, JsonSchema, canonical, escape_name, resolve_pointer
 
 MOST_EVALUATIONS: Final = 20_000
 """Schemas that one value may have to meet at one place, each as often as it is composed."""
@@ -73,7 +73,7 @@ class _Composition:
         if depth > _DEEPEST:
             raise InvalidDefinition(f"more than {_DEEPEST} schemas are composed inside each other; use fewer levels")
         self._counts[id(node)] = 0
-        total = 1 + sum(self.count(part, depth + 1) for part in self._composed(node))
+        total = 1 + sum(self.count(part, depth + 1) for part in self._parts_of(node))
         if total > MOST_EVALUATIONS:
             raise InvalidDefinition(
                 f"one value would be checked against more than {MOST_EVALUATIONS} schemas, because allOf, anyOf, oneOf "
@@ -82,7 +82,7 @@ class _Composition:
         self._counts[id(node)] = total
         return total
 
-    def _composed(self, node: JsonSchema) -> Iterator[JsonSchema]:
+    def _parts_of(self, node: JsonSchema) -> Iterator[JsonSchema]:
         """The parts that the same value must be checked against."""
         for keyword in _LISTS:
             yield from _schemas(node.get(keyword))
@@ -105,7 +105,7 @@ class _Composition:
         if fragment and not fragment.startswith("/"):
             node = self._named.get(fragment)
         elif fragment:
-            node = pointed(node, fragment)
+            node = resolve_pointer(node, fragment)
         if node is None and self._has_resources:
             raise InvalidDefinition(f"reference {reference!r} cannot be followed; refer to '#/$defs/NAME'")
         return node
@@ -138,7 +138,7 @@ _SHORTEST_CONTAINED, _MOST_CONTAINED = 3, 3
 
 
 @dataclass(frozen=True, slots=True)
-class Problem:
+class SchemaProblem:
     """One way in which a value does not meet its schema."""
 
     path: str
@@ -177,7 +177,7 @@ class SchemaValidator:
         """Whether the value meets the schema."""
         return self._validator.is_valid(value)
 
-    def problems(self, value: Json) -> Sequence[Problem]:
+    def problems(self, value: Json) -> Sequence[SchemaProblem]:
         """What is wrong with the value, at most twenty problems; empty if nothing is."""
         if self._validator.is_valid(value):
             return ()
@@ -188,21 +188,21 @@ class SchemaValidator:
         """The object with the defaults of absent properties filled in, also in nested objects."""
         return cast("JsonObject", self._fill(self.schema, value)) if self._defaults else value
 
-    def invalid_defaults(self) -> Sequence[Problem]:
+    def invalid_defaults(self) -> Sequence[SchemaProblem]:
         """The defaults, of properties and nested properties, that the schema itself refuses."""
         if not self._defaults:
             return ()
         found = (self._wrong(path, default) for path, default in self._declared_defaults())
         return [problem for problem in found if problem is not None]
 
-    def _wrong(self, path: tuple[str, ...], default: Json) -> Problem | None:
+    def _wrong(self, path: tuple[str, ...], default: Json) -> SchemaProblem | None:
         """What is wrong with a default, seen in an object that holds nothing else."""
         instance = default
         for name in reversed(path):
             instance = {name: instance}
         errors = self._validator.iter_errors(instance)
         own = (error for error in errors if tuple(map(str, error.instance_path[: len(path)])) == path)
-        return next((Problem(_pointer(path), self._explain(error).problem) for error in own), None)
+        return next((SchemaProblem(_pointer(path), self._explain(error).problem) for error in own), None)
 
     def _declared_defaults(self) -> Iterator[tuple[tuple[str, ...], Json]]:
         """Each default with the shortest way to it. A definition is visited once: it may refer to itself."""
@@ -237,10 +237,10 @@ class SchemaValidator:
     def _properties(self, schema: JsonSchema) -> JsonObject:
         reference = schema.get("$ref", "")
         if reference.startswith("#/"):
-            schema = {**_children(pointed(self.schema, reference)), **schema}
+            schema = {**_children(resolve_pointer(self.schema, reference)), **schema}
         return cast("JsonObject", schema.get("properties", {}))
 
-    def _explain(self, error: jsonschema_rs.ValidationError) -> Problem:
+    def _explain(self, error: jsonschema_rs.ValidationError) -> SchemaProblem:
         kind = error.kind
         message = _short(error.message)
         if kind.name == "enum":
@@ -252,7 +252,7 @@ class SchemaValidator:
             message = "no property is known here; send {}" if whole else "this is not allowed here; leave it out"
         elif kind.name in ("anyOf", "oneOf"):
             message = self._explain_alternatives(error, kind.value) or message
-        return Problem(_pointer(error.instance_path), message)
+        return SchemaProblem(_pointer(error.instance_path), message)
 
     def _explain_alternatives(
         self, error: jsonschema_rs.ValidationError, branches: Sequence[Sequence[jsonschema_rs.ValidationError]]
@@ -305,8 +305,8 @@ def _explain_enum(value: Json, values: Sequence[Json], labels: Mapping[str, str]
     wanted = str(value).casefold()
     inside = [text for text in spoken if len(wanted) >= _SHORTEST_CONTAINED and wanted in text][:_MOST_CONTAINED]
     close = get_close_matches(wanted, spoken, n=5, cutoff=0.5)
-    near = [_named(spoken[text], labels) for text in (*inside, *close)]
-    shown = list(dict.fromkeys(near))[:3] or [_named(item, labels) for item in values[:_MOST_VALUES]]
+    near = [_with_label(spoken[text], labels) for text in (*inside, *close)]
+    shown = list(dict.fromkeys(near))[:3] or [_with_label(item, labels) for item in values[:_MOST_VALUES]]
     kind = "nearest" if near else "valid"
     return f"{_short(_text(value))} is not one of the {len(values)} valid values; {kind}: {', '.join(shown)}"
 
@@ -317,7 +317,7 @@ def _explain_unexpected(names: Sequence[str], properties: Mapping[str, Json]) ->
     return f"{names[0]!r} is not a property here; known: {', '.join(near) or 'none'}"
 
 
-def _named(value: Json, labels: Mapping[str, str]) -> str:
+def _with_label(value: Json, labels: Mapping[str, str]) -> str:
     text = _text(value)
     label = labels.get(str(value))
     return f"{text} ({label})" if label is not None else text
@@ -329,7 +329,7 @@ def _text(value: Json) -> str:
 
 
 def _pointer(path: Iterable[str | int]) -> str:
-    return "".join(f"/{escaped(str(part))}" for part in path)
+    return "".join(f"/{escape_name(str(part))}" for part in path)
 
 
 def _short(text: str, ends: int = 150) -> str:

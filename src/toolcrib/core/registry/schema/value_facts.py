@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from functools import cached_property
 from typing import Any, Final, TypeAlias, cast
 
-from toolcrib.contracts import Json, JsonObject, JsonSchema, canonical, pointed
+from toolcrib.contracts import Json, JsonObject, JsonSchema, canonical, resolve_pointer
 
 Values: TypeAlias = tuple[Json, ...]
 """Schemas, all of which a value meets."""
@@ -55,7 +55,7 @@ class Side:
         """What a reference leads to; null if it leads out of the document, or nowhere."""
         if not isinstance(reference, str) or not (reference == "#" or reference.startswith("#/")):
             return None
-        return pointed(self.root, reference)
+        return resolve_pointer(self.root, reference)
 
 
 class Facts:
@@ -95,14 +95,14 @@ class Facts:
         listed = (self.values or {}).values()
         return [value for value in listed if isinstance(value, int | float) and not isinstance(value, bool)]
 
-    def given(self, keyword: str) -> list[Any]:
+    def values_for(self, keyword: str) -> list[Any]:
         """What the parts say for a keyword."""
         return [part[keyword] for part in self.parts if keyword in part]
 
     @cached_property
     def required(self) -> frozenset[str]:
         """Properties that an object has."""
-        return frozenset(name for names in self.given("required") for name in cast("list[str]", names or []))
+        return frozenset(name for names in self.values_for("required") for name in cast("list[str]", names or []))
 
     @cached_property
     def names(self) -> tuple[str, ...]:
@@ -112,7 +112,7 @@ class Facts:
     @cached_property
     def describes_objects(self) -> bool:
         """Whether a property that is not declared is none: others are, and no other keyword may know it."""
-        said = bool(self.names) or False in self.given("additionalProperties")
+        said = bool(self.names) or False in self.values_for("additionalProperties")
         return said and not any(key in part for part in self.parts for key in _NAMING)
 
     def property(self, name: str | None, *, beside: Iterable[str] = ()) -> Values:

@@ -46,23 +46,23 @@ from toolcrib.contracts import (
 )
 from toolcrib.contracts.runs.forks import Fork
 from toolcrib.contracts.runs.recordings import Recorded
-from toolcrib.core.executor import CallContext, Lanes, ToolCall, has_acted
+from toolcrib.core.executor import CallContext, CallRequest, Lanes, has_acted
 from toolcrib.core.executor.approval import confirm, request_of
-from toolcrib.core.executor.envelope import Receipt
+from toolcrib.core.executor.envelope import EnvelopeBuilder
 from toolcrib.core.policy import Budget, CallPolicy
-from toolcrib.core.runs.context.pending import LOOK_S, Parking, Pending, Underway
-from toolcrib.core.runs.context.ports import Nested, Surroundings
-from toolcrib.core.runs.context.prior_runs import Elsewhere
-from toolcrib.core.runs.context.unknown_outcomes import Doubts, Part
+from toolcrib.core.runs.context.pending import LOOK_S, ConcurrentCalls, Pending, Suspension
+from toolcrib.core.runs.context.ports import Nested, RunPorts
+from toolcrib.core.runs.context.prior_runs import PriorRuns
+from toolcrib.core.runs.context.unknown_outcomes import InquiryScope, OutcomeResolver
 from toolcrib.core.runs.context.waits import RunWaits
 from toolcrib.core.runs.forks.recording import Recording
 from toolcrib.core.runs.interrupts.approvals import Question, RunApprovals, request_for
-from toolcrib.core.runs.interrupts.client_calls import Handovers
-from toolcrib.core.runs.interrupts.suspension import Ended, Past
-from toolcrib.core.runs.journal.history import ONE_CALL, History, spent_on_calls
+from toolcrib.core.runs.interrupts.client_calls import ClientCalls
+from toolcrib.core.runs.interrupts.suspension import EndedRuns, RunEnd
+from toolcrib.core.runs.journal.history import ONE_CALL, History, spending_on_calls
 from toolcrib.core.runs.journal.log import RunLog
 from toolcrib.core.runs.models.calls import BudgetExhausted, ModelCall, ModelCalls, ModelRefused
-from toolcrib.core.runs.models.guard import Standing
+from toolcrib.core.runs.models.guard import ModelCallScope
 from toolcrib.llm import LanguageModel, Request, Response
 
 
@@ -94,7 +94,7 @@ Spawn: TypeAlias = "Callable[[RunContext, Nested], Awaitable[RunResult]]"
 """Runs a nested run to its end, or raises `Suspended`."""
 
 
-class _Deeds(Struct):
+class _RunEffects(Struct):
     """What all parts of one run's program have read and done."""
 
     tainted_by: str | None
@@ -113,7 +113,7 @@ class RunContext:
         policy: What its calls may be; a program may narrow it before its first call.
         deadline: When its time is over, and at the latest its callers', on the monotonic clock.
         spawn: Runs the runs that are nested in it.
-        surroundings: The rest of the house.
+        run_ports: What it needs of the engine.
     """
 
     def __init__(
@@ -127,7 +127,7 @@ class RunContext:
         policy: CallPolicy,
         deadline: float,
         spawn: Spawn,
-        surroundings: Surroundings,
+        run_ports: RunPorts,
     ) -> None:
         self.run = run
         self.budget = budget
@@ -135,7 +135,7 @@ class RunContext:
         self.deadline = deadline
         self.principal = run.request.principal
         """Who makes the calls; an agent may act as a service account."""
-        self._deeds = _Deeds(
+        self._deeds = _RunEffects(
             tainted_by="what its caller had read" if run.request.tainted else None,
             wrote=any(map(has_acted, history.envelopes.values())),
         )
@@ -143,14 +143,14 @@ class RunContext:
         self.models = models
         self._history = history
         self._spawn = spawn
-        self._around = surroundings
+        self._around = run_ports
         self.partial: Callable[[], Json] = lambda: None
         """Tells what the run has so far: its output if time runs out."""
         self.warnings: list[str] = []
         """What stands in the run's result besides the warnings of its end."""
         self.open_children = history.open_children
         """Positions of calls that have no envelope yet, by the ids of their nested runs."""
-        spent = spent_on_calls(history)
+        spent = spending_on_calls(history)
         budget.take_nested(tool_calls=spent.tool_calls, tokens=spent.tokens, cost_usd=spent.cost_usd)
         for position in history.intents.keys() - history.envelopes.keys():
             budget.hold(position, ONE_CALL)
@@ -159,16 +159,16 @@ class RunContext:
             run,
             log=log,
             history=history,
-            signals=surroundings.signals,
-            leave=surroundings.leave,
-            clock=surroundings.clock,
+            signals=run_ports.signals,
+            leave=run_ports.leave,
+            clock=run_ports.clock,
         )
-        self._handovers = Handovers(log, history, budget, surroundings.signals)
-        self.elsewhere = Elsewhere(run, log, history)
-        self._waits = RunWaits(log, history, surroundings.signals, surroundings.clock, self.elsewhere)
-        self._parking = Parking(surroundings.clock, surroundings.arrived)
-        self.fence = surroundings.fence
-        self._doubts = Doubts(run, log, history, surroundings, self._waits.until)
+        self._client_calls = ClientCalls(log, history, budget, run_ports.signals)
+        self.prior_runs = PriorRuns(run, log, history)
+        self._waits = RunWaits(log, history, run_ports.signals, run_ports.clock, self.prior_runs)
+        self._parking = Suspension(run_ports.clock, run_ports.arrived)
+        self.fence = run_ports.fence
+        self._unknown_outcomes = OutcomeResolver(run, log, history, run_ports, self._waits.until)
         self._tasks: set[asyncio.Task[Any]] = set()
 
     @property
@@ -211,25 +211,25 @@ class RunContext:
 
     # What a program may do --------------------------------------------------------------------------------------------
 
-    def call(self, call: ToolCall) -> Pending[ToolEnvelope]:
+    def call(self, call: CallRequest) -> Pending[ToolEnvelope]:
         """Start a tool call at once; calls start in the order of the requests.
 
         Raises:
             JournalDivergence: The journal has another call at this position.
         """
-        envelope = self._history.envelopes.get(call.position) or self.elsewhere.outcome(
+        envelope = self._history.envelopes.get(call.position) or self.prior_runs.outcome(
             call, self.policy, lambda: self._around.executor.passes(call, self._call_context())
         )
         if envelope is not None:
             self._around.in_doubt.check_same(call, envelope.name)
-            self._heard(envelope)
+            self._note(envelope)
             return Pending(self._parking, None, envelope)
-        return self.start(self._parking.through(lambda: self._perform(call)))
+        return self.start(self._parking.through(lambda: self._run_call(call)))
 
-    def key_of(self, call: ToolCall) -> str:
+    def key_of(self, call: CallRequest) -> str:
         """The idempotency key under which a call was made: who makes it once more elsewhere makes the same request."""
         intent = self._history.intents.get(call.position)
-        known = self.elsewhere.key_of(call, self.policy) if intent is None else intent.idempotency_key
+        known = self.prior_runs.key_of(call, self.policy) if intent is None else intent.idempotency_key
         return known or idempotency_key(self.run_id, call.position)
 
     async def model(self, call: ModelCall) -> Response:
@@ -267,20 +267,20 @@ class RunContext:
         except (BudgetExhausted, ModelError, ModelRefused):
             return None  # the journal tells why, and the run ends with what it has
 
-    def underway(self) -> Underway[Any, Any]:
+    def underway(self) -> ConcurrentCalls[Any, Any]:
         """An empty set of calls that are under way, for a program that has many of them at once."""
-        return Underway(self._parking)
+        return ConcurrentCalls(self._parking)
 
     async def wait_any(self, pending: Sequence[Pending[T]]) -> set[Pending[T]]:
         """Wait until at least one call is done; returns all that are."""
-        underway = Underway[Pending[T], T](self._parking)
+        underway = ConcurrentCalls[Pending[T], T](self._parking)
         for call in pending:
             underway.add(call, call)
         return {call for call, _ in await underway.next()}
 
     async def wait_all(self, pending: Sequence[Pending[T]]) -> list[T]:
         """Wait for all calls; results in order."""
-        underway = Underway[Pending[T], T](self._parking)
+        underway = ConcurrentCalls[Pending[T], T](self._parking)
         for call in pending:
             underway.add(call, call)
         await underway.all_ended()
@@ -329,14 +329,14 @@ class RunContext:
     @property
     def told(self) -> Collection[str]:
         """Keys of what it has told so far, in order; in a fork, after those what the other run told next."""
-        return {**self._history.progress, **self.elsewhere.told}
+        return {**self._history.progress, **self.prior_runs.told}
 
     @property
     def ahead(self) -> Sequence[Event] | None:
         """In a replay what was recorded of the run since it was taken; null elsewhere."""
         return self._around.foretell(self.run_id)
 
-    def noted(self, key: str) -> Json:
+    def find_progress(self, key: str) -> Json:
         """What was told under a key; null if nothing was."""
         return self._history.progress.get(key)
 
@@ -350,10 +350,10 @@ class RunContext:
                 tool brings that it calls at the position `key` is known to the run also when it is not called again.
         """
         if key not in self._history.progress:
-            await self.emit(key, kind, await self.elsewhere.found(key, lambda: self.learn(key, make)))
+            await self.emit(key, kind, await self.prior_runs.find_or_make(key, lambda: self.learn(key, make)))
         asked = self._history.envelopes.get(key)
         if asked is not None:
-            self._heard(asked)
+            self._note(asked)
         return self._history.progress[key]
 
     async def learn(self, key: str, make: Callable[[], Awaitable[Json]]) -> Json:
@@ -369,7 +369,7 @@ class RunContext:
     def go_on_from(self, facts: Recorded, fork: Fork) -> None:
         """Take from now on from another run what is asked for as it was there."""
         recording = Recording(facts, fork, self._history.taken)
-        self.elsewhere.recording = self.models.recording = recording
+        self.prior_runs.recording = self.models.recording = recording
         self.run = self.run.model_copy(update={"created_at": facts.began_at})
 
     def warn(self, warning: str) -> None:
@@ -382,7 +382,7 @@ class RunContext:
         task = asyncio.ensure_future(work)
         self._tasks.add(task)
         self._parking.begin()
-        task.add_done_callback(self._ended)
+        task.add_done_callback(self._on_task_end)
         return Pending(self._parking, task)
 
     def leave(self) -> None:
@@ -410,7 +410,7 @@ class RunContext:
         """Keep a large text that many calls share, such as a prompt; returns its digest."""
         return await self._around.blobs.put(data, realm=self.run.realm, made_by=self.run.made_by)
 
-    async def kept(self, digest: str) -> bytes:
+    async def read_blob(self, digest: str) -> bytes:
         """What was kept under a digest.
 
         Raises:
@@ -425,7 +425,7 @@ class RunContext:
             await self._around.clock.sleep(LOOK_S)
 
     @property
-    def past(self) -> Past:
+    def past(self) -> EndedRuns:
         """Other runs, to be read."""
         return self._around.past
 
@@ -452,10 +452,10 @@ class RunContext:
         Raises:
             Denied: The person said no, or nobody said anything in time.
         """
-        call = ToolCall(position, tool.name, self.request.input, tool.content_hash)
-        receipt = Receipt(call, self._call_context(), self._around.clock)
+        call = CallRequest(position, tool.name, self.request.input, tool.content_hash)
+        builder = EnvelopeBuilder(call, self._call_context(), self._around.clock)
         asks = GuardDecision(outcome="ask", rule="confirmation", message="a person must confirm")
-        return await confirm(receipt, request_of(receipt, tool, asks, self._around.clock))
+        return await confirm(builder, request_of(builder, tool, asks, self._around.clock))
 
     async def ask(self, position: str, workflow: ToolRevision, question: Question) -> ApprovalDecision | None:
         """Ask a person what a step of a workflow asks; null if nobody decided in time."""
@@ -471,11 +471,11 @@ class RunContext:
 
     async def hand_off(self, prepared: ToolEnvelope) -> ClientResult:
         """Let a client perform a prepared call."""
-        return await self._handovers.hand_off(prepared)
+        return await self._client_calls.hand_off(prepared)
 
-    def prepared_before(self, position: str) -> ToolEnvelope | None:
+    def find_client_call(self, position: str) -> ToolEnvelope | None:
         """What was handed to a client at a position before this process took the run."""
-        return self._handovers.prepared_before(position)
+        return self._client_calls.find_client_call(position)
 
     async def spawn(
         self,
@@ -490,7 +490,7 @@ class RunContext:
         """Run a nested run to its end."""
         return await self._spawn(self, Nested(position, tool, arguments, attempt, instead_of, timeout_s))
 
-    def failed_before(self, position: str) -> FailedCall | None:
+    def find_failed_call(self, position: str) -> FailedCall | None:
         """How the call at a position failed, if a fallback was started for it before this process took the run."""
         return self._history.failed.get(position)
 
@@ -506,50 +506,52 @@ class RunContext:
 
     # Inside -----------------------------------------------------------------------------------------------------------
 
-    async def _perform(self, call: ToolCall) -> ToolEnvelope:
-        if self._doubts.holds(call.position):
-            return await self._settle(call)
+    async def _run_call(self, call: CallRequest) -> ToolEnvelope:
+        if self._unknown_outcomes.holds(call.position):
+            return await self._resolve_unknown(call)
         context = self._call_context()
-        if self.elsewhere.nested_at(call.position, call.name) is not None:  # what is nested skips its own calls
+        if self.prior_runs.fork_at(call.position, call.name) is not None:  # what is nested skips its own calls
             context = msgspec.structs.replace(context, dry_run=self.request.dry_run)
-        self._handovers.count_anew(call.position)
+        self._client_calls.count_anew(call.position)
         intent = self._history.intents.get(call.position)
         if intent is not None:
             self._around.in_doubt.check_same(call, intent.name)
-            verdict = await self._doubts.judge(self._part, intent)
+            verdict = await self._unknown_outcomes.judge(self._part, intent)
             if verdict is not None:
                 self.budget.release(call.position)
                 self.budget.take_nested(tool_calls=1, tokens=0, cost_usd=Decimal(0))  # its price is counted as lost
-                await self._conclude(verdict)
+                await self._record(verdict)
                 return verdict
             context = msgspec.structs.replace(context, attempt=intent.attempt + 1)
             call = msgspec.structs.replace(call, idempotency_key=intent.idempotency_key)
         else:
-            known = await self.elsewhere.made_before(call, self.policy, partial(self._doubts.judge, self._part))
+            known = await self.prior_runs.decide_repeat(
+                call, self.policy, partial(self._unknown_outcomes.judge, self._part)
+            )
             if isinstance(known, ToolEnvelope):
-                await self._conclude(known)
+                await self._record(known)
                 return known
             call = msgspec.structs.replace(call, idempotency_key=known or call.idempotency_key)
         envelope = await self._around.executor.execute(call, context)
-        if await self._doubts.take(envelope):
-            return await self._settle(call)
-        await self._conclude(envelope)
+        if await self._unknown_outcomes.take(envelope):
+            return await self._resolve_unknown(call)
+        await self._record(envelope)
         return envelope
 
-    async def _settle(self, call: ToolCall) -> ToolEnvelope:
+    async def _resolve_unknown(self, call: CallRequest) -> ToolEnvelope:
         """The envelope of a call that has failed and may have taken effect, after somebody was asked."""
-        settled = await self._doubts.settle(call.position, self._part)
+        settled = await self._unknown_outcomes.settle(call.position, self._part)
         if settled is None:
-            return await self._perform(call)
-        await self._conclude(settled)
+            return await self._run_call(call)
+        await self._record(settled)
         return settled
 
     @property
-    def _part(self) -> Part:
-        return Part(self._call_context(), self.confirm, self._conclude)
+    def _part(self) -> InquiryScope:
+        return InquiryScope(self._call_context(), self.confirm, self._record)
 
-    async def _conclude(self, envelope: ToolEnvelope) -> None:
-        self._heard(envelope)
+    async def _record(self, envelope: ToolEnvelope) -> None:
+        self._note(envelope)
         self._approvals.close(envelope.position)
         for child_id in [child for child, position in self.open_children.items() if position == envelope.position]:
             await self._abandon(child_id)
@@ -560,9 +562,9 @@ class RunContext:
         del self.open_children[child_id]
         await self._around.abandon(child_id)
 
-    def _standing(self) -> Standing:
+    def _standing(self) -> ModelCallScope:
         principal = self.principal
-        return Standing(self.policy.guardrails, principal.realm, principal.id, self.tainted_by)
+        return ModelCallScope(self.policy.guardrails, principal.realm, principal.id, self.tainted_by)
 
     def _call_context(self) -> CallContext:
         request = self.run.request
@@ -584,7 +586,7 @@ class RunContext:
             pins=request.pins,
         )
 
-    def _heard(self, envelope: ToolEnvelope) -> None:
+    def _note(self, envelope: ToolEnvelope) -> None:
         """What a call has brought is known to the run from now on."""
         for warning in incomplete(envelope):
             self.warn(warning)
@@ -602,7 +604,7 @@ class RunContext:
         if tasks:
             await asyncio.wait(tasks)
 
-    def _ended(self, task: "asyncio.Task[Any]") -> None:
+    def _on_task_end(self, task: "asyncio.Task[Any]") -> None:
         self._tasks.discard(task)
         self._parking.end()
         if not task.cancelled():
@@ -621,7 +623,7 @@ class RunContext:
             self.log.add(CallFinished(position=intent.position, envelope=envelope))
 
 
-Program: TypeAlias = Callable[[RunContext, ToolRevision], Awaitable[Ended]]
+Program: TypeAlias = Callable[[RunContext, ToolRevision], Awaitable[RunEnd]]
 """The code of one kind of run: an async function that touches the world only through its context.
 
 It gets the pinned revision of the tool that the run executes. It may be started again at any time, in any process,

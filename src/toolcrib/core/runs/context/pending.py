@@ -35,7 +35,7 @@ LOOK_S: Final = 1.0
 """Seconds between two looks for what is waited for."""
 
 
-class Parking:
+class Suspension:
     """The waiting and the working parts of one run's program. It begins with one that works: the program itself.
 
     Args:
@@ -83,7 +83,7 @@ class Parking:
         self.close()
 
     @contextlib.contextmanager
-    def watched(self, watch: Watch) -> Generator[None]:
+    def watch_parts(self, watch: Watch) -> Generator[None]:
         """Have somebody watch the parts of the program that are begun meanwhile, and those that they begin."""
         token = _WATCH.set((self, watch))
         try:
@@ -121,7 +121,7 @@ class Parking:
         """Wait for news of `tell`; who does so does not work meanwhile."""
         self._working -= 1
         self._look_for_lull()
-        await self._awaited(news)
+        await self._await_news(news)
 
     def tell(self, news: "asyncio.Future[None] | None") -> None:
         """Bring news to who waits for them, if anybody does: it works from this moment on."""
@@ -146,7 +146,7 @@ class Parking:
         if self._lookout is None:
             self._lookout = asyncio.create_task(self._look_out())
         try:
-            given_up = await self._awaited(news)
+            given_up = await self._await_news(news)
         finally:
             del self._parked[news]
             self._tell_watch(-1)
@@ -185,7 +185,7 @@ class Parking:
             self._working += 1
             news.set_result(told)
 
-    async def _awaited(self, news: "asyncio.Future[T]") -> T:
+    async def _await_news(self, news: "asyncio.Future[T]") -> T:
         """What `_wake` tells; who is cancelled instead works again too."""
         try:
             return await news
@@ -195,7 +195,7 @@ class Parking:
             raise
 
 
-_WATCH: ContextVar[tuple[Parking, Watch] | None] = ContextVar("_WATCH", default=None)
+_WATCH: ContextVar[tuple[Suspension, Watch] | None] = ContextVar("_WATCH", default=None)
 """Goes down with the tasks that a part of the program begins, such as those of its calls."""
 
 
@@ -213,7 +213,7 @@ class Pending(Generic[T]):
 
     __slots__ = ("_parking", "_result", "_task")
 
-    def __init__(self, parking: Parking, task: "asyncio.Task[T] | None", result: T | None = None) -> None:
+    def __init__(self, parking: Suspension, task: "asyncio.Task[T] | None", result: T | None = None) -> None:
         self._parking = parking
         self._task = task
         self._result = result
@@ -248,14 +248,14 @@ class Pending(Generic[T]):
             self._parking.go_on()
 
 
-class Underway(Generic[K, T]):
+class ConcurrentCalls(Generic[K, T]):
     """Calls that are under way side by side, each under a key; to hear of the next costs the same however many.
 
     Args:
         parking: Of the run.
     """
 
-    def __init__(self, parking: Parking) -> None:
+    def __init__(self, parking: Suspension) -> None:
         self._parking = parking
         self._added = 0
         self._running = 0
@@ -292,7 +292,7 @@ class Underway(Generic[K, T]):
     @contextlib.contextmanager
     def watching(self) -> Generator[None]:
         """Know of the parts that are begun meanwhile whether they wait."""
-        with self._parking.watched(self._count):
+        with self._parking.watch_parts(self._count):
             yield
 
     async def next(self) -> Sequence[tuple[K, Pending[T]]]:
@@ -303,7 +303,7 @@ class Underway(Generic[K, T]):
         """
         while not self._done:
             await self.stir()
-        return self.ended()
+        return self.take_ended()
 
     async def stir(self) -> None:
         """Wait until one is done or has given up, or one that is watched begins to wait or goes on.
@@ -318,7 +318,7 @@ class Underway(Generic[K, T]):
         self._news = asyncio.get_running_loop().create_future()
         await self._parking.hear(self._news)
 
-    def ended(self) -> Sequence[tuple[K, Pending[T]]]:
+    def take_ended(self) -> Sequence[tuple[K, Pending[T]]]:
         """All that are done, in the order in which they ended; lets them go."""
         done, self._done = self._done, []
         return done

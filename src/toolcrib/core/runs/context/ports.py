@@ -1,4 +1,4 @@
-"""What a run context needs of the house, handed in by the engine: shapes and ports, no behaviour."""
+"""What a run context needs, handed in by the engine: shapes and ports, no behaviour."""
 
 from collections.abc import Awaitable, Callable, Sequence
 from typing import Protocol, TypeAlias
@@ -6,14 +6,14 @@ from typing import Protocol, TypeAlias
 from msgspec import Struct
 
 from toolcrib.contracts import Event, FailedCall, Json, JsonObject, ToolEnvelope, ToolRevision
-from toolcrib.core.executor import CallContext, Clock, ToolCall
+from toolcrib.core.executor import CallContext, CallRequest, Clock
 from toolcrib.core.runs.context.pending import Arrived
 from toolcrib.core.runs.interrupts.approvals import Leave, Signals
-from toolcrib.core.runs.interrupts.recovery import InDoubt
-from toolcrib.core.runs.interrupts.suspension import Past
+from toolcrib.core.runs.interrupts.recovery import InterruptedCalls
+from toolcrib.core.runs.interrupts.suspension import EndedRuns
 
 
-async def unfenced() -> None:
+async def no_fence() -> None:
     """No other process can have the run."""
 
 
@@ -33,7 +33,7 @@ Learn: TypeAlias = Callable[[str, str, Callable[[], Awaitable[Json]]], Awaitable
 """Finds something out for a run: its id, the key of what it wants to know, and how it would find out."""
 
 
-async def learned_now(run_id: str, key: str, make: Callable[[], Awaitable[Json]]) -> Json:
+async def observe_now(run_id: str, key: str, make: Callable[[], Awaitable[Json]]) -> Json:
     """What is found out at this moment."""
     del run_id, key
     return await make()
@@ -52,11 +52,11 @@ def nothing_foretold(run_id: str) -> Sequence[Event] | None:
 class Executes(Protocol):
     """What runs calls: the executor, or in a replay nobody."""
 
-    async def execute(self, call: ToolCall, context: CallContext) -> ToolEnvelope:
+    async def execute(self, call: CallRequest, context: CallContext) -> ToolEnvelope:
         """Run one call to its end."""
         ...
 
-    def passes(self, call: ToolCall, context: CallContext) -> bool:
+    def passes(self, call: CallRequest, context: CallContext) -> bool:
         """Whether a call would run, without anybody being asked."""
         ...
 
@@ -77,11 +77,11 @@ class Texts(Protocol):
         ...
 
 
-class Surroundings(Struct, frozen=True):
-    """What a run context needs of the house, handed in by the engine."""
+class RunPorts(Struct, frozen=True):
+    """What a run context needs, handed in by the engine."""
 
     executor: Executes
-    in_doubt: InDoubt
+    in_doubt: InterruptedCalls
     blobs: Texts
     clock: Clock
     signals: Signals
@@ -92,11 +92,11 @@ class Surroundings(Struct, frozen=True):
     """Leaves a signal for the run itself."""
     abandon: Callable[[str], Awaitable[None]]
     """Ends a nested run, by its id, that nobody waits for any more; one that has ended stays as it is."""
-    past: Past
+    past: EndedRuns
     """Reads other runs."""
-    learn: Learn = learned_now
+    learn: Learn = observe_now
     """Finds out what may be different the next time."""
-    fence: Callable[[], Awaitable[None]] = unfenced
+    fence: Callable[[], Awaitable[None]] = no_fence
     """Raises `Fenced` if another process may have the run; asked when an intent is durable, before its effect."""
     foretell: Foretell = nothing_foretold
     """Says what comes next in a replay."""

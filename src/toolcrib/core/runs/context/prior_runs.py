@@ -24,11 +24,11 @@ from toolcrib.contracts import (
 )
 from toolcrib.contracts.runs.forks import Fork
 from toolcrib.contracts.workflows import EarlierCall, Rerun, Takeover
-from toolcrib.core.executor import ToolCall
+from toolcrib.core.executor import CallRequest
 from toolcrib.core.policy import CallPolicy, screen
 from toolcrib.core.registry import compile_schema
 from toolcrib.core.runs.context.ports import Nested
-from toolcrib.core.runs.forks.fork import taken
+from toolcrib.core.runs.forks.fork import copy_envelope
 from toolcrib.core.runs.forks.recording import Recording
 from toolcrib.core.runs.interrupts.recovery import first_try, in_doubt
 from toolcrib.core.runs.journal.history import History
@@ -38,7 +38,7 @@ Judge: TypeAlias = Callable[[CallStarted, datetime], Awaitable[ToolEnvelope | No
 """The envelope of a call that was started at a moment and must not be repeated, or null if it may be."""
 
 
-class TakenOver:
+class ReusedCalls:
     """What a run knows of the calls of another one.
 
     Args:
@@ -66,9 +66,9 @@ class TakenOver:
         earlier = self.facts.calls.get(position)
         if earlier is None or earlier.envelope.name != name:
             return None
-        return earlier if self._filled(earlier, arguments) == earlier.asked else None
+        return earlier if self._with_defaults(earlier, arguments) == earlier.asked else None
 
-    def outcome(self, call: ToolCall, guardrails: Sequence[Guardrail]) -> ToolEnvelope | None:
+    def outcome(self, call: CallRequest, guardrails: Sequence[Guardrail]) -> ToolEnvelope | None:
         """The envelope of the same call if it has succeeded, in whichever try.
 
         Args:
@@ -79,15 +79,15 @@ class TakenOver:
         for position in (call.position, *self._tries.get(call.position, ())):
             earlier = self.same(position, call.name, arguments)
             if earlier is not None and earlier.envelope.ok:
-                return self.taken(earlier.envelope, call.position)
+                return self.reuse_envelope(earlier.envelope, call.position)
         return None
 
-    def known(self, call: ToolCall, guardrails: Sequence[Guardrail]) -> EarlierCall | None:
+    def find_call(self, call: CallRequest, guardrails: Sequence[Guardrail]) -> EarlierCall | None:
         """The same call."""
         return self.same(call.position, call.name, screen(guardrails, "tool_input", call.input).value)
 
-    async def made_before(
-        self, call: ToolCall, guardrails: Sequence[Guardrail], judge: Judge
+    async def decide_repeat(
+        self, call: CallRequest, guardrails: Sequence[Guardrail], judge: Judge
     ) -> ToolEnvelope | str | None:
         """The key of the same call, or an envelope if it must not be made again; null if there was none.
 
@@ -98,7 +98,7 @@ class TakenOver:
             guardrails: As of `outcome`.
             judge: Tells what becomes of a call in doubt.
         """
-        earlier = self.known(call, guardrails)
+        earlier = self.find_call(call, guardrails)
         if earlier is None or earlier.intent is None:
             return None
         tries = (self.facts.calls[position] for position in self._tries.get(call.position, ()))
@@ -106,10 +106,10 @@ class TakenOver:
             if each.intent is not None and self.in_doubt(each):
                 verdict = await judge(each.intent, each.envelope.t_start)
                 if verdict is not None:
-                    return self.judged(each, verdict, call.position)
+                    return self.apply_verdict(each, verdict, call.position)
         return earlier.intent.idempotency_key
 
-    def taken(self, envelope: ToolEnvelope, position: str) -> ToolEnvelope:
+    def reuse_envelope(self, envelope: ToolEnvelope, position: str) -> ToolEnvelope:
         """An envelope as this run has it, which has neither called nor paid."""
         made_in = envelope.reused or self.facts.run_id
         own = {"position": position, "reused": made_in, "attempts": 0, "cost_usd": None}
@@ -119,9 +119,9 @@ class TakenOver:
         """Whether a call that failed has taken effect or may have, and must not simply be made once more."""
         return not self._rerun.repeat_unknown and in_doubt(earlier.envelope.side_effects, earlier.envelope.error)
 
-    def judged(self, earlier: EarlierCall, verdict: ToolEnvelope, position: str) -> ToolEnvelope:
+    def apply_verdict(self, earlier: EarlierCall, verdict: ToolEnvelope, position: str) -> ToolEnvelope:
         """What is said of a call in doubt that is not made again."""
-        taken = self.taken(verdict.model_copy(update={"reused": earlier.envelope.reused}), position)
+        taken = self.reuse_envelope(verdict.model_copy(update={"reused": earlier.envelope.reused}), position)
         if verdict.error is None:
             return taken
         told = (
@@ -141,7 +141,7 @@ class TakenOver:
                 return Rerun(run_id=earlier.child_run_id, repeat_unknown=self._rerun.repeat_unknown)
         return None
 
-    def _filled(self, earlier: EarlierCall, arguments: Json) -> Json:
+    def _with_defaults(self, earlier: EarlierCall, arguments: Json) -> Json:
         """The arguments with the defaults that the tool had then."""
         schema = self._schemas.get(earlier.envelope.content_hash or "")
         if schema is None or not isinstance(arguments, dict):
@@ -149,7 +149,7 @@ class TakenOver:
         return schema.with_defaults(cast("JsonObject", arguments))
 
 
-class Elsewhere:
+class PriorRuns:
     """What a run knows of others.
 
     Args:
@@ -159,7 +159,7 @@ class Elsewhere:
     """
 
     def __init__(self, run: Run, log: RunLog, history: History) -> None:
-        self.taken_over: TakenOver | None = None
+        self.taken_over: ReusedCalls | None = None
         """What it knows of the calls of the run that it takes up, if it takes up one."""
         self.recording: Recording | None = None
         """What it may take of the run that it is a fork of, if it is one."""
@@ -167,7 +167,7 @@ class Elsewhere:
         self._log = log
         self._history = history
 
-    def outcome(self, call: ToolCall, policy: CallPolicy, passes: Callable[[], bool]) -> ToolEnvelope | None:
+    def outcome(self, call: CallRequest, policy: CallPolicy, passes: Callable[[], bool]) -> ToolEnvelope | None:
         """What the same call has brought in another run, if it needs not be made; from now on the journal has it.
 
         Args:
@@ -180,25 +180,25 @@ class Elsewhere:
         judged_anew = self.recording is not None and self.recording.fork.changes.policy is not None
         if judged_anew and not passes():
             return None
-        found = self._taken_over(call, policy) or self._recorded(call, policy)
+        found = self._find_reused(call, policy) or self._find_recorded(call, policy)
         if found is not None:
             self._history.envelopes[call.position] = found.envelope
             self._log.add(found)
         return None if found is None else found.envelope
 
-    def key_of(self, call: ToolCall, policy: CallPolicy) -> str | None:
+    def key_of(self, call: CallRequest, policy: CallPolicy) -> str | None:
         """The idempotency key that the same call had in the run that is taken up; a fork never uses it again."""
-        earlier = None if self._keys is None else self._keys.known(call, policy.guardrails)
+        earlier = None if self._keys is None else self._keys.find_call(call, policy.guardrails)
         return None if earlier is None or earlier.intent is None else earlier.intent.idempotency_key
 
-    async def made_before(self, call: ToolCall, policy: CallPolicy, judge: Judge) -> ToolEnvelope | str | None:
-        """As `TakenOver.made_before`; null in a fork, whose calls are its own."""
-        return None if self._keys is None else await self._keys.made_before(call, policy.guardrails, judge)
+    async def decide_repeat(self, call: CallRequest, policy: CallPolicy, judge: Judge) -> ToolEnvelope | str | None:
+        """As `ReusedCalls.decide_repeat`; null in a fork, whose calls are its own."""
+        return None if self._keys is None else await self._keys.decide_repeat(call, policy.guardrails, judge)
 
-    async def found(self, key: str, make: Callable[[], Awaitable[Json]]) -> Json:
+    async def find_or_make(self, key: str, make: Callable[[], Awaitable[Json]]) -> Json:
         """What the other run has found out under a key, if the fork may take it; else what there is to be found now."""
         recording = self.recording
-        return recording.found(key) if recording is not None and recording.has_found(key) else await make()
+        return recording.get_found(key) if recording is not None and recording.has_found(key) else await make()
 
     @property
     def told(self) -> JsonObject:
@@ -222,29 +222,29 @@ class Elsewhere:
         """The run that a nested one is a fork of."""
         if nested.attempt > 1 or nested.instead_of is not None:
             return None
-        return self.nested_at(nested.position, nested.tool.name)
+        return self.fork_at(nested.position, nested.tool.name)
 
-    def nested_at(self, position: str, tool: str) -> Fork | None:
+    def fork_at(self, position: str, tool: str) -> Fork | None:
         """The run that a nested one of a call of a tool is a fork of."""
-        return None if self.recording is None else self.recording.nested(position, tool)
+        return None if self.recording is None else self.recording.nested_fork(position, tool)
 
     @property
-    def _keys(self) -> TakenOver | None:
+    def _keys(self) -> ReusedCalls | None:
         """What may be called once more under the key that it had: nothing in a fork."""
         return self.taken_over if self.recording is None else None
 
-    def _taken_over(self, call: ToolCall, policy: CallPolicy) -> CallFinished | None:
+    def _find_reused(self, call: CallRequest, policy: CallPolicy) -> CallFinished | None:
         envelope = None if self.taken_over is None else self.taken_over.outcome(call, policy.guardrails)
         if envelope is None or envelope.content_hash in self._run.request.replaced:
             return None
         own = envelope.model_copy(update={"run_id": self._run.run_id})
         return CallFinished(position=call.position, envelope=own)
 
-    def _recorded(self, call: ToolCall, policy: CallPolicy) -> CallFinished | None:
+    def _find_recorded(self, call: CallRequest, policy: CallPolicy) -> CallFinished | None:
         recording = self.recording
         found = None if recording is None else recording.call(call, policy)
         if recording is None or found is None:
             return None
-        envelope = taken(found.envelope, by=self._run.run_id, made_in=recording.facts.run_id)
+        envelope = copy_envelope(found.envelope, by=self._run.run_id, made_in=recording.facts.run_id)
         own = envelope.model_copy(update={"position": call.position})
         return CallFinished(position=call.position, envelope=own, taken_from=found.event)

@@ -17,18 +17,18 @@ from toolcrib.contracts.runs.recordings import Recorded
 from toolcrib.core.executor import Denied, error
 from toolcrib.core.registry import compile_schema
 from toolcrib.core.runs.context.context import Program, RunContext
-from toolcrib.core.runs.forks.fork import recorded
+from toolcrib.core.runs.forks.fork import read_recorded
 from toolcrib.core.runs.interrupts.recovery import Pinned
-from toolcrib.core.runs.interrupts.suspension import Ended
+from toolcrib.core.runs.interrupts.suspension import RunEnd
 
 BEGIN: Final = "run"
 """Position of the request for a run as a whole."""
 
 
-def confirmed(program: Program) -> Program:
+def with_confirmation(program: Program) -> Program:
     """A program that begins once a person agrees, if its tool says so."""
 
-    async def run(context: RunContext, tool: ToolRevision) -> Ended:
+    async def run(context: RunContext, tool: ToolRevision) -> RunEnd:
         request = context.request
         is_call = request.kind == "tool" or request.parent_run_id is not None
         if is_call or request.skips_writes or not tool.definition.requires_confirmation:
@@ -36,13 +36,13 @@ def confirmed(program: Program) -> Program:
         try:
             edited = await context.ask_as_a_whole(BEGIN, tool)
         except Denied as refusal:
-            return Ended(status="failed", stop_reason="policy", error=refusal.error)
+            return RunEnd(status="failed", stop_reason="policy", error=refusal.error)
         return await program(context, tool) if edited is None else await _with(edited, program, context, tool)
 
     return run
 
 
-async def _with(edited: JsonObject, program: Program, context: RunContext, tool: ToolRevision) -> Ended:
+async def _with(edited: JsonObject, program: Program, context: RunContext, tool: ToolRevision) -> RunEnd:
     """Begin with the arguments that the person has made of those that were shown."""
     schema = compile_schema(tool.definition.input_schema)
     filled = schema.with_defaults(edited)
@@ -50,13 +50,13 @@ async def _with(edited: JsonObject, program: Program, context: RunContext, tool:
     if problems:
         message = f"the edited arguments of {tool.name!r} are not valid: {'; '.join(map(str, problems[:5]))}"
         invalid = error(ErrorCode.VALIDATION_ERROR, Reason.INPUT_SCHEMA_MISMATCH, message)
-        return Ended(status="failed", stop_reason="error", error=invalid)
+        return RunEnd(status="failed", stop_reason="error", error=invalid)
     request = context.request.model_copy(update={"input": filled})
     context.run = context.run.model_copy(update={"request": request})
     return await program(context, tool)
 
 
-def forked(program: Program, tools: Pinned) -> Program:
+def with_fork(program: Program, tools: Pinned) -> Program:
     """A program that, in a fork, goes on from what the other run knew.
 
     Args:
@@ -64,7 +64,7 @@ def forked(program: Program, tools: Pinned) -> Program:
         tools: Finds the revisions that the other run has called.
     """
 
-    async def run(context: RunContext, tool: ToolRevision) -> Ended:
+    async def run(context: RunContext, tool: ToolRevision) -> RunEnd:
         fork = context.request.fork
         if fork is not None:
             await _begin(context, fork, tools)
@@ -81,7 +81,7 @@ async def _begin(context: RunContext, fork: Fork, tools: Pinned) -> None:
     """
 
     async def read() -> Json:
-        found = await recorded(context.request, fork, context.run_id, past=context.past, tools=tools)
+        found = await read_recorded(context.request, fork, context.run_id, past=context.past, tools=tools)
         digest = await context.keep(found.model_dump_json().encode())
         return {
             **found.model_dump(mode="json", include={"run_id", "began_at", "seed"}),
@@ -89,9 +89,9 @@ async def _begin(context: RunContext, fork: Fork, tools: Pinned) -> None:
             "digest": digest,
         }
 
-    told: JsonObject | None = context.noted(FORKED)
+    told: JsonObject | None = context.find_progress(FORKED)
     data: JsonObject = await context.learn(FORKED, read) if told is None else told
-    facts = Recorded.model_validate_json(await context.kept(data["digest"]))
+    facts = Recorded.model_validate_json(await context.read_blob(data["digest"]))
     if told is None:
         context.know((ProgressMade(key=FORKED, kind=FORKED, data=data), *facts.known))
     context.go_on_from(facts, fork)

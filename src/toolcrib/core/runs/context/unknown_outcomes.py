@@ -33,9 +33,9 @@ from toolcrib.contracts import (
     digest,
 )
 from toolcrib.contracts.runs.events import CallDoubted
-from toolcrib.core.executor import CallContext, ToolCall, is_repeatable
+from toolcrib.core.executor import CallContext, CallRequest, is_repeatable
 from toolcrib.core.policy import Budget, CallPolicy, is_untrusted
-from toolcrib.core.runs.context.ports import Surroundings
+from toolcrib.core.runs.context.ports import RunPorts
 from toolcrib.core.runs.journal.history import History
 from toolcrib.core.runs.journal.log import RunLog
 
@@ -57,7 +57,7 @@ _PASSING: Final = frozenset(
 """Failures of a lookup after which it is asked again."""
 
 
-class Part(Struct, frozen=True):
+class InquiryScope(Struct, frozen=True):
     """The part of a run's program whose call is in doubt: in its name, and with its rights, others are asked."""
 
     context: CallContext
@@ -66,26 +66,28 @@ class Part(Struct, frozen=True):
     """Writes down how a call has ended."""
 
 
-class Doubts:
+class OutcomeResolver:
     """Finds out for one run.
 
     Args:
         run: The run.
         log: The writing end of its journal.
         history: What its journal knows.
-        surroundings: The rest of the house.
+        run_ports: What it needs of the engine.
         until: Waits.
     """
 
-    def __init__(self, run: Run, log: RunLog, history: History, surroundings: Surroundings, until: Until) -> None:
+    def __init__(self, run: Run, log: RunLog, history: History, run_ports: RunPorts, until: Until) -> None:
         self._run = run
         self._log = log
         self._history = history
-        self._around = surroundings
-        self._in_doubt = surroundings.in_doubt
+        self._around = run_ports
+        self._in_doubt = run_ports.in_doubt
         self._until = until
 
-    async def judge(self, part: Part, intent: CallStarted, since: datetime | None = None) -> ToolEnvelope | None:
+    async def judge(
+        self, part: InquiryScope, intent: CallStarted, since: datetime | None = None
+    ) -> ToolEnvelope | None:
         """The envelope of a call that must not be repeated, or null if it may be.
 
         Args:
@@ -99,9 +101,9 @@ class Doubts:
         if is_repeatable(tool) and not (since is not None and _is_begun_anew(tool)):
             return None
         inquiry = Inquiry(tool, intent, since or self._history.begun_at[intent.position])
-        finding = await self._looked_up(part, inquiry) or await self._asked(part, inquiry)
+        finding = await self._look_up(part, inquiry) or await self._ask_person(part, inquiry)
         if finding is None:
-            return self._in_doubt.unknown(intent, self._run, _tried(tool), cost_usd=tool.cost_usd_per_call)
+            return self._in_doubt.unknown(intent, self._run, _describe_sources(tool), cost_usd=tool.cost_usd_per_call)
         return None if finding == "undone" else finding
 
     def holds(self, position: str) -> bool:
@@ -122,17 +124,17 @@ class Doubts:
         self._log.add(CallDoubted(position=envelope.position, envelope=envelope))
         return True
 
-    async def settle(self, position: str, part: Part) -> ToolEnvelope | None:
+    async def settle(self, position: str, part: InquiryScope) -> ToolEnvelope | None:
         """What becomes of a call that was taken; null if a person says that it is to be made once more.
 
         If the lookup finds nothing, the failure stands and its effect is known: none.
         """
         failed, intent = self._history.doubted[position], self._history.intents[position]
         inquiry = Inquiry(await self._tool(intent.content_hash), intent, failed.t_start)
-        finding = await self._looked_up(part, inquiry)
+        finding = await self._look_up(part, inquiry)
         if finding == "undone":
             failed = _without_effect(failed, inquiry.tool.reconcile or "")
-        finding = failed if finding == "undone" else finding or await self._asked(part, inquiry)
+        finding = failed if finding == "undone" else finding or await self._ask_person(part, inquiry)
         del self._history.doubted[position]
         return None if finding == "undone" else finding or failed
 
@@ -141,7 +143,7 @@ class Doubts:
     async def _tool(self, content_hash: str) -> ToolDefinition:
         return (await self._in_doubt.tool_of(content_hash, self._run.realm)).definition
 
-    async def _looked_up(self, part: Part, inquiry: "Inquiry") -> Finding:
+    async def _look_up(self, part: InquiryScope, inquiry: "Inquiry") -> Finding:
         """What the tool's lookup says, asked until it can be believed or has failed too often."""
         tool = inquiry.tool
         if tool.reconcile is None:
@@ -157,7 +159,7 @@ class Doubts:
             is_missing = said.get("found") is False
             if said.get("found") is True:
                 tainted = answer.tainted or is_untrusted(tool)
-                return self._found(inquiry, said.get("output"), tainted=tainted)
+                return self._success_envelope(inquiry, said.get("output"), tainted=tainted)
             if is_missing and answer.t_start >= settled:
                 return "undone"
             if not waits or not (is_missing or _may_pass(answer)):
@@ -166,7 +168,7 @@ class Doubts:
             moment = settled if is_missing else answer.t_end + timedelta(seconds=wait_s)
             await self._until(question.position, moment, HELD_S)
 
-    async def _ask(self, part: Part, question: ToolCall) -> ToolEnvelope:
+    async def _ask(self, part: InquiryScope, question: CallRequest) -> ToolEnvelope:
         """The answer of a lookup; recovery asks, so the run's allow-list and budget do not matter."""
         known = self._history.envelopes.get(question.position)
         if known is not None:
@@ -182,18 +184,18 @@ class Doubts:
         await part.conclude(envelope)
         return envelope
 
-    async def _asked(self, part: Part, inquiry: "Inquiry") -> Finding:
+    async def _ask_person(self, part: InquiryScope, inquiry: "Inquiry") -> Finding:
         """What a person says, if the tool wants one to be asked."""
         if inquiry.tool.on_unknown != "ask":
             return None
         decision = await part.confirm(inquiry.request())
         if decision is None or not decision.approved or decision.happened is None:
             return None
-        return self._found(inquiry, decision.output, tainted=False) if decision.happened else "undone"
+        return self._success_envelope(inquiry, decision.output, tainted=False) if decision.happened else "undone"
 
-    def _found(self, inquiry: "Inquiry", output: Json, *, tainted: bool) -> ToolEnvelope:
+    def _success_envelope(self, inquiry: "Inquiry", output: Json, *, tainted: bool) -> ToolEnvelope:
         price = inquiry.tool.cost_usd_per_call
-        return self._in_doubt.found(inquiry.intent, self._run, output, tainted=tainted, cost_usd=price)
+        return self._in_doubt.success_envelope(inquiry.intent, self._run, output, tainted=tainted, cost_usd=price)
 
 
 class Inquiry(Struct, frozen=True):
@@ -204,11 +206,11 @@ class Inquiry(Struct, frozen=True):
     since: datetime
     """When it was started."""
 
-    def question(self, lookup: str, number: int) -> ToolCall:
+    def question(self, lookup: str, number: int) -> CallRequest:
         """The call of the lookup. The attempt is in its position, because an answer is good for that one only."""
         place = f"{self.intent.position}.reconcile{self.intent.attempt}"
         position = place if number == 1 else f"{place}.again{number}"
-        return ToolCall(position, lookup, {"idempotency_key": self.intent.idempotency_key})
+        return CallRequest(position, lookup, {"idempotency_key": self.intent.idempotency_key})
 
     def request(self) -> ApprovalRequested:
         """What a person is asked."""
@@ -244,7 +246,7 @@ def _may_pass(answer: ToolEnvelope) -> bool:
     return answer.error is not None and answer.error.code in _PASSING
 
 
-def _tried(tool: ToolDefinition) -> str:
+def _describe_sources(tool: ToolDefinition) -> str:
     """Who could not tell."""
     asked = [f"{tool.reconcile!r}"] if tool.reconcile is not None else []
     asked += ["the person who was asked"] if tool.on_unknown == "ask" else []

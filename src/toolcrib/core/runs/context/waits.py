@@ -8,7 +8,7 @@ from datetime import datetime, timedelta
 
 from toolcrib.contracts import CLOCK, RunStatus, Signal, SignalAwaited, SignalReceived
 from toolcrib.core.executor import Clock
-from toolcrib.core.runs.context.prior_runs import Elsewhere
+from toolcrib.core.runs.context.prior_runs import PriorRuns
 from toolcrib.core.runs.interrupts.approvals import Signals
 from toolcrib.core.runs.interrupts.suspension import Suspended
 from toolcrib.core.runs.journal.history import History, wait_key
@@ -28,12 +28,12 @@ class RunWaits:
         elsewhere: Has what another run received, if this one is a fork of it.
     """
 
-    def __init__(self, log: RunLog, history: History, signals: Signals, clock: Clock, elsewhere: Elsewhere) -> None:
+    def __init__(self, log: RunLog, history: History, signals: Signals, clock: Clock, prior_runs: PriorRuns) -> None:
         self._log = log
         self._history = history
         self._signals = signals
         self._clock = clock
-        self._elsewhere = elsewhere
+        self._prior_runs = prior_runs
 
     async def signal(
         self, name: str, position: str | None, timeout_s: float | None, status: RunStatus = "awaiting_client"
@@ -95,7 +95,7 @@ class RunWaits:
 
     def _has_received(self, key: str) -> bool:
         """Whether it is known what came of a wait, from the other run if need be."""
-        received = None if key in self._history.received else self._elsewhere.signal(key)
+        received = None if key in self._history.received else self._prior_runs.signal(key)
         if received is not None:
             self._note(received)
         return key in self._history.received

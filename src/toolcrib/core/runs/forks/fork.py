@@ -54,7 +54,7 @@ from toolcrib.contracts.runs.forks import FORKED, Fork, ForkChanges, PolicyChang
 from toolcrib.contracts.runs.recordings import Recorded, RecordedAnswer, RecordedCall, RecordedFailure, RecordedRun
 from toolcrib.contracts.workflows import WorkflowImplementation
 from toolcrib.core.runs.interrupts.recovery import Pinned
-from toolcrib.core.runs.interrupts.suspension import Past
+from toolcrib.core.runs.interrupts.suspension import EndedRuns
 from toolcrib.core.runs.journal.history import wait_key
 
 _CUT_OFF: Final = frozenset({Reason.CANCELLED, Reason.RUN_TIMEOUT})
@@ -64,7 +64,7 @@ _TOOLS: Final = frozenset({"tools_resolved", "tools_allotted"})
 _UNPAID: Final = {"usage": Usage(), "cost_usd": Decimal(0)}
 
 
-async def recorded(request: RunRequest, fork: Fork, run_id: str, *, past: Past, tools: Pinned) -> Recorded:
+async def read_recorded(request: RunRequest, fork: Fork, run_id: str, *, past: EndedRuns, tools: Pinned) -> Recorded:
     """What a fork knows from the start, and what it may take later.
 
     Args:
@@ -79,20 +79,20 @@ async def recorded(request: RunRequest, fork: Fork, run_id: str, *, past: Past, 
     """
     original = await past.run(fork.run_id)
     journal = _Journal(original, await past.events(fork.run_id), fork)
-    calls = [] if fork.anew else [call async for call in _untouched(journal.calls(), request, past)]
+    calls = [] if fork.anew else [call async for call in _without_replaced(journal.calls(), request, past)]
     if fork.changes.policy is not None:  # what was refused may be allowed now
         calls = [call for call in calls if call.envelope.status != "denied"]
     return Recorded(
         run_id=fork.run_id,
         began_at=journal.began_at,
         seed=journal.seed,
-        known=tuple(journal.known(run_id)),
+        known=tuple(journal.events_before_cut(run_id)),
         calls=tuple(calls),
         answers=() if fork.anew else tuple(journal.answers()),
         failures=() if fork.anew else tuple(journal.failures()),
-        found={} if fork.anew else journal.found(),
+        found={} if fork.anew else journal.progress_after_cut(),
         signals=() if fork.anew else tuple(journal.signals()),
-        nested={position: child async for position, child in journal.nested(past)},
+        nested={position: child async for position, child in journal.nested_runs(past)},
         schemas=await _schemas((call.envelope.content_hash for call in calls), tools, original.realm),
     )
 
@@ -128,16 +128,16 @@ class _Journal:
 
     # What is known ----------------------------------------------------------------------------------------------------
 
-    def known(self, run_id: str) -> Iterator[Event]:
+    def events_before_cut(self, run_id: str) -> Iterator[Event]:
         """The events of a fork that say the same as those until the cut."""
         asked: dict[str, ApprovalRequested] = {}
         for entry in self._before:
             match entry.event:
                 case CallFinished() as event if ".reconcile" not in event.position:
-                    envelope = taken(event.envelope, by=run_id, made_in=self._run_id)
+                    envelope = copy_envelope(event.envelope, by=run_id, made_in=self._run_id)
                     yield event.model_copy(update={"envelope": envelope, "taken_from": entry.number})
                 case ModelFinished() | ModelFailed() | ModelDenied() as event:
-                    yield from self._known_answer(event, entry.number)
+                    yield from self._answer_events(event, entry.number)
                 case SignalReceived(name=name) as event if name != CANCEL:
                     yield event
                 case ProgressMade(key=key) as event if key != FORKED:
@@ -151,18 +151,18 @@ class _Journal:
                 case _:
                     pass
 
-    def _known_answer(self, event: ModelFinished | ModelFailed | ModelDenied, number: int) -> Iterator[Event]:
+    def _answer_events(self, event: ModelFinished | ModelFailed | ModelDenied, number: int) -> Iterator[Event]:
         if isinstance(event, ModelDenied):
             yield event
             return
         if isinstance(event, ModelFailed) and event.retry_in_s is not None:
             return
-        started = self._started(event)
+        started = self._start_of(event)
         if started is not None:
             yield started.model_copy(update={"decision": None})
-        yield answered_before(event, number) if isinstance(event, ModelFinished) else failed_before(event)
+        yield copy_answer(event, number) if isinstance(event, ModelFinished) else copy_failure(event)
 
-    def _started(self, event: ModelFinished | ModelFailed) -> ModelStarted | None:
+    def _start_of(self, event: ModelFinished | ModelFailed) -> ModelStarted | None:
         """What the model was asked: the first attempt says it."""
         return self._starts.get((event.position, 1))
 
@@ -194,10 +194,10 @@ class _Journal:
                 yield RecordedFailure(event=entry.number, request_hash=asked, end=event)
 
     def _request_hash(self, event: ModelFinished | ModelFailed) -> str | None:
-        started = self._started(event)
+        started = self._start_of(event)
         return None if started is None else started.request_hash
 
-    def found(self) -> JsonObject:
+    def progress_after_cut(self) -> JsonObject:
         """What was told after the cut, by key."""
         told = (entry.event for entry in self._after if isinstance(entry.event, ProgressMade))
         return {event.key: event.data for event in told if event.key != FORKED}
@@ -207,7 +207,7 @@ class _Journal:
         received = (entry.event for entry in self._after if isinstance(entry.event, SignalReceived))
         yield from {wait_key(event.name, event.position): event for event in received if event.name != CANCEL}.values()
 
-    async def nested(self, past: Past) -> AsyncIterator[tuple[str, RecordedRun]]:
+    async def nested_runs(self, past: EndedRuns) -> AsyncIterator[tuple[str, RecordedRun]]:
         """Nested runs of calls that had not ended at the cut, by position, as far as those had come by then."""
         ended = {entry.event.position for entry in self._before if isinstance(entry.event, CallFinished)}
         for entry in (*self._before, *self._after):
@@ -220,7 +220,7 @@ class _Journal:
                     yield event.position, RecordedRun(run_id=event.child_run_id, tool=name, at=max(at, 1))
 
 
-def taken(envelope: ToolEnvelope, *, by: str, made_in: str) -> ToolEnvelope:
+def copy_envelope(envelope: ToolEnvelope, *, by: str, made_in: str) -> ToolEnvelope:
     """An envelope as a run has it that has taken it over, and has neither called nor paid.
 
     Args:
@@ -232,7 +232,7 @@ def taken(envelope: ToolEnvelope, *, by: str, made_in: str) -> ToolEnvelope:
     return envelope.model_copy(update=own)
 
 
-def answered_before(event: ModelFinished, number: int) -> ModelFinished:
+def copy_answer(event: ModelFinished, number: int) -> ModelFinished:
     """An answer as a fork has it, which has neither asked nor paid.
 
     Args:
@@ -243,7 +243,7 @@ def answered_before(event: ModelFinished, number: int) -> ModelFinished:
     return event.model_copy(update={**_UNPAID, **own})
 
 
-def failed_before(event: ModelFailed) -> ModelFailed:
+def copy_failure(event: ModelFailed) -> ModelFailed:
     """The last failure of a model call as a fork has it, likewise."""
     return event.model_copy(update={**_UNPAID, "attempt": 1})
 
@@ -275,7 +275,9 @@ def _cut_off(events: Sequence[RunEvent]) -> set[int]:
     return {entry.number for entry in takewhile(is_cut_off, reversed(events[:-1]))}
 
 
-async def _untouched(calls: Iterable[RecordedCall], request: RunRequest, past: Past) -> AsyncIterator[RecordedCall]:
+async def _without_replaced(
+    calls: Iterable[RecordedCall], request: RunRequest, past: EndedRuns
+) -> AsyncIterator[RecordedCall]:
     """The calls in whose nested runs, at any depth, nothing was called that is called in another revision now."""
     for call in calls:
         nested = call.envelope.metadata.get("run_id")
@@ -283,7 +285,7 @@ async def _untouched(calls: Iterable[RecordedCall], request: RunRequest, past: P
             yield call
 
 
-async def _has_called(hashes: Mapping[str, str], run_id: str, past: Past) -> bool:
+async def _has_called(hashes: Mapping[str, str], run_id: str, past: EndedRuns) -> bool:
     """Whether a run, or one that is nested in it, has called one of these revisions, or is of one of them."""
     events = await past.events(run_id)
     for entry in events:
@@ -300,7 +302,7 @@ async def _schemas(hashes: Iterable[str | None], tools: Pinned, realm: str) -> d
     found: dict[str, JsonObject] = {}
     for content_hash in {*hashes} - {None}:
         try:
-            tool = await tools.pinned(realm, content_hash or "")
+            tool = await tools.get_revision(realm, content_hash or "")
         except ToolcribError:
             continue
         found[tool.content_hash] = tool.definition.input_schema
@@ -322,10 +324,10 @@ def as_asked(tool: ToolRevision, request: RunRequest) -> ToolRevision:
     Raises:
         InvalidInput: The changes do not fit the tool.
     """
-    return tool if request.fork is None else _changed(tool, request.fork.changes)
+    return tool if request.fork is None else _with_changes(tool, request.fork.changes)
 
 
-def _changed(tool: ToolRevision, changes: ForkChanges) -> ToolRevision:
+def _with_changes(tool: ToolRevision, changes: ForkChanges) -> ToolRevision:
     """The revision with changes, under the content hash that its definition has then.
 
     Raises:
@@ -353,7 +355,7 @@ def _with_model(implementation: _Program, changes: ForkChanges, ref: str) -> _Pr
     update: JsonObject = {} if changes.prompt is None else {"system_prompt": changes.prompt}
     if changes.llm:
         update["llm"] = {**implementation.llm.model_dump(mode="json"), **changes.llm}
-    return _checked(implementation, update)
+    return _with_update(implementation, update)
 
 
 def _with_policy(implementation: _Program, policy: PolicyChange) -> _Program:
@@ -372,7 +374,7 @@ def _with_policy(implementation: _Program, policy: PolicyChange) -> _Program:
         if value is not None:
             _require(implementation, name)
             update[name] = value
-    return _checked(implementation, update)
+    return _with_update(implementation, update)
 
 
 def _require(implementation: _Program, field: str) -> None:
@@ -381,7 +383,7 @@ def _require(implementation: _Program, field: str) -> None:
         raise InvalidInput(msg)
 
 
-def _checked(implementation: _ProgramT, update: JsonObject) -> _ProgramT:
+def _with_update(implementation: _ProgramT, update: JsonObject) -> _ProgramT:
     """The implementation with other fields, as if it had been read so."""
     content = {name: getattr(implementation, name) for name in type(implementation).model_fields}
     try:

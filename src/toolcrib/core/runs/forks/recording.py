@@ -24,14 +24,14 @@ from toolcrib.contracts import (
 )
 from toolcrib.contracts.runs.forks import Fork
 from toolcrib.contracts.runs.recordings import Recorded, RecordedAnswer, RecordedCall, RecordedFailure
-from toolcrib.core.executor import ToolCall
+from toolcrib.core.executor import CallRequest
 from toolcrib.core.policy import CallPolicy, screen
 from toolcrib.core.registry import compile_schema
 from toolcrib.core.runs.journal.history import wait_key
 from toolcrib.llm import Response, ScriptedModel, decode_response
 
 _Answer: TypeAlias = RecordedAnswer | RecordedFailure
-_Taken = TypeVar("_Taken", RecordedCall, _Answer)
+_TakenRecord = TypeVar("_TakenRecord", RecordedCall, _Answer)
 
 
 class Recording:
@@ -56,7 +56,7 @@ class Recording:
         self._signals = {wait_key(event.name, event.position): event for event in facts.signals}
         self._schemas = {hashed: compile_schema(schema) for hashed, schema in facts.schemas.items()}
 
-    def call(self, call: ToolCall, policy: CallPolicy) -> RecordedCall | None:
+    def call(self, call: CallRequest, policy: CallPolicy) -> RecordedCall | None:
         """The same call, which is taken now; null if there is none.
 
         Args:
@@ -85,7 +85,7 @@ class Recording:
         is_call = any(call.envelope.position == key for call in self.facts.calls)
         return key in self.facts.found and not is_call
 
-    def found(self, key: str) -> Json:
+    def get_found(self, key: str) -> Json:
         """What was found out."""
         return self.facts.found[key]
 
@@ -93,14 +93,14 @@ class Recording:
         """What came of a wait, by its key."""
         return self._signals.get(name)
 
-    def nested(self, position: str, tool: str) -> Fork | None:
+    def nested_fork(self, position: str, tool: str) -> Fork | None:
         """What a nested run of a call is a fork of; null if there was none."""
         known = self.facts.nested.get(position)
         if known is None or known.tool != tool:
             return None
         return Fork(run_id=known.run_id, at=known.at, allow_writes=self.fork.allow_writes, anew=self.fork.anew)
 
-    def _take(self, same: list[_Taken], places: Mapping[int, str], position: str) -> _Taken | None:
+    def _take(self, same: list[_TakenRecord], places: Mapping[int, str], position: str) -> _TakenRecord | None:
         left = [known for known in same if known.event not in self._taken]
         chosen = next((known for known in left if places[known.event] == position), left[0] if left else None)
         if chosen is not None:

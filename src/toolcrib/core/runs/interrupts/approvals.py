@@ -75,7 +75,7 @@ class RunApprovals:
         """
         if request.position in self._history.given_up:
             raise Suspended("awaiting_approval", approval_signal(request.position))
-        shown = self._shown(request, acting)
+        shown = self._ensure_request(request, acting)
         decision = await self._decision(shown)
         while decision is not None and (changed := differences(shown, decision)):
             shown = self._ask_again(shown, request, changed, acting)
@@ -98,7 +98,7 @@ class RunApprovals:
 
     # Inside -----------------------------------------------------------------------------------------------------------
 
-    def _shown(self, request: ApprovalRequested, acting: str) -> ApprovalRequested:
+    def _ensure_request(self, request: ApprovalRequested, acting: str) -> ApprovalRequested:
         """The request as it is in the inbox."""
         known = self._history.approvals.get(request.position)
         if known is None:

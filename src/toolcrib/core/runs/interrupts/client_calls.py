@@ -24,7 +24,7 @@ from toolcrib.contracts import (
 )
 from toolcrib.core.policy import Budget
 from toolcrib.core.runs.interrupts.approvals import Signals
-from toolcrib.core.runs.interrupts.signals import Branch, client_signal, handed_over
+from toolcrib.core.runs.interrupts.signals import Branch, client_signal, open_client_calls
 from toolcrib.core.runs.interrupts.suspension import Suspended
 from toolcrib.core.runs.journal.history import ONE_CALL, History
 from toolcrib.core.runs.journal.log import RunLog
@@ -60,7 +60,7 @@ def signals_for(
     Raises:
         Conflict: At least one result fits no call that waits; the message names each, and what waits.
     """
-    handed = _handed(tree)
+    handed = _index_calls(tree)
     meant = [(result, [call for call in handed.get(result.call_id, ()) if _is_of(call, result)]) for result in results]
     often = Counter(calls[0].place for _, calls in meant if len(calls) == 1)
     problems = [
@@ -69,16 +69,18 @@ def signals_for(
         if (problem := _problem(result, calls, often, made_by))
     ]
     if problems:
-        waiting = _listed([f"{call.name} at {call.run_id}/{call.position}" for call in handed_over(tree)], ", ")
-        told = f"{_listed(problems, '; ')}. Calls that wait: {waiting or 'none'}"
+        waiting = _join_items(
+            [f"{call.name} at {call.run_id}/{call.position}" for call in open_client_calls(tree)], ", "
+        )
+        told = f"{_join_items(problems, '; ')}. Calls that wait: {waiting or 'none'}"
         msg = f"no result was delivered to run {tree[0].run.run_id}: {told}"
         raise Conflict(msg)
     return [(calls[0].run.run_id, _signal(result, calls[0], made_by, at)) for result, calls in meant if calls[0].waits]
 
 
-def _handed(tree: Sequence[Branch]) -> Mapping[str, Sequence[_Handed]]:
+def _index_calls(tree: Sequence[Branch]) -> Mapping[str, Sequence[_Handed]]:
     """By `call_id` and by position."""
-    waiting = {(envelope.run_id, envelope.position) for envelope in handed_over(tree)}
+    waiting = {(envelope.run_id, envelope.position) for envelope in open_client_calls(tree)}
     found: defaultdict[str, list[_Handed]] = defaultdict(list)
     for run, events, signals in tree:
         for position, handoff in History(events).handoffs.items():
@@ -110,7 +112,7 @@ def _problem(result: ReturnedCall, calls: Sequence[_Handed], often: Counter[str]
     return None if same else "has another result already"
 
 
-def _listed(items: Sequence[str], between: str) -> str:
+def _join_items(items: Sequence[str], between: str) -> str:
     more = [f"and {len(items) - _MOST_SHOWN} more"] if len(items) > _MOST_SHOWN else []
     return between.join([*items[:_MOST_SHOWN], *more])
 
@@ -120,7 +122,7 @@ def _signal(result: ReturnedCall, call: _Handed, made_by: str, at: datetime) -> 
     return Signal(name=client_signal(call.envelope.position), payload=payload, made_by=made_by, at=at)
 
 
-class Handovers:
+class ClientCalls:
     """The handed over calls of one run.
 
     Args:
@@ -159,7 +161,7 @@ class Handovers:
         self._log.add(ClientReturned(position=position, result=result, made_by=signal.made_by))
         return result
 
-    def prepared_before(self, position: str) -> ToolEnvelope | None:
+    def find_client_call(self, position: str) -> ToolEnvelope | None:
         """What was handed over at a position before this process took the run."""
         handed = self._history.handoffs.get(position)
         return handed.envelope if handed is not None else None

@@ -26,19 +26,19 @@ from toolcrib.contracts import (
     ToolRevision,
 )
 from toolcrib.contracts.base.envelope import SideEffects
-from toolcrib.contracts.runs.trace import OutcomeTold, Settlement, settled_signal
-from toolcrib.core.executor import Clock, ToolCall, error
+from toolcrib.contracts.runs.trace import OutcomeTold, Settlement, settlement_signal
+from toolcrib.core.executor import CallRequest, Clock, error
 
 
 class Pinned(Protocol):
     """Finds the exact revision that a call was started with."""
 
-    async def pinned(self, realm: str, content_hash: str) -> ToolRevision:
+    async def get_revision(self, realm: str, content_hash: str) -> ToolRevision:
         """The revision with this content hash."""
         ...
 
 
-class InDoubt:
+class InterruptedCalls:
     """What the journal says of calls that were cut off.
 
     Args:
@@ -50,7 +50,7 @@ class InDoubt:
         self._tools = tools
         self._clock = clock
 
-    def check_same(self, call: ToolCall, recorded: str) -> None:
+    def check_same(self, call: CallRequest, recorded: str) -> None:
         """Refuse a program that asks for another tool than the journal has at this position.
 
         Raises:
@@ -65,9 +65,9 @@ class InDoubt:
 
     async def tool_of(self, content_hash: str, realm: str) -> ToolRevision:
         """The revision that a call was started with."""
-        return await self._tools.pinned(realm, content_hash)
+        return await self._tools.get_revision(realm, content_hash)
 
-    def found(
+    def success_envelope(
         self, intent: CallStarted, run: Run, output: Json, *, tainted: bool, cost_usd: Decimal | None
     ) -> ToolEnvelope:
         """The envelope of a call that is found to have taken effect."""
@@ -152,7 +152,7 @@ def settlement_of(position: str, signals: Mapping[str, Signal]) -> Settlement | 
         position: Of the call in its run.
         signals: Those that were left for the run, by name.
     """
-    told = signals.get(settled_signal(position)) or signals.get(settled_signal(first_try(position)))
+    told = signals.get(settlement_signal(position)) or signals.get(settlement_signal(first_try(position)))
     if told is None:
         return None
     said = OutcomeTold.model_validate(told.payload)

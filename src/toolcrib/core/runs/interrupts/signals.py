@@ -162,7 +162,7 @@ async def read_tree(journal: Journal, run_id: str, *, ended: bool = False) -> Se
     return tree
 
 
-def handed_over(tree: Iterable[Branch]) -> Sequence[ToolEnvelope]:
+def open_client_calls(tree: Iterable[Branch]) -> Sequence[ToolEnvelope]:
     """Prepared calls that wait for a client."""
     open_runs = (branch for branch in tree if not branch.run.ended)
     return [envelope for branch in open_runs for envelope in waiting_handoffs(branch.events, branch.signals)]

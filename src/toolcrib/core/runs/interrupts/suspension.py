@@ -21,7 +21,7 @@ from msgspec import Struct
 from toolcrib.contracts import Attachment, Json, JsonObject, Run, RunEvent, RunStatus, Signal, StopReason, ToolError
 
 
-class Ended(Struct, frozen=True):
+class RunEnd(Struct, frozen=True):
     """How a program came to its end."""
 
     output: Json = None
@@ -54,7 +54,7 @@ class Suspended(BaseException):
         self.nested = nested
 
 
-class Past(Protocol):
+class EndedRuns(Protocol):
     """The reading side of a journal."""
 
     async def run(self, run_id: str) -> Run:

@@ -204,7 +204,7 @@ class _Reader:
         self._left = MOST_BYTES
 
     def bundle(self) -> Bundle:
-        infos = self._checked_names()
+        infos = self._entries_by_name()
         manifest = self._manifest(infos)
         texts = {name: self._entry(infos[name], expected) for name, expected in manifest.entries.items()}
         runs = {
@@ -225,7 +225,7 @@ class _Reader:
             {name.removeprefix("blobs/"): data for name, data in texts.items() if name.startswith("blobs/")},
         )
 
-    def _checked_names(self) -> Mapping[str, zipfile.ZipInfo]:
+    def _entries_by_name(self) -> Mapping[str, zipfile.ZipInfo]:
         found: dict[str, zipfile.ZipInfo] = {}
         infos = self._archive.infolist()
         if len(infos) > MOST_ENTRIES:

@@ -47,7 +47,7 @@ from toolcrib.contracts import (
 )
 from toolcrib.contracts.runs.events import CallDoubted
 from toolcrib.infrastructure.store import Entry
-from toolcrib.llm import Usage as ModelUsage
+from toolcrib.llm import TokenUsage as ModelUsage
 
 
 def as_contract(usage: ModelUsage) -> Usage:
@@ -300,7 +300,7 @@ class Spent(Struct, frozen=True):
         return Spent(self.tool_calls + other.tool_calls, self.tokens + other.tokens, self.cost_usd + other.cost_usd)
 
 
-def spent_on_calls(history: History) -> Spent:
+def spending_on_calls(history: History) -> Spent:
     """What calls have taken, with their nested runs; not what recovery has asked, and what another run has paid.
 
     A call over which a process has died may have cost its price, whether it was repeated or not.
@@ -310,7 +310,7 @@ def spent_on_calls(history: History) -> Spent:
     for envelope in history.envelopes.values():
         if ".reconcile" in envelope.position or envelope.reused is not None:
             continue
-        begun, nested = history.intents.get(envelope.position), _nested(envelope)
+        begun, nested = history.intents.get(envelope.position), _nested_spending(envelope)
         calls = 1 if envelope.attempts or begun else 0
         total += Spent(calls + nested.tool_calls, nested.tokens, envelope.cost_usd or Decimal(0))
         if begun is not None and not envelope.attempts:
@@ -320,15 +320,15 @@ def spent_on_calls(history: History) -> Spent:
     return total
 
 
-def _nested(envelope: ToolEnvelope) -> Spent:
+def _nested_spending(envelope: ToolEnvelope) -> Spent:
     """What the nested run of a call has used, besides money."""
     facts = envelope.metadata if "run_id" in envelope.metadata else {}
     return Spent(facts.get("tool_calls", 0), facts.get("tokens", 0))
 
 
-def spent_in(history: History) -> Spent:
+def spending_of(history: History) -> Spent:
     """What a run has spent, without its nested runs that are still open."""
-    total = spent_on_calls(history)
+    total = spending_on_calls(history)
     for answer in history.answers.values():
         total += Spent(tokens=answer.usage.total_tokens, cost_usd=answer.cost_usd or Decimal(0))
     for lost in history.wasted:

@@ -65,7 +65,7 @@ class PackedEntries(Sequence[Entry]):
         """Add the next event."""
         self._recent.append(entry)
         if len(self._recent) == KEPT + PACK:
-            self._packs.append(_packed(self._recent[:PACK]))
+            self._packs.append(_pack(self._recent[:PACK]))
             del self._recent[:PACK]
 
     def __len__(self) -> int:
@@ -73,7 +73,7 @@ class PackedEntries(Sequence[Entry]):
 
     def __iter__(self) -> Iterator[Entry]:
         for pack in self._packs:
-            yield from _unpacked(pack)
+            yield from _unpack(pack)
         yield from self._recent
 
     @overload
@@ -87,17 +87,17 @@ class PackedEntries(Sequence[Entry]):
             place += len(self)
         pack, within = divmod(place, PACK)
         if 0 <= pack < len(self._packs):
-            return _unpacked(self._packs[pack])[within]
+            return _unpack(self._packs[pack])[within]
         if not 0 <= place < len(self):
             raise IndexError(place)
         return self._recent[place - len(self._packs) * PACK]
 
 
-def _packed(entries: Sequence[Entry]) -> bytes:
-    return zlib.compress(_SHOWN.dump_json([entry.shown() for entry in entries]), level=1)
+def _pack(entries: Sequence[Entry]) -> bytes:
+    return zlib.compress(_SHOWN.dump_json([entry.to_run_event() for entry in entries]), level=1)
 
 
-def _unpacked(pack: bytes) -> Sequence[Entry]:
+def _unpack(pack: bytes) -> Sequence[Entry]:
     return [Entry.of(shown) for shown in _SHOWN.validate_json(zlib.decompress(pack))]
 
 
@@ -161,7 +161,7 @@ class RunLog:
             self.open_calls.pop(event.position, None)
 
 
-class Unrecorded:
+class NullJournal:
     """Lets a call be judged, and refuses all that needs a run."""
 
     async def fence(self) -> None:
@@ -179,7 +179,7 @@ class Unrecorded:
         """Refuse: nothing could be resumed."""
         raise _no_run(prepared.name)
 
-    def prepared_before(self, position: str) -> ToolEnvelope | None:
+    def find_client_call(self, position: str) -> ToolEnvelope | None:
         """Nothing was before."""
         return None
 
@@ -196,7 +196,7 @@ class Unrecorded:
         """Refuse: there is no parent."""
         raise _no_run(tool.name)
 
-    def failed_before(self, position: str) -> FailedCall | None:
+    def find_failed_call(self, position: str) -> FailedCall | None:
         """Nothing was before."""
         return None
 
@@ -213,7 +213,7 @@ def outside_call(principal: Principal, *, test: bool = False) -> CallContext:
         principal=principal,
         policy=CallPolicy(tester=principal.id if test else None),
         budget=Budget(limits),
-        journal=Unrecorded(),
+        journal=NullJournal(),
         lanes=Lanes(limits.max_parallel_calls),
         run_id="",
     )

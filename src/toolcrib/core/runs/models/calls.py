@@ -33,22 +33,22 @@ from toolcrib.contracts.runs.recordings import RecordedAnswer, RecordedFailure
 from toolcrib.core.executor import Clock
 from toolcrib.core.policy import (
     Budget,
+    CapReservation,
     GuardedModel,
     Guardrails,
     ModelReservation,
-    Purse,
+    RunCaps,
     Shortage,
     Spend,
-    Taken,
     strictest,
     withholds_text,
 )
-from toolcrib.core.runs.forks.fork import answered_before, failed_before
+from toolcrib.core.runs.forks.fork import copy_answer, copy_failure
 from toolcrib.core.runs.forks.recording import Recording
 from toolcrib.core.runs.journal.history import History, as_contract, at_most, model_usage
 from toolcrib.core.runs.journal.log import RunLog
-from toolcrib.core.runs.models.guard import NOBODY, Estimate, Screens, Standing
-from toolcrib.core.runs.models.live import Aloud, answer, unheard
+from toolcrib.core.runs.models.guard import NOBODY, Estimate, ModelCallScope, Screens
+from toolcrib.core.runs.models.live import OpenBuffer, answer, no_subscribers
 from toolcrib.llm import (
     Cost,
     Message,
@@ -60,8 +60,8 @@ from toolcrib.llm import (
     messages_as_json,
     response_as_json,
 )
-from toolcrib.llm import Usage as ModelUsage
-from toolcrib.llm.base.errors import RetryPolicy
+from toolcrib.llm import TokenUsage as ModelUsage
+from toolcrib.llm.base.errors import ModelRetryPolicy
 from toolcrib.llm.models.model import LanguageModel
 
 _PERHAPS_BILLED: Final = frozenset({"timeout", "stream_cut", "bad_response"})
@@ -94,7 +94,7 @@ class _Attempt(Struct, frozen=True):
     number: int
     reservation: ModelReservation
     decision: GuardDecision
-    taken: Taken | None = None
+    taken: CapReservation | None = None
     """What was reserved under the caps on what many runs spend."""
 
 
@@ -138,7 +138,7 @@ class ModelCalls:
         jitter: Random numbers in [0, 1) for back-off.
         retry: When a failed attempt is worth another.
         guardrails: Asks the rules of the run; those that everybody has if null.
-        purse: Asks the caps on what many runs spend; there are none if null.
+        run_caps: Asks the caps on what many runs spend; there are none if null.
         screens: The content filters; in a replay they find what they found.
     """
 
@@ -149,11 +149,11 @@ class ModelCalls:
         budget: Budget,
         clock: Clock,
         *,
-        aloud: Aloud = unheard,
+        open_buffer: OpenBuffer = no_subscribers,
         jitter: Callable[[], float],
-        retry: RetryPolicy,
+        retry: ModelRetryPolicy,
         guardrails: Guardrails | None = None,
-        purse: Purse | None = None,
+        run_caps: RunCaps | None = None,
         screens: Screens | None = None,
     ) -> None:
         self.spending = Spending(ModelUsage())
@@ -161,11 +161,11 @@ class ModelCalls:
         self._history = history
         self._budget = budget
         self._clock = clock
-        self._aloud = aloud
+        self._open_buffer = open_buffer
         self._jitter = jitter
         self._retry = retry
         self._guardrails = guardrails or Guardrails()
-        self._purse = purse
+        self._run_caps = run_caps
         self._estimate = Estimate()
         self._screens = screens or Screens()
         self._kept: ModelReservation | None = None
@@ -174,7 +174,7 @@ class ModelCalls:
         """What may be taken from another run instead of asking; nothing if null."""
         self._recount()
 
-    async def perform(self, call: ModelCall, standing: Standing = NOBODY) -> Response:
+    async def perform(self, call: ModelCall, standing: ModelCallScope = NOBODY) -> Response:
         """The model's answer: from the journal, or from the model.
 
         Raises:
@@ -194,14 +194,14 @@ class ModelCalls:
         denied = self._history.denials.get(call.position)
         if denied is not None:
             raise ModelRefused(denied.decision)
-        screened, found = self.screened(call, standing.guardrails)
+        screened, found = self.screen_call(call, standing.guardrails)
         screened = msgspec.structs.replace(screened, request_hash=hash_request(call.model.name, screened.request))
         taken = None if self.recording is None else self.recording.answer(call.position, screened.request_hash)
         if taken is not None:
-            return self._take(self._allowed(screened, standing, found, 1, recorded=True), standing, taken)
+            return self._take(self._admit_attempt(screened, standing, found, 1, recorded=True), standing, taken)
         return await self._send_until_answered(screened, standing, found)
 
-    def screened(self, call: ModelCall, guardrails: tuple[Guardrail, ...]) -> tuple[ModelCall, GuardDecision | None]:
+    def screen_call(self, call: ModelCall, guardrails: tuple[Guardrail, ...]) -> tuple[ModelCall, GuardDecision | None]:
         """The call as content filters let it pass, and what they have found."""
         request = call.request
         system, messages, found = self._screens.request(guardrails, request.system, request.messages)
@@ -238,20 +238,20 @@ class ModelCalls:
     def know(self, history: History) -> None:
         """Count the turns that were taken in another run, and now are this one's: nobody has paid for them here."""
         for known in history.answers.values():
-            self._budget.settle_model(None, tokens=0, cost_usd=Decimal(0), iterations=counted(known.purpose))
+            self._budget.settle_model(None, tokens=0, cost_usd=Decimal(0), iterations=iterations_of(known.purpose))
 
     def _recount(self) -> None:
         """Count what the journal has: answers, and attempts that may have cost something and brought nothing."""
         for known in self._history.answers.values():
             cost = Cost(known.cost_usd, known.cost_source or "")
-            self._settle(None, model_usage(known.usage), cost, iterations=counted(known.purpose))
+            self._settle(None, model_usage(known.usage), cost, iterations=iterations_of(known.purpose))
         for wasted in self._history.wasted:
             self._settle(None, wasted.usage, Cost(wasted.cost_usd, "at most"))
 
-    def _allowed(
+    def _admit_attempt(
         self,
         call: ModelCall,
-        standing: Standing,
+        standing: ModelCallScope,
         found: GuardDecision | None,
         number: int,
         *,
@@ -268,7 +268,7 @@ class ModelCalls:
         most = ModelUsage() if recorded else most
         cost = self._most_expensive(call.model, most)
         reservation = ModelReservation(most.input + most.output, cost, 0 if call.purpose in _FREE else 1)
-        refused = self._judged(call, standing, found, reservation)
+        refused = self._judge_call(call, standing, found, reservation)
         if refused is not None and refused.outcome == "deny":
             self._log.add(
                 ModelDenied(position=call.position, purpose=call.purpose, model=call.model.name, decision=refused)
@@ -279,13 +279,13 @@ class ModelCalls:
         shortage = budget.reserve_model(reservation)
         if shortage is not None:
             if call.purpose != "answer":  # which is asked for because a limit was reached: that was told
-                self._log.add(_told(shortage))
+                self._log.add(_limit_event(shortage))
             raise BudgetExhausted(shortage)
         facts |= {} if found is None else found.inputs
         return _Attempt(call, number, reservation, GuardDecision(outcome="allow", rule="allowed", inputs=facts))
 
-    def _judged(
-        self, call: ModelCall, standing: Standing, found: GuardDecision | None, most: ModelReservation
+    def _judge_call(
+        self, call: ModelCall, standing: ModelCallScope, found: GuardDecision | None, most: ModelReservation
     ) -> GuardDecision | None:
         """The strictest that guardrails say of a call, its contents included; null for nothing."""
         if not standing.guardrails:
@@ -306,11 +306,13 @@ class ModelCalls:
         costs = [model.cost(usage, now).usd for usage in (most, cached)]
         return max((cost for cost in costs if cost is not None), default=None)
 
-    async def _send_until_answered(self, call: ModelCall, standing: Standing, found: GuardDecision | None) -> Response:
+    async def _send_until_answered(
+        self, call: ModelCall, standing: ModelCallScope, found: GuardDecision | None
+    ) -> Response:
         first = number = self._history.attempts.get(call.position, 0) + 1
         while True:
-            attempt = await self._capped(self._allowed(call, standing, found, number))
-            self._log.add(_told_start(attempt))
+            attempt = await self._reserve_caps(self._admit_attempt(call, standing, found, number))
+            self._log.add(_start_event(attempt))
             started = self._clock.monotonic()
             try:
                 response = await self._answer(call, standing)
@@ -333,13 +335,15 @@ class ModelCalls:
             await self._clock.sleep(wait)
             number += 1
 
-    def _take(self, attempt: _Attempt, standing: Standing, taken: RecordedAnswer | RecordedFailure) -> Response:
+    def _take(self, attempt: _Attempt, standing: ModelCallScope, taken: RecordedAnswer | RecordedFailure) -> Response:
         """What came of the same request in another run; filters of this one see it too."""
         call = attempt.call
-        self._log.add(_told_start(attempt))
-        self._settle(attempt.reservation, ModelUsage(), Cost(Decimal(0), "fork"), iterations=counted(call.purpose))
+        self._log.add(_start_event(attempt))
+        self._settle(
+            attempt.reservation, ModelUsage(), Cost(Decimal(0), "fork"), iterations=iterations_of(call.purpose)
+        )
         if isinstance(taken, RecordedFailure):
-            failed = failed_before(taken.end).model_copy(update={"position": call.position})
+            failed = copy_failure(taken.end).model_copy(update={"position": call.position})
             self._log.add(failed)
             raise _failure(failed)
         response = decode_response(orjson.dumps(taken.end.response))
@@ -347,13 +351,13 @@ class ModelCalls:
         response, found = self._screens.response(standing.guardrails, response)
         found = found or taken.end.decision
         own = {"position": call.position, "response": response_as_json(response), "decision": found}
-        self._log.add(answered_before(taken.end, taken.event).model_copy(update=own))
+        self._log.add(copy_answer(taken.end, taken.event).model_copy(update=own))
         return _unless_refused(response, found)
 
-    async def _answer(self, call: ModelCall, standing: Standing) -> Response:
+    async def _answer(self, call: ModelCall, standing: ModelCallScope) -> Response:
         """Ask the model; those who watch hear it as it speaks, unless a filter must have seen its words whole."""
-        aloud = unheard if withholds_text(standing.guardrails) else self._aloud
-        with aloud(self._log.events[-1].number) as speech:
+        open_buffer = no_subscribers if withholds_text(standing.guardrails) else self._open_buffer
+        with open_buffer(self._log.events[-1].number) as speech:
             response = await answer(call.model, call.request, speech)
         check_characters(response, call.model.name)
         return response
@@ -378,10 +382,12 @@ class ModelCalls:
             )
         )
 
-    async def _finish(self, attempt: _Attempt, standing: Standing, response: Response, seconds: float) -> Response:
+    async def _finish(
+        self, attempt: _Attempt, standing: ModelCallScope, response: Response, seconds: float
+    ) -> Response:
         call, reservation = attempt.call, attempt.reservation
         cost = call.model.cost(response.usage, self._clock.now())
-        self._settle(reservation, response.usage, cost, iterations=counted(call.purpose))
+        self._settle(reservation, response.usage, cost, iterations=iterations_of(call.purpose))
         await self._pay(attempt, response.usage, cost.usd)
         self._estimate.learn(call.request, response.usage)
         response, found = self._screens.response(standing.guardrails, response)
@@ -401,20 +407,20 @@ class ModelCalls:
         )
         return _unless_refused(response, found)
 
-    async def _capped(self, attempt: _Attempt) -> _Attempt:
+    async def _reserve_caps(self, attempt: _Attempt) -> _Attempt:
         """The attempt with what is reserved for it under the caps on what many runs spend.
 
         Raises:
             BudgetExhausted: One of them does not allow it.
         """
-        if self._purse is None:
+        if self._run_caps is None:
             return attempt
         most = attempt.reservation
-        taken = await self._purse.reserve(f"model/{attempt.call.position}", Spend(0, most.tokens, most.cost_usd))
+        taken = await self._run_caps.reserve(f"model/{attempt.call.position}", Spend(0, most.tokens, most.cost_usd))
         if isinstance(taken, Shortage):
             self._budget.settle_model(most, tokens=0, cost_usd=None)
             if attempt.call.purpose != "answer":
-                self._log.add(_told(taken))
+                self._log.add(_limit_event(taken))
             raise BudgetExhausted(taken)
         facts = {**attempt.decision.inputs, **taken.facts}
         decision = attempt.decision.model_copy(update={"inputs": facts})
@@ -422,8 +428,8 @@ class ModelCalls:
 
     async def _pay(self, attempt: _Attempt, usage: ModelUsage, cost_usd: Decimal | None) -> None:
         """Count what an attempt came to under those caps."""
-        if self._purse is not None and attempt.taken is not None:
-            await self._purse.settle(attempt.taken, Spend(0, usage.input + usage.output, cost_usd))
+        if self._run_caps is not None and attempt.taken is not None:
+            await self._run_caps.settle(attempt.taken, Spend(0, usage.input + usage.output, cost_usd))
 
     def _settle(
         self,
@@ -441,12 +447,12 @@ class ModelCalls:
             self.spending.cost_unknown = True
 
 
-def counted(purpose: Purpose) -> int:
+def iterations_of(purpose: Purpose) -> int:
     """An iteration is an answer of the model, but not what comes before the first turn or after the last."""
     return 0 if purpose in {"summary", "answer"} else 1
 
 
-def _told_start(attempt: _Attempt) -> ModelStarted:
+def _start_event(attempt: _Attempt) -> ModelStarted:
     """An attempt as the journal is told of it; the first of a call says what is asked."""
     call, is_first = attempt.call, attempt.number == 1
     return ModelStarted(
@@ -467,7 +473,7 @@ def _failure(failed: ModelFailed) -> ModelError:
     return ModelError(failed.kind, failed.message, status=failed.status, retry_after_s=failed.retry_after_s)
 
 
-def _told(shortage: Shortage) -> LimitReached:
+def _limit_event(shortage: Shortage) -> LimitReached:
     return LimitReached(limit=shortage.limit, value=shortage.value, maximum=shortage.maximum, message=shortage.message)
 
 

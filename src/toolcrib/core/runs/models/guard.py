@@ -14,7 +14,7 @@ from msgspec import Struct
 from toolcrib.contracts import Filtered, GuardDecision, Guardrail, Json, JsonObject
 from toolcrib.core.policy import Screening, filters_of, screen, strictest
 from toolcrib.llm import Message, Part, Request, Response, Text, Thinking, ToolCall, ToolResult
-from toolcrib.llm import Usage as ModelUsage
+from toolcrib.llm import TokenUsage as ModelUsage
 
 _TOKENS_PER_BYTE: Final = 1 / 3
 """Many, because a reservation must not be too small."""
@@ -23,7 +23,7 @@ _MARGIN: Final = 1.1
 _ESCAPE: Final = re.compile(r"\\(?:u([0-9A-Fa-f]{4})|.)", re.DOTALL)
 
 
-class Standing(Struct, frozen=True):
+class ModelCallScope(Struct, frozen=True):
     """How a run stands when it asks a model: what its guardrails are told."""
 
     guardrails: tuple[Guardrail, ...] = ()
@@ -32,7 +32,7 @@ class Standing(Struct, frozen=True):
     tainted_by: str | None = None
 
 
-NOBODY: Final = Standing()
+NOBODY: Final = ModelCallScope()
 """A run without guardrails."""
 
 
@@ -112,7 +112,7 @@ class Screens:
             self._rules, self._seen = rules, {}
         key = place, text
         if key not in self._seen:
-            self._seen[key] = _screened(rules, place, text)
+            self._seen[key] = _screen_text(rules, place, text)
         return self._seen[key]
 
 
@@ -161,12 +161,12 @@ class _Reader:
                 return part if self.text(part.text) == part.text else None
 
 
-def _screened(rules: Sequence[Guardrail], place: Filtered, text: str) -> Screening:
+def _screen_text(rules: Sequence[Guardrail], place: Filtered, text: str) -> Screening:
     """A text that is JSON, or holds some, stays so: what its strings say is looked at, not how they are written."""
     value = _json(text)
     screening = screen(rules, place, value)
     if screening.decision is None:  # no JSON, or a key stands in it twice, of which the value has only one
-        screening = screen(rules, place, _spelled_out(text))
+        screening = screen(rules, place, _unescape(text))
         if value is not None:
             screening = msgspec.structs.replace(screening, value=value)
     if screening.decision is None or not screening.passes:
@@ -174,7 +174,7 @@ def _screened(rules: Sequence[Guardrail], place: Filtered, text: str) -> Screeni
     return screening if value is None else Screening(orjson.dumps(screening.value).decode(), screening.decision)
 
 
-def _spelled_out(text: str) -> str:
+def _unescape(text: str) -> str:
     """The text with characters in place of their escapes in JSON, as far as JSON may have them as they are."""
     return _ESCAPE.sub(_character, text) if "\\u" in text else text
 

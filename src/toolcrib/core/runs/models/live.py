@@ -12,11 +12,11 @@ from dataclasses import dataclass, field
 from typing import TypeAlias
 
 from toolcrib.contracts import ModelError
-from toolcrib.llm import Done, Event, Request, Response, TextDelta, ThinkingDelta
+from toolcrib.llm import Done, Event, Request, Response, TextChunk, ThinkingChunk
 from toolcrib.llm.models.model import LanguageModel
 
 
-class Speech:
+class TokenBuffer:
     """The answer of one attempt of a model call, as far as it has come."""
 
     def __init__(self) -> None:
@@ -26,26 +26,26 @@ class Speech:
     @property
     def text(self) -> str:
         """The text so far."""
-        return _joined(self._text)
+        return _join_pieces(self._text)
 
     @property
     def thinking(self) -> str:
         """The shown reasoning so far."""
-        return _joined(self._thinking)
+        return _join_pieces(self._thinking)
 
     def hear(self, event: Event) -> None:
         """Take the next piece."""
-        if isinstance(event, TextDelta):
+        if isinstance(event, TextChunk):
             self._text.append(event.text)
-        elif isinstance(event, ThinkingDelta):
+        elif isinstance(event, ThinkingChunk):
             self._thinking.append(event.text)
 
 
-Aloud: TypeAlias = Callable[[int], AbstractContextManager[Speech | None]]
+OpenBuffer: TypeAlias = Callable[[int], AbstractContextManager[TokenBuffer | None]]
 """Opens the speech of an attempt, by the number of its `model_started`; null if nobody watches its run."""
 
 
-def unheard(_: int) -> AbstractContextManager[None]:
+def no_subscribers(_: int) -> AbstractContextManager[None]:
     """Nobody watches."""
     return nullcontext()
 
@@ -53,10 +53,10 @@ def unheard(_: int) -> AbstractContextManager[None]:
 @dataclass(slots=True)
 class _Audience:
     watchers: int = 0
-    speeches: dict[int, Speech] = field(default_factory=dict[int, Speech])
+    speeches: dict[int, TokenBuffer] = field(default_factory=dict[int, TokenBuffer])
 
 
-class Live:
+class TokenHub:
     """The hub: who watches which run, and what its models are saying."""
 
     def __init__(self) -> None:
@@ -73,19 +73,19 @@ class Live:
             audience.watchers -= 1
             self._forget(run_id)
 
-    def speeches(self, run_id: str) -> Mapping[int, Speech]:
+    def speeches(self, run_id: str) -> Mapping[int, TokenBuffer]:
         """What is being said in a run, by the number of the `model_started` that it belongs to."""
         audience = self._runs.get(run_id)
         return audience.speeches if audience is not None else {}
 
     @contextmanager
-    def speech(self, run_id: str, number: int) -> Generator[Speech | None]:
+    def speech(self, run_id: str, number: int) -> Generator[TokenBuffer | None]:
         """Let those who watch a run hear a model call; null if nobody does when it begins."""
         audience = self._runs.get(run_id)
         if audience is None or not audience.watchers:
             yield None
             return
-        audience.speeches[number] = Speech()
+        audience.speeches[number] = TokenBuffer()
         try:
             yield audience.speeches[number]
         finally:
@@ -98,7 +98,7 @@ class Live:
             del self._runs[run_id]
 
 
-async def answer(model: LanguageModel, request: Request, speech: Speech | None) -> Response:
+async def answer(model: LanguageModel, request: Request, speech: TokenBuffer | None) -> Response:
     """A model's whole answer, spoken aloud if there is a speech for it.
 
     Raises:
@@ -114,6 +114,6 @@ async def answer(model: LanguageModel, request: Request, speech: Speech | None) 
     raise ModelError("stream_cut", f"the stream of {model.name} ended before its answer did")
 
 
-def _joined(pieces: list[str]) -> str:
+def _join_pieces(pieces: list[str]) -> str:
     pieces[:] = ["".join(pieces)]
     return pieces[0]

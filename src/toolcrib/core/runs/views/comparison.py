@@ -36,7 +36,7 @@ from toolcrib.contracts.runs.comparisons import (
     RunFacts,
     ValueDiff,
 )
-from toolcrib.core.runs.journal.history import History, StoredRun, spent_in
+from toolcrib.core.runs.journal.history import History, StoredRun, spending_of
 from toolcrib.llm import decode_response
 
 T = TypeVar("T")
@@ -63,7 +63,7 @@ def value_diffs(before: Json, after: Json, path: str = "") -> Iterator[ValueDiff
     if isinstance(before, dict) and isinstance(after, dict):
         ours, theirs = cast("JsonObject", before), cast("JsonObject", after)
         for name in dict.fromkeys((*ours, *theirs)):
-            yield from _at(f"{path}/{_escaped(name)}", ours, theirs, name)
+            yield from _at(f"{path}/{_escape(name)}", ours, theirs, name)
     elif isinstance(before, list) and isinstance(after, list):
         left, right = dict(enumerate(cast("list[Json]", before))), dict(enumerate(cast("list[Json]", after)))
         for place in range(max(len(left), len(right))):
@@ -79,7 +79,7 @@ def _at(path: str, before: Mapping[T, Json], after: Mapping[T, Json], key: T) ->
         yield ValueDiff(path=path, before=before.get(key), after=after.get(key))
 
 
-def _escaped(name: str) -> str:
+def _escape(name: str) -> str:
     return name.replace("~", "~0").replace("/", "~1")
 
 
@@ -103,7 +103,7 @@ class _Side:
     def facts(self) -> RunFacts:
         """The run in numbers."""
         run, history = self._run, History(self._events)
-        spent, last = spent_in(history), self._events[-1].event
+        spent, last = spending_of(history), self._events[-1].event
         ended = last if isinstance(last, RunFinished) else None
         return RunFacts(
             run_id=run.run_id,
@@ -156,7 +156,7 @@ class _Side:
     def _answer(self, number: int, event: ModelFinished | ModelFailed | ModelDenied) -> None:
         match event:
             case ModelFinished():
-                self.answers[event.position] = number, _said(event)
+                self.answers[event.position] = number, _answer_text(event)
                 if event.taken_from is not None:
                     self.taken.add(event.position)
             case ModelFailed():
@@ -232,7 +232,7 @@ def _ref(envelope: ToolEnvelope | None) -> str | None:
     return None if envelope is None else f"{envelope.name}@{envelope.version}"
 
 
-def _said(event: ModelFinished) -> str:
+def _answer_text(event: ModelFinished) -> str:
     message = decode_response(orjson.dumps(event.response)).message
     return "\n".join(filter(None, (message.text, *(f"{call.name}({call.args})" for call in message.calls))))
 

@@ -39,7 +39,7 @@ from toolcrib.contracts import (
 )
 from toolcrib.core.executor import error
 from toolcrib.core.runs.context.context import Program, RunContext
-from toolcrib.core.runs.interrupts.suspension import Ended, Past
+from toolcrib.core.runs.interrupts.suspension import EndedRuns, RunEnd
 from toolcrib.core.runs.journal.history import Logged
 
 
@@ -74,16 +74,16 @@ def resolve_pins(
         calls: The calls of the run, in the order in which they began.
         earlier: What handles held before, by name; null for those that are not among them.
     """
-    found = {pin.name: selected(pin.selector, calls) for pin in pins}
+    found = {pin.name: select_call(pin.selector, calls) for pin in pins}
     return {name: call.output if call is not None else earlier.get(name) for name, call in found.items()}
 
 
-def unfilled(pins: Iterable[PinnedHandle], calls: Sequence[ToolEnvelope]) -> Sequence[PinnedHandle]:
+def find_unfilled(pins: Iterable[PinnedHandle], calls: Sequence[ToolEnvelope]) -> Sequence[PinnedHandle]:
     """The handles that no call fills."""
-    return [pin for pin in pins if selected(pin.selector, calls) is None]
+    return [pin for pin in pins if select_call(pin.selector, calls) is None]
 
 
-def selected(selector: PinSelector, calls: Sequence[ToolEnvelope]) -> ToolEnvelope | None:
+def select_call(selector: PinSelector, calls: Sequence[ToolEnvelope]) -> ToolEnvelope | None:
     """The call that a selector means; one that was denied or skipped was never executed, and fills nothing."""
     executed = [call for call in calls if call.name == selector.tool and call.status in {"success", "error"}]
     match selector.strategy:
@@ -168,17 +168,19 @@ _PAGES: Final = 10
 def holding_pins(program: Program) -> Program:
     """A program that fails at its end if a handle that must not be empty is."""
 
-    async def run(context: RunContext, tool: ToolRevision) -> Ended:
+    async def run(context: RunContext, tool: ToolRevision) -> RunEnd:
         ended = await program(context, tool)
         if ended.status != "completed":
             return ended
-        missing = [pin for pin in unfilled(pinned_by(tool), calls_of(context.log.events)) if pin.on_missing == "error"]
-        return _failed(ended, missing) if missing else ended
+        missing = [
+            pin for pin in find_unfilled(agent_pins(tool), calls_of(context.log.events)) if pin.on_missing == "error"
+        ]
+        return _with_failure(ended, missing) if missing else ended
 
     return run
 
 
-async def handles_of(past: Past, run: Run, tool: ToolRevision, events: Sequence[Logged]) -> dict[str, Json]:
+async def handles_of(past: EndedRuns, run: Run, tool: ToolRevision, events: Sequence[Logged]) -> dict[str, Json]:
     """What the handles of a run hold, as it stands.
 
     Args:
@@ -187,20 +189,20 @@ async def handles_of(past: Past, run: Run, tool: ToolRevision, events: Sequence[
         tool: The revision that it executes, which has the pins.
         events: The run's own.
     """
-    pins, calls = pinned_by(tool) if run.request.kind == "agent" else (), calls_of(events)
-    stale = [pin for pin in unfilled(pins, calls) if pin.on_missing == "stale_last_success"]
-    held = await held_in(past, await place_of(past, run), stale) if stale and run.ended else {}
+    pins, calls = agent_pins(tool) if run.request.kind == "agent" else (), calls_of(events)
+    stale = [pin for pin in find_unfilled(pins, calls) if pin.on_missing == "stale_last_success"]
+    held = await find_last_runs(past, await place_of(past, run), stale) if stale and run.ended else {}
     earlier = await calls_held(past, stale, held)
     return resolve_pins(pins, calls, {name: call.output for name, call in earlier.items()})
 
 
-def pinned_by(tool: ToolRevision) -> tuple[PinnedHandle, ...]:
+def agent_pins(tool: ToolRevision) -> tuple[PinnedHandle, ...]:
     """The pins of an agent; nothing else has any."""
     implementation = tool.definition.implementation
     return implementation.pins if isinstance(implementation, AgentImplementation) else ()
 
 
-class Place(NamedTuple):
+class HandleOwner(NamedTuple):
     """Who has an agent run, and where: what its handles held before counts for nobody else."""
 
     realm: str
@@ -216,12 +218,12 @@ class Place(NamedTuple):
     """Id of the run that looks back; of a step that of its workflow, so that its elements do not see each other."""
 
 
-async def place_of(past: Past, run: Run) -> Place:
+async def place_of(past: EndedRuns, run: Run) -> HandleOwner:
     """Where a run of an agent has its place."""
     request = run.request
     parent = None if request.parent_run_id is None else await past.run(request.parent_run_id)
     in_workflow = parent is not None and parent.request.kind == "workflow"
-    return Place(
+    return HandleOwner(
         realm=run.realm,
         made_by=run.made_by,
         agent=request.tool_name,
@@ -231,7 +233,7 @@ async def place_of(past: Past, run: Run) -> Place:
     )
 
 
-async def held_in(past: Past, place: Place, pins: Sequence[PinnedHandle]) -> dict[str, str]:
+async def find_last_runs(past: EndedRuns, place: HandleOwner, pins: Sequence[PinnedHandle]) -> dict[str, str]:
     """Where handles were filled last: ids of successful runs by the names of handles, of those that any has filled.
 
     Args:
@@ -247,14 +249,14 @@ async def held_in(past: Past, place: Place, pins: Sequence[PinnedHandle]) -> dic
             break
         looked_at += 1
         calls = _successes(await past.events(earlier.run_id))
-        held |= {pin.name: earlier.run_id for pin in wanted if selected(pin.selector, calls) is not None}
+        held |= {pin.name: earlier.run_id for pin in wanted if select_call(pin.selector, calls) is not None}
     return held
 
 
-async def calls_held(past: Past, pins: Iterable[PinnedHandle], held: Mapping[str, str]) -> dict[str, ToolEnvelope]:
-    """The calls that have filled handles in the runs that `held_in` has found, by the names of the handles."""
+async def calls_held(past: EndedRuns, pins: Iterable[PinnedHandle], held: Mapping[str, str]) -> dict[str, ToolEnvelope]:
+    """The calls that have filled handles in the runs that `find_last_runs` has found, by the names of the handles."""
     found = {
-        pin.name: selected(pin.selector, _successes(await past.events(held[pin.name])))
+        pin.name: select_call(pin.selector, _successes(await past.events(held[pin.name])))
         for pin in pins
         if pin.name in held
     }
@@ -276,7 +278,7 @@ def handle_missing(pins: Sequence[PinnedHandle]) -> ToolError:
     return error(ErrorCode.VALIDATION_ERROR, Reason.HANDLE_MISSING, message, handles=names)
 
 
-async def _earlier(past: Past, place: Place) -> AsyncIterator[Run]:
+async def _earlier(past: EndedRuns, place: HandleOwner) -> AsyncIterator[Run]:
     """Successful runs of a place, newest first."""
     before = place.before
     for _ in range(_PAGES):
@@ -304,5 +306,5 @@ def _step(request: RunRequest) -> str:
     return step_at(request.parent_position or "")
 
 
-def _failed(ended: Ended, missing: Sequence[PinnedHandle]) -> Ended:
+def _with_failure(ended: RunEnd, missing: Sequence[PinnedHandle]) -> RunEnd:
     return msgspec.structs.replace(ended, status="failed", stop_reason="error", error=handle_missing(missing))

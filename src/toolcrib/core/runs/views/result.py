@@ -29,9 +29,15 @@ from toolcrib.contracts import (
     approval_id,
     approval_signal,
 )
-from toolcrib.core.runs.interrupts.signals import handed_over, open_question, read_tree, to_approve, waiting_question
+from toolcrib.core.runs.interrupts.signals import (
+    open_client_calls,
+    open_question,
+    read_tree,
+    to_approve,
+    waiting_question,
+)
 from toolcrib.core.runs.journal.history import Logged
-from toolcrib.core.runs.models.calls import counted
+from toolcrib.core.runs.models.calls import iterations_of
 from toolcrib.core.runs.views.handles import answer_of, handles_of, outputs_of
 from toolcrib.core.runs.views.trace import trace_of
 from toolcrib.infrastructure.store import Entry, Journal
@@ -85,7 +91,7 @@ class Result:
     @cached_property
     def question(self) -> OpenQuestion | None:
         """What it asks; `crib.questions.answer` answers it, and `of_run` there also tells what nested runs ask."""
-        return waiting_question([entry.shown() for entry in self.log], ())
+        return waiting_question([entry.to_run_event() for entry in self.log], ())
 
     @cached_property
     def outputs(self) -> AgentOutputs:
@@ -95,7 +101,7 @@ class Result:
     @cached_property
     def events(self) -> Sequence[RunEvent]:
         """The events of the run, in order."""
-        return tuple(entry.shown() for entry in self.log)
+        return tuple(entry.to_run_event() for entry in self.log)
 
     @cached_property
     def trace(self) -> Trace:
@@ -134,7 +140,7 @@ async def read_response(journal: Journal, run_id: str, tool: ToolRevision) -> Ag
         handles=await handles_of(journal, run, tool, events),
         error=trace.error,
         warnings=trace.warnings,
-        tool_calls=tuple(handed_over(tree)),
+        tool_calls=tuple(open_client_calls(tree)),
         question=open_question(tree),
         approvals=tuple(_in_short(owner, request) for owner, request in to_approve(tree)),
     )
@@ -155,4 +161,4 @@ def _iterations(events: Sequence[Logged]) -> int:
     last = events[-1].event
     if isinstance(last, RunFinished):
         return last.iterations
-    return sum(counted(entry.event.purpose) for entry in events if isinstance(entry.event, ModelFinished))
+    return sum(iterations_of(entry.event.purpose) for entry in events if isinstance(entry.event, ModelFinished))

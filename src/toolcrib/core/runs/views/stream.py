@@ -54,7 +54,7 @@ from toolcrib.contracts.runs.stream import ToolCallInDoubt
 from toolcrib.contracts.workflows import STEP_SETTLED, SettledStep, StepEnded
 from toolcrib.core.executor import Clock
 from toolcrib.core.runs.journal.history import Logged
-from toolcrib.core.runs.models.live import Live, Speech
+from toolcrib.core.runs.models.live import TokenBuffer, TokenHub
 from toolcrib.core.runs.views.result import result_of
 from toolcrib.infrastructure.store import Journal
 from toolcrib.llm import Response, Thinking, decode_response
@@ -84,7 +84,7 @@ class _Speaking:
     thinking: int = 0
 
 
-class Narration:
+class MessageProjector:
     """Tells a run from a place on.
 
     Args:
@@ -129,12 +129,12 @@ class Narration:
         if said is not None:
             yield StreamMessage(self.place, said)
 
-    def hear(self, speeches: Mapping[int, Speech]) -> Iterator[StreamMessage]:
+    def hear(self, speeches: Mapping[int, TokenBuffer]) -> Iterator[StreamMessage]:
         """What models have said since, in calls that are told to have begun."""
         for speaking in list(self._speaking.values()):
             speech = speeches.get(speaking.number)
             if speech is not None:
-                for delta in self._said(speaking, thinking=speech.thinking, text=speech.text):
+                for delta in self._new_deltas(speaking, thinking=speech.thinking, text=speech.text):
                     yield StreamMessage(self.place, delta)
 
     def pause(self, run_id: str, status: RunStatus) -> StreamMessage:
@@ -182,10 +182,10 @@ class Narration:
     def _rest(self, event: ModelFinished) -> Iterator[StreamMessage]:
         """What was not heard of an answer."""
         response, speaking = decode_response(orjson.dumps(event.response)), self._speaking[event.position]
-        for delta in self._said(speaking, thinking=_thinking(response), text=response.message.text):
+        for delta in self._new_deltas(speaking, thinking=_thinking(response), text=response.message.text):
             yield StreamMessage(self.place, delta)
 
-    def _said(self, speaking: _Speaking, *, thinking: str, text: str) -> Iterator[ThinkingDelta | TextDelta]:
+    def _new_deltas(self, speaking: _Speaking, *, thinking: str, text: str) -> Iterator[ThinkingDelta | TextDelta]:
         number, position, purpose = speaking.number, speaking.position, speaking.purpose
         if len(thinking) > speaking.thinking:
             offset, speaking.thinking = speaking.thinking, len(thinking)
@@ -246,7 +246,7 @@ LISTENS: Final = 5
 
 
 async def listen(
-    journal: Journal, live: Live, clock: Clock, run_id: str, place: str = BEGINNING
+    journal: Journal, live: TokenHub, clock: Clock, run_id: str, place: str = BEGINNING
 ) -> AsyncGenerator[StreamMessage | None]:
     """What there is to tell of a run from a place on, until it has ended or waits; null at moments without news.
 
@@ -261,7 +261,7 @@ async def listen(
         InvalidInput: The run has no such place.
     """
     with live.watch(run_id):
-        narration = Narration(await journal.events(run_id) if place != BEGINNING else (), place)
+        narration = MessageProjector(await journal.events(run_id) if place != BEGINNING else (), place)
         while True:
             run = await journal.run(run_id)
             for entry in await journal.events(run_id, after=narration.number):
@@ -276,7 +276,9 @@ async def listen(
                 yield told
 
 
-async def _hear(narration: Narration, live: Live, clock: Clock, run_id: str) -> AsyncIterator[StreamMessage | None]:
+async def _hear(
+    narration: MessageProjector, live: TokenHub, clock: Clock, run_id: str
+) -> AsyncIterator[StreamMessage | None]:
     """What models say until it is time for the journal: now and then, and when one has begun or ended."""
     speaking = set(live.speeches(run_id))
     for _ in range(LISTENS):

@@ -78,7 +78,7 @@ _DEEPER = 4
 """Lists inside lists are cut so much sooner: what each of a hundred batches says counts more than all of the first."""
 
 
-def shortened(value: Json, limit: int) -> Json:
+def shorten_json(value: Json, limit: int) -> Json:
     """The value, with lists and texts cut until its JSON has at most `limit` characters, or cutting helps no more."""
     short, items, length = value, _ITEMS, _LENGTH
     while len(orjson.dumps(short).decode()) > limit and (items > 1 or length > _SHORTEST):
@@ -87,14 +87,14 @@ def shortened(value: Json, limit: int) -> Json:
     return short
 
 
-def clipped(text: str, limit: int) -> str:
+def clip_text(text: str, limit: int) -> str:
     """The text, or its beginning and how long it is."""
     return text if len(text) <= limit else f"{text[:limit]}… ({len(text)} characters)"
 
 
 def _cut(value: Json, items: int, length: int) -> Json:
     if isinstance(value, str):
-        return clipped(value, length)
+        return clip_text(value, length)
     if isinstance(value, dict):
         return {key: _cut(item, items, length) for key, item in cast("JsonObject", value).items()}
     if isinstance(value, list):
@@ -224,13 +224,13 @@ class _Reader:
             case ApprovalWithdrawn() as event:
                 self._change(ApprovalStep, event.position, status="cancelled", reason=event.reason)
             case ClientHandoff() as event:
-                self._handed_off(entry, event)
+                self._take_client_call(entry, event)
             case ClientReturned() as event:
-                self._returned(event)
+                self._take_client_result(event)
             case SignalAwaited() as event:
-                self._awaited(entry, event)
+                self._take_signal_wait(entry, event)
             case SignalReceived() as event:
-                self._received(entry, event)
+                self._take_signal(entry, event)
             case _:
                 self._take_note(entry)
 
@@ -274,7 +274,7 @@ class _Reader:
             called = [step.action for step in self.steps[self._asked :] if isinstance(step, ToolStep)]
             return f"results of {', '.join(dict.fromkeys(called))}" if called else ""
         messages = decode_messages(orjson.dumps(event.messages))
-        return clipped("\n".join(message.text for message in messages), _LONGEST_TEXT)
+        return clip_text("\n".join(message.text for message in messages), _LONGEST_TEXT)
 
     def _model_failed(self, event: ModelFailed) -> None:
         step = cast("LLMStep", self.steps[self._places[LLMStep, event.position]])
@@ -290,7 +290,7 @@ class _Reader:
             event.position,
             status="success",
             reasoning=reasoning_of(response),
-            decision=None if decision is None else clipped(decision, _LONGEST_TEXT),
+            decision=None if decision is None else clip_text(decision, _LONGEST_TEXT),
             tokens=event.usage.total_tokens,
             input_tokens=event.usage.input_tokens,
             output_tokens=event.usage.output_tokens,
@@ -342,7 +342,7 @@ class _Reader:
             event.position,
             status=envelope.status,
             approved_parameters=envelope.approved_input,
-            result=shortened(envelope.output, _LARGEST_RESULT),
+            result=shorten_json(envelope.output, _LARGEST_RESULT),
             error=envelope.error,
             attempts=envelope.attempts,
             cached=envelope.cached,
@@ -395,35 +395,35 @@ class _Reader:
             made_by=event.made_by,
         )
 
-    def _handed_off(self, entry: RunEvent, event: ClientHandoff) -> None:
+    def _take_client_call(self, entry: RunEvent, event: ClientHandoff) -> None:
         step = HandoffStep(
             action=event.envelope.name,
             number=self._next,
             position=event.position,
             status="waiting",
             started_at=entry.at,
-            payload=shortened(event.envelope.output, _LARGEST_RESULT),
+            payload=shorten_json(event.envelope.output, _LARGEST_RESULT),
         )
         self._add(step, event.position)
 
-    def _returned(self, event: ClientReturned) -> None:
+    def _take_client_result(self, event: ClientReturned) -> None:
         result = event.result
         self._change(
             HandoffStep,
             event.position,
             status="success" if result.error is None else "error",
-            result=shortened(result.output, _LARGEST_RESULT),
+            result=shorten_json(result.output, _LARGEST_RESULT),
             error=result.error,
             made_by=event.made_by,
         )
 
-    def _awaited(self, entry: RunEvent, event: SignalAwaited) -> None:
+    def _take_signal_wait(self, entry: RunEvent, event: SignalAwaited) -> None:
         step = SignalStep(
             name=event.name, number=self._next, status="waiting", wake_at=event.wake_at, started_at=entry.at
         )
         self._add(step, wait_key(event.name, event.position))
 
-    def _received(self, entry: RunEvent, event: SignalReceived) -> None:
+    def _take_signal(self, entry: RunEvent, event: SignalReceived) -> None:
         key = wait_key(event.name, event.position)
         if (SignalStep, key) not in self._places:
             self._add(SignalStep(name=event.name, number=self._next, status="waiting", started_at=entry.at), key)
@@ -551,14 +551,14 @@ async def _trace(journal: Journal, events: Sequence[RunEvent]) -> Trace:
     if not any(map(_is_in_doubt, trace.steps)):
         return trace
     signals = await journal.signals(trace.run_id)
-    return trace.model_copy(update={"steps": tuple(_settled(step, signals) for step in trace.steps)})
+    return trace.model_copy(update={"steps": tuple(_with_settlement(step, signals) for step in trace.steps)})
 
 
 def _is_in_doubt(step: Step) -> bool:
     return isinstance(step, ToolStep) and in_doubt(step.side_effects, step.error)
 
 
-def _settled(step: Step, signals: Mapping[str, Signal]) -> Step:
+def _with_settlement(step: Step, signals: Mapping[str, Signal]) -> Step:
     if not isinstance(step, ToolStep):
         return step
     return step.model_copy(update={"settled": settlement_of(step.position, signals)})

@@ -48,7 +48,7 @@ class Job(Generic[T]):
         """Wait until the operation is durable or refused."""
         self.listeners += 1
         try:
-            yield from self.ended().__await__()
+            yield from self.wait_for_end().__await__()
         except BaseException:
             self.listeners -= 1
             self._writer.note(self)
@@ -58,7 +58,7 @@ class Job(Generic[T]):
             raise self.error
         return cast("T", self.result)
 
-    async def ended(self) -> None:
+    async def wait_for_end(self) -> None:
         """Wait likewise, but leave a failure to others."""
         if self._settled:
             return
@@ -116,7 +116,7 @@ class Writer:
             self._start = self._loop.call_later(_LINGER_S, self._launch)
         return job
 
-    def queued(self, chain: Hashable) -> Job[Any] | None:
+    def find_open_job(self, chain: Hashable) -> Job[Any] | None:
         """The last operation of a chain, if more may be added to it: it is not on its way yet.
 
         Nor is anything of no chain queued behind it, which could see that the order had changed.
@@ -141,7 +141,7 @@ class Writer:
         """Wait until all that is queued now has been committed or refused."""
         pending = self._queue or self._in_flight
         if pending:
-            await pending[-1].ended()
+            await pending[-1].wait_for_end()
 
     def _launch(self) -> None:
         self._start = None
@@ -241,7 +241,7 @@ class Committer:
 
     def _transact(self, jobs: Sequence[Job[Any]]) -> Exception | None:
         session, told = self._session, False
-        if session.lost():
+        if session.is_lost():
             raise _Lost
         try:
             mark = session.begin()
@@ -282,7 +282,7 @@ class Committer:
     def _give_up(self, lost: _Lost) -> None:
         """Undo the transaction; raises `lost` if that was its connection's end."""
         self._session.rollback()
-        if self._session.lost(lost.cause):
+        if self._session.is_lost(lost.cause):
             raise lost from lost.cause
 
     def _reconnect(self, lost: _Lost) -> bool:
@@ -299,7 +299,7 @@ class Committer:
             raise self._away(lost, away) from lost.cause
         if self._in_doubt is None:
             return False
-        has = self._session.committed(self._in_doubt)
+        has = self._session.is_committed(self._in_doubt)
         self._in_doubt = None
         return has and lost.mark is not None
 

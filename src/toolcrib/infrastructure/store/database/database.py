@@ -90,22 +90,22 @@ class Database:
                 be run a second time if another operation spoiled the transaction, or the connection was lost.
             chain: Names operations that build on each other; see `Job`.
         """
-        return self._opened().writer.put(work, chain)
+        return self._require_open().writer.put(work, chain)
 
-    def queued(self, chain: Hashable) -> Job[Any] | None:
-        """See `Writer.queued`."""
-        return self._opened().writer.queued(chain)
+    def find_open_job(self, chain: Hashable) -> Job[Any] | None:
+        """See `Writer.find_open_job`."""
+        return self._require_open().writer.find_open_job(chain)
 
     async def drain(self) -> None:
         """Wait until all that is queued now has been committed or refused."""
-        await self._opened().writer.drain()
+        await self._require_open().writer.drain()
 
     async def read(self, work: Callable[[Session], T]) -> T:
         """Run an operation that only reads, in a thread of its own; it sees what was committed before.
 
         It may be run a second time if the connection was lost.
         """
-        live = self._opened()
+        live = self._require_open()
         return await asyncio.get_running_loop().run_in_executor(live.readers, self._read, live, work)
 
     def _read(self, live: "_Live", work: Callable[[Session], T]) -> T:
@@ -113,7 +113,7 @@ class Database:
         try:
             return work(session)
         except self._dialect.failures as error:
-            if not session.lost(error):
+            if not session.is_lost(error):
                 raise self._dialect.explain(error) from error
             session.close()
             if not used:  # it was not an idle one that had been lost before
@@ -126,12 +126,12 @@ class Database:
         """A session that reads, and whether it has been used before."""
         while live.idle:
             session = live.idle.pop()
-            if not session.lost():
+            if not session.is_lost():
                 return session, True
             session.close()
         return Session(self._dialect.connect(), self._dialect, self._prepared), False
 
-    def _opened(self) -> "_Live":
+    def _require_open(self) -> "_Live":
         if self._live is None:
             msg = f"the store {self._dialect.name} is not open; call open() first"
             raise StoreUnavailable(msg)

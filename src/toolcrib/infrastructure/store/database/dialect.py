@@ -51,7 +51,7 @@ class Dialect(Protocol):
         """Start a transaction that may write; null if nobody needs to ask later what became of it."""
         ...
 
-    def committed(self, cursor: Cursor, mark: Mark) -> bool:
+    def is_committed(self, cursor: Cursor, mark: Mark) -> bool:
         """Whether a transaction took place whose connection was lost before the database had answered.
 
         Raises:
@@ -59,7 +59,7 @@ class Dialect(Protocol):
         """
         ...
 
-    def lost(self, connection: sa.Connection, error: Exception | None = None) -> bool:
+    def is_lost(self, connection: sa.Connection, error: Exception | None = None) -> bool:
         """Whether a connection leads nowhere any more, in itself or as this failure says."""
         ...
 

@@ -117,7 +117,7 @@ class Postgres:
         cursor.nextset()
         return cursor.fetchone()[0]
 
-    def committed(self, cursor: Cursor, mark: Mark) -> bool:
+    def is_committed(self, cursor: Cursor, mark: Mark) -> bool:
         """Whether a transaction took place. One that still waits for its commit is ended: that never comes.
 
         Raises:
@@ -139,7 +139,7 @@ class Postgres:
         msg = f"the store {self.name} is still busy with what was being written, and nobody knows whether it will be"
         raise StoreUnavailable(msg)
 
-    def lost(self, connection: sa.Connection, error: Exception | None = None) -> bool:
+    def is_lost(self, connection: sa.Connection, error: Exception | None = None) -> bool:
         """Whether a connection is closed, or is one to a server that does not write any more."""
         if connection.closed or connection.invalidated:  # seen by SQLAlchemy, which would now connect anew, or raise
             return True
@@ -168,7 +168,7 @@ class Postgres:
 
     def explain(self, error: Exception) -> ToolcribError:
         """What a failure of the server means to the caller."""
-        state, cause = _state(error), self._said(error)
+        state, cause = _state(error), self._error_text(error)
         if state.startswith(_VALUE) or (isinstance(_original(error), psycopg.DataError) and not state):
             return InvalidInput(f"a value cannot be stored: {cause}")
         return StoreUnavailable(f"the store {self.name} failed: {cause}; {_ADVICE.get(state, _OTHERWISE)}")
@@ -179,7 +179,7 @@ class Postgres:
         connection.execute(_CONFIGURE, {"wait": f"{_LOCK_S}s"})
         return connection
 
-    def _said(self, error: Exception) -> str:
+    def _error_text(self, error: Exception) -> str:
         """The server's words in one line, without the names that open it."""
         cause = _original(error)
         primary = cause.diag.message_primary if isinstance(cause, psycopg.Error) else None

@@ -133,13 +133,13 @@ class Session:
         """Start a transaction that may write; see `Dialect.begin`."""
         return self._dialect.begin(self._cursor)
 
-    def committed(self, mark: Mark) -> bool:
-        """See `Dialect.committed`."""
-        return self._dialect.committed(self._cursor, mark)
+    def is_committed(self, mark: Mark) -> bool:
+        """See `Dialect.is_committed`."""
+        return self._dialect.is_committed(self._cursor, mark)
 
-    def lost(self, error: Exception | None = None) -> bool:
-        """Whether it leads nowhere any more; see `Dialect.lost`."""
-        return self.closed or self._dialect.lost(self.connection, error)
+    def is_lost(self, error: Exception | None = None) -> bool:
+        """Whether it leads nowhere any more; see `Dialect.is_lost`."""
+        return self.closed or self._dialect.is_lost(self.connection, error)
 
     def commit(self) -> None:
         """Make everything since `begin` durable."""

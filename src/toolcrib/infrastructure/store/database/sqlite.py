@@ -91,12 +91,12 @@ class Sqlite:
         """Start a transaction that may write."""
         cursor.execute("BEGIN IMMEDIATE")
 
-    def committed(self, cursor: Cursor, mark: str) -> bool:
+    def is_committed(self, cursor: Cursor, mark: str) -> bool:
         """False: a commit that fails has not taken place."""
         del cursor, mark
         return False
 
-    def lost(self, connection: sa.Connection, error: Exception | None = None) -> bool:
+    def is_lost(self, connection: sa.Connection, error: Exception | None = None) -> bool:
         """Whether the file is not the one any more that was opened: what is written to that one nobody finds."""
         del error
         return connection.info[_INODE] != self._inode()

@@ -21,16 +21,22 @@ from toolcrib.infrastructure.store.ports.records import (
     ApprovalFilter,
     Charge,
     ConversationFilter,
-    Place,
     Reserved,
+    SealedKey,
     SealedValue,
     exists,
     no_approval,
     no_conversation,
     require_next,
 )
-from toolcrib.infrastructure.store.ports.records import sealed_require_next as require_next_of_sealed
-from toolcrib.infrastructure.store.ports.rules import Answered, Withdrawn, asked, closed, told
+from toolcrib.infrastructure.store.ports.records import require_next_sealed as require_next_of_sealed
+from toolcrib.infrastructure.store.ports.rules import (
+    Answered,
+    Withdrawn,
+    answer_from_signal,
+    approval_from_event,
+    change_from_event,
+)
 
 
 class MemoryApprovals:
@@ -62,16 +68,16 @@ class MemoryApprovals:
 
     def follow(self, entry: Entry) -> None:
         """Take in an event."""
-        row = asked(entry)
+        row = approval_from_event(entry)
         if row is not None:
             self._rows.setdefault(row.run_id, {}).setdefault(row.signal, row)
-        change = closed(entry)
+        change = change_from_event(entry)
         if change is not None:
             self._change(entry.run_id, change)
 
     def hear(self, run_id: str, signal: Signal) -> None:
         """Take in a signal that was left for a run."""
-        answer = told(signal)
+        answer = answer_from_signal(signal)
         if answer is not None:
             self._change(run_id, answer)
 
@@ -183,7 +189,7 @@ class MemoryCounters:
         """Amount and end of each ticket, by key."""
 
     async def reserve(self, ticket: str, charges: Sequence[Charge], *, now: datetime, until: datetime) -> Reserved:
-        used = tuple(self._used(charge.key, ticket, now) for charge in charges)
+        used = tuple(self._amount_used(charge.key, ticket, now) for charge in charges)
         pairs = enumerate(zip(used, charges, strict=True))
         refused = next((index for index, (before, each) in pairs if before + each.amount > each.limit), None)
         if refused is None:
@@ -210,7 +216,7 @@ class MemoryCounters:
         self._entries = {key: entries for key, entries in self._entries.items() if entries}
         return len(old)
 
-    def _used(self, key: str, ticket: str, now: datetime) -> int:
+    def _amount_used(self, key: str, ticket: str, now: datetime) -> int:
         entries = self._entries.get(key, {}).items()
         return sum(amount for name, (amount, ends) in entries if name != ticket and ends > now)
 
@@ -219,14 +225,14 @@ class MemorySealedValues:
     """Sealed values, in a dictionary."""
 
     def __init__(self) -> None:
-        self._values: dict[Place, SealedValue] = {}
+        self._values: dict[SealedKey, SealedValue] = {}
 
     async def put(self, value: SealedValue) -> None:
         known = self._values.get(value.place)
         require_next_of_sealed(value, known.version if known else 0)
         self._values[value.place] = value
 
-    async def get(self, place: Place) -> SealedValue | None:
+    async def get(self, place: SealedKey) -> SealedValue | None:
         return self._values.get(place)
 
     async def list(self, realm: str | None) -> Sequence[SealedValue]:
@@ -238,7 +244,7 @@ class MemorySealedValues:
         self._values[old.place] = replace(old, sealed=sealed)
         return True
 
-    async def remove(self, place: Place) -> bool:
+    async def remove(self, place: SealedKey) -> bool:
         return self._values.pop(place, None) is not None
 
 

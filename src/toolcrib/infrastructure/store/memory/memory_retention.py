@@ -11,7 +11,7 @@ from toolcrib.infrastructure.store.ports.retention import MOST_EVENTS, Family, P
 from toolcrib.infrastructure.store.ports.rules import digests_named_in, runs_named_in
 
 
-class StoredRun(Protocol):
+class MemoryRun(Protocol):
     """A run as the journal in memory keeps it."""
 
     created: Run
@@ -32,7 +32,7 @@ class StoredRuns(Protocol):
     pruned_before: datetime | None
 
     @property
-    def rows(self) -> Mapping[str, StoredRun]:
+    def rows(self) -> Mapping[str, MemoryRun]:
         """All runs."""
         ...
 
@@ -82,7 +82,7 @@ class MemoryRetention:
         page = (root for root in found if after is None or _age(root) > _age(after))
         return sorted(page, key=_age)[:limit]
 
-    async def needed(self, realm: str) -> frozenset[str]:
+    async def find_needed_runs(self, realm: str) -> frozenset[str]:
         found: set[str] = set()
         runs = [run for run in self._runs.values() if run.created.realm == realm and run.status not in ENDED]
         while runs:
@@ -125,7 +125,7 @@ class MemoryRetention:
     def _family(self, root: str, since: datetime, needed: Collection[str]) -> Family:
         known = tuple(run_id for run_id in self._members(root) if run_id in self._runs)
         runs = [self._runs[run_id] for run_id in known]
-        if any(run.status not in ENDED or _touched(run) >= since for run in runs):
+        if any(run.status not in ENDED or _last_change(run) >= since for run in runs):
             return Family("unfinished", known)
         if any(run_id in needed for run_id in known):
             return Family("needed", known)
@@ -151,5 +151,5 @@ def _age(root: Root) -> tuple[datetime, str]:
     return root.created_at, root.run_id
 
 
-def _touched(run: StoredRun) -> datetime:
+def _last_change(run: MemoryRun) -> datetime:
     return max((run.updated_at, *(signal.at for signal in run.signals.values())))

@@ -198,7 +198,7 @@ class _Definitions:
     async def changes(self, realm: str) -> int:
         return self._changes[realm]
 
-    async def changed(self, kind: DefinitionKind, realm: str, since: int) -> Changed:
+    async def changes_since(self, kind: DefinitionKind, realm: str, since: int) -> Changed:
         latest = ((key, at) for key, at in reversed(self._changed.items()) if key[1] == realm)
         keys = sorted(key for key, _ in takewhile(lambda found: found[1] > since, latest) if key[0] == kind)
         return Changed(
@@ -284,7 +284,7 @@ _DONE = _Done()
 class _Row:
     created: Run
     log: list[Entry]
-    standing: rules.Standing = rules.READY
+    standing: rules.LogState = rules.READY
     """Where it stands while nobody owns it."""
     owner: str | None = None
     lease_until: datetime = rules.AT_ONCE
@@ -334,7 +334,7 @@ class _Journal:
         try:
             rules.check_new(run, lease)
             if run.run_id in self.rows:
-                raise rules.taken(run.run_id)
+                raise rules.id_conflict(run.run_id)
         except ToolcribError as error:
             return _Done(error)
         row = _Row(run, [rules.first_entry(run, first)], updated_at=run.created_at)
@@ -426,7 +426,7 @@ class _Journal:
         row = self.rows.get(run_id)
         return dict(row.signals) if row else {}
 
-    async def signalled(self, name: str, run_ids: Sequence[str]) -> Sequence[str]:
+    async def runs_with_signal(self, name: str, run_ids: Sequence[str]) -> Sequence[str]:
         return [run_id for run_id in run_ids if run_id in self.rows and name in self.rows[run_id].signals]
 
     async def run(self, run_id: str) -> Run:
@@ -460,7 +460,7 @@ class _Journal:
         row = self.rows.get(run_id)
         log = row.log if row else []
         page = log[after:] if limit is None else log[after : after + limit]
-        return tuple(entry.shown() for entry in page)
+        return tuple(entry.to_run_event() for entry in page)
 
     def _row(self, run_id: str) -> _Row:
         row = self.rows.get(run_id)

@@ -26,16 +26,16 @@ from toolcrib.infrastructure.store.ports.ports import (
 )
 from toolcrib.infrastructure.store.ports.records import (
     ANY_CONVERSATION,
-    Approvals,
+    ApprovalStore,
     ConversationFilter,
-    Conversations,
+    ConversationStore,
     Counters,
-    Place,
+    SealedKey,
     SealedValue,
     SealedValues,
 )
-from toolcrib.infrastructure.store.ports.records import sealed_require_next as require_next
-from toolcrib.infrastructure.store.ports.retention import Retention
+from toolcrib.infrastructure.store.ports.records import require_next_sealed as require_next
+from toolcrib.infrastructure.store.ports.retention import RetentionStore
 
 _FOR_EVER: Final = 10**9
 _KINDS: Final[tuple[DefinitionKind, ...]] = get_args(DefinitionKind)
@@ -75,7 +75,7 @@ class ShadowStore:
         return self._journal
 
     @property
-    def approvals(self) -> Approvals:
+    def approvals(self) -> ApprovalStore:
         """None: what waits is asked of the journal."""
         return self._memory.approvals
 
@@ -100,7 +100,7 @@ class ShadowStore:
         return self._sealed
 
     @property
-    def conversations(self) -> Conversations:
+    def conversations(self) -> ConversationStore:
         """Those of the store behind, which nobody can change."""
         return self._conversations
 
@@ -110,7 +110,7 @@ class ShadowStore:
         return self._memory.counters
 
     @property
-    def retention(self) -> Retention:
+    def retention(self) -> RetentionStore:
         """Of what is here."""
         return self._memory.retention
 
@@ -135,7 +135,7 @@ class _Definitions:
         self.save = memory.save
         self.save_all = memory.save_all
         self.changes = memory.changes
-        self.changed = memory.changed
+        self.changes_since = memory.changes_since
         self.revisions = memory.revisions
         self.set_status = memory.set_status
         self.remove = memory.remove
@@ -196,8 +196,8 @@ class _Journal:
     async def signals(self, run_id: str) -> Mapping[str, Signal]:
         return await self._of(run_id).signals(run_id)
 
-    async def signalled(self, name: str, run_ids: Sequence[str]) -> Sequence[str]:
-        return await self._memory.signalled(name, run_ids)
+    async def runs_with_signal(self, name: str, run_ids: Sequence[str]) -> Sequence[str]:
+        return await self._memory.runs_with_signal(name, run_ids)
 
     async def run(self, run_id: str) -> Run:
         return await self._of(run_id).run(run_id)
@@ -246,14 +246,14 @@ class _Sealed:
 
     def __init__(self, behind: SealedValues) -> None:
         self._behind = behind
-        self._changed: dict[Place, SealedValue | None] = {}
+        self._changed: dict[SealedKey, SealedValue | None] = {}
 
     async def put(self, value: SealedValue) -> None:
         known = await self.get(value.place)
         require_next(value, known.version if known else 0)
         self._changed[value.place] = value
 
-    async def get(self, place: Place) -> SealedValue | None:
+    async def get(self, place: SealedKey) -> SealedValue | None:
         return self._changed[place] if place in self._changed else await self._behind.get(place)
 
     async def list(self, realm: str | None) -> Sequence[SealedValue]:
@@ -265,7 +265,7 @@ class _Sealed:
         del old, sealed
         raise _unchangeable("seals values anew")
 
-    async def remove(self, place: Place) -> bool:
+    async def remove(self, place: SealedKey) -> bool:
         known = await self.get(place)
         self._changed[place] = None
         return known is not None
@@ -274,7 +274,7 @@ class _Sealed:
 class _Conversations:
     """Conversations of another store, to be read."""
 
-    def __init__(self, behind: Conversations) -> None:
+    def __init__(self, behind: ConversationStore) -> None:
         self._behind = behind
 
     async def add(self, conversation: Conversation) -> None:

@@ -1,4 +1,4 @@
-"""What the rest of the house asks of a store. Two implementations keep these promises: in memory, and SQL.
+"""What other packages ask of a store. Two implementations keep these promises: in memory, and SQL.
 
 A store keeps definitions, runs with their numbered events, signals, conversations, cached results, API keys, sealed
 values and blobs. It decides nothing: it knows no tool, no model and no policy. Every row carries its realm and who made
@@ -13,8 +13,8 @@ from typing import Literal, NamedTuple, Protocol, Self, TypeAlias
 from msgspec import Struct
 
 from toolcrib.contracts import Event, JsonObject, LifeCycle, Run, RunEvent, RunResult, RunStatus, Signal
-from toolcrib.infrastructure.store.ports.records import Approvals, Conversations, Counters, SealedValues
-from toolcrib.infrastructure.store.ports.retention import Retention
+from toolcrib.infrastructure.store.ports.records import ApprovalStore, ConversationStore, Counters, SealedValues
+from toolcrib.infrastructure.store.ports.retention import RetentionStore
 
 DefinitionKind: TypeAlias = Literal[
     "tool", "provider", "baseline", "fragment", "account", "workflow_step", "condition", "draft"
@@ -105,7 +105,7 @@ class Definitions(Protocol):
         """A number that grows with every change of a realm's definitions; 0 before the first."""
         ...
 
-    async def changed(self, kind: DefinitionKind, realm: str, since: int) -> "Changed":
+    async def changes_since(self, kind: DefinitionKind, realm: str, since: int) -> "Changed":
         """What has changed since `changes` had a value, so that nobody has to read everything once more."""
         ...
 
@@ -152,7 +152,7 @@ class Entry(NamedTuple):
         """The entry that a contract shows."""
         return cls(shown.run_id, shown.number, shown.at, shown.realm, shown.made_by, shown.event)
 
-    def shown(self) -> RunEvent:
+    def to_run_event(self) -> RunEvent:
         """The contract."""
         return RunEvent(
             run_id=self.run_id,
@@ -270,7 +270,7 @@ class Journal(Protocol):
         """The signals left for a run so far."""
         ...
 
-    async def signalled(self, name: str, run_ids: Sequence[str]) -> Sequence[str]:
+    async def runs_with_signal(self, name: str, run_ids: Sequence[str]) -> Sequence[str]:
         """Those of the runs that were left a signal of this name."""
         ...
 
@@ -408,7 +408,7 @@ class Store(Protocol):
         ...
 
     @property
-    def approvals(self) -> Approvals:
+    def approvals(self) -> ApprovalStore:
         """The inbox, which is kept with the journal."""
         ...
 
@@ -433,12 +433,12 @@ class Store(Protocol):
         ...
 
     @property
-    def conversations(self) -> Conversations:
+    def conversations(self) -> ConversationStore:
         """Conversations."""
         ...
 
     @property
-    def retention(self) -> Retention:
+    def retention(self) -> RetentionStore:
         """Takes out what is old."""
         ...
 

@@ -40,7 +40,7 @@ class ApprovalFilter:
     """Of the run that makes the call, or of the outermost one."""
 
 
-class Approvals(Protocol):
+class ApprovalStore(Protocol):
     """Approvals by id."""
 
     async def get(self, realm: str, approval_id: str) -> Approval:
@@ -83,7 +83,7 @@ class ConversationFilter(NamedTuple):
 ANY_CONVERSATION: Final = ConversationFilter()
 
 
-class Conversations(Protocol):
+class ConversationStore(Protocol):
     """Conversations by id."""
 
     async def add(self, conversation: Conversation) -> None:
@@ -206,7 +206,7 @@ class Counters(Protocol):
         ...
 
 
-class Place(NamedTuple):
+class SealedKey(NamedTuple):
     """Where a sealed value is kept."""
 
     realm: str
@@ -220,7 +220,7 @@ class Place(NamedTuple):
 class SealedValue:
     """One version of a sealed value."""
 
-    place: Place
+    place: SealedKey
     version: int
     """1, 2, 3…; each change is a new one, which takes the place of the old one."""
     sealed: str = field(repr=False)
@@ -239,7 +239,7 @@ class SealedValues(Protocol):
         """
         ...
 
-    async def get(self, place: Place) -> SealedValue | None:
+    async def get(self, place: SealedKey) -> SealedValue | None:
         """The value at a place."""
         ...
 
@@ -251,12 +251,12 @@ class SealedValues(Protocol):
         """Write the same version under another key; false if it has changed since it was read."""
         ...
 
-    async def remove(self, place: Place) -> bool:
+    async def remove(self, place: SealedKey) -> bool:
         """Remove a value. Of those who remove it at the same time, one gets true."""
         ...
 
 
-def sealed_require_next(value: SealedValue, stored: int) -> None:
+def require_next_sealed(value: SealedValue, stored: int) -> None:
     """Refuse a version that does not follow the stored one; 0 stands for none.
 
     Raises:

@@ -47,7 +47,7 @@ class Pruning:
     counts: PrunedCounts
 
 
-class Retention(Protocol):
+class RetentionStore(Protocol):
     """Takes out what is old."""
 
     async def realms(self) -> Sequence[str]:
@@ -67,7 +67,7 @@ class Retention(Protocol):
         """
         ...
 
-    async def needed(self, realm: str) -> frozenset[str]:
+    async def find_needed_runs(self, realm: str) -> frozenset[str]:
         """Ids of the runs that those which go on need: whatever their requests name, and so on.
 
         So a run that is taken up, that was forked or that waits for a nested one is kept as long as that goes on.

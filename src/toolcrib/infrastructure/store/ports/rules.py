@@ -77,7 +77,7 @@ def require_unchanged(realm: str, last: int, seen: int) -> None:
         raise Conflict(msg)
 
 
-class Standing(Struct, frozen=True):
+class LogState(Struct, frozen=True):
     """Where a run that no process owns stands."""
 
     status: RunStatus
@@ -87,7 +87,7 @@ class Standing(Struct, frozen=True):
     """From when on a process may claim it; null if only a signal can make it so, or it has ended."""
 
 
-READY: Final = Standing("queued", claimable_at=AT_ONCE)
+READY: Final = LogState("queued", claimable_at=AT_ONCE)
 """A run that waits for nothing but a process."""
 
 
@@ -126,7 +126,7 @@ def check_numbers(run_id: str, events: Sequence[Entry]) -> None:
         number += 1
 
 
-def settle(change: RunChange, signals: Container[str]) -> Standing:
+def settle(change: RunChange, signals: Container[str]) -> LogState:
     """Where `change` leaves a run for which `signals` have arrived already.
 
     Raises:
@@ -136,11 +136,11 @@ def settle(change: RunChange, signals: Container[str]) -> Standing:
         msg = "a run becomes running when a process claims it, not by a change"
         raise InvalidInput(msg)
     if change.status in ENDED:
-        return Standing(change.status)
+        return LogState(change.status)
     waits = change.status in WAITING or change.waiting_for or change.wake_at
     if not waits or any(name in signals for name in (CANCEL, *change.waiting_for)):
         return READY
-    return Standing(change.status, change.waiting_for, change.wake_at, claimable_at=change.wake_at)
+    return LogState(change.status, change.waiting_for, change.wake_at, claimable_at=change.wake_at)
 
 
 def wakes(signal: str, status: RunStatus, waiting_for: Container[str]) -> bool:
@@ -168,7 +168,7 @@ def refusal(run_id: str, *, asked: int, epoch: int, status: RunStatus, last: int
     return Conflict(f"run {run_id}: event {first} cannot follow event {last}; the next number is {last + 1}")
 
 
-def taken(run_id: str) -> Conflict:
+def id_conflict(run_id: str) -> Conflict:
     """The error for an id that is not new."""
     return Conflict(f"a run {run_id} exists; make a new id")
 
@@ -206,7 +206,7 @@ class Withdrawn(Struct, frozen=True):
     reason: str
 
 
-def asked(entry: Entry) -> Approval | None:
+def approval_from_event(entry: Entry) -> Approval | None:
     """The row that an event begins."""
     event = entry.event
     if not isinstance(event, ApprovalRequested):
@@ -239,12 +239,12 @@ def asked(entry: Entry) -> Approval | None:
     )
 
 
-def closed(entry: Entry) -> Answered | Withdrawn | None:
+def change_from_event(entry: Entry) -> Answered | Withdrawn | None:
     """What an event changes in the rows that there are."""
     match entry.event:
         case ApprovalDecided() as event:
             decision = None if event.decision is None else event.decision.model_dump(mode="json")
-            return _answered(approval_signal(event.position, event.number), decision, event.made_by, entry.at)
+            return _make_answered(approval_signal(event.position, event.number), decision, event.made_by, entry.at)
         case ApprovalWithdrawn() as event:
             return Withdrawn(approval_signal(event.position, event.number), event.reason)
         case RunFinished():
@@ -253,14 +253,14 @@ def closed(entry: Entry) -> Answered | Withdrawn | None:
             return None
 
 
-def told(signal: Signal) -> Answered | None:
+def answer_from_signal(signal: Signal) -> Answered | None:
     """What a signal decides; its payload is a decision, and empty if the time is over."""
     if not is_approval_signal(signal.name):
         return None
-    return _answered(signal.name, signal.payload or None, signal.made_by, signal.at)
+    return _make_answered(signal.name, signal.payload or None, signal.made_by, signal.at)
 
 
-def _answered(signal: str, decision: dict[str, Any] | None, by: str, at: datetime) -> Answered:
+def _make_answered(signal: str, decision: dict[str, Any] | None, by: str, at: datetime) -> Answered:
     if decision is None:
         return Answered(signal, "expired", by, at)
     if not decision.get("approved"):

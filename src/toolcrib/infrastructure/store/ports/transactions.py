@@ -2,7 +2,7 @@
 
 The work of a tool whose data is in the store's own database runs in the transaction that writes down that it has run.
 So either both are there or neither. A process that has lost its run writes nothing, and who asks for the same work
-again gets what it brought the first time. This is not for the house's own tables.
+again gets what it brought the first time. This is not for the store's own tables.
 """
 
 from collections.abc import Callable

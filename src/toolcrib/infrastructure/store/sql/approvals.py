@@ -13,7 +13,13 @@ from toolcrib.infrastructure.store.database.session import Row, Session, Stateme
 from toolcrib.infrastructure.store.database.tables import APPROVALS
 from toolcrib.infrastructure.store.ports.ports import Entry
 from toolcrib.infrastructure.store.ports.records import ApprovalFilter, no_approval
-from toolcrib.infrastructure.store.ports.rules import Answered, Withdrawn, asked, closed, told
+from toolcrib.infrastructure.store.ports.rules import (
+    Answered,
+    Withdrawn,
+    answer_from_signal,
+    approval_from_event,
+    change_from_event,
+)
 from toolcrib.infrastructure.store.sql.rows import to_micros, to_moment, to_moment_or_none
 
 Step: TypeAlias = tuple[Statement, dict[str, Any]]
@@ -73,10 +79,10 @@ def following(entries: Iterable[Entry]) -> list[Step]:
     """What events change in the inbox."""
     steps: list[Step] = []
     for entry in entries:
-        approval = asked(entry)
+        approval = approval_from_event(entry)
         if approval is not None:
             steps.append((_INSERT, _row(approval, entry)))
-        change = closed(entry)
+        change = change_from_event(entry)
         if change is not None:
             steps.append(_step(entry.run_id, change))
     return steps
@@ -84,7 +90,7 @@ def following(entries: Iterable[Entry]) -> list[Step]:
 
 def hearing(run_id: str, signal: Signal) -> list[Step]:
     """What a signal changes in the inbox."""
-    answer = told(signal)
+    answer = answer_from_signal(signal)
     return [] if answer is None else [_step(run_id, answer)]
 
 
@@ -139,4 +145,4 @@ def _approval(row: Row) -> Approval:
         "reason": row["reason"],
         "edited_input": None if edited is None else from_json(edited),
     }
-    return cast("Approval", asked(entry)).model_copy(update=answer)
+    return cast("Approval", approval_from_event(entry)).model_copy(update=answer)

@@ -100,7 +100,7 @@ class SqlCounters:
     async def reserve(self, ticket: str, charges: Sequence[Charge], *, now: datetime, until: datetime) -> Reserved:
         def work(session: Session) -> Reserved:
             asked = {"this_ticket": ticket, "now": to_micros(now)}
-            used = tuple(_used(session, {**asked, "this_key": charge.key}) for charge in charges)
+            used = tuple(_amount_used(session, {**asked, "this_key": charge.key}) for charge in charges)
             pairs = enumerate(zip(used, charges, strict=True))
             refused = next((index for index, (before, each) in pairs if before + each.amount > each.limit), None)
             if refused is None:
@@ -130,7 +130,7 @@ def _names(charges: Sequence[Charge]) -> Sequence[tuple[str, str]]:
     return [("counters", charge.key) for charge in charges]
 
 
-def _used(session: Session, parameters: dict[str, Any]) -> int:
+def _amount_used(session: Session, parameters: dict[str, Any]) -> int:
     row = session.row(_USED, parameters)
     return int(row["used"]) if row else 0
 

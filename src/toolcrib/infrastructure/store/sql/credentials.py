@@ -15,8 +15,8 @@ from toolcrib.infrastructure.store.database.dialect import insert_new
 from toolcrib.infrastructure.store.database.session import InTurn, Row, Session
 from toolcrib.infrastructure.store.database.tables import API_KEYS, SEALED
 from toolcrib.infrastructure.store.ports.ports import ApiKey
-from toolcrib.infrastructure.store.ports.records import Place, SealedValue
-from toolcrib.infrastructure.store.ports.records import sealed_require_next as require_next
+from toolcrib.infrastructure.store.ports.records import SealedKey, SealedValue
+from toolcrib.infrastructure.store.ports.records import require_next_sealed as require_next
 from toolcrib.infrastructure.store.sql.rows import to_micros, to_moment, to_moment_or_none
 
 _INSERT: Final = insert_new(API_KEYS)
@@ -89,8 +89,8 @@ def _api_key(row: Row) -> ApiKey:
 
 
 _C: Final = SEALED.c
-_PLACE: Final = tuple(_C[name] == sa.bindparam(f"this_{name}") for name in Place._fields)
-_ORDER: Final = tuple(_C[name] for name in Place._fields)
+_PLACE: Final = tuple(_C[name] == sa.bindparam(f"this_{name}") for name in SealedKey._fields)
+_ORDER: Final = tuple(_C[name] for name in SealedKey._fields)
 _SEALED_GET: Final = sa.select(SEALED).where(*_PLACE)
 _ALL: Final = sa.select(SEALED).order_by(*_ORDER)
 _SEALED_OF_REALM: Final = _ALL.where(_C.realm == sa.bindparam("this_realm"))
@@ -126,7 +126,7 @@ class SqlSealedValues:
 
         await self._database.write(InTurn(work, ("sealed", *value.place)))
 
-    async def get(self, place: Place) -> SealedValue | None:
+    async def get(self, place: SealedKey) -> SealedValue | None:
         row = await self._database.read(lambda session: session.row(_SEALED_GET, _key(place)))
         return None if row is None else _value(row)
 
@@ -141,17 +141,17 @@ class SqlSealedValues:
         changes = {"old_version": old.version, "old_sealed": old.sealed, "new_sealed": sealed}
         return await self._database.write(lambda session: session.run(_RESEAL, {**_key(old.place), **changes}) > 0)
 
-    async def remove(self, place: Place) -> bool:
+    async def remove(self, place: SealedKey) -> bool:
         return await self._database.write(lambda session: session.run(_SEALED_DELETE, _key(place)) > 0)
 
 
-def _key(place: Place) -> dict[str, Any]:
+def _key(place: SealedKey) -> dict[str, Any]:
     return {f"this_{name}": value for name, value in place._asdict().items()}
 
 
 def _value(row: Row) -> SealedValue:
     return SealedValue(
-        place=Place(row["realm"], row["scope"], row["name"]),
+        place=SealedKey(row["realm"], row["scope"], row["name"]),
         version=row["version"],
         sealed=row["sealed"],
         made_by=row["made_by"],

@@ -82,7 +82,7 @@ class SqlDefinitions:
     async def changes(self, realm: str) -> int:
         return await self._database.read(lambda session: _last_change(session, realm))
 
-    async def changed(self, kind: DefinitionKind, realm: str, since: int) -> Changed:
+    async def changes_since(self, kind: DefinitionKind, realm: str, since: int) -> Changed:
         key = {"this_kind": kind, "this_realm": realm, "since": since}
 
         def work(session: Session) -> Changed:

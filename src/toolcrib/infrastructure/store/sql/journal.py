@@ -22,9 +22,9 @@ from toolcrib.infrastructure.store.database.session import OnRuns, Row, Session,
 from toolcrib.infrastructure.store.database.tables import EVENTS, RUNS, SIGNALS
 from toolcrib.infrastructure.store.ports import rules
 from toolcrib.infrastructure.store.ports.ports import Claim, Entry, Lease, RunChange
-from toolcrib.infrastructure.store.ports.rules import Standing
+from toolcrib.infrastructure.store.ports.rules import LogState
 from toolcrib.infrastructure.store.sql.approvals import Step, following, hearing
-from toolcrib.infrastructure.store.sql.pruning import pruned_before
+from toolcrib.infrastructure.store.sql.pruning import pruning_moment
 from toolcrib.infrastructure.store.sql.rows import encode, entry_of, event_rows, run_of, run_row, signal_of, to_micros
 
 _THIS_RUN: Final = RUNS.c.run_id == sa.bindparam("this_run")
@@ -123,7 +123,7 @@ class SqlJournal:
             if lease is not None:
                 row["claimable_at"] = until + _ahead(session, row["created_at"])
             if not session.run(_INSERT_RUN, row):
-                raise rules.taken(run.run_id)
+                raise rules.id_conflict(run.run_id)
             session.defer(_INSERT_EVENTS, events)
 
         return self._database.write(work, chain)
@@ -173,7 +173,7 @@ class SqlJournal:
         chain = (run_id, epoch)
         try:
             rules.check_numbers(run_id, events)
-            queued = self._database.queued(chain)
+            queued = self._database.find_open_job(chain)
             if queued is not None and isinstance(queued.work, _Append) and queued.work.take(events, change):
                 return queued
             append = _Append(run_id, epoch)
@@ -209,7 +209,7 @@ class SqlJournal:
 
         return await self._database.read(work)
 
-    async def signalled(self, name: str, run_ids: Sequence[str]) -> Sequence[str]:
+    async def runs_with_signal(self, name: str, run_ids: Sequence[str]) -> Sequence[str]:
         found = sa.select(SIGNALS.c.run_id).where(SIGNALS.c.name == name, SIGNALS.c.run_id.in_(run_ids))
         return await self._database.read(lambda session: session.connection.execute(found).scalars().all())
 
@@ -248,7 +248,7 @@ class SqlJournal:
         parameters = {"this_run": run_id, "after": after, "limit": _ALL if limit is None else limit}
         await self._database.drain()
         return await self._database.read(
-            lambda session: tuple(entry_of(row).shown() for row in session.rows(_EVENTS, parameters))
+            lambda session: tuple(entry_of(row).to_run_event() for row in session.rows(_EVENTS, parameters))
         )
 
 
@@ -367,7 +367,7 @@ class _Append(TouchesRuns):
         if self._left is not None and told is not None:
             self._left(session, told)
 
-    def _claimable_at(self, session: Session, standing: Standing) -> int | None:
+    def _claimable_at(self, session: Session, standing: LogState) -> int | None:
         """From when on it may be claimed; the end of a wait, by the clock that all machines share."""
         waits = self._rows and standing.wake_at is not None
         ahead = _ahead(session, self._rows[-1]["at"]) if waits else 0
@@ -396,5 +396,5 @@ def _refuse(error: ToolcribError, session: Session) -> None:
 def _one(session: Session, run_id: str, statement: sa.Select[Any] = _RUN) -> Row:
     row = session.row(statement, {"this_run": run_id})
     if row is None:
-        raise rules.no_run(run_id, pruned_before(session))
+        raise rules.no_run(run_id, pruning_moment(session))
     return row

@@ -92,7 +92,7 @@ _PRUNED_BEFORE: Final = sa.select(sa.func.max(PRUNINGS.c.ended_before).label("at
 _ROWS_AT_ONCE: Final = 1000
 
 
-def pruned_before(session: Session) -> datetime | None:
+def pruning_moment(session: Session) -> datetime | None:
     """The moment until which runs of any realm were taken out; null if none were."""
     row = session.row(_PRUNED_BEFORE, {})
     return to_moment_or_none(row["at"] if row else None)
@@ -134,7 +134,7 @@ class SqlRetention:
         await self._database.drain()
         return await self._database.read(work)
 
-    async def needed(self, realm: str) -> frozenset[str]:
+    async def find_needed_runs(self, realm: str) -> frozenset[str]:
         def work(session: Session) -> frozenset[str]:
             found: set[str] = set()
             requests = session.rows(_OPEN_REQUESTS, {"this_realm": realm})

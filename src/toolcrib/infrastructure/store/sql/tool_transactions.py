@@ -81,12 +81,12 @@ def _do(doer: Doer, work: Work, session: Session) -> Json | _Raised:
         return from_json(done["payload"])["output"]
     connection = session.connection
     try:
-        with _undoing(connection), _guarded(connection):
+        with _undoing(connection), _protect_tables(connection):
             output = work(sa.Connection(connection.engine, connection.connection))  # ours knows nothing of its deeds
             payload = encode({"output": output}, f"what the work of call {doer.key} brings")
     except Exception as failure:  # noqa: BLE001 - foreign code: what it raises is its caller's to hear, not the store's
         return _Raised(failure)
-    session.run(_INSERT, _marked(doer, origin, place["this_name"], payload, row))
+    session.run(_INSERT, _mark_row(doer, origin, place["this_name"], payload, row))
     return from_json(payload)["output"]
 
 
@@ -96,7 +96,7 @@ def _origin(doer: Doer) -> tuple[str, str]:
     return run_id, position
 
 
-def _marked(doer: Doer, origin: str, name: str, payload: str, row: dict[str, Any]) -> dict[str, Any]:
+def _mark_row(doer: Doer, origin: str, name: str, payload: str, row: dict[str, Any]) -> dict[str, Any]:
     return {
         "run_id": origin,
         "name": name,
@@ -127,11 +127,11 @@ def _undoing(connection: sa.Connection) -> Generator[None]:
 
 
 @contextmanager
-def _guarded(connection: sa.Connection) -> Generator[None]:
-    """Keep work off the house's own tables: SQLite asks before each statement, PostgreSQL tells what was changed.
+def _protect_tables(connection: sa.Connection) -> Generator[None]:
+    """Keep work off the store's own tables: SQLite asks before each statement, PostgreSQL tells what was changed.
 
     Raises:
-        PermissionDenied: On PostgreSQL, rows of the house were changed: the work must be undone.
+        PermissionDenied: On PostgreSQL, rows of the store were changed: the work must be undone.
     """
     driver: Any = connection.connection.dbapi_connection
     if not isinstance(driver, sqlite3.Connection):
@@ -151,7 +151,7 @@ def _guarded(connection: sa.Connection) -> Generator[None]:
 
 
 def _changes(connection: sa.Connection) -> dict[str, int]:
-    """How many rows of each table of the house the transaction has changed so far, by PostgreSQL's own count."""
+    """How many rows of each table of the store the transaction has changed so far, by PostgreSQL's own count."""
     found = connection.exec_driver_sql(_CHANGES, {"tables": list(METADATA.tables)})
     return {row.name: row.changes for row in found}
 

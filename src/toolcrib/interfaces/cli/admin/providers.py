@@ -143,7 +143,7 @@ def add(file: File, store: Store = DEFAULT_STORE) -> None:
     try:
         provider = ProviderDefinition.model_validate(body)
     except ValueError as problem:
-        raise InvalidDefinition(_explained(problem)) from None
+        raise InvalidDefinition(_explain_problem(problem)) from None
     with_crib(store, lambda crib: crib.save_provider(provider), new=True)
     print(f"provider {provider.name} is defined")
 
@@ -237,7 +237,7 @@ def _print(found: "Contract") -> None:
     print(found.model_dump_json(indent=2))
 
 
-def _explained(problem: ValueError) -> str:
+def _explain_problem(problem: ValueError) -> str:
     """What is wrong with a definition, without what stands in it, which may be a secret."""
     from pydantic import ValidationError
 

@@ -37,7 +37,7 @@ def up(host: ServerHost = None, port: ServerPort = None, store: Store = DEFAULT_
 
 
 if TYPE_CHECKING:
-    from toolcrib.core.engines.restate import Terms
+    from toolcrib.core.engines.restate import WorkerTerms
     from toolcrib.crib import Crib
     from toolcrib.crib.settings import Settings
 
@@ -75,21 +75,21 @@ def worker(
     store: Store = DEFAULT_STORE,
 ) -> None:
     """Drive the runs of a store until told to stop, and answer no requests."""
-    from toolcrib.core.engines.restate import Terms
+    from toolcrib.core.engines.restate import WorkerTerms
     from toolcrib.crib import Crib
     from toolcrib.crib.settings import load_settings
     from toolcrib.interfaces.cli.support.applications import load_crib
 
     settings = load_settings({"store": store, "engine": engine}).settings
     crib = Crib.from_settings(settings) if app is None else load_crib(app, store=store, engine=engine)
-    terms = Terms(register=register, host=host, port=port, drain_s=settings.server.drain_s)
+    terms = WorkerTerms(register=register, host=host, port=port, drain_s=settings.server.drain_s)
     asyncio.run(_work(crib, settings, terms))
 
 
-async def _work(crib: "Crib", settings: "Settings", terms: "Terms") -> None:
+async def _work(crib: "Crib", settings: "Settings", terms: "WorkerTerms") -> None:
     from toolcrib.contracts import InvalidSettings
     from toolcrib.core.engines.restate import RestateEngine
-    from toolcrib.crib.maintenance import house_kept
+    from toolcrib.crib.maintenance import maintenance_loop
 
     engine = crib.engine
     found = "restate" if isinstance(engine, RestateEngine) else "local"
@@ -99,14 +99,14 @@ async def _work(crib: "Crib", settings: "Settings", terms: "Terms") -> None:
             "Crib.from_settings(), so that both have the same"
         )
         raise InvalidSettings(msg)
-    async with crib, house_kept(crib):
+    async with crib, maintenance_loop(crib):
         if isinstance(engine, RestateEngine):
             await engine.worker.serve(terms, lambda url: print(f"A worker for Restate listens on {url}", flush=True))
         else:
             await _serve_alone(crib, terms)
 
 
-async def _serve_alone(crib: "Crib", terms: "Terms") -> None:
+async def _serve_alone(crib: "Crib", terms: "WorkerTerms") -> None:
     """Drive runs in this process until SIGTERM or SIGINT."""
     stop, loop = asyncio.Event(), asyncio.get_running_loop()
     for number in (signal.SIGINT, signal.SIGTERM):

@@ -28,15 +28,15 @@ def show_settings(as_json: AsJson = False) -> None:
     secrets = {name: name in os.environ for name in SECRETS}
     if as_json:
         file = None if loaded.file is None else str(loaded.file)
-        document = {"settings": _listed(loaded), "secrets": secrets, "file": file}
+        document = {"settings": _settings_by_key(loaded), "secrets": secrets, "file": file}
         print(json.dumps(document, indent=2, ensure_ascii=False))
         return
     from toolcrib.interfaces.cli.render.tables import print_settings
 
-    print_settings(_listed(loaded), secrets)
+    print_settings(_settings_by_key(loaded), secrets)
 
 
-def _listed(loaded: "LoadedSettings") -> "dict[str, JsonObject]":
+def _settings_by_key(loaded: "LoadedSettings") -> "dict[str, JsonObject]":
     from toolcrib.crib.settings import value_of, variable_of
 
     return {
@@ -48,7 +48,7 @@ def _listed(loaded: "LoadedSettings") -> "dict[str, JsonObject]":
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from toolcrib.infrastructure.sandbox import Probe
+    from toolcrib.infrastructure.sandbox import SandboxProbe
 
 
 def doctor(as_json: AsJson = False) -> None:
@@ -57,7 +57,7 @@ def doctor(as_json: AsJson = False) -> None:
 
     sandbox = load_settings().settings.sandbox.open()
 
-    async def probe() -> "Sequence[Probe]":
+    async def probe() -> "Sequence[SandboxProbe]":
         try:
             return await sandbox.probe()
         finally:

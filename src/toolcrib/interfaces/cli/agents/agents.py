@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from toolcrib.interfaces.cli.support.inputs import object_in, validated
+from toolcrib.interfaces.cli.support.inputs import object_in, to_contract
 from toolcrib.interfaces.cli.support.session import DEFAULT_STORE, AsJson, Store, with_crib
 
 if TYPE_CHECKING:
@@ -36,7 +36,7 @@ def add(file: File, store: Store = DEFAULT_STORE) -> None:
     """Store an agent as a new revision."""
     from toolcrib.contracts import AgentDefinition
 
-    agent = validated(AgentDefinition, object_in(file), f"agent {file}")
+    agent = to_contract(AgentDefinition, object_in(file), f"agent {file}")
     saved = with_crib(store, lambda crib: crib.agents.save(agent), new=True)
     print(f"agent {saved.ref} is saved as revision {saved.revision}")
     for warning in saved.warnings:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from toolcrib.interfaces.cli.support.inputs import object_in, require_writable, validated
+from toolcrib.interfaces.cli.support.inputs import object_in, require_writable, to_contract
 from toolcrib.interfaces.cli.support.session import DEFAULT_STORE, Store, with_crib
 
 if TYPE_CHECKING:
@@ -91,7 +91,7 @@ def evaluate(
 def _read(file: Path) -> "EvaluationDataset":
     from toolcrib.contracts import EvaluationDataset
 
-    return validated(EvaluationDataset, object_in(file), f"dataset {file}")
+    return to_contract(EvaluationDataset, object_in(file), f"dataset {file}")
 
 
 def _candidates(

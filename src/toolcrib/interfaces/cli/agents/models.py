@@ -28,7 +28,7 @@ def install(name: Name = DEFAULT_MODEL, yes: Yes = False) -> None:
 
     wanted, folder = local.find_model(name), _folder()
     path = local.model_path(wanted, folder)
-    if wanted in local.installed(folder):
+    if wanted in local.list_installed(folder):
         print(f"{name} is installed: {path}")
         return
     _describe(wanted, str(path))
@@ -43,7 +43,7 @@ def list_models() -> None:
     """The known models, and which of them are installed."""
     from toolcrib.llm import local
 
-    there = local.installed(_folder())
+    there = local.list_installed(_folder())
     for known in local.MODELS.values():
         state = "installed" if known in there else "not installed"
         print(f"local:{known.name}  {known.size_bytes // 2**20} MiB  {state}  {known.title}")

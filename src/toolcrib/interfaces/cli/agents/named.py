@@ -10,7 +10,7 @@ from typing import Annotated
 
 import typer
 
-from toolcrib.interfaces.cli.support.inputs import text_of, validated
+from toolcrib.interfaces.cli.support.inputs import text_of, to_contract
 from toolcrib.interfaces.cli.support.session import DEFAULT_STORE, AsJson, Store, with_crib
 
 app = typer.Typer(help="Keep pieces of prompt that many agents share.", no_args_is_help=True)
@@ -27,7 +27,7 @@ def set_fragment(name: Name, file: File = None, description: Description = "", s
 
     text = text_of(file) if file is not None else sys.stdin.read()
     content = {"name": name, "description": description, "text": text.rstrip("\n")}
-    fragment = validated(PromptFragment, content, f"fragment {name!r}")
+    fragment = to_contract(PromptFragment, content, f"fragment {name!r}")
     with_crib(store, lambda crib: crib.fragments.save(fragment), new=True)
     print(f"fragment {name} has {len(fragment.text)} characters")
 
@@ -76,7 +76,7 @@ def set_account(
     from toolcrib.contracts import ServiceAccount
 
     content = {"name": name, "description": description, "grants": grant, "enabled": not disabled}
-    account = validated(ServiceAccount, content, f"account {name!r}")
+    account = to_contract(ServiceAccount, content, f"account {name!r}")
     with_crib(store, lambda crib: crib.accounts.save(account), new=True)
     print(f"account {name} may {'do nothing, as it is disabled' if disabled else 'use ' + ', '.join(grant)}")
 

@@ -106,7 +106,7 @@ def crm(
     from examples.models import check_model
     from toolcrib.interfaces.cli.demo import reports
 
-    store, model, base_url = _chosen(store, model, base_url)
+    store, model, base_url = _choose_settings(store, model, base_url)
     check_model(model, base_url, scripted=crm_demo.SCRIPTED)
     folder = Path(tempfile.mkdtemp(prefix="toolcrib-demo-"))
     files = reports.Files(folder, db=db or folder / "crm.db", store=store or f"sqlite:///{folder / 'toolcrib.db'}")
@@ -123,9 +123,9 @@ def crm(
     if not kept:
         shutil.rmtree(folder)
     if as_json:
-        print(json.dumps(reports.document(outcome, files if kept else files.named(store, db)), ensure_ascii=False))
+        print(json.dumps(reports.document(outcome, files if kept else files.with_paths(store, db)), ensure_ascii=False))
     else:
-        reports.show(outcome, files if kept else files.named(store, db))
+        reports.show(outcome, files if kept else files.with_paths(store, db))
     raise typer.Exit(0 if outcome.ok else 1)
 
 
@@ -152,7 +152,7 @@ def research(
     from toolcrib.interfaces.cli.demo import reports
     from toolcrib.interfaces.cli.demo.reports import announce
 
-    store, model, base_url = _chosen(store, model, base_url)
+    store, model, base_url = _choose_settings(store, model, base_url)
     check_model(model, base_url, scripted=research_demo.SCRIPTED)
     folder = Path(tempfile.mkdtemp(prefix="toolcrib-demo-"))
     journal = store or f"sqlite:///{folder / 'toolcrib.db'}"
@@ -171,7 +171,9 @@ def research(
     raise typer.Exit(0 if outcome.ok else 1)
 
 
-def _chosen(store: str | None, model: str | None, base_url: str | None) -> tuple[str | None, str | None, str | None]:
+def _choose_settings(
+    store: str | None, model: str | None, base_url: str | None
+) -> tuple[str | None, str | None, str | None]:
     """Journal, model and its address as they were given or set; no journal if there is only the default."""
     from toolcrib.crib.settings import load_settings
     from toolcrib.llm.local import MODELS_FOLDER

@@ -29,7 +29,7 @@ class Files:
     store: str | None
     """The journal."""
 
-    def named(self, store: str | None, db: Path | None) -> Self:
+    def with_paths(self, store: str | None, db: Path | None) -> Self:
         """What stays if the folder goes: only what was named."""
         return replace(self, store=store, db=db)
 
@@ -73,7 +73,7 @@ def show(outcome: Outcome, files: Files) -> None:
 def document(outcome: Outcome, files: Files) -> JsonObject:
     """The same as data."""
     verified = outcome.verdict.as_json() if outcome.verdict else {"all_and_only": False, "problem": outcome.problem}
-    return answered(
+    return run_document(
         outcome.trace,
         success=outcome.ok,
         model=outcome.model,
@@ -83,7 +83,7 @@ def document(outcome: Outcome, files: Files) -> JsonObject:
     )
 
 
-def answered(trace: Trace, *, success: bool, model: str, **more: Json) -> JsonObject:
+def run_document(trace: Trace, *, success: bool, model: str, **more: Json) -> JsonObject:
     """A run as one document: `success`, `data`, `error` if there is one, and `meta` with whatever else is given."""
     told = trace.model_dump(mode="json")
     return {
@@ -159,7 +159,7 @@ def show_research(outcome: OutcomeOfResearch_report, store: str | None) -> None:
 def research_document(outcome: OutcomeOfResearch_report, store: str | None) -> JsonObject:
     """The same as data."""
     verified = outcome.verdict.as_json()
-    return answered(outcome.trace, success=outcome.ok, model=outcome.model, verified=verified, store=store)
+    return run_document(outcome.trace, success=outcome.ok, model=outcome.model, verified=verified, store=store)
 
 
 def _research_sentence(verdict: Verdict) -> Text:

@@ -11,7 +11,7 @@ from typing import Final
 from rich.live import Live
 
 from toolcrib.contracts import ENDED, TextDelta, ToolCallEnd, ToolCallStart, Trace
-from toolcrib.core.runs import clipped
+from toolcrib.core.runs import clip_text
 from toolcrib.crib import Crib
 from toolcrib.interfaces.cli.render.console import console
 from toolcrib.interfaces.cli.render.tree import draw
@@ -31,7 +31,7 @@ async def spoken(crib: Crib, run_id: str) -> None:
                     print("\n[the answer broke off; once more]", file=sys.stderr)
                 print(event.text, end="", flush=True)
             case ToolCallStart():
-                arguments = clipped(json.dumps(event.input, ensure_ascii=False), _WIDTH)
+                arguments = clip_text(json.dumps(event.input, ensure_ascii=False), _WIDTH)
                 print(f"\n[{event.name} {arguments}]", file=sys.stderr)
             case ToolCallEnd(envelope=envelope) if envelope.error is not None:
                 print(f"[{envelope.name}: {envelope.error.message}]", file=sys.stderr)

@@ -29,7 +29,7 @@ from toolcrib.contracts import (
     ToolRevision,
 )
 from toolcrib.core.providers import ImportedApi
-from toolcrib.infrastructure.sandbox import Probe
+from toolcrib.infrastructure.sandbox import SandboxProbe
 from toolcrib.interfaces.cli.render.console import console, money, plain
 
 
@@ -103,7 +103,7 @@ def print_revisions(revisions: Sequence[PromptRevision]) -> None:
     console().print(table)
 
 
-def print_probes(probes: Sequence[Probe]) -> None:
+def print_probes(probes: Sequence[SandboxProbe]) -> None:
     """One row for each way to run code."""
     table = _table("Code", "Runs in", "Isolation", "Cold start", "Usable")
     for probe in probes:
@@ -208,7 +208,7 @@ def print_import(imported: ImportedApi, *, as_json: bool) -> None:
     if outcome is not None:
         print_outcome(outcome)
     print_credentials(imported.provider)
-    print(f"imported {counted(len(imported.tools), 'tool', 'tools')} of provider {imported.provider.name!r}")
+    print(f"imported {pluralize(len(imported.tools), 'tool', 'tools')} of provider {imported.provider.name!r}")
 
 
 def print_losses(report: LossReport) -> None:
@@ -227,7 +227,7 @@ def print_losses(report: LossReport) -> None:
         err.print(f"and {len(concerned) - _MOST_OPERATIONS} more operations")
     every = list(report.all())
     matter = sum(loss.matters for loss in every)
-    said = counted(matter, "loss matters", "losses matter")
+    said = pluralize(matter, "loss matters", "losses matter")
     err.print(f"{said} to calls, {len(every) - matter} without effect; --json tells all of them")
 
 
@@ -239,7 +239,7 @@ def print_credentials(provider: ProviderDefinition) -> None:
             console(sys.stderr).print(plain(f"{scheme} reads {' and '.join(names)} from the environment"))
 
 
-def counted(number: int, one: str, several: str) -> str:
+def pluralize(number: int, one: str, several: str) -> str:
     """A number with its noun: `1 tool`, `2 tools`."""
     return f"{number} {one if number == 1 else several}"
 

@@ -33,7 +33,7 @@ from toolcrib.contracts import (
 )
 from toolcrib.contracts.runs.trace import Settlement
 from toolcrib.contracts.workflows import STEP_SETTLED, TAKEN_UP
-from toolcrib.core.runs import clipped, shortened
+from toolcrib.core.runs import clip_text, shorten_json
 from toolcrib.interfaces.cli.render.console import duration, money, plain
 
 _HEADINGS = {
@@ -66,14 +66,14 @@ def lines_of(step: ProgressStep) -> Iterator[tuple[str, str]] | None:
         case "tools_found":
             return iter([("Query", step.data["query"]), ("Found", ", ".join(step.data["found"]) or "none")])
         case kind if kind == STEP_SETTLED:
-            return _settled(step.data)
+            return _step_end_lines(step.data)
         case kind if kind == TAKEN_UP:
             return iter([("Run", step.data["run_id"]), ("Stands", ", ".join(step.data["steps"]) or "nothing")])
         case _:
             return None
 
 
-def _settled(data: JsonObject) -> Iterator[tuple[str, str]]:
+def _step_end_lines(data: JsonObject) -> Iterator[tuple[str, str]]:
     if "reason" in data:
         yield "Reason", data["reason"]
     if "items" in data:
@@ -144,17 +144,17 @@ def draw(trace: Trace) -> RenderableType:
 
 def _header(trace: Trace) -> Iterator[Text]:
     mode = f" ({trace.mode})" if trace.mode else ""
-    yield _labelled(_KINDS[trace.kind], f"{trace.tool}{mode}", style="bold")
-    yield _labelled("Run", trace.run_id)
-    yield _labelled("Request", _quoted(trace.task))
+    yield _with_label(_KINDS[trace.kind], f"{trace.tool}{mode}", style="bold")
+    yield _with_label("Run", trace.run_id)
+    yield _with_label("Request", _quote(trace.task))
     status = f"{trace.status} {_MARKS.get(trace.status, '')}".strip()
     reason = f" ({trace.stop_reason})" if trace.stop_reason not in {None, "final_answer"} else ""
-    yield _labelled("Status", status + reason, style=_COLOURS.get(trace.status, "yellow"))
+    yield _with_label("Status", status + reason, style=_COLOURS.get(trace.status, "yellow"))
     waited = f" (active {duration(trace.active_ms)})" if trace.duration_ms - trace.active_ms >= 1000 else ""
-    yield _labelled("Duration", duration(trace.duration_ms) + waited)
+    yield _with_label("Duration", duration(trace.duration_ms) + waited)
     lower_bound = " or more: a price is unknown" if trace.cost_unknown and trace.cost is not None else ""
-    yield _labelled("Cost", money(trace.cost) + lower_bound)
-    yield _labelled("Tokens", f"{trace.tokens:,}")
+    yield _with_label("Cost", money(trace.cost) + lower_bound)
+    yield _with_label("Tokens", f"{trace.tokens:,}")
 
 
 def _tree(trace: Trace, label: RenderableType) -> Tree:
@@ -162,21 +162,21 @@ def _tree(trace: Trace, label: RenderableType) -> Tree:
     for step in trace.steps:
         branch = tree.add(_title(step))
         for name, text in _lines(step):
-            branch.add(_labelled(name, text))
+            branch.add(_with_label(name, text))
         if isinstance(step, ToolStep) and step.child is not None:
             branch.add(_tree(step.child, Group(*_header(step.child))))
     return tree
 
 
 def _title(step: Step) -> Text:
-    title = plain(f"[{step.number}] {_named(step)}", "bold")
+    title = plain(f"[{step.number}] {_step_name(step)}", "bold")
     status = getattr(step, "status", None)
     if status is not None and status != "success" and not isinstance(step, SuspensionStep):
         title.append(f" {status}", style=_COLOURS.get(status, "yellow"))
     return title
 
 
-def _named(step: Step) -> str:
+def _step_name(step: Step) -> str:
     match step:
         case LLMStep():
             return f"Embedded LLM {_PURPOSES[step.purpose]} ({step.model})"
@@ -220,14 +220,14 @@ def _lines(step: Step) -> Iterator[Line]:
 
 def _model_lines(step: LLMStep) -> Iterator[Line]:
     if step.input:
-        yield "Input", _quoted(step.input.partition("\n\n")[0])
+        yield "Input", _quote(step.input.partition("\n\n")[0])
     for failure in step.failures:
         then = "gave up" if failure.retry_in_s is None else f"tried again after {failure.retry_in_s:.1f}s"
         yield f"Attempt {failure.attempt}", f"{failure.kind}: {failure.message}; {then}"
     if step.reasoning:
-        yield "Reasoning", _quoted(step.reasoning)
+        yield "Reasoning", _quote(step.reasoning)
     if step.decision:
-        yield "Decision", step.decision if step.decision.startswith(("{", "call ")) else _quoted(step.decision)
+        yield "Decision", step.decision if step.decision.startswith(("{", "call ")) else _quote(step.decision)
     if step.status == "success":
         yield "Tokens", f"{step.tokens:,} (input: {step.input_tokens:,}, output: {step.output_tokens:,})"
         yield "Cost", money(step.cost)
@@ -240,7 +240,7 @@ def _tool_lines(step: ToolStep) -> Iterator[Line]:
         yield "Approved", _compact(step.approved_parameters)
     yield from _outcome_lines(step)
     if step.settled is not None:
-        yield "Settled", _said(step.settled)
+        yield "Settled", _settlement_text(step.settled)
     paging = step.metadata.get("paging")
     if paging:
         yield "Pages", f"{paging['pages']}{'' if paging['complete'] else ', more were left'}"
@@ -282,7 +282,7 @@ def _approval_lines(step: ApprovalStep) -> Iterator[Line]:
     if step.edited_parameters is not None:
         yield "Edited", _compact(step.edited_parameters)
     if step.reason:
-        yield "Reason", _quoted(step.reason)
+        yield "Reason", _quote(step.reason)
 
 
 def _outcome_lines(step: ToolStep | HandoffStep) -> Iterator[Line]:
@@ -292,21 +292,21 @@ def _outcome_lines(step: ToolStep | HandoffStep) -> Iterator[Line]:
         yield "Result", _gist(step.result)
 
 
-def _said(settled: Settlement) -> str:
+def _settlement_text(settled: Settlement) -> str:
     told = f"it took effect: {_gist(settled.output)}" if settled.happened else "it did not take effect"
     return f"{settled.made_by} has said since that {told}{f' ({settled.reason})' if settled.reason else ''}"
 
 
-def _labelled(label: str, text: str, style: str = "") -> Text:
-    return Text.assemble((f"{label}: ", "dim"), plain(clipped(" ".join(text.split()), _LONGEST), style))
+def _with_label(label: str, text: str, style: str = "") -> Text:
+    return Text.assemble((f"{label}: ", "dim"), plain(clip_text(" ".join(text.split()), _LONGEST), style))
 
 
-def _quoted(text: str) -> str:
-    return f'"{clipped(" ".join(text.split()), _LONGEST)}"'
+def _quote(text: str) -> str:
+    return f'"{clip_text(" ".join(text.split()), _LONGEST)}"'
 
 
 def _compact(value: Json) -> str:
-    return json.dumps(shortened(value, _LONGEST), ensure_ascii=False)
+    return json.dumps(shorten_json(value, _LONGEST), ensure_ascii=False)
 
 
 def _error(error: ToolError) -> str:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
-from toolcrib.interfaces.cli.support.inputs import object_in, text_of, validated
+from toolcrib.interfaces.cli.support.inputs import object_in, text_of, to_contract
 from toolcrib.interfaces.cli.support.session import DEFAULT_STORE, AsJson, RunId, Store, with_crib
 
 if TYPE_CHECKING:
@@ -62,7 +62,7 @@ def fork(
 
     made, found = with_crib(store, make)
     if as_json:
-        print(json.dumps({"run": _shown(made), "diff": _shown(found)}, indent=2, ensure_ascii=False))
+        print(json.dumps({"run": _to_json(made), "diff": _to_json(found)}, indent=2, ensure_ascii=False))
     else:
         from toolcrib.interfaces.cli.render.comparisons import print_diff
 
@@ -99,7 +99,7 @@ def _change(text: str) -> "tuple[str, Json]":
         return name, value
 
 
-def _shown(contract: "Run | RunDiff") -> "JsonObject":
+def _to_json(contract: "Run | RunDiff") -> "JsonObject":
     return contract.model_dump(mode="json")
 
 
@@ -271,11 +271,11 @@ async def _save(crib: "Crib", document: "JsonObject") -> None:
 
     match _kind_of(document):
         case "tool":
-            await crib.save(validated(ToolDefinition, document, f"tool {document.get('name')!r}"))
+            await crib.save(to_contract(ToolDefinition, document, f"tool {document.get('name')!r}"))
         case "workflow":
             await crib.workflows.publish(document)
         case _:
-            await crib.agents.save(validated(AgentDefinition, document, f"agent {document.get('name')!r}"))
+            await crib.agents.save(to_contract(AgentDefinition, document, f"agent {document.get('name')!r}"))
 
 
 def _print(report: "RehearsalReport") -> None:

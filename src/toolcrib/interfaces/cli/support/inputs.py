@@ -95,7 +95,7 @@ def object_in(file: Path) -> "JsonObject":
     return cast("JsonObject", content)
 
 
-def validated(contract: type[ContractT], content: "JsonObject", what: str) -> ContractT:
+def to_contract(contract: type[ContractT], content: "JsonObject", what: str) -> ContractT:
     """A contract of what was given.
 
     Args:

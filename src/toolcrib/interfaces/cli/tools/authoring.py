@@ -40,7 +40,7 @@ Number = Annotated[int, typer.Argument(metavar="REVISION", help="Number of the o
 
 def show(name: ToolName, store: Store = DEFAULT_STORE) -> None:
     """Print a tool's definition as JSON, in the revision that a call gets."""
-    print(_found(store, name).model_dump_json(indent=2))
+    print(_find_tool(store, name).model_dump_json(indent=2))
 
 
 def prompt(name: ToolName, store: Store = DEFAULT_STORE, as_json: AsJson = False) -> None:
@@ -95,9 +95,9 @@ def try_prompt(
     arguments = _sample(task)
 
     async def run(crib: "Crib") -> "PromptTest":
-        await crib.enter(None)
+        await crib.authorize(None)
         definition = crib.registry.require(crib.principal.realm, name).definition
-        return await crib.prompts.test(_changed(definition, text, model), arguments)
+        return await crib.prompts.test(_with_changes(definition, text, model), arguments)
 
     found = with_crib(store, run)
     if as_json:
@@ -150,14 +150,14 @@ def roll_back(name: ToolName, revision: Number, store: Store = DEFAULT_STORE, as
     print(saved.model_dump_json(indent=2) if as_json else f"revision {revision} of {name} is now {saved.revision}")
 
 
-def _found(store: str | None, name: str) -> "ToolRevision":
+def _find_tool(store: str | None, name: str) -> "ToolRevision":
     async def read(crib: "Crib") -> "ToolRevision":
         return crib.registry.require(crib.principal.realm, name)
 
     return with_crib(store, read)
 
 
-def _changed(definition: "ToolDefinition", prompt: str | None, model: str | None) -> "ToolDefinition":
+def _with_changes(definition: "ToolDefinition", prompt: str | None, model: str | None) -> "ToolDefinition":
     from toolcrib.contracts import AgenticImplementation, LLMConfig
 
     implementation = definition.implementation

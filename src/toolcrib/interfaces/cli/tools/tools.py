@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from toolcrib.interfaces.cli.support.inputs import json_object, text_of, validated
+from toolcrib.interfaces.cli.support.inputs import json_object, text_of, to_contract
 from toolcrib.interfaces.cli.support.session import DEFAULT_STORE, AcceptChanges, AsJson, Store, with_crib
 
 if TYPE_CHECKING:
@@ -87,7 +87,7 @@ def add_code(
     }
     if schema is not None:
         content["input_schema"] = _schema(schema)
-    definition = validated(ToolDefinition, content, f"tool {name!r}")
+    definition = to_contract(ToolDefinition, content, f"tool {name!r}")
 
     async def save(crib: "Crib") -> "ToolRevision":
         return await crib.save(definition)

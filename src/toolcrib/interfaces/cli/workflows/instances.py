@@ -161,9 +161,9 @@ def _row(step: "StepInstance") -> tuple[str, ...]:
 
 
 def _short(value: "Json") -> str:
-    from toolcrib.core.runs import shortened
+    from toolcrib.core.runs import shorten_json
 
-    return json.dumps(shortened(value, _LONGEST), ensure_ascii=False)
+    return json.dumps(shorten_json(value, _LONGEST), ensure_ascii=False)
 
 
 def _answer(run_id: str, wait: "StepWait") -> str:

@@ -9,8 +9,8 @@ from toolcrib.contracts import AgentDefinition, Conflict, JsonObject, Principal,
 from toolcrib.core.registry import Facet, means_many
 from toolcrib.crib import Crib
 from toolcrib.crib.tools.listing import ToolsPage
-from toolcrib.interfaces.server.http.context import Author, Caller, House, demand_sight, demand_write, may_see
-from toolcrib.interfaces.server.http.errors import patched
+from toolcrib.interfaces.server.http.context import Author, Caller, CribDep, demand_sight, demand_write, may_see
+from toolcrib.interfaces.server.http.errors import apply_patch
 from toolcrib.interfaces.server.http.requests import (
     IfMatch,
     JsonRoute,
@@ -27,7 +27,7 @@ from toolcrib.interfaces.server.views.agent_views import (
     AgentTools,
     AgentView,
     RemovalView,
-    removed,
+    remove_tool,
 )
 
 router = APIRouter(prefix="/ai/agents", route_class=JsonRoute, tags=["agents"])
@@ -37,45 +37,45 @@ _ALL: Final = sys.maxsize - 1
 
 @router.get("")
 async def list_agents(
-    crib: House,
+    crib: CribDep,
     caller: Caller,
     q: str | None = None,
     after: str = "",
     limit: Annotated[int, Query(ge=1, le=200)] = 50,
 ) -> AgentPage:
     """Agents by name, page by page; `q` is looked for in names, titles, descriptions and tags."""
-    return _shown_page(await _page(crib, caller, AgentFilter(text=q), after, limit))
+    return _to_page_view(await _page(crib, caller, AgentFilter(text=q), after, limit))
 
 
 @router.post("/query")
-async def query_agents(body: AgentQuery, crib: House, caller: Caller) -> AgentPage:
+async def query_agents(body: AgentQuery, crib: CribDep, caller: Caller) -> AgentPage:
     """Agents that fit, by name, page by page."""
-    return _shown_page(await _page(crib, caller, body, body.after, body.limit))
+    return _to_page_view(await _page(crib, caller, body, body.after, body.limit))
 
 
 @router.get("/count")
-async def count_agents(crib: House, caller: Caller, wanted: Annotated[AgentFilter, Query()]) -> AgentCount:
+async def count_agents(crib: CribDep, caller: Caller, wanted: Annotated[AgentFilter, Query()]) -> AgentCount:
     """How many agents fit, of those that the caller may see."""
     return AgentCount(count=len((await _page(crib, caller, wanted, "", _ALL)).items))
 
 
 @router.post("", status_code=201)
-async def create_agent(body: AgentBody, author: Author, crib: House, caller: Caller, response: Response) -> AgentView:
+async def create_agent(body: AgentBody, author: Author, crib: CribDep, caller: Caller, response: Response) -> AgentView:
     """Store the first revision of a new agent."""
     demand_write(caller, body.tool())  # before anything is said about what exists
-    await crib.enter(caller, newest=True)
+    await crib.authorize(caller, newest=True)
     if crib.registry.find(caller.realm, body.name, None) is not None:
         msg = f"tool {body.name!r} exists; PUT or PATCH it to make a new revision, or take another name"
         raise Conflict(msg)
     saved = await author.save(body.tool(), after=0)
     response.headers["Location"] = f"/api/v1/ai/agents/{body.name}"
-    return _shown(saved, response)
+    return _to_view(saved, response)
 
 
 @router.get("/{name}")
-async def get_agent(name: str, crib: House, caller: Caller, response: Response) -> AgentView:
+async def get_agent(name: str, crib: CribDep, caller: Caller, response: Response) -> AgentView:
     """An agent as a request without a version gets it; the header `ETag` names the revision."""
-    return _shown(await find_agent(crib, caller, name), response)
+    return _to_view(await find_agent(crib, caller, name), response)
 
 
 @router.put("/{name}")
@@ -84,14 +84,14 @@ async def replace_agent(
     body: AgentBody,
     *,
     author: Author,
-    crib: House,
+    crib: CribDep,
     caller: Caller,
     response: Response,
     if_match: IfMatch = None,
 ) -> AgentView:
     """Store a new revision; with `If-Match`, only if nobody else has made another one since."""
     current = await find_agent(crib, caller, name)
-    return _shown(await _save(author, current, body, expected_revision(if_match)), response)
+    return _to_view(await _save(author, current, body, expected_revision(if_match)), response)
 
 
 @router.patch("/{name}")
@@ -100,7 +100,7 @@ async def change_agent(
     patch: JsonObject,
     *,
     author: Author,
-    crib: House,
+    crib: CribDep,
     caller: Caller,
     response: Response,
     if_match: IfMatch = None,
@@ -112,22 +112,22 @@ async def change_agent(
     """
     current = await find_agent(crib, caller, name)
     demand_write(caller, current.definition)
-    body = patched(AgentBody, AgentDefinition.of(current.definition).model_dump(mode="json"), patch)
-    return _shown(await _save(author, current, body, expected_revision(if_match, current.revision)), response)
+    body = apply_patch(AgentBody, AgentDefinition.of(current.definition).model_dump(mode="json"), patch)
+    return _to_view(await _save(author, current, body, expected_revision(if_match, current.revision)), response)
 
 
 @router.delete("/{name}")
-async def remove_agent(name: str, crib: House, caller: Caller) -> RemovalView:
+async def remove_agent(name: str, crib: CribDep, caller: Caller) -> RemovalView:
     """Take an agent out of the catalogue. Runs under way go on with their revision; conversations can be read."""
     agent = await find_agent(crib, caller, name)
     demand_write(caller, agent.definition)
-    return await removed(crib, caller, agent)
+    return await remove_tool(crib, caller, agent)
 
 
 @router.get("/{name}/tools")
 async def list_agent_tools(
     name: str,
-    crib: House,
+    crib: CribDep,
     caller: Caller,
     message: Annotated[str | None, Query(description="What it would be asked; decides if there are too many.")] = None,
 ) -> AgentTools:
@@ -156,7 +156,7 @@ def _is_told(crib: Crib, caller: Principal, item: ResolvedTool) -> bool:
     """Whether the agent's definition names a tool anyway, or the caller may see it."""
     if item.content_hash is None or not means_many(item.reference):
         return True
-    tool = crib.registry.named(caller.realm, item.tool)
+    tool = crib.registry.find_by_ref(caller.realm, item.tool)
     return tool is not None and may_see(caller, tool.definition)
 
 
@@ -167,8 +167,8 @@ async def _page(crib: Crib, caller: Principal, wanted: AgentFilter, after: str, 
     )
 
 
-def _shown_page(page: ToolsPage) -> AgentPage:
-    items = tuple(map(AgentView.shown, page.items))
+def _to_page_view(page: ToolsPage) -> AgentPage:
+    items = tuple(map(AgentView.of_revision, page.items))
     return AgentPage(items=items, next=items[-1].name if page.more else None)
 
 
@@ -177,6 +177,6 @@ async def _save(author: Author, current: ToolRevision, body: AgentBody, after: i
     return await author.save(body.tool(), after=after)
 
 
-def _shown(agent: ToolRevision, response: Response) -> AgentView:
+def _to_view(agent: ToolRevision, response: Response) -> AgentView:
     name_revision(response, agent)
-    return AgentView.shown(agent)
+    return AgentView.of_revision(agent)

@@ -20,9 +20,9 @@ from toolcrib.contracts import (
 )
 from toolcrib.core.runs import BEGINNING
 from toolcrib.interfaces.server.agents.agents import find_agent
-from toolcrib.interfaces.server.http.context import Caller, House, run_of
+from toolcrib.interfaces.server.http.context import Caller, CribDep, run_of
 from toolcrib.interfaces.server.http.requests import JsonRoute
-from toolcrib.interfaces.server.http.streaming import narrated
+from toolcrib.interfaces.server.http.streaming import start_stream
 from toolcrib.interfaces.server.views.agent_views import AskBody, ContinueBody
 from toolcrib.interfaces.server.views.common import AgentAnswer, Answers
 
@@ -37,25 +37,27 @@ _STREAM: Final[dict[int | str, dict[str, Any]]] = {200: {"content": {"text/event
 
 
 @agent_runs_router.post("/ai/agents/{name}/execute", responses=_WAITS)
-async def execute_agent(name: str, body: AskBody, crib: House, caller: Caller, answers: Answers) -> AgentAnswer:
+async def execute_agent(name: str, body: AskBody, crib: CribDep, caller: Caller, answers: Answers) -> AgentAnswer:
     """Ask an agent, or bring what its client did, and answer when it has ended or waits; a durable one at once."""
     agent = await find_agent(crib, caller, name)
     implementation = agent.definition.implementation
     if isinstance(implementation, AgentImplementation) and implementation.durable:
-        return answers.accepted(await crib.executions.submit(name, body, principal=caller))
+        return answers.to_accepted(await crib.executions.submit(name, body, principal=caller))
     return answers.standing(await crib.executions.execute(name, body, principal=caller))
 
 
 @agent_runs_router.post("/ai/agents/{name}/execute/durable", status_code=202)
-async def execute_agent_durably(name: str, body: AskBody, crib: House, caller: Caller, answers: Answers) -> AgentAnswer:
+async def execute_agent_durably(
+    name: str, body: AskBody, crib: CribDep, caller: Caller, answers: Answers
+) -> AgentAnswer:
     """The same, answered at once: the run is in the journal and goes on by itself, whatever happens to this server."""
     await find_agent(crib, caller, name)
-    return answers.accepted(await crib.executions.submit(name, body, principal=caller))
+    return answers.to_accepted(await crib.executions.submit(name, body, principal=caller))
 
 
 @agent_runs_router.post("/ai/agents/{name}/execute/stream", response_class=StreamingResponse, responses=_STREAM)
 async def execute_agent_streaming(
-    name: str, body: AskBody, crib: House, caller: Caller, last_event_id: LastEventId = None
+    name: str, body: AskBody, crib: CribDep, caller: Caller, last_event_id: LastEventId = None
 ) -> StreamingResponse:
     """The same as server-sent events, as it goes on; who is cut off re-attaches at `/executions/{run_id}/stream`.
 
@@ -64,24 +66,24 @@ async def execute_agent_streaming(
     """
     await find_agent(crib, caller, name)
     begun = await crib.executions.submit(name, body, principal=caller)
-    stream = await narrated(crib, begun.run_id, last_event_id or BEGINNING, caller=caller, drive=True)
+    stream = await start_stream(crib, begun.run_id, last_event_id or BEGINNING, caller=caller, drive=True)
     stream.headers["Location"] = f"/api/v1/executions/{begun.run_id}/stream"
     return stream
 
 
 @agent_runs_router.get("/ai/agents/{name}/executions/{run_id}")
-async def get_agent_execution(name: str, run_id: str, crib: House, caller: Caller, answers: Answers) -> AgentAnswer:
+async def get_agent_execution(name: str, run_id: str, crib: CribDep, caller: Caller, answers: Answers) -> AgentAnswer:
     """How an execution stands, whether it goes on, waits or has ended."""
     run = await run_of(crib, caller, run_id)
     if run.request.tool_name != name.partition("@")[0]:
         msg = f"run {run_id!r} is of {run.request.tool_name!r}, not of {name!r}"
         raise NotFound(msg)
-    return answers.shown(await crib.executions.respond(run_id, principal=caller))
+    return answers.to_answer(await crib.executions.respond(run_id, principal=caller))
 
 
 @agent_runs_router.post("/ai/conversations/{conversation_id}/continue", responses=_WAITS)
 async def continue_conversation(
-    conversation_id: str, body: ContinueBody, crib: House, caller: Caller, answers: Answers
+    conversation_id: str, body: ContinueBody, crib: CribDep, caller: Caller, answers: Answers
 ) -> AgentAnswer:
     """Send a conversation its next message, and answer when the agent has answered or waits."""
     return answers.standing(await crib.executions.continue_(conversation_id, body.message, principal=caller))
@@ -90,13 +92,13 @@ async def continue_conversation(
 @agent_runs_router.get("/executions/{run_id}/stream", response_class=StreamingResponse, responses=_STREAM)
 async def stream_execution(
     run_id: str,
-    crib: House,
+    crib: CribDep,
     caller: Caller,
     after: Annotated[str, Query(max_length=1000, description="Id of the last message that was received.")] = BEGINNING,
     last_event_id: LastEventId = None,
 ) -> StreamingResponse:
     """What a run says and does as server-sent events, until it has ended or waits; `Last-Event-ID` re-attaches."""
-    return await narrated(crib, run_id, after if last_event_id is None else last_event_id, caller=caller)
+    return await start_stream(crib, run_id, after if last_event_id is None else last_event_id, caller=caller)
 
 
 router = APIRouter(prefix="/ai/conversations", route_class=JsonRoute, tags=["conversations"])
@@ -132,7 +134,7 @@ class ConversationChange(Contract):
 @router.get("")
 async def list_conversations(
     *,
-    crib: House,
+    crib: CribDep,
     caller: Caller,
     agent: str | None = None,
     status: ConversationStatus | None = None,
@@ -151,7 +153,7 @@ async def list_conversations(
 @router.get("/{conversation_id}")
 async def get_conversation(
     conversation_id: str,
-    crib: House,
+    crib: CribDep,
     caller: Caller,
     after: Annotated[int, Query(ge=0, description="Only turns that come after this one.")] = 0,
     limit: Annotated[int, Query(ge=1, le=200)] = 50,
@@ -165,7 +167,7 @@ async def get_conversation(
 
 @router.patch("/{conversation_id}")
 async def change_conversation(
-    conversation_id: str, body: ConversationChange, crib: House, caller: Caller
+    conversation_id: str, body: ConversationChange, crib: CribDep, caller: Caller
 ) -> Conversation:
     """Set the title, the status or the variables of one's own conversation."""
     return await crib.conversations.change(
@@ -174,7 +176,7 @@ async def change_conversation(
 
 
 @router.delete("/{conversation_id}", status_code=204)
-async def delete_conversation(conversation_id: str, crib: House, caller: Caller) -> Response:
+async def delete_conversation(conversation_id: str, crib: CribDep, caller: Caller) -> Response:
     """Delete a conversation; the runs of its turns stay in the journal, for audit."""
     await crib.conversations.delete(conversation_id, principal=caller)
     return Response(status_code=204)

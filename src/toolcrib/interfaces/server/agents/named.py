@@ -13,7 +13,7 @@ from toolcrib.core.policy import permits
 from toolcrib.core.registry import ItemT
 from toolcrib.crib import Crib
 from toolcrib.crib.tools.listing import NamedThings
-from toolcrib.interfaces.server.http.context import Caller, House, demand
+from toolcrib.interfaces.server.http.context import Caller, CribDep, demand
 from toolcrib.interfaces.server.http.requests import JsonRoute
 
 _BUILT: Final = ConfigDict(defer_build=False)
@@ -101,19 +101,19 @@ def routes_over(kind: Kind[ItemT], tag: str) -> APIRouter:
     one, many = kind.noun, kind.plural
 
     @router.get("", name=f"list_{many}", response_model=kind.page, description=f"The {many} that the caller may read.")
-    async def listed(crib: House, caller: Caller) -> NamedPage:
+    async def listed(crib: CribDep, caller: Caller) -> NamedPage:
         found = await kind.things(crib).list(principal=caller)
         return kind.page(items=tuple(item for item in found if permits(caller.grants, kind.uri(item.name, "read"))))
 
     @router.get(
         "/{name}", name=f"get_{one}", response_model=kind.contract, description=f"The {one} in its newest revision."
     )
-    async def read(name: str, crib: House, caller: Caller) -> ItemT:
+    async def read(name: str, crib: CribDep, caller: Caller) -> ItemT:
         demand(caller, kind.uri(name, "read"))
         return await kind.things(crib).get(name, principal=caller)
 
     @router.put("/{name}", name=f"save_{one}", response_model=kind.contract, description=kind.saving)
-    async def saved(name: str, body: Annotated[ItemT, Depends(_body_of(kind))], crib: House, caller: Caller) -> ItemT:
+    async def saved(name: str, body: Annotated[ItemT, Depends(_body_of(kind))], crib: CribDep, caller: Caller) -> ItemT:
         demand(caller, kind.uri(name, "write"))
         if name != body.name:
             raise InvalidInput(f"the body is named {body.name!r} and the path {name!r}; send it to its own name")
@@ -122,7 +122,7 @@ def routes_over(kind: Kind[ItemT], tag: str) -> APIRouter:
         return item
 
     @router.delete("/{name}", name=f"remove_{one}", status_code=204, description=kind.removing)
-    async def removed(name: str, crib: House, caller: Caller) -> None:
+    async def removed(name: str, crib: CribDep, caller: Caller) -> None:
         demand(caller, kind.uri(name, "write"))
         await kind.things(crib).remove(name, principal=caller)
 

@@ -51,7 +51,7 @@ def _caller(request: Request) -> Principal:
     return cast("Principal", request.state.principal)
 
 
-House = Annotated[Crib, Depends(_crib)]
+CribDep = Annotated[Crib, Depends(_crib)]
 Caller = Annotated[Principal, Depends(_caller)]
 
 
@@ -170,7 +170,7 @@ async def demand_import(crib: Crib, caller: Principal, name: str, *, named: Iter
     demand(caller, f"ai://providers/{name}/write")
     demand(caller, tool_uri("*", "*", "write"))
     demand_secrets(caller, named)
-    known = crib.providers.find((await crib.enter(caller, newest=True)).realm, name) if accept else None
+    known = crib.providers.find((await crib.authorize(caller, newest=True)).realm, name) if accept else None
     demand_secrets(caller, () if known is None else all_references_of(known))
 
 
@@ -218,7 +218,7 @@ def _is_local(address: str) -> bool:
 
 
 @dataclass(frozen=True, slots=True)
-class Desk:
+class DefinitionWriter:
     """One request's way of saving."""
 
     crib: Crib
@@ -270,8 +270,8 @@ class Desk:
             Conflict: Another revision has been saved since `after`, or of the draft since `draft`.
         """
         require_publish(self.caller, name)
-        await self.crib.enter(self.caller, newest=True)
-        known = self.crib.registry.named(self.caller.realm, name)
+        await self.crib.authorize(self.caller, newest=True)
+        known = self.crib.registry.find_by_ref(self.caller.realm, name)
         if known is not None:
             demand_write(self.caller, known.definition)
         workflows = self.crib.workflows
@@ -293,7 +293,7 @@ class Desk:
         demand_secrets(self.caller, (secret.reference for secret in definition.secrets))
         handlers = {handler.name: handler for handler in await self.crib.steps.list(principal=self.caller)}
         for ref in {step.callee(handlers) for step in definition.steps} - {None}:
-            tool = self.crib.registry.named(self.caller.realm, str(ref))
+            tool = self.crib.registry.find_by_ref(self.caller.realm, str(ref))
             if tool is not None:
                 demand_sight(self.caller, tool.definition)
 
@@ -304,8 +304,8 @@ class Desk:
             refuse_local_model(definition)
 
 
-def _desk(request: Request, crib: House, caller: Caller) -> Desk:
-    return Desk(crib, caller, request.app.state.allow_local_models)
+def _writer(request: Request, crib: CribDep, caller: Caller) -> DefinitionWriter:
+    return DefinitionWriter(crib, caller, request.app.state.allow_local_models)
 
 
-Author = Annotated[Desk, Depends(_desk)]
+Author = Annotated[DefinitionWriter, Depends(_writer)]

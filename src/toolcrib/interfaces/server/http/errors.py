@@ -84,7 +84,7 @@ async def on_invalid_request(_request: Request, error: Exception) -> Response:
     return error_response(422, "invalid_input", message, {"problems": problems})
 
 
-def located(problem: ValidationError) -> RequestValidationError:
+def to_request_error(problem: ValidationError) -> RequestValidationError:
     """Problems of a contract as problems of the request's body; what was sent is not repeated."""
     errors = problem.errors(include_url=False, include_input=False)
     return RequestValidationError([{**found, "loc": ("body", *found["loc"])} for found in errors])
@@ -99,19 +99,19 @@ def _problem(found: Mapping[str, Any]) -> JsonObject:
 ContractT = TypeVar("ContractT", bound=Contract)
 
 
-def patched(contract: type[ContractT], before: JsonObject, patch: JsonObject) -> ContractT:
+def apply_patch(contract: type[ContractT], before: JsonObject, patch: JsonObject) -> ContractT:
     """A contract as a patch makes it.
 
     Raises:
         InvalidInput: It is not valid; each problem is named with its place.
     """
     try:
-        return contract.model_validate(merged(before, patch))
+        return contract.model_validate(merge_patch(before, patch))
     except ValidationError as problem:
-        raise located(problem) from problem
+        raise to_request_error(problem) from problem
 
 
-def merged(target: Any, patch: Any) -> Any:
+def merge_patch(target: Any, patch: Any) -> Any:
     """The target as the patch makes it."""
     if not isinstance(patch, dict):
         return patch
@@ -121,5 +121,5 @@ def merged(target: Any, patch: Any) -> Any:
         if value is None:
             result.pop(name, None)
         else:
-            result[name] = merged(result.get(name), value)
+            result[name] = merge_patch(result.get(name), value)
     return result

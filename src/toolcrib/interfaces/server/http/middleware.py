@@ -55,7 +55,7 @@ class Failures:
             await error_response(500, "internal_error", message, {"incident": incident})(scope, receive, send)
 
 
-class Farewell:
+class ShutdownResponses:
     """Ends the requests that a stopping server cancels: with a 503 where no answer has begun, else without a word.
 
     Only for the outermost place in a server's own tasks; anywhere else it would swallow a caller's cancellation.

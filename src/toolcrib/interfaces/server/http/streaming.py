@@ -57,7 +57,9 @@ def event_stream(messages: AsyncIterator[str]) -> StreamingResponse:
     return StreamingResponse(messages, media_type="text/event-stream", headers=headers)
 
 
-async def narrated(crib: Crib, run_id: str, place: str, *, caller: Principal, drive: bool = False) -> StreamingResponse:
+async def start_stream(
+    crib: Crib, run_id: str, place: str, *, caller: Principal, drive: bool = False
+) -> StreamingResponse:
     """What a run says and does from a place on, as an answer that has begun.
 
     Args:

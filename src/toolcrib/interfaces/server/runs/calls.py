@@ -11,7 +11,7 @@ from fastapi import APIRouter, Body, Depends, Query, Request, Response
 
 from toolcrib.contracts import AgenticMode, Approval, ApprovalPage, ApprovalStatus, ApprovalView, Principal
 from toolcrib.crib import Crib
-from toolcrib.interfaces.server.http.context import Caller, House
+from toolcrib.interfaces.server.http.context import Caller, CribDep
 from toolcrib.interfaces.server.http.requests import JsonRoute
 from toolcrib.interfaces.server.views.common import (
     CallBody,
@@ -32,7 +32,7 @@ _NO_PARAMS = Body(default_factory=CallBody)
 @router.post("/ai/tools/{name}/invoke", responses={202: {"model": RunAccepted}})
 async def invoke_tool(
     name: str,
-    crib: House,
+    crib: CribDep,
     caller: Caller,
     response: Response,
     body: Annotated[InvokeBody, Body(default_factory=InvokeBody)],
@@ -43,7 +43,7 @@ async def invoke_tool(
 
 @router.post("/agentic-tools/invoke", responses={202: {"model": RunAccepted}})
 async def invoke_named_tool(
-    body: NamedInvokeBody, crib: House, caller: Caller, response: Response
+    body: NamedInvokeBody, crib: CribDep, caller: Caller, response: Response
 ) -> InvokeView | RunAccepted:
     """Run the tool that the body names."""
     return await _invoke(crib, caller, body.tool, body, response)
@@ -51,10 +51,10 @@ async def invoke_named_tool(
 
 @router.post("/ai/tools/{name}/execute", responses={202: {"model": RunAccepted}})
 async def execute_tool(
-    name: str, crib: House, caller: Caller, response: Response, body: Annotated[CallBody, _NO_PARAMS]
+    name: str, crib: CribDep, caller: Caller, response: Response, body: Annotated[CallBody, _NO_PARAMS]
 ) -> EnvelopeView | RunAccepted:
     """Make one call and answer with its envelope; a call that waits for somebody is answered with its run."""
-    await crib.enter(caller, newest=True)
+    await crib.authorize(caller, newest=True)
     result = await crib.invoke(
         name,
         body.params,
@@ -66,13 +66,13 @@ async def execute_tool(
     )
     if result.envelopes:
         return EnvelopeView.of(result.envelopes[-1])
-    return _accepted(response, RunAccepted(run_id=result.run_id, status=result.summary.status))
+    return _mark_accepted(response, RunAccepted(run_id=result.run_id, status=result.summary.status))
 
 
 @router.post("/ai/tools/{name}/validate")
-async def validate_call(name: str, crib: House, caller: Caller, body: Annotated[CallBody, _NO_PARAMS]) -> Validity:
+async def validate_call(name: str, crib: CribDep, caller: Caller, body: Annotated[CallBody, _NO_PARAMS]) -> Validity:
     """Hold arguments against schema and policy; nothing runs."""
-    await crib.enter(caller, newest=True)
+    await crib.authorize(caller, newest=True)
     return Validity.of(await crib.refusal(name, body.params, principal=caller))
 
 
@@ -81,7 +81,7 @@ async def run_view(crib: Crib, run_id: str, response: Response) -> InvokeView:
     run = await crib.store.journal.run(run_id)
     if not run.ended:
         response.status_code = 202
-    tool = await crib.registry.pinned(run.realm, run.request.content_hash)
+    tool = await crib.registry.get_revision(run.realm, run.request.content_hash)
     implementation = tool.definition.implementation
     mode: AgenticMode | None = implementation.mode if implementation.kind == "agentic" else None
     asks = await crib.questions.of_run(run_id) if run.status == "awaiting_answer" else None
@@ -91,7 +91,7 @@ async def run_view(crib: Crib, run_id: str, response: Response) -> InvokeView:
 async def _invoke(
     crib: Crib, caller: Principal, ref: str, body: InvokeBody, response: Response
 ) -> InvokeView | RunAccepted:
-    await crib.enter(caller, newest=True)
+    await crib.authorize(caller, newest=True)
     if body.wait:
         result = await crib.invoke(
             ref,
@@ -111,10 +111,10 @@ async def _invoke(
         dry_run=body.dry_run,
     )
     run = await crib.store.journal.run(run_id)
-    return _accepted(response, RunAccepted(run_id=run_id, status=run.status))
+    return _mark_accepted(response, RunAccepted(run_id=run_id, status=run.status))
 
 
-def _accepted(response: Response, accepted: RunAccepted) -> RunAccepted:
+def _mark_accepted(response: Response, accepted: RunAccepted) -> RunAccepted:
     response.status_code = 202
     response.headers["Location"] = f"/api/v1/executions/{accepted.run_id}"
     return accepted
@@ -134,7 +134,7 @@ SelfApproval = Annotated[bool, Depends(_self_approval)]
 @approvals_router.get("")
 async def list_approvals(
     *,
-    crib: House,
+    crib: CribDep,
     caller: Caller,
     status: ApprovalStatus | None = None,
     tool: str | None = None,
@@ -149,14 +149,14 @@ async def list_approvals(
 
 
 @approvals_router.get("/{approval_id}")
-async def get_approval(approval_id: str, crib: House, caller: Caller) -> ApprovalView:
+async def get_approval(approval_id: str, crib: CribDep, caller: Caller) -> ApprovalView:
     """An approval, with a preview of what would happen."""
     return await crib.approvals.get(approval_id, principal=caller)
 
 
 @approvals_router.post("/{approval_id}/decide")
 async def decide_approval(
-    approval_id: str, body: DecisionBody, crib: House, caller: Caller, allow_self: SelfApproval
+    approval_id: str, body: DecisionBody, crib: CribDep, caller: Caller, allow_self: SelfApproval
 ) -> Approval:
     """Approve the call, as it is or with other arguments, or reject it; the runs then go on by themselves.
 

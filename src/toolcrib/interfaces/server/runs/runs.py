@@ -15,11 +15,11 @@ from toolcrib.contracts import ENDED, AgentDefinition, Conflict, Contract, JsonO
 from toolcrib.contracts.runs.comparisons import RunDiff
 from toolcrib.contracts.runs.trace import Settlement
 from toolcrib.crib import Crib
-from toolcrib.crib.runs.approvals import Answer
+from toolcrib.crib.runs.approvals import ApprovalAnswer
 from toolcrib.interfaces.server.http.context import (
     Author,
     Caller,
-    House,
+    CribDep,
     demand_execute,
     demand_run,
     may_see_kept,
@@ -52,7 +52,7 @@ _After = Annotated[int, Query(ge=0, description="Only events with greater number
 @router.get("")
 async def list_runs(
     *,
-    crib: House,
+    crib: CribDep,
     caller: Caller,
     tool: str | None = None,
     status: RunStatus | None = None,
@@ -66,7 +66,7 @@ async def list_runs(
 
 
 @router.get("/{run_id}/bundle", response_class=Response)
-async def get_bundle(run_id: str, crib: House, caller: Caller) -> Response:
+async def get_bundle(run_id: str, crib: CribDep, caller: Caller) -> Response:
     """A run in one file, from which it can be replayed elsewhere: with its callers and all that it has read.
 
     Other runs, and definitions, that the caller may not read are left out, which the file's manifest says.
@@ -83,7 +83,7 @@ async def get_bundle(run_id: str, crib: House, caller: Caller) -> Response:
 
 
 @router.get("/{run_id}")
-async def get_run(run_id: str, crib: House, caller: Caller) -> RunView:
+async def get_run(run_id: str, crib: CribDep, caller: Caller) -> RunView:
     """A run and its trace."""
     run = await run_of(crib, caller, run_id)
     demand_run(caller, run)
@@ -98,7 +98,7 @@ async def get_run(run_id: str, crib: House, caller: Caller) -> RunView:
 
 @router.get("/{run_id}/events")
 async def list_events(
-    run_id: str, crib: House, caller: Caller, after: _After = 0, limit: Annotated[int, Query(ge=1, le=1000)] = 1000
+    run_id: str, crib: CribDep, caller: Caller, after: _After = 0, limit: Annotated[int, Query(ge=1, le=1000)] = 1000
 ) -> EventPage:
     """What the journal has, as it is."""
     demand_run(caller, await run_of(crib, caller, run_id))
@@ -108,7 +108,7 @@ async def list_events(
 @router.get("/{run_id}/events/stream", response_class=StreamingResponse)
 async def stream_events(
     run_id: str,
-    crib: House,
+    crib: CribDep,
     caller: Caller,
     after: _After = 0,
     last_event_id: Annotated[int | None, Header(ge=0)] = None,
@@ -122,20 +122,20 @@ async def stream_events(
 
 @router.post("/{run_id}/approvals/{position}", status_code=202)
 async def decide(
-    *, run_id: str, position: str, body: DecisionBody, crib: House, caller: Caller, allow_self: SelfApproval
+    *, run_id: str, position: str, body: DecisionBody, crib: CribDep, caller: Caller, allow_self: SelfApproval
 ) -> RunAccepted:
     """Approve or reject a call that waits for a person; the run then goes on by itself."""
     await run_of(crib, caller, run_id)
-    answer = Answer(
+    answer = ApprovalAnswer(
         body.approved, body.edited_input, body.reason, caller, allow_self, happened=body.happened, output=body.output
     )
     counted = await crib.approvals.decide_call(run_id, position, answer)
-    return await _told(crib, run_id, position, counted=counted)
+    return await _accept_answer(crib, run_id, position, counted=counted)
 
 
 @router.post("/{run_id}/calls/{position}/settle")
 async def settle_call(
-    *, run_id: str, position: str, body: SettleBody, crib: House, caller: Caller, allow_self: SelfApproval
+    *, run_id: str, position: str, body: SettleBody, crib: CribDep, caller: Caller, allow_self: SelfApproval
 ) -> Settlement:
     """Say of a call of a run that has ended whether it took effect, if nobody knew; the first answer counts.
 
@@ -154,16 +154,16 @@ async def settle_call(
 
 @router.post("/{run_id}/client-results/{position}", status_code=202)
 async def return_client_result(
-    run_id: str, position: str, body: ClientResultBody, crib: House, caller: Caller
+    run_id: str, position: str, body: ClientResultBody, crib: CribDep, caller: Caller
 ) -> RunAccepted:
     """Bring back what a client did with a prepared call; the run then goes on by itself."""
     demand_execute(caller, await run_of(crib, caller, run_id))
     counted = await crib.return_client_result(run_id, position, body, principal=caller)
-    return await _told(crib, run_id, position, counted=counted)
+    return await _accept_answer(crib, run_id, position, counted=counted)
 
 
 @router.post("/{run_id}/answer", status_code=202)
-async def answer(run_id: str, body: AnswerBody, crib: House, caller: Caller) -> RunAccepted:
+async def answer(run_id: str, body: AnswerBody, crib: CribDep, caller: Caller) -> RunAccepted:
     """Answer what a run asks; the run then goes on by itself. The first answer counts."""
     demand_execute(caller, await run_of(crib, caller, run_id))
     await crib.questions.leave(run_id, body.answer, position=body.position, principal=caller)
@@ -171,7 +171,7 @@ async def answer(run_id: str, body: AnswerBody, crib: House, caller: Caller) -> 
 
 
 @router.post("/{run_id}/resume", responses={202: {"model": InvokeView}})
-async def resume(run_id: str, crib: House, caller: Caller, response: Response) -> InvokeView:
+async def resume(run_id: str, crib: CribDep, caller: Caller, response: Response) -> InvokeView:
     """Carry a run on now, and answer when it has ended or waits again."""
     demand_execute(caller, await run_of(crib, caller, run_id))
     await crib.resume(run_id)
@@ -180,7 +180,7 @@ async def resume(run_id: str, crib: House, caller: Caller, response: Response) -
 
 @router.post("/{run_id}/cancel", status_code=202)
 async def cancel(
-    run_id: str, crib: House, caller: Caller, body: Annotated[CancelBody, Body(default_factory=CancelBody)]
+    run_id: str, crib: CribDep, caller: Caller, body: Annotated[CancelBody, Body(default_factory=CancelBody)]
 ) -> RunAccepted:
     """End a run and its nested runs, whatever they do or wait for: it is certain to end, if it has not yet."""
     demand_execute(caller, await run_of(crib, caller, run_id))
@@ -190,7 +190,7 @@ async def cancel(
     return RunAccepted(run_id=run_id, status=(await crib.store.journal.run(run_id)).status)
 
 
-async def _told(crib: Crib, run_id: str, position: str, *, counted: bool) -> RunAccepted:
+async def _accept_answer(crib: Crib, run_id: str, position: str, *, counted: bool) -> RunAccepted:
     if not counted:
         msg = f"the call at {position!r} of run {run_id} has its answer already; the first one counts"
         raise Conflict(msg)
@@ -224,7 +224,7 @@ class ForkBody(Contract):
 async def fork_run(
     *,
     run_id: str,
-    crib: House,
+    crib: CribDep,
     caller: Caller,
     author: Author,
     response: Response,
@@ -253,6 +253,6 @@ async def fork_run(
 
 
 @forks_router.get("/{run_id}/diff/{other}")
-async def diff_runs(run_id: str, other: str, crib: House, caller: Caller) -> RunDiff:
+async def diff_runs(run_id: str, other: str, crib: CribDep, caller: Caller) -> RunDiff:
     """How two runs differ: in their ends and costs, in what they called, were answered and were allowed."""
     return await crib.compare(run_id, other, principal=caller)

@@ -43,14 +43,14 @@ from toolcrib.crib import Crib
 from toolcrib.interfaces.server.http.context import (
     Author,
     Caller,
-    House,
+    CribDep,
     demand_run,
     demand_sight,
     demand_write,
     may_see_run,
     run_of,
 )
-from toolcrib.interfaces.server.http.errors import patched
+from toolcrib.interfaces.server.http.errors import apply_patch
 from toolcrib.interfaces.server.http.requests import (
     IfMatch,
     JsonRoute,
@@ -76,7 +76,7 @@ from toolcrib.interfaces.server.views.agent_views import (
     TestPromptBody,
     ToolCallView,
     ToolType,
-    removed,
+    remove_tool,
     type_of,
 )
 from toolcrib.interfaces.server.views.workflow_views import DOCUMENT, DocumentFormat, document_of
@@ -90,7 +90,7 @@ _BY_RULE = Body(default_factory=RegenerateBody)
 @router.get("")
 async def list_agentic_tools(
     *,
-    crib: House,
+    crib: CribDep,
     caller: Caller,
     mode: AgenticMode | None = None,
     status: AgenticStatus | None = None,
@@ -118,24 +118,24 @@ async def list_agentic_tools(
 
 @router.post("", status_code=201)
 async def create_agentic_tool(
-    body: AgenticBody, author: Author, crib: House, caller: Caller, response: Response
+    body: AgenticBody, author: Author, crib: CribDep, caller: Caller, response: Response
 ) -> AgenticView:
     """Store the first revision of a new tool; without a prompt it gets the default one."""
     demand_write(caller, body.definition())  # before anything is said about what exists
-    await crib.enter(caller, newest=True)
+    await crib.authorize(caller, newest=True)
     if crib.registry.find(caller.realm, body.name, None) is not None:
         msg = f"tool {body.name!r} exists; PATCH it to make a new revision, or take another name"
         raise Conflict(msg)
-    definition = await _written(crib, caller, body.definition())
+    definition = await _with_default_prompt(crib, caller, body.definition())
     saved = await author.save(definition, after=0)
     response.headers["Location"] = f"/api/v1/agentic-tools/{body.name}"
-    return _shown(saved, response)
+    return _to_view(saved, response)
 
 
 @router.get("/{name}")
-async def get_agentic_tool(name: str, crib: House, caller: Caller, response: Response) -> AgenticView:
+async def get_agentic_tool(name: str, crib: CribDep, caller: Caller, response: Response) -> AgenticView:
     """A tool as a call without a version gets it; the header `ETag` names the revision."""
-    return _shown(await _find(crib, caller, name), response)
+    return _to_view(await _find(crib, caller, name), response)
 
 
 @router.patch("/{name}")
@@ -144,7 +144,7 @@ async def change_agentic_tool(
     patch: JsonObject,
     *,
     author: Author,
-    crib: House,
+    crib: CribDep,
     caller: Caller,
     response: Response,
     if_match: IfMatch = None,
@@ -157,22 +157,22 @@ async def change_agentic_tool(
     current = await _find(crib, caller, name)
     demand_write(caller, current.definition)
     fields = AgenticBody.fields_of(current.definition, _inside(current.definition))
-    body = patched(AgenticBody, to_jsonable_python(fields), patch)
+    body = apply_patch(AgenticBody, to_jsonable_python(fields), patch)
     refuse_new_name(current, body.name)
-    definition = await _written(crib, caller, body.definition(current.definition))
-    return _shown(await author.save(definition, after=expected_revision(if_match, current.revision)), response)
+    definition = await _with_default_prompt(crib, caller, body.definition(current.definition))
+    return _to_view(await author.save(definition, after=expected_revision(if_match, current.revision)), response)
 
 
 @router.delete("/{name}")
-async def remove_agentic_tool(name: str, crib: House, caller: Caller) -> RemovalView:
+async def remove_agentic_tool(name: str, crib: CribDep, caller: Caller) -> RemovalView:
     """Take a tool out of the catalogue. Runs under way go on with their revision; saving it again brings it back."""
     tool = await _find(crib, caller, name)
     demand_write(caller, tool.definition)
-    return await removed(crib, caller, tool)
+    return await remove_tool(crib, caller, tool)
 
 
 @router.post("/{name}/test-prompt")
-async def test_prompt(name: str, body: TestPromptBody, author: Author, crib: House, caller: Caller) -> PromptTest:
+async def test_prompt(name: str, body: TestPromptBody, author: Author, crib: CribDep, caller: Caller) -> PromptTest:
     """Show the model a sample input, with changes that are not saved. No tool that it wants is called."""
     tool = await _find(crib, caller, name)
     demand_write(caller, tool.definition)
@@ -184,7 +184,7 @@ async def test_prompt(name: str, body: TestPromptBody, author: Author, crib: Hou
 
 @router.post("/{name}/regenerate-prompt")
 async def regenerate_prompt(
-    name: str, crib: House, caller: Caller, body: Annotated[RegenerateBody, _BY_RULE]
+    name: str, crib: CribDep, caller: Caller, body: Annotated[RegenerateBody, _BY_RULE]
 ) -> TextProposal:
     """Propose a default prompt for the tool as it is now, with the difference and the reason. Nothing is stored."""
     demand_write(caller, (await _find(crib, caller, name)).definition)
@@ -193,7 +193,7 @@ async def regenerate_prompt(
 
 @router.post("/{name}/regenerate-description")
 async def regenerate_description(
-    name: str, crib: House, caller: Caller, body: Annotated[RegenerateBody, _BY_RULE]
+    name: str, crib: CribDep, caller: Caller, body: Annotated[RegenerateBody, _BY_RULE]
 ) -> TextProposal:
     """Propose a text for parent agents. Nothing is stored."""
     demand_write(caller, (await _find(crib, caller, name)).definition)
@@ -202,25 +202,25 @@ async def regenerate_description(
 
 @router.post("/{name}/accept-proposal")
 async def accept_proposal(
-    name: str, body: ProposalBody, crib: House, caller: Caller, response: Response
+    name: str, body: ProposalBody, crib: CribDep, caller: Caller, response: Response
 ) -> AgenticView:
     """Store a proposal, as it was made or edited, as a new revision."""
     demand_write(caller, (await _find(crib, caller, name)).definition)
     if body.tool != name:
         msg = f"the proposal is for tool {body.tool!r} and the path names {name!r}; send it to its own tool"
         raise InvalidDefinition(msg)
-    return _shown(await crib.prompts.accept(body, principal=caller), response)
+    return _to_view(await crib.prompts.accept(body, principal=caller), response)
 
 
 @router.get("/{name}/revisions")
-async def list_prompt_revisions(name: str, crib: House, caller: Caller) -> PromptHistory:
+async def list_prompt_revisions(name: str, crib: CribDep, caller: Caller) -> PromptHistory:
     """The prompt in all revisions, oldest first."""
     await _find(crib, caller, name)
     return PromptHistory(items=tuple(await crib.prompts.history(name, principal=caller)))
 
 
 @router.get("/{name}/revisions/compare")
-async def compare_prompts(name: str, older: int, newer: int, crib: House, caller: Caller) -> PromptDifference:
+async def compare_prompts(name: str, older: int, newer: int, crib: CribDep, caller: Caller) -> PromptDifference:
     """How the prompt of one revision became that of another."""
     await _find(crib, caller, name)
     return await crib.prompts.compare(name, older, newer, principal=caller)
@@ -228,16 +228,16 @@ async def compare_prompts(name: str, older: int, newer: int, crib: House, caller
 
 @router.post("/{name}/roll-back")
 async def roll_back(
-    name: str, body: RollBackBody, *, crib: House, caller: Caller, response: Response, if_match: IfMatch = None
+    name: str, body: RollBackBody, *, crib: CribDep, caller: Caller, response: Response, if_match: IfMatch = None
 ) -> AgenticView:
     """Make an older revision the newest one again."""
     demand_write(caller, (await _find(crib, caller, name)).definition)
     after = expected_revision(if_match)
-    return _shown(await crib.prompts.roll_back(name, body.revision, after=after, principal=caller), response)
+    return _to_view(await crib.prompts.roll_back(name, body.revision, after=after, principal=caller), response)
 
 
 @router.get("/{name}/drift")
-async def get_drift(name: str, crib: House, caller: Caller) -> DriftReport:
+async def get_drift(name: str, crib: CribDep, caller: Caller) -> DriftReport:
     """What has changed in the tool's tools since its prompt was made."""
     await _find(crib, caller, name)
     return await crib.prompts.drift(name, principal=caller)
@@ -245,7 +245,7 @@ async def get_drift(name: str, crib: House, caller: Caller) -> DriftReport:
 
 @router.get("/{name}/workflow", responses=DOCUMENT)
 async def show_agentic_workflow(
-    name: str, crib: House, caller: Caller, form: Annotated[DocumentFormat, Query(alias="format")] = "json"
+    name: str, crib: CribDep, caller: Caller, form: Annotated[DocumentFormat, Query(alias="format")] = "json"
 ) -> Response:
     """A deterministic tool as the workflow that it is, which can be changed and published."""
     await _find(crib, caller, name)
@@ -253,14 +253,14 @@ async def show_agentic_workflow(
 
 
 @router.get("/{name}/tools/{form}")
-async def export_agentic_tool(name: str, form: ExportFormat, crib: House, caller: Caller) -> JsonObject:
+async def export_agentic_tool(name: str, form: ExportFormat, crib: CribDep, caller: Caller) -> JsonObject:
     """The tool in the shape of another system, as a parent agent there needs it."""
     await _find(crib, caller, name)
     return (await crib.export(name, form=form, principal=caller))[0]
 
 
 async def _find(crib: Crib, caller: Principal, name: str) -> ToolRevision:
-    await crib.enter(caller, newest=True)
+    await crib.authorize(caller, newest=True)
     tool = crib.registry.require(caller.realm, name)
     demand_sight(caller, tool.definition)
     _inside(tool.definition)
@@ -274,7 +274,7 @@ def _inside(definition: ToolDefinition) -> AgenticImplementation:
     raise NotFound(msg)
 
 
-async def _written(crib: Crib, caller: Principal, definition: ToolDefinition) -> ToolDefinition:
+async def _with_default_prompt(crib: Crib, caller: Principal, definition: ToolDefinition) -> ToolDefinition:
     """The definition with the default prompt where it has none."""
     implementation = _inside(definition)
     if implementation.system_prompt:
@@ -285,7 +285,7 @@ async def _written(crib: Crib, caller: Principal, definition: ToolDefinition) ->
     )
 
 
-def _shown(tool: ToolRevision, response: Response) -> AgenticView:
+def _to_view(tool: ToolRevision, response: Response) -> AgenticView:
     name_revision(response, tool)
     return AgenticView.of(tool, _inside(tool.definition))
 
@@ -296,7 +296,7 @@ ai_tools_router = APIRouter(prefix="/ai-tools", route_class=JsonRoute, tags=["to
 @ai_tools_router.get("")
 async def list_ai_tools(
     *,
-    crib: House,
+    crib: CribDep,
     caller: Caller,
     level: Annotated[ToolType | None, Query(alias="type")] = None,
     after: str = "",
@@ -311,9 +311,9 @@ async def list_ai_tools(
 
 
 @ai_tools_router.get("/{name}/tools/{form}")
-async def export_ai_tool(name: str, form: ExportFormat, crib: House, caller: Caller) -> JsonObject:
+async def export_ai_tool(name: str, form: ExportFormat, crib: CribDep, caller: Caller) -> JsonObject:
     """A tool of any type in the shape of another system."""
-    await crib.enter(caller, newest=True)
+    await crib.authorize(caller, newest=True)
     demand_sight(caller, crib.registry.require(caller.realm, name).definition)
     return (await crib.export(name, form=form, principal=caller))[0]
 
@@ -330,7 +330,7 @@ _PLAN = "plan"
 async def list_tool_executions(
     name: str,
     *,
-    crib: House,
+    crib: CribDep,
     caller: Caller,
     status: RunStatus | None = None,
     before: str | None = None,
@@ -339,14 +339,14 @@ async def list_tool_executions(
     """Executions of one tool, newest first; also of a tool that was removed."""
     found = await crib.store.journal.runs(caller.realm, tool=name, status=status, before=before, limit=limit + 1)
     if not found and not await crib.store.journal.runs(caller.realm, tool=name, limit=1):
-        await crib.enter(caller, newest=True)
+        await crib.authorize(caller, newest=True)
         crib.registry.require(caller.realm, name)
     items = [ExecutionView(**ExecutionView.fields_of(run)) for run in found[:limit] if may_see_run(caller, run)]
     return ExecutionPage(items=tuple(items), next=found[limit - 1].run_id if len(found) > limit else None)
 
 
 @agentic_runs_router.get("/{execution_id}")
-async def get_tool_execution(name: str, execution_id: str, crib: House, caller: Caller) -> ExecutionDetail:
+async def get_tool_execution(name: str, execution_id: str, crib: CribDep, caller: Caller) -> ExecutionDetail:
     """One execution: the plan, each call of the model with its prompt and answer, each call of a tool, the costs."""
     run = await run_of(crib, caller, execution_id)
     if run.request.tool_name != name:
@@ -393,7 +393,7 @@ def _model_calls(
             purpose=step.purpose,
             model=step.model,
             status=step.status,
-            prompt=f"{system}\n\n{_asked(started[step.position].messages) or step.input}",
+            prompt=f"{system}\n\n{_messages_text(started[step.position].messages) or step.input}",
             response=_words(answers[step.position]) if step.position in answers else None,
             reasoning=step.reasoning,
             decision=step.decision,
@@ -422,7 +422,7 @@ def _tool_calls(trace: Trace) -> Iterator[ToolCallView]:
         )
 
 
-def _asked(messages: Json) -> str:
+def _messages_text(messages: Json) -> str:
     return "\n\n".join(message.text for message in decode_messages(orjson.dumps(messages))) if messages else ""
 
 

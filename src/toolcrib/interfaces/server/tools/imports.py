@@ -23,7 +23,7 @@ from toolcrib.contracts import (
 )
 from toolcrib.core.registry import references_of
 from toolcrib.crib import Crib
-from toolcrib.interfaces.server.http.context import Caller, House, demand_import, demand_write, may_see, may_write
+from toolcrib.interfaces.server.http.context import Caller, CribDep, demand_import, demand_write, may_see, may_write
 from toolcrib.interfaces.server.http.requests import JsonRoute, name_revision
 from toolcrib.interfaces.server.views.common import ImportView, StatusBody, ToolPage
 from toolcrib.kinds.entity.importer import EntityOptions
@@ -59,7 +59,7 @@ class ResyncBody(Contract):
 
 
 @mcp_router.post("/ai/tools/import-mcp", status_code=201, tags=["tools"])
-async def import_mcp_server(body: McpImportBody, crib: House, caller: Caller) -> ImportView:
+async def import_mcp_server(body: McpImportBody, crib: CribDep, caller: Caller) -> ImportView:
     """Make a provider of an MCP server, and a tool of everything that it offers."""
     named = (*body.environment.values(), *(() if body.auth is None else references_of(body.auth)))
     await demand_import(crib, caller, body.name, named=named, accept=body.accept)
@@ -78,7 +78,7 @@ async def import_mcp_server(body: McpImportBody, crib: House, caller: Caller) ->
 
 @mcp_router.post("/providers/{name}/sync", tags=["providers"])
 async def sync_provider(
-    name: str, crib: House, caller: Caller, body: Annotated[ResyncBody, Body(default_factory=ResyncBody)]
+    name: str, crib: CribDep, caller: Caller, body: Annotated[ResyncBody, Body(default_factory=ResyncBody)]
 ) -> ImportView:
     """Ask a provider's server (MCP, or gRPC with reflection) again what it offers, and take in what is new."""
     await demand_import(crib, caller, name, named=(), accept=False)  # it stays where it is
@@ -121,7 +121,7 @@ class GenerateBody(Contract):
 
 
 @databases_router.post("/generate", status_code=201)
-async def generate_tools(body: GenerateBody, crib: House, caller: Caller) -> ImportView:
+async def generate_tools(body: GenerateBody, crib: CribDep, caller: Caller) -> ImportView:
     """Make a provider of a database, and tools of its tables, by what it tells of itself."""
     await demand_import(crib, caller, body.name, named=(body.url,), accept=False)
     imported = await crib.imports.database(
@@ -137,10 +137,10 @@ async def generate_tools(body: GenerateBody, crib: House, caller: Caller) -> Imp
 
 @databases_router.get("/generated")
 async def list_generated(
-    crib: House, caller: Caller, after: str = "", limit: Annotated[int, Query(ge=1, le=200)] = 50
+    crib: CribDep, caller: Caller, after: str = "", limit: Annotated[int, Query(ge=1, le=200)] = 50
 ) -> ToolPage:
     """Tools that were made of entities, by name, page by page."""
-    await crib.enter(caller, newest=True)
+    await crib.authorize(caller, newest=True)
     found = [
         tool
         for tool in crib.registry.current(caller.realm)
@@ -159,7 +159,7 @@ class ProposalPage(Contract):
 
 
 @router.post("/tools/{name}/status")
-async def set_status(name: str, body: StatusBody, crib: House, caller: Caller) -> ToolRevision:
+async def set_status(name: str, body: StatusBody, crib: CribDep, caller: Caller) -> ToolRevision:
     """Deprecate, block or bring back a version."""
     ref = await _writable(crib, caller, name, body.version)
     life = crib.lifecycle
@@ -175,7 +175,7 @@ async def set_status(name: str, body: StatusBody, crib: House, caller: Caller) -
 
 
 @router.get("/tools/{name}/impact")
-async def get_impact(name: str, crib: House, caller: Caller, version: str | None = None) -> ImpactReport:
+async def get_impact(name: str, crib: CribDep, caller: Caller, version: str | None = None) -> ImpactReport:
     """Everything that is bound to a tool, directly or through others, and the runs under way that have pinned it.
 
     If its provider wants a change, the verdicts tell what that would do. For those who may change the tool.
@@ -184,13 +184,13 @@ async def get_impact(name: str, crib: House, caller: Caller, version: str | None
 
 
 @router.get("/tools/{name}/review")
-async def review_tool(name: str, crib: House, caller: Caller) -> ToolReview:
+async def review_tool(name: str, crib: CribDep, caller: Caller) -> ToolReview:
     """An imported tool as it is and as its provider wants it, with the difference."""
     return await crib.lifecycle.review(await _writable(crib, caller, name), principal=caller)
 
 
 @router.post("/tools/{name}/accept")
-async def accept_change(name: str, crib: House, caller: Caller, response: Response) -> ToolRevision:
+async def accept_change(name: str, crib: CribDep, caller: Caller, response: Response) -> ToolRevision:
     """Take over what the provider wants to change, as a new revision; what was blocked for it is active again."""
     tool = await crib.lifecycle.accept(await _writable(crib, caller, name), principal=caller)
     name_revision(response, tool)
@@ -198,15 +198,15 @@ async def accept_change(name: str, crib: House, caller: Caller, response: Respon
 
 
 @router.post("/tools/{name}/reject")
-async def reject_change(name: str, crib: House, caller: Caller) -> ToolRevision:
+async def reject_change(name: str, crib: CribDep, caller: Caller) -> ToolRevision:
     """Drop what the provider wants to change. A tool that was blocked for it stays blocked."""
     return await crib.lifecycle.reject(await _writable(crib, caller, name), principal=caller)
 
 
 @router.get("/proposals")
-async def list_proposals(crib: House, caller: Caller) -> ProposalPage:
+async def list_proposals(crib: CribDep, caller: Caller) -> ProposalPage:
     """The tools of which a provider wants a change that waits for a person, by name."""
-    await crib.enter(caller, newest=True)
+    await crib.authorize(caller, newest=True)
     found = await crib.lifecycle.proposals(principal=caller)
     known = ((baseline, crib.registry.find(caller.realm, baseline.tool, None)) for baseline in found)
     return ProposalPage(
@@ -216,7 +216,7 @@ async def list_proposals(crib: House, caller: Caller) -> ProposalPage:
 
 async def _writable(crib: Crib, caller: Principal, name: str, version: str | None = None) -> str:
     """The reference to a tool that the caller may change."""
-    await crib.enter(caller, newest=True)
+    await crib.authorize(caller, newest=True)
     ref = f"{name}@={version}" if version else name
     demand_write(caller, crib.registry.require(caller.realm, ref).definition)
     return ref

@@ -32,7 +32,7 @@ from toolcrib.contracts import (
 )
 from toolcrib.core.policy import permits
 from toolcrib.core.registry import all_references_of
-from toolcrib.interfaces.server.http.context import Caller, House, demand, demand_secrets
+from toolcrib.interfaces.server.http.context import Caller, CribDep, demand, demand_secrets
 from toolcrib.interfaces.server.http.requests import JsonRoute
 
 providers = APIRouter(prefix="/providers", route_class=JsonRoute, tags=["providers"])
@@ -83,16 +83,16 @@ class ConnectedBody(Contract):
 
 
 @providers.get("")
-async def list_providers(crib: House, caller: Caller) -> ProviderPage:
+async def list_providers(crib: CribDep, caller: Caller) -> ProviderPage:
     """The providers that the caller may read. Secrets stand in them by reference only."""
-    await crib.enter(caller, newest=True)
+    await crib.authorize(caller, newest=True)
     found = crib.providers.current(caller.realm)
     seen = (each for each in found if permits(caller.grants, f"ai://providers/{each.name}/read"))
     return ProviderPage(items=tuple(seen))
 
 
 @providers.post("", status_code=201)
-async def define_provider(body: ProviderBody, crib: House, caller: Caller) -> ProviderDefinition:
+async def define_provider(body: ProviderBody, crib: CribDep, caller: Caller) -> ProviderDefinition:
     """Define a provider, or define it anew. The caller needs a grant for each secret that it names."""
     provider = ProviderDefinition.model_validate(body.model_dump())
     demand(caller, f"ai://providers/{provider.name}/write")
@@ -102,21 +102,21 @@ async def define_provider(body: ProviderBody, crib: House, caller: Caller) -> Pr
 
 
 @providers.get("/{name}")
-async def get_provider(name: str, crib: House, caller: Caller) -> ProviderDefinition:
+async def get_provider(name: str, crib: CribDep, caller: Caller) -> ProviderDefinition:
     """A provider's definition."""
     demand(caller, f"ai://providers/{name}/read")
-    return crib.connections.provider(name, await crib.enter(caller, newest=True))
+    return crib.connections.provider(name, await crib.authorize(caller, newest=True))
 
 
 @providers.post("/{name}/test")
-async def test_provider(name: str, crib: House, caller: Caller) -> ProviderCheck:
+async def test_provider(name: str, crib: CribDep, caller: Caller) -> ProviderCheck:
     """Reach a provider with the caller's credentials, by one harmless request or connection."""
     demand(caller, f"ai://providers/{name}/execute")
     return await crib.connections.test(name, principal=caller)
 
 
 @providers.post("/{name}/discover")
-async def discover_provider(name: str, crib: House, caller: Caller) -> Discovery:
+async def discover_provider(name: str, crib: CribDep, caller: Caller) -> Discovery:
     """What a provider offers for import; nothing is imported."""
     demand(caller, f"ai://providers/{name}/execute")
     return await crib.connections.discover(name, principal=caller)
@@ -127,7 +127,7 @@ async def connect_provider(
     name: str,
     request: Request,
     response: Response,
-    crib: House,
+    crib: CribDep,
     caller: Caller,
     *,
     body: Annotated[ConnectBody, Body(default_factory=ConnectBody)],
@@ -149,7 +149,7 @@ async def connect_provider(
 
 
 @connections.get("")
-async def list_connections(crib: House, caller: Caller) -> ConsentPage:
+async def list_connections(crib: CribDep, caller: Caller) -> ConsentPage:
     """The caller's own connections, and those of the realm to providers that the caller may read."""
     found = await crib.connections.list(principal=caller)
     seen = (each for each in found if each.user or permits(caller.grants, f"ai://providers/{each.provider}/read"))
@@ -157,13 +157,13 @@ async def list_connections(crib: House, caller: Caller) -> ConsentPage:
 
 
 @connections.post("")
-async def finish_connection(body: ConnectedBody, crib: House, caller: Caller) -> Consent:
+async def finish_connection(body: ConnectedBody, crib: CribDep, caller: Caller) -> Consent:
     """Take in what a person came back with; the caller is who began."""
     return await crib.connections.finish(body.url, principal=caller)
 
 
 @connections.get("/callback", include_in_schema=False)
-async def callback(request: Request, crib: House) -> Response:
+async def callback(request: Request, crib: CribDep) -> Response:
     """Where a browser comes back to; see the module."""
     holder = crib.connections.holder_of(request.cookies.get(_COOKIE, ""), request.query_params.get("state", ""))
     if holder is None:
@@ -176,13 +176,13 @@ async def callback(request: Request, crib: House) -> Response:
 
 
 @connections.delete("/{name}")
-async def revoke_connection(name: str, crib: House, caller: Caller, *, shared: bool = False) -> Revocation:
+async def revoke_connection(name: str, crib: CribDep, caller: Caller, *, shared: bool = False) -> Revocation:
     """Give up a connection, the caller's own or the realm's; the answer says whether its tokens were taken back."""
     demand(caller, f"ai://providers/{name}/{'write' if shared else 'execute'}")
     return await crib.connections.revoke(name, shared=shared, principal=caller)
 
 
-def _demand_connect(crib: House, name: str, caller: Caller) -> None:
+def _demand_connect(crib: CribDep, name: str, caller: Caller) -> None:
     """Let pass who may use a provider; who connects for all of the realm has to be allowed to change it."""
     provider = crib.providers.find(caller.realm, name)
     ways = () if provider is None else (provider.auth, *provider.schemes.values())
@@ -227,29 +227,29 @@ class ReadingPage(Contract):
 
 
 @router.get("/{name}/reference-data")
-async def list_reference_data(name: str, crib: House, caller: Caller) -> SnapshotPage:
+async def list_reference_data(name: str, crib: CribDep, caller: Caller) -> SnapshotPage:
     """Every list that a provider declares, with its last snapshot."""
     demand(caller, f"ai://providers/{name}/read")
-    await crib.enter(caller, newest=True)
+    await crib.authorize(caller, newest=True)
     return SnapshotPage(items=tuple(await crib.reference_data.list(name, principal=caller)))
 
 
 @router.post("/{name}/reference-data/sync")
 async def sync_reference_data(
-    name: str, crib: House, caller: Caller, body: Annotated[SyncBody, Body(default_factory=SyncBody)]
+    name: str, crib: CribDep, caller: Caller, body: Annotated[SyncBody, Body(default_factory=SyncBody)]
 ) -> SnapshotPage:
     """Read lists now. One that fails has its error and its last snapshot."""
     demand(caller, f"ai://providers/{name}/execute")
-    await crib.enter(caller, newest=True)
+    await crib.authorize(caller, newest=True)
     found = await crib.reference_data.sync(name, *body.names, principal=caller, accept=body.accept)
     return SnapshotPage(items=tuple(found))
 
 
 @router.get("/{name}/reference-data/{list_name}/history")
-async def reference_data_history(name: str, list_name: str, crib: House, caller: Caller) -> ReadingPage:
+async def reference_data_history(name: str, list_name: str, crib: CribDep, caller: Caller) -> ReadingPage:
     """What the last readings of a list brought, newest first."""
     demand(caller, f"ai://providers/{name}/read")
-    await crib.enter(caller, newest=True)
+    await crib.authorize(caller, newest=True)
     return ReadingPage(items=tuple(await crib.reference_data.history(name, list_name, principal=caller)))
 
 
@@ -272,21 +272,21 @@ class SecretPage(Contract):
 
 
 @secrets_router.get("")
-async def list_secrets(crib: House, caller: Caller) -> SecretPage:
+async def list_secrets(crib: CribDep, caller: Caller) -> SecretPage:
     """The secrets that the caller's calls can use and that the caller may know of."""
     found = await crib.secrets.list(principal=caller)
     return SecretPage(items=tuple(each for each in found if permits(caller.grants, f"ai://secrets/{each.name}/read")))
 
 
 @secrets_router.put("/{name}")
-async def set_secret(name: str, body: SecretBody, crib: House, caller: Caller) -> SecretEntry:
+async def set_secret(name: str, body: SecretBody, crib: CribDep, caller: Caller) -> SecretEntry:
     """Set a secret of the caller or of the realm, or set it anew."""
     _demand(caller, name, body.scope)
     return await crib.secrets.set(name, body.value.get_secret_value(), scope=body.scope, principal=caller)
 
 
 @secrets_router.delete("/{name}", status_code=204)
-async def remove_secret(name: str, crib: House, caller: Caller, scope: SecretScope = "realm") -> Response:
+async def remove_secret(name: str, crib: CribDep, caller: Caller, scope: SecretScope = "realm") -> Response:
     """Remove a secret of the caller or of the realm."""
     _demand(caller, name, scope)
     await crib.secrets.remove(name, scope=scope, principal=caller)

@@ -18,13 +18,13 @@ from toolcrib.core.registry import Facet, references_of
 from toolcrib.interfaces.server.http.context import (
     Author,
     Caller,
-    Desk,
-    House,
+    CribDep,
+    DefinitionWriter,
     demand_import,
     demand_sight,
     demand_write,
 )
-from toolcrib.interfaces.server.http.errors import patched
+from toolcrib.interfaces.server.http.errors import apply_patch
 from toolcrib.interfaces.server.http.requests import (
     IfMatch,
     JsonRoute,
@@ -51,7 +51,7 @@ router = APIRouter(prefix="/ai/tools", route_class=JsonRoute, tags=["tools"])
 @router.get("")
 async def list_tools(
     *,
-    crib: House,
+    crib: CribDep,
     caller: Caller,
     kind: ToolKind | None = None,
     category: str | None = None,
@@ -82,11 +82,11 @@ async def list_tools(
 
 @router.post("", status_code=201)
 async def create_tool(
-    definition: DefinitionBody, author: Author, crib: House, caller: Caller, response: Response
+    definition: DefinitionBody, author: Author, crib: CribDep, caller: Caller, response: Response
 ) -> ToolRevision:
     """Store the first revision of a new tool."""
     demand_write(caller, definition)  # before anything is said about what exists
-    await crib.enter(caller, newest=True)
+    await crib.authorize(caller, newest=True)
     if crib.registry.find(caller.realm, definition.name, None) is not None:
         msg = f"tool {definition.name!r} exists; PUT or PATCH it to make a new revision, or take another name"
         raise Conflict(msg)
@@ -97,7 +97,7 @@ async def create_tool(
 
 
 @router.post("/validate")
-async def validate_definition(definition: DefinitionBody, author: Author, crib: House, caller: Caller) -> Validity:
+async def validate_definition(definition: DefinitionBody, author: Author, crib: CribDep, caller: Caller) -> Validity:
     """Whether a definition would be stored; nothing is."""
     try:
         author.check(definition)
@@ -108,7 +108,7 @@ async def validate_definition(definition: DefinitionBody, author: Author, crib: 
 
 
 @router.post("/import", status_code=201)
-async def import_document(body: ImportBody, crib: House, caller: Caller) -> ImportView:
+async def import_document(body: ImportBody, crib: CribDep, caller: Caller) -> ImportView:
     """Make a provider and one tool per operation of an OpenAPI document or gRPC server."""
     named = () if body.auth is None else references_of(body.auth)
     await demand_import(crib, caller, body.name, named=named, accept=body.accept)
@@ -136,9 +136,9 @@ async def import_document(body: ImportBody, crib: House, caller: Caller) -> Impo
 
 
 @router.get("/{name}")
-async def get_tool(name: str, crib: House, caller: Caller, response: Response) -> ToolView:
+async def get_tool(name: str, crib: CribDep, caller: Caller, response: Response) -> ToolView:
     """A tool with all its revisions; the header `ETag` names the current one."""
-    await crib.enter(caller, newest=True)
+    await crib.authorize(caller, newest=True)
     tool = crib.registry.require(caller.realm, name)
     demand_sight(caller, tool.definition)
     name_revision(response, tool)
@@ -151,13 +151,13 @@ async def replace_tool(
     definition: DefinitionBody,
     *,
     author: Author,
-    crib: House,
+    crib: CribDep,
     caller: Caller,
     response: Response,
     if_match: IfMatch = None,
 ) -> ToolRevision:
     """Store a new revision; the content of the current one is that revision."""
-    await crib.enter(caller, newest=True)
+    await crib.authorize(caller, newest=True)
     current = crib.registry.require(caller.realm, name)
     return await _revise(author, current, definition, response, after=expected_revision(if_match))
 
@@ -168,7 +168,7 @@ async def change_tool(
     patch: JsonObject,
     *,
     author: Author,
-    crib: House,
+    crib: CribDep,
     caller: Caller,
     response: Response,
     if_match: IfMatch = None,
@@ -178,24 +178,29 @@ async def change_tool(
     With `If-Match`, the change is refused if somebody else has made another revision since; without, if that happened
     while the patch was applied.
     """
-    await crib.enter(caller, newest=True)
+    await crib.authorize(caller, newest=True)
     current = crib.registry.require(caller.realm, name)
     demand_write(caller, current.definition)
-    definition = patched(ToolDefinition, current.definition.model_dump(mode="json"), patch)
+    definition = apply_patch(ToolDefinition, current.definition.model_dump(mode="json"), patch)
     return await _revise(author, current, definition, response, after=expected_revision(if_match, current.revision))
 
 
 @router.delete("/{name}", status_code=204)
-async def remove_tool(name: str, crib: House, caller: Caller) -> None:
+async def remove_tool(name: str, crib: CribDep, caller: Caller) -> None:
     """Take a tool out of the catalogue; runs that are under way still find their revision."""
-    await crib.enter(caller, newest=True)
+    await crib.authorize(caller, newest=True)
     tool = crib.registry.require(caller.realm, name)
     demand_write(caller, tool.definition)
     await crib.registry.remove(caller.realm, tool.name)
 
 
 async def _revise(
-    author: Desk, current: ToolRevision, definition: ToolDefinition, response: Response, *, after: int | None
+    author: DefinitionWriter,
+    current: ToolRevision,
+    definition: ToolDefinition,
+    response: Response,
+    *,
+    after: int | None,
 ) -> ToolRevision:
     refuse_new_name(current, definition.name)
     demand_write(author.caller, current.definition)

@@ -411,7 +411,7 @@ _UNDER_WAY: Final[tuple[RunStatus, ...]] = (
 )
 
 
-async def removed(crib: Crib, caller: Principal, tool: ToolRevision) -> RemovalView:
+async def remove_tool(crib: Crib, caller: Principal, tool: ToolRevision) -> RemovalView:
     """Take a tool of any kind out of the catalogue, and tell which of its runs go on."""
     await crib.registry.remove(caller.realm, tool.name)
     under_way = [
@@ -441,7 +441,7 @@ class AgentView(AgentDefinition, Stored):
     """An agent, as it is stored."""
 
     @classmethod
-    def shown(cls, tool: ToolRevision) -> Self:
+    def of_revision(cls, tool: ToolRevision) -> Self:
         """The view of a revision."""
         agent = AgentDefinition.of(tool.definition)
         fields: dict[str, Any] = {name: getattr(agent, name) for name in AgentDefinition.model_fields}

@@ -368,16 +368,16 @@ class Answering:
 
     def standing(self, found: AgentResponse) -> AgentAnswer:
         """200 if it has ended, else 202."""
-        return self.shown(found) if found.status in ENDED else self.accepted(found)
+        return self.to_answer(found) if found.status in ENDED else self.to_accepted(found)
 
-    def accepted(self, found: AgentResponse) -> AgentAnswer:
+    def to_accepted(self, found: AgentResponse) -> AgentAnswer:
         """202, however it stands."""
         agent = found.agent.partition("@")[0]
         self._response.status_code = 202
         self._response.headers["Location"] = f"/api/v1/ai/agents/{agent}/executions/{found.run_id}"
-        return self.shown(found)
+        return self.to_answer(found)
 
-    def shown(self, found: AgentResponse) -> AgentAnswer:
+    def to_answer(self, found: AgentResponse) -> AgentAnswer:
         """The answer, with the address of the run's trace."""
         shown = {
             "tools_by_id": {call_id: EnvelopeView.of(call) for call_id, call in found.tools_by_id.items()},

@@ -65,7 +65,7 @@ class WorkflowView(WorkflowDefinition, Stored):
     """A workflow, as it is published."""
 
     @classmethod
-    def shown(cls, tool: ToolRevision) -> Self:
+    def of_revision(cls, tool: ToolRevision) -> Self:
         """The view of a revision."""
         workflow = WorkflowDefinition.of(tool.definition)
         fields: dict[str, Any] = {name: getattr(workflow, name) for name in WorkflowDefinition.model_fields}
@@ -141,7 +141,7 @@ class PublicationView(Contract):
     @classmethod
     def of(cls, publication: Publication) -> Self:
         """The view of a publication."""
-        shown = WorkflowView.shown(publication.tool)
+        shown = WorkflowView.of_revision(publication.tool)
         return cls(workflow=shown, impact=publication.impact, problems=publication.problems)
 
 

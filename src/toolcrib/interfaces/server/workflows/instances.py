@@ -9,9 +9,9 @@ from toolcrib.contracts import ENDED, Conflict, RunStatus
 from toolcrib.contracts.workflows import InstancePage, WorkflowInstance
 from toolcrib.core.runs import BEGINNING
 from toolcrib.interfaces.server.agents.executions import LastEventId
-from toolcrib.interfaces.server.http.context import Caller, House
+from toolcrib.interfaces.server.http.context import Caller, CribDep
 from toolcrib.interfaces.server.http.requests import JsonRoute
-from toolcrib.interfaces.server.http.streaming import narrated
+from toolcrib.interfaces.server.http.streaming import start_stream
 from toolcrib.interfaces.server.views.common import CancelBody
 from toolcrib.interfaces.server.views.workflow_views import RerunBody, ResumeBody, SignalBody, StartBody, ToldSignal
 from toolcrib.interfaces.server.workflows.workflows import find_workflow
@@ -26,7 +26,7 @@ _STREAM: Final[dict[int | str, dict[str, Any]]] = {200: {"content": {"text/event
 @runs.post("/{name}/run", responses=_GOES_ON)
 async def run_workflow(
     name: str,
-    crib: House,
+    crib: CribDep,
     caller: Caller,
     response: Response,
     body: Annotated[StartBody, Body(default_factory=StartBody)],
@@ -39,7 +39,7 @@ async def run_workflow(
 @runs.post("/{name}/dry-run", responses=_GOES_ON)
 async def dry_run_workflow(
     name: str,
-    crib: House,
+    crib: CribDep,
     caller: Caller,
     response: Response,
     body: Annotated[StartBody, Body(default_factory=StartBody)],
@@ -53,7 +53,7 @@ async def dry_run_workflow(
 @router.get("")
 async def list_instances(
     *,
-    crib: House,
+    crib: CribDep,
     caller: Caller,
     workflow: str | None = None,
     status: RunStatus | None = None,
@@ -68,7 +68,7 @@ async def list_instances(
 async def get_instance(
     *,
     run_id: str,
-    crib: House,
+    crib: CribDep,
     caller: Caller,
     outputs: Annotated[bool, Query(description="With what the steps have put out, as large as it is.")] = True,
 ) -> WorkflowInstance:
@@ -79,20 +79,20 @@ async def get_instance(
 @router.get("/{run_id}/stream", response_class=StreamingResponse, responses=_STREAM)
 async def stream_instance(
     run_id: str,
-    crib: House,
+    crib: CribDep,
     caller: Caller,
     after: Annotated[str, Query(max_length=1000, description="Id of the last message that was received.")] = BEGINNING,
     last_event_id: LastEventId = None,
 ) -> StreamingResponse:
     """Calls and steps as server-sent events, until the instance has ended or waits; `Last-Event-ID` re-attaches."""
     await crib.instances.get(run_id, outputs=False, principal=caller)
-    return await narrated(crib, run_id, after if last_event_id is None else last_event_id, caller=caller)
+    return await start_stream(crib, run_id, after if last_event_id is None else last_event_id, caller=caller)
 
 
 @router.post("/{run_id}/resume", responses=_GOES_ON)
 async def resume_instance(
     run_id: str,
-    crib: House,
+    crib: CribDep,
     caller: Caller,
     response: Response,
     body: Annotated[ResumeBody, Body(default_factory=ResumeBody)],
@@ -107,14 +107,14 @@ async def resume_instance(
 
 @router.post("/{run_id}/rerun", responses=_GOES_ON)
 async def rerun_instance(
-    run_id: str, body: RerunBody, crib: House, caller: Caller, response: Response
+    run_id: str, body: RerunBody, crib: CribDep, caller: Caller, response: Response
 ) -> WorkflowInstance:
     """Run a step and all that follow it anew, in a new instance, with the outputs that the other steps had."""
     return _standing(await crib.instances.rerun(run_id, body.step, wait=body.wait, principal=caller), response)
 
 
 @router.post("/{run_id}/signal", status_code=202)
-async def signal_instance(run_id: str, body: SignalBody, crib: House, caller: Caller) -> ToldSignal:
+async def signal_instance(run_id: str, body: SignalBody, crib: CribDep, caller: Caller) -> ToldSignal:
     """Tell an instance what a step of it waits for; the instance then goes on by itself. The first one counts.
 
     A signal never is an approval: those are decided in the inbox.
@@ -127,7 +127,7 @@ async def signal_instance(run_id: str, body: SignalBody, crib: House, caller: Ca
 
 @router.post("/{run_id}/cancel", status_code=202)
 async def cancel_instance(
-    run_id: str, crib: House, caller: Caller, body: Annotated[CancelBody, Body(default_factory=CancelBody)]
+    run_id: str, crib: CribDep, caller: Caller, body: Annotated[CancelBody, Body(default_factory=CancelBody)]
 ) -> WorkflowInstance:
     """End an instance and what is nested in it, whatever it does or waits for. It can be resumed."""
     return await crib.instances.cancel(run_id, reason=body.reason, principal=caller)

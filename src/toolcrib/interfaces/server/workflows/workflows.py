@@ -12,9 +12,9 @@ from toolcrib.contracts.workflows import Materialized, WorkflowDefinition, Workf
 from toolcrib.core.policy import permits
 from toolcrib.core.registry import Facet
 from toolcrib.crib import Crib
-from toolcrib.interfaces.server.http.context import Author, Caller, House, demand, demand_sight, demand_write
+from toolcrib.interfaces.server.http.context import Author, Caller, CribDep, demand, demand_sight, demand_write
 from toolcrib.interfaces.server.http.requests import IfMatch, JsonRoute, expected_revision, name_revision
-from toolcrib.interfaces.server.views.agent_views import RemovalView, removed
+from toolcrib.interfaces.server.views.agent_views import RemovalView, remove_tool
 from toolcrib.interfaces.server.views.workflow_views import (
     DOCUMENT,
     Document,
@@ -43,7 +43,7 @@ _Version = Annotated[str | None, Query(description="A version of it; the one tha
 @router.get("")
 async def list_workflows(
     *,
-    crib: House,
+    crib: CribDep,
     caller: Caller,
     q: str | None = None,
     category: str | None = None,
@@ -54,7 +54,7 @@ async def list_workflows(
     """Workflows by name, page by page; `q` is looked for in names, titles, descriptions and tags."""
     facets: dict[Facet, str | None] = {"kind": "workflow", "category": category, "tag": tag}
     page = await crib.listing.page(after=after, limit=limit, text=q, facets=facets, principal=caller)
-    items = tuple(map(WorkflowView.shown, page.items))
+    items = tuple(map(WorkflowView.of_revision, page.items))
     return WorkflowPage(items=items, next=items[-1].name if page.more else None)
 
 
@@ -71,31 +71,33 @@ async def validate_workflow(definition: Annotated[Document, Body()], author: Aut
 
 @router.get("/{name}")
 async def get_workflow(
-    name: str, crib: House, caller: Caller, response: Response, version: _Version = None
+    name: str, crib: CribDep, caller: Caller, response: Response, version: _Version = None
 ) -> WorkflowView:
     """A workflow as it is published; the header `ETag` names the revision."""
-    return _shown(await find_workflow(crib, caller, name, version), response)
+    return _to_view(await find_workflow(crib, caller, name, version), response)
 
 
 @router.get("/{name}/revisions")
-async def list_workflow_revisions(name: str, crib: House, caller: Caller) -> WorkflowRevisions:
+async def list_workflow_revisions(name: str, crib: CribDep, caller: Caller) -> WorkflowRevisions:
     """All that was ever published under this name."""
     workflow = await find_workflow(crib, caller, name)
     found = await crib.registry.revisions(caller.realm, workflow.name)
     return WorkflowRevisions(
-        items=tuple(WorkflowView.shown(tool) for tool in found if tool.definition.implementation.kind == "workflow")
+        items=tuple(
+            WorkflowView.of_revision(tool) for tool in found if tool.definition.implementation.kind == "workflow"
+        )
     )
 
 
 @router.get("/{name}/graph")
-async def get_workflow_graph(name: str, crib: House, caller: Caller, version: _Version = None) -> WorkflowGraph:
+async def get_workflow_graph(name: str, crib: CribDep, caller: Caller, version: _Version = None) -> WorkflowGraph:
     """All steps and edges, with how each stands now: ok, held or broken, and why."""
     workflow = await find_workflow(crib, caller, name, version)
     return await crib.workflows.graph(_ref(workflow.name, version), principal=caller)
 
 
 @router.get("/{name}/impact")
-async def get_workflow_impact(name: str, crib: House, caller: Caller, version: _Version = None) -> ImpactReport:
+async def get_workflow_impact(name: str, crib: CribDep, caller: Caller, version: _Version = None) -> ImpactReport:
     """Whom the workflow concerns: what is bound to it, directly or through others, and its runs under way.
 
     For those who may publish it.
@@ -108,7 +110,7 @@ async def get_workflow_impact(name: str, crib: House, caller: Caller, version: _
 @router.get("/{name}/export", responses=DOCUMENT)
 async def export_workflow(
     name: str,
-    crib: House,
+    crib: CribDep,
     caller: Caller,
     *,
     version: _Version = None,
@@ -140,7 +142,7 @@ async def publish_workflow(
 
 @router.post("/{name}/revert")
 async def revert_workflow(
-    name: str, body: RevertBody, *, crib: House, caller: Caller, response: Response, if_match: IfMatch = None
+    name: str, body: RevertBody, *, crib: CribDep, caller: Caller, response: Response, if_match: IfMatch = None
 ) -> PublicationView:
     """Make an older revision the newest one again."""
     await find_workflow(crib, caller, name)
@@ -150,7 +152,7 @@ async def revert_workflow(
 
 
 @router.post("/{name}/materialize")
-async def materialize_call(name: str, body: MaterializeBody, crib: House, caller: Caller) -> Materialized:
+async def materialize_call(name: str, body: MaterializeBody, crib: CribDep, caller: Caller) -> Materialized:
     """Turn a call that an agent has made in a run into a step of its own: one change of the workflow's draft."""
     workflow = await find_workflow(crib, caller, name)
     demand(caller, workflow.definition.security("write"))
@@ -158,11 +160,11 @@ async def materialize_call(name: str, body: MaterializeBody, crib: House, caller
 
 
 @router.delete("/{name}")
-async def remove_workflow(name: str, crib: House, caller: Caller) -> RemovalView:
+async def remove_workflow(name: str, crib: CribDep, caller: Caller) -> RemovalView:
     """Take a workflow out of the catalogue. Runs under way go on with their revision; publishing brings it back."""
     workflow = await find_workflow(crib, caller, name)
     demand_write(caller, workflow.definition)
-    return await removed(crib, caller, workflow)
+    return await remove_tool(crib, caller, workflow)
 
 
 async def find_workflow(crib: Crib, caller: Principal, name: str, version: str | None = None) -> ToolRevision:
@@ -181,9 +183,9 @@ def _ref(name: str, version: str | None) -> str:
     return f"{name}@={version}" if version else name
 
 
-def _shown(workflow: ToolRevision, response: Response) -> WorkflowView:
+def _to_view(workflow: ToolRevision, response: Response) -> WorkflowView:
     name_revision(response, workflow)
-    return WorkflowView.shown(workflow)
+    return WorkflowView.of_revision(workflow)
 
 
 drafts_router = APIRouter(prefix="/ai/drafts", route_class=JsonRoute, tags=["workflows"])
@@ -193,18 +195,18 @@ _LOOKS: Final = ("read", "write", "publish")
 
 
 @drafts_router.get("")
-async def list_drafts(crib: House, caller: Caller) -> DraftPage:
+async def list_drafts(crib: CribDep, caller: Caller) -> DraftPage:
     """The drafts of workflows that the caller may see, by name."""
     found = await crib.workflows.drafts(principal=caller)
     return DraftPage(items=tuple(draft for draft in found if _may_see(caller, draft.definition.name)))
 
 
 @drafts_router.get("/{name}")
-async def get_draft(name: str, crib: House, caller: Caller, response: Response) -> WorkflowDraft:
+async def get_draft(name: str, crib: CribDep, caller: Caller, response: Response) -> WorkflowDraft:
     """A draft, with what is wrong with it by now; the header `ETag` names its revision."""
     if not _may_see(caller, name):
         demand(caller, _uri(name, "read"))
-    return _named(await crib.workflows.get_draft(name, principal=caller), response)
+    return _with_etag(await crib.workflows.get_draft(name, principal=caller), response)
 
 
 @drafts_router.put("/{name}")
@@ -215,24 +217,24 @@ async def save_draft(
     demand(caller, _uri(name, "write"))
     refuse_other_name(name, body.definition)
     saved = await author.draft(body.definition, note=body.note, after=expected_revision(if_match))
-    return _named(saved, response)
+    return _with_etag(saved, response)
 
 
 @drafts_router.post("/{name}/undo")
-async def undo_draft(name: str, crib: House, caller: Caller) -> Undone:
+async def undo_draft(name: str, crib: CribDep, caller: Caller) -> Undone:
     """Take the last change of a draft back, whoever made it: a person, an agent, or a call that was materialized."""
     demand(caller, _uri(name, "write"))
     return Undone(draft=await crib.workflows.undo(name, principal=caller))
 
 
 @drafts_router.delete("/{name}", status_code=204)
-async def discard_draft(name: str, crib: House, caller: Caller) -> None:
+async def discard_draft(name: str, crib: CribDep, caller: Caller) -> None:
     """Take a draft out; the published workflow of its name stays."""
     demand(caller, _uri(name, "write"))
     await crib.workflows.discard(name, principal=caller)
 
 
-def _named(draft: WorkflowDraft, response: Response) -> WorkflowDraft:
+def _with_etag(draft: WorkflowDraft, response: Response) -> WorkflowDraft:
     response.headers["ETag"] = f'"{draft.revision}"'
     return draft
 

@@ -82,7 +82,7 @@ def written_schema(column: sa.Column[Any], kind: FieldType, *, new: bool) -> Jso
         schema["items"] = dict(_FORMATS[kind.items])
     if kind.type == "decimal":
         schema["type"] = ["string", "number"]
-    values = enumerated(column.type)
+    values = enum_values(column.type)
     length = getattr(column.type, "length", None)
     if values:
         schema["enum"] = list(values)
@@ -90,7 +90,7 @@ def written_schema(column: sa.Column[Any], kind: FieldType, *, new: bool) -> Jso
         schema["maxLength"] = length
     if column.nullable:
         _allow_null(schema)
-    words = described(column, kind, new=new)
+    words = describe_column(column, kind, new=new)
     return {**schema, "description": words} if words else schema
 
 
@@ -99,26 +99,26 @@ def read_schema(column: sa.Column[Any], kind: FieldType) -> JsonSchema:
     schema: JsonSchema = {"type": _FORMATS[kind.type]["type"]} if kind.type != "json" else {}
     if column.nullable or kind.type == "number":  # a number that is not finite is null
         _allow_null(schema)
-    words = said(column)
+    words = comment_of(column)
     return {**schema, "description": words} if words else schema
 
 
-def enumerated(column_type: TypeEngine[Any]) -> tuple[str, ...]:
+def enum_values(column_type: TypeEngine[Any]) -> tuple[str, ...]:
     """The values that a column may have, as the database has them; empty for any."""
     return tuple(column_type.enums) if isinstance(column_type, sa.Enum) and column_type.enums else ()
 
 
-def said(column: sa.Column[Any]) -> str:
+def comment_of(column: sa.Column[Any]) -> str:
     """What the author of a column says about it; its name, if that says more than the field's."""
     words = column.doc or column.info.get("description") or column.comment
     words = words or ("" if column.name.isascii() else f"Column {column.name}")
     return " ".join(str(words).split())[:_MOST_WORDS]
 
 
-def described(column: sa.Column[Any], kind: FieldType, *, new: bool) -> str:
+def describe_column(column: sa.Column[Any], kind: FieldType, *, new: bool) -> str:
     """All that a caller has to know about a column to give a value for it."""
     keys = [f"Key of {target}." for key in column.foreign_keys if (target := _target(key))]
-    parts = [_sentence(said(column)), *keys, _form(column, kind), "Unique." if column.unique else ""]
+    parts = [_sentence(comment_of(column)), *keys, _form(column, kind), "Unique." if column.unique else ""]
     return " ".join(filter(None, [*parts, _default(column) if new else ""]))
 
 
@@ -168,4 +168,4 @@ def _word(column: sa.Column[Any], default: object) -> object:
     """A default as the database has it."""
     if not isinstance(default, Enum):
         return default
-    return default.name if default.name in enumerated(column.type) else default.value
+    return default.name if default.name in enum_values(column.type) else default.value

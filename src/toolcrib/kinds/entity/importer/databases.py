@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     import sqlalchemy as sa
 
     from toolcrib.infrastructure.net.routes import Route
-    from toolcrib.kinds.entity.importer.engines import Database, Place, Table
+    from toolcrib.kinds.entity.importer.engines import EntityDatabase, Place, Table
 
 Secret: TypeAlias = Callable[[str], Awaitable[str | None]]
 """What a reference leads to, null if to nothing."""
@@ -35,8 +35,8 @@ class Databases:
 
     def __init__(self, route: Judge) -> None:
         self._route = route
-        self._bound: dict[tuple[str, str], Database] = {}
-        self._opened: dict[tuple[str, str], tuple[str, Database]] = {}
+        self._bound: dict[tuple[str, str], EntityDatabase] = {}
+        self._opened: dict[tuple[str, str], tuple[str, EntityDatabase]] = {}
         """By realm and reference, with the URL: what the reference leads to may change."""
         self._opening = asyncio.Lock()
 
@@ -46,17 +46,17 @@ class Databases:
         Raises:
             InvalidSettings: The engine cannot be shared between threads.
         """
-        from toolcrib.kinds.entity.importer.engines import Database  # noqa: PLC0415 - loads SQLAlchemy
+        from toolcrib.kinds.entity.importer.engines import EntityDatabase  # noqa: PLC0415 - loads SQLAlchemy
 
         earlier = self._bound.get((realm, name))
         if earlier is not None and earlier.engine is engine:
             earlier.add(tables)
             return
-        self._bound[realm, name] = Database(engine, tables)
+        self._bound[realm, name] = EntityDatabase(engine, tables)
         if earlier is not None:
             await earlier.close()
 
-    async def open(self, realm: str, provider: ProviderDefinition, secret: Secret) -> "Database":
+    async def open(self, realm: str, provider: ProviderDefinition, secret: Secret) -> "EntityDatabase":
         """The database of a provider.
 
         Raises:
@@ -92,14 +92,14 @@ class Databases:
         self._bound.clear()
         self._opened.clear()
 
-    async def _open(self, key: tuple[str, str], url: str) -> "Database":
+    async def _open(self, key: tuple[str, str], url: str) -> "EntityDatabase":
         known = self._opened.get(key)
         if known is not None and known[0] == url:
             return known[1]
-        from toolcrib.kinds.entity.importer.engines import CONNECT_S, Database, open_engine  # noqa: PLC0415 - as in bind
+        from toolcrib.kinds.entity.importer.engines import CONNECT_S, EntityDatabase, open_engine  # noqa: PLC0415 - as in bind
 
         address = None if key[1].startswith(_OPERATORS) else await self._judge(url)
-        database = Database(open_engine(url, address=address))
+        database = EntityDatabase(open_engine(url, address=address))
         try:
             await database.run(_refuse_store, limit_s=CONNECT_S * 2)
         except BaseException:

@@ -41,7 +41,7 @@ class Abandoned(Exception):
     """Nobody waits for the work any more; it is rolled back."""
 
 
-class Database:
+class EntityDatabase:
     """Runs work on the connections of an engine.
 
     Args:

@@ -142,12 +142,12 @@ def _of_state(problem: DBAPIError) -> Diagnosis:
         case DataError():
             return Diagnosis(*_OTHER, "the database holds a value that cannot be read here; leave its column out")
         case OperationalError() | InterfaceError() if not state:
-            return _unreached(str(cause))
+            return _of_words(str(cause))
         case _:
             return Diagnosis(*_FAULT, f"the database failed{f' with SQLSTATE {state}' if state else ''}; see its log")
 
 
-def _unreached(said: str) -> Diagnosis:
+def _of_words(said: str) -> Diagnosis:
     """A driver that has no connection tells why in words only."""
     if _AUTHENTICATION.search(said):
         return Diagnosis(*_SHUT, _STATES["28"][1])

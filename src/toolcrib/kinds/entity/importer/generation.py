@@ -28,8 +28,8 @@ from toolcrib.contracts import (
     ToolDefinition,
     content_hash,
 )
-from toolcrib.core.providers.imports import MAX_NAME, Group, ImportedApi, hashed
-from toolcrib.kinds.entity.importer.columns import FieldType, enumerated, field_type, read_schema, written_schema
+from toolcrib.core.providers.imports import MAX_NAME, Group, ImportedApi, with_hash
+from toolcrib.kinds.entity.importer.columns import FieldType, enum_values, field_type, read_schema, written_schema
 from toolcrib.kinds.entity.importer.options import operation_name
 from toolcrib.kinds.entity.importer.tables import Column, Entity, field_of
 from toolcrib.kinds.entity.importer.words import plural_of, singular_of, snake
@@ -220,7 +220,7 @@ def _free_name(plan: _Plan, operation: EntityOperation, taken: set[str]) -> str:
     name = f"{operation}_{plan.plural if operation in _OF_MANY else plan.singular}"
     if name in taken or len(name) > MAX_NAME:
         what = operation_name(operation, plan.entity.table.schema, plan.entity.table.name)
-        name = hashed(name, what)
+        name = with_hash(name, what)
     taken.add(name)
     return name
 
@@ -230,7 +230,7 @@ def _impossible(plan: _Plan, operation: EntityOperation) -> str | None:
     missing = next((field for field in plan.key if field not in plan.types), None)
     if missing is not None:
         return f"left out: the key has {missing}, which a tool can neither give nor show"
-    needed = [field for field in _required(plan) if field not in plan.types or not plan.columns[field].writable]
+    needed = [field for field in _required_fields(plan) if field not in plan.types or not plan.columns[field].writable]
     if needed and operation == "create":
         return f"left out: a row needs {needed[0]}, which a tool cannot give"
     if operation == "update" and not _changeable(plan):
@@ -238,7 +238,7 @@ def _impossible(plan: _Plan, operation: EntityOperation) -> str | None:
     return None
 
 
-def _required(plan: _Plan) -> list[str]:
+def _required_fields(plan: _Plan) -> list[str]:
     """Fields without which no row can be made."""
     return [
         field
@@ -326,7 +326,7 @@ def _example(plan: _Plan, fields: Sequence[str]) -> str:
     examples = {"string": "{} eq 'x'", "integer": "{} ge 1", "boolean": "{} eq true", "decimal": "{} lt 9.99"}
     found: list[str] = []
     for field in fields:
-        values = enumerated(plan.column(field).type)
+        values = enum_values(plan.column(field).type)
         kind = plan.columns[field].type
         found += [f"{field} eq '{values[0]}'"] if values else [examples[kind].format(field)] if kind in examples else []
     return " and ".join(found[:2]) or f"{plan.key[0]} ne null"
@@ -369,18 +369,18 @@ def _key_input(plan: _Plan) -> JsonSchema:
 
 
 def _create_input(plan: _Plan) -> JsonSchema:
-    given = {field: _written(plan, field, new=True) for field, column in plan.columns.items() if column.writable}
-    return _object(given, required=_required(plan))
+    given = {field: _field_schema(plan, field, new=True) for field, column in plan.columns.items() if column.writable}
+    return _object(given, required=_required_fields(plan))
 
 
 def _update_input(plan: _Plan) -> JsonSchema:
-    seen = _seen(plan)
-    changes = {field: _written(plan, field) for field in _changeable(plan)}
+    seen = _version_argument(plan)
+    changes = {field: _field_schema(plan, field) for field in _changeable(plan)}
     return _object({**_key(plan), **seen, **changes}, required=[*plan.key, *seen])
 
 
 def _delete_input(plan: _Plan) -> JsonSchema:
-    seen = _seen(plan)
+    seen = _version_argument(plan)
     return _object({**_key(plan), **seen}, required=[*plan.key, *seen])
 
 
@@ -395,21 +395,21 @@ _INPUTS: Final[Mapping[EntityOperation, Callable[[_Plan], JsonSchema]]] = {
 
 
 def _key(plan: _Plan) -> JsonObject:
-    return {field: _written(plan, field) for field in plan.key}
+    return {field: _field_schema(plan, field) for field in plan.key}
 
 
-def _seen(plan: _Plan) -> JsonObject:
+def _version_argument(plan: _Plan) -> JsonObject:
     """The argument that says which version of the row was seen."""
     if plan.version is None:
         return {}
     words = "As it was read; the row is changed only if it still has it."
     if plan.version == ROW_VERSION:
         return {ROW_VERSION: {"type": "string", "description": words}}
-    schema = _written(plan, plan.version)
+    schema = _field_schema(plan, plan.version)
     return {plan.version: {**schema, "description": words}}
 
 
-def _written(plan: _Plan, field: str, *, new: bool = False) -> JsonSchema:
+def _field_schema(plan: _Plan, field: str, *, new: bool = False) -> JsonSchema:
     return written_schema(plan.column(field), plan.types[field], new=new)
 
 

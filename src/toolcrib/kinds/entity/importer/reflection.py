@@ -18,7 +18,7 @@ MAX_TABLES: Final = 200
 _NUMBER: Final = re.compile(r"num|dec|money|currency|real|floa|doub", re.IGNORECASE)
 """Beginnings of the names that are given to types of numbers."""
 _OURS: Final = frozenset({"alembic_version", "spatial_ref_sys"})
-"""Tables of tools that keep house in a database."""
+"""Tables of tools that manage a database."""
 
 
 def reflect(
@@ -69,7 +69,7 @@ def read_table(connection: sa.Connection, name: str, schema: str | None) -> "sa.
         # A type that SQLAlchemy does not know is told as a loss, not as a warning.
         warnings.simplefilter("ignore", SAWarning)
         table = sa.Table(name, sa.MetaData(), schema=schema, autoload_with=connection, resolve_fks=False)
-    declared = _declared(connection, name) if connection.dialect.name == "sqlite" and schema is None else {}
+    declared = _declared_types(connection, name) if connection.dialect.name == "sqlite" and schema is None else {}
     for column in table.columns:
         _correct(column, declared.get(column.name))
     return table
@@ -87,7 +87,7 @@ def _correct(column: "sa.Column[Any]", declared: str | None) -> None:
         column.autoincrement = False  # only an INTEGER key is SQLite's own number of a row
 
 
-def _declared(connection: sa.Connection, table: str) -> dict[str, str]:
+def _declared_types(connection: sa.Connection, table: str) -> dict[str, str]:
     """The types of an SQLite table's columns as they were written (sqlite.org/datatype3.html)."""
     rows = connection.execute(sa.text("SELECT name, type FROM pragma_table_xinfo(:name)"), {"name": table})
     return {str(column): str(declared) for column, declared in rows}

@@ -34,13 +34,13 @@ from odatapy.server.uri.expression import (
 from odatapy.server.uri.expression_parser import ExpressionParser
 
 from toolcrib.contracts import ColumnType, InvalidInput
-from toolcrib.kinds.entity.runtime.values import Field
+from toolcrib.kinds.entity.runtime.values import BoundField
 
 MAX_FIELDS: Final = 8
 _ENTRY: Final = re.compile(r"\s*([A-Za-z_][A-Za-z0-9_]*)(?:\s+(asc|desc))?\s*")
 
 
-def read_order(text: str, fields: Mapping[str, Field], *, dialect: str) -> list[sa.ColumnElement[Any]]:
+def read_order(text: str, fields: Mapping[str, BoundField], *, dialect: str) -> list[sa.ColumnElement[Any]]:
     """What rows are ordered by. Null comes before everything else, as in OData 4.01 (URL conventions, 5.1.5).
 
     Args:
@@ -57,7 +57,7 @@ def read_order(text: str, fields: Mapping[str, Field], *, dialect: str) -> list[
     return [_read_entry(entry, fields, dialect) for entry in entries]
 
 
-def _read_entry(entry: str, fields: Mapping[str, Field], dialect: str) -> sa.ColumnElement[Any]:
+def _read_entry(entry: str, fields: Mapping[str, BoundField], dialect: str) -> sa.ColumnElement[Any]:
     match = _ENTRY.fullmatch(entry)
     field = fields.get(match[1]) if match else None
     if match is None or field is None or not field.about.searchable:
@@ -120,7 +120,7 @@ class _Computed:
 
     kind: ColumnType
     value: Value
-    field: Field | None = None
+    field: BoundField | None = None
     """The field that it is, if it is no more than that."""
 
 
@@ -136,7 +136,7 @@ class _Constant:
 _Operand: TypeAlias = _Computed | _Constant
 
 
-def read_filter(text: str, fields: Mapping[str, Field], *, dialect: str, now: datetime) -> Condition:
+def read_filter(text: str, fields: Mapping[str, BoundField], *, dialect: str, now: datetime) -> Condition:
     """The condition that a filter says.
 
     Args:
@@ -163,7 +163,7 @@ def read_filter(text: str, fields: Mapping[str, Field], *, dialect: str, now: da
 class _Reading:
     """Reads one filter."""
 
-    def __init__(self, fields: Mapping[str, Field], dialect: str, now: datetime) -> None:
+    def __init__(self, fields: Mapping[str, BoundField], dialect: str, now: datetime) -> None:
         self._fields = {name: field for name, field in fields.items() if field.about.searchable}
         self._dialect = dialect
         self._now = now
@@ -219,7 +219,7 @@ class _Reading:
         if self._terms > MAX_TERMS:
             raise InvalidInput(f"the filter has more than {MAX_TERMS} parts; write a shorter one")
 
-    def _field(self, node: Member) -> Field:
+    def _field(self, node: Member) -> BoundField:
         plain = not (node.lambda_expression or node.lambda_variable or node.count or node.is_it or node.root_uri_info)
         field = self._fields.get(node.path_str) if plain else None
         if field is None:
@@ -258,14 +258,14 @@ class _Reading:
                     return left.is_not(None)
                 case _:
                     return sa.false()
-        right = _bound(computed, constant)
+        right = _bind_value(computed, constant)
         match operator:
             case BinaryOperatorKind.EQ:
                 return left == right
             case BinaryOperatorKind.NE:
                 return sa.or_(left != right, left.is_(None))
             case _:
-                return _COMPARE[operator](_ordered(computed), right)
+                return _COMPARE[operator](_order_value(computed), right)
 
     def _between(self, operator: BinaryOperatorKind, left: _Computed, right: _Computed) -> Condition:
         both_numbers = left.kind in _NUMERIC and right.kind in _NUMERIC
@@ -273,11 +273,11 @@ class _Reading:
             raise InvalidInput(f"the filter compares a {left.kind} with a {right.kind}; compare what is alike")
         match operator:
             case BinaryOperatorKind.EQ:
-                return _ordered(left).is_not_distinct_from(_ordered(right))
+                return _order_value(left).is_not_distinct_from(_order_value(right))
             case BinaryOperatorKind.NE:
-                return _ordered(left).is_distinct_from(_ordered(right))
+                return _order_value(left).is_distinct_from(_order_value(right))
             case _:
-                return _COMPARE[operator](_ordered(left), _ordered(right))
+                return _COMPARE[operator](_order_value(left), _order_value(right))
 
     def _in(self, node: Binary) -> Condition:
         computed = self.operand(node.left)
@@ -287,7 +287,7 @@ class _Reading:
         constants = [item for item in items if isinstance(item, _Constant)]
         if len(constants) < len(items):
             raise InvalidInput("the list after 'in' may hold values only; compare fields with eq")
-        values = [_bound(computed, item) for item in constants if item.value is not None]
+        values = [_bind_value(computed, item) for item in constants if item.value is not None]
         found = computed.value.in_(values)
         return sa.or_(found, computed.value.is_(None)) if len(values) < len(items) else found
 
@@ -334,7 +334,7 @@ class _Reading:
     def _text(self, method: MethodKind, computed: _Computed) -> Value:
         if computed.kind != "string":
             raise InvalidInput(f"{method.value} takes text, and this is a {computed.kind}")
-        return _ordered(computed)
+        return _order_value(computed)
 
     def _part(self, node: Method) -> _Computed:
         part, kinds = _PARTS[node.method]
@@ -353,7 +353,7 @@ class _Reading:
     def _arithmetic(self, operator: BinaryOperatorKind, left: _Operand, right: _Operand) -> _Operand:
         match left, right:
             case _Constant(), _Constant():
-                return _folded(operator, left, right)
+                return _fold_constants(operator, left, right)
             case _Computed(), _Constant():
                 number = _number(right)
                 return _Computed(_wider(left, right), _ARITHMETIC[operator](_numeric(left), number))
@@ -377,16 +377,16 @@ def _chain(node: Binary) -> Sequence[Expression]:
     return [rest, *reversed(found)]
 
 
-def _bound(computed: _Computed, constant: _Constant) -> Any:
+def _bind_value(computed: _Computed, constant: _Constant) -> Any:
     """A value as something that the database computes is compared with it."""
     value = constant.value
     if computed.kind in _NUMERIC and isinstance(value, float | Decimal):
         number = _number(constant)
-        return number if computed.field is None else computed.field.sized(number)
+        return number if computed.field is None else computed.field.cast_to_size(number)
     if constant.is_now and computed.kind == "date":
         return cast("datetime", value).date()
     if computed.field is not None:
-        return computed.field.bound(value)
+        return computed.field.to_column_value(value)
     if computed.kind == "string" and isinstance(value, str) and "\x00" not in value:
         return value
     if computed.kind in _NUMERIC:
@@ -394,14 +394,14 @@ def _bound(computed: _Computed, constant: _Constant) -> Any:
     raise InvalidInput(f"the filter compares a {computed.kind} with {str(value)[:100]!r}; give a {computed.kind}")
 
 
-def _ordered(computed: _Computed) -> Value:
+def _order_value(computed: _Computed) -> Value:
     """What has an order as text has it: an enumeration by its words."""
     if computed.field is not None and isinstance(computed.field.column.type, sa.Enum):
         return sa.cast(computed.value, sa.String())
     return computed.value
 
 
-def _folded(operator: BinaryOperatorKind, left: _Constant, right: _Constant) -> _Constant:
+def _fold_constants(operator: BinaryOperatorKind, left: _Constant, right: _Constant) -> _Constant:
     """Two values are one: numbers, or a moment and a duration."""
     match left.value, right.value:
         case datetime(), timedelta() if operator is not BinaryOperatorKind.MUL:

@@ -18,10 +18,10 @@ from toolcrib.contracts import (
 from toolcrib.core.executor import CallFailed, Outcome, error
 from toolcrib.kinds.entity.runtime.filters import read_filter, read_order
 from toolcrib.kinds.entity.runtime.rows import Rows
-from toolcrib.kinds.entity.runtime.values import Field, fields_of
+from toolcrib.kinds.entity.runtime.values import BoundField, fields_of
 
 
-class Request(NamedTuple):
+class EntityRequest(NamedTuple):
     """A call of an entity's tool."""
 
     tool: str
@@ -33,8 +33,8 @@ class Request(NamedTuple):
 
 
 class _Work(NamedTuple):
-    request: Request
-    fields: Mapping[str, Field]
+    request: EntityRequest
+    fields: Mapping[str, BoundField]
     rows: Rows
     dialect: str
 
@@ -67,7 +67,7 @@ class _Work(NamedTuple):
         return read_filter(text, self.fields, dialect=self.dialect, now=self.request.now) if text else None
 
 
-def perform(connection: sa.Connection, table: "sa.Table[Any]", request: Request) -> Outcome:
+def perform(connection: sa.Connection, table: "sa.Table[Any]", request: EntityRequest) -> Outcome:
     """Do what a call asks for.
 
     Args:
@@ -99,7 +99,7 @@ def _search(work: _Work) -> Outcome:
     top, skip = min(asked or made.max_rows, made.max_rows), int(arguments.get("skip") or 0)
     found = work.rows.search(work.condition, ordered, skip=skip, top=top + 1)
     more = len(found) > top
-    items = [_selected(work, row) for row in found[:top]]
+    items = [_select_fields(work, row) for row in found[:top]]
     output: JsonObject = {"items": items, "more": more, "next_skip": skip + top if more else None}
     metadata: JsonObject = {"paging": {"pages": 1, "items": len(items), "complete": not more and not skip}}
     if more and asked is None:
@@ -108,7 +108,7 @@ def _search(work: _Work) -> Outcome:
     return Outcome(output, metadata=metadata)
 
 
-def _selected(work: _Work, row: JsonObject) -> JsonObject:
+def _select_fields(work: _Work, row: JsonObject) -> JsonObject:
     """The fields that are asked for; without being asked, no bytes. The version and the key are always there."""
     wanted: list[str] | None = work.request.arguments.get("select")
     made = work.request.implementation

@@ -23,7 +23,7 @@ from toolcrib.contracts import (
     digest,
 )
 from toolcrib.core.executor import CallFailed, error
-from toolcrib.kinds.entity.runtime.values import Field
+from toolcrib.kinds.entity.runtime.values import BoundField
 
 _DIGITS: Final = 16
 """Of a row's hash: enough that nobody meets two equal ones of the same row."""
@@ -46,7 +46,7 @@ class Rows:
         self,
         connection: sa.Connection,
         table: "sa.Table[Any]",
-        fields: Mapping[str, Field],
+        fields: Mapping[str, BoundField],
         *,
         tool: str,
         implementation: EntityImplementation,
@@ -79,7 +79,7 @@ class Rows:
         keys = [self._fields[name].column for name in self._implementation.key]
         statement = self._select().order_by(*order, *keys).offset(skip or None).limit(top)
         statement = statement if condition is None else statement.where(condition)
-        return [self._shown(row) for row in self._connection.execute(statement).mappings()]
+        return [self._to_json(row) for row in self._connection.execute(statement).mappings()]
 
     def count(self, condition: sa.ColumnElement[bool] | None) -> int:
         """How many rows meet a condition."""
@@ -89,7 +89,7 @@ class Rows:
 
     def create(self, given: JsonObject) -> JsonObject:
         """Make a row, and read it as the database has it then."""
-        values = self._written(given)
+        values = self._column_values(given)
         counter = self._counter()
         if counter is not None and self._implementation.version_by == "tool" and _starts_empty(counter):
             values[counter.column.name] = self._next(counter, None)
@@ -97,7 +97,7 @@ class Rows:
         columns = [column.name for column in self._table.primary_key.columns]
         key = dict(zip(columns, made or (), strict=False))
         names = {field.column.name: name for name, field in self._fields.items()}
-        return self.get({names[column]: self._fields[names[column]].shown(key[column]) for column in columns})
+        return self.get({names[column]: self._fields[names[column]].to_json(key[column]) for column in columns})
 
     def update(self, key: JsonObject, seen: Json, given: JsonObject) -> JsonObject:
         """Change a row that is as it was seen, and read it again.
@@ -107,11 +107,11 @@ class Rows:
         """
         if not given:
             raise InvalidInput("there is nothing to change; give at least one field with its new value")
-        values = self._written(given)
+        values = self._column_values(given)
         counter = self._counter()
         self._hold(key, seen)
         if counter is not None and self._implementation.version_by == "tool":
-            values[counter.column.name] = self._next(counter, self._fields[counter.name].bound(seen))
+            values[counter.column.name] = self._next(counter, self._fields[counter.name].to_column_value(seen))
         self._connection.execute(sa.update(self._table).where(self._is(key)).values(values))
         return self.get(key)
 
@@ -136,7 +136,7 @@ class Rows:
             raise self._no_row(key)
         if field is not None and present[field] != self._as_shown(field, seen):
             message = (
-                f"tool {self._tool!r}: the row {_listed(key)} has been changed since it was read: its {field} is "
+                f"tool {self._tool!r}: the row {_key_text(key)} has been changed since it was read: its {field} is "
                 f"{present[field]!r}, not {seen!r}. Read it again, and call again with what is still wanted"
             )
             details = {"field": field, "present": present[field], "seen": seen}
@@ -145,54 +145,56 @@ class Rows:
     def _as_shown(self, name: str, seen: Json) -> Json:
         """A version as rows show it, however the caller has written it."""
         field = self._fields.get(name)
-        return seen if field is None or seen is None else field.shown(field.bound(seen))
+        return seen if field is None or seen is None else field.to_json(field.to_column_value(seen))
 
-    def _counter(self) -> Field | None:
+    def _counter(self) -> BoundField | None:
         """The column that is the version, if one is."""
         return self._fields.get(self._implementation.version_field or "")
 
-    def _next(self, counter: Field, seen: Any) -> Any:
+    def _next(self, counter: BoundField, seen: Any) -> Any:
         """The version after the one that was seen; the first one if none was."""
         match counter.about.type:
             case "integer":
                 return seen + 1 if isinstance(seen, int) else 1
             case "datetime":
-                return counter.bound(max(self._now, _after(seen)).isoformat())
+                return counter.to_column_value(max(self._now, _after(seen)).isoformat())
             case kind:
                 fresh = digest(f"{self._mark} {seen}".encode())[:32]
-                return counter.bound(str(UUID(fresh)) if kind == "uuid" else fresh)
+                return counter.to_column_value(str(UUID(fresh)) if kind == "uuid" else fresh)
 
-    def _written(self, given: JsonObject) -> dict[str, Any]:
-        return {self._fields[name].column.name: self._fields[name].written(value) for name, value in given.items()}
+    def _column_values(self, given: JsonObject) -> dict[str, Any]:
+        return {self._fields[name].column.name: self._fields[name].to_stored(value) for name, value in given.items()}
 
     def _row(self, key: JsonObject, *, locked: bool = False) -> JsonObject | None:
         statement = self._select().where(self._is(key))
         statement = statement.with_for_update() if locked else statement
         found = self._connection.execute(statement).mappings().one_or_none()
-        return None if found is None else self._shown(found)
+        return None if found is None else self._to_json(found)
 
     def _select(self) -> sa.Select[Any]:
         return sa.select(*(field.read for field in self._fields.values()))
 
     def _is(self, key: JsonObject) -> sa.ColumnElement[bool]:
-        return sa.and_(*(self._fields[name].compared == self._fields[name].bound(value) for name, value in key.items()))
+        return sa.and_(
+            *(self._fields[name].compared == self._fields[name].to_column_value(value) for name, value in key.items())
+        )
 
-    def _shown(self, row: Mapping[Any, Any]) -> JsonObject:
-        shown: JsonObject = {name: field.shown(row[name]) for name, field in self._fields.items()}
+    def _to_json(self, row: Mapping[Any, Any]) -> JsonObject:
+        shown: JsonObject = {name: field.to_json(row[name]) for name, field in self._fields.items()}
         if self._implementation.version_field == ROW_VERSION and ROW_VERSION not in shown:
             shown[ROW_VERSION] = digest(canonical(shown))[:_DIGITS]
         return shown
 
     def _no_row(self, key: JsonObject) -> CallFailed:
-        message = f"tool {self._tool!r}: there is no row {_listed(key)} in {self._table.name}; search for it first"
+        message = f"tool {self._tool!r}: there is no row {_key_text(key)} in {self._table.name}; search for it first"
         return CallFailed(error(ErrorCode.VALIDATION_ERROR, Reason.NOT_FOUND, message, key=key))
 
 
-def _listed(key: JsonObject) -> str:
+def _key_text(key: JsonObject) -> str:
     return ", ".join(f"{name}={str(value)[:100]!r}" for name, value in key.items())
 
 
-def _starts_empty(counter: Field) -> bool:
+def _starts_empty(counter: BoundField) -> bool:
     """Whether nobody else gives a new row its first version."""
     return counter.column.default is None and counter.column.server_default is None
 

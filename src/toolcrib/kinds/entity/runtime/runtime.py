@@ -72,11 +72,11 @@ class EntityRuntime:
         provider = self._providers.require(dispatch.tool, made.provider)
         count_request(dispatch)
         try:
-            from toolcrib.kinds.entity.runtime.operations import Request, perform  # noqa: PLC0415 - loads SQLAlchemy
+            from toolcrib.kinds.entity.runtime.operations import EntityRequest, perform  # noqa: PLC0415 - loads SQLAlchemy
         except ImportError as problem:
             message = f"tools of databases need a package that is not here ({problem}); install toolcrib[entities]"
             raise CallFailed(error(ErrorCode.UNKNOWN, Reason.RUNTIME_MISSING, message)) from problem
-        request = Request(tool.name, made, dispatch.input, self._clock.now(), dispatch.idempotency_key)
+        request = EntityRequest(tool.name, made, dispatch.input, self._clock.now(), dispatch.idempotency_key)
         return await self._work(
             provider,
             dispatch.tool.realm,
@@ -133,12 +133,12 @@ class EntityRuntime:
             message = f"{who}: the database did not answer within {limit_s:g} s; the effect is unknown"
             raise CallFailed(error(ErrorCode.TIMEOUT, Reason.TOOL_TIMEOUT, message)) from None
         except SQLAlchemyError as problem:
-            raise _failed(who, problem) from None
+            raise _database_failure(who, problem) from None
         except (ToolcribError, NetworkError) as problem:
-            raise _refused(who, problem) from None
+            raise _request_failure(who, problem) from None
 
 
-def _failed(who: str, problem: "SQLAlchemyError") -> CallFailed:
+def _database_failure(who: str, problem: "SQLAlchemyError") -> CallFailed:
     """What the database said, without its statement, its values and its address."""
     from toolcrib.kinds.entity.importer.failures import diagnose  # noqa: PLC0415 - heavy
 
@@ -149,7 +149,7 @@ def _failed(who: str, problem: "SQLAlchemyError") -> CallFailed:
     return CallFailed(failure, effect="none" if rolled_back else None)
 
 
-def _refused(who: str, problem: ToolcribError | NetworkError) -> CallFailed:
+def _request_failure(who: str, problem: ToolcribError | NetworkError) -> CallFailed:
     """Why the database was not asked, or the call is none."""
     match problem:
         case EgressDenied() | NetworkError():

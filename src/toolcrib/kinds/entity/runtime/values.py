@@ -22,7 +22,7 @@ _LARGEST: Final = 2**63 - 1
 _UNWRITABLE: Final = "\x00"
 
 
-class Field:
+class BoundField:
     """One field of a tool, bound to its column.
 
     Args:
@@ -65,7 +65,7 @@ class Field:
         rest = sa.func.substr(" 00:00:00.000000", sa.func.length(spaced) - 9, type_=sa.String())
         return sa.type_coerce(spaced + rest, self.column.type)
 
-    def bound(self, value: Json) -> Any:
+    def to_column_value(self, value: Json) -> Any:
         """A value for the column.
 
         Raises:
@@ -73,33 +73,33 @@ class Field:
         """
         if value is None:
             return sa.null()
-        return self.sized(self._bound(self.about.type, value))
+        return self.cast_to_size(self._convert(self.about.type, value))
 
-    def sized(self, value: Any) -> Any:
+    def cast_to_size(self, value: Any) -> Any:
         """A value of as many bits as the column has, so that it equals what is shown of it."""
         return sa.cast(value, self.column.type) if self._is_short and isinstance(value, float | Decimal) else value
 
-    def written(self, value: Json) -> Any:
+    def to_stored(self, value: Json) -> Any:
         """A value that is to be stored: also what some databases would cut or round in silence is refused.
 
         Raises:
             InvalidInput: It is not one of the column's.
         """
-        made = self.bound(value)
+        made = self.to_column_value(value)
         scale = getattr(self.column.type, "scale", None)
         if isinstance(made, Decimal) and scale is not None and made != round(made, scale):
             raise self.refusal(value, f"a number with at most {scale} digits behind the point")
         return made
 
-    def shown(self, value: Any) -> Json:
+    def to_json(self, value: Any) -> Json:
         """A value of the column as JSON."""
         if value is None:
             return None
         if self.about.type == "array":
-            return [self._shown(self.about.items or "string", item) for item in value]
-        return self._shown(self.about.type, self._parsed(value))
+            return [self._value_to_json(self.about.items or "string", item) for item in value]
+        return self._value_to_json(self.about.type, self._parse_text(value))
 
-    def _parsed(self, value: Any) -> Any:
+    def _parse_text(self, value: Any) -> Any:
         """What text in SQLite says, if it is of the column's type; others may have written anything."""
         reader = _LOOSE_READERS.get(self.about.type)
         if not self._is_sqlite or reader is None or not isinstance(value, str):
@@ -109,20 +109,20 @@ class Field:
         except ValueError:
             return value
 
-    def _bound(self, kind: ColumnType, value: Json) -> Any:
+    def _convert(self, kind: ColumnType, value: Json) -> Any:
         if kind == "array":
             if not isinstance(value, list):
                 raise self.refusal(value, "a list")
-            return [self._bound(self.about.items or "string", item) for item in cast("list[Json]", value)]
+            return [self._convert(self.about.items or "string", item) for item in cast("list[Json]", value)]
         if kind == "json":
             return value
         try:
             made = _READERS[kind](value)
         except (ValueError, InvalidOperation, OverflowError, binascii.Error):
             raise self.refusal(value, _WANTED[kind]) from None
-        return self._fitted(made)
+        return self._fit_column(made)
 
-    def _fitted(self, made: Any) -> Any:
+    def _fit_column(self, made: Any) -> Any:
         """What the column itself asks of a value that is well formed."""
         match made:
             case datetime():
@@ -139,10 +139,10 @@ class Field:
         utc = utc.astimezone(UTC) if utc.tzinfo is not None else utc
         return utc if self._keeps_offset else utc.replace(tzinfo=None)
 
-    def _shown(self, kind: ColumnType, value: Any) -> Json:
+    def _value_to_json(self, kind: ColumnType, value: Any) -> Json:
         match value:
             case datetime():
-                return self._shown_moment(value)
+                return self._moment_text(value)
             case date() | time():
                 return value.isoformat()
             case bytes():
@@ -152,7 +152,7 @@ class Field:
             case float() if not math.isfinite(value):
                 return None
             case int() | float() if kind == "decimal":
-                return self._shown_decimal(value)
+                return self._decimal_text(value)
             case int() | float() if kind in _TEXTS:
                 return str(value)
             case str() | int() | float():
@@ -162,13 +162,13 @@ class Field:
             case _:
                 return str(value)
 
-    def _shown_moment(self, value: datetime) -> str:
+    def _moment_text(self, value: datetime) -> str:
         if not self._is_told_offset:
             return value.isoformat()
         utc = value.replace(tzinfo=UTC) if value.tzinfo is None else value.astimezone(UTC)
         return f"{utc.replace(tzinfo=None).isoformat()}Z"
 
-    def _shown_decimal(self, value: float) -> str:
+    def _decimal_text(self, value: float) -> str:
         """SQLite keeps decimals as binary numbers; the shortest text that means the same one is what was written."""
         made = Decimal(repr(value))
         scale: int | None = getattr(self.column.type, "scale", None)
@@ -181,16 +181,16 @@ class Field:
 
 def fields_of(
     columns: Mapping[str, EntityColumn], table: "sa.Table[Any]", dialect: str
-) -> tuple[dict[str, Field], list[str]]:
+) -> tuple[dict[str, BoundField], list[str]]:
     """The fields of a tool with their columns, and the columns that the table has no more."""
-    found: dict[str, Field] = {}
+    found: dict[str, BoundField] = {}
     missing: list[str] = []
     for name, about in columns.items():
         column = table.columns.get(about.column or name)
         if column is None:
             missing.append(about.column or name)
         else:
-            found[name] = Field(name, about, column, dialect)
+            found[name] = BoundField(name, about, column, dialect)
     return found, missing
 
 

@@ -99,7 +99,7 @@ class Channels:
         if route.origin.scheme == "http":
             return grpc.aio.insecure_channel(target, options)
         options.append(("grpc.ssl_target_name_override", authority or route.origin.host))
-        return grpc.aio.secure_channel(target, _secured(tls or TlsIdentity()), options)
+        return grpc.aio.secure_channel(target, _tls_credentials(tls or TlsIdentity()), options)
 
     def _retire(self, channel: grpc.aio.Channel) -> None:
         task = asyncio.create_task(channel.close(_GRACE_S))
@@ -107,16 +107,18 @@ class Channels:
         task.add_done_callback(self._closing.discard)
 
 
-def _secured(tls: TlsIdentity) -> grpc.ChannelCredentials:
+def _tls_credentials(tls: TlsIdentity) -> grpc.ChannelCredentials:
     tls.context()  # says what is wrong; gRPC would only never connect
     if tls.password is not None:
         raise InvalidSettings("gRPC takes a client's key without a password only; give it unencrypted, from a vault")
     return grpc.ssl_channel_credentials(
-        root_certificates=_encoded(tls.ca), private_key=_encoded(tls.key), certificate_chain=_encoded(tls.certificate)
+        root_certificates=_encode_pem(tls.ca),
+        private_key=_encode_pem(tls.key),
+        certificate_chain=_encode_pem(tls.certificate),
     )
 
 
-def _encoded(pem: str | None) -> bytes | None:
+def _encode_pem(pem: str | None) -> bytes | None:
     return None if pem is None else pem.encode()
 
 

@@ -31,7 +31,7 @@ from google.protobuf.descriptor_pool import DescriptorPool
 from google.protobuf.message import DecodeError
 
 from toolcrib.contracts import InvalidDefinition, SideEffects
-from toolcrib.core.providers.imports import MAX_NAME, hashed
+from toolcrib.core.providers.imports import MAX_NAME, with_hash
 
 MAX_BYTES: Final = 16 * 2**20
 """Of all files together."""
@@ -226,7 +226,7 @@ def tool_names(paths: Sequence[str], known: Mapping[str, str]) -> dict[str, str]
         name = _ILLEGAL.sub("_", f"{service.rpartition('.')[2]}_{method}").strip("_")
         name = name if name[:1].isalpha() else f"Call_{name}"
         if name in taken or len(name) > MAX_NAME:
-            name = hashed(name, path)
+            name = with_hash(name, path)
         names[path] = name
         taken.add(name)
     return {path: names[path] for path in paths}

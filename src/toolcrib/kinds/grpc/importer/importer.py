@@ -28,7 +28,7 @@ from toolcrib.contracts import (
     ToolDefinition,
     digest,
 )
-from toolcrib.core.providers.imports import MAX_GROUP_DESCRIPTION, Group, ImportedApi, Losses, slug, trimmed
+from toolcrib.core.providers.imports import MAX_GROUP_DESCRIPTION, Group, ImportedApi, Losses, cut_text, slug
 from toolcrib.kinds.grpc.importer.descriptors import (
     closure,
     complete,
@@ -135,23 +135,23 @@ class _Reader:
                 f"there are {len(methods)} methods and {MAX_METHODS} is the most; leave out services"
             )
         if not methods:
-            losses.dropped("", "operation", "services", "there is no method: no tool comes of these descriptors")
+            losses.add_dropped("", "operation", "services", "there is no method: no tool comes of these descriptors")
         called = tool_names([path_of(*method) for method in methods], names)
         for service, method in methods:
             self._method(service, method, called[path_of(service, method)])
 
     def _service(self, name: str, losses: Losses) -> ServiceDescriptor | None:
         if is_infrastructure(name):
-            losses.dropped(name, "annotation", f"service {name}", "left out: it serves gRPC itself")
+            losses.add_dropped(name, "annotation", f"service {name}", "left out: it serves gRPC itself")
             return None
         try:
             service = self._pool.FindServiceByName(name)
         except KeyError:
-            losses.dropped(name[:200], "reference", f"service {name[:200]}", "left out: nothing describes it")
+            losses.add_dropped(name[:200], "reference", f"service {name[:200]}", "left out: nothing describes it")
             return None
         self.services.append(name)
         tag = slug(service.name) or "service"
-        self.services_by_tag.setdefault(tag, trimmed(self._comments.get(name, ""), MAX_GROUP_DESCRIPTION))
+        self.services_by_tag.setdefault(tag, cut_text(self._comments.get(name, ""), MAX_GROUP_DESCRIPTION))
         return service
 
     def _method(self, service: ServiceDescriptor, method: MethodDescriptor, name: str) -> None:
@@ -165,7 +165,7 @@ class _Reader:
             except InvalidDefinition as problem:
                 why = str(problem)
         if why is not None:
-            losses.dropped(method.full_name, "operation", "operation", f"left out: {why}"[:300])
+            losses.add_dropped(method.full_name, "operation", "operation", f"left out: {why}"[:300])
         if tool is not None:
             self.tools.append(tool)
         self.operations.append(
@@ -174,7 +174,7 @@ class _Reader:
                 place=method.full_name,
                 tool=None if tool is None else tool.name,
                 group=None if tool is None else tool.tags[0],
-                kept=() if tool is None else _kept(method),
+                kept=() if tool is None else _message_types(method),
                 losses=losses.report(),
             )
         )
@@ -186,8 +186,8 @@ class _Reader:
             text = f"Deprecated. {text}"
         return ToolDefinition(
             name=name,
-            description=trimmed(text),
-            long_description=trimmed(text, _MAX_LONG) if trimmed(text) != text else None,
+            description=cut_text(text),
+            long_description=cut_text(text, _MAX_LONG) if cut_text(text) != text else None,
             category=self._provider,
             tags=(slug(service.name) or "service",),
             source="imported",
@@ -225,11 +225,11 @@ class _Reader:
         return self._digests[key]
 
     def _account(self, method: MethodDescriptor, losses: Losses) -> None:
-        for name in self._requests.reached(method.input_type):
+        for name in self._requests.type_names(method.input_type):
             for written in self._requests.left_out.get(name, ()):
-                losses.dropped(f"{name}.{written}", "direction", f"field {written}", "only the server writes it")
+                losses.add_dropped(f"{name}.{written}", "direction", f"field {written}", "only the server writes it")
 
 
-def _kept(method: MethodDescriptor) -> tuple[str, str]:
+def _message_types(method: MethodDescriptor) -> tuple[str, str]:
     many = "stream of " if method.server_streaming else ""
     return f"request {method.input_type.full_name}", f"response {many}{method.output_type.full_name}"

@@ -92,7 +92,7 @@ class _Conversation:
         except grpc.aio.AioRpcError as problem:
             if problem.code() is grpc.StatusCode.UNIMPLEMENTED and not self._found.services:
                 return None
-            raise self._failed(problem) from None
+            raise self._to_error(problem) from None
         finally:
             self._stream.cancel()
         return self._found
@@ -139,7 +139,7 @@ class _Conversation:
         imported = {name for file in files.values() for name in file.dependency}
         return {name for name in imported - files.keys() if not name.startswith(_OURS)}
 
-    def _failed(self, problem: grpc.aio.AioRpcError) -> ToolcribError:
+    def _to_error(self, problem: grpc.aio.AioRpcError) -> ToolcribError:
         said = (problem.details() or "")[:_MAX_WORDS]
         if problem.code() in {grpc.StatusCode.UNAVAILABLE, grpc.StatusCode.DEADLINE_EXCEEDED}:
             return Unavailable(f"{self._address} cannot be reached: {said}; check the address, or try again later")

@@ -24,7 +24,7 @@ from google.protobuf.descriptor_pb2 import (
 )
 
 from toolcrib.contracts import InvalidDefinition, Json, JsonSchema
-from toolcrib.core.providers.imports import trimmed
+from toolcrib.core.providers.imports import cut_text
 
 VALUE: Final = "value"
 """The one argument of a method whose request is written as something else than an object."""
@@ -199,17 +199,17 @@ class MessageSchemas:
             wrapped = self._is_input and is_wrapped(message.full_name)
             return {"type": "object", "properties": {VALUE: known}, "required": [VALUE]} if wrapped else dict(known)
         schema = dict(self._definition(message))
-        definitions = dict(self._reached(message))
+        definitions = dict(self._type_schemas(message))
         return {**schema, "$defs": definitions} if definitions else schema
 
-    def reached(self, message: Descriptor) -> Iterator[str]:
+    def type_names(self, message: Descriptor) -> Iterator[str]:
         """The message's full name, and those of all types that its schema holds."""
         yield message.full_name
         if well_known(message.full_name) is None:
             self._definition(message)
-            yield from (name for name, _ in self._reached(message))
+            yield from (name for name, _ in self._type_schemas(message))
 
-    def _reached(self, message: Descriptor) -> Iterator[tuple[str, JsonSchema]]:
+    def _type_schemas(self, message: Descriptor) -> Iterator[tuple[str, JsonSchema]]:
         """What a message uses, itself only if it is used in turn."""
         seen: set[str] = set()
         waiting = list(self._uses[message.full_name].values())
@@ -236,7 +236,7 @@ class MessageSchemas:
         names = [field.name for field in fields]
         if len(fields) < len(message.fields):
             self.left_out[message.full_name] = [field.name for field in message.fields if field.name not in names]
-        schema: JsonSchema = {"type": "object", **self._described(message.full_name)}
+        schema: JsonSchema = {"type": "object", **self._description_of(message.full_name)}
         schema["properties"] = {field.name: self._property(field) for field in fields}
         required = [field.name for field in fields if self._is_there(field)]
         members = [[field.name for field in oneof.fields if field.name in names] for oneof in message.oneofs]
@@ -255,14 +255,14 @@ class MessageSchemas:
             if (text := self._comments.get(f"{enum.full_name}.{value.name}"))
         ]
         names: JsonSchema = {"type": "string", "enum": [value.name for value in enum.values]}
-        described: JsonSchema = {"description": text} if (text := trimmed(" ".join(filter(None, about)))) else {}
+        described: JsonSchema = {"description": text} if (text := cut_text(" ".join(filter(None, about)))) else {}
         if self._is_input or enum.is_closed:
             return {**names, **described}
         return {"anyOf": [names, {"type": "integer"}], **described}
 
     def _property(self, field: FieldDescriptor) -> JsonSchema:
         schema = self._many(field) if field.is_repeated else self._one(field, field)
-        schema = {**schema, **self._described(field.full_name)}
+        schema = {**schema, **self._description_of(field.full_name)}
         if field.GetOptions().deprecated:
             schema["deprecated"] = True
         default = _default(field)
@@ -299,8 +299,8 @@ class MessageSchemas:
             self._uses[holder.full_name][used.full_name] = used
         return {"$ref": f"#/$defs/{used.full_name}"}
 
-    def _described(self, full_name: str) -> JsonSchema:
-        text = trimmed(self._comments.get(full_name, ""))
+    def _description_of(self, full_name: str) -> JsonSchema:
+        text = cut_text(self._comments.get(full_name, ""))
         return {"description": text} if text else {}
 
     def _is_there(self, field: FieldDescriptor) -> bool:

@@ -55,7 +55,7 @@ from toolcrib.contracts import (
 )
 from toolcrib.core.executor import CallFailed, Dispatch, Outcome, error
 from toolcrib.core.providers import Credentials, ProviderAccess
-from toolcrib.core.providers.reach import count_request, request_limit_s, unanswered
+from toolcrib.core.providers.reach import count_request, network_failure, request_limit_s
 from toolcrib.infrastructure.net import HttpSession, NetworkError
 from toolcrib.infrastructure.store import Blobs
 from toolcrib.kinds.grpc.importer import VALUE, Channels, Reflected, as_is, is_wrapped, pool_of, read_set, reflect
@@ -103,7 +103,7 @@ _MAY_WORK_LATER: Final = frozenset(
 )
 
 
-def answered(tool: ToolDefinition, problem: AioRpcError, max_bytes: int) -> CallFailed:
+def status_failure(tool: ToolDefinition, problem: AioRpcError, max_bytes: int) -> CallFailed:
     """The failure that a status means.
 
     Args:
@@ -121,7 +121,7 @@ def answered(tool: ToolDefinition, problem: AioRpcError, max_bytes: int) -> Call
     trailing = dict(_pairs(problem))
     added = _Added(trailing.get(_DETAILS, b""))
     told = f"tool {tool.name!r} got {status.name}" + (f": {words}" if words else "")
-    failure = error(code, reason, "; ".join(filter(None, [told, *added.listed(), remedy])), **added.details())
+    failure = error(code, reason, "; ".join(filter(None, [told, *added.list_problems(), remedy])), **added.details())
     wait = added.wait_s if added.wait_s is not None else _pushback(trailing.get(_PUSHBACK))
     if wait is not None and code in _MAY_WORK_LATER:
         failure = failure.model_copy(update={"retry_after_s": wait})
@@ -159,7 +159,7 @@ class _Added:
         except (json_format.Error, DecodeError, TypeError, ValueError):
             self.explanation.append({"@type": packed.type_url[:_MAX_WORDS]})
 
-    def listed(self) -> Iterable[str]:
+    def list_problems(self) -> Iterable[str]:
         """The wrong fields, for the message."""
         return (f"{one['path']}: {one['problem']}" for one in self.problems[:5])
 
@@ -346,7 +346,7 @@ class GrpcCalls:
         """
         provider = self._providers.require(dispatch.tool, implementation.provider)
         codec = await self._codec(dispatch, implementation)
-        call = _Call(dispatch, implementation, provider, codec, _written(dispatch, codec))
+        call = _Call(dispatch, implementation, provider, codec, _write_request(dispatch, codec))
         credentials = await self._credentials(call)
         try:
             return await self._attempt(call, credentials)
@@ -367,7 +367,7 @@ class GrpcCalls:
             InvalidInput: It has no reflection, refuses it, or answers with something else.
         """
         found = await self._providers.credentials(provider, provider.address, principal)
-        metadata = _checked(provider, {**_headers(provider), **_only_headers(provider, found)})
+        metadata = _check_metadata(provider, {**_headers(provider), **_only_headers(provider, found)})
         channels = Channels(self._session)
         try:
             return await reflect(await channels.get(principal.realm, provider, found.tls), provider.address, metadata)
@@ -389,7 +389,7 @@ class GrpcCalls:
             try:
                 channel = await self.channels.get(call.dispatch.tool.realm, call.provider, credentials.tls)
             except (EgressDenied, NetworkError) as problem:
-                raise unanswered(call.tool, problem) from None
+                raise network_failure(call.tool, problem) from None
             except InvalidSettings as problem:
                 message = f"tool {call.tool.name!r} cannot authenticate: {problem}"
                 raise CallFailed(error(ErrorCode.AUTH_REQUIRED, Reason.MISSING_SECRET, message)) from None
@@ -398,7 +398,7 @@ class GrpcCalls:
             except grpc.aio.AioRpcError as problem:
                 if problem.code() is grpc.StatusCode.UNAVAILABLE:
                     self.channels.doubt(call.dispatch.tool.realm, call.provider, credentials.tls)
-                raise answered(call.tool, problem, self._session.policy.max_bytes) from None
+                raise status_failure(call.tool, problem, self._session.policy.max_bytes) from None
         except CallFailed as failure:
             failure.secrets += credentials.secrets
             raise
@@ -457,7 +457,7 @@ class GrpcCalls:
     async def _read_codec(self, dispatch: Dispatch, implementation: GrpcImplementation) -> Codec:
         try:
             data = await self._blobs.get(dispatch.tool.realm, implementation.descriptors)
-            return await asyncio.to_thread(_made, data, implementation)
+            return await asyncio.to_thread(_make_codec, data, implementation)
         except (NotFound, InvalidDefinition, KeyError) as problem:
             message = (
                 f"tool {dispatch.tool.name!r} cannot be called, because its descriptors are not at hand or do not "
@@ -466,11 +466,11 @@ class GrpcCalls:
             raise CallFailed(error(ErrorCode.PROVIDER_ERROR, Reason.NOT_FOUND, message)) from None
 
 
-def _made(data: bytes, implementation: GrpcImplementation) -> Codec:
+def _make_codec(data: bytes, implementation: GrpcImplementation) -> Codec:
     return Codec(pool_of(read_set(data)), implementation.request, implementation.response)
 
 
-def _written(dispatch: Dispatch, codec: Codec) -> bytes:
+def _write_request(dispatch: Dispatch, codec: Codec) -> bytes:
     tool, given = dispatch.tool.definition, dispatch.input
     taken_by = tool.idempotency_key
     if taken_by is not None and not taken_by.startswith(_HEADER_KEY):
@@ -488,7 +488,7 @@ def _metadata(call: _Call, credentials: Credentials) -> list[tuple[str, str]]:
     key = call.tool.idempotency_key or ""
     if key.startswith(_HEADER_KEY):
         sent[key.removeprefix(_HEADER_KEY).lower()] = call.dispatch.idempotency_key
-    return _checked(call.provider, sent | _only_headers(call.provider, credentials))
+    return _check_metadata(call.provider, sent | _only_headers(call.provider, credentials))
 
 
 def _headers(provider: ProviderDefinition) -> dict[str, str]:
@@ -505,7 +505,7 @@ def _only_headers(provider: ProviderDefinition, credentials: Credentials) -> dic
     raise CallFailed(error(ErrorCode.AUTH_REQUIRED, Reason.REQUEST_REFUSED, message))
 
 
-def _checked(provider: ProviderDefinition, sent: Mapping[str, str]) -> list[tuple[str, str]]:
+def _check_metadata(provider: ProviderDefinition, sent: Mapping[str, str]) -> list[tuple[str, str]]:
     for name, value in sent.items():
         reserved = name in _OURS or name.startswith("grpc-") or name.endswith("-bin")
         if reserved or not _NAME.fullmatch(name) or not _VALUE.fullmatch(value):

@@ -12,21 +12,21 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from toolcrib.contracts import HttpBody, HttpParameter, JsonSchema, Paging
-from toolcrib.core.providers.imports import MAX_NAME, Losses, hashed, lean
+from toolcrib.core.providers.imports import MAX_NAME, Losses, lean, with_hash
 from toolcrib.kinds.http.openapi.operations.operations import PLACES
-from toolcrib.kinds.http.openapi.operations.parts import Operation, Parameter, is_json, placeholders
+from toolcrib.kinds.http.openapi.operations.parts import ApiOperation, ApiParameter, is_json, placeholders
 from toolcrib.kinds.http.openapi.operations.security import Credential
 from toolcrib.kinds.http.openapi.read.library import Library
 from toolcrib.kinds.http.openapi.read.nodes import Node
-from toolcrib.kinds.http.openapi.request_bodies import WHOLE, Request, read_request
-from toolcrib.kinds.http.openapi.schemas.schemas import Schemas
+from toolcrib.kinds.http.openapi.request_bodies import WHOLE, BodyPlan, read_request
+from toolcrib.kinds.http.openapi.schemas.schemas import SchemaConverter
 
 _ILLEGAL_IN_TOOL: Final = re.compile(r"[_-]*[^A-Za-z0-9_-][^A-Za-z0-9]*")
 _ILLEGAL_IN_ARGUMENT: Final = re.compile(r"[^A-Za-z0-9_.-]+")
 _PLACEHOLDER: Final = re.compile(r"\{([^{}]*)\}")
 
 
-def tool_names(operations: Sequence[Operation], known: Mapping[str, str]) -> list[str]:
+def tool_names(operations: Sequence[ApiOperation], known: Mapping[str, str]) -> list[str]:
     """One name per operation, `[A-Za-z][A-Za-z0-9_-]{0,63}`.
 
     It is the operationId, made legal; without one, method and path. So nothing but the operation itself decides, except
@@ -49,7 +49,7 @@ def tool_names(operations: Sequence[Operation], known: Mapping[str, str]) -> lis
     for name, operation in zip(wanted, operations, strict=True):
         is_new, _, *first = best[name]
         owns = first == [operation.path, operation.method] and (name not in taken or not is_new)
-        names.append(known.get(operation.key) or (name if owns else hashed(name, operation.key)))
+        names.append(known.get(operation.key) or (name if owns else with_hash(name, operation.key)))
     return names
 
 
@@ -72,12 +72,12 @@ def argument_names(wanted: Sequence[tuple[str, str]]) -> list[str]:
     return names
 
 
-def _tool_name(operation: Operation) -> str:
+def _tool_name(operation: ApiOperation) -> str:
     written = operation.operation_id or operation.method.lower() + _PLACEHOLDER.sub(r"by_\1", operation.path)
     name = _ILLEGAL_IN_TOOL.sub("_", written).strip("_-")
     if not name[:1].isalpha():
         name = f"{operation.method.lower()}_{name}".rstrip("_")
-    return name if len(name) <= MAX_NAME else hashed(name, written)
+    return name if len(name) <= MAX_NAME else with_hash(name, written)
 
 
 def _legal(illegal: re.Pattern[str], name: str) -> str:
@@ -95,12 +95,12 @@ _TOKEN: Final = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
 """Names that a header can have (RFC 9110, section 5.6.2)."""
 
 
-def takes_key(operation: Operation) -> bool:
+def takes_key(operation: ApiOperation) -> bool:
     """Whether the operation declares the header that makes repeating it safe."""
     return any(_is_header(parameter, KEY_HEADER) for parameter in operation.parameters)
 
 
-def given_parameters(operation: Operation, credentials: frozenset[Credential]) -> list[Parameter]:
+def given_parameters(operation: ApiOperation, credentials: frozenset[Credential]) -> list[ApiParameter]:
     """The operation's parameters by place, as the caller gives them: without credentials, key and content types.
 
     Args:
@@ -111,7 +111,7 @@ def given_parameters(operation: Operation, credentials: frozenset[Credential]) -
     for parameter in operation.parameters:
         if parameter.place == "path" and not parameter.node.flag("required"):
             place = parameter.node.get("required").place
-            operation.losses.changed(
+            operation.losses.add_changed(
                 place, "invalid", f"parameter {parameter.name}", "required: it is part of the path"
             )
     found = [parameter for parameter in operation.parameters if _is_given(parameter, operation, credentials, names)]
@@ -119,23 +119,23 @@ def given_parameters(operation: Operation, credentials: frozenset[Credential]) -
     for name in names:
         if name not in declared:
             why = "taken as text: the path names it and nothing declares it"
-            operation.losses.changed(operation.node.place, "invalid", f"parameter {name}", why)
-            found.append(_undeclared(operation, name))
+            operation.losses.add_changed(operation.node.place, "invalid", f"parameter {name}", why)
+            found.append(_make_path_parameter(operation, name))
     return sorted(found, key=lambda parameter: PLACES.index(parameter.place))
 
 
-def parameter_schema(parameter: Parameter, operation: Operation, schemas: Schemas) -> JsonSchema:
+def parameter_schema(parameter: ApiParameter, operation: ApiOperation, schemas: SchemaConverter) -> JsonSchema:
     """What a parameter's argument may be, with its own description."""
     losses = operation.losses
     if parameter.schema.value is None:
         schema: JsonSchema = {}
         if parameter.place == "path" or parameter.content_type is None:
-            losses.changed(
+            losses.add_changed(
                 parameter.node.place, "invalid", f"parameter {parameter.name}", "any value: it has no schema"
             )
     elif parameter.content_type is not None and not is_json(parameter.content_type):
         why = f"taken as text of {parameter.content_type}"
-        losses.changed(parameter.schema.place, "unsupported", f"parameter {parameter.name}", why)
+        losses.add_changed(parameter.schema.place, "unsupported", f"parameter {parameter.name}", why)
         schema = {"type": "string", "contentMediaType": parameter.content_type}
     else:
         schema = schemas.convert(parameter.schema, losses)
@@ -143,12 +143,12 @@ def parameter_schema(parameter: Parameter, operation: Operation, schemas: Schema
     text = lean(node.object["description"], node.get("description").place, losses) if node.has("description") else ""
     if text and "description" in schema and parameter.schema.place != node.place:
         why = "the parameter's own description stands for it"
-        losses.dropped(parameter.schema.get("description").place, "text", "description", why)
+        losses.add_dropped(parameter.schema.get("description").place, "text", "description", why)
     flag: JsonSchema = {"deprecated": True} if node.flag("deprecated") else {}
     return {**schema, **flag, **({"description": text} if text else {})}
 
 
-def http_parameter(parameter: Parameter, argument: str) -> HttpParameter:
+def http_parameter(parameter: ApiParameter, argument: str) -> HttpParameter:
     """How a parameter's argument travels."""
     return HttpParameter(
         name=parameter.name,
@@ -164,34 +164,34 @@ def http_parameter(parameter: Parameter, argument: str) -> HttpParameter:
 
 
 def _is_given(
-    parameter: Parameter, operation: Operation, credentials: frozenset[Credential], names: tuple[str, ...]
+    parameter: ApiParameter, operation: ApiOperation, credentials: frozenset[Credential], names: tuple[str, ...]
 ) -> bool:
     what, place, losses = f"parameter {parameter.name}", parameter.node.place, operation.losses
     lower = parameter.name.lower() if parameter.place == "header" else parameter.name
     if parameter.place == "path" and parameter.name not in names:
-        losses.dropped(place, "invalid", what, "the path has no place for it")
+        losses.add_dropped(place, "invalid", what, "the path has no place for it")
     elif _is_header(parameter, KEY_HEADER):
-        losses.changed(place, "annotation", what, "filled in with the key of the call")
+        losses.add_changed(place, "annotation", what, "filled in with the key of the call")
     elif parameter.place == "header" and lower in _NEGOTIATED:
-        losses.dropped(place, "annotation", what, "OpenAPI says to ignore header parameters of this name")
+        losses.add_dropped(place, "annotation", what, "OpenAPI says to ignore header parameters of this name")
     elif parameter.place == "header" and lower in _FRAMING:
-        losses.dropped(place, "annotation", what, "follows from the URL and the body")
+        losses.add_dropped(place, "annotation", what, "follows from the URL and the body")
     elif parameter.place == "header" and not _TOKEN.fullmatch(lower):
-        losses.dropped(place, "invalid", what, "no header can have this name")
+        losses.add_dropped(place, "invalid", what, "no header can have this name")
     elif (parameter.place, lower) in credentials:
-        losses.changed(place, "annotation", what, "filled in by authentication")
+        losses.add_changed(place, "annotation", what, "filled in by authentication")
     else:
         return True
     return False
 
 
-def _undeclared(operation: Operation, name: str) -> Parameter:
+def _make_path_parameter(operation: ApiOperation, name: str) -> ApiParameter:
     schema = Node({"type": "string"}, operation.node.place, operation.node.base)
     node = Node(None, operation.node.place, operation.node.base)
-    return Parameter(node, name, "path", schema, "simple", explode=False, required=True)
+    return ApiParameter(node, name, "path", schema, "simple", explode=False, required=True)
 
 
-def _is_header(parameter: Parameter, name: str) -> bool:
+def _is_header(parameter: ApiParameter, name: str) -> bool:
     return parameter.place == "header" and parameter.name.lower() == name.lower()
 
 
@@ -214,7 +214,7 @@ class Arguments:
     tokens: tuple[str, ...] = ()
     """Arguments that authentication fills in: they are in `parameters` or `body`, and in none of the others."""
 
-    def named(self, wire_name: str) -> str | None:
+    def find_argument(self, wire_name: str) -> str | None:
         """The argument that is the query parameter or body field of this name, if there is one."""
         for parameter in self.parameters:
             if parameter.place == "query" and parameter.name == wire_name:
@@ -227,7 +227,7 @@ class Arguments:
         needed: JsonSchema = {"required": list(self.required)} if self.required else {}
         return {"type": "object", "properties": self.properties, **needed, "additionalProperties": False}
 
-    def paged(self, paging: Paging, schemas: Schemas, losses: Losses) -> "Arguments":
+    def with_paging(self, paging: Paging, schemas: SchemaConverter, losses: Losses) -> "Arguments":
         """The same, where nobody has to give start and page size, and neither has a default: absent means all.
 
         Only a page size that every request needs and that nobody says stays required.
@@ -241,7 +241,7 @@ class Arguments:
             place = self.places[name]
             owner = place.rpartition("/properties/")[0]
             for said in (place, f"{owner}/required") if owner else (place,):
-                losses.changed(said, "annotation", f"argument {name}", "said anew: pages are followed")
+                losses.add_changed(said, "annotation", f"argument {name}", "said anew: pages are followed")
         properties = {
             name: {**_without_default(schemas.follow(schema)), "description": freed[name]} if name in freed else schema
             for name, schema in self.properties.items()
@@ -252,7 +252,11 @@ class Arguments:
 
 
 def read_arguments(
-    operation: Operation, library: Library, schemas: Schemas, credentials: frozenset[Credential], tokens: frozenset[str]
+    operation: ApiOperation,
+    library: Library,
+    schemas: SchemaConverter,
+    credentials: frozenset[Credential],
+    tokens: frozenset[str],
 ) -> Arguments:
     """The arguments of an operation: path, query, header, cookie, then the body.
 
@@ -278,7 +282,7 @@ def read_arguments(
     filled = tuple(name for name, known in zip(names, wire, strict=True) if known in tokens)
     for name, place in zip(names, places, strict=True):
         if name in filled:
-            operation.losses.changed(place, "annotation", f"argument {name}", "filled in by authentication")
+            operation.losses.add_changed(place, "annotation", f"argument {name}", "filled in by authentication")
     return Arguments(
         properties={name: schema for name, schema in zip(names, found, strict=True) if name not in filled},
         required=tuple(name for name, required in zip(names, needed, strict=True) if required and name not in filled),
@@ -293,7 +297,7 @@ def _without_default(schema: JsonSchema) -> JsonSchema:
     return {keyword: value for keyword, value in schema.items() if keyword != "default"}
 
 
-def _http_body(request: Request, names: list[str]) -> HttpBody:
+def _http_body(request: BodyPlan, names: list[str]) -> HttpBody:
     fields = {name: field.name for name, field in zip(names, request.fields, strict=True)}
     return HttpBody(
         content_type=request.content_type,

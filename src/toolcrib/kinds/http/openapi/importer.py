@@ -32,14 +32,14 @@ from toolcrib.core.providers.imports import ImportedApi, Losses, plain
 from toolcrib.core.registry import check_http
 from toolcrib.kinds.http.openapi.arguments import tool_names
 from toolcrib.kinds.http.openapi.operations.operations import read_operations
-from toolcrib.kinds.http.openapi.operations.parts import Operation
+from toolcrib.kinds.http.openapi.operations.parts import ApiOperation
 from toolcrib.kinds.http.openapi.operations.security import Security, given_security, read_security, repeated_tokens
-from toolcrib.kinds.http.openapi.operations.servers import Server, document_server
+from toolcrib.kinds.http.openapi.operations.servers import ServerAddress, document_server
 from toolcrib.kinds.http.openapi.read.fields import COMPONENTS, DOCUMENT, INFO, account
 from toolcrib.kinds.http.openapi.read.library import Document, read_document
 from toolcrib.kinds.http.openapi.read.nodes import Bounds
-from toolcrib.kinds.http.openapi.schemas.schemas import Schemas
-from toolcrib.kinds.http.openapi.tools import Source, ToolOverride, make_tool, read_groups
+from toolcrib.kinds.http.openapi.schemas.schemas import SchemaConverter
+from toolcrib.kinds.http.openapi.tools import DocumentContext, ToolOverride, make_tool, read_groups
 
 _CONTAINERS: Final = ("schemas", "parameters", "responses", "requestBodies", "headers", "pathItems", "mediaTypes")
 _LEGACY_CONTAINERS: Final = ("definitions", "parameters", "responses")
@@ -51,13 +51,13 @@ def account_document(document: Document, losses: Losses) -> None:
     account(root, DOCUMENT, losses)
     account(root.get("info"), INFO, losses)
     if root.get("info").has("description"):
-        losses.dropped("/info/description", "annotation", "description", "no tool says it")
+        losses.add_dropped("/info/description", "annotation", "description", "no tool says it")
     for key in ("consumes", "produces"):
         for entry in root.get(key).entries():
-            losses.changed(entry.place, "annotation", key, "holds for the operations that do not say it themselves")
+            losses.add_changed(entry.place, "annotation", key, "holds for the operations that do not say it themselves")
     account(root.get("components"), COMPONENTS, losses)
     if not root.get("paths").object:
-        losses.dropped("/paths", "operation", "paths", "there is none: no tool comes of this document")
+        losses.add_dropped("/paths", "operation", "paths", "there is none: no tool comes of this document")
 
 
 def account_components(document: Document, losses: Losses) -> None:
@@ -67,7 +67,7 @@ def account_components(document: Document, losses: Losses) -> None:
     for container in (*(root.get("components").get(name) for name in _CONTAINERS), *legacy):
         for name, member in container.members():
             if member.place not in reached:
-                losses.dropped(member.place, "unused", f"component {name}", "no tool is made of it")
+                losses.add_dropped(member.place, "unused", f"component {name}", "no tool is made of it")
 
 
 def _with_ancestors(places: Iterable[str]) -> set[str]:
@@ -88,7 +88,7 @@ _UNCHANGED: Final = ToolOverride()
 
 @dataclass(frozen=True, slots=True)
 class _Named:
-    operation: Operation
+    operation: ApiOperation
     name: str
     derived: str
     """Its name if there had been no earlier import."""
@@ -136,7 +136,7 @@ def import_openapi(
     losses = Losses()
     api = read_document(document, losses, uri=uri, documents=documents, bounds=bounds)
     account_document(api, losses)
-    named = _select(_named(api, names, losses), include, overrides)
+    named = _select(_name_operations(api, names, losses), include, overrides)
     operations = [entry.operation for entry in named]
     server = document_server(api, base_url, losses)
     if auth is None:
@@ -144,9 +144,9 @@ def import_openapi(
     else:
         security = given_security(api, auth, losses)
     provider = _provider(name, api, server, security)
-    requests, responses = Schemas(api, "request"), Schemas(api, "response")
+    requests, responses = SchemaConverter(api, "request"), SchemaConverter(api, "response")
     tokens = repeated_tokens(operations, security)
-    source = Source(api, provider, server, security, requests, responses, tokens, base_url is not None)
+    source = DocumentContext(api, provider, server, security, requests, responses, tokens, base_url is not None)
     made = [(entry, _tool(entry, overrides, source)) for entry in named]
     tools = [tool for _, tool in made if tool is not None]
     _check_names(tools)
@@ -157,7 +157,7 @@ def import_openapi(
     return ImportedApi(provider.model_copy(update={"metadata": metadata}), tuple(tools), groups, report)
 
 
-def _provider(name: str, document: Document, server: Server, security: Security) -> ProviderDefinition:
+def _provider(name: str, document: Document, server: ServerAddress, security: Security) -> ProviderDefinition:
     return ProviderDefinition(
         name=name,
         title=plain(document.root.get("info").object.get("title")) or None,
@@ -175,7 +175,7 @@ def _check_name(name: str) -> None:
         raise InvalidDefinition(msg)
 
 
-def _named(document: Document, known: Mapping[str, str], losses: Losses) -> list[_Named]:
+def _name_operations(document: Document, known: Mapping[str, str], losses: Losses) -> list[_Named]:
     operations = list(read_operations(document, losses))
     derived = tool_names(operations, {})
     return list(map(_Named, operations, tool_names(operations, known) if known else derived, derived))
@@ -195,11 +195,11 @@ def _select(
     return [entry for entry in named if include is None or not entry.aliases().isdisjoint(include)]
 
 
-def _tool(entry: _Named, overrides: Mapping[str, ToolOverride], source: Source) -> ToolDefinition | None:
+def _tool(entry: _Named, overrides: Mapping[str, ToolOverride], source: DocumentContext) -> ToolDefinition | None:
     operation = entry.operation
     override = next((overrides[key] for key in overrides if key in entry.aliases()), _UNCHANGED)
     if operation.method == "TRACE":
-        operation.losses.dropped(operation.node.place, "operation", "operation", "left out: TRACE is not sent")
+        operation.losses.add_dropped(operation.node.place, "operation", "operation", "left out: TRACE is not sent")
         return None
     try:
         tool = make_tool(operation, entry.name, override, source)
@@ -210,7 +210,7 @@ def _tool(entry: _Named, overrides: Mapping[str, ToolOverride], source: Source) 
         why = str(error)
     else:
         return tool
-    operation.losses.dropped(operation.node.place, "operation", "operation", f"left out: {why}"[:300])
+    operation.losses.add_dropped(operation.node.place, "operation", "operation", f"left out: {why}"[:300])
     return None
 
 

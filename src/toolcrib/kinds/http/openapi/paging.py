@@ -18,12 +18,12 @@ from toolcrib.contracts import (
     Paging,
 )
 from toolcrib.kinds.http.openapi.arguments import Arguments
-from toolcrib.kinds.http.openapi.operations.parts import Operation
+from toolcrib.kinds.http.openapi.operations.parts import ApiOperation
 from toolcrib.kinds.http.openapi.read.library import Library
 from toolcrib.kinds.http.openapi.read.nodes import Node
 from toolcrib.kinds.http.openapi.responses import Answers
-from toolcrib.kinds.http.openapi.schemas.keywords import followed, shape_of
-from toolcrib.kinds.http.openapi.schemas.schemas import Schemas
+from toolcrib.kinds.http.openapi.schemas.keywords import follow_references, shape_of
+from toolcrib.kinds.http.openapi.schemas.schemas import SchemaConverter
 
 _CURSORS: Final = [
     "after",
@@ -161,7 +161,7 @@ class _Answer:
 
 
 def find_paging(
-    operation: Operation, answers: Answers, library: Library, arguments: Arguments, requests: Schemas
+    operation: ApiOperation, answers: Answers, library: Library, arguments: Arguments, requests: SchemaConverter
 ) -> Paging | None:
     """How the pages of an operation are followed; `None` if it has none."""
     answer = _read(operation, answers, library)
@@ -178,10 +178,10 @@ def find_paging(
         return found
     if "link" in answers.headers:
         return LinkPaging(argument=_argument(arguments, [*_PAGES, *_CURSORS, *_OFFSETS]), **shared)
-    return _counted(answer, arguments, shared) if limit else None
+    return _offset_or_page(answer, arguments, shared) if limit else None
 
 
-def _cursor(operation: Operation, answer: _Answer, arguments: Arguments, shared: JsonObject) -> Paging | None:
+def _cursor(operation: ApiOperation, answer: _Answer, arguments: Arguments, shared: JsonObject) -> Paging | None:
     name = _argument(arguments, _CURSORS)
     if name is None:
         page, path = _argument(arguments, _PAGES), answer.path(_NEXT_PAGES, "string")
@@ -211,7 +211,7 @@ def _first(arguments: Arguments, name: str) -> str | int | None:
     return "0" if name == "after" else ""
 
 
-def _next_url(operation: Operation, answer: _Answer, arguments: Arguments, shared: JsonObject) -> Paging | None:
+def _next_url(operation: ApiOperation, answer: _Answer, arguments: Arguments, shared: JsonObject) -> Paging | None:
     if operation.method != "GET":
         return None
     pageable = operation.node.get(_MS_PAGEABLE)
@@ -223,7 +223,7 @@ def _next_url(operation: Operation, answer: _Answer, arguments: Arguments, share
     return NextUrlPaging(url_out=path, argument=argument, **shared)
 
 
-def _counted(answer: _Answer, arguments: Arguments, shared: JsonObject) -> Paging | None:
+def _offset_or_page(answer: _Answer, arguments: Arguments, shared: JsonObject) -> Paging | None:
     total = answer.path(_TOTALS, "integer", "number")
     offset, page = _argument(arguments, _OFFSETS), _argument(arguments, _PAGES)
     if offset is not None:
@@ -244,10 +244,10 @@ def _starts_at_zero(schema: JsonObject) -> bool:
     return schema.get("default") == 0 or (schema.get("minimum") == 0 and schema.get("default") != 1)
 
 
-def _read(operation: Operation, answers: Answers, library: Library) -> _Answer | None:
+def _read(operation: ApiOperation, answers: Answers, library: Library) -> _Answer | None:
     if len(answers.json) != 1:
         return None
-    root = followed(library, answers.json[0])
+    root = follow_references(library, answers.json[0])
     if root.object.get("type") == "array":
         return _Answer(root, {}, "$")
     fields = dict(_fields(library, root, "$", 2))
@@ -264,7 +264,7 @@ def _read(operation: Operation, answers: Answers, library: Library) -> _Answer |
 
 def _fields(library: Library, node: Node, path: str, depth: int) -> Iterator[tuple[str, Node]]:
     """Members by path, the containers' members after their own level."""
-    members = {name: followed(library, member) for name, member in shape_of(library, node).properties.items()}
+    members = {name: follow_references(library, member) for name, member in shape_of(library, node).properties.items()}
     for name, member in members.items():
         yield _path(path, name), member
     for name in _CONTAINERS:
@@ -278,10 +278,10 @@ def _has_type(node: Node, types: tuple[str, ...]) -> bool:
 
 
 def _argument(arguments: Arguments, names: list[str]) -> str | None:
-    return next((found for name in names if (found := arguments.named(name))), None)
+    return next((found for name in names if (found := arguments.find_argument(name))), None)
 
 
-def _largest(limit: str | None, arguments: Arguments, requests: Schemas) -> int | None:
+def _largest(limit: str | None, arguments: Arguments, requests: SchemaConverter) -> int | None:
     size = requests.follow(arguments.properties[limit]).get("maximum") if limit else None
     return size if isinstance(size, int) and not isinstance(size, bool) and size > 0 else None
 

@@ -8,12 +8,19 @@ from typing import Final, cast
 
 from toolcrib.contracts import BodyEncoding, FieldEncoding, FieldStyle, JsonSchema
 from toolcrib.core.providers.imports import Losses, lean
-from toolcrib.kinds.http.openapi.operations.parts import Body, Media, Operation, content_type, encoding_of, preferred
+from toolcrib.kinds.http.openapi.operations.parts import (
+    ApiOperation,
+    Body,
+    Media,
+    choose_media,
+    content_type,
+    encoding_of,
+)
 from toolcrib.kinds.http.openapi.read.fields import ENCODING, account
 from toolcrib.kinds.http.openapi.read.library import Library
 from toolcrib.kinds.http.openapi.read.nodes import Node, child
-from toolcrib.kinds.http.openapi.schemas.keywords import Shape, followed, shape_of
-from toolcrib.kinds.http.openapi.schemas.schemas import Schemas
+from toolcrib.kinds.http.openapi.schemas.keywords import Shape, follow_references, shape_of
+from toolcrib.kinds.http.openapi.schemas.schemas import SchemaConverter
 
 _STYLES: Final[tuple[FieldStyle, ...]] = ("form", "spaceDelimited", "pipeDelimited", "deepObject")
 _FILE: Final[JsonSchema] = {
@@ -34,9 +41,9 @@ _PLAIN: Final = FieldEncoding()
 
 def is_file(schema: Node, library: Library) -> bool:
     """Whether a field holds bytes, or a list of them."""
-    found = followed(library, schema)
+    found = follow_references(library, schema)
     if "items" in found.object:
-        return is_file_type(followed(library, found.get("items")))
+        return is_file_type(follow_references(library, found.get("items")))
     return is_file_type(found)
 
 
@@ -59,9 +66,9 @@ def file_schema(schema: Node, losses: Losses) -> JsonSchema:
         if keyword == "description" and (text := lean(member.value, member.place, losses)):
             found["description"] = text
         elif keyword == "type" and member.value not in {"string", "file", "array"}:
-            losses.changed(member.place, "invalid", "keyword type", "taken as a file")
+            losses.add_changed(member.place, "invalid", "keyword type", "taken as a file")
         elif keyword not in {"type", "format", "items", "description", "$ref"}:
-            losses.dropped(member.place, "unsupported", f"keyword {keyword}", "a file is any bytes")
+            losses.add_dropped(member.place, "unsupported", f"keyword {keyword}", "a file is any bytes")
     return found
 
 
@@ -71,10 +78,10 @@ def read_encodings(media: Media, shape: Shape, library: Library, losses: Losses)
     written = dict(media.encoding.members())
     if way not in {"form", "multipart"}:
         for name, node in written.items():
-            losses.dropped(node.place, "invalid", f"encoding {name}", f"counts for nothing in {media.type}")
+            losses.add_dropped(node.place, "invalid", f"encoding {name}", f"counts for nothing in {media.type}")
         return {}
     for name in written.keys() - shape.properties.keys():
-        losses.dropped(written[name].place, "invalid", f"encoding {name}", "names no property of the body")
+        losses.add_dropped(written[name].place, "invalid", f"encoding {name}", "names no property of the body")
     found: dict[str, FieldEncoding] = {}
     for name, schema in shape.properties.items():
         file = way == "multipart" and (is_file(schema, library) or _means_file(name, schema, losses))
@@ -90,21 +97,21 @@ def _means_file(name: str, schema: Node, losses: Losses) -> bool:
     """Whether a part that is plain text by its schema is a file by its name: Stripe and others leave the format out."""
     if name.lower() != "file" or schema.object.get("type") != "string" or not schema.object.keys() <= _NO_FORM:
         return False
-    losses.changed(schema.get("type").place, "invalid", f"property {name}", "taken as a file, as its name says")
+    losses.add_changed(schema.get("type").place, "invalid", f"property {name}", "taken as a file, as its name says")
     return True
 
 
 def _encoding(node: Node, name: str, *, file: bool, form: bool, losses: Losses) -> FieldEncoding:
     for header, member in node.get("headers").members():
-        losses.dropped(member.place, "unsupported", f"part header {header}", "no argument is taken from it")
+        losses.add_dropped(member.place, "unsupported", f"part header {header}", "no argument is taken from it")
     style = node.text("style") or "form"
     if style not in _STYLES or (style != "form" and not form):
-        losses.changed(child(node.place, "style"), "style", f"encoding {name}", f"written as form, not {style!r}")
+        losses.add_changed(child(node.place, "style"), "style", f"encoding {name}", f"written as form, not {style!r}")
         style = "form"
     types = [part.strip() for part in node.text("contentType").split(",") if part.strip()]
     if len(types) > 1 or any("*" in part for part in types):
         why = "the file says its own type" if file else "left to the value"
-        losses.changed(
+        losses.add_changed(
             child(node.place, "contentType"), "media_type", f"encoding {name}", f"one of several types: {why}"
         )
         types = []
@@ -129,7 +136,7 @@ _BYTES: Final[JsonSchema] = {"type": "string", "contentEncoding": "base64"}
 
 
 @dataclass(frozen=True, slots=True)
-class Field:
+class BodyArgument:
     """One property of the body that becomes an argument, or the whole of it."""
 
     name: str
@@ -139,30 +146,30 @@ class Field:
 
 
 @dataclass(frozen=True, slots=True)
-class Request:
+class BodyPlan:
     """A body as it is sent: either its fields, or the whole of it."""
 
     content_type: str
     encoding: BodyEncoding
     required: bool
-    fields: tuple[Field, ...]
+    fields: tuple[BodyArgument, ...]
     """One, `body`, if it is sent as a whole."""
     whole: bool
     encodings: dict[str, FieldEncoding]
 
 
-def read_request(operation: Operation, library: Library, schemas: Schemas) -> Request | None:
+def read_request(operation: ApiOperation, library: Library, schemas: SchemaConverter) -> BodyPlan | None:
     """The body that the operation takes, if any."""
     body, losses = operation.body, operation.losses
     if body is None:
         return None
     if not body.media:
-        losses.dropped(body.node.place, "invalid", "request body", "has no media type; none is sent")
+        losses.add_dropped(body.node.place, "invalid", "request body", "has no media type; none is sent")
         return None
-    media = preferred(body.media, files=any(_has_files(found, library) for found in body.media))
+    media = choose_media(body.media, files=any(_has_files(found, library) for found in body.media))
     for other in body.media:
         if other is not media:
-            losses.dropped(other.place, "media_type", f"request body {other.type}", f"sent as {media.type}")
+            losses.add_dropped(other.place, "media_type", f"request body {other.type}", f"sent as {media.type}")
     operation.kept.append(f"body {media.type}")
     encoding = encoding_of(media.type)
     if encoding in {"text", "binary"}:
@@ -175,7 +182,7 @@ def _has_files(media: Media, library: Library) -> bool:
     return encoding_of(media.type) == "multipart" and any(is_file(schema, library) for schema in fields.values())
 
 
-def _opaque(body: Body, media: Media, encoding: BodyEncoding, losses: Losses) -> Request:
+def _opaque(body: Body, media: Media, encoding: BodyEncoding, losses: Losses) -> BodyPlan:
     """Text, and bytes as base64."""
     schema: JsonSchema = dict(_BYTES) if encoding == "binary" else {"type": "string"}
     schema["contentMediaType"] = media.type
@@ -183,17 +190,17 @@ def _opaque(body: Body, media: Media, encoding: BodyEncoding, losses: Losses) ->
         schema["description"] = text
     if media.schema.value is not None:
         why = f"what is written as {media.type} is taken as it is"
-        losses.dropped(media.schema.place, "unsupported", "schema of the request body", why)
+        losses.add_dropped(media.schema.place, "unsupported", "schema of the request body", why)
     required = body.required is True
-    return Request(
-        media.type, encoding, required, (Field(WHOLE, schema, required, media.place),), whole=True, encodings={}
+    return BodyPlan(
+        media.type, encoding, required, (BodyArgument(WHOLE, schema, required, media.place),), whole=True, encodings={}
     )
 
 
-def _form2(body: Body, media: Media, schemas: Schemas, losses: Losses) -> Request:
+def _form2(body: Body, media: Media, schemas: SchemaConverter, losses: Losses) -> BodyPlan:
     """A form of OpenAPI 2.0."""
     encodings: dict[str, FieldEncoding] = {}
-    fields: list[Field] = []
+    fields: list[BodyArgument] = []
     encoding = encoding_of(media.type)
     for found in media.fields:
         if encoding == "multipart" and is_file_type(found.schema):
@@ -205,11 +212,11 @@ def _form2(body: Body, media: Media, schemas: Schemas, losses: Losses) -> Reques
                 encodings[found.name] = found.encoding
         if found.description is not None and found.description.value is not None:
             schema = {**schema, "description": lean(found.description.value, found.description.place, losses)}
-        fields.append(Field(found.name, schema, found.required, found.schema.place))
-    return Request(media.type, encoding, body.required is True, tuple(fields), whole=False, encodings=encodings)
+        fields.append(BodyArgument(found.name, schema, found.required, found.schema.place))
+    return BodyPlan(media.type, encoding, body.required is True, tuple(fields), whole=False, encodings=encodings)
 
 
-def _object(body: Body, media: Media, library: Library, schemas: Schemas, losses: Losses) -> Request:
+def _object(body: Body, media: Media, library: Library, schemas: SchemaConverter, losses: Losses) -> BodyPlan:
     shape = shape_of(library, media.schema)
     encoding = encoding_of(media.type)
     encodings = read_encodings(media, shape, library, losses)
@@ -221,53 +228,58 @@ def _object(body: Body, media: Media, library: Library, schemas: Schemas, losses
         if media.schema.value is not None:
             schema = schemas.convert(media.schema, losses)
         else:
-            losses.changed(media.place, "invalid", "request body", "any value: it has no schema")
+            losses.add_changed(media.place, "invalid", "request body", "any value: it has no schema")
         if "description" not in schema and (text := _description(body, losses)):
             schema = {**schema, "description": text}
         required = body.required is True
-        return Request(
-            kind, encoding, required, (Field(WHOLE, schema, required, media.place),), whole=True, encodings=encodings
+        return BodyPlan(
+            kind,
+            encoding,
+            required,
+            (BodyArgument(WHOLE, schema, required, media.place),),
+            whole=True,
+            encodings=encodings,
         )
     _note_unsaid(body, media.schema, library, losses)
     fields = _fields(shape, body, encodings, schemas, losses)
     required = body.required is True or any(field.required for field in fields)
-    return Request(kind, encoding, required, fields, whole=False, encodings=encodings)
+    return BodyPlan(kind, encoding, required, fields, whole=False, encodings=encodings)
 
 
 def _is_empty(schema: Node, library: Library) -> bool:
     """Whether an object schema says that it has no members, instead of leaving them open."""
-    source = followed(library, schema).object
+    source = follow_references(library, schema).object
     return source.get("properties") == {} or source.get("additionalProperties") is False
 
 
 def _fields(
-    shape: Shape, body: Body, encodings: dict[str, FieldEncoding], schemas: Schemas, losses: Losses
-) -> tuple[Field, ...]:
+    shape: Shape, body: Body, encodings: dict[str, FieldEncoding], schemas: SchemaConverter, losses: Losses
+) -> tuple[BodyArgument, ...]:
     # A body is "not required" by default, which most documents leave in place by oversight.
     needed = frozenset[str]() if body.required is False else shape.required
     if needed != shape.required:
         why = "none of its properties is required, because the body as a whole is not"
-        losses.changed(body.node.get("required").place, "invalid", "request body", why)
-    fields: list[Field] = []
+        losses.add_changed(body.node.get("required").place, "invalid", "request body", why)
+    fields: list[BodyArgument] = []
     for name, member in shape.properties.items():
         if schemas.hides(member):
-            losses.dropped(member.place, "direction", f"property {name}", "is readOnly")
+            losses.add_dropped(member.place, "direction", f"property {name}", "is readOnly")
         elif name in encodings and encodings[name].file:
-            fields.append(Field(name, file_schema(member, losses), name in needed, member.place))
+            fields.append(BodyArgument(name, file_schema(member, losses), name in needed, member.place))
         else:
-            fields.append(Field(name, schemas.property(member, losses), name in needed, member.place))
+            fields.append(BodyArgument(name, schemas.property(member, losses), name in needed, member.place))
     return tuple(fields)
 
 
 def _note_unsaid(body: Body, schema: Node, library: Library, losses: Losses) -> None:
     """What a body and its schema say about the whole has no place where its properties stand one by one."""
-    for node in (body.node, schema, followed(library, schema)):
+    for node in (body.node, schema, follow_references(library, schema)):
         for keyword in node.object.keys() & {"description", "title", "example", "examples", "externalDocs", "xml"}:
             why = "of the body as a whole, whose properties are arguments"
-            losses.dropped(node.get(keyword).place, "annotation", keyword, why)
+            losses.add_dropped(node.get(keyword).place, "annotation", keyword, why)
         for keyword in node.object:
             if keyword.startswith("x-"):
-                losses.dropped(node.get(keyword).place, "extension", keyword, "no meaning known")
+                losses.add_dropped(node.get(keyword).place, "extension", keyword, "no meaning known")
 
 
 def _description(body: Body, losses: Losses) -> str:

@@ -6,9 +6,9 @@ from typing import Final
 
 from toolcrib.contracts import JsonSchema
 from toolcrib.core.providers.imports import Losses
-from toolcrib.kinds.http.openapi.operations.parts import Answer, Media, Operation, is_json, is_lines, is_text
+from toolcrib.kinds.http.openapi.operations.parts import ApiOperation, ApiResponse, Media, is_json, is_lines, is_text
 from toolcrib.kinds.http.openapi.read.nodes import Node
-from toolcrib.kinds.http.openapi.schemas.schemas import Schemas
+from toolcrib.kinds.http.openapi.schemas.schemas import SchemaConverter
 
 _BYTES: Final[JsonSchema] = {
     "type": "object",
@@ -40,7 +40,7 @@ class Answers:
     """Names of declared headers in lower case."""
 
 
-def read_answers(operation: Operation) -> Answers:
+def read_answers(operation: ApiOperation) -> Answers:
     """The 2xx responses; the default one if it is the only one that can be a success."""
     losses = operation.losses
     json: dict[str, Node] = {}
@@ -52,7 +52,7 @@ def read_answers(operation: Operation) -> Answers:
         headers.update(name.lower() for name in answer.headers.object)
         _note_prose(answer, losses)
         empty = empty or not answer.media
-        for media in _taken(answer.media, losses):
+        for media in _choose_media(answer.media, losses):
             if not (is_json(media.type) or is_lines(media.type)):
                 others.append(media)
             elif media.schema.value is None:
@@ -62,7 +62,7 @@ def read_answers(operation: Operation) -> Answers:
     return Answers(tuple(json.values()), tuple(others), empty, opened, frozenset(headers))
 
 
-def output_schema(answers: Answers, operation: Operation, schemas: Schemas) -> JsonSchema | None:
+def output_schema(answers: Answers, operation: ApiOperation, schemas: SchemaConverter) -> JsonSchema | None:
     """JSON Schema of the output; `None` where the document does not promise a known form."""
     if answers.open or not (answers.json or answers.others):
         _note_unpromised(answers, operation)
@@ -78,18 +78,18 @@ def output_schema(answers: Answers, operation: Operation, schemas: Schemas) -> J
     return schemas.bundle(only, operation.node.place, operation.losses)
 
 
-def _successes(operation: Operation) -> list[Answer]:
+def _successes(operation: ApiOperation) -> list[ApiResponse]:
     found = [answer for answer in operation.answers if answer.status.startswith("2")]
     if not found:
         found = [answer for answer in operation.answers if answer.status.lower() == _DEFAULT]
     for answer in operation.answers:
         if answer not in found:
             why = "no success: it becomes an error with its status and body"
-            operation.losses.dropped(answer.node.place, "response", f"response {answer.status[:50]}", why)
+            operation.losses.add_dropped(answer.node.place, "response", f"response {answer.status[:50]}", why)
     return found
 
 
-def _taken(media: Sequence[Media], losses: Losses) -> Sequence[Media]:
+def _choose_media(media: Sequence[Media], losses: Losses) -> Sequence[Media]:
     """JSON where it is offered, for that is what is asked for; else all."""
     chosen = next((found for found in media if is_json(found.type)), None)
     chosen = chosen or next((found for found in media if is_lines(found.type)), None)
@@ -97,7 +97,7 @@ def _taken(media: Sequence[Media], losses: Losses) -> Sequence[Media]:
         return media
     for other in media:
         if other is not chosen:
-            losses.dropped(other.place, "media_type", f"response as {other.type}", f"asked for as {chosen.type}")
+            losses.add_dropped(other.place, "media_type", f"response as {other.type}", f"asked for as {chosen.type}")
     if is_lines(chosen.type):
         lines = Node({"type": "array", "items": chosen.schema.value or {}}, chosen.schema.place, chosen.schema.base)
         return [Media(chosen.type, lines, chosen.encoding, chosen.place)]
@@ -106,20 +106,24 @@ def _taken(media: Sequence[Media], losses: Losses) -> Sequence[Media]:
 
 def _opaque(media: Media, losses: Losses) -> JsonSchema:
     if media.schema.value is not None:
-        losses.dropped(media.schema.place, "response", "schema of the response", f"{media.type} is handed on as it is")
+        losses.add_dropped(
+            media.schema.place, "response", "schema of the response", f"{media.type} is handed on as it is"
+        )
     if is_text(media.type):
         return {"type": "string", "contentMediaType": media.type}
     return dict(_BYTES)
 
 
-def _note_prose(answer: Answer, losses: Losses) -> None:
+def _note_prose(answer: ApiResponse, losses: Losses) -> None:
     if answer.node.has("description"):
         place = answer.node.get("description").place
-        losses.dropped(place, "annotation", "description of a response", "the output says what it is by its schema")
+        losses.add_dropped(place, "annotation", "description of a response", "the output says what it is by its schema")
     for name, header in answer.headers.members():
-        losses.dropped(header.place, "response", f"response header {name}", "the output is the body")
+        losses.add_dropped(header.place, "response", f"response header {name}", "the output is the body")
 
 
-def _note_unpromised(answers: Answers, operation: Operation) -> None:
+def _note_unpromised(answers: Answers, operation: ApiOperation) -> None:
     for schema in answers.json:
-        operation.losses.dropped(schema.place, "response", "schema of a response", "another response may be anything")
+        operation.losses.add_dropped(
+            schema.place, "response", "schema of a response", "another response may be anything"
+        )

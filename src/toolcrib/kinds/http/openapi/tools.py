@@ -24,17 +24,17 @@ from toolcrib.contracts import (
     SideEffects,
     ToolDefinition,
 )
-from toolcrib.core.providers.imports import MAX_GROUP_DESCRIPTION, Group, Losses, plain, slug, trimmed
+from toolcrib.core.providers.imports import MAX_GROUP_DESCRIPTION, Group, Losses, cut_text, plain, slug
 from toolcrib.infrastructure.net.origins import origin_of
 from toolcrib.kinds.http.openapi.arguments import KEY_HEADER, Arguments, read_arguments, takes_key
-from toolcrib.kinds.http.openapi.operations.parts import Operation
+from toolcrib.kinds.http.openapi.operations.parts import ApiOperation
 from toolcrib.kinds.http.openapi.operations.security import Security, authenticates
-from toolcrib.kinds.http.openapi.operations.servers import Server, operation_server
+from toolcrib.kinds.http.openapi.operations.servers import ServerAddress, operation_server
 from toolcrib.kinds.http.openapi.paging import find_paging
 from toolcrib.kinds.http.openapi.read.fields import TAG, account
 from toolcrib.kinds.http.openapi.read.library import Document
 from toolcrib.kinds.http.openapi.responses import Answers, output_schema, read_answers
-from toolcrib.kinds.http.openapi.schemas.schemas import Schemas
+from toolcrib.kinds.http.openapi.schemas.schemas import SchemaConverter
 
 
 class ToolOverride(Contract):
@@ -64,7 +64,7 @@ _ELSEWHERE: Final = "other"
 _NOT_TELLING: Final = re.compile(r"(v?[0-9]+([._-][0-9a-z]+)*|api|apis|rest|\{.*\}|)", re.IGNORECASE)
 
 
-def group_of(operation: Operation) -> str:
+def group_of(operation: ApiOperation) -> str:
     """The name of an operation's group."""
     for tag in operation.tags:
         if name := slug(tag):
@@ -89,13 +89,13 @@ def read_groups(document: Document, names: Sequence[str], losses: Losses) -> tup
         account(node, TAG, losses)
         name = slug(node.text("name"))
         if name not in sizes:
-            losses.dropped(node.place, "unused", f"tag {node.text('name')[:100]}", "no operation is grouped by it")
+            losses.add_dropped(node.place, "unused", f"tag {node.text('name')[:100]}", "no operation is grouped by it")
             continue
         text = plain(node.text("description"))
         if len(text) > MAX_GROUP_DESCRIPTION:
             place = node.get("description").place
-            losses.changed(place, "text", "description of a tag", f"cut to {MAX_GROUP_DESCRIPTION} characters")
-        described.setdefault(name, trimmed(text, MAX_GROUP_DESCRIPTION))
+            losses.add_changed(place, "text", "description of a tag", f"cut to {MAX_GROUP_DESCRIPTION} characters")
+        described.setdefault(name, cut_text(text, MAX_GROUP_DESCRIPTION))
     return tuple(Group(name, size, described.get(name, "")) for name, size in sizes.items())
 
 
@@ -111,22 +111,22 @@ _MAX_LONG: Final = 20_000
 
 
 @dataclass(frozen=True, slots=True)
-class Source:
+class DocumentContext:
     """What the tools of one document share."""
 
     document: Document
     provider: ProviderDefinition
-    server: Server
+    server: ServerAddress
     security: Security
-    requests: Schemas
-    responses: Schemas
+    requests: SchemaConverter
+    responses: SchemaConverter
     tokens: frozenset[str]
     """Names of parameters that repeat the bearer token."""
     base_given: bool
     """Whether the caller's base address replaces the document's servers."""
 
 
-def make_tool(operation: Operation, name: str, override: ToolOverride, source: Source) -> ToolDefinition:
+def make_tool(operation: ApiOperation, name: str, override: ToolOverride, source: DocumentContext) -> ToolDefinition:
     """The tool of an operation, as the override wants it."""
     library = source.document.library
     tokens = source.tokens if authenticates(operation) else frozenset[str]()
@@ -134,7 +134,7 @@ def make_tool(operation: Operation, name: str, override: ToolOverride, source: S
     answers = read_answers(operation)
     paging = _paging(operation, arguments, answers, override, source)
     if paging is not None:
-        arguments = arguments.paged(paging, source.requests, operation.losses)
+        arguments = arguments.with_paging(paging, source.requests, operation.losses)
         operation.kept.append(f"paging {paging.kind}")
     place = operation.node.place
     fields: JsonObject = {
@@ -152,14 +152,14 @@ def make_tool(operation: Operation, name: str, override: ToolOverride, source: S
 
 
 def _paging(
-    operation: Operation, arguments: Arguments, answers: Answers, override: ToolOverride, source: Source
+    operation: ApiOperation, arguments: Arguments, answers: Answers, override: ToolOverride, source: DocumentContext
 ) -> Paging | None:
     if "paging" in override.model_fields_set:
         return override.paging
     return find_paging(operation, answers, source.document.library, arguments, source.requests)
 
 
-def _prose(operation: Operation, paging: Paging | None) -> JsonObject:
+def _prose(operation: ApiOperation, paging: Paging | None) -> JsonObject:
     node, losses = operation.node, operation.losses
     summary, description = plain(node.object.get("summary")), plain(node.object.get("description"))
     text = description if description.startswith(summary) else f"{summary.rstrip('.')}. {description}".strip()
@@ -168,24 +168,24 @@ def _prose(operation: Operation, paging: Paging | None) -> JsonObject:
     if node.flag("deprecated"):
         text = f"Deprecated. {text}"
     if len(text) > _MAX_LONG:
-        losses.changed(node.get("description").place, "text", "description", f"cut to {_MAX_LONG} characters")
+        losses.add_changed(node.get("description").place, "text", "description", f"cut to {_MAX_LONG} characters")
     for field in ("summary", "description"):
         if isinstance(node.object.get(field), str) and not plain(node.object[field]):
-            losses.dropped(node.get(field).place, "text", field, "holds no text")
+            losses.add_dropped(node.get(field).place, "text", field, "holds no text")
     return {
-        "title": trimmed(summary, _MAX_TITLE) or None,
-        "description": trimmed(text),
-        "long_description": trimmed(text, _MAX_LONG) if trimmed(text) != text else None,
+        "title": cut_text(summary, _MAX_TITLE) or None,
+        "description": cut_text(text),
+        "long_description": cut_text(text, _MAX_LONG) if cut_text(text) != text else None,
         "usage": _usage(paging) if paging else None,
     }
 
 
-def _tags(operation: Operation) -> tuple[str, ...]:
+def _tags(operation: ApiOperation) -> tuple[str, ...]:
     """The group first, then what else the document calls it."""
     group = group_of(operation)
     for entry in operation.node.get("tags").entries():
         if not isinstance(entry.value, str) or not slug(entry.value):
-            operation.losses.dropped(entry.place, "invalid", "tag", "is no text")
+            operation.losses.add_dropped(entry.place, "invalid", "tag", "is no text")
     return tuple(dict.fromkeys((group, *(name for tag in operation.tags if (name := slug(tag))))))
 
 
@@ -197,7 +197,7 @@ def _usage(paging: Paging) -> str:
     return text
 
 
-def _behaviour(operation: Operation, override: ToolOverride) -> JsonObject:
+def _behaviour(operation: ApiOperation, override: ToolOverride) -> JsonObject:
     """What the method promises. Whatever may be repeated is retried after a passing fault."""
     keyed = takes_key(operation)
     side_effects = override.side_effects or ("reads" if operation.method in _READING else "writes")
@@ -213,14 +213,14 @@ def _behaviour(operation: Operation, override: ToolOverride) -> JsonObject:
 
 
 def _implementation(
-    operation: Operation, arguments: Arguments, paging: Paging | None, source: Source
+    operation: ApiOperation, arguments: Arguments, paging: Paging | None, source: DocumentContext
 ) -> HttpImplementation:
     base = source.server
     own = operation_server(operation, base, source.document, given=source.base_given)
     foreign = own is not None and origin_of(own) != origin_of(base.address)
     if foreign:
         why = f"called at {own} without credentials, which only {base.address} gets"
-        operation.losses.changed(operation.servers[0].place, "server", "server", why)
+        operation.losses.add_changed(operation.servers[0].place, "server", "server", why)
     security = source.security.of(operation)
     if security is not None:
         operation.kept.append("security " + (" or ".join(" and ".join(one) or "none" for one in security) or "none"))

@@ -14,7 +14,7 @@ import orjson
 
 from toolcrib.contracts import HttpFile, Json, JsonObject
 from toolcrib.infrastructure.net import HttpResponse
-from toolcrib.kinds.http.runtime.media import decoded, is_json, media_type
+from toolcrib.kinds.http.runtime.media import decode_text, is_json, media_type
 
 MAX_SHOWN_HEADER: Final = 2_000
 
@@ -55,21 +55,21 @@ def read_body(response: HttpResponse, *, as_text: bool = False) -> Json | bytes:
         return None
     kind, charset = media_type(response.headers.get("content-type") or _UNKNOWN)
     if is_json(kind):
-        return _parsed(kind, _unmarked(body, charset))
+        return _parse_json(kind, _without_bom(body, charset))
     if kind in _LINES or kind == _SEQUENCE:
         lines = body.split(b"\x1e" if kind == _SEQUENCE else b"\n")
-        return [_parsed(kind, line) for line in lines if line.strip()]
+        return [_parse_json(kind, line) for line in lines if line.strip()]
     if kind in _MISTAKEN and not as_text and body.lstrip(b" \t\r\n" + _BYTE_ORDER_MARK)[:1] in {b"{", b"["}:
         try:
-            return orjson.loads(_unmarked(body, charset))
+            return orjson.loads(_without_bom(body, charset))
         except orjson.JSONDecodeError:
             pass
     if kind == _FORM:
-        return _fields(decoded(body, charset))
-    return decoded(body, charset, declares=kind.endswith("xml")) if _TEXT.fullmatch(kind) else body
+        return _fields(decode_text(body, charset))
+    return decode_text(body, charset, declares=kind.endswith("xml")) if _TEXT.fullmatch(kind) else body
 
 
-def described(response: HttpResponse) -> HttpFile:
+def describe_file(response: HttpResponse) -> HttpFile:
     """A binary answer without its bytes: type, size, and the name that the other side gives it (RFC 6266)."""
     message = Message()
     message["content-disposition"] = response.headers.get("content-disposition", "")
@@ -85,25 +85,25 @@ def content_type(response: HttpResponse) -> str:
     return media_type(response.headers.get("content-type") or _UNKNOWN).name
 
 
-def shown_headers(response: HttpResponse) -> JsonObject:
+def visible_headers(response: HttpResponse) -> JsonObject:
     """The headers that an envelope may show: none of them authenticates."""
     return {
         name: value[:MAX_SHOWN_HEADER] for name, value in sorted(response.headers.items()) if _SHOWN.fullmatch(name)
     }
 
 
-def _parsed(kind: str, body: bytes | str) -> Json:
+def _parse_json(kind: str, body: bytes | str) -> Json:
     try:
         return orjson.loads(body)
     except orjson.JSONDecodeError as problem:
         raise BadBody(f"the answer says it is {kind} but is not: {problem}") from None
 
 
-def _unmarked(body: bytes, charset: str | None) -> bytes | str:
+def _without_bom(body: bytes, charset: str | None) -> bytes | str:
     """JSON text without a byte order mark; decoded where its charset is not UTF-8, as old servers have it."""
     if charset in {None, "utf-8", "utf8", "us-ascii"}:
         return body.removeprefix(_BYTE_ORDER_MARK)
-    return decoded(body, charset).removeprefix("\ufeff")
+    return decode_text(body, charset).removeprefix("\ufeff")
 
 
 def _fields(text: str) -> JsonObject:

@@ -28,7 +28,7 @@ _BOUNDARY: Final = re.compile(r"\s*;\s*boundary=(\"[^\"]*\"|[^;\s]*)", re.IGNORE
 _FORM_DATA: Final = "multipart/form-data"
 
 
-class Part(NamedTuple):
+class MultipartPart(NamedTuple):
     """One part; texts are encoded already."""
 
     name: str
@@ -39,7 +39,7 @@ class Part(NamedTuple):
     headers: Mapping[str, str]
 
 
-def write_multipart(content_type: str, parts: Sequence[Part]) -> tuple[str, bytes]:
+def write_multipart(content_type: str, parts: Sequence[MultipartPart]) -> tuple[str, bytes]:
     """Content type with its boundary, and the body. Only `form-data` names its parts."""
     named = content_type.lower().startswith(_FORM_DATA)
     heads = [_head(part, named=named) for part in parts]
@@ -49,23 +49,23 @@ def write_multipart(content_type: str, parts: Sequence[Part]) -> tuple[str, byte
     return f"{kind}; boundary={boundary.decode()}", b"".join([*pieces, b"--%b--\r\n" % boundary])
 
 
-def _head(part: Part, *, named: bool) -> bytes:
+def _head(part: MultipartPart, *, named: bool) -> bytes:
     lines: list[str] = []
     if named:
-        filename = "" if part.filename is None else f'; filename="{_escaped(part.filename)}"'
-        lines.append(f'Content-Disposition: form-data; name="{_escaped(part.name)}"{filename}')
+        filename = "" if part.filename is None else f'; filename="{_escape(part.filename)}"'
+        lines.append(f'Content-Disposition: form-data; name="{_escape(part.name)}"{filename}')
     if part.content_type is not None:
-        lines.append(f"Content-Type: {_escaped(part.content_type, quotes=False)}")
-    lines += [f"{_escaped(name)}: {_escaped(value, quotes=False)}" for name, value in part.headers.items()]
+        lines.append(f"Content-Type: {_escape(part.content_type, quotes=False)}")
+    lines += [f"{_escape(name)}: {_escape(value, quotes=False)}" for name, value in part.headers.items()]
     return "".join(f"{line}\r\n" for line in lines).encode()
 
 
-def _escaped(value: str, *, quotes: bool = True) -> str:
+def _escape(value: str, *, quotes: bool = True) -> str:
     """Control characters, and double quotes where they would end a name, as `%XX`."""
     return _ESCAPED.sub(lambda found: found[0] if found[0] == '"' and not quotes else f"%{ord(found[0]):02X}", value)
 
 
-def _boundary(heads: Sequence[bytes], parts: Sequence[Part]) -> bytes:
+def _boundary(heads: Sequence[bytes], parts: Sequence[MultipartPart]) -> bytes:
     hashed = hashlib.sha256()
     for head, part in zip(heads, parts, strict=True):
         hashed.update(head)
@@ -117,7 +117,7 @@ def write_body(body: HttpBody, given: Mapping[str, Json]) -> Content | None:
         case "multipart":
             return Content(*write_multipart(body.content_type, list(_parts(body, value, given))))
         case "text":
-            return Content(body.content_type, _encoded_text(body.content_type, value))
+            return Content(body.content_type, _encode_text(body.content_type, value))
         case "binary":
             return Content(body.content_type, _file(str(body.argument), value)[1])
         case _:
@@ -143,7 +143,7 @@ def _field(body: HttpBody, name: str) -> HttpParameter:
     )
 
 
-def _parts(body: HttpBody, value: Json, given: Mapping[str, Json]) -> Iterator[Part]:
+def _parts(body: HttpBody, value: Json, given: Mapping[str, Json]) -> Iterator[MultipartPart]:
     for name, member in _members(value):
         encoding = body.encodings.get(name, _USUAL)
         headers = {
@@ -156,15 +156,17 @@ def _parts(body: HttpBody, value: Json, given: Mapping[str, Json]) -> Iterator[P
         yield from (_part(name, encoding, item, headers) for item in items)
 
 
-def _part(name: str, encoding: FieldEncoding, item: Json, headers: Mapping[str, str]) -> Part:
+def _part(name: str, encoding: FieldEncoding, item: Json, headers: Mapping[str, str]) -> MultipartPart:
     if encoding.file:
         described, data = _file(name, item)
         kind = described.media_type if described.media_type != _BYTES else encoding.content_type or _BYTES
-        return Part(name, data, kind, described.filename or encoding.filename or name, headers)
+        return MultipartPart(name, data, kind, described.filename or encoding.filename or name, headers)
     kind = encoding.content_type or ("application/json" if isinstance(item, dict | list) else None)
     if kind is not None and not is_json(kind):
-        return Part(name, _encoded_text(kind, item), kind, encoding.filename, headers)
-    return Part(name, (as_media(kind, item) if kind else text(item)).encode(), kind, encoding.filename, headers)
+        return MultipartPart(name, _encode_text(kind, item), kind, encoding.filename, headers)
+    return MultipartPart(
+        name, (as_media(kind, item) if kind else text(item)).encode(), kind, encoding.filename, headers
+    )
 
 
 def _file(name: str, value: Json) -> tuple[HttpFile, bytes]:
@@ -181,7 +183,7 @@ def _file(name: str, value: Json) -> tuple[HttpFile, bytes]:
     return described, data
 
 
-def _encoded_text(content_type: str, value: Json) -> bytes:
+def _encode_text(content_type: str, value: Json) -> bytes:
     charset = media_type(content_type).charset or "utf-8"
     try:
         return text(value).encode(charset)

@@ -22,14 +22,14 @@ from toolcrib.contracts import (
     SecurityRequirement,
     Unavailable,
 )
-from toolcrib.core.executor import Attic, CallFailed, Clock, Dispatch, Outcome
+from toolcrib.core.executor import BlobSink, CallFailed, Clock, Dispatch, Outcome
 from toolcrib.core.providers import Credentials, ProviderAccess
-from toolcrib.core.providers.reach import count_request, request_limit_s, unanswered
+from toolcrib.core.providers.reach import count_request, network_failure, request_limit_s
 from toolcrib.infrastructure.net import HttpResponse, HttpSession, NetworkError, Timeouts
 from toolcrib.infrastructure.net.origins import Origin, origin_of
-from toolcrib.kinds.http.runtime.answers import BadBody, described, read_body, shown_headers
-from toolcrib.kinds.http.runtime.failures import answered, bad_response
-from toolcrib.kinds.http.runtime.formats import Kept, read_as
+from toolcrib.kinds.http.runtime.answers import BadBody, describe_file, read_body, visible_headers
+from toolcrib.kinds.http.runtime.failures import bad_response, status_failure
+from toolcrib.kinds.http.runtime.formats import OversizedPayload, read_as
 from toolcrib.kinds.http.runtime.requests import Target, build_request
 
 
@@ -56,7 +56,7 @@ class Access:
             return Credentials()
         return await self.providers.credentials(self.provider, self.url, self.principal, self.security)
 
-    def judged(self, failure: CallFailed, credentials: Credentials) -> CallFailed:
+    def with_reconnect_hint(self, failure: CallFailed, credentials: Credentials) -> CallFailed:
         """A failure, which says who has to act where a person's connection was refused for good."""
         if failure.http_status == 401 and credentials.consented and self.provider is not None:
             name = self.provider.name
@@ -88,7 +88,7 @@ class Exchange:
     target: Target
     access: Access
     session: HttpSession
-    attic: Attic
+    blob_sink: BlobSink
     clock: Clock
     secrets: tuple[str, ...] = field(default=(), repr=False)
     """Of all credentials that were used so far."""
@@ -108,8 +108,8 @@ class Exchange:
         if response.status == 401 and self.access.forget(credentials):
             response = await self._ask(arguments, at, await self.access.credentials())
         if not 200 <= response.status < 300:
-            failure = answered(self.target.tool, response, self.clock.now(), again=self._is_again())
-            raise self.access.judged(failure, credentials)
+            failure = status_failure(self.target.tool, response, self.clock.now(), again=self._is_again())
+            raise self.access.with_reconnect_hint(failure, credentials)
         return response
 
     async def send_again_once(self, arguments: JsonObject, at: str | None) -> HttpResponse:
@@ -129,7 +129,7 @@ class Exchange:
         self.secrets = tuple(dict.fromkeys((*self.secrets, *credentials.secrets)))
         request = build_request(self.target, arguments, credentials, at)
         count_request(self.dispatch)
-        limit_s = min(request_limit_s(tool, self.access.provider), self._asked_s())
+        limit_s = min(request_limit_s(tool, self.access.provider), self._caller_timeout_s())
         try:
             return await self.session.request(
                 request.method,
@@ -141,13 +141,13 @@ class Exchange:
                 tls=credentials.tls,
             )
         except (EgressDenied, NetworkError, InvalidInput) as problem:
-            raise unanswered(tool, problem) from None
+            raise network_failure(tool, problem) from None
 
     def _is_again(self) -> bool:
         """Whether the same call was sent before, in this process or another one."""
         return self.dispatch.attempt > 1 or self.dispatch.context.attempt > 1
 
-    def _asked_s(self) -> float:
+    def _caller_timeout_s(self) -> float:
         """Seconds that the caller gives the request, where the tool lets it say so."""
         asked = self.dispatch.input.get(self.target.implementation.timeout_argument or "")
         return asked / 1000 if isinstance(asked, int | float) and asked > 0 else math.inf
@@ -184,9 +184,9 @@ class Exchange:
                 attachments.append(await self._keep(kept))
             except Unavailable as problem:
                 warnings.append(f"the whole {kept.kind} ({len(kept.data)} bytes) could not be kept: {problem}")
-        return self.brought(response, reading.output, warnings=warnings, attachments=tuple(attachments))
+        return self.make_outcome(response, reading.output, warnings=warnings, attachments=tuple(attachments))
 
-    def brought(
+    def make_outcome(
         self,
         response: HttpResponse,
         output: Json,
@@ -200,29 +200,29 @@ class Exchange:
         return Outcome(
             output,
             http_status=response.status,
-            metadata={"headers": shown_headers(response), **metadata, **told},
+            metadata={"headers": visible_headers(response), **metadata, **told},
             attachments=attachments,
             secrets=self.secrets,
         )
 
     async def _file(self, response: HttpResponse, data: bytes, warnings: Sequence[str]) -> Outcome:
-        """Bytes: in the output as base64 if they fit in there, else in the attic as an attachment."""
-        file = described(response)
+        """Bytes: in the output as base64 if they fit in there, else in a blob, as an attachment."""
+        file = describe_file(response)
         if len(data) * 4 / 3 + _ABOUT_A_FILE <= self.target.tool.max_output_bytes:
             whole = file.model_copy(update={"base64": base64.b64encode(data).decode()})
-            return self.brought(response, whole.model_dump(mode="json"), warnings=warnings)
+            return self.make_outcome(response, whole.model_dump(mode="json"), warnings=warnings)
         output = file.model_dump(mode="json")
         kind = "image" if file.media_type.startswith("image/") else "blob"
         try:
-            kept = await self._keep(Kept(kind, data, file.media_type))
+            kept = await self._keep(OversizedPayload(kind, data, file.media_type))
         except Unavailable as problem:
             lost = f"the file ({len(data)} bytes) could not be kept: {problem}"
-            return self.brought(response, output, warnings=[*warnings, lost])
-        return self.brought(response, output, warnings=warnings, attachments=(kept,))
+            return self.make_outcome(response, output, warnings=[*warnings, lost])
+        return self.make_outcome(response, output, warnings=warnings, attachments=(kept,))
 
-    async def _keep(self, kept: Kept) -> Attachment:
+    async def _keep(self, kept: OversizedPayload) -> Attachment:
         owner = self.dispatch.context.principal.id
-        digest = await self.attic.put(
+        digest = await self.blob_sink.put(
             kept.data, realm=self.dispatch.tool.realm, made_by=owner, content_type=kept.content_type
         )
         return Attachment(

@@ -23,7 +23,7 @@ from toolcrib.contracts import ErrorCode, Json, JsonObject, Reason, ToolDefiniti
 from toolcrib.core.executor import CallFailed, error
 from toolcrib.core.providers.reach import retry_after
 from toolcrib.infrastructure.net import HttpResponse
-from toolcrib.kinds.http.runtime.answers import BadBody, content_type, read_body, shown_headers
+from toolcrib.kinds.http.runtime.answers import BadBody, content_type, read_body, visible_headers
 
 MAX_EXPLANATION: Final = 4_096
 """Bytes of the other side's own words."""
@@ -41,7 +41,7 @@ _REMEDIES: Final[Mapping[ErrorCode, str]] = {
 _MAY_WORK_LATER: Final = frozenset({ErrorCode.RATE_LIMIT, ErrorCode.PROVIDER_ERROR, ErrorCode.TIMEOUT})
 
 
-def answered(tool: ToolDefinition, response: HttpResponse, now: datetime, *, again: bool = False) -> CallFailed:
+def status_failure(tool: ToolDefinition, response: HttpResponse, now: datetime, *, again: bool = False) -> CallFailed:
     """The failure that a status outside of 2xx means.
 
     Args:
@@ -62,7 +62,7 @@ def answered(tool: ToolDefinition, response: HttpResponse, now: datetime, *, aga
     return CallFailed(
         failure.model_copy(update={"retry_after_s": wait}),
         http_status=response.status,
-        metadata={"headers": shown_headers(response)},
+        metadata={"headers": visible_headers(response)},
     )
 
 
@@ -82,7 +82,7 @@ def bad_response(tool: ToolDefinition, response: HttpResponse, problem: str, *, 
     return CallFailed(
         failure,
         http_status=response.status,
-        metadata={"headers": shown_headers(response)},
+        metadata={"headers": visible_headers(response)},
         effect="done",
     )
 

@@ -24,11 +24,11 @@ import orjson
 from toolcrib.contracts import AttachmentKind, HttpImplementation, InvalidSettings, Json, JsonObject, ResponseForm
 from toolcrib.infrastructure.net import HttpResponse
 from toolcrib.kinds.http.runtime.answers import BadBody, content_type, read_body
-from toolcrib.kinds.http.runtime.media import decoded, is_json, media_type
+from toolcrib.kinds.http.runtime.media import decode_text, is_json, media_type
 
 __all__ = [
-    "Kept",
-    "Reading",
+    "FormattedContent",
+    "OversizedPayload",
     "check_form",
     "read_as",
 ]
@@ -61,11 +61,11 @@ def read_delimited(text: str, *, tabs: bool = False) -> JsonObject:
         raise ValueError(f"it has {width} columns, and {MAX_COLUMNS} is the most")
     if not rows:
         return {"columns": [], "rows": []}
-    columns = [name or f"column {number}" for number, name in enumerate(_filled(rows[0], width), 1)]
-    return {"columns": columns, "rows": [_filled(row, width) for row in rows[1:]]}
+    columns = [name or f"column {number}" for number, name in enumerate(_pad_row(rows[0], width), 1)]
+    return {"columns": columns, "rows": [_pad_row(row, width) for row in rows[1:]]}
 
 
-def _filled(row: list[str], width: int) -> list[str]:
+def _pad_row(row: list[str], width: int) -> list[str]:
     return [*row, *[""] * (width - len(row))]
 
 
@@ -149,7 +149,7 @@ _SNIFFED: Final = 1_024
 _BYTES: Final = "application/octet-stream"
 
 
-class Kept(NamedTuple):
+class OversizedPayload(NamedTuple):
     """A payload that is too much for the output."""
 
     kind: AttachmentKind
@@ -157,12 +157,12 @@ class Kept(NamedTuple):
     content_type: str
 
 
-class Reading(NamedTuple):
+class FormattedContent(NamedTuple):
     """What an answer says."""
 
     output: Json | bytes
     """JSON, or the bytes themselves."""
-    kept: tuple[Kept, ...] = ()
+    kept: tuple[OversizedPayload, ...] = ()
     warnings: tuple[str, ...] = ()
 
 
@@ -176,7 +176,7 @@ def check_form(implementation: HttpImplementation) -> None:
         check_reader()
 
 
-async def read_as(form: ResponseForm, response: HttpResponse, *, as_text: bool = False) -> Reading:
+async def read_as(form: ResponseForm, response: HttpResponse, *, as_text: bool = False) -> FormattedContent:
     """The body in a form.
 
     Args:
@@ -188,27 +188,27 @@ async def read_as(form: ResponseForm, response: HttpResponse, *, as_text: bool =
         BadBody: It has not that form.
     """
     if not response.body:
-        return Reading(None)
+        return FormattedContent(None)
     match form:
         case "auto":
-            return Reading(read_body(response, as_text=as_text))
+            return FormattedContent(read_body(response, as_text=as_text))
         case "readable":
             return await _readable(response)
         case "json":
-            return Reading(_json(response))
+            return FormattedContent(_json(response))
         case "text":
-            return Reading(_text(response))
+            return FormattedContent(_text(response))
         case "html":
             return await _page(response)
         case "table":
             return _table(response)
         case "bytes":
-            return Reading(response.body)
+            return FormattedContent(response.body)
         case _:
             assert_never(form)
 
 
-async def _readable(response: HttpResponse) -> Reading:
+async def _readable(response: HttpResponse) -> FormattedContent:
     """By what the answer is, which is what it says it is unless that is plainly false."""
     said, found = content_type(response), _kind_of(response)
     warnings = () if found == said else (f"the answer says it is {said}, but it is {found}, and was read as that",)
@@ -217,9 +217,9 @@ async def _readable(response: HttpResponse) -> Reading:
     elif found in _CSV | _TSV:
         reading = _table(response)
     elif found != said or _MAGIC.match(response.body):
-        reading = Reading(response.body)
+        reading = FormattedContent(response.body)
     else:
-        reading = Reading(read_body(response))
+        reading = FormattedContent(read_body(response))
     return reading._replace(warnings=(*warnings, *reading.warnings))
 
 
@@ -233,36 +233,38 @@ def _kind_of(response: HttpResponse) -> str:
     return _BYTES if textual and binary else said
 
 
-async def _page(response: HttpResponse) -> Reading:
+async def _page(response: HttpResponse) -> FormattedContent:
     try:
-        page = await read_html(_decoded(response, declares=True), response.url)
+        page = await read_html(_decode_body(response, declares=True), response.url)
     except Unreadable as problem:
         raise BadBody(str(problem)) from None
     tables = cast("list[JsonObject]", page["tables"])
-    kept = [_kept(table) for table in tables if len(table["rows"]) > SHOWN_ROWS]
-    return Reading({**page, "tables": [_shown(table) for table in tables]}, tuple(kept))
+    kept = [_table_payload(table) for table in tables if len(table["rows"]) > SHOWN_ROWS]
+    return FormattedContent({**page, "tables": [_preview_table(table) for table in tables]}, tuple(kept))
 
 
-def _table(response: HttpResponse) -> Reading:
+def _table(response: HttpResponse) -> FormattedContent:
     try:
-        table = read_delimited(_decoded(response), tabs=content_type(response) in _TSV)
+        table = read_delimited(_decode_body(response), tabs=content_type(response) in _TSV)
     except ValueError as problem:
         raise BadBody(str(problem)) from None
-    return Reading(_shown(table), (_kept(table),) if len(table["rows"]) > SHOWN_ROWS else ())
+    return FormattedContent(_preview_table(table), (_table_payload(table),) if len(table["rows"]) > SHOWN_ROWS else ())
 
 
-def _shown(table: JsonObject) -> JsonObject:
+def _preview_table(table: JsonObject) -> JsonObject:
     rows = table["rows"]
     return {**table, "rows": rows[:SHOWN_ROWS], "row_count": len(rows)}
 
 
-def _kept(table: JsonObject) -> Kept:
-    return Kept("table", orjson.dumps({"columns": table["columns"], "rows": table["rows"]}), "application/json")
+def _table_payload(table: JsonObject) -> OversizedPayload:
+    return OversizedPayload(
+        "table", orjson.dumps({"columns": table["columns"], "rows": table["rows"]}), "application/json"
+    )
 
 
 def _json(response: HttpResponse) -> Json:
     try:
-        return orjson.loads(_decoded(response).removeprefix("\ufeff"))
+        return orjson.loads(_decode_body(response).removeprefix("\ufeff"))
     except orjson.JSONDecodeError as problem:
         raise BadBody(f"the answer is no JSON: {problem}") from None
 
@@ -270,9 +272,9 @@ def _json(response: HttpResponse) -> Json:
 def _text(response: HttpResponse) -> str:
     if _kind_of(response) == _BYTES or _MAGIC.match(response.body):
         raise BadBody(f"the answer is {content_type(response)} of {len(response.body)} bytes, and no text")
-    return _decoded(response, declares=True)
+    return _decode_body(response, declares=True)
 
 
-def _decoded(response: HttpResponse, *, declares: bool = False) -> str:
+def _decode_body(response: HttpResponse, *, declares: bool = False) -> str:
     charset = media_type(response.headers.get("content-type") or _BYTES).charset
-    return decoded(response.body, charset, declares=declares)
+    return decode_text(response.body, charset, declares=declares)

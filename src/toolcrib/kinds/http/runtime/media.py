@@ -48,7 +48,7 @@ _LATIN: Final = frozenset({"iso-8859-1", "latin-1", "latin1", "us-ascii", "ascii
 _LAST: Final = "windows-1252"
 
 
-def decoded(body: bytes, charset: str | None, *, declares: bool = False) -> str:
+def decode_text(body: bytes, charset: str | None, *, declares: bool = False) -> str:
     """The text that bytes are.
 
     Args:

@@ -35,7 +35,7 @@ _PARAMETER: Final = re.compile(r""";\s*([^\s;,="']+)\s*(?:=\s*(?:"((?:[^"\\]|\\.
 _MAX_HEADER: Final = 20_000
 
 
-def linked(header: str, relation: str) -> str | None:
+def find_link(header: str, relation: str) -> str | None:
     """The first target with a relation, as it is written there; null if there is none.
 
     Args:
@@ -67,7 +67,7 @@ class Page(NamedTuple):
     """Items that this page has at least if it is not the last one; null if nobody knows."""
 
 
-class Place(NamedTuple):
+class NextPage(NamedTuple):
     """The next page: an argument to change, or an address to ask."""
 
     mark: str
@@ -79,20 +79,20 @@ class Place(NamedTuple):
     """Whether it is a number of ours, and not what the other side said."""
 
 
-def first_place(paging: Paging) -> Place | None:
+def first_place(paging: Paging) -> NextPage | None:
     """What the request of the first page says about its place; null if nothing."""
     match paging:
         case CursorPaging() if paging.first is not None:
-            return Place(str(paging.first), paging.cursor_in, paging.first)
+            return NextPage(str(paging.first), paging.cursor_in, paging.first)
         case OffsetPaging():
-            return Place("0", paging.argument, 0)
+            return NextPage("0", paging.argument, 0)
         case PageNumberPaging():
-            return Place(str(paging.first), paging.argument, paging.first)
+            return NextPage(str(paging.first), paging.argument, paging.first)
         case _:
             return None
 
 
-def next_place(paging: Paging, page: Page) -> Place | None:
+def next_place(paging: Paging, page: Page) -> NextPage | None:
     """The page after this one; null if this one is the last.
 
     Raises:
@@ -101,36 +101,36 @@ def next_place(paging: Paging, page: Page) -> Place | None:
     match paging:
         case CursorPaging():
             cursor = _cursor(paging, page)
-            return None if cursor in {None, ""} else Place(str(cursor), paging.cursor_in, cursor)
+            return None if cursor in {None, ""} else NextPage(str(cursor), paging.cursor_in, cursor)
         case OffsetPaging():
             ended = _is_last(page, _number(paging.total, page))
-            return None if ended else Place(str(page.items), paging.argument, page.items, counted=True)
+            return None if ended else NextPage(str(page.items), paging.argument, page.items, counted=True)
         case PageNumberPaging():
             pages = _number(paging.total_pages, page)
             ended = page.pages >= pages if pages is not None else _is_last(page, _number(paging.total, page))
             number = paging.first + page.pages
-            return None if ended else Place(str(number), paging.argument, number, counted=True)
+            return None if ended else NextPage(str(number), paging.argument, number, counted=True)
         case LinkPaging():
-            return _address(page, linked(page.response.headers.get("link", ""), "next"))
+            return _address(page, find_link(page.response.headers.get("link", ""), "next"))
         case NextUrlPaging():
             return _address(page, select_one(paging.url_out, page.document))
         case _:
             assert_never(paging)
 
 
-def with_place(arguments: JsonObject, place: Place) -> JsonObject:
+def with_place(arguments: JsonObject, place: NextPage) -> JsonObject:
     """The arguments with the place in them; a JSON pointer reaches into an argument (RFC 6901)."""
     if place.url is not None:
         return arguments
     if not place.argument.startswith("/"):
         return {**arguments, place.argument: place.value}
-    return _replaced(arguments, pointer_names(place.argument), place.value)
+    return _with_value(arguments, pointer_names(place.argument), place.value)
 
 
-def _replaced(document: Json, names: list[str], value: Json) -> JsonObject:
+def _with_value(document: Json, names: list[str], value: Json) -> JsonObject:
     found = cast("JsonObject", document) if isinstance(document, dict) else {}
     head, *rest = names
-    return {**found, head: _replaced(found.get(head), rest, value) if rest else value}
+    return {**found, head: _with_value(found.get(head), rest, value) if rest else value}
 
 
 def _cursor(paging: CursorPaging, page: Page) -> Json:
@@ -154,11 +154,11 @@ def _number(path: str | None, page: Page) -> int | None:
     return int(found) if isinstance(found, int | float) or (isinstance(found, str) and found.isdecimal()) else None
 
 
-def _address(page: Page, target: Json) -> Place | None:
+def _address(page: Page, target: Json) -> NextPage | None:
     if not isinstance(target, str) or not target.strip():
         return None
     url = urljoin(page.response.url, target.strip())
-    return Place(url, url=url)
+    return NextPage(url, url=url)
 
 
 MAX_LIST_BYTES: Final = 64 * 2**20
@@ -188,7 +188,7 @@ async def follow(exchange: Exchange, paging: Paging) -> Outcome:
         response = await (exchange.send_again_once(arguments, at) if pages else exchange.send(arguments))
         document = exchange.read(response)
         if document is None:
-            return _ended(exchange, response, page, items, names)
+            return _outcome_at_end(exchange, response, page, items, names)
         found = _items(exchange, response, document, names)
         items += found
         pages += 1
@@ -196,7 +196,7 @@ async def follow(exchange: Exchange, paging: Paging) -> Outcome:
         page = Page(response, document, len(found), pages, len(items), page_size)
         place = _next(exchange, paging, page)
         if place is None or len(items) >= enough or pages >= paging.max_pages or size >= MAX_LIST_BYTES:
-            return _joined(exchange, page, items, names, whole=place is None, asked_for=len(items) >= enough)
+            return _join_pages(exchange, page, items, names, whole=place is None, asked_for=len(items) >= enough)
         if place.mark in seen or _repeats(place, found, before):
             raise bad_response(exchange.target.tool, response, f"page {pages} names a next page that was read already")
         seen.add(place.mark)
@@ -208,7 +208,7 @@ def path_of(items: str) -> list[str]:
     return [dotted or quoted for dotted, quoted in _NAMES.findall(items)] if items.startswith("$") else [items]
 
 
-def _repeats(place: Place, found: Sequence[Json], before: Sequence[Json]) -> bool:
+def _repeats(place: NextPage, found: Sequence[Json], before: Sequence[Json]) -> bool:
     """Whether a counted page is the one before it again, because the other side does not look at the number."""
     return place.counted and bool(found) and isinstance(found[0], dict) and found == before
 
@@ -229,7 +229,7 @@ def _begin(exchange: Exchange, paging: Paging) -> tuple[JsonObject, float, int |
     return arguments, _NOWHERE, paging.page_size
 
 
-def _next(exchange: Exchange, paging: Paging, page: Page) -> Place | None:
+def _next(exchange: Exchange, paging: Paging, page: Page) -> NextPage | None:
     """The next page, whose address may not leave the origins that the call may reach."""
     tool = exchange.target.tool
     try:
@@ -238,29 +238,29 @@ def _next(exchange: Exchange, paging: Paging, page: Page) -> Place | None:
         raise bad_response(tool, page.response, f"the next page cannot be found: {problem}") from None
     if place is None or place.url is None:
         return place
-    url = _protected(place.url, page.response.url)
+    url = _keep_tls(place.url, page.response.url)
     if origin_of(url) not in exchange.access.origins:
         problem = f"page {page.pages} names a next page on another origin, {_host(url)}, which is not followed"
         raise bad_response(tool, page.response, problem)
     return place._replace(url=url)
 
 
-def _protected(url: str, current: str) -> str:
+def _keep_tls(url: str, current: str) -> str:
     """The address with TLS if the page that names it had it: servers behind a proxy do not know that they have it."""
     upgraded = f"https{url[4:]}" if url.startswith("http://") else url
     return upgraded if origin_of(upgraded) == origin_of(current) else url
 
 
-def _ended(
+def _outcome_at_end(
     exchange: Exchange, response: HttpResponse, last: Page | None, items: list[Json], names: list[str]
 ) -> Outcome:
     """An answer without content (204) is where a list ends: after the last page, or before there was one."""
     if last is None:
-        return exchange.brought(response, None, paging={"pages": 1, "items": 0, "complete": True})
-    return _joined(exchange, last, items, names, whole=True, asked_for=False)
+        return exchange.make_outcome(response, None, paging={"pages": 1, "items": 0, "complete": True})
+    return _join_pages(exchange, last, items, names, whole=True, asked_for=False)
 
 
-def _joined(
+def _join_pages(
     exchange: Exchange, page: Page, items: list[Json], names: list[str], *, whole: bool, asked_for: bool
 ) -> Outcome:
     """The last page's document with the items of all pages."""
@@ -271,7 +271,7 @@ def _joined(
             f"the list is not complete: {len(items)} items of {page.pages} pages were read, and there are more; "
             "narrow the call, or ask for the rest"
         )
-    return exchange.brought(page.response, _put(page.document, names, items), warnings=warnings, paging=paging)
+    return exchange.make_outcome(page.response, _put(page.document, names, items), warnings=warnings, paging=paging)
 
 
 def _put(document: Json, names: list[str], items: list[Json]) -> Json:

@@ -26,7 +26,7 @@ _SHOWN: Final = 200
 
 
 @dataclass(frozen=True, slots=True)
-class Request:
+class HttpRequest:
     """What is sent. Holds credentials, so its representation shows none of it."""
 
     method: str
@@ -50,7 +50,9 @@ class Target:
     """Sent if the tool takes one."""
 
 
-def build_request(target: Target, arguments: JsonObject, credentials: Credentials, at: str | None = None) -> Request:
+def build_request(
+    target: Target, arguments: JsonObject, credentials: Credentials, at: str | None = None
+) -> HttpRequest:
     """Put the arguments where the implementation says.
 
     Args:
@@ -67,17 +69,17 @@ def build_request(target: Target, arguments: JsonObject, credentials: Credential
     try:
         return _build(target, arguments, credentials, at)
     except UnsendableBody as problem:
-        raise _refused(tool, str(problem)) from None
+        raise _input_failure(tool, str(problem)) from None
     except UnicodeEncodeError as problem:
         character = problem.object[problem.start]
         if not "\ud800" <= character <= "\udfff":
-            raise _refused(tool, f"{problem.encoding} has no character {character!r}") from None
-        raise _refused(tool, "a string holds a lone surrogate, which is no Unicode") from None
+            raise _input_failure(tool, f"{problem.encoding} has no character {character!r}") from None
+        raise _input_failure(tool, "a string holds a lone surrogate, which is no Unicode") from None
     except orjson.JSONEncodeError:
-        raise _refused(tool, "a string holds a lone surrogate, which is no Unicode") from None
+        raise _input_failure(tool, "a string holds a lone surrogate, which is no Unicode") from None
 
 
-def shown_request(target: Target, arguments: JsonObject) -> JsonObject:
+def describe_request(target: Target, arguments: JsonObject) -> JsonObject:
     """The request that a client is to make itself, without credentials.
 
     Raises:
@@ -93,7 +95,7 @@ def shown_request(target: Target, arguments: JsonObject) -> JsonObject:
     return shown
 
 
-def _build(target: Target, arguments: JsonObject, credentials: Credentials, at: str | None) -> Request:
+def _build(target: Target, arguments: JsonObject, credentials: Credentials, at: str | None) -> HttpRequest:
     tool, implementation = target.tool, target.implementation
     given = _with_key(tool, arguments, target.idempotency_key) | _tokens(implementation, credentials)
     parameters = [found for found in implementation.parameters if given.get(found.argument) is not None]
@@ -111,7 +113,7 @@ def _build(target: Target, arguments: JsonObject, credentials: Credentials, at: 
     sent |= credentials.headers
     _check_headers(tool, sent)
     url = _url(target, parameters, given, credentials) if at is None else _with_credentials(at, credentials)
-    return Request(implementation.method, url, sent, None if content is None else content.data)
+    return HttpRequest(implementation.method, url, sent, None if content is None else content.data)
 
 
 def whole_address(tool: ToolDefinition, url: str, arguments: JsonObject) -> str:
@@ -125,7 +127,7 @@ def whole_address(tool: ToolDefinition, url: str, arguments: JsonObject) -> str:
         return url
     given = arguments.get(found[1])
     if not isinstance(given, str) or not _ADDRESS.fullmatch(given):
-        raise _refused(tool, f"{found[1]!r} is no http or https URL without a user name: {str(given)[:_SHOWN]!r}")
+        raise _input_failure(tool, f"{found[1]!r} is no http or https URL without a user name: {str(given)[:_SHOWN]!r}")
     return given.replace("{", "%7B").replace("}", "%7D")
 
 
@@ -152,7 +154,9 @@ def _url(target: Target, parameters: list[HttpParameter], given: JsonObject, cre
     pairs = [pair for p in parameters if p.place == "query" for pair in query_pairs(p, given[p.argument])]
     for name, _ in pairs:
         if unquote(name) in credentials.query:
-            raise _refused(tool, f"an argument may not set the query parameter {unquote(name)!r}, which authenticates")
+            raise _input_failure(
+                tool, f"an argument may not set the query parameter {unquote(name)!r}, which authenticates"
+            )
     pairs += _query_credentials(credentials)
     whole = "&".join([query] * bool(query) + [f"{name}={value}" for name, value in pairs])
     return template[:start] + filled + (f"?{whole}" if whole else "")
@@ -180,12 +184,12 @@ def _segment(tool: ToolDefinition, template: str, parameters: list[HttpParameter
     def fill(match: re.Match[str]) -> str:
         parameter = by_name.get(match[1])
         if parameter is None:
-            raise _refused(tool, f"the path needs an argument for {match[1]!r}")
+            raise _input_failure(tool, f"the path needs an argument for {match[1]!r}")
         return path_piece(parameter, given[parameter.argument])
 
     filled = _PLACEHOLDER.sub(fill, template)
     if filled != template and filled in {"", ".", ".."}:
-        raise _refused(tool, f"path argument {template} would be {filled!r}, which leads to another path")
+        raise _input_failure(tool, f"path argument {template} would be {filled!r}, which leads to another path")
     return filled
 
 
@@ -198,9 +202,9 @@ def _cookies(parameters: list[HttpParameter], given: JsonObject, credentials: Cr
 def _check_headers(tool: ToolDefinition, headers: Mapping[str, str]) -> None:
     for name, value in headers.items():
         if _FORBIDDEN_IN_HEADERS.search(value):
-            raise _refused(tool, f"header {name!r} would hold a line break or another control character")
+            raise _input_failure(tool, f"header {name!r} would hold a line break or another control character")
 
 
-def _refused(tool: ToolDefinition, problem: str) -> CallFailed:
+def _input_failure(tool: ToolDefinition, problem: str) -> CallFailed:
     message = f"tool {tool.name!r} was not called: {problem}; correct the arguments and call again"
     return CallFailed(error(ErrorCode.VALIDATION_ERROR, Reason.INPUT_SCHEMA_MISMATCH, message))

@@ -16,13 +16,13 @@ from toolcrib.contracts import (
     Reason,
     ToolDefinition,
 )
-from toolcrib.core.executor import Attic, CallFailed, Clock, Dispatch, Outcome, error
+from toolcrib.core.executor import BlobSink, CallFailed, Clock, Dispatch, Outcome, error
 from toolcrib.core.providers import ProviderAccess
 from toolcrib.infrastructure.net import HttpSession
 from toolcrib.kinds.http.runtime.exchange import Access, Exchange
 from toolcrib.kinds.http.runtime.formats import check_form
 from toolcrib.kinds.http.runtime.pages import follow
-from toolcrib.kinds.http.runtime.requests import Target, shown_request, whole_address
+from toolcrib.kinds.http.runtime.requests import Target, describe_request, whole_address
 
 _METHODS: Final = get_args(HttpMethod)
 _TOLD: Final = frozenset({ErrorCode.TIMEOUT, ErrorCode.NETWORK_ERROR, ErrorCode.PROVIDER_ERROR})
@@ -47,14 +47,14 @@ class HttpRuntime:
     Args:
         session: The way out.
         providers: Finds providers and the credentials for them.
-        attic: Keeps files that are too large for an output.
+        blob_sink: Keeps files that are too large for an output.
         clock: Time.
     """
 
-    def __init__(self, session: HttpSession, providers: ProviderAccess, *, attic: Attic, clock: Clock) -> None:
+    def __init__(self, session: HttpSession, providers: ProviderAccess, *, blob_sink: BlobSink, clock: Clock) -> None:
         self._session = session
         self._providers = providers
-        self._attic = attic
+        self._blob_sink = blob_sink
         self._clock = clock
 
     async def run(self, dispatch: Dispatch) -> Outcome:
@@ -65,7 +65,7 @@ class HttpRuntime:
         """
         exchange = self._begin(dispatch)
         if dispatch.tool.definition.runs_on == "client":
-            return Outcome(shown_request(exchange.target, dispatch.input))
+            return Outcome(describe_request(exchange.target, dispatch.input))
         paging = exchange.target.implementation.paging
         try:
             if paging is None or dispatch.input.get(paging.start_argument or "") is not None:
@@ -86,15 +86,17 @@ class HttpRuntime:
             raise CallFailed(error(ErrorCode.UNKNOWN, Reason.RUNTIME_MISSING, message))
         name = implementation.provider
         provider = None if name is None else self._providers.require(dispatch.tool, name)
-        implementation = chosen(tool, implementation, dispatch.input)
+        implementation = apply_arguments(tool, implementation, dispatch.input)
         url = implementation.url if provider is None else provider.locate(implementation.url)
         headers = {} if provider is None else provider.headers
         target = Target(tool, implementation, url, headers, dispatch.idempotency_key)
         access = Access(provider, url, implementation.security, dispatch.context.principal, self._providers)
-        return Exchange(dispatch, target, access, self._session, self._attic, self._clock)
+        return Exchange(dispatch, target, access, self._session, self._blob_sink, self._clock)
 
 
-def chosen(tool: ToolDefinition, implementation: HttpImplementation, arguments: JsonObject) -> HttpImplementation:
+def apply_arguments(
+    tool: ToolDefinition, implementation: HttpImplementation, arguments: JsonObject
+) -> HttpImplementation:
     """The operation with what its arguments choose: the address, the method.
 
     Raises:
@@ -158,9 +160,9 @@ def preview_request(
     if implementation.provider is not None and provider is None:
         return None
     try:
-        operation = chosen(tool, implementation, arguments)
+        operation = apply_arguments(tool, implementation, arguments)
         url = operation.url if provider is None else provider.locate(operation.url)
-        shown = shown_request(Target(tool, operation, url, {}, idempotency_key), arguments)
+        shown = describe_request(Target(tool, operation, url, {}, idempotency_key), arguments)
     except (CallFailed, InvalidInput):
         return None
     return ShownRequest(shown["method"], shown["url"])

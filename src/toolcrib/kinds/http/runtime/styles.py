@@ -25,21 +25,21 @@ _DELIMITERS: Final = {"spaceDelimited": " ", "pipeDelimited": "|", "tabDelimited
 def path_piece(parameter: HttpParameter, value: Json) -> str:
     """The text that stands for `{name}` in a path: styles simple, label and matrix, and those with a delimiter."""
     if parameter.content_type is not None:
-        return _encoded(as_media(parameter.content_type, value))
+        return _encode(as_media(parameter.content_type, value))
     if parameter.style in {"label", "matrix"}:
-        return _prefixed(parameter, value)
+        return _with_prefix(parameter, value)
     if isinstance(value, dict) and parameter.explode:
-        return ",".join(f"{_encoded(key)}={_encoded(member)}" for key, member in _members(value))
+        return ",".join(f"{_encode(key)}={_encode(member)}" for key, member in _members(value))
     delimiter = quote(_DELIMITERS.get(parameter.style, ","), safe=",")
-    return delimiter.join(map(_encoded, _flat(value)))
+    return delimiter.join(map(_encode, _flat(value)))
 
 
 def query_pairs(parameter: HttpParameter, value: Json) -> Iterator[tuple[str, str]]:
     """Encoded names and values of a query, form or cookie parameter: form, deepObject, and those with a delimiter."""
     safe = _RESERVED if parameter.allow_reserved else ""
-    name = _encoded(parameter.name)
+    name = _encode(parameter.name)
     if parameter.content_type is not None:
-        yield name, _encoded(as_media(parameter.content_type, value), safe)
+        yield name, _encode(as_media(parameter.content_type, value), safe)
         return
     found = list(_pairs(parameter, name, value, safe))
     yield from found
@@ -66,16 +66,16 @@ def as_media(content_type: str, value: Json) -> str:
     return orjson.dumps(value).decode() if is_json(content_type) else text(value)
 
 
-def _prefixed(parameter: HttpParameter, value: Json) -> str:
+def _with_prefix(parameter: HttpParameter, value: Json) -> str:
     """Styles label (`.a.b`) and matrix (`;name=a`), whose pieces have the separator before them."""
-    name = _encoded(parameter.name)
+    name = _encode(parameter.name)
     separator, named = (".", "") if parameter.style == "label" else (";", f"{name}=")
     if isinstance(value, dict) and parameter.explode:
-        pieces = [f"{_encoded(key)}={_encoded(member)}" for key, member in _members(value)]
+        pieces = [f"{_encode(key)}={_encode(member)}" for key, member in _members(value)]
     elif isinstance(value, list) and parameter.explode:
-        pieces = [named + _encoded(piece) for piece in _flat(cast("list[Json]", value))]
+        pieces = [named + _encode(piece) for piece in _flat(cast("list[Json]", value))]
     else:
-        joined = ",".join(map(_encoded, _flat(value)))
+        joined = ",".join(map(_encode, _flat(value)))
         pieces = [named + joined if joined else named.rstrip("=")]
     return separator + separator.join(pieces)
 
@@ -85,11 +85,11 @@ def _pairs(parameter: HttpParameter, name: str, value: Json, safe: str) -> Itera
         yield from _deep(name, value, safe)
     elif isinstance(value, dict) and parameter.explode:
         for key, member in _members(value):
-            yield _encoded(key), _encoded(member, safe)
+            yield _encode(key), _encode(member, safe)
     elif isinstance(value, list) and parameter.explode:
         for entry in _flat(cast("list[Json]", value)):
-            yield name, _encoded(entry, safe)
-    elif pieces := [_encoded(piece, safe) for piece in _flat(value)]:
+            yield name, _encode(entry, safe)
+    elif pieces := [_encode(piece, safe) for piece in _flat(value)]:
         yield name, quote(_DELIMITERS.get(parameter.style, ","), safe=",").join(pieces)
 
 
@@ -101,12 +101,12 @@ def _deep(name: str, value: Json, safe: str) -> Iterator[tuple[str, str]]:
     """
     if isinstance(value, dict):
         for key, member in _members(value):
-            yield from _deep(f"{name}%5B{_encoded(key)}%5D", member, safe)
+            yield from _deep(f"{name}%5B{_encode(key)}%5D", member, safe)
     elif isinstance(value, list):
         for index, entry in enumerate(_flat(cast("list[Json]", value))):
             yield from _deep(f"{name}%5B{index}%5D", entry, safe)
     else:
-        yield name, _encoded(value, safe)
+        yield name, _encode(value, safe)
 
 
 def _members(value: Json) -> Iterator[tuple[str, Json]]:
@@ -120,6 +120,6 @@ def _flat(value: Json) -> list[Json]:
     return [piece for piece in cast("list[Json]", value) if piece is not None] if isinstance(value, list) else [value]
 
 
-def _encoded(value: Json, safe: str = "") -> str:
+def _encode(value: Json, safe: str = "") -> str:
     written = text(value)
     return written if _UNRESERVED.fullmatch(written) else quote(written, safe=safe)

@@ -5,16 +5,16 @@
 one: that is `toolcrib.kinds.mcp.runtime`.
 """
 
-from toolcrib.kinds.mcp.importer.commands import Commands, Program
+from toolcrib.kinds.mcp.importer.commands import AllowedPrograms, Program
 from toolcrib.kinds.mcp.importer.importer import import_mcp
-from toolcrib.kinds.mcp.importer.offers import NAMED_BY, Listing, Offer, Unusable, differences, read_listing
+from toolcrib.kinds.mcp.importer.offers import NAMED_BY, ServerListing, ServerOffer, Unusable, differences, read_listing
 
 __all__ = [
     "NAMED_BY",
-    "Commands",
-    "Listing",
-    "Offer",
+    "AllowedPrograms",
     "Program",
+    "ServerListing",
+    "ServerOffer",
     "Unusable",
     "differences",
     "import_mcp",

@@ -66,7 +66,7 @@ class Program:
         )
 
 
-class Commands:
+class AllowedPrograms:
     """The operator's list.
 
     Args:

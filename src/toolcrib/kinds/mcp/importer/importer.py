@@ -25,9 +25,9 @@ from toolcrib.contracts import (
     ToolDefinition,
     content_hash,
 )
-from toolcrib.core.providers.imports import MAX_NAME, Group, ImportedApi, Losses, fitting, hashed
+from toolcrib.core.providers.imports import MAX_NAME, Group, ImportedApi, Losses, fitting, with_hash
 from toolcrib.core.registry import check_definition
-from toolcrib.kinds.mcp.importer.offers import Listing, Offer, Unusable
+from toolcrib.kinds.mcp.importer.offers import ServerListing, ServerOffer, Unusable
 from toolcrib.kinds.mcp.importer.tools import make_tool, visible
 
 _LEGAL: Final = re.compile(r"[A-Za-z][A-Za-z0-9_-]*")
@@ -37,7 +37,7 @@ _PREFIXES: Final[Mapping[McpCapability, str]] = {"tool": "", "resource": "read_"
 
 
 def tool_names(
-    offers: Sequence[Offer],
+    offers: Sequence[ServerOffer],
     provider: str,
     *,
     known: Mapping[tuple[McpCapability, str], str],
@@ -55,34 +55,38 @@ def tool_names(
     used = {*taken, *names.values()}
     exact_first = sorted((offer for offer in offers if offer.key not in names), key=lambda offer: not _is_legal(offer))
     for offer in exact_first:
-        wanted = _wanted(offer)
-        candidates = (wanted, fitting(f"{_legal(provider)}_{wanted}"), _hashed(f"{_legal(provider)}_{wanted}", offer))
+        wanted = _best_name(offer)
+        candidates = (
+            wanted,
+            fitting(f"{_legal(provider)}_{wanted}"),
+            _with_hash(f"{_legal(provider)}_{wanted}", offer),
+        )
         name = next(candidate for candidate in candidates if candidate not in used)
         names[offer.key] = name
         used.add(name)
     return names
 
 
-def _is_legal(offer: Offer) -> bool:
+def _is_legal(offer: ServerOffer) -> bool:
     return offer.capability == "tool" and _LEGAL.fullmatch(offer.name) is not None and len(offer.name) <= MAX_NAME
 
 
-def _wanted(offer: Offer) -> str:
+def _best_name(offer: ServerOffer) -> str:
     if _is_legal(offer):
         return offer.name
     spelled = offer.name if offer.capability != "resource" else offer.text("name") or offer.name
     name = _PREFIXES[offer.capability] + _legal(spelled)
     if not name[:1].isalpha():
         name = f"{offer.capability}_{name}".rstrip("_-")
-    return fitting(name) if _PLAIN.fullmatch(spelled) else _hashed(name, offer)
+    return fitting(name) if _PLAIN.fullmatch(spelled) else _with_hash(name, offer)
 
 
 def _legal(text: str) -> str:
     return _ILLEGAL.sub("_", text).strip("_-")
 
 
-def _hashed(name: str, offer: Offer) -> str:
-    return hashed(name, f"{offer.capability} {offer.name}")
+def _with_hash(name: str, offer: ServerOffer) -> str:
+    return with_hash(name, f"{offer.capability} {offer.name}")
 
 
 _NO_NAMES: Final[Mapping[tuple[McpCapability, str], str]] = MappingProxyType({})
@@ -91,7 +95,7 @@ _MOST_WHY: Final = 300
 
 
 def import_mcp(
-    listing: Listing,
+    listing: ServerListing,
     provider: ProviderDefinition,
     *,
     known: Mapping[tuple[McpCapability, str], str] = _NO_NAMES,
@@ -109,8 +113,8 @@ def import_mcp(
         Definitions that are not stored anywhere yet, and everything that was not kept as it was.
     """
     names = tool_names(listing.offers, provider.name, known=known, taken=taken)
-    made = [_made(offer, names[offer.key], provider.name) for offer in listing.offers]
-    left_out = [_left_out(entry) for entry in listing.unusable]
+    made = [_import_offer(offer, names[offer.key], provider.name) for offer in listing.offers]
+    left_out = [_report_unusable(entry) for entry in listing.unusable]
     tools = tuple(tool for tool, _ in made if tool is not None)
     report = LossReport(format="MCP", operations=(*(entry for _, entry in made), *left_out))
     metadata = {**provider.metadata, "server": _server(listing), "import": report.summary()}
@@ -118,10 +122,10 @@ def import_mcp(
     return ImportedApi(provider.model_copy(update={"metadata": metadata}), tools, groups, report)
 
 
-def _made(offer: Offer, name: str, provider: str) -> tuple[ToolDefinition | None, OperationImport]:
+def _import_offer(offer: ServerOffer, name: str, provider: str) -> tuple[ToolDefinition | None, OperationImport]:
     losses = Losses()
     if name != offer.name and offer.list_name == "tools":
-        losses.changed(
+        losses.add_changed(
             offer.place,
             "syntax",
             "name",
@@ -129,7 +133,7 @@ def _made(offer: Offer, name: str, provider: str) -> tuple[ToolDefinition | None
         )
     tool = _tool(offer, name, provider, losses)
     entry = OperationImport(
-        operation=f"{offer.capability} {_shown(offer.name)}",
+        operation=f"{offer.capability} {_display_name(offer.name)}",
         place=offer.place,
         tool=None if tool is None else tool.name,
         group=None if tool is None else offer.capability,
@@ -139,7 +143,7 @@ def _made(offer: Offer, name: str, provider: str) -> tuple[ToolDefinition | None
     return tool, entry
 
 
-def _tool(offer: Offer, name: str, provider: str, losses: Losses) -> ToolDefinition | None:
+def _tool(offer: ServerOffer, name: str, provider: str, losses: Losses) -> ToolDefinition | None:
     try:
         tool = make_tool(offer, name, provider, losses)
         check_definition(tool)
@@ -149,14 +153,14 @@ def _tool(offer: Offer, name: str, provider: str, losses: Losses) -> ToolDefinit
         why = str(error)
     else:
         return tool
-    losses.dropped(offer.place, "operation", "operation", f"left out: {why}"[:_MOST_WHY])
+    losses.add_dropped(offer.place, "operation", "operation", f"left out: {why}"[:_MOST_WHY])
     return None
 
 
-def _left_out(entry: Unusable) -> OperationImport:
+def _report_unusable(entry: Unusable) -> OperationImport:
     losses = Losses()
-    losses.dropped(entry.place, "operation", "operation", f"left out: {entry.why}"[:_MOST_WHY])
-    return OperationImport(operation=_shown(entry.name), place=entry.place, tool=None, losses=losses.report())
+    losses.add_dropped(entry.place, "operation", "operation", f"left out: {entry.why}"[:_MOST_WHY])
+    return OperationImport(operation=_display_name(entry.name), place=entry.place, tool=None, losses=losses.report())
 
 
 def _groups(tools: Sequence[ToolDefinition]) -> Iterator[Group]:
@@ -165,12 +169,12 @@ def _groups(tools: Sequence[ToolDefinition]) -> Iterator[Group]:
         yield Group(capability, capabilities.count(capability), "")
 
 
-def _server(listing: Listing) -> str:
+def _server(listing: ServerListing) -> str:
     """The server's name and version as it gives them, to be shown; and a hash if it gives anything else."""
     said = listing.server or {}
-    known = " ".join(_shown(value) for field in ("name", "version") if isinstance(value := said.get(field), str))
+    known = " ".join(_display_name(value) for field in ("name", "version") if isinstance(value := said.get(field), str))
     return known or (content_hash(said) if said else "")
 
 
-def _shown(name: str) -> str:
+def _display_name(name: str) -> str:
     return visible(name)[:_MOST_SHOWN]

@@ -30,7 +30,7 @@ _NOT_SAID_OF_IT: Final = frozenset({"_meta", "icons"})
 
 
 @dataclass(frozen=True, slots=True)
-class Offer:
+class ServerOffer:
     """One tool, resource, template of resources, or prompt of a server."""
 
     list_name: str
@@ -70,21 +70,21 @@ class Unusable:
 
 
 @dataclass(frozen=True, slots=True)
-class Listing:
+class ServerListing:
     """All that a server offers at a moment."""
 
-    offers: tuple[Offer, ...]
+    offers: tuple[ServerOffer, ...]
     """Each `key` once."""
     unusable: tuple[Unusable, ...] = ()
     server: JsonObject | None = None
     """`name` and `version` as the server gives them; they identify nothing."""
 
-    def find(self, capability: McpCapability, name: str) -> Offer | None:
+    def find(self, capability: McpCapability, name: str) -> ServerOffer | None:
         """The offer of this name."""
         return next((offer for offer in self.offers if offer.key == (capability, name)), None)
 
 
-def read_listing(lists: Mapping[str, Iterable[Json]], server: JsonObject | None = None) -> Listing:
+def read_listing(lists: Mapping[str, Iterable[Json]], server: JsonObject | None = None) -> ServerListing:
     """A listing of a server's lists.
 
     An entry that is named twice is not offered at all: which of the two a call would reach, only the server knows.
@@ -94,24 +94,24 @@ def read_listing(lists: Mapping[str, Iterable[Json]], server: JsonObject | None 
         server: What the server says of itself.
     """
     read = [entry for name, entries in lists.items() for entry in _read(name, entries)]
-    times = Counter(entry.key for entry in read if isinstance(entry, Offer))
-    offers = [entry for entry in read if isinstance(entry, Offer) and times[entry.key] == 1]
+    times = Counter(entry.key for entry in read if isinstance(entry, ServerOffer))
+    offers = [entry for entry in read if isinstance(entry, ServerOffer) and times[entry.key] == 1]
     unusable = [entry for entry in read if isinstance(entry, Unusable)]
     unusable += [
         Unusable(entry.name, entry.place, f"the server lists {times[entry.key]} of this name")
         for entry in read
-        if isinstance(entry, Offer) and times[entry.key] > 1
+        if isinstance(entry, ServerOffer) and times[entry.key] > 1
     ]
-    return Listing(tuple(offers), tuple(unusable), server)
+    return ServerListing(tuple(offers), tuple(unusable), server)
 
 
-def differences(trusted: Mapping[str, str], offer: Offer) -> list[str]:
+def differences(trusted: Mapping[str, str], offer: ServerOffer) -> list[str]:
     """The fields in which an offer is not what was trusted, by name."""
     fields = trusted.keys() | offer.fingerprint.keys()
     return sorted(name for name in fields if trusted.get(name) != offer.fingerprint.get(name))
 
 
-def _read(list_name: str, entries: Iterable[Json]) -> Iterator[Offer | Unusable]:
+def _read(list_name: str, entries: Iterable[Json]) -> Iterator[ServerOffer | Unusable]:
     for index, entry in enumerate(entries):
         place = f"/{list_name}/{index}"
         said = cast("JsonObject", entry) if isinstance(entry, dict) else JsonObject()
@@ -124,4 +124,4 @@ def _read(list_name: str, entries: Iterable[Json]) -> Iterator[Offer | Unusable]
         except InvalidInput as problem:
             yield Unusable(name, place, f"it is no plain JSON: {problem}")
             continue
-        yield Offer(list_name, name, said, place, fingerprint)
+        yield ServerOffer(list_name, name, said, place, fingerprint)

@@ -5,7 +5,7 @@ A server's words made fit to be shown: bounded, and without characters that show
 Characters of control and format hide text from whoever reads a description and not from the model that is given it.
 What the words say is not judged here: they stay claims of the other side.
 
-Schemas as servers send them, in the dialect that the rest of the house reads: JSON Schema 2020-12.
+Schemas as servers send them, in the dialect that everything else reads: JSON Schema 2020-12.
 
 Most servers write draft 7 (`"$schema": "http://json-schema.org/draft-07/schema#"`), which differs for what occurs in
 schemas of arguments only in how it writes tuples. Nothing is fetched: a schema that refers elsewhere is refused where
@@ -18,7 +18,7 @@ from typing import Final, cast
 
 from toolcrib.contracts import Json, JsonObject, JsonSchema, McpImplementation, SideEffects, ToolDefinition
 from toolcrib.core.providers.imports import Losses
-from toolcrib.kinds.mcp.importer.offers import Offer
+from toolcrib.kinds.mcp.importer.offers import ServerOffer
 
 MAX_DESCRIPTION: Final = 4_000
 """Characters of a description that a model sees."""
@@ -34,10 +34,10 @@ def prose(text: str, limit: int, place: str, what: str, losses: Losses) -> str:
     """A text without hidden characters, at most `limit` characters long; what goes is a loss."""
     shown = visible(text)
     if shown != text:
-        losses.changed(place, "text", what, "characters that show nothing were taken out")
+        losses.add_changed(place, "text", what, "characters that show nothing were taken out")
     if len(shown) <= limit:
         return shown.strip()
-    losses.changed(place, "text", what, f"cut to {limit} characters")
+    losses.add_changed(place, "text", what, f"cut to {limit} characters")
     return shown[: limit - 1].rstrip() + "…"
 
 
@@ -119,7 +119,7 @@ _EXPRESSION: Final = re.compile(r"\{[+#./;?&]?([^{}]*)\}")
 _VARIABLE: Final = re.compile(r"[A-Za-z0-9_.%]+")
 
 
-def make_tool(offer: Offer, name: str, provider: str, losses: Losses) -> ToolDefinition:
+def make_tool(offer: ServerOffer, name: str, provider: str, losses: Losses) -> ToolDefinition:
     """The tool of an offer; what it does not say as the server said it is a loss.
 
     Raises:
@@ -159,7 +159,7 @@ def _reads() -> JsonObject:
     return {"side_effects": "reads", "idempotent": True}
 
 
-def _tool(offer: Offer) -> JsonObject:
+def _tool(offer: ServerOffer) -> JsonObject:
     """What the server says of a tool, its hints (ToolAnnotations) included, which are claims.
 
     Without hints a tool is taken to write, as the specification has it.
@@ -177,7 +177,7 @@ def _tool(offer: Offer) -> JsonObject:
     }
 
 
-def _title(offer: Offer, losses: Losses) -> str | None:
+def _title(offer: ServerOffer, losses: Losses) -> str | None:
     hint = _object(offer.said.get("annotations")).get("title")
     title = offer.text("title") or (hint if isinstance(hint, str) else "")
     if not title and offer.capability == "resource":
@@ -185,14 +185,14 @@ def _title(offer: Offer, losses: Losses) -> str | None:
     return prose(title, MAX_TITLE, offer.place, "title", losses) or None
 
 
-def _description(offer: Offer, losses: Losses) -> str:
+def _description(offer: ServerOffer, losses: Losses) -> str:
     said = prose(offer.text("description"), MAX_DESCRIPTION, offer.place, "description", losses)
     if offer.capability == "resource":
         return "\n".join(filter(None, [said, f"Reads {visible(offer.name)}."]))
     return said
 
 
-def _prompt_arguments(offer: Offer) -> JsonSchema:
+def _prompt_arguments(offer: ServerOffer) -> JsonSchema:
     given = offer.said.get("arguments")
     entries = [_object(entry) for entry in cast("list[Json]", given)] if isinstance(given, list) else []
     named = [entry for entry in entries if isinstance(entry.get("name"), str)]

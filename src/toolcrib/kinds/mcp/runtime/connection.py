@@ -10,12 +10,12 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, cast
 
 from toolcrib.contracts import JsonObject, McpCapability
-from toolcrib.kinds.mcp.importer import Listing
-from toolcrib.kinds.mcp.runtime.failures import Troubles, late, unopened
-from toolcrib.kinds.mcp.runtime.reach import Reach
+from toolcrib.kinds.mcp.importer import ServerListing
+from toolcrib.kinds.mcp.runtime.failures import TransportTroubles, connection_failure, late
+from toolcrib.kinds.mcp.runtime.reach import ServerTarget
 
 if TYPE_CHECKING:
-    from toolcrib.kinds.mcp.runtime.session import Session
+    from toolcrib.kinds.mcp.runtime.session import McpSession
 
 CLOSE_S: Final = 10.0
 """Seconds that a connection may take to close before it is torn down."""
@@ -27,7 +27,7 @@ OPEN_S: Final = 30.0
 class _Known:
     """A listing, and when it was asked for."""
 
-    listing: Listing
+    listing: ServerListing
     asked_at: float
 
 
@@ -39,7 +39,7 @@ class Connection:
         idle_s: Seconds without a use after which it is closed.
     """
 
-    def __init__(self, reach: Reach, *, idle_s: float) -> None:
+    def __init__(self, reach: ServerTarget, *, idle_s: float) -> None:
         self.reach = reach
         self.users = 0
         self.used_at = 0.0
@@ -47,11 +47,11 @@ class Connection:
         self._idle_s = idle_s
         self._limit_s = reach.provider.timeout_s or OPEN_S
         self._loop = asyncio.get_running_loop()
-        self._troubles = Troubles()
+        self._troubles = TransportTroubles()
         self._leave = asyncio.Event()
         self._decided = asyncio.Event()
         """That it is open, or cannot be."""
-        self._session: Session | None = None
+        self._session: McpSession | None = None
         self._known: dict[tuple[str, ...], _Known] = {}
         self._listing = asyncio.Lock()
         self._timer = self._loop.call_later(self._limit_s, self._give_up)
@@ -75,7 +75,7 @@ class Connection:
 
     # Using ------------------------------------------------------------------------------------------------------------
 
-    async def listing(self, lists: Collection[str], max_age_s: float = 0.0) -> Listing:
+    async def listing(self, lists: Collection[str], max_age_s: float = 0.0) -> ServerListing:
         """What the server offers, in the lists of these names, asked for at most `max_age_s` before this call.
 
         Calls that ask at the same time share an answer.
@@ -83,7 +83,7 @@ class Connection:
         Raises:
             CallFailed: There is no connection, or no answer.
         """
-        session = await self._opened()
+        session = await self._require_session()
         key = tuple(lists)
         oldest = self._loop.time() - max_age_s
         async with self._listing:
@@ -96,7 +96,7 @@ class Connection:
 
     async def call(self, capability: McpCapability, name: str, arguments: JsonObject, limit_s: float) -> JsonObject:
         """Call a tool, read a resource or get a prompt; see `Session.call`."""
-        return await (await self._opened()).call(capability, name, arguments, limit_s)
+        return await (await self._require_session()).call(capability, name, arguments, limit_s)
 
     def take(self) -> None:
         """Count a user more, for whom it stays open."""
@@ -126,15 +126,15 @@ class Connection:
     # Owning -----------------------------------------------------------------------------------------------------------
 
     async def _own(self) -> None:
-        from toolcrib.kinds.mcp.runtime.session import Asking  # noqa: PLC0415 - the SDK loads with the first connection
+        from toolcrib.kinds.mcp.runtime.session import SessionOptions  # noqa: PLC0415 - the SDK loads with the first connection
         from toolcrib.kinds.mcp.runtime.transports import serve  # noqa: PLC0415 - as above
 
-        asking = Asking(
+        asking = SessionOptions(
             self.reach.provider.name, self._troubles, self._limit_s, changed=self._known.clear, ended=self.leave
         )
         await serve(self.reach, asking, self._open, self._leave)
 
-    def _open(self, session: "Session") -> None:
+    def _open(self, session: "McpSession") -> None:
         self._session = session
         self._wait_for_users()
         self._decided.set()
@@ -154,13 +154,15 @@ class Connection:
         self._timer.cancel()
         if not task.cancelled() and (problem := task.exception()) is not None and self._troubles.last is None:
             why = type(_leaf(problem)).__name__
-            self._troubles.last = unopened(self.reach.provider.name, why, self._troubles.said)
+            self._troubles.last = connection_failure(self.reach.provider.name, why, self._troubles.said)
         self._decided.set()
 
-    async def _opened(self) -> "Session":
+    async def _require_session(self) -> "McpSession":
         await self._decided.wait()
         if self._session is None:
-            raise self._troubles.last or unopened(self.reach.provider.name, "it ended at once", self._troubles.said)
+            raise self._troubles.last or connection_failure(
+                self.reach.provider.name, "it ended at once", self._troubles.said
+            )
         return self._session
 
 

@@ -32,7 +32,7 @@ _MOST_KEPT: Final = 1_000
 
 
 @dataclass(slots=True)
-class Troubles:
+class TransportTroubles:
     """Of one connection."""
 
     last: CallFailed | None = None
@@ -85,7 +85,7 @@ def reconnect(provider: str, why: str) -> CallFailed:
     return CallFailed(error(ErrorCode.AUTH_REQUIRED, Reason.RECONNECT_REQUIRED, message))
 
 
-def unauthorized(provider: str, failure: CallFailed) -> CallFailed:
+def credentials_failure(provider: str, failure: CallFailed) -> CallFailed:
     """A failure to get credentials; where a token endpoint has refused, somebody has to reconnect."""
     if failure.error.code is not ErrorCode.AUTH_REQUIRED or failure.error.reason is Reason.MISSING_SECRET:
         return failure
@@ -94,7 +94,7 @@ def unauthorized(provider: str, failure: CallFailed) -> CallFailed:
     return renewed
 
 
-def answered(provider: str, status: int, retry_after_s: float | None) -> CallFailed:
+def status_failure(provider: str, status: int, retry_after_s: float | None) -> CallFailed:
     """A status of 400 and more."""
     if status in {401, 403}:
         failure = reconnect(provider, f"its MCP server refused the credentials with status {status}")
@@ -111,7 +111,7 @@ def answered(provider: str, status: int, retry_after_s: float | None) -> CallFai
     return CallFailed(found, http_status=status)
 
 
-def unreached(provider: str, problem: EgressDenied | NetworkError | InvalidInput | OSError) -> CallFailed:
+def network_failure(provider: str, problem: EgressDenied | NetworkError | InvalidInput | OSError) -> CallFailed:
     """The network, its policy or the system let nothing through, or not all of it."""
     match problem:
         case EgressDenied() | NetworkError():
@@ -122,7 +122,7 @@ def unreached(provider: str, problem: EgressDenied | NetworkError | InvalidInput
     return CallFailed(error(code, reason, f"provider {provider!r}: {problem}"), effect="none" if unsent else None)
 
 
-def refused(provider: str, code: int, message: str) -> CallFailed:
+def protocol_failure(provider: str, code: int, message: str) -> CallFailed:
     """An error of the protocol (JSON-RPC 2.0, section 5.1, and the codes of MCP)."""
     found, reason = _CODES.get(code, (ErrorCode.PROVIDER_ERROR, Reason.TOOL_FAILED))
     words = " ".join(message.split())[:MOST_WORDS]
@@ -138,13 +138,15 @@ def refused(provider: str, code: int, message: str) -> CallFailed:
 def broken(provider: str, said: str = "") -> CallFailed:
     """The connection broke while an answer was awaited; whether the call took effect is not known."""
     message = f"provider {provider!r}: the connection to its MCP server broke before it answered"
-    return CallFailed(error(ErrorCode.NETWORK_ERROR, Reason.TOOL_FAILED, f"{message}{_told(said)}"))
+    return CallFailed(error(ErrorCode.NETWORK_ERROR, Reason.TOOL_FAILED, f"{message}{_server_words(said)}"))
 
 
-def unopened(provider: str, why: str, said: str = "", *, code: ErrorCode = ErrorCode.NETWORK_ERROR) -> CallFailed:
+def connection_failure(
+    provider: str, why: str, said: str = "", *, code: ErrorCode = ErrorCode.NETWORK_ERROR
+) -> CallFailed:
     """There is no connection to be had."""
     message = f"provider {provider!r}: its MCP server cannot be connected: {why}"
-    return CallFailed(error(code, Reason.TOOL_FAILED, f"{message}{_told(said)}"), effect="none")
+    return CallFailed(error(code, Reason.TOOL_FAILED, f"{message}{_server_words(said)}"), effect="none")
 
 
 def unusable(provider: str, why: str) -> CallFailed:
@@ -159,6 +161,6 @@ def late(provider: str, limit_s: float) -> CallFailed:
     return CallFailed(error(ErrorCode.TIMEOUT, Reason.TOOL_TIMEOUT, message))
 
 
-def _told(said: str) -> str:
+def _server_words(said: str) -> str:
     words = " ".join(said.split())
     return f"; it wrote: {words[-MOST_WORDS:]}" if words else ""

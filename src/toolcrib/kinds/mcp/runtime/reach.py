@@ -10,7 +10,7 @@ from toolcrib.infrastructure.net import HttpSession
 
 
 @dataclass(frozen=True, slots=True)
-class Reach:
+class ServerTarget:
     """A server, and in whose name it is asked."""
 
     provider: ProviderDefinition

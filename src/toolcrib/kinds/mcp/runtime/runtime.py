@@ -1,7 +1,7 @@
 """From a server's result to an outcome: structured content before text, and bytes beside the output, not in it.
 
 Text that is a JSON object or list is read as such. One part of a result is the output itself; of several the output is
-a list. Images, sounds and blobs are kept in the attic, and the output has a description of each in their place.
+a list. Images, sounds and blobs are kept as blobs, and the output has a description of each in their place.
 
 `McpRuntime`: one call of what an MCP server offers, if the server still says of it what was trusted.
 """
@@ -24,10 +24,10 @@ from toolcrib.contracts import (
     Reason,
     Unavailable,
 )
-from toolcrib.core.executor import Attic, CallFailed, Dispatch, Outcome, error
+from toolcrib.core.executor import BlobSink, CallFailed, Dispatch, Outcome, error
 from toolcrib.core.providers import ProviderAccess
 from toolcrib.core.providers.reach import count_request, request_limit_s
-from toolcrib.kinds.mcp.importer import Listing, differences
+from toolcrib.kinds.mcp.importer import ServerListing, differences
 from toolcrib.kinds.mcp.runtime.connection import Connection
 from toolcrib.kinds.mcp.runtime.failures import MOST_WORDS, SessionGone
 from toolcrib.kinds.mcp.runtime.servers import McpServers
@@ -37,11 +37,11 @@ _LINK: Final = ("uri", "name", "title", "description", "mimeType", "size")
 
 
 @dataclass(slots=True)
-class Reading:
+class ResultReader:
     """Reads one result."""
 
     dispatch: Dispatch
-    attic: Attic
+    blob_sink: BlobSink
     attachments: list[Attachment] = field(default_factory=list[Attachment])
     warnings: list[str] = field(default_factory=list[str])
 
@@ -64,12 +64,12 @@ class Reading:
     async def _tool(self, result: JsonObject) -> Json:
         parts = _objects(result.get("content"))
         if result.get("isError") is True:
-            raise self._failed(parts)
+            raise self._tool_failure(parts)
         read = [await self._part(part) for part in parts]
         structured = result.get("structuredContent")
         return _single(read) if structured is None else structured
 
-    def _failed(self, parts: Sequence[JsonObject]) -> CallFailed:
+    def _tool_failure(self, parts: Sequence[JsonObject]) -> CallFailed:
         said = " ".join(" ".join(str(part.get("text") or "") for part in parts).split())[:MOST_WORDS]
         message = f"tool {self.dispatch.tool.name!r} failed: {said or 'the server does not say why'}"
         failure = error(ErrorCode.PROVIDER_ERROR, Reason.TOOL_FAILED, message)
@@ -114,7 +114,7 @@ class Reading:
             return described
         tool, made_by = self.dispatch.tool, self.dispatch.context.principal.id
         try:
-            digest = await self.attic.put(data, realm=tool.realm, made_by=made_by, content_type=content_type)
+            digest = await self.blob_sink.put(data, realm=tool.realm, made_by=made_by, content_type=content_type)
         except Unavailable as problem:
             self.warnings.append(f"a part of type {content_type} ({len(data)} bytes) could not be kept: {problem}")
             return described
@@ -161,13 +161,13 @@ class McpRuntime:
     Args:
         servers: Connections.
         access: Finds providers.
-        attic: Keeps images, sounds and other bytes of results.
+        blob_sink: Keeps images, sounds and other bytes of results.
     """
 
-    def __init__(self, servers: McpServers, access: ProviderAccess, *, attic: Attic) -> None:
+    def __init__(self, servers: McpServers, access: ProviderAccess, *, blob_sink: BlobSink) -> None:
         self._servers = servers
         self._access = access
-        self._attic = attic
+        self._blob_sink = blob_sink
 
     async def run(self, dispatch: Dispatch) -> Outcome:
         """Execute once.
@@ -191,7 +191,7 @@ class McpRuntime:
         async with self._servers.connection(realm, provider, principal) as connection:
             try:
                 result = await self._ask(dispatch, implementation, connection)
-                outcome = await Reading(dispatch, self._attic).outcome(implementation.capability, result)
+                outcome = await ResultReader(dispatch, self._blob_sink).outcome(implementation.capability, result)
             except CallFailed as failure:
                 failure.secrets += connection.secrets
                 raise
@@ -214,7 +214,7 @@ class McpRuntime:
             raise
 
 
-def _hold(tool: str, implementation: McpImplementation, listing: Listing) -> None:
+def _hold(tool: str, implementation: McpImplementation, listing: ServerListing) -> None:
     """Refuse what is not what was trusted.
 
     Raises:

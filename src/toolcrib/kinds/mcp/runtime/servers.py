@@ -25,9 +25,9 @@ from toolcrib.contracts import (
 from toolcrib.core.executor import CallFailed, Clock, error
 from toolcrib.core.providers import ProviderAccess
 from toolcrib.infrastructure.net import HttpSession
-from toolcrib.kinds.mcp.importer import Commands
+from toolcrib.kinds.mcp.importer import AllowedPrograms
 from toolcrib.kinds.mcp.runtime.connection import Connection
-from toolcrib.kinds.mcp.runtime.reach import Reach
+from toolcrib.kinds.mcp.runtime.reach import ServerTarget
 
 IDLE_S: Final = 300.0
 MOST: Final = 64
@@ -79,7 +79,7 @@ class McpServers:
         session: HttpSession,
         access: ProviderAccess,
         *,
-        commands: Commands,
+        commands: AllowedPrograms,
         environment: Mapping[str, str],
         clock: Clock,
         idle_s: float = IDLE_S,
@@ -132,7 +132,7 @@ class McpServers:
         self._closing.clear()
         await asyncio.gather(*(connection.close() for connection in known))
 
-    async def _reach(self, provider: ProviderDefinition, principal: Principal) -> Reach:
+    async def _reach(self, provider: ProviderDefinition, principal: Principal) -> ServerTarget:
         connection = provider.connection
         if not isinstance(connection, McpConnection):
             message = f"provider {provider.name!r} is reached as {connection.kind!r}, and is no MCP server"
@@ -150,7 +150,7 @@ class McpServers:
                 secrets.append(given[name])
         ours = {name: self._environment[name] for name in _INHERITED if name in self._environment}
         environment = {"PATH": os.defpath, **ours, **given} if connection.transport == "stdio" else {}
-        return Reach(
+        return ServerTarget(
             provider,
             connection,
             principal,

@@ -30,8 +30,15 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from toolcrib.contracts import ErrorCode, Json, JsonObject, McpCapability
 from toolcrib.core.executor import CallFailed
-from toolcrib.kinds.mcp.importer import NAMED_BY, Listing, Unusable, read_listing
-from toolcrib.kinds.mcp.runtime.failures import SessionGone, Troubles, broken, refused, unopened, unusable
+from toolcrib.kinds.mcp.importer import NAMED_BY, ServerListing, Unusable, read_listing
+from toolcrib.kinds.mcp.runtime.failures import (
+    SessionGone,
+    TransportTroubles,
+    broken,
+    connection_failure,
+    protocol_failure,
+    unusable,
+)
 
 _LISTS: Final[Mapping[str, str]] = {
     "tools/list": "tools",
@@ -41,7 +48,7 @@ _LISTS: Final[Mapping[str, str]] = {
 }
 
 
-class Sifting(JSONRPCDispatcher):
+class FilteringDispatcher(JSONRPCDispatcher):
     """Dispatches the messages of one session; its lists are asked for one after the other.
 
     Args:
@@ -78,7 +85,7 @@ class Sifting(JSONRPCDispatcher):
             try:
                 methods.validate_server_result(method, self.version, {**raw, name: [entry]})
             except ValidationError as error:
-                self.malformed[index] = explained(error)
+                self.malformed[index] = first_problem(error)
         return {**raw, name: [entry for index, entry in enumerate(self.page) if index not in self.malformed]}
 
     async def run(
@@ -96,7 +103,7 @@ class Sifting(JSONRPCDispatcher):
             self._on_end()
 
 
-def explained(error: ValidationError) -> str:
+def first_problem(error: ValidationError) -> str:
     """The first thing that is wrong, and where; not what was sent."""
     first = error.errors(include_input=False, include_url=False)[0]
     place = ".".join(str(part) for part in first["loc"])
@@ -131,11 +138,11 @@ class _Result(BaseModel):
 
 
 @dataclass(frozen=True, slots=True)
-class Asking:
+class SessionOptions:
     """What a session is opened with."""
 
     provider: str
-    troubles: Troubles
+    troubles: TransportTroubles
     limit_s: float
     """Seconds for each request that is no call."""
     changed: Callable[[], None]
@@ -144,16 +151,16 @@ class Asking:
     """Called when the connection has ended."""
 
 
-class Session:
+class McpSession:
     """An open session. Lists are for one task at a time; calls are not."""
 
-    def __init__(self, client: ClientSession, wire: Sifting, asking: Asking) -> None:
+    def __init__(self, client: ClientSession, wire: FilteringDispatcher, asking: SessionOptions) -> None:
         self._client = client
         self._wire = wire
         self._asking = asking
         self._provider = asking.provider
 
-    async def listing(self, names: Collection[str]) -> Listing:
+    async def listing(self, names: Collection[str]) -> ServerListing:
         """What the server offers now, in the lists of these names.
 
         Raises:
@@ -168,7 +175,7 @@ class Session:
         info = self._client.server_info
         server: JsonObject | None = None if info is None else {"name": info.name, "version": info.version}
         found = read_listing(entries, server)
-        return Listing(found.offers, (*found.unusable, *malformed), server)
+        return ServerListing(found.offers, (*found.unusable, *malformed), server)
 
     async def call(self, capability: McpCapability, name: str, arguments: JsonObject, limit_s: float) -> JsonObject:
         """Call a tool, read a resource or get a prompt; returns the result as the specification has it.
@@ -190,7 +197,7 @@ class Session:
         except MCPError as problem:
             raise failure_of(problem, self._asking) from None
         except ValidationError as problem:
-            raise unusable(self._provider, explained(problem)) from None
+            raise unusable(self._provider, first_problem(problem)) from None
         result: JsonObject = answer.model_dump()
         if result.get("resultType") == "input_required":
             raise unusable(self._provider, "it asks for more input (elicitation or sampling), which a call cannot give")
@@ -215,7 +222,9 @@ class Session:
             page = self._wire.page
             wrong = {**self._wire.malformed, **dropped}
             found += [entry for index, entry in enumerate(page) if index not in wrong]
-            malformed += [Unusable(_named(page[at], name), f"/{name}/{total + at}", why) for at, why in wrong.items()]
+            malformed += [
+                Unusable(_entry_name(page[at], name), f"/{name}/{total + at}", why) for at, why in wrong.items()
+            ]
             total += len(page)
             if cursor is None:
                 return found
@@ -238,13 +247,13 @@ class Session:
             failure = failure_of(problem, self._asking)
             raise SessionGone(failure.error) if _is_closed(problem) else failure from None
         except ValidationError as problem:
-            raise unusable(self._provider, explained(problem)) from None
+            raise unusable(self._provider, first_problem(problem)) from None
 
     async def _tools(self, params: types.PaginatedRequestParams | None) -> tuple[str | None, dict[int, str]]:
         """As `_page`, by the SDK's own way, which remembers of which arguments it makes headers."""
         found = await self._client.list_tools(params=params)
         kept = {tool.name for tool in found.tools}
-        lost = [at for at, entry in enumerate(self._wire.page) if _named(entry, "tools") not in kept]
+        lost = [at for at, entry in enumerate(self._wire.page) if _entry_name(entry, "tools") not in kept]
         dropped = {at: "its x-mcp-header is invalid" for at in lost if at not in self._wire.malformed}
         return found.next_cursor, dropped
 
@@ -252,7 +261,7 @@ class Session:
         try:
             return UriTemplate.parse(name).expand({key: str(value) for key, value in arguments.items()})
         except (InvalidUriTemplate, ValueError, TypeError) as problem:
-            raise refused(self._provider, types.INVALID_PARAMS, f"the URI cannot be made: {problem}") from None
+            raise protocol_failure(self._provider, types.INVALID_PARAMS, f"the URI cannot be made: {problem}") from None
 
 
 class _NoSuchList(Exception):
@@ -261,10 +270,10 @@ class _NoSuchList(Exception):
 
 async def hold(
     streams: AbstractAsyncContextManager[tuple[Any, Any]],
-    asking: Asking,
+    asking: SessionOptions,
     *,
     legacy: bool,
-    opened: Callable[[Session], None],
+    opened: Callable[[McpSession], None],
     leave: asyncio.Event,
 ) -> None:
     """Open a session, hand it out, and hold it open until it is left. All of it in the one task that calls.
@@ -285,7 +294,7 @@ async def hold(
             asking.changed()
 
     async with streams as (incoming, outgoing):
-        wire = Sifting(incoming, outgoing, on_end=asking.ended)
+        wire = FilteringDispatcher(incoming, outgoing, on_end=asking.ended)
         async with ClientSession(
             dispatcher=wire, read_timeout_seconds=asking.limit_s, message_handler=hear, client_info=info
         ) as client:
@@ -296,11 +305,11 @@ async def hold(
                 return
             wire.version = client.protocol_version or wire.version
             asking.troubles.last = None
-            opened(Session(client, wire, asking))
+            opened(McpSession(client, wire, asking))
             await leave.wait()
 
 
-async def _begin(client: ClientSession, asking: Asking, *, legacy: bool) -> None:
+async def _begin(client: ClientSession, asking: SessionOptions, *, legacy: bool) -> None:
     """Agree on a version: by `server/discover` (2026-07-28), or by `initialize`, as servers before it want it."""
     if not legacy:
         try:
@@ -318,19 +327,19 @@ async def _begin(client: ClientSession, asking: Asking, *, legacy: bool) -> None
     except MCPError as problem:
         raise failure_of(problem, asking) from None
     except RuntimeError as problem:
-        raise unopened(asking.provider, str(problem), code=ErrorCode.PROVIDER_ERROR) from None
+        raise connection_failure(asking.provider, str(problem), code=ErrorCode.PROVIDER_ERROR) from None
     except ValidationError as problem:
-        raise unusable(asking.provider, explained(problem)) from None
+        raise unusable(asking.provider, first_problem(problem)) from None
 
 
-def failure_of(problem: MCPError, asking: Asking) -> CallFailed:
+def failure_of(problem: MCPError, asking: SessionOptions) -> CallFailed:
     """What an error of the protocol means: what our transport has met, or what the server says."""
     behind = asking.troubles.behind(problem.data)
     if behind is not None:
         return behind
     if _is_closed(problem):
         return asking.troubles.last or broken(asking.provider, asking.troubles.said)
-    return refused(asking.provider, problem.code, problem.message)
+    return protocol_failure(asking.provider, problem.code, problem.message)
 
 
 def _is_closed(problem: MCPError) -> bool:
@@ -350,6 +359,6 @@ def _request(
             return types.ListResourceTemplatesRequest(params=params)
 
 
-def _named(entry: Json, name: str) -> str:
+def _entry_name(entry: Json, name: str) -> str:
     found = cast("JsonObject", entry).get(NAMED_BY[name]) if isinstance(entry, dict) else None
     return found if isinstance(found, str) else ""

@@ -40,9 +40,16 @@ from toolcrib.core.providers import Credentials, ProviderAccess
 from toolcrib.core.providers.reach import retry_after
 from toolcrib.infrastructure.net import HttpSession, HttpStream, NetworkError, Timeouts
 from toolcrib.infrastructure.secrets import Redactor
-from toolcrib.kinds.mcp.runtime.failures import SessionGone, Troubles, answered, unauthorized, unopened, unreached
-from toolcrib.kinds.mcp.runtime.reach import Reach
-from toolcrib.kinds.mcp.runtime.session import Asking, Session, hold
+from toolcrib.kinds.mcp.runtime.failures import (
+    SessionGone,
+    TransportTroubles,
+    connection_failure,
+    credentials_failure,
+    network_failure,
+    status_failure,
+)
+from toolcrib.kinds.mcp.runtime.reach import ServerTarget
+from toolcrib.kinds.mcp.runtime.session import McpSession, SessionOptions, hold
 
 MAX_LINE: Final = 16 * 2**20
 """Bytes of one message."""
@@ -162,14 +169,14 @@ _EVENTS: Final = "text/event-stream"
 
 
 @dataclass(slots=True)
-class Guarded(httpx2.AsyncBaseTransport):
+class GuardedTransport(httpx2.AsyncBaseTransport):
     """Sends the requests of one connection."""
 
     session: HttpSession
     provider: ProviderDefinition
     principal: Principal
     access: ProviderAccess
-    troubles: Troubles
+    troubles: TransportTroubles
     now: Callable[[], datetime]
     failed: Callable[[], None] | None = None
     """Called when a request has failed."""
@@ -183,14 +190,14 @@ class Guarded(httpx2.AsyncBaseTransport):
                 await answer.aclose()
                 answer = await self._send(request, await self._credentials(request))
         except CallFailed as failure:
-            return self._failed(unauthorized(self.provider.name, failure))
+            return self._error_response(credentials_failure(self.provider.name, failure))
         except (EgressDenied, NetworkError, InvalidInput) as problem:
-            return self._failed(unreached(self.provider.name, problem))
-        failure = self._judged(request, answer)
+            return self._error_response(network_failure(self.provider.name, problem))
+        failure = self._failure_from(request, answer)
         if failure is None:
             return answer
         await answer.aclose()
-        return self._failed(failure)
+        return self._error_response(failure)
 
     async def _credentials(self, request: httpx2.Request) -> Credentials:
         found = await self.access.credentials(self.provider, str(request.url), self.principal)
@@ -215,19 +222,19 @@ class Guarded(httpx2.AsyncBaseTransport):
             events = Events(stream, stack.pop_all(), self.provider.name, self.troubles)
             return httpx2.Response(stream.status, headers=headers, stream=events, request=request)
 
-    def _judged(self, request: httpx2.Request, answer: httpx2.Response) -> CallFailed | None:
+    def _failure_from(self, request: httpx2.Request, answer: httpx2.Response) -> CallFailed | None:
         """What an answer means, if the protocol cannot say it as well: there an error has a body of its own."""
         status = answer.status_code
         if status < 400 or (request.method != "POST" and status == 405):
             return None
         if status == 404 and _SESSION_ID in request.headers:
-            gone = answered(self.provider.name, status, None)
+            gone = status_failure(self.provider.name, status, None)
             return SessionGone(gone.error, http_status=status)
         if status in {401, 403, 429} or (not _is_json(answer) and status not in {400, 404, 405}):
-            return answered(self.provider.name, status, retry_after(dict(answer.headers), self.now()))
+            return status_failure(self.provider.name, status, retry_after(dict(answer.headers), self.now()))
         return None
 
-    def _failed(self, failure: CallFailed) -> httpx2.Response:
+    def _error_response(self, failure: CallFailed) -> httpx2.Response:
         """An answer that is an error of the protocol, and stands for the failure."""
         said = {"code": _INTERNAL_ERROR, "message": failure.error.message, "data": self.troubles.keep(failure)}
         if self.failed is not None:
@@ -239,7 +246,7 @@ class Guarded(httpx2.AsyncBaseTransport):
 class Events(httpx2.AsyncByteStream):
     """A stream of events as it arrives. Where it breaks, it ends: what was awaited from it is answered as broken."""
 
-    def __init__(self, stream: HttpStream, held: AsyncExitStack, provider: str, troubles: Troubles) -> None:
+    def __init__(self, stream: HttpStream, held: AsyncExitStack, provider: str, troubles: TransportTroubles) -> None:
         self._stream = stream
         self._held = held
         self._provider = provider
@@ -251,7 +258,7 @@ class Events(httpx2.AsyncByteStream):
             async for chunk in self._stream.chunks:
                 yield chunk
         except NetworkError as problem:
-            self._troubles.last = unreached(self._provider, problem)
+            self._troubles.last = network_failure(self._provider, problem)
 
     async def aclose(self) -> None:
         """Let go of the connection."""
@@ -282,7 +289,9 @@ logging.getLogger("mcp").setLevel(logging.CRITICAL)
 """The SDK logs session ids, and messages that it cannot read with all that they hold. What fails is in our errors."""
 
 
-async def serve(reach: Reach, asking: Asking, opened: Callable[[Session], None], leave: asyncio.Event) -> None:
+async def serve(
+    reach: ServerTarget, asking: SessionOptions, opened: Callable[[McpSession], None], leave: asyncio.Event
+) -> None:
     """Open a connection, hand its session out, and hold it open until it is left. What prevents it is in the troubles.
 
     Args:
@@ -310,7 +319,9 @@ async def serve(reach: Reach, asking: Asking, opened: Callable[[Session], None],
             assert_never(reach.connection.transport)
 
 
-async def _program(reach: Reach, asking: Asking, opened: Callable[[Session], None], leave: asyncio.Event) -> None:
+async def _program(
+    reach: ServerTarget, asking: SessionOptions, opened: Callable[[McpSession], None], leave: asyncio.Event
+) -> None:
     redactor = Redactor(reach.secrets)
 
     def tell(said: str) -> None:
@@ -320,12 +331,16 @@ async def _program(reach: Reach, asking: Asking, opened: Callable[[Session], Non
     try:
         await hold(streams, asking, legacy=False, opened=opened, leave=leave)
     except OSError as problem:
-        asking.troubles.last = unopened(reach.provider.name, f"its program does not start: {problem.strerror}")
+        asking.troubles.last = connection_failure(
+            reach.provider.name, f"its program does not start: {problem.strerror}"
+        )
 
 
-def _client(reach: Reach, asking: Asking, failed: Callable[[], None] | None = None) -> httpx2.AsyncClient:
+def _client(
+    reach: ServerTarget, asking: SessionOptions, failed: Callable[[], None] | None = None
+) -> httpx2.AsyncClient:
     """The SDK's HTTP client, whose only way out is ours; nothing of the environment changes that."""
-    guarded = Guarded(
+    guarded = GuardedTransport(
         reach.session, reach.provider, reach.principal, reach.access, asking.troubles, reach.now, failed=failed
     )
     return httpx2.AsyncClient(transport=guarded, timeout=None, trust_env=False)

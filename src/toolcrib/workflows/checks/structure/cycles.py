@@ -12,7 +12,7 @@ _PREFERRED: Final[Mapping[EdgeKind, int]] = {"error": 0, "order": 1, "data": 2}
 _MOST_SHOWN: Final = 8
 
 
-def circle_problems(layout: Layout) -> Iterator[WorkflowProblem]:
+def cycle_problems(layout: Layout) -> Iterator[WorkflowProblem]:
     """One problem for each group of steps that all wait for each other."""
     for inside in _edges_by_group(layout):
         edge = min(inside, key=lambda edge: (not _is_back(layout, edge), _PREFERRED[edge.kind]))
@@ -20,13 +20,13 @@ def circle_problems(layout: Layout) -> Iterator[WorkflowProblem]:
         step = layout.by_name[edge.target if edge.kind != "error" else edge.source]
         yield WorkflowProblem(
             path=edge.path,
-            message=f"the steps wait for each other: {_shown(way)}",
+            message=f"the steps wait for each other: {_path_text(way)}",
             suggestion=_instead(edge),
             step=step.name,
         )
 
 
-def ordered(layout: Layout) -> list[str]:
+def order_steps(layout: Layout) -> list[str]:
     """Names of the steps, each after those that it waits for; those in cycles, and behind them, are left out."""
     followers, waiting = _followers(layout)
     ready = deque(name for name, count in waiting.items() if not count)
@@ -56,7 +56,7 @@ def _edges_by_group(layout: Layout) -> Iterator[list[Edge]]:
 
 def _groups(layout: Layout) -> Iterator[set[str]]:
     """Steps that can be reached from each other: those in cycles and on the ways between them (Kosaraju)."""
-    left = layout.by_name.keys() - set(ordered(layout))
+    left = layout.by_name.keys() - set(order_steps(layout))
     forward: dict[str, list[str]] = {name: [] for name in left}
     backward: dict[str, list[str]] = {name: [] for name in left}
     for edge in layout.edges:
@@ -64,7 +64,7 @@ def _groups(layout: Layout) -> Iterator[set[str]]:
             forward[edge.source].append(edge.target)
             backward[edge.target].append(edge.source)
     grouped: set[str] = set()
-    for name in reversed(_finished(forward)):
+    for name in reversed(_postorder(forward)):
         if name in grouped:
             continue
         group, waiting = {name}, [name]
@@ -77,7 +77,7 @@ def _groups(layout: Layout) -> Iterator[set[str]]:
             yield group
 
 
-def _finished(forward: Mapping[str, list[str]]) -> list[str]:
+def _postorder(forward: Mapping[str, list[str]]) -> list[str]:
     """Names in the order in which a search that goes deep first is done with them."""
     seen: set[str] = set()
     found: list[str] = []
@@ -132,7 +132,7 @@ def _is_back(layout: Layout, edge: Edge) -> bool:
     return layout.places[edge.target] < layout.places[edge.source]
 
 
-def _shown(way: list[str]) -> str:
+def _path_text(way: list[str]) -> str:
     if len(way) <= _MOST_SHOWN:
         return " -> ".join(way)
     half = _MOST_SHOWN // 2

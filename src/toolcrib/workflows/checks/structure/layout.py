@@ -14,7 +14,7 @@ from functools import cached_property
 from itertools import islice
 from typing import Any, Final, TypeVar
 
-from toolcrib.contracts import InvalidDefinition, ToolDefinition, ToolRevision, escaped
+from toolcrib.contracts import InvalidDefinition, ToolDefinition, ToolRevision, escape_name
 from toolcrib.contracts.workflows import (
     ConditionBinding,
     ConditionUse,
@@ -81,7 +81,7 @@ _T = TypeVar("_T")
 
 
 @dataclass(frozen=True, slots=True)
-class Surroundings:
+class CheckContext:
     """What there is in a realm at this moment."""
 
     realm: str
@@ -99,21 +99,21 @@ class Surroundings:
         parts = {name: getattr(definition, name) for name in WorkflowParts.model_fields}
         named = WorkflowImplementation(
             **parts,
-            handlers=_found({name: self.steps.find(self.realm, name) for name in sorted(handlers)}),
-            conditions=_found({name: self.conditions.find(self.realm, name) for name in sorted(conditions)}),
+            handlers=_drop_missing({name: self.steps.find(self.realm, name) for name in sorted(handlers)}),
+            conditions=_drop_missing({name: self.conditions.find(self.realm, name) for name in sorted(conditions)}),
         )
         return named.model_copy(update={"bound": lock_of(named.callees, self.registry, self.realm)})
 
     def tool(self, ref: str) -> ToolRevision | None:
         """The tool that a reference means, or null."""
-        return self.instead.get(ref) or self.registry.named(self.realm, ref)
+        return self.instead.get(ref) or self.registry.find_by_ref(self.realm, ref)
 
     def callees(self, implementation: WorkflowImplementation) -> Mapping[str, ToolRevision]:
         """The tools that it calls, by reference; those that there are."""
-        return _found({ref: self.tool(ref) for ref in implementation.callees})
+        return _drop_missing({ref: self.tool(ref) for ref in implementation.callees})
 
 
-def _found(among: Mapping[str, _T | None]) -> dict[str, _T]:
+def _drop_missing(among: Mapping[str, _T | None]) -> dict[str, _T]:
     return {name: one for name, one in among.items() if one is not None}
 
 
@@ -127,7 +127,7 @@ class Layout:
     """
 
     definition: WorkflowDefinition
-    around: Surroundings
+    around: CheckContext
     nearest: Nearest = field(default_factory=Nearest)
     """Suggests what may have been meant."""
 
@@ -208,7 +208,7 @@ class Layout:
     def path(self, step: WorkflowStep | None, *names: Any) -> str:
         """Where something of a step stands; of the definition itself if there is no step."""
         start = "" if step is None else f"/steps/{self.place(step)}"
-        return start + "".join(f"/{escaped(str(name))}" for name in names)
+        return start + "".join(f"/{escape_name(str(name))}" for name in names)
 
     def place(self, step: WorkflowStep) -> int:
         """The number of a step, also of one whose name another one has."""

@@ -12,7 +12,7 @@ from toolcrib.contracts import ErrorCode, InvalidExpression, JsonSchema, ToolRev
 from toolcrib.contracts.workflows import AGENTIC_HANDLERS, StepStatus, WorkflowStep
 from toolcrib.core.expressions import references_of
 from toolcrib.core.expressions.values import is_list, is_object
-from toolcrib.workflows.checks.structure.cycles import ordered
+from toolcrib.workflows.checks.structure.cycles import order_steps
 from toolcrib.workflows.checks.structure.layout import Layout
 from toolcrib.workflows.checks.types.shapes import (
     ANYTHING,
@@ -23,19 +23,19 @@ from toolcrib.workflows.checks.types.shapes import (
     Shape,
     constant,
     is_known,
-    joined,
-    made_list,
-    made_object,
+    list_shape,
+    object_shape,
     of_kinds,
     or_null,
     schema_shape,
+    union_of,
 )
 
 NULL: Final = constant(None)
-_STATUSES: Final = joined(map(constant, get_args(StepStatus)))
-ERROR: Final = made_object(
+_STATUSES: Final = union_of(map(constant, get_args(StepStatus)))
+ERROR: Final = object_shape(
     {
-        "code": joined(constant(str(code)) for code in ErrorCode),
+        "code": union_of(constant(str(code)) for code in ErrorCode),
         "message": STRING,
         "details": or_null(of_kinds("object")),
         "retry_after_s": or_null(of_kinds("integer", "fraction")),
@@ -63,28 +63,28 @@ class Outputs:
         """From now on a step is known to put out, once, a value of this shape."""
         each = step.for_each
         if each is not None:
-            shape = made_list(or_null(shape) if each.on_item_error == "continue" else shape)
+            shape = list_shape(or_null(shape) if each.on_item_error == "continue" else shape)
         self._by_step[step.name] = shape
 
-    def brought(self, step: WorkflowStep) -> Shape:
+    def raw_output(self, step: WorkflowStep) -> Shape:
         """What a step's own `output` reads as `output`: what has come of it once."""
         tool = self._layout.callee(step)
         if tool is not None and step.handler_ref not in AGENTIC_HANDLERS:
-            return self._asked(step, tool) if tool.definition.has_model else self._called(tool)
+            return self._model_output(step, tool) if tool.definition.has_model else self._tool_output(tool)
         if step.approval is not None:
             shown = dict.fromkeys(step.approval.show, ANYTHING)
-            return made_object(shown, optional=shown)  # a person may have changed what is in it
+            return object_shape(shown, optional=shown)  # a person may have changed what is in it
         if step.wait is not None and step.wait.signal is None:
             return NULL
         return ANYTHING
 
-    def taken(self, tool: ToolRevision) -> Shape:
+    def argument_shape(self, tool: ToolRevision) -> Shape:
         """What a tool takes as its arguments."""
         if tool.content_hash not in self._taken:
             self._taken[tool.content_hash] = schema_shape(tool.definition.input_schema)
         return self._taken[tool.content_hash]
 
-    def ended(self, step: WorkflowStep) -> Shape:
+    def final_output(self, step: WorkflowStep) -> Shape:
         """What the output of a workflow has of a step that nothing waits for, if it does not say it itself."""
         tool = self._layout.callee(step)
         shape = ANYTHING if tool is not None and tool.definition.has_model else self.put_out(step)
@@ -94,7 +94,7 @@ class Outputs:
         """What a step puts out, if it comes to its end."""
         return self._by_step.get(step.name, ANYTHING)
 
-    def known(self, name: str, reader: WorkflowStep | None) -> Shape | None:
+    def output_by_name(self, name: str, reader: WorkflowStep | None) -> Shape | None:
         """What is read under a name that leads to steps; null if none does.
 
         Args:
@@ -105,15 +105,15 @@ class Outputs:
         if steps is None:
             return None
         if len(steps) > 1:
-            return (*joined(map(self.put_out, steps)), *NULL)
-        return self.seen(steps[0], reader)
+            return (*union_of(map(self.put_out, steps)), *NULL)
+        return self.visible_output(steps[0], reader)
 
-    def seen(self, step: WorkflowStep, reader: WorkflowStep | None) -> Shape:
+    def visible_output(self, step: WorkflowStep, reader: WorkflowStep | None) -> Shape:
         """What another step, or the output of the workflow, reads of a step."""
         shape = self.put_out(step)
         why = self._why_missing(step, reader)
         if why is not None and self._is_always_there(step):
-            return joined(_without_output(form, why) for form in shape)
+            return union_of(_without_output(form, why) for form in shape)
         if why is not None:
             return or_null(shape, why)
         is_left_out_too = reader is not None and reader.join == "all"
@@ -121,7 +121,7 @@ class Outputs:
 
     def states(self, reader: WorkflowStep | None) -> Shape:
         """What is read as `steps`."""
-        return made_object(_States(self, self._layout.by_name, reader))
+        return object_shape(_States(self, self._layout.by_name, reader))
 
     @cached_property
     def certain(self) -> frozenset[str]:
@@ -130,21 +130,21 @@ class Outputs:
         for edge in self._layout.edges:
             before.setdefault(edge.target, []).append(edge.source)
         found: set[str] = set()
-        for name in ordered(self._layout):
+        for name in order_steps(self._layout):
             step = self._layout.by_name[name]
             alone = step.condition is None and name not in self._layout.gone_to and step.on_error == "fail"
             if alone and all(source in found for source in before.get(name, ())):
                 found.add(name)
         return frozenset(found)
 
-    def _called(self, tool: ToolRevision) -> Shape:
+    def _tool_output(self, tool: ToolRevision) -> Shape:
         if tool.content_hash not in self._tools:
             self._tools[tool.content_hash] = schema_shape(tool.definition.output_schema)
         return self._tools[tool.content_hash]
 
-    def _asked(self, step: WorkflowStep, tool: ToolRevision) -> Shape:
+    def _model_output(self, step: WorkflowStep, tool: ToolRevision) -> Shape:
         """The stable outputs of a step that asks a model, beside what that puts out itself."""
-        implementation, whole = tool.definition.implementation, self._called(tool)
+        implementation, whole = tool.definition.implementation, self._tool_output(tool)
         if implementation.kind != "agent" and not is_known(whole):
             return ANYTHING
         own = {name: member for form in whole for name in form.names if (member := form.member(name))}
@@ -153,12 +153,12 @@ class Outputs:
             "output": own.get("output", ANYTHING) if implementation.kind == "agent" else whole,
             "response": STRING,
             "tools_by_id": of_kinds("object"),
-            "tool_order": made_list(STRING),
+            "tool_order": list_shape(STRING),
             "last_tool": or_null(of_kinds("object")),
             "traces_url": or_null(STRING),
-            "handles": made_object({pin.name: ANYTHING for pin in pins}),
+            "handles": object_shape({pin.name: ANYTHING for pin in pins}),
         }
-        return made_object({**own, **stable}, optional=own.keys() - stable.keys())
+        return object_shape({**own, **stable}, optional=own.keys() - stable.keys())
 
     def _is_always_there(self, step: WorkflowStep) -> bool:
         """Whether a step has stable outputs whatever has become of it."""
@@ -190,7 +190,7 @@ def _without_output(form: Form, why: str) -> Shape:
     """The stable outputs of a step that asks a model, which has perhaps not been asked."""
     if not isinstance(form, Made) or form.members is None:
         return (form,)
-    return made_object({**form.members, "output": or_null(form.members["output"], why)}, form.optional)
+    return object_shape({**form.members, "output": or_null(form.members["output"], why)}, form.optional)
 
 
 class _States(Mapping[str, Shape]):
@@ -203,16 +203,16 @@ class _States(Mapping[str, Shape]):
 
     def __getitem__(self, name: str) -> Shape:
         step = self._steps[name]
-        return made_object(
+        return object_shape(
             {
                 "status": _STATUSES,
                 "reason": or_null(STRING),
-                "output": self._outputs.seen(step, self._reader),
+                "output": self._outputs.visible_output(step, self._reader),
                 "error": or_null(ERROR),
                 "tries": INTEGER,
                 "items": or_null(INTEGER),
                 "failed": INTEGER,
-                "errors": made_list(ANYTHING),
+                "errors": list_shape(ANYTHING),
             }
         )
 

@@ -10,12 +10,12 @@ from typing import Final, NamedTuple, assert_never
 
 from toolcrib.core.expressions.expression import reference_of
 from toolcrib.core.expressions.syntax import (
-    Call,
     Chain,
     Conditional,
     Constant,
     Each,
-    Field,
+    FieldAccess,
+    FunctionCall,
     Index,
     ListOf,
     Name,
@@ -23,7 +23,7 @@ from toolcrib.core.expressions.syntax import (
     Node,
     Not,
     ObjectOf,
-    Path,
+    PathExpression,
     Step,
 )
 from toolcrib.core.registry.schema.value_facts import NUMBERS
@@ -39,13 +39,13 @@ from toolcrib.workflows.checks.types.shapes import (
     constant,
     is_only,
     items_in,
-    joined,
     kinds_in,
-    made_list,
-    made_object,
+    list_shape,
+    object_shape,
     of_kinds,
     or_null,
     spoken,
+    union_of,
 )
 
 _GIVES: Final[Mapping[str, Shape]] = {
@@ -55,9 +55,9 @@ _GIVES: Final[Mapping[str, Shape]] = {
     **dict.fromkeys(
         ("join", "json", "lower", "replace", "string", "toLowerCase", "toUpperCase", "trim", "type", "upper"), STRING
     ),
-    "keys": made_list(STRING),
-    "split": made_list(STRING),
-    **dict.fromkeys(("unique", "values"), made_list(ANYTHING)),
+    "keys": list_shape(STRING),
+    "split": list_shape(STRING),
+    **dict.fromkeys(("unique", "values"), list_shape(ANYTHING)),
     "slice": of_kinds("array", "string"),
     **dict.fromkeys(("max", "min"), of_kinds("string", *NUMBERS)),
 }
@@ -67,7 +67,7 @@ _ARITHMETIC: Final = frozenset({"-", "*", "/", "%"})
 _SIZED: Final = frozenset({"array", "string", "object"})
 
 
-class Finding(NamedTuple):
+class ExpressionProblem(NamedTuple):
     """One thing that is wrong with an expression."""
 
     message: str
@@ -92,7 +92,7 @@ class Reader:
     text: str
     may_lack_input: bool = True
     """Whether a member of `input` that need not be given may be missing here."""
-    found: list[Finding] = field(default_factory=list[Finding])
+    found: list[ExpressionProblem] = field(default_factory=list[ExpressionProblem])
     _reference: str | None = None
     """What is read at the moment."""
     _guards: int = 0
@@ -105,14 +105,14 @@ class Reader:
                 return constant(value)
             case Name(name=name):
                 return self.names(name) or ANYTHING
-            case Path():
+            case PathExpression():
                 return self._path(node)
-            case Call():
+            case FunctionCall():
                 return self._call(node)
             case ListOf(items=items):
-                return made_list(joined([self.shape(item) for item in items]))
+                return list_shape(union_of([self.shape(item) for item in items]))
             case ObjectOf(members=members):
-                return made_object({name: self.shape(value) for name, value in members})
+                return object_shape({name: self.shape(value) for name, value in members})
             case Not(operand=operand) | Negate(operand=operand):
                 self.shape(operand)
                 return BOOLEAN if isinstance(node, Not) else NUMBER
@@ -120,21 +120,21 @@ class Reader:
                 return self._chain(node)
             case Conditional(test=test, then=then, otherwise=otherwise):
                 self.shape(test)
-                return joined([self._guarded(then), self._guarded(otherwise)])
+                return union_of([self._shape_under_guard(then), self._shape_under_guard(otherwise)])
             case _:
                 assert_never(node)
 
-    def _guarded(self, node: Node) -> Shape:
+    def _shape_under_guard(self, node: Node) -> Shape:
         self._guards += 1
         try:
             return self.shape(node)
         finally:
             self._guards -= 1
 
-    def _call(self, node: Call) -> Shape:
+    def _call(self, node: FunctionCall) -> Shape:
         given = [self.shape(argument) for argument in node.arguments]
         if node.function == "default":
-            shape = joined([_without_null(given[0]), given[1]])
+            shape = union_of([_without_null(given[0]), given[1]])
         elif node.function in {"first", "last"}:
             shape = items_in(given[0]) if is_only(kinds_in(given[0]), "array") else ANYTHING
         else:
@@ -145,8 +145,8 @@ class Reader:
         operators = {operation.operator for operation in node.rest}
         first = self.shape(node.first)
         if operators & _EITHER:
-            rest = [self._guarded(operation.operand) for operation in node.rest]
-            return joined([_without_null(first) if operators == {"??"} else first, *rest])
+            rest = [self._shape_under_guard(operation.operand) for operation in node.rest]
+            return union_of([_without_null(first) if operators == {"??"} else first, *rest])
         rest = [self.shape(operation.operand) for operation in node.rest]
         if operators <= _ARITHMETIC:
             return NUMBER
@@ -159,7 +159,7 @@ class Reader:
 
     # Paths ------------------------------------------------------------------------------------------------------------
 
-    def _path(self, node: Path) -> Shape:
+    def _path(self, node: PathExpression) -> Shape:
         around, self._reference = self._reference, reference_of(node)
         shape = self.shape(node.root)
         if isinstance(node.root, Name) and node.root.name == "input":
@@ -171,7 +171,7 @@ class Reader:
     def _look_for_absent(self, shape: Shape, steps: Sequence[Step]) -> None:
         """Whoever starts a workflow need not give what its schema neither requires nor has a default for."""
         step = next(iter(steps), None)
-        if not isinstance(step, Field) or step.optional or self._guards or not self.may_lack_input:
+        if not isinstance(step, FieldAccess) or step.optional or self._guards or not self.may_lack_input:
             return
         forms = [form for form in shape if "object" in form.kinds and step.name in form.names]
         if any(step.name not in form.required for form in forms):
@@ -187,23 +187,23 @@ class Reader:
             return shape
         if shape and "array" not in kinds_in(shape):
             self._tell(f"{self.text} reads every element of what is {spoken(shape)}, which has none")
-            return made_list(ANYTHING)
+            return list_shape(ANYTHING)
         elements = self._steps(items_in(shape), projections[0].steps)
         if len(projections) == 1:
-            return made_list(elements)
+            return list_shape(elements)
         return self._each(elements, projections[1:])
 
     def _steps(self, shape: Shape, steps: Sequence[Step]) -> Shape:
         optional = False
         for step in steps:
             optional = optional or step.optional
-            shape = self._field(shape, step) if isinstance(step, Field) else self._index(shape, step)
+            shape = self._field(shape, step) if isinstance(step, FieldAccess) else self._index(shape, step)
         return or_null(shape) if optional and "null" not in kinds_in(shape) else shape
 
     def _index(self, shape: Shape, step: Index) -> Shape:
         self.shape(step.index)
         if isinstance(step.index, Constant) and isinstance(step.index.value, str):
-            return self._field(shape, Field(step.index.value, step.column, step.optional))
+            return self._field(shape, FieldAccess(step.index.value, step.column, step.optional))
         self._look_for_null(shape, step)
         kinds = kinds_in(shape)
         place = step.index.value if isinstance(step.index, Constant) else None
@@ -211,13 +211,13 @@ class Reader:
             self._tell(f"{self.text} reads an element of what is {spoken(shape)}, which has none")
         if not is_only(kinds - {"null"}, "array"):
             return ANYTHING
-        return joined(form.item(place if isinstance(place, int) else None) for form in shape if "array" in form.kinds)
+        return union_of(form.item(place if isinstance(place, int) else None) for form in shape if "array" in form.kinds)
 
-    def _field(self, shape: Shape, step: Field) -> Shape:
+    def _field(self, shape: Shape, step: FieldAccess) -> Shape:
         self._look_for_null(shape, step)
         found = [member for form in shape if (member := _member(form, step.name)) is not None]
         if found or not shape:
-            return joined(found) if found else ANYTHING
+            return union_of(found) if found else ANYTHING
         objects = [form for form in shape if "object" in form.kinds]
         if objects:
             known = dict.fromkeys(name for form in objects for name in form.names)
@@ -237,7 +237,7 @@ class Reader:
         self._tell(f"{self.text} has no value if {why}", "write ?. to get null then", is_error=False)
 
     def _tell(self, message: str, suggestion: str | None = None, *, is_error: bool = True) -> None:
-        finding = Finding(message, suggestion, is_error, self._reference)
+        finding = ExpressionProblem(message, suggestion, is_error, self._reference)
         if finding not in self.found:
             self.found.append(finding)
 
@@ -247,7 +247,7 @@ def _member(form: Form, name: str) -> Shape | None:
     found = form.member(name) if "object" in form.kinds else None
     if name != "length" or not form.kinds & _SIZED or name in form.names:
         return found
-    return INTEGER if found is None else joined([found, INTEGER])
+    return INTEGER if found is None else union_of([found, INTEGER])
 
 
 def _without_null(shape: Shape) -> Shape:

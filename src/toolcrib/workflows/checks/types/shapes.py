@@ -103,7 +103,7 @@ class Described(Form):
         self.parts = parts
         self.kinds = self._facts.types
         self.values = None if self._facts.values is None else frozenset(self._facts.values)
-        self.refuses_others = self._facts.describes_objects and False in self._facts.given("additionalProperties")
+        self.refuses_others = self._facts.describes_objects and False in self._facts.values_for("additionalProperties")
         """Whether an object with a member that is not declared is none of these."""
 
     @property
@@ -119,11 +119,11 @@ class Described(Form):
     def member(self, name: str) -> Shape | None:
         """What the schema says of it."""
         nodes = self._facts.property(name)
-        return None if False in nodes else described(self._side, nodes)
+        return None if False in nodes else shape_of_nodes(self._side, nodes)
 
     def item(self, index: int | None) -> Shape:
         """What the schema says of the place, or of all."""
-        return described(self._side, self._facts.item(index))
+        return shape_of_nodes(self._side, self._facts.item(index))
 
 
 ANYTHING: Final[Shape] = (Made(),)
@@ -149,10 +149,10 @@ def schema_shape(schema: JsonSchema | None) -> Shape:
         compile_schema(schema)
     except InvalidDefinition:
         return ANYTHING
-    return described(Side(schema), (schema,))
+    return shape_of_nodes(Side(schema), (schema,))
 
 
-def described(side: Side, nodes: Iterable[Json]) -> Shape:
+def shape_of_nodes(side: Side, nodes: Iterable[Json]) -> Shape:
     """What schemas of one document describe together, with a form for each alternative of their unions."""
     waiting = [side.parts(nodes)]
     found: list[Form] = []
@@ -176,23 +176,23 @@ def constant(value: Json) -> Shape:
     """A value that is known."""
     if isinstance(value, dict):
         members = {name: constant(member) for name, member in cast("JsonObject", value).items()}
-        return made_object(members)
+        return object_shape(members)
     if isinstance(value, list):
-        return made_list(joined(constant(item) for item in cast("list[Json]", value)))
+        return list_shape(union_of(constant(item) for item in cast("list[Json]", value)))
     return (Made(frozenset({kind_of(value)}), frozenset({canonical(value)})),)
 
 
-def made_object(members: Mapping[str, Shape], optional: Iterable[str] = ()) -> Shape:
+def object_shape(members: Mapping[str, Shape], optional: Iterable[str] = ()) -> Shape:
     """An object with these members and no others; some of them may be missing."""
     return (Made(frozenset({"object"}), members=members, optional=frozenset(optional)),)
 
 
-def made_list(items: Shape) -> Shape:
+def list_shape(items: Shape) -> Shape:
     """A list of such items."""
     return (Made(frozenset({"array"}), items=items),)
 
 
-def joined(shapes: Iterable[Shape]) -> Shape:
+def union_of(shapes: Iterable[Shape]) -> Shape:
     """A value of one of several shapes."""
     found = tuple(dict.fromkeys(form for shape in shapes for form in shape))
     return found if len(found) <= _MOST_FORMS else of_kinds(*kinds_in(found))
@@ -205,7 +205,7 @@ def or_null(shape: Shape, why: str | None = None) -> Shape:
 
 def items_in(shape: Shape) -> Shape:
     """An element of the list that a value is; anything if it is none."""
-    return joined(form.item(None) for form in shape if "array" in form.kinds) or ANYTHING
+    return union_of(form.item(None) for form in shape if "array" in form.kinds) or ANYTHING
 
 
 def kinds_in(shape: Shape) -> frozenset[str]:

@@ -13,13 +13,13 @@ from toolcrib.core.providers.imports import Losses
 from toolcrib.kinds.http.openapi.operations.parts import (
     FORM,
     JSON_TYPE,
-    Answer,
+    ApiOperation,
+    ApiParameter,
+    ApiPath,
+    ApiResponse,
     Body,
     BodyField,
     Media,
-    Operation,
-    Parameter,
-    Path,
     read_path,
 )
 from toolcrib.kinds.http.openapi.read.fields import (
@@ -54,10 +54,10 @@ class OpenApi3:
     def __init__(self, document: Document) -> None:
         self._library = document.library
 
-    def operation(self, path: Path, method: HttpMethod, node: Node, losses: Losses) -> Operation:
+    def operation(self, path: ApiPath, method: HttpMethod, node: Node, losses: Losses) -> ApiOperation:
         """One Operation Object with everything that its path adds."""
         servers = tuple(node.get("servers").entries()) or tuple(path.item.get("servers").entries())
-        return Operation(
+        return ApiOperation(
             method=method,
             path=path.template,
             node=node,
@@ -69,8 +69,8 @@ class OpenApi3:
             losses=losses,
         )
 
-    def _parameters(self, path: Path, node: Node, losses: Losses) -> list[Parameter]:
-        found: dict[tuple[str, str], Parameter] = {}
+    def _parameters(self, path: ApiPath, node: Node, losses: Losses) -> list[ApiParameter]:
+        found: dict[tuple[str, str], ApiParameter] = {}
         for raw in (*path.item.get("parameters").entries(), *node.get("parameters").entries()):
             source = self._library.resolve(raw, losses)
             place = source.text("in").strip().lower()
@@ -78,15 +78,17 @@ class OpenApi3:
             if not name or place not in PLACES:
                 if source.value is not None:
                     why = "has no name, or a place that is none of path, query, header and cookie"
-                    losses.dropped(source.place, "invalid", f"parameter {name}".rstrip(), why)
+                    losses.add_dropped(source.place, "invalid", f"parameter {name}".rstrip(), why)
                 continue
             if (place, name) in found:
                 overridden = found[place, name].node.place
-                losses.dropped(overridden, "duplicate", f"parameter {name}", "declared again, and the later one counts")
+                losses.add_dropped(
+                    overridden, "duplicate", f"parameter {name}", "declared again, and the later one counts"
+                )
             found[place, name] = self._parameter(source, name, place, losses)
         return list(found.values())
 
-    def _parameter(self, source: Node, name: str, place: ParameterPlace, losses: Losses) -> Parameter:
+    def _parameter(self, source: Node, name: str, place: ParameterPlace, losses: Losses) -> ApiParameter:
         account(source, PARAMETER, losses)
         style = STYLES[place][0]
         written = source.text("style")
@@ -94,13 +96,13 @@ class OpenApi3:
             style = written
         elif written:
             why = f"written in style {style}: a {place} parameter has no {written!r}"
-            losses.changed(child(source.place, "style"), "style", f"parameter {name}", why)
+            losses.add_changed(child(source.place, "style"), "style", f"parameter {name}", why)
         schema, content_type = source.get("schema"), None
         if isinstance(source.object.get("content"), dict) and "schema" not in source.object:
             schema, content_type = self._content(source.get("content"), name, losses)
         elif "content" in source.object:
-            losses.dropped(child(source.place, "content"), "invalid", f"parameter {name}", "has a schema as well")
-        return Parameter(
+            losses.add_dropped(child(source.place, "content"), "invalid", f"parameter {name}", "has a schema as well")
+        return ApiParameter(
             node=source,
             name=name,
             place=place,
@@ -116,10 +118,10 @@ class OpenApi3:
     def _content(self, content: Node, name: str, losses: Losses) -> tuple[Node, str | None]:
         media = list(self._media(content, losses))
         if not media:
-            losses.dropped(content.place, "invalid", f"parameter {name}", "has no media type; any text is taken")
+            losses.add_dropped(content.place, "invalid", f"parameter {name}", "has no media type; any text is taken")
             return Node(None, content.place, content.base), None
         for other in media[1:]:
-            losses.dropped(other.place, "media_type", f"parameter {name}", f"written as {media[0].type}")
+            losses.add_dropped(other.place, "media_type", f"parameter {name}", f"written as {media[0].type}")
         return media[0].schema, media[0].type
 
     def _body(self, node: Node, losses: Losses) -> Body | None:
@@ -132,21 +134,23 @@ class OpenApi3:
         required = source.flag("required") if "required" in source.object else None
         return Body(source, tuple(self._media(source.get("content"), losses)), required)
 
-    def _answers(self, node: Node, losses: Losses) -> Iterator[Answer]:
+    def _answers(self, node: Node, losses: Losses) -> Iterator[ApiResponse]:
         for status, raw in node.get("responses").members():
             if status.startswith("x-"):
-                losses.dropped(raw.place, "extension", status, "no meaning known")
+                losses.add_dropped(raw.place, "extension", status, "no meaning known")
                 continue
             source = self._library.resolve(raw, losses)
             account(source, RESPONSE, losses)
             media = tuple(self._media(source.get("content"), losses))
-            yield Answer(status.strip(), source, media, source.get("headers"))
+            yield ApiResponse(status.strip(), source, media, source.get("headers"))
 
     def _media(self, content: Node, losses: Losses) -> Iterator[Media]:
         for name, raw in content.members():
             source = self._library.resolve(raw, losses)
             if source.value is not None and not isinstance(source.value, dict):
-                losses.dropped(source.place, "invalid", f"media type {name}", "is not an object; any value is taken")
+                losses.add_dropped(
+                    source.place, "invalid", f"media type {name}", "is not an object; any value is taken"
+                )
             account(source, MEDIA_TYPE, losses)
             yield Media(name.strip(), source.get("schema"), source.get("encoding"), raw.place)
 
@@ -206,10 +210,10 @@ class OpenApi2:
         self._library = document.library
         self._root = document.root
 
-    def operation(self, path: Path, method: HttpMethod, node: Node, losses: Losses) -> Operation:
+    def operation(self, path: ApiPath, method: HttpMethod, node: Node, losses: Losses) -> ApiOperation:
         """One Operation Object with everything that its path and the document add."""
         sources = list(self._sources(path, node, losses))
-        return Operation(
+        return ApiOperation(
             method=method,
             path=path.template,
             node=node,
@@ -223,7 +227,7 @@ class OpenApi2:
             losses=losses,
         )
 
-    def _sources(self, path: Path, node: Node, losses: Losses) -> Iterator[Node]:
+    def _sources(self, path: ApiPath, node: Node, losses: Losses) -> Iterator[Node]:
         """Parameter Objects of the operation and its path; the operation's win."""
         found: dict[tuple[str, str], Node] = {}
         for raw in (*path.item.get("parameters").entries(), *node.get("parameters").entries()):
@@ -234,17 +238,17 @@ class OpenApi2:
             if not name or place not in {*PLACES, "formdata", "body"}:
                 if source.value is not None:
                     why = "has no name, or a place that is none of path, query, header, formData and body"
-                    losses.dropped(source.place, "invalid", f"parameter {name}".rstrip(), why)
+                    losses.add_dropped(source.place, "invalid", f"parameter {name}".rstrip(), why)
                 continue
             key = (place, "" if place == "body" else name)
             if key in found:
                 why = "declared again, and the later one counts"
-                losses.dropped(found[key].place, "duplicate", f"parameter {name}", why)
+                losses.add_dropped(found[key].place, "duplicate", f"parameter {name}", why)
             found[key] = source
             account(source, _PARAMETER, losses)
         yield from found.values()
 
-    def _parameter(self, source: Node, losses: Losses) -> Parameter:
+    def _parameter(self, source: Node, losses: Losses) -> ApiParameter:
         place = cast("ParameterPlace", source.text("in").strip().lower())
         style: ParameterStyle = "form" if place in {"query", "cookie"} else "simple"
         explode = style == "form"
@@ -253,9 +257,9 @@ class OpenApi2:
             if place in {"path", "header"}:
                 if style != "form" or explode:
                     why = f"written with commas: a {place} parameter has no other way here"
-                    losses.changed(child(source.place, "collectionFormat"), "style", "collectionFormat", why)
+                    losses.add_changed(child(source.place, "collectionFormat"), "style", "collectionFormat", why)
                 style, explode = "simple", False
-        return Parameter(
+        return ApiParameter(
             node=source,
             name=source.text("name"),
             place=place,
@@ -270,7 +274,7 @@ class OpenApi2:
         written = source.text("collectionFormat") or "csv"
         if written not in _COLLECTIONS:
             why = f"{written!r} is no format; written with commas"
-            losses.changed(child(source.place, "collectionFormat"), "style", "collectionFormat", why)
+            losses.add_changed(child(source.place, "collectionFormat"), "style", "collectionFormat", why)
         return _COLLECTIONS.get(written, _COLLECTIONS["csv"])
 
     def _body(self, node: Node, sources: list[Node], losses: Losses) -> Body | None:
@@ -278,11 +282,11 @@ class OpenApi2:
         whole = next((source for source in sources if source.text("in").lower() == "body"), None)
         if whole is not None:
             for source in form:
-                losses.dropped(source.place, "invalid", f"parameter {source.text('name')}", "stands beside a body")
+                losses.add_dropped(source.place, "invalid", f"parameter {source.text('name')}", "stands beside a body")
             types = self._types(node, "consumes", losses) or [Node(JSON_TYPE, whole.place, "")]
             schema = whole.get("schema") if "schema" in whole.object else _schema(whole)
             media = tuple(Media(kind.value, schema, Node(None, whole.place, ""), kind.place) for kind in types)
-            losses.dropped(whole.get("name").place, "annotation", "name", "a body has none on the wire")
+            losses.add_dropped(whole.get("name").place, "annotation", "name", "a body has none on the wire")
             required = whole.flag("required") if "required" in whole.object else None
             return Body(whole, media, required)
         types = self._types(node, "consumes", losses)
@@ -295,7 +299,7 @@ class OpenApi2:
         chosen = _MULTIPART if files else (named or [FORM])[0]
         for kind in types:
             if kind.value != chosen:
-                losses.dropped(kind.place, "media_type", f"request body {kind.value}", f"sent as {chosen}")
+                losses.add_dropped(kind.place, "media_type", f"request body {kind.value}", f"sent as {chosen}")
         empty = Node(None, node.place, node.base)
         media = Media(chosen, empty, empty, form[0].place, fields)
         return Body(empty, (media,), any(field.required for field in fields))
@@ -308,33 +312,33 @@ class OpenApi2:
         name, description = source.text("name"), source.get("description")
         return BodyField(name, _schema(source), source.flag("required"), description, encoding)
 
-    def _answers(self, node: Node, losses: Losses) -> Iterator[Answer]:
+    def _answers(self, node: Node, losses: Losses) -> Iterator[ApiResponse]:
         types = self._types(node, "produces", losses)
         if not any(self._library.resolve(raw, Losses()).has("schema") for _, raw in node.get("responses").members()):
             self._note_unused(node, types, "no answer has a body", losses)
         types = types or [Node(JSON_TYPE, node.place, "")]
         for status, raw in node.get("responses").members():
             if status.startswith("x-"):
-                losses.dropped(raw.place, "extension", status, "no meaning known")
+                losses.add_dropped(raw.place, "extension", status, "no meaning known")
                 continue
             source = self._library.resolve(raw, losses)
             account(source, RESPONSE, losses)
             schema, empty = source.get("schema"), Node(None, source.place, "")
             has_body = source.has("schema")
             media = tuple(Media(kind.value, schema, empty, kind.place) for kind in types) if has_body else ()
-            yield Answer(status.strip(), source, media, source.get("headers"))
+            yield ApiResponse(status.strip(), source, media, source.get("headers"))
 
     def _note_unused(self, node: Node, types: list[Node], why: str, losses: Losses) -> None:
         for kind in types:
             if kind.place.startswith(node.place):
-                losses.dropped(kind.place, "annotation", "media type", why)
+                losses.add_dropped(kind.place, "annotation", "media type", why)
 
     def _types(self, node: Node, key: str, losses: Losses) -> list[Node]:
         """Media types of the operation, or of the document."""
         found = node.get(key) if key in node.object else self._root.get(key)
         for entry in found.entries():
             if not isinstance(entry.value, str):
-                losses.dropped(entry.place, "invalid", key, "is no media type")
+                losses.add_dropped(entry.place, "invalid", key, "is no media type")
         return [
             Node(entry.value.strip(), entry.place, "")
             for entry in found.entries()
@@ -359,10 +363,10 @@ METHODS: Final[Mapping[str, HttpMethod]] = {
     "trace": "TRACE",
 }
 
-Reader: TypeAlias = Callable[[Path, HttpMethod, Node, Losses], Operation]
+Reader: TypeAlias = Callable[[ApiPath, HttpMethod, Node, Losses], ApiOperation]
 
 
-def read_operations(document: Document, losses: Losses) -> Iterator[Operation]:
+def read_operations(document: Document, losses: Losses) -> Iterator[ApiOperation]:
     """Every operation in the document's order.
 
     Args:
@@ -373,7 +377,7 @@ def read_operations(document: Document, losses: Losses) -> Iterator[Operation]:
     count = 0
     for written, node in document.root.get("paths").members():
         if written.startswith("x-"):
-            losses.dropped(node.place, "extension", written, "no meaning known")
+            losses.add_dropped(node.place, "extension", written, "no meaning known")
             continue
         shared = Losses()
         item = _item(document, node, shared)
@@ -382,10 +386,10 @@ def read_operations(document: Document, losses: Losses) -> Iterator[Operation]:
         found = [name for name in METHODS if isinstance(item.object.get(name), dict)]
         count += len(found)
         if not found:
-            losses.dropped(node.place, "invalid", f"path {written[:200]}", "has no operation")
+            losses.add_dropped(node.place, "invalid", f"path {written[:200]}", "has no operation")
             losses.uses(path.place, shared)
         if count > MAX_OPERATIONS:
-            losses.dropped(node.place, "bound", f"path {written[:200]}", f"more than {MAX_OPERATIONS} operations")
+            losses.add_dropped(node.place, "bound", f"path {written[:200]}", f"more than {MAX_OPERATIONS} operations")
             continue
         for name in found:
             own = Losses()
@@ -405,5 +409,7 @@ def _item(document: Document, node: Node, losses: Losses) -> Node:
         return target
     both = sorted(own.keys() & target.object.keys())
     for key in both:
-        losses.dropped(f"{target.place}/{key}", "duplicate", f"path item field {key}", "stands beside the $ref as well")
+        losses.add_dropped(
+            f"{target.place}/{key}", "duplicate", f"path item field {key}", "stands beside the $ref as well"
+        )
     return Node({**target.object, **own}, target.place, target.base)

@@ -18,7 +18,7 @@ from toolcrib.kinds.http.openapi.read.nodes import Node
 
 
 @dataclass(frozen=True, slots=True)
-class Parameter:
+class ApiParameter:
     """One parameter outside the body."""
 
     node: Node
@@ -73,7 +73,7 @@ class Body:
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class ApiResponse:
     """One response."""
 
     status: str
@@ -84,16 +84,16 @@ class Answer:
 
 
 @dataclass(frozen=True, slots=True)
-class Operation:
+class ApiOperation:
     """One method of one path."""
 
     method: HttpMethod
     path: str
     node: Node
     """The Operation Object."""
-    parameters: tuple[Parameter, ...]
+    parameters: tuple[ApiParameter, ...]
     body: Body | None
-    answers: tuple[Answer, ...]
+    answers: tuple[ApiResponse, ...]
     security: Node | None
     """Security Requirement Objects of its own; null for the document's."""
     servers: tuple[Node, ...]
@@ -123,7 +123,7 @@ _OPERATORS: Final = "+#./;?&"
 
 
 @dataclass(frozen=True, slots=True)
-class Path:
+class ApiPath:
     """One path and what it says for all of its operations."""
 
     written: str
@@ -138,21 +138,21 @@ class Path:
         return self.item.place
 
 
-def read_path(written: str, item: Node, losses: Losses) -> Path:
+def read_path(written: str, item: Node, losses: Losses) -> ApiPath:
     """A path with everything set right that documents add to it."""
     template = written.strip()
     if not template.startswith("/"):
         template = f"/{template}"
-        losses.changed(item.place, "invalid", f"path {written[:200]}", "taken with a slash before it")
+        losses.add_changed(item.place, "invalid", f"path {written[:200]}", "taken with a slash before it")
     bare, mark, fragment = template.partition("#")
     if mark:
-        losses.dropped(
+        losses.add_dropped(
             item.place, "invalid", f"fragment {fragment[:200]}", "a request has none; it only names the operation"
         )
     plain = _PLACEHOLDER.sub(_simple, bare)
     if plain != bare:
-        losses.changed(item.place, "invalid", f"path {written[:200]}", f"taken as {plain[:200]}")
-    return Path(written, plain, item)
+        losses.add_changed(item.place, "invalid", f"path {written[:200]}", f"taken as {plain[:200]}")
+    return ApiPath(written, plain, item)
 
 
 def placeholders(template: str) -> tuple[str, ...]:
@@ -208,7 +208,7 @@ def content_type(media_type: str) -> str:
     return JSON_TYPE if media_type.lower() in _ANY else media_type
 
 
-def preferred(media: Sequence[Media], *, files: bool) -> Media:
+def choose_media(media: Sequence[Media], *, files: bool) -> Media:
     """The media type to send: JSON before forms before the rest; a multipart form first where there are files."""
     order = ("multipart", *_ORDER) if files else _ORDER
     return min(media, key=lambda found: order.index(encoding_of(found.type)))

@@ -28,7 +28,7 @@ from toolcrib.contracts import (
 )
 from toolcrib.core.providers.imports import Losses
 from toolcrib.infrastructure.net.origins import origin_of
-from toolcrib.kinds.http.openapi.operations.parts import Operation
+from toolcrib.kinds.http.openapi.operations.parts import ApiOperation
 from toolcrib.kinds.http.openapi.read.fields import TEXT, Fields, account
 from toolcrib.kinds.http.openapi.read.library import Document
 from toolcrib.kinds.http.openapi.read.nodes import Node
@@ -80,7 +80,7 @@ class Security:
             if isinstance(auth, ApiKeyAuth)
         )
 
-    def of(self, operation: Operation) -> Alternatives | None:
+    def of(self, operation: ApiOperation) -> Alternatives | None:
         """What one operation needs, if it differs from what the provider says; empty for nothing."""
         if operation.security is None:
             return None
@@ -93,7 +93,7 @@ class Security:
 
 
 def read_security(
-    document: Document, operations: Sequence[Operation], provider: str, base: str, losses: Losses
+    document: Document, operations: Sequence[ApiOperation], provider: str, base: str, losses: Losses
 ) -> Security:
     """The schemes of a document.
 
@@ -109,8 +109,8 @@ def read_security(
     named = [root, *(found.security for found in operations if found.security is not None)]
     used = {name for node in named for entry in node.entries() for name in entry.object}
     for name in schemes.keys() - used:
-        place = _declared(document)[name].place
-        losses.dropped(place, "unused", f"security scheme {name}", "no operation that is imported asks for it")
+        place = _scheme_nodes(document)[name].place
+        losses.add_dropped(place, "unused", f"security scheme {name}", "no operation that is imported asks for it")
     found = {name: scheme for name, scheme in schemes.items() if name in used}
     if not used and len(schemes) == 1:
         found = schemes  # declared and never asked for: an oversight of many documents
@@ -137,11 +137,11 @@ def _alternatives(node: Node, known: Mapping[str, ProviderAuth], losses: Losses)
         unknown = sorted(entry.object.keys() - known.keys())
         if unknown:
             why = f"left out: {' and '.join(unknown)[:200]} cannot be used here"
-            losses.dropped(entry.place, "security", " and ".join(entry.object)[:200] or "security", why)
+            losses.add_dropped(entry.place, "security", " and ".join(entry.object)[:200] or "security", why)
             continue
         for name, scopes in entry.members():
             if scopes.value and not isinstance(known.get(name), OAuth2Auth):
-                losses.dropped(scopes.place, "annotation", "scopes", "the credentials given have them, or not")
+                losses.add_dropped(scopes.place, "annotation", "scopes", "the credentials given have them, or not")
         requirement = {
             name: tuple(scope.value for scope in scopes.entries() if isinstance(scope.value, str))
             for name, scopes in entry.members()
@@ -149,11 +149,11 @@ def _alternatives(node: Node, known: Mapping[str, ProviderAuth], losses: Losses)
         if requirement not in found:
             found.append(requirement)
     if node.value and not found:
-        losses.dropped(node.place, "security", "security", "none of its alternatives can be met; called without")
+        losses.add_dropped(node.place, "security", "security", "none of its alternatives can be met; called without")
     return tuple(found)
 
 
-def _declared(document: Document) -> dict[str, Node]:
+def _scheme_nodes(document: Document) -> dict[str, Node]:
     root = document.root
     found = (
         root.get("securityDefinitions") if document.dialect == "2.0" else root.get("components").get("securitySchemes")
@@ -163,8 +163,8 @@ def _declared(document: Document) -> dict[str, Node]:
 
 def given_security(document: Document, auth: ProviderAuth, losses: Losses) -> Security:
     """The caller's way to authenticate instead of the document's schemes."""
-    for name, node in _declared(document).items():
-        losses.dropped(node.place, "annotation", f"security scheme {name}", "the caller says how to authenticate")
+    for name, node in _scheme_nodes(document).items():
+        losses.add_dropped(node.place, "annotation", f"security scheme {name}", "the caller says how to authenticate")
     return Security(auth, given=True)
 
 
@@ -178,7 +178,7 @@ class _Schemes:
 
     def read(self, document: Document) -> dict[str, ProviderAuth]:
         """Those that can be used, by name. With several of them the names of secrets name the scheme as well."""
-        nodes = {name: document.library.resolve(node, self._losses) for name, node in _declared(document).items()}
+        nodes = {name: document.library.resolve(node, self._losses) for name, node in _scheme_nodes(document).items()}
         many = len(nodes) > 1
         found: dict[str, ProviderAuth] = {}
         for name, node in nodes.items():
@@ -187,7 +187,9 @@ class _Schemes:
             auth = self._auth(node, f"{self._prefix}_{own}" if many and own else self._prefix)
             if auth is None:
                 kind = f"{node.text('type')} {node.text('scheme')}".strip() or "no type"
-                self._losses.dropped(node.place, "security", f"security scheme {name}", f"cannot be used here: {kind}")
+                self._losses.add_dropped(
+                    node.place, "security", f"security scheme {name}", f"cannot be used here: {kind}"
+                )
             else:
                 found[name] = auth
         return found
@@ -218,10 +220,12 @@ class _Schemes:
         others = ", ".join(name for name in flows if flow is None or flows[name] is not flow)
         if flow is None or url is None:
             why = f"needs a person ({others})" if flow is None else "has no token endpoint with an absolute address"
-            self._losses.changed(node.place, "security", "oauth2", f"{why}: give the access token itself")
+            self._losses.add_changed(node.place, "security", "oauth2", f"{why}: give the access token itself")
             return BearerAuth(token=f"${{env:{secret}_TOKEN}}")
         if others:
-            self._losses.dropped(node.place, "security", "oauth2", f"tokens come from {flow.place}; not used: {others}")
+            self._losses.add_dropped(
+                node.place, "security", "oauth2", f"tokens come from {flow.place}; not used: {others}"
+            )
         return OAuth2Auth(
             token_url=url, client_id=f"${{env:{secret}_CLIENT_ID}}", client_secret=f"${{env:{secret}_CLIENT_SECRET}}"
         )
@@ -230,9 +234,9 @@ class _Schemes:
         url = self._absolute(node.text("openIdConnectUrl"))
         if url is None:
             why = "has no absolute address: give the access token itself"
-            self._losses.changed(node.place, "security", "openIdConnect", why)
+            self._losses.add_changed(node.place, "security", "openIdConnect", why)
             return BearerAuth(token=f"${{env:{secret}_TOKEN}}")
-        self._losses.changed(node.place, "security", "openIdConnect", "tokens come by client credentials")
+        self._losses.add_changed(node.place, "security", "openIdConnect", "tokens come by client credentials")
         return OAuth2Auth(
             discovery_url=url,
             client_id=f"${{env:{secret}_CLIENT_ID}}",
@@ -252,7 +256,7 @@ _DESCRIBED: Final = re.compile(
 )
 
 
-def repeated_tokens(operations: Sequence[Operation], security: Security) -> frozenset[str]:
+def repeated_tokens(operations: Sequence[ApiOperation], security: Security) -> frozenset[str]:
     """Names of the parameters and form fields that carry the bearer token; empty if there is none to carry."""
     ways = (security.auth, *security.schemes.values())
     if not any(isinstance(way, BearerAuth | OAuth2Auth | AuthorizationCodeAuth) for way in ways):
@@ -262,12 +266,12 @@ def repeated_tokens(operations: Sequence[Operation], security: Security) -> froz
     return frozenset(name for name, count in counts.items() if 2 * count >= len(asking))
 
 
-def authenticates(operation: Operation) -> bool:
+def authenticates(operation: ApiOperation) -> bool:
     """Whether an operation does not say that it needs no credentials."""
     return operation.security is None or operation.security.value != []
 
 
-def _tokens(operation: Operation) -> Iterator[str]:
+def _tokens(operation: ApiOperation) -> Iterator[str]:
     for parameter in operation.parameters:
         if _is_token(parameter.name, parameter.node.get("description")):
             yield parameter.name

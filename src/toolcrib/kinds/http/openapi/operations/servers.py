@@ -8,7 +8,7 @@ from urllib.parse import urljoin
 from toolcrib.contracts import InvalidDefinition, ServerVariable
 from toolcrib.core.providers.imports import Losses
 from toolcrib.infrastructure.net.origins import origin_of
-from toolcrib.kinds.http.openapi.operations.parts import Operation
+from toolcrib.kinds.http.openapi.operations.parts import ApiOperation
 from toolcrib.kinds.http.openapi.read.fields import SERVER, VARIABLE, account
 from toolcrib.kinds.http.openapi.read.library import Document
 from toolcrib.kinds.http.openapi.read.nodes import Node
@@ -22,7 +22,7 @@ _HOST: Final = re.compile(r"[a-z0-9-]+(\.[a-z0-9-]+)+(:[0-9]+)?(/.*)?", re.IGNOR
 
 
 @dataclass(frozen=True, slots=True)
-class Server:
+class ServerAddress:
     """A base address without a slash at the end, with `{name}` for its variables."""
 
     url: str
@@ -34,7 +34,7 @@ class Server:
         return _VARIABLE.sub(lambda found: self.variables[found[1]].default, self.url)
 
 
-def document_server(document: Document, given: str | None, losses: Losses) -> Server:
+def document_server(document: Document, given: str | None, losses: Losses) -> ServerAddress:
     """The provider's base address.
 
     Args:
@@ -50,17 +50,17 @@ def document_server(document: Document, given: str | None, losses: Losses) -> Se
             raise InvalidDefinition(
                 f"base address {given!r} is not absolute; give one like 'https://api.example.com/v1'"
             )
-        return Server(given.rstrip("/"))
+        return ServerAddress(given.rstrip("/"))
     found = _swagger(document, losses) if document.dialect == "2.0" else _first(document, losses)
     if found is not None:
         return found
     why = "there is no absolute address: give base_url, or a value for the variable 'host'"
-    losses.changed("/servers", "server", "servers", why)
+    losses.add_changed("/servers", "server", "servers", why)
     host = ServerVariable(default=_NOWHERE, description="The document names no address.")
-    return Server(f"https://{{{UNKNOWN_HOST}}}", {UNKNOWN_HOST: host})
+    return ServerAddress(f"https://{{{UNKNOWN_HOST}}}", {UNKNOWN_HOST: host})
 
 
-def operation_server(operation: Operation, base: Server, document: Document, *, given: bool) -> str | None:
+def operation_server(operation: ApiOperation, base: ServerAddress, document: Document, *, given: bool) -> str | None:
     """The base address of an operation with servers of its own; `None` where the provider's holds.
 
     Args:
@@ -69,7 +69,7 @@ def operation_server(operation: Operation, base: Server, document: Document, *, 
         document: Relative addresses belong to where it came from.
         given: Whether that address replaces the document's, and with it every server in it.
     """
-    found: Server | None = None
+    found: ServerAddress | None = None
     for node in operation.servers:
         server = (
             None
@@ -77,12 +77,12 @@ def operation_server(operation: Operation, base: Server, document: Document, *, 
             else read_server(node, document.root.base or base.address, operation.losses)
         )
         if server is None:
-            operation.losses.dropped(node.place, "server", "server", f"called at {(found or base).url}")
+            operation.losses.add_dropped(node.place, "server", "server", f"called at {(found or base).url}")
         found = found or server
     return None if found is None or found.address == base.address else found.address
 
 
-def read_server(node: Node, uri: str, losses: Losses) -> Server | None:
+def read_server(node: Node, uri: str, losses: Losses) -> ServerAddress | None:
     """One Server Object as an absolute address; `None` if it is none."""
     account(node, SERVER, losses)
     url = _absolute(node.text("url").strip(), uri, node, losses)
@@ -91,32 +91,32 @@ def read_server(node: Node, uri: str, losses: Losses) -> Server | None:
     written = dict(node.get("variables").members())
     variables = {name: _variable(name, written.get(name), node, losses) for name in _VARIABLE.findall(url)}
     for name in written.keys() - variables.keys():
-        losses.dropped(written[name].place, "unused", f"server variable {name}", "the address has no place for it")
-    server = Server(url.rstrip("/"), variables)
+        losses.add_dropped(written[name].place, "unused", f"server variable {name}", "the address has no place for it")
+    server = ServerAddress(url.rstrip("/"), variables)
     return server if origin_of(server.address) is not None else None
 
 
-def _first(document: Document, losses: Losses) -> Server | None:
-    found: Server | None = None
+def _first(document: Document, losses: Losses) -> ServerAddress | None:
+    found: ServerAddress | None = None
     for node in document.root.get("servers").entries():
         server = read_server(node, document.root.base, losses) if found is None else None
         if server is None:
             why = "is no absolute address" if found is None else f"calls go to {found.url}"
-            losses.dropped(node.place, "server", f"server {node.text('url')[:200]}", why)
+            losses.add_dropped(node.place, "server", f"server {node.text('url')[:200]}", why)
         found = found or server
     if found is None and not document.root.get("servers").value and origin_of(document.root.base):
-        return Server(urljoin(document.root.base, "/").rstrip("/"))
+        return ServerAddress(urljoin(document.root.base, "/").rstrip("/"))
     return found
 
 
 def _absolute(url: str, uri: str, node: Node, losses: Losses) -> str | None:
     bare = re.split(r"[?#]", url, maxsplit=1)[0]
     if bare != url:
-        losses.dropped(node.place, "server", f"server {url[:200]}", "what follows its path is left out")
+        losses.add_dropped(node.place, "server", f"server {url[:200]}", "what follows its path is left out")
     if re.match(r"https?://", bare, re.IGNORECASE):
         return bare
     if _HOST.fullmatch(bare):
-        losses.changed(node.place, "server", f"server {url[:200]}", "taken with https:// before it")
+        losses.add_changed(node.place, "server", f"server {url[:200]}", "taken with https:// before it")
         return f"https://{bare}"
     if bare.startswith("//"):
         return f"https:{bare}"
@@ -132,7 +132,7 @@ def _variable(name: str, node: Node | None, server: Node, losses: Losses) -> Ser
     default = node.object.get("default") if node is not None else None
     if not isinstance(default, str | int | float) or isinstance(default, bool):
         default = values[0] if values else name
-        losses.changed(server.place, "server", f"server variable {name}", f"has no default; taken as {default!r}")
+        losses.add_changed(server.place, "server", f"server variable {name}", f"has no default; taken as {default!r}")
     if values and str(default) not in values:
         values = (*values, str(default))
     return ServerVariable(
@@ -140,7 +140,7 @@ def _variable(name: str, node: Node | None, server: Node, losses: Losses) -> Ser
     )
 
 
-def _swagger(document: Document, losses: Losses) -> Server | None:
+def _swagger(document: Document, losses: Losses) -> ServerAddress | None:
     """`schemes`, `host` and `basePath` of OpenAPI 2.0."""
     root = document.root
     schemes = [entry.value for entry in root.get("schemes").entries() if entry.value in {"https", "http"}]
@@ -148,13 +148,13 @@ def _swagger(document: Document, losses: Losses) -> Server | None:
     scheme = "https" if "https" in schemes or not schemes else "http"
     for entry in root.get("schemes").entries():
         if entry.value != scheme:
-            losses.dropped(entry.place, "server", f"scheme {entry.value}", f"calls go by {scheme}")
+            losses.add_dropped(entry.place, "server", f"scheme {entry.value}", f"calls go by {scheme}")
     host = re.sub(r"^[a-z]+://", "", root.text("host").strip().rstrip("/"))
     path = root.text("basePath").strip().strip("/")
     if not host and came_from is not None:
         host = root.base.split("/")[2]
         scheme = came_from[0] if not schemes else scheme
-    server = Server(f"{scheme}://{host}/{path}".rstrip("/"))
+    server = ServerAddress(f"{scheme}://{host}/{path}".rstrip("/"))
     if _VARIABLE.search(server.url):
         node = Node({"url": server.url}, "/host", root.base)
         return read_server(node, root.base, losses)

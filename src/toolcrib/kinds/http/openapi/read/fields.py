@@ -148,13 +148,13 @@ def account(node: Node, fields: Fields, losses: Losses) -> None:
         if types is not None:
             if not isinstance(member.value, types):
                 expected = _NAMES.get(types, "what it should be")
-                losses.dropped(member.place, "invalid", f"{fields.what} field {key}", f"is not {expected}")
+                losses.add_dropped(member.place, "invalid", f"{fields.what} field {key}", f"is not {expected}")
         elif key in fields.annotations:
-            losses.dropped(member.place, "annotation", key, "not needed for a call")
+            losses.add_dropped(member.place, "annotation", key, "not needed for a call")
         elif key in fields.dropped:
             kind, why = fields.dropped[key]
-            losses.dropped(member.place, kind, key, why)
+            losses.add_dropped(member.place, kind, key, why)
         elif key.startswith("x-"):
-            losses.dropped(member.place, "extension", key, "no meaning known")
+            losses.add_dropped(member.place, "extension", key, "no meaning known")
         else:
-            losses.dropped(member.place, "invalid", f"{fields.what} field {key}", "OpenAPI has no such field here")
+            losses.add_dropped(member.place, "invalid", f"{fields.what} field {key}", "OpenAPI has no such field here")

@@ -90,14 +90,14 @@ class Library:
                 return node
             for sibling in node.object.keys() - {"$ref"}:
                 kind = "text" if sibling in _PROSE else "invalid"
-                losses.dropped(child(node.place, sibling), kind, sibling, "stands beside a $ref, which replaces it")
+                losses.add_dropped(child(node.place, sibling), kind, sibling, "stands beside a $ref, which replaces it")
             found = self.find(reference, node.base)
             self.note_correction(node, losses)
             if found is None:
-                losses.dropped(start.place, "reference", f"reference {reference[:200]!r}", "leads to nothing known")
+                losses.add_dropped(start.place, "reference", f"reference {reference[:200]!r}", "leads to nothing known")
                 return Node(None, start.place, start.base)
             node = found
-        losses.dropped(start.place, "reference", "reference", "leads in a cycle")
+        losses.add_dropped(start.place, "reference", "reference", "leads in a cycle")
         return Node(None, start.place, start.base)
 
     def note_correction(self, node: Node, losses: Losses) -> None:
@@ -105,7 +105,7 @@ class Library:
         reference = cast("str", node.object.get("$ref"))
         taken = self._corrected.get((reference, node.base))
         if taken is not None:
-            losses.changed(
+            losses.add_changed(
                 node.place, "reference", f"reference {reference[:200]!r}", f"leads to nothing; taken for {taken}"
             )
 
@@ -152,7 +152,7 @@ class Library:
             try:
                 value = read_source(_text(text), self._bounds, self._losses, f"{uri}#")
             except InvalidDefinition as problem:
-                self._losses.dropped(f"{uri}#", "reference", "document", str(problem))
+                self._losses.add_dropped(f"{uri}#", "reference", "document", str(problem))
             else:
                 self._resources[uri] = Node(value, f"{uri}#", uri)
                 self._unindexed.append(self._resources[uri])
@@ -172,7 +172,7 @@ class Library:
                 waiting.extend(entry for entry in found.entries() if isinstance(entry.value, dict | list))
 
     def _identify(self, node: Node) -> Node:
-        base = identified(node)
+        base = base_uri(node)
         if base != node.base:
             node = Node(node.value, node.place, base)
             self._resources.setdefault(base, node)
@@ -182,7 +182,7 @@ class Library:
         return node
 
 
-def identified(node: Node) -> str:
+def base_uri(node: Node) -> str:
     """The base URI inside of a schema, which its `$id` may change."""
     written = node.text("$id")
     if not written or written.startswith("#"):
@@ -252,7 +252,7 @@ def read_document(
     bounds = bounds or Bounds()
     root = read_source(source, bounds, losses)
     if not isinstance(root, dict):
-        raise InvalidDefinition(f"an OpenAPI document is an object, found {_described(root)}")
+        raise InvalidDefinition(f"an OpenAPI document is an object, found {_describe_value(root)}")
     document = cast("JsonObject", root)
     written = [str(document[key]).strip() for key in ("openapi", "swagger") if key in document]
     version = next((version for version in written if _dialect(version) is not None), "")
@@ -267,7 +267,7 @@ def _dialect(version: str) -> Dialect | None:
     return _DIALECTS.get(".".join(version.split(".")[:2]))
 
 
-def _described(root: Json) -> str:
+def _describe_value(root: Json) -> str:
     """What stands there instead of a document, for whoever gave the wrong file or address."""
     if root is None:
         return "nothing"
@@ -324,10 +324,10 @@ async def fetch_documents(
 
 def _others(base: str, text: bytes, bounds: Bounds) -> Sequence[str]:
     """The documents that one refers to, each once. Reading a large one takes seconds, so not in the event loop."""
-    return list(dict.fromkeys(_referred(base, text, bounds)))
+    return list(dict.fromkeys(_references_in(base, text, bounds)))
 
 
-def _referred(base: str, text: bytes, bounds: Bounds) -> Iterator[str]:
+def _references_in(base: str, text: bytes, bounds: Bounds) -> Iterator[str]:
     waiting: list[Json] = [read_source(text, bounds, Losses())]
     while waiting:
         value = waiting.pop()

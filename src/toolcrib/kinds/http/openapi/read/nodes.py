@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Final, NamedTuple, cast
 from urllib.parse import unquote
 
-from toolcrib.contracts import InvalidDefinition, Json, JsonObject, escaped, unescaped
+from toolcrib.contracts import InvalidDefinition, Json, JsonObject, escape_name, unescape_name
 
 MAX_BYTES: Final = 40_000_000
 MAX_DEPTH: Final = 100
@@ -61,13 +61,13 @@ NOTHING = Nothing()
 
 def child(place: str, key: str | int | None) -> str:
     """The place of a member or an entry."""
-    return f"{place}/{escaped(str(key))}"
+    return f"{place}/{escape_name(str(key))}"
 
 
 def find(value: Json, pointer: str) -> "Json | Nothing":
     """The value behind a pointer, or `NOTHING`. Percent-encoding, as in a fragment, is undone."""
     for part in pointer.split("/")[1:]:
-        key = unescaped(unquote(part))
+        key = unescape_name(unquote(part))
         if isinstance(value, dict):
             value = cast("JsonObject", value).get(key, NOTHING)
         elif (
@@ -86,7 +86,7 @@ def normal(pointer: str) -> str:
 
 def last(pointer: str) -> str:
     """The name at the end of a pointer."""
-    return unescaped(unquote(pointer.rpartition("/")[2]))
+    return unescape_name(unquote(pointer.rpartition("/")[2]))
 
 
 _TRUE: Final = frozenset({"true", "yes"})

@@ -211,7 +211,7 @@ def read_source(source: bytes | str | Mapping[str, Json], bounds: Bounds, losses
     if isinstance(source, Mapping):
         return _Copy(bounds, losses, uri).value(source, uri, 0)
     bounds.check_bytes(len(source))
-    text = source.removeprefix(_BYTE_ORDER_MARK) if isinstance(source, str) else _decoded(source, losses, uri)
+    text = source.removeprefix(_BYTE_ORDER_MARK) if isinstance(source, str) else _decode(source, losses, uri)
     copy = _Copy(bounds, losses, uri)
     parsed = copy.parse_json(text) if text.lstrip()[:1] in {"{", "["} else None
     if parsed is None:
@@ -219,18 +219,18 @@ def read_source(source: bytes | str | Mapping[str, Json], bounds: Bounds, losses
     return copy.value(parsed, uri, 0)
 
 
-def _decoded(data: bytes, losses: Losses, uri: str) -> str:
+def _decode(data: bytes, losses: Losses, uri: str) -> str:
     encoding = json.detect_encoding(data)
     try:
         return data.decode(encoding).removeprefix(_BYTE_ORDER_MARK)
     except UnicodeDecodeError:
-        losses.changed(uri, "syntax", "encoding", f"the text is no {encoding}; what cannot be read is marked")
+        losses.add_changed(uri, "syntax", "encoding", f"the text is no {encoding}; what cannot be read is marked")
         return data.decode(encoding, "replace").removeprefix(_BYTE_ORDER_MARK)
 
 
 def _parse_yaml(text: str, bounds: Bounds, losses: Losses, uri: str) -> Json:
     def repeated(place: str) -> None:
-        losses.dropped(uri + place, "duplicate", "key", "stands twice; the last one counts")
+        losses.add_dropped(uri + place, "duplicate", "key", "stands twice; the last one counts")
 
     data = _CONTROL.sub("\ufffd", text).encode("utf-8", "replace")
     try:
@@ -238,7 +238,7 @@ def _parse_yaml(text: str, bounds: Bounds, losses: Losses, uri: str) -> Json:
     except yaml.YAMLError as error:
         if b"\t" not in data:
             raise _unreadable(error) from None
-    losses.changed(uri, "syntax", "indentation", "tabs were read as two spaces each")
+    losses.add_changed(uri, "syntax", "indentation", "tabs were read as two spaces each")
     try:
         return parse_yaml(without_tabs(data), bounds, repeated)
     except yaml.YAMLError as error:
@@ -306,7 +306,7 @@ class _Copy:
         self._bounds.check_depth(depth)
         _, repeated = self._repeated.get(id(value), (None, ()))
         for key in repeated:
-            self._losses.dropped(child(place, key), "duplicate", "key", "stands twice; the last one counts")
+            self._losses.add_dropped(child(place, key), "duplicate", "key", "stands twice; the last one counts")
         found: JsonObject = {}
         for written, member in value.items():
             key = _key(written)

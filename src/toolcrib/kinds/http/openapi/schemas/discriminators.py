@@ -87,7 +87,7 @@ def tell_apart(node: Node, result: JsonSchema, library: Library, losses: Losses)
     keyword = next((keyword for keyword in _ALTERNATIVES if keyword in result), None)
     if keyword is None or not field:
         why = "names no alternatives here; heeded where something refers to this schema"
-        losses.dropped(discriminator.place, "annotation" if field else "invalid", "discriminator", why)
+        losses.add_dropped(discriminator.place, "annotation" if field else "invalid", "discriminator", why)
         return
     by_place: dict[str, list[str]] = {}
     mapped = mapping(node, library)
@@ -95,7 +95,7 @@ def tell_apart(node: Node, result: JsonSchema, library: Library, losses: Losses)
         by_place.setdefault(target.place, []).append(value)
     for value, written in discriminator.get("mapping").members():
         if value not in mapped:
-            losses.dropped(written.place, "reference", f"mapping {value}", "leads to nothing known")
+            losses.add_dropped(written.place, "reference", f"mapping {value}", "leads to nothing known")
     branches: list[JsonSchema] = result[keyword]
     for index, entry in enumerate(node.get(keyword).entries()):
         target = library.find(entry.object.get("$ref"), entry.base)
@@ -104,13 +104,15 @@ def tell_apart(node: Node, result: JsonSchema, library: Library, losses: Losses)
         if values and "$ref" in branch and "properties" not in branch:
             branches[index] = {**branch, "properties": {field: _one_of(values)}, "required": [field]}
         elif "$ref" not in entry.object:
-            losses.dropped(
+            losses.add_dropped(
                 entry.place, "unsupported", "discriminator", "an alternative without a name is not told apart"
             )
     for values in by_place.values():
-        losses.dropped(child(discriminator.place, "mapping"), "invalid", f"mapping {values[0]}", "is no alternative")
+        losses.add_dropped(
+            child(discriminator.place, "mapping"), "invalid", f"mapping {values[0]}", "is no alternative"
+        )
     for name in discriminator.object.keys() - {"propertyName", "mapping"}:
-        losses.dropped(child(discriminator.place, name), "extension", name, "no meaning known")
+        losses.add_dropped(child(discriminator.place, name), "extension", name, "no meaning known")
 
 
 def _one_of(values: list[str]) -> JsonSchema:

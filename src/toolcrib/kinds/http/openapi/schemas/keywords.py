@@ -1,6 +1,6 @@
 """The keywords of JSON Schema 2020-12 that a tool's schema may hold, and what makes the value of each one valid.
 
-`repaired` takes what real documents write: numbers and flags as text, types of other languages, patterns between
+`repair_value` takes what real documents write: numbers and flags as text, types of other languages, patterns between
 slashes. Everything else that a Schema Object can hold is an annotation of OpenAPI, or a mistake of the document.
 
 Defaults that their own schema accepts. A wrong one would be filled into a call and refused by it.
@@ -87,7 +87,7 @@ def is_known(keyword: str) -> bool:
     return keyword in _CHECKS
 
 
-def repaired(keyword: str, value: Json) -> Json:
+def repair_value(keyword: str, value: Json) -> Json:
     """A value that the keyword allows in place of one that it does not, or null."""
     check = _CHECKS[keyword]
     if keyword == "pattern" and isinstance(value, str):
@@ -224,7 +224,7 @@ def drop_wrong_defaults(schema: JsonSchema, definitions: dict[str, JsonSchema], 
         if not _fits(found, definitions):
             wrong = found.pop("default")
             why = f"its own schema refuses {str(wrong)[:60]!r}"
-            losses.dropped(child(where, "default"), "invalid", "keyword default", why)
+            losses.add_dropped(child(where, "default"), "invalid", "keyword default", why)
 
 
 def _with_default(schema: Json, place: str) -> Iterator[tuple[JsonSchema, str]]:
@@ -281,7 +281,7 @@ class Shape:
     """Whether the properties say everything: no other composition, no open or bounded set of members."""
 
 
-def followed(library: Library, schema: Node) -> Node:
+def follow_references(library: Library, schema: Node) -> Node:
     """A schema, or what its references lead to; a null node if that is nothing."""
     for _ in range(_MAX_HOPS):
         reference = schema.object.get("$ref")
@@ -301,7 +301,7 @@ def shape_of(library: Library, schema: Node) -> Shape:
 
 def _shape(library: Library, schema: Node, seen: set[str]) -> Shape:
     """The shape; a part that was seen before says nothing new, so that no composition takes more than its size."""
-    found = followed(library, schema)
+    found = follow_references(library, schema)
     if not isinstance(found.value, dict) or found.place in seen or len(seen) > _MOST_PARTS:
         return Shape({}, frozenset(), plain=False)
     seen.add(found.place)

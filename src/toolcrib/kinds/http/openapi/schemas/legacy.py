@@ -1,7 +1,7 @@
 """Schema Objects of OpenAPI 2.0 and 3.0, and of older drafts of JSON Schema, in the words of 2020-12.
 
 One Schema Object at a time, its subschemas untouched. What is rewritten without a change of meaning is no loss; what a
-document plainly means but wrote in a way of its own is `changed`.
+document plainly means but wrote in a way of its own is `next_revision`.
 """
 
 from typing import Final, cast
@@ -9,7 +9,7 @@ from typing import Final, cast
 from toolcrib.contracts import Json, JsonObject
 from toolcrib.core.providers.imports import Losses
 from toolcrib.kinds.http.openapi.read.nodes import Node, child
-from toolcrib.kinds.http.openapi.schemas.keywords import TYPES, is_known, is_valid, other_type, repaired
+from toolcrib.kinds.http.openapi.schemas.keywords import TYPES, is_known, is_valid, other_type, repair_value
 
 MAX_ENUM_BYTES: Final = 16 * 1024
 _EXCLUSIVE: Final = (("minimum", "exclusiveMinimum"), ("maximum", "exclusiveMaximum"))
@@ -35,13 +35,13 @@ def modern(node: Node, losses: Losses) -> JsonObject:
     for keyword in _LISTED & source.keys():
         if isinstance(source[keyword], dict):
             source[keyword] = [source[keyword]]
-            losses.changed(child(node.place, keyword), "invalid", f"keyword {keyword}", "taken as a list of one")
+            losses.add_changed(child(node.place, keyword), "invalid", f"keyword {keyword}", "taken as a list of one")
     if "type" in source:
         _type(source, node, losses)
     if "enum" in source:
         _enum(source, node, losses)
     if "required" in source:
-        _required(source, node, losses)
+        _check_required(source, node, losses)
     return source
 
 
@@ -69,7 +69,7 @@ def _dependencies(source: JsonObject, node: Node, losses: Losses) -> None:
     found = source.pop("dependencies", None)
     if not isinstance(found, dict):
         if found is not None:
-            losses.dropped(child(node.place, "dependencies"), "invalid", "keyword dependencies", "is not an object")
+            losses.add_dropped(child(node.place, "dependencies"), "invalid", "keyword dependencies", "is not an object")
         return
     members = cast("JsonObject", found)
     names: JsonObject = {name: value for name, value in members.items() if isinstance(value, list)}
@@ -82,17 +82,17 @@ def _dependencies(source: JsonObject, node: Node, losses: Losses) -> None:
 
 def _repair(source: JsonObject, keyword: str, node: Node, losses: Losses) -> None:
     place, value = child(node.place, keyword), source.pop(keyword)
-    better = repaired(keyword, value)
+    better = repair_value(keyword, value)
     if better is None:
         why = (
             "does not match in linear time, or is no regular expression"
             if keyword == "pattern"
             else "has no valid value"
         )
-        losses.dropped(place, "unsupported" if keyword == "pattern" else "invalid", f"keyword {keyword}", why)
+        losses.add_dropped(place, "unsupported" if keyword == "pattern" else "invalid", f"keyword {keyword}", why)
     else:
         source[keyword] = better
-        losses.changed(place, "invalid", f"keyword {keyword}", f"{_short(value)} was taken as {_short(better)}")
+        losses.add_changed(place, "invalid", f"keyword {keyword}", f"{_short(value)} was taken as {_short(better)}")
 
 
 def _type(source: JsonObject, node: Node, losses: Losses) -> None:
@@ -106,14 +106,14 @@ def _type(source: JsonObject, node: Node, losses: Losses) -> None:
         known = list(dict.fromkeys(name for name in names if name in TYPES))
         if known and len(known) == len(set(names)):
             source["type"] = known
-            losses.changed(place, "invalid", "keyword type", f"{_short(written)} was taken as {_short(known)}")
+            losses.add_changed(place, "invalid", "keyword type", f"{_short(written)} was taken as {_short(known)}")
             return
     meant = other_type(written) if isinstance(written, str) else None
     if meant is None:
-        losses.dropped(place, "invalid", "keyword type", f"{_short(written)} is no type; any value is taken")
+        losses.add_dropped(place, "invalid", "keyword type", f"{_short(written)} is no type; any value is taken")
         return
     source.update({key: value for key, value in meant.items() if key not in source})
-    losses.changed(
+    losses.add_changed(
         place, "invalid", "keyword type", f"{_short(written)} was taken as {_short(meant) if meant else 'any'}"
     )
 
@@ -123,12 +123,12 @@ def _enum(source: JsonObject, node: Node, losses: Losses) -> None:
     place = child(node.place, "enum")
     if not isinstance(source["enum"], list) or not listed:
         del source["enum"]
-        losses.dropped(place, "invalid", "keyword enum", "is not a list of values")
+        losses.add_dropped(place, "invalid", "keyword enum", "is not a list of values")
         return
     if sum(len(str(value)) for value in listed) > MAX_ENUM_BYTES:
         del source["enum"]
         why = f"{len(listed)} values take more than {MAX_ENUM_BYTES} bytes; any value is taken"
-        losses.dropped(place, "bound", "keyword enum", why)
+        losses.add_dropped(place, "bound", "keyword enum", why)
         return
     kind = source.get("type")
     values = [value for value in listed if value is not None]
@@ -138,13 +138,13 @@ def _enum(source: JsonObject, node: Node, losses: Losses) -> None:
     kinds = _kinds(values)
     if None not in meant:
         source["enum"] = [*meant, *(value for value in listed if value is None)]
-        losses.changed(place, "invalid", "keyword enum", f"its values were taken as {kind}")
+        losses.add_changed(place, "invalid", "keyword enum", f"its values were taken as {kind}")
     elif kinds:
         source["type"] = kinds
-        losses.changed(child(node.place, "type"), "invalid", "keyword type", "taken from the values of enum")
+        losses.add_changed(child(node.place, "type"), "invalid", "keyword type", "taken from the values of enum")
 
 
-def _required(source: JsonObject, node: Node, losses: Losses) -> None:
+def _check_required(source: JsonObject, node: Node, losses: Losses) -> None:
     value = source["required"]
     if is_valid("required", value):
         return
@@ -170,7 +170,7 @@ def _as(kind: str, value: Json) -> Json:
     if kind == "string" and isinstance(value, int | float):
         return str(value)
     if kind in {"integer", "number"} and isinstance(value, str):
-        return repaired("minimum", value)
+        return repair_value("minimum", value)
     return {"true": True, "false": False}.get(value.lower()) if kind == "boolean" and isinstance(value, str) else None
 
 

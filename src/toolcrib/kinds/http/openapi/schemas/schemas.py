@@ -16,7 +16,7 @@ import orjson
 
 from toolcrib.contracts import Json, JsonSchema
 from toolcrib.core.providers.imports import Losses, lean
-from toolcrib.kinds.http.openapi.read.library import Document, identified
+from toolcrib.kinds.http.openapi.read.library import Document, base_uri
 from toolcrib.kinds.http.openapi.read.nodes import Node, child, last
 from toolcrib.kinds.http.openapi.schemas.discriminators import Subtypes, tell_apart
 from toolcrib.kinds.http.openapi.schemas.keywords import (
@@ -58,7 +58,7 @@ class _Definition:
     losses: Losses
 
 
-class Schemas:
+class SchemaConverter:
     """Converts the schemas of one document in one direction; each component is converted once.
 
     Args:
@@ -132,7 +132,7 @@ class Schemas:
                 definitions[name] = {}
                 kind = "bound" if self._direction == "request" else "response"
                 why = f"left open: those of one schema take more than {limit} bytes"
-                losses.dropped(self._targets[name].place, kind, f"definitions of the {self._direction}", why)
+                losses.add_dropped(self._targets[name].place, kind, f"definitions of the {self._direction}", why)
                 continue
             losses.uses(self._targets[name].place, definition.losses)
             size += definition.bytes
@@ -169,10 +169,10 @@ class Schemas:
             return value
         if not isinstance(value, dict):
             why = f"{type(value).__name__} is no schema; any value is taken"
-            losses.dropped(node.place, "invalid", "schema", why)
+            losses.add_dropped(node.place, "invalid", "schema", why)
             return {}
         if "$id" in node.object:
-            node = Node(node.value, node.place, identified(node))
+            node = Node(node.value, node.place, base_uri(node))
         source = modern(self._alone(node, losses), losses)
         result: JsonSchema = {}
         for keyword, value in source.items():
@@ -191,7 +191,7 @@ class Schemas:
             return node
         for keyword in node.object.keys() - _BESIDE_REFERENCES:
             why = f"stands beside a $ref, where it counts for nothing in OpenAPI {self._document.dialect}"
-            losses.dropped(child(node.place, keyword), "invalid", f"keyword {keyword}", why)
+            losses.add_dropped(child(node.place, keyword), "invalid", f"keyword {keyword}", why)
         kept = {key: value for key, value in node.object.items() if key in _BESIDE_REFERENCES}
         return Node(kept, node.place, node.base)
 
@@ -218,9 +218,9 @@ class Schemas:
         for name, member in node.members():
             if keyword == "patternProperties" and not compiles(name):
                 why = "does not match in linear time, or is no regular expression"
-                losses.dropped(member.place, "unsupported", "keyword patternProperties", why)
+                losses.add_dropped(member.place, "unsupported", "keyword patternProperties", why)
             elif keyword == "properties" and name.startswith("x-") and not isinstance(member.value, dict):
-                losses.dropped(member.place, "extension", name, "no meaning known")
+                losses.add_dropped(member.place, "extension", name, "no meaning known")
             else:
                 found[name] = self._schema(member, losses)
         result[keyword] = found
@@ -230,22 +230,24 @@ class Schemas:
         if keyword in {"default", "example", "examples"}:
             self._annotate(result, keyword, node, losses)
         elif keyword in RESOLVED or keyword in ANNOTATIONS:
-            losses.dropped(node.place, "annotation", keyword, "not needed for a call")
+            losses.add_dropped(node.place, "annotation", keyword, "not needed for a call")
         elif keyword in CONTAINERS and isinstance(node.value, dict):
             for name, member in node.members():
-                losses.dropped(member.place, "unused", f"definition {name}", "taken only where something refers to it")
+                losses.add_dropped(
+                    member.place, "unused", f"definition {name}", "taken only where something refers to it"
+                )
         elif keyword.startswith("x-"):
-            losses.dropped(node.place, "extension", keyword, "no meaning known")
+            losses.add_dropped(node.place, "extension", keyword, "no meaning known")
         elif keyword == "required" or is_known(keyword) or keyword in SCHEMA_KEYWORDS | LIST_KEYWORDS | MAP_KEYWORDS:
             if keyword != "required":
-                losses.dropped(node.place, "invalid", f"keyword {keyword}", "has no valid value")
+                losses.add_dropped(node.place, "invalid", f"keyword {keyword}", "has no valid value")
         else:
-            losses.dropped(node.place, "invalid", f"keyword {keyword}", "is none of JSON Schema 2020-12")
+            losses.add_dropped(node.place, "invalid", f"keyword {keyword}", "is none of JSON Schema 2020-12")
 
     def _annotate(self, result: JsonSchema, keyword: str, node: Node, losses: Losses) -> None:
         """Examples that are short, and defaults, tell a caller what to send."""
         if self._direction == "response":
-            losses.dropped(node.place, "annotation", keyword, "an answer needs none")
+            losses.add_dropped(node.place, "annotation", keyword, "an answer needs none")
         elif keyword == "default":
             result["default"] = node.value
         else:
@@ -253,17 +255,21 @@ class Schemas:
             if len(orjson.dumps(examples)) <= _MAX_EXAMPLE and "examples" not in result:
                 result["examples"] = examples
             else:
-                losses.dropped(node.place, "annotation", keyword, f"more than {_MAX_EXAMPLE} bytes, or a second one")
+                losses.add_dropped(
+                    node.place, "annotation", keyword, f"more than {_MAX_EXAMPLE} bytes, or a second one"
+                )
 
     def _reference(self, result: JsonSchema, keyword: str, node: Node, losses: Losses) -> None:
         target = self._library.find(node.value, node.base)
         if target is None:
             shown = repr(node.value)[:200]
-            losses.dropped(node.place, "reference", f"reference {shown}", "leads to nothing known; any value is taken")
+            losses.add_dropped(
+                node.place, "reference", f"reference {shown}", "leads to nothing known; any value is taken"
+            )
             return
         self._library.note_correction(Node({"$ref": node.value}, node.place, node.base), losses)
         if keyword != "$ref":
-            losses.changed(node.place, "unsupported", f"keyword {keyword}", "taken as $ref")
+            losses.add_changed(node.place, "unsupported", f"keyword {keyword}", "taken as $ref")
         result["$ref"] = _LOCAL + self._name(target)
 
     def _name(self, target: Node) -> str:
@@ -291,7 +297,7 @@ class Schemas:
         base = result.pop("$ref")
         result["anyOf"] = [*branches, {"$ref": base}]
         names = ", ".join(subtype.value for subtype in found)
-        losses.changed(target.place, "unsupported", "discriminator", f"offered as alternatives: {names}"[:300])
+        losses.add_changed(target.place, "unsupported", "discriminator", f"offered as alternatives: {names}"[:300])
 
     def _hide(self, node: Node, result: JsonSchema, losses: Losses) -> None:
         """Leave out the properties that this direction does not have; require those that say so themselves."""
@@ -302,7 +308,7 @@ class Schemas:
                 continue
             if self.hides(member):
                 del properties[name]
-                losses.dropped(member.place, "direction", f"property {name}", f"is {self._hidden}")
+                losses.add_dropped(member.place, "direction", f"property {name}", f"is {self._hidden}")
                 required = [other for other in required if other != name]
             elif "required" in member.object and not isinstance(member.object["required"], list):
                 if member.flag("required") and name not in required:
@@ -315,14 +321,16 @@ class Schemas:
 
     def _note_requirement(self, member: Node, losses: Losses) -> None:
         why = "taken as the object's requirement of the property"
-        losses.changed(child(member.place, "required"), "invalid", "keyword required", why)
+        losses.add_changed(child(member.place, "required"), "invalid", "keyword required", why)
 
     def _later(self, node: Node, result: JsonSchema, losses: Losses) -> None:
         if node.has("discriminator") and "discriminator" not in result:
             tell_apart(node, result, self._library, losses)
         for keyword in ("readOnly", "writeOnly"):
             if node.has(keyword):
-                losses.dropped(child(node.place, keyword), "annotation", keyword, "heeded where it hides a property")
+                losses.add_dropped(
+                    child(node.place, keyword), "annotation", keyword, "heeded where it hides a property"
+                )
 
 
 def _nullable(schema: JsonSchema) -> JsonSchema:

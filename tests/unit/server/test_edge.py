@@ -65,7 +65,7 @@ async def test_an_unexpected_failure_is_logged_under_an_id_and_shows_nothing_int
     def fail(_: str) -> None:
         raise RuntimeError("password is swordfish")
 
-    monkeypatch.setattr(server.crib.registry, "shelf", fail)
+    monkeypatch.setattr(server.crib.registry, "index", fail)
     with caplog.at_level(logging.ERROR):
         response = await server.client.get("/api/v1/ai/tools")
     error = checked(response, 500)["error"]

@@ -12,7 +12,7 @@ from toolcrib.contracts.base.envelope import SideEffects
 from toolcrib.contracts.runs.runs import ApprovalQuestion
 
 ApprovalStatus: TypeAlias = Literal["waiting", "approved", "edited", "rejected", "expired", "cancelled"]
-"""`edited`: approved with other arguments. `end_by_cancel`: withdrawn, or its run has ended."""
+"""`edited`: approved with other arguments. `cancelled`: withdrawn, or its run has ended."""
 
 _SIGNAL = "approval:"
 

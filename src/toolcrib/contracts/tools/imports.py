@@ -114,7 +114,7 @@ class ToolReview(Contract):
 
 
 LossEffect: TypeAlias = Literal["changed", "dropped"]
-"""`next_revision`: the tools say it in another way. `dropped`: they do not say it."""
+"""`changed`: the tools say it in another way. `dropped`: they do not say it."""
 
 LossKind: TypeAlias = Literal[
     "annotation",

@@ -8,7 +8,7 @@ What may stand in an envelope: JSON that nobody else holds, and text that is Uni
 Values come from callers, functions and foreign systems, so nothing is taken for granted about them. This module knows
 neither tools nor secrets.
 
-A call that was refused before anything ran: its envelope says `denial`, with the rule of the guard that refused.
+A call that was refused before anything ran: its envelope says `denied`, with the rule of the guard that refused.
 """
 
 from collections.abc import Iterable, Mapping

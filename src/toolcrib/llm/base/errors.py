@@ -1,8 +1,8 @@
 """From a provider's error to a `ModelErrorKind`: one table of rules for all wires.
 
 Providers agree on little, so the rules look at their codes first, then at phrases of their messages, then at the
-status. Pure; messages are complete here and are cut and cleaned of credentials by `redact_error`, which `Model` applies to
-every error.
+status. Pure; messages are complete here. `redact_error`, which `Model` applies to every error, cuts them and takes
+credentials out.
 
 When a failed model call is worth another try, and after how long. Pure: it neither sleeps nor counts.
 

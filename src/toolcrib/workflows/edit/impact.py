@@ -1,7 +1,7 @@
 """What a proposed revision of a tool does to the workflows that are bound to it: to their runs, and to their graphs.
 
 Two questions, which have two answers. What do the runs do? The lock says so: they take the new revision, go on with the
-bound one (`check_size`), or fail. And does the definition fit the new revision? The checks of publishing say so, edge by
+bound one (`held`), or fail. And does the definition fit the new revision? The checks of publishing say so, edge by
 edge. Nothing is saved here.
 """
 

@@ -43,7 +43,7 @@ async def moments(journal: Journal, run: Run) -> Mapping[str, datetime]:
 
 
 Standing: TypeAlias = Literal["ended", "waits", "held", "journal_missing"]
-"""How a run stands: `check_size` if another process drives it, `journal_missing` if the journal has none of this id."""
+"""How a run stands: `held` if another process drives it, `journal_missing` if the journal has none of this id."""
 
 _logger = logging.getLogger(__name__)
 

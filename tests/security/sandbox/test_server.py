@@ -15,7 +15,7 @@ SERVER = """
 import asyncio
 import sys
 from datetime import UTC, datetime
-from toolcrib.infrastructure.sandbox import Answer, BwrapBackend, CodeJob, GvisorBackend, MontyBackend
+from toolcrib.infrastructure.sandbox import ToolReply, BwrapBackend, CodeJob, GvisorBackend, MontyBackend
 
 BACKENDS = {"bwrap": (BwrapBackend, "cpython"), "gvisor": (GvisorBackend, "cpython"), "monty": (MontyBackend, "monty")}
 SOURCE = "def main():\\n    f()\\n    while True:\\n        pass\\n"
@@ -25,7 +25,7 @@ async def serve(name):
     job = CodeJob(SOURCE, {}, datetime(2026, 1, 1, tzinfo=UTC), seed="7", functions=("f",))
     session = await backend().open(job, dialect)
     print(await session.start(), flush=True)
-    await session.answer(Answer())
+    await session.answer(ToolReply())
 
 asyncio.run(serve(sys.argv[1]))
 """
@@ -57,7 +57,7 @@ def descendants(of: int) -> set[int]:
 def test_no_jail_outlives_the_process_that_has_made_it(backend: str):
     with subprocess.Popen([sys.executable, "-c", SERVER, backend], stdout=subprocess.PIPE) as server:
         assert server.stdout is not None
-        assert server.stdout.readline().startswith(b"Asked")
+        assert server.stdout.readline().startswith(b"ToolRequest")
         jailed = [os.pidfd_open(pid) for pid in descendants(server.pid)]
         server.kill()
 

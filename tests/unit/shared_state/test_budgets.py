@@ -254,7 +254,7 @@ SPENDER = """
 import asyncio, sys
 from datetime import UTC, datetime
 from decimal import Decimal
-from toolcrib.core.policy import CountedCaps, Spend, Spender, Taken, read_caps
+from toolcrib.core.policy import CountedCaps, Spend, Spender, CapReservation, read_caps
 from toolcrib.infrastructure.redis import RedisCounters, RedisServer
 from toolcrib.infrastructure.store import open_store
 
@@ -270,9 +270,9 @@ async def main(place, name):
 
     async def spend(number):
         taken = await caps.reserve(Spender("acme", "ann"), f"{name}/{number}", most)
-        if isinstance(taken, Taken):
+        if isinstance(taken, CapReservation):
             await caps.settle(taken, Spend(usd=Decimal("0.11")))
-        return isinstance(taken, Taken)
+        return isinstance(taken, CapReservation)
 
     done = await asyncio.gather(*(spend(number) for number in range(12)))
     await store.close()
